@@ -1,0 +1,65 @@
+/**
+ * What is decided about a film once, from its probe, before any encode: the ladder and the grid.
+ * Kept as JSON with the generation; every playlist, chunk and segment number is computed from it.
+ */
+export type Plan = {
+  /** Undefined for a film of sound only. */
+  picture?: PicturePlan
+  /** Undefined for a silent film. */
+  sound?: SoundPlan
+  /** Whole length in seconds, of the longer of picture and sound. */
+  durationS: number
+  /** False where a seek into the source is known not to be frame-exact (MPEG-TS, elementary streams). */
+  mayBeSought: boolean
+}
+
+/** The picture: its constant output frame rate is `rateNum / rateDen` frames a second. */
+export type PicturePlan = {
+  rateNum: number
+  rateDen: number
+  /** Ticks a second of the renditions' tracks; `timescale * rateDen / rateNum` is whole. */
+  timescale: number
+  /** Frames in the whole film at the output rate. */
+  frameCount: number
+  /** Frames in one segment (one GOP), about 4 s. */
+  gopFrames: number
+  interlaced: boolean
+  /** Width ÷ height as shown: rotation and sample aspect ratio applied. */
+  aspectRatio: number
+  renditions: readonly PictureRendition[]
+}
+
+/** One rung as it is encoded. `id` is unique in the generation and enters each segment's IV. */
+export type PictureRendition = {
+  id: number
+  widthPx: number
+  heightPx: number
+  maxBitrateBps: number
+  /** H.264 level × 10, forced on the encoder so that the codec string is known before the first frame. */
+  level: number
+}
+
+/** The sound: AAC-LC 48 kHz stereo; a segment is 188 AAC frames of 1024 samples (the last may be shorter). */
+export type SoundPlan = { renditionId: number; bitrateBps: number; frameCount: number }
+
+export const AAC_RATE_HZ = 48_000
+export const AAC_FRAME_SAMPLES = 1024
+export const AAC_FRAMES_PER_SEGMENT = 188
+export const SEGMENTS_PER_WINDOW = 3
+/** The grid of a film without picture: key windows need a frame rate and a GOP. */
+export const SOUND_ONLY_GRID = { rateNum: 25, rateDen: 1, gopFrames: 100 } as const
+
+/** The frame rate and GOP that key windows are counted by. */
+export function gridOf(plan: Plan): { rateNum: number; rateDen: number; gopFrames: number } {
+  return plan.picture ?? SOUND_ONLY_GRID
+}
+
+/** How many segments each picture rendition has. */
+export function pictureSegmentCount(picture: PicturePlan): number {
+  return Math.ceil(picture.frameCount / picture.gopFrames)
+}
+
+/** How many segments the sound has. */
+export function soundSegmentCount(sound: SoundPlan): number {
+  return Math.ceil(sound.frameCount / AAC_FRAMES_PER_SEGMENT)
+}
