@@ -6,6 +6,7 @@ export type FailureKind =
   | 'not-found'
   | 'conflict'
   | 'too-large'
+  | 'unsupported'
   | 'limited'
   | 'unavailable'
 

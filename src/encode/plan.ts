@@ -21,9 +21,13 @@ export type PicturePlan = {
   timescale: number
   /** Frames in the whole film at the output rate. */
   frameCount: number
+  /** How many of them, at the end, only hold the last picture because the sound goes on; most films have none. */
+  heldFrames?: number
   /** Frames in one segment (one GOP), about 4 s. */
   gopFrames: number
   interlaced: boolean
+  /** Perceptual quantiser or hybrid log-gamma: mapped to ordinary brightness, without which it looks grey. */
+  hdr?: boolean
   /** Width ÷ height as shown: rotation and sample aspect ratio applied. */
   aspectRatio: number
   renditions: readonly PictureRendition[]
@@ -45,7 +49,6 @@ export type SoundPlan = { renditionId: number; bitrateBps: number; frameCount: n
 export const AAC_RATE_HZ = 48_000
 export const AAC_FRAME_SAMPLES = 1024
 export const AAC_FRAMES_PER_SEGMENT = 188
-export const SEGMENTS_PER_WINDOW = 3
 /** The grid of a film without picture: key windows need a frame rate and a GOP. */
 export const SOUND_ONLY_GRID = { rateNum: 25, rateDen: 1, gopFrames: 100 } as const
 

@@ -1,0 +1,80 @@
+// Fetches the films of test/footage.ts: real footage with its real faults, from Debian packages, never committed.
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { isMain, root, run, runMain, say } from './run.js'
+
+const FOLDER = join(root, '.cache/footage')
+
+const FILMS = [
+  {
+    // 180 s of 480×352 at 30000/1001, AAC: long enough for many chunks
+    package: 'openboard-common',
+    path: 'usr/share/openboard/library/videos/wannaworktogether.mp4',
+    sha256: '0659d8c895e01fd01490dc55d2ff9117fb8f3f19b3e1b8198856d8c0e3d612fb',
+  },
+  {
+    // 8 s of 1280×720 at 30 from a camera, AAC
+    package: 'forensics-samples-files',
+    path: 'usr/share/forensics-samples/original-files/movie2/movie-hello.mp4',
+    sha256: '68162af4e15b20fb61261e55de79e989f53d6295f6226b4bda1905b8c40e9676',
+  },
+  {
+    // 14 s of 1280×720 at 20, 4:4:4, MP3 at 16 kHz: its second key frame does not decode alone
+    package: 'python3-imageio',
+    path: 'usr/lib/python3/dist-packages/imageio/resources/images/cockatoo.mp4',
+    sha256: '5fde35f5a288ca86e216d2dc28188ab64b4560d3021f273faefdf0de80f38aa5',
+  },
+]
+
+/** Fetches what is missing. Any number may run at once: a film gets its name by rename, whole and verified. */
+export function fetchFootage() {
+  mkdirSync(FOLDER, { recursive: true })
+  for (const film of FILMS.filter(isMissing)) {
+    say(`Fetching ${basename(film.path)} from the Debian package ${film.package}`)
+    fetchFilm(film)
+  }
+}
+
+export function footageIsMissing() {
+  return FILMS.some(isMissing)
+}
+
+function isMissing(film) {
+  return !existsSync(placeOf(film))
+}
+
+function placeOf(film) {
+  return join(FOLDER, basename(film.path))
+}
+
+function fetchFilm(film) {
+  const work = mkdtempSync(join(root, '.cache/fetch-'))
+  try {
+    download(film.package, work)
+    const deb = readdirSync(work).find((name) => name.endsWith('.deb'))
+    run('dpkg-deb', ['-x', join(work, deb), join(work, 'unpacked')])
+    const unpacked = join(work, 'unpacked', film.path)
+    const sha256 = createHash('sha256').update(readFileSync(unpacked)).digest('hex')
+    if (sha256 !== film.sha256) {
+      throw new Error(
+        `${film.path} of ${film.package} is not the film the tests know: its SHA-256 is ${sha256}, not ${film.sha256}.`,
+      )
+    }
+    renameSync(unpacked, placeOf(film))
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
+
+// A fresh machine or container has no package lists; asking for them first would cost seconds everywhere else.
+function download(name, folder) {
+  try {
+    run('apt-get', ['download', name], { cwd: folder })
+  } catch {
+    run('apt-get', ['update'])
+    run('apt-get', ['download', name], { cwd: folder })
+  }
+}
+
+if (isMain(import.meta.filename)) await runMain(fetchFootage)

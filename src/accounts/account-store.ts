@@ -1,0 +1,29 @@
+import type { Db } from '../db/sqlite.ts'
+
+type NewAccount = { id: string; name: string; createdAtS: number; mayUpload: boolean; mayImport: boolean }
+
+export async function insertAccount(db: Db, account: NewAccount): Promise<void> {
+  await db
+    .insertInto('account')
+    .values({ ...account, mayUpload: Number(account.mayUpload), mayImport: Number(account.mayImport) })
+    .execute()
+}
+
+export async function countAccounts(db: Db): Promise<number> {
+  const row = await db.selectFrom('account').select(db.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+  return Number(row.count)
+}
+
+export async function listAccounts(db: Db) {
+  const rows = await db
+    .selectFrom('account')
+    .select(['id', 'name', 'createdAtS', 'mayUpload', 'mayImport', 'disabled', 'pageMax', 'videoCount'])
+    .orderBy('createdAtS')
+    .execute()
+  return rows.map((row) => ({
+    ...row,
+    mayUpload: row.mayUpload === 1,
+    mayImport: row.mayImport === 1,
+    disabled: row.disabled === 1,
+  }))
+}

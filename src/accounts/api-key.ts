@@ -1,0 +1,69 @@
+import type { Db } from '../db/sqlite.ts'
+import type { Write } from '../db/write.ts'
+import { Failure } from '../errors.ts'
+import { hashSecret, isSecret, newId, newSecret } from '../protect/secret.ts'
+import { findKeyHolder, insertApiKey, listApiKeys, revokeApiKey } from './api-key-store.ts'
+
+/** What a key may do: every read, issuing OTPs, uploads and imports, all management (wire-contract.md, section 1). */
+export const PERMISSIONS = ['viewer', 'otpCreator', 'uploader', 'editor'] as const
+export type Permission = (typeof PERMISSIONS)[number]
+
+export type AccountDeps = { db: Db; write: Write; nowS: () => number }
+
+/** Who a request speaks for. */
+export type KeyHolder = {
+  accountId: string
+  apiKeyId: string
+  permissions: readonly Permission[]
+  mayUpload: boolean
+  mayImport: boolean
+  pageMax: number
+}
+
+/** Characters of a key that are shown in lists. */
+export const PREFIX_LENGTH = 6
+
+/**
+ * Finds whom an API secret speaks for. Read from the database each time, so a revoked key fails at the next request.
+ * @throws Failure `unauthenticated` for every unknown, revoked or malformed secret alike
+ */
+export async function authenticate({ db }: Pick<AccountDeps, 'db'>, secret: string): Promise<KeyHolder> {
+  const holder = isSecret(secret) ? await findKeyHolder(db, hashSecret(secret)) : undefined
+  if (!holder) throw new Failure('unauthenticated', 'The API key is unknown or was revoked. Use a key of this account.')
+  return holder
+}
+
+/** @throws Failure `forbidden` when the key lacks the permission */
+export function requirePermission(holder: KeyHolder, permission: Permission): void {
+  if (!holder.permissions.includes(permission)) {
+    throw new Failure('forbidden', `This API key lacks the permission "${permission}". Use a key that has it.`)
+  }
+}
+
+/** @returns the key's text, the only copy */
+export async function createApiKey(deps: AccountDeps, accountId: string, key: { name: string; permissions: readonly Permission[] }) {
+  const secret = newSecret()
+  const id = newId()
+  const made = await deps.write((tx) =>
+    insertApiKey(tx, accountId, {
+      id,
+      hash: hashSecret(secret),
+      prefix: secret.slice(0, PREFIX_LENGTH),
+      name: key.name,
+      permissions: JSON.stringify(key.permissions),
+      createdAtS: deps.nowS(),
+    }),
+  )
+  if (!made) throw new Failure('not-found', `There is no account ${accountId}. See "reelgate account list".`)
+  return { keyId: id, apiKey: secret }
+}
+
+export async function findApiKeys({ db }: AccountDeps, accountId: string) {
+  return listApiKeys(db, accountId)
+}
+
+/** Durable when it resolves: the next request with the key, on any connection, is refused. */
+export async function revokeKey({ write, nowS }: AccountDeps, keyId: string): Promise<void> {
+  const revoked = await write((tx) => revokeApiKey(tx, keyId, nowS()))
+  if (!revoked) throw new Failure('not-found', `There is no live API key ${keyId}. See "reelgate key list".`)
+}

@@ -1,0 +1,49 @@
+import type { Logger } from 'pino'
+import { checkpoint, type Db } from '../db/sqlite.ts'
+import { type BlobFolder, removeBlobs } from '../storage/folder.ts'
+import type { CatalogueDeps } from './video.ts'
+import { forgetKeys, listTombstones, removeTombstone, tombstoneVideos } from './video-store.ts'
+
+/** The folders that hold a video's files, each under the video's id. */
+export type VideoFolders = { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder }
+
+export type DeletionDeps = CatalogueDeps & {
+  folders: VideoFolders
+  log: Logger
+  /** What else ends with a video, in the same transaction (its playback sessions). */
+  endWithVideos(tx: Db, videoIds: readonly string[]): Promise<void>
+  /** Told after the commit; resolves when nothing works on these videos any more (encodes, caches of keys). */
+  videosDeleted(videoIds: readonly string[]): Promise<void>
+}
+
+/**
+ * Deletes the account's videos among `videoIds`. Resolves when it is durable: they are never listed or played again.
+ * Their files go afterwards, by `removeTombstones`.
+ * @returns how many there were
+ */
+export async function deleteVideos(deps: DeletionDeps, accountId: string, videoIds: readonly string[]): Promise<number> {
+  const deletedIds = await deps.write(async (tx) => {
+    const ids = await tombstoneVideos(tx, accountId, videoIds, deps.nowS())
+    if (ids.length > 0) {
+      await forgetKeys(tx, ids)
+      await deps.endWithVideos(tx, ids)
+    }
+    return ids
+  })
+  if (deletedIds.length > 0) await deps.videosDeleted(deletedIds)
+  return deletedIds.length
+}
+
+/** Finishes deletions: files first, then rows, then the log of the database. Safe to run again after a crash at any point. */
+export async function removeTombstones(deps: Pick<DeletionDeps, 'db' | 'write' | 'folders' | 'log'>): Promise<void> {
+  const videoIds = await listTombstones(deps.db)
+  for (const videoId of videoIds) {
+    try {
+      for (const folder of Object.values(deps.folders)) await removeBlobs(folder, videoId)
+      await deps.write((tx) => removeTombstone(tx, videoId))
+    } catch (error) {
+      deps.log.error({ err: error, videoId }, 'files of a deleted video could not be removed; the next deletion or start tries again')
+    }
+  }
+  if (videoIds.length > 0) await checkpoint(deps.write)
+}

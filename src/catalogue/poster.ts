@@ -1,0 +1,18 @@
+import { readFile } from 'node:fs/promises'
+import type { Db } from '../db/sqlite.ts'
+import { Failure } from '../errors.ts'
+import { unwrapContentKey } from '../protect/content-key.ts'
+import type { MasterKey } from '../protect/master-key.ts'
+import { openBlob } from '../protect/sealed-blob.ts'
+import { type BlobFolder, blobPath } from '../storage/folder.ts'
+import { findPublicPoster } from './poster-store.ts'
+
+export type PosterDeps = { db: Db; masterKey: MasterKey; posters: BlobFolder }
+
+/** A poster's JPEG by the token in its address. @throws Failure `not-found` when it is unknown, deleted or kept private */
+export async function openPoster({ db, masterKey, posters }: PosterDeps, token: string): Promise<Buffer> {
+  const poster = await findPublicPoster(db, token)
+  if (!poster?.wrappedContentKey) throw new Failure('not-found', 'There is no such poster.')
+  const contentKey = unwrapContentKey(masterKey, poster.videoId, poster.generation, poster.wrappedContentKey)
+  return openBlob(contentKey, poster.file, await readFile(blobPath(posters, poster.file)))
+}

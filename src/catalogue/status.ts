@@ -1,0 +1,31 @@
+import type { Db } from '../db/sqlite.ts'
+
+/** A video's states as the contract spells them (wire-contract.md, section 1). */
+export const VIDEO_STATUSES = ['PRE-Upload', 'Queued', 'Processing', 'ready', 'Not a media file', 'Encoding error'] as const
+export type VideoStatus = (typeof VIDEO_STATUSES)[number]
+
+/** From which states each can be entered. Nothing ever goes back; a late failure of a chunk is the one step after `ready`. */
+const ENTERED_FROM: Record<VideoStatus, readonly VideoStatus[]> = {
+  'PRE-Upload': [],
+  Queued: ['PRE-Upload'],
+  Processing: ['Queued'],
+  ready: ['Processing'],
+  'Not a media file': ['Queued', 'Processing'],
+  'Encoding error': ['Queued', 'Processing', 'ready'],
+}
+
+/**
+ * Moves a video forward, inside the transaction that does the thing.
+ * @param reason words for the owner, with a failure
+ * @returns false when the video is not in a state that leads there, or is deleted: somebody else was first
+ */
+export async function moveStatus(tx: Db, videoId: string, to: VideoStatus, reason?: string): Promise<boolean> {
+  const moved = await tx
+    .updateTable('video')
+    .set({ status: to, statusReason: reason ?? null })
+    .where('id', '=', videoId)
+    .where('status', 'in', ENTERED_FROM[to])
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
+  return moved.numUpdatedRows > 0n
+}

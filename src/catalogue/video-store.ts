@@ -1,0 +1,82 @@
+import type { Db } from '../db/sqlite.ts'
+import type { VideoRow } from '../db/tables.ts'
+
+/** Adds a video that waits for its upload, and counts it. */
+export async function insertVideo(tx: Db, accountId: string, video: { id: string; title: string; uploadTimeS: number }): Promise<void> {
+  await tx
+    .insertInto('video')
+    .values({ ...video, accountId, description: '', fileName: '', status: 'PRE-Upload' })
+    .execute()
+  await tx
+    .updateTable('account')
+    .set((account) => ({ videoCount: account('videoCount', '+', 1) }))
+    .where('id', '=', accountId)
+    .execute()
+}
+
+export async function findVideo(db: Db, accountId: string, videoId: string): Promise<VideoRow | undefined> {
+  return ofAccount(db, accountId).where('id', '=', videoId).executeTakeFirst()
+}
+
+/** A page of videos, newest first; the position makes the order total. */
+export async function listVideos(db: Db, accountId: string, slice: { limit: number; offset: number }): Promise<VideoRow[]> {
+  return ofAccount(db, accountId).orderBy('position', 'desc').limit(slice.limit).offset(slice.offset).execute()
+}
+
+export async function countVideos(db: Db, accountId: string): Promise<number> {
+  const account = await db.selectFrom('account').select('videoCount').where('id', '=', accountId).executeTakeFirst()
+  return account?.videoCount ?? 0
+}
+
+function ofAccount(db: Db, accountId: string) {
+  return db.selectFrom('video').selectAll().where('accountId', '=', accountId).where('deletedAtS', 'is', null)
+}
+
+/** Marks the account's videos deleted and uncounts them. @returns the ids that were there */
+export async function tombstoneVideos(tx: Db, accountId: string, videoIds: readonly string[], nowS: number): Promise<string[]> {
+  const rows = await tx
+    .updateTable('video')
+    .set({ deletedAtS: nowS })
+    .where('accountId', '=', accountId)
+    .where('id', 'in', videoIds)
+    .where('deletedAtS', 'is', null)
+    .returning('id')
+    .execute()
+  await tx
+    .updateTable('account')
+    .set((account) => ({ videoCount: account('videoCount', '-', rows.length) }))
+    .where('id', '=', accountId)
+    .execute()
+  return rows.map((row) => row.id)
+}
+
+/** Forgets the keys of deleted videos: from here on nothing opens their files. */
+export async function forgetKeys(tx: Db, videoIds: readonly string[]): Promise<void> {
+  await tx.updateTable('source').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
+  await tx.updateTable('generation').set({ wrappedContentKey: null }).where('videoId', 'in', videoIds).execute()
+}
+
+/** Videos that are deleted and whose files may still lie there. */
+export async function listTombstones(db: Db): Promise<string[]> {
+  const rows = await db.selectFrom('video').select('id').where('deletedAtS', 'is not', null).execute()
+  return rows.map((row) => row.id)
+}
+
+const TABLES_OF_A_VIDEO = ['segment', 'chunk', 'rendition', 'generation', 'source', 'poster', 'uploadPolicy'] as const
+
+/** Removes the rows of a deleted video, once its files are gone. */
+export async function removeTombstone(tx: Db, videoId: string): Promise<void> {
+  for (const table of TABLES_OF_A_VIDEO) await tx.deleteFrom(table).where('videoId', '=', videoId).execute()
+  await tx.deleteFrom('video').where('id', '=', videoId).where('deletedAtS', 'is not', null).execute()
+}
+
+/** Notes what was uploaded: the name it came under and its size. */
+export async function setSourceName(tx: Db, videoId: string, fileName: string, sizeBytes: number): Promise<void> {
+  await tx.updateTable('video').set({ fileName, totalSizeBytes: sizeBytes }).where('id', '=', videoId).execute()
+}
+
+/** The title that a viewer sees; undefined when the video is deleted. */
+export async function findTitle(db: Db, videoId: string): Promise<string | undefined> {
+  const row = await db.selectFrom('video').select('title').where('id', '=', videoId).where('deletedAtS', 'is', null).executeTakeFirst()
+  return row?.title
+}

@@ -1,0 +1,128 @@
+import { Command, CommanderError, Option } from 'commander'
+import { pino } from 'pino'
+import packageJson from '../package.json' with { type: 'json' }
+import { PERMISSIONS } from './accounts/api-key.ts'
+import { COMMANDS, type CommandName } from './commands.ts'
+import { type Config, dataPaths, readConfig, unknownVariables, VARIABLES } from './config.ts'
+import { sendCommand } from './control.ts'
+import { Failure } from './errors.ts'
+import { lockDataFolder, openDatabase } from './installation.ts'
+
+/** Runs one command. @returns 0 done, 1 failed (one sentence on stderr), 2 wrong use */
+export async function runCommandLine(argv: readonly string[]): Promise<number> {
+  try {
+    await commandLine().parseAsync([...argv])
+    return 0
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (!(error instanceof Failure)) throw error
+    process.stderr.write(`${error.message}\n`)
+    return 1
+  }
+}
+
+function commandLine(): Command {
+  const program = new Command('reelgate')
+    .description('A self-hosted video host that plays only to authorised viewers.')
+    .version(packageJson.version)
+    .exitOverride()
+
+  program.command('serve').description('run the server').addHelpText('after', variablesHelp()).action(serve)
+
+  const account = program.command('account').description('owners’ accounts')
+  account
+    .command('create <name>')
+    .description('make an account and print its API key, once')
+    .option('--no-upload', 'without uploads')
+    .option('--no-import', 'without imports from addresses')
+    .addOption(jsonOption())
+    .action((name: string, options: { upload: boolean; import: boolean; json?: true }) =>
+      run('account create', { name, mayUpload: options.upload, mayImport: options.import }, options),
+    )
+  account.command('list').description('list the accounts').addOption(jsonOption()).action((options) => run('account list', {}, options))
+
+  const key = program.command('key').description('API keys of an account')
+  key
+    .command('create <accountId>')
+    .description('make a key and print it, once')
+    .option('--name <name>', 'what it is for', 'key')
+    .option('--permission <permission...>', PERMISSIONS.join(', '), [...PERMISSIONS])
+    .addOption(jsonOption())
+    .action((accountId: string, options: { name: string; permission: string[]; json?: true }) =>
+      run('key create', { accountId, name: options.name, permissions: options.permission }, options),
+    )
+  key.command('list <accountId>').description('list an account’s keys').addOption(jsonOption()).action((accountId: string, options) => run('key list', { accountId }, options))
+  key.command('revoke <keyId>').description('make a key worthless, from its next request on').addOption(jsonOption()).action((keyId: string, options) => run('key revoke', { keyId }, options))
+  return program
+}
+
+function jsonOption(): Option {
+  return new Option('--json', 'print one JSON value and nothing else')
+}
+
+function variablesHelp(): string {
+  const lines = Object.entries(VARIABLES).map(([name, meaning]) => `  ${name.padEnd(28)} ${meaning}`)
+  return `\nVariables:\n${lines.join('\n')}\n`
+}
+
+/** Runs a command on the data folder itself, or, while a server holds it, through that server. */
+async function run(name: CommandName, args: unknown, { json }: { json?: true }): Promise<void> {
+  const config = readConfig()
+  const lock = lockDataFolder(config)
+  const result = lock ? await runHere(config, name, args).finally(lock.release) : await sendCommand(dataPaths(config.dataDir).controlSocket, name, args)
+  process.stdout.write(json ? `${JSON.stringify(result)}\n` : readable(result))
+}
+
+async function runHere(config: Config, name: CommandName, args: unknown): Promise<unknown> {
+  const database = await openDatabase(config)
+  try {
+    return await COMMANDS[name].run({ ...database, nowS: () => Math.floor(Date.now() / 1000) }, args)
+  } finally {
+    await database.close()
+  }
+}
+
+/** A list becomes lines of its own, a record lines of `name  value`. */
+function readable(result: unknown): string {
+  if (Array.isArray(result)) return result.length === 0 ? 'none\n' : result.map(readable).join('\n')
+  if (typeof result !== 'object' || result === null) return `${String(result)}\n`
+  const entries = Object.entries(result).filter(([, value]) => value !== null)
+  return entries.map(([name, value]) => `${name.padEnd(12)} ${Array.isArray(value) ? value.join(', ') : String(value)}\n`).join('')
+}
+
+async function serve(): Promise<void> {
+  const config = readConfig()
+  const log = pino({ level: config.logLevel, base: null }, pino.destination(2))
+  for (const name of unknownVariables()) log.warn(`${name} is not a variable of this version and has no effect`)
+  // Loaded here: the other commands start without the server's parts.
+  const { startServer } = await import('./server.ts')
+  const server = await startServer(config, log)
+  announce(config, server)
+  if (!server.bubblewrap) log.warn('bubblewrap does not run here: ffmpeg is held by limits and lists alone. Install it with apt-get install bubblewrap.')
+  await stopSignal()
+  await server.stop()
+}
+
+function announce(config: Config, server: Awaited<ReturnType<typeof import('./server.ts').startServer>>): void {
+  const lines = [`Reelgate ${packageJson.version} serves ${config.publicUrl ?? server.url} with the data in ${config.dataDir}`]
+  if (server.newMasterKeyFile) {
+    lines.push('', `The master key lies in ${server.newMasterKeyFile}. Keep a copy of it apart from the data: without it no film opens.`)
+  }
+  if (server.firstAccount) {
+    lines.push(
+      '',
+      'The first account is made. Its API secret is shown this once:',
+      '',
+      `  account     ${server.firstAccount.accountId}`,
+      `  API secret  ${server.firstAccount.apiKey}`,
+      '',
+    )
+  }
+  process.stdout.write(`${lines.join('\n')}\n`)
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
+  })
+}

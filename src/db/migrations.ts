@@ -1,0 +1,32 @@
+import { type Kysely, sql } from 'kysely'
+import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration'
+import { Failure } from '../errors.ts'
+import { firstTables } from './migrations/0001-first-tables.ts'
+import type { Tables } from './tables.ts'
+
+/** In order; a released one never changes. */
+const MIGRATIONS: Record<string, Migration> = { '0001-first-tables': firstTables }
+
+/**
+ * Brings the tables up to this version, each migration in a transaction.
+ * @throws Failure `unavailable` when the database was made by a newer Reelgate, or a migration fails
+ */
+export async function migrate(db: Kysely<Tables>): Promise<void> {
+  const provider: MigrationProvider = { getMigrations: async () => MIGRATIONS }
+  await refuseNewer(db)
+  const { error } = await new Migrator({ db, provider }).migrateToLatest()
+  if (error) throw new Failure('unavailable', 'The database could not be brought up to this version; nothing was changed.', { cause: error })
+}
+
+async function refuseNewer(db: Kysely<Tables>): Promise<void> {
+  const tables = await sql<{ name: string }>`select name from sqlite_master where name = 'kysely_migration'`.execute(db)
+  if (tables.rows.length === 0) return
+  const done = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
+  const newer = done.rows.find(({ name }) => !(name in MIGRATIONS))
+  if (newer) {
+    throw new Failure(
+      'unavailable',
+      `The database was made by a newer version of Reelgate (it has step ${newer.name}). Start that version, or restore a backup made by this one.`,
+    )
+  }
+}

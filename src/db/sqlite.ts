@@ -1,0 +1,93 @@
+import SqliteDatabase from 'better-sqlite3'
+import { CamelCasePlugin, Kysely, SqliteDialect, sql } from 'kysely'
+import { Failure } from '../errors.ts'
+import { migrate } from './migrations.ts'
+import type { Tables } from './tables.ts'
+import { groupCommits, type Write } from './write.ts'
+
+/** A handle to read with, or inside `write` the transaction. */
+export type Db = Kysely<Tables>
+
+export type Database = {
+  /** Reads only: the connection cannot write. */
+  db: Db
+  write: Write
+  close(): Promise<void>
+}
+
+/** How long a call waits for another process that holds the database, in milliseconds. */
+const BUSY_TIMEOUT_MS = 5_000
+
+/**
+ * Opens the SQLite database in WAL mode with `synchronous=FULL`, one connection that writes and one that reads.
+ * @throws Failure `unavailable` when it is damaged, cannot be written, or belongs to a newer version
+ */
+export async function openSqlite(path: string): Promise<Database> {
+  const writer = await openWriter(path)
+  try {
+    await migrate(writer)
+  } catch (error) {
+    await writer.destroy()
+    throw error
+  }
+  const reader = connect(path, (connection) => connection.pragma('query_only = ON'))
+  return {
+    db: reader,
+    write: groupCommits(writer),
+    async close() {
+      await reader.destroy()
+      await writer.destroy()
+    },
+  }
+}
+
+async function openWriter(path: string): Promise<Db> {
+  const writer = connect(path, (connection) => {
+    connection.pragma('journal_mode = WAL')
+    connection.pragma('synchronous = FULL')
+    connection.pragma('foreign_keys = ON')
+    connection.pragma('secure_delete = ON')
+  })
+  try {
+    await sql`select count(*) from sqlite_master`.execute(writer)
+    return writer
+  } catch (error) {
+    throw new Failure('unavailable', `The database ${path} cannot be opened: it is damaged or not writable. Restore it from a backup, or correct its permissions.`, { cause: error })
+  }
+}
+
+function connect(path: string, prepare: (connection: SqliteDatabase.Database) => void): Db {
+  return new Kysely<Tables>({
+    dialect: new SqliteDialect({
+      database: async () => {
+        const connection = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS })
+        prepare(connection)
+        return connection
+      },
+    }),
+    plugins: [new CamelCasePlugin()],
+  })
+}
+
+/** Empties the write-ahead log into the database, so that what was deleted lies in neither. */
+export async function checkpoint(write: Write): Promise<void> {
+  await write.outside((db) => sql`pragma wal_checkpoint(TRUNCATE)`.execute(db))
+}
+
+/** Proof that this process alone writes to a data folder; the kernel gives it up when the process ends, however it ends. */
+export type FolderLock = { release(): void }
+
+/** Takes the lock of a data folder. Undefined: another process holds it. */
+export function takeFolderLock(path: string): FolderLock | undefined {
+  const connection = new SqliteDatabase(path, { timeout: 0 })
+  try {
+    connection.pragma('journal_mode = DELETE')
+    connection.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    connection.close()
+    if (error instanceof SqliteDatabase.SqliteError && error.code.startsWith('SQLITE_BUSY')) return undefined
+    throw error
+  }
+  // The closure keeps the handle referenced: a collected handle would free the lock.
+  return { release: () => connection.close() }
+}

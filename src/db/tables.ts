@@ -1,0 +1,216 @@
+import type { Generated, Insertable, Selectable } from 'kysely'
+
+/**
+ * The rows. Booleans are 0/1, times Unix seconds (`…S`), lists and records JSON text: both databases store these alike.
+ * Wire names stop at `http/`; these are ours.
+ */
+export type Tables = {
+  account: AccountTable
+  apiKey: ApiKeyTable
+  video: VideoTable
+  uploadPolicy: UploadPolicyTable
+  source: SourceTable
+  generation: GenerationTable
+  rendition: RenditionTable
+  chunk: ChunkTable
+  segment: SegmentTable
+  poster: PosterTable
+  otp: OtpTable
+  playbackSession: PlaybackSessionTable
+  redeemAttempt: RedeemAttemptTable
+  setting: SettingTable
+}
+
+type AccountTable = {
+  id: string
+  name: string
+  createdAtS: number
+  mayUpload: number
+  mayImport: number
+  disabled: Generated<number>
+  /** Largest page of a list. */
+  pageMax: Generated<number>
+  /** Videos not deleted: kept in step with `video` in the same transaction, so that a list needs no count. */
+  videoCount: Generated<number>
+}
+
+type ApiKeyTable = {
+  id: string
+  accountId: string
+  /** SHA-256 of the key's text; the text is shown once and kept nowhere. */
+  hash: Buffer
+  /** First characters, so that an owner can tell keys apart. */
+  prefix: string
+  name: string
+  /** JSON list of permissions. */
+  permissions: string
+  createdAtS: number
+  revokedAtS: number | null
+}
+
+type VideoTable = {
+  id: string
+  accountId: string
+  /** Rises by one per video: the total order of lists, newest first, whatever the clock does. */
+  position: Generated<number>
+  title: string
+  description: string
+  fileName: string
+  uploadTimeS: number
+  status: string
+  statusReason: string | null
+  /** 0 before the probe. */
+  durationS: Generated<number>
+  aspectRatio: number | null
+  totalSizeBytes: Generated<number>
+  public: Generated<number>
+  folderId: Generated<string>
+  /** The generation that plays, or is being made. 0 before the first plan. */
+  generation: Generated<number>
+  /** Set when deleted: the row is a tombstone till its files are gone. */
+  deletedAtS: number | null
+}
+
+type UploadPolicyTable = {
+  /** The form's `key`. */
+  key: string
+  accountId: string
+  videoId: string
+  expiresAtS: number
+  /** Set by the one upload that was accepted. */
+  spentAtS: number | null
+}
+
+type SourceTable = {
+  videoId: string
+  /** Name below the sources folder. */
+  file: string
+  sizeBytes: number
+  sha256: Buffer
+  /** Key of this source alone, wrapped by the master key; null once the video is deleted. */
+  wrappedKey: Buffer | null
+  iv: Buffer
+  /** HMAC-SHA-256 of each MiB of the sealed file: CBC alone would not notice changed bytes. */
+  macs: Buffer
+}
+
+type GenerationTable = {
+  videoId: string
+  number: number
+  /** Null once the video is deleted. */
+  wrappedContentKey: Buffer | null
+  /** JSON of encode/plan.ts `Plan`. */
+  plan: string
+  /** ffmpeg and arguments that made its first segment: gaps may be filled only by the same. */
+  encoder: string
+  createdAtS: number
+  /** When its last segment was published. */
+  finishedAtS: number | null
+}
+
+type RenditionTable = {
+  videoId: string
+  generation: number
+  id: number
+  kind: 'picture' | 'sound'
+  /** The init segment: codec headers only, the same bytes from every chunk. */
+  init: Buffer | null
+}
+
+type ChunkTable = {
+  videoId: string
+  generation: number
+  kind: 'picture' | 'sound'
+  firstSegment: number
+  segmentCount: number
+  /** 1: decoded from the film's start, without a seek. */
+  fromStart: number
+  state: 'waiting' | 'running' | 'done' | 'failed'
+  /** Rises with each start; names the files of one run and fences off an older one. */
+  attempt: Generated<number>
+  /** Lower runs first. */
+  priority: number
+}
+
+type SegmentTable = {
+  videoId: string
+  generation: number
+  renditionId: number
+  number: number
+  file: string
+  sizeBytes: number
+}
+
+type PosterTable = {
+  id: Generated<number>
+  videoId: string
+  widthPx: number
+  heightPx: number
+  sizeBytes: number
+  /** Makes the poster's address unguessable. */
+  token: string
+  file: string
+  createdAtS: number
+}
+
+type OtpTable = {
+  /** SHA-256 of the OTP's text. */
+  hash: Buffer
+  accountId: string
+  apiKeyId: string
+  videoId: string
+  userId: string | null
+  /** JSON of playback/marks.ts `Mark[]`. */
+  marks: string
+  forcedBitrateKbps: number | null
+  /** JSON kept for DRM licences. */
+  licenseRules: string | null
+  issuedAtS: number
+  expiresAtS: number
+  spentAtS: number | null
+}
+
+type PlaybackSessionTable = {
+  id: string
+  otpHash: Buffer
+  accountId: string
+  videoId: string
+  generation: number
+  userId: string | null
+  /** 65 raw bytes of the browser's P-256 point. */
+  publicKey: Buffer
+  keyId: Buffer
+  /** JSON list of page ids, newest last. */
+  pages: string
+  marks: string
+  forcedBitrateKbps: number | null
+  startedAtS: number
+  endsAtS: number
+  lastSeenAtS: number
+  leftAtS: number | null
+  endedAtS: number | null
+  endReason: string | null
+}
+
+type RedeemAttemptTable = {
+  id: Generated<number>
+  otpHash: Buffer
+  atS: number
+  keyId: Buffer
+  address: string
+  userAgent: string
+  embeddingHost: string
+  outcome: string
+}
+
+type SettingTable = { name: string; value: string }
+
+export type AccountRow = Selectable<AccountTable>
+export type ApiKeyRow = Selectable<ApiKeyTable>
+export type VideoRow = Selectable<VideoTable>
+export type GenerationRow = Selectable<GenerationTable>
+export type ChunkRow = Selectable<ChunkTable>
+export type PosterRow = Selectable<PosterTable>
+export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
+export type NewOtp = Insertable<OtpTable>
+export type NewRedeemAttempt = Insertable<RedeemAttemptTable>

@@ -1,0 +1,239 @@
+import type { Readable } from 'node:stream'
+import { pictureEncoderArgs, pictureFilters, pictureInputArgs, sourceFilters } from './encoder.ts'
+import { placeFragment, readFragment, readPictureInit, splitFragments } from './fragments.ts'
+import { pictureCodec } from './ladder.ts'
+import { MediaFailure, UncleanSeek } from './media-failure.ts'
+import type { PicturePlan, PictureRendition, Plan } from './plan.ts'
+import { type MediaEnd, type MediaLimits, type Reader, runMedia, type Sandbox, type SealedSource } from './sandbox.ts'
+
+/** A run of neighbouring segments. `fromStart`: decode from the film's first frame instead of seeking. */
+export type ChunkSpan = { firstSegment: number; segmentCount: number; fromStart: boolean }
+
+export type ChunkRequest = {
+  sandbox: Sandbox
+  source: SealedSource
+  plan: Plan
+  chunk: ChunkSpan
+  signal?: AbortSignal
+}
+
+/**
+ * Gets what comes out, clear; the caller encrypts. A slow callback slows the encoder down. Renditions run on their own,
+ * so a callback must not wait for another rendition's.
+ */
+export type ChunkSink = {
+  /** Once for each rendition, before its segments; equal bytes in every chunk of a film. */
+  onInit: (renditionId: number, bytes: Buffer) => void | Promise<void>
+  onSegment: (renditionId: number, segment: number, bytes: Buffer) => void | Promise<void>
+}
+
+/**
+ * Encodes a run of segments in all rungs with one ffmpeg, which writes each rung into its own pipe.
+ *
+ * A chunk that was sought counts only when this resolves: decoder errors show at any time, and with one of them the pictures may be
+ * wrong. A chunk that begins at the film's start may be published as it comes, for its errors are the source's own.
+ * @param request.threads 1 when as many chunks run as there are cores (6–11 % faster in all), `auto` for one that somebody waits for
+ * @returns missingFrames: how many of the film's last frames could not be read; the last one that could stands in for up to 10 s of them
+ * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
+ */
+export async function encodePictureChunk(
+  request: ChunkRequest & { threads: 'auto' | 1 },
+  sink: ChunkSink,
+): Promise<{ missingFrames: number }> {
+  const { sandbox, source, plan, chunk, threads, signal } = request
+  const { picture } = plan
+  if (!picture) throw new Error('the plan has no picture')
+  const frames = framesOf(picture, chunk)
+  const rungs = picture.renditions.map((rendition) => readRung(picture, rendition, frames, sink))
+  const landing = frames.isSought ? [countFrames()] : []
+  const ending = frames.endsPicture ? [countFrames()] : []
+  const end = await runMedia(sandbox, {
+    tool: 'ffmpeg',
+    source,
+    inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...pictureInputArgs(picture), ...seekArgs(picture, frames)],
+    outputArgs: pictureArgs(picture, frames, threads),
+    pipes: [...rungs, ...landing, ...ending].map(({ reader }) => reader),
+    limits: chunkLimits(frames.count / rateHz(picture), (frames.skipped + frames.trimmed) / rateHz(picture)),
+    signal,
+  })
+  // First, for an unclean seek may also be the cause of everything below.
+  if (frames.isSought && end.errorLines > 0) throw new UncleanSeek(firstLine(end))
+  if (landing.some((early) => early.frames() === 0)) throw new UncleanSeek('it landed after the chunk’s first picture')
+  refuseFailure(end)
+  const shortest = Math.min(...rungs.map((rung) => rung.frames()))
+  if (shortest < frames.count) throw brokenOff((frames.first + shortest) / rateHz(picture))
+  return { missingFrames: Math.max(0, ...ending.map((real) => frames.real - real.frames())) }
+}
+
+/** Throws what the owner should read about a run that did not end well. Shared with the sound. */
+export function refuseFailure(end: MediaEnd): void {
+  if (end.outOfTime || end.exitCode === 137) {
+    throw new MediaFailure(
+      'Encoding error',
+      'Encoding took more time or memory than a film of this length may: try a file of another format.',
+    )
+  }
+  if (end.exitCode !== 0)
+    throw new MediaFailure('Encoding error', `The encoder stopped: ${firstLine(end) || `exit code ${end.exitCode}`}`)
+}
+
+/** Bounds that no honest film meets: thirty times slower than it plays, and the part decoded only to get there six times. */
+export function chunkLimits(encodedS: number, skippedS: number): MediaLimits {
+  const cpuS = 120 + 30 * encodedS + 6 * skippedS
+  return { cpuS, wallS: 2 * cpuS }
+}
+
+/** ffmpeg's first complaint, without addresses and file names. */
+export function firstLine({ stderr }: MediaEnd): string {
+  const [line = ''] = stderr.split('\n').filter((text) => text.trim() !== '')
+  return line
+    .replace(/ @ 0x[0-9a-f]+/g, '')
+    .replace(/crypto:\S+/g, 'the source')
+    .slice(0, 200)
+}
+
+type Frames = {
+  first: number
+  count: number
+  /** Frame the input is sought to; 0 means that it is read from its start. */
+  seekTo: number
+  /** Frames decoded only to get there, then those that are also scaled: both are dropped by count. */
+  skipped: number
+  trimmed: number
+  /** Frames of the source after the skipped ones, up to the chunk's end. */
+  real: number
+  isSought: boolean
+  /** Whether the source's last frame lies in or before this chunk. */
+  endsPicture: boolean
+}
+
+function framesOf(picture: PicturePlan, { firstSegment, segmentCount, fromStart }: ChunkSpan): Frames {
+  const first = firstSegment * picture.gopFrames
+  const count = Math.min(segmentCount * picture.gopFrames, picture.frameCount - first)
+  if (count <= 0) throw new Error('the chunk lies past the end of the film')
+  const sourceFrames = picture.frameCount - (picture.heldFrames ?? 0)
+  // A whole number of frames early, about a second: half a frame early gave the wrong frame in a third of the files tried.
+  const arrival = Math.max(0, Math.min(first, sourceFrames) - Math.ceil(rateHz(picture)))
+  const seekTo = fromStart ? 0 : arrival
+  const end = Math.min(first + count, sourceFrames)
+  return {
+    first,
+    count,
+    seekTo,
+    skipped: arrival - seekTo,
+    trimmed: first - arrival,
+    real: end - arrival,
+    isSought: seekTo > 0,
+    endsPicture: end === sourceFrames,
+  }
+}
+
+function seekArgs(picture: PicturePlan, { isSought, seekTo }: Frames): string[] {
+  // Not accurate_seek: the frame that is on screen at seekTo may have begun long before (slides), and fps must see it.
+  return isSought ? ['-noaccurate_seek', '-ss', (seekTo / rateHz(picture)).toFixed(6)] : []
+}
+
+/**
+ * One branch a rung, and up to two that carry a corner of the picture only to count frames: one with a frame where the seek landed
+ * early enough (by decoding times, an MP4 of slides can be reached several seconds late), one with the source's real last frames.
+ */
+function pictureArgs(picture: PicturePlan, frames: Frames, threads: 'auto' | 1): string[] {
+  const { renditions } = picture
+  const latestS = ((frames.trimmed + 0.5) / rateHz(picture)).toFixed(6)
+  const landing = `split=2[all][lands];[lands]trim=end=${latestS},scale=2:2,format=yuv420p[landing];[all]`
+  const chain = [
+    ...sourceFilters(picture),
+    `fps=${picture.rateNum}/${picture.rateDen}:start_time=0`,
+    ...dropFrames(frames.skipped),
+    ...pictureFilters(picture),
+    ...(frames.endsPicture ? holdLastPicture(picture, frames) : []),
+    ...dropFrames(frames.trimmed),
+    `split=${renditions.length}${renditions.map(({ id }) => `[r${id}]`).join('')}`,
+  ]
+  const rungs = renditions.map(({ id, widthPx, heightPx }) => `;[r${id}]scale=${widthPx}:${heightPx},setsar=1[v${id}]`)
+  const counted = [...(frames.isSought ? [{ label: 'landing', limit: 1 }] : []), ...(frames.endsPicture ? [{ label: 'ending', limit: frames.real }] : [])]
+  const output = ['-fps_mode', 'passthrough', ...(threads === 1 ? ONE_THREAD : [])]
+  return [
+    ...(threads === 1 ? ['-filter_threads', '1', '-filter_complex_threads', '1'] : []),
+    ...['-filter_complex', `[0:V:0]${frames.isSought ? landing : ''}${chain.join(',')}${rungs.join('')}`],
+    ...renditions.flatMap((rendition, index) => [
+      ...['-map', `[v${rendition.id}]`, ...output, '-frames:v', String(frames.count)],
+      ...[...pictureEncoderArgs(picture, rendition), `pipe:${3 + index}`],
+    ]),
+    ...counted.flatMap(({ label, limit }, index) => [
+      ...['-map', `[${label}]`, ...output, '-frames:v', String(limit), '-f', 'rawvideo', `pipe:${3 + renditions.length + index}`],
+    ]),
+  ]
+}
+
+function dropFrames(count: number): string[] {
+  return count > 0 ? [`trim=start_frame=${count}`, 'setpts=PTS-STARTPTS'] : []
+}
+
+/** The last picture again, for the time when only the sound goes on and for a few seconds that cannot be read. */
+function holdLastPicture(picture: PicturePlan, { trimmed, count, real }: Frames): string[] {
+  // Never without end: ffmpeg 5.1 then spins for ever where the source has a frame less than planned.
+  const held = trimmed + count - real + Math.ceil(MAX_MISSING_S * rateHz(picture))
+  return ['split=2[whole][ends];[ends]crop=2:2:0:0[ending];[whole]tpad=stop_mode=clone:stop=' + held]
+}
+
+const MAX_MISSING_S = 10
+const ONE_THREAD = ['-threads', '1']
+
+function readRung(picture: PicturePlan, rendition: PictureRendition, planned: Frames, sink: ChunkSink): CountingReader {
+  const ticks = (picture.timescale * picture.rateDen) / picture.rateNum
+  let read = 0
+  const reader = async (bytes: Readable) => {
+    let compositionShift: number | undefined
+    let isBroken = false
+    for await (const part of splitFragments(bytes)) {
+      if (part.kind === 'init') {
+        checkInit(part.bytes, picture, rendition)
+        await sink.onInit(rendition.id, part.bytes)
+        continue
+      }
+      const { sampleCount, decodeTime, compositionOffsets } = readFragment(part.bytes)
+      const frame = planned.first + read
+      const isNext = decodeTime === read * ticks && sampleCount === Math.min(picture.gopFrames, planned.count - read)
+      isBroken ||= !isNext
+      if (isBroken) continue // read on, so that the encoder ends by itself and says why
+      compositionShift ??= compositionOffsets?.[0] ?? 0
+      const segment = frame / picture.gopFrames
+      placeFragment(part.bytes, { sequence: segment + 1, decodeTime: frame * ticks, compositionShift })
+      await sink.onSegment(rendition.id, segment, part.bytes)
+      read += sampleCount
+    }
+  }
+  return { reader, frames: () => read }
+}
+
+function checkInit(init: Buffer, picture: PicturePlan, rendition: PictureRendition) {
+  const { widthPx, heightPx, timescale, codec } = readPictureInit(init)
+  const isAsPlanned =
+    widthPx === rendition.widthPx &&
+    heightPx === rendition.heightPx &&
+    timescale === picture.timescale &&
+    codec === pictureCodec(rendition)
+  if (!isAsPlanned)
+    throw new Error(`rendition ${rendition.id} came out as ${widthPx}×${heightPx}, ${timescale}, ${codec}, not as planned`)
+}
+
+function brokenOff(atS: number) {
+  const place = `${Math.floor(atS / 60)}:${String(Math.floor(atS % 60)).padStart(2, '0')}`
+  return new MediaFailure('Encoding error', `The picture cannot be read past ${place}: the file is damaged or was cut off. Upload it again.`)
+}
+
+type CountingReader = { reader: Reader; frames: () => number }
+
+function countFrames(): CountingReader {
+  const cornerBytes = 6 // 2×2 in 4:2:0
+  let sizeBytes = 0
+  const reader = async (bytes: Readable) => {
+    for await (const part of bytes) sizeBytes += part.length
+  }
+  return { reader, frames: () => sizeBytes / cornerBytes }
+}
+
+function rateHz({ rateNum, rateDen }: PicturePlan): number {
+  return rateNum / rateDen
+}

@@ -1,0 +1,61 @@
+import type { PicturePlan, PictureRendition, SoundPlan } from './plan.ts'
+import type { Sandbox } from './sandbox.ts'
+
+// Raise it with every change of an argument below: segments of two encoders must not be mixed in one rendition.
+const ARGUMENTS_VERSION = 1
+
+/** What encodes: equal fingerprints mean that a killed run's gaps may be filled by this run. */
+export function encoderFingerprint(sandbox: Sandbox): string {
+  return `ffmpeg ${sandbox.ffmpegVersion}, arguments ${ARGUMENTS_VERSION}`
+}
+
+/** Output options of one rung. veryfast is the knee of the curve, and CRF under a cap needs no state across chunks. */
+export function pictureEncoderArgs(picture: PicturePlan, rendition: PictureRendition): string[] {
+  return [
+    ...['-c:v', 'libx264', '-preset', 'veryfast', '-profile:v', 'high', '-level:v', (rendition.level / 10).toFixed(1)],
+    ...['-crf', '23', '-maxrate', String(rendition.maxBitrateBps), '-bufsize', String(2 * rendition.maxBitrateBps), '-bf', '3'],
+    // Exactly one closed GOP a segment.
+    ...[
+      '-g',
+      String(picture.gopFrames),
+      '-keyint_min',
+      String(picture.gopFrames),
+      '-sc_threshold',
+      '0',
+      '-x264-params',
+      'open-gop=0',
+    ],
+    ...['-video_track_timescale', String(picture.timescale), '-f', 'mp4', '-movflags', '+cmaf+frag_keyframe'],
+    ...NO_METADATA,
+  ]
+}
+
+/** Output options of the sound: a bare ADTS stream, whose frames are counted and boxed here. */
+export function soundEncoderArgs(sound: SoundPlan): string[] {
+  return ['-ac', '2', '-c:a', 'aac', '-b:a', String(sound.bitrateBps), '-f', 'adts', ...NO_METADATA]
+}
+
+// What the source's tags say is not for viewers.
+const NO_METADATA = ['-map_metadata', '-1', '-map_chapters', '-1']
+
+/**
+ * The filters that make pictures of the highest rung's size out of any source's: 8-bit 4:2:0 of ordinary brightness.
+ * The other rungs are scaled from these, which costs half of scaling each from the source.
+ */
+export function pictureFilters({ hdr, renditions: [largest] }: PicturePlan): string[] {
+  const size = largest ? [`scale=${largest.widthPx}:${largest.heightPx}`] : []
+  const toneMapping = ['zscale=t=linear:npl=100', 'format=gbrpf32le', 'zscale=p=bt709', 'tonemap=hable:desat=0', 'zscale=t=bt709:m=bt709:r=tv']
+  return [...size, ...(hdr ? toneMapping : []), 'format=yuv420p']
+}
+
+/** What must be done to the source's own pictures, before the others. */
+export function sourceFilters({ interlaced }: PicturePlan): string[] {
+  return interlaced ? ['yadif=mode=send_frame:deint=interlaced'] : []
+}
+
+/** Input options of every picture run. */
+export function pictureInputArgs({ interlaced }: PicturePlan): string[] {
+  // A picture that changes its size in mid-film is scaled on; by default all filters would begin again, and count frames anew.
+  // Not with yadif, which keeps pictures of the first size.
+  return interlaced ? [] : ['-reinit_filter', '0']
+}

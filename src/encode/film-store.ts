@@ -1,0 +1,179 @@
+import { moveStatus } from '../catalogue/status.ts'
+import type { Db } from '../db/sqlite.ts'
+import type { Plan } from './plan.ts'
+
+/** What is known of a film that is being encoded. Keys are null once the video is deleted. */
+export type FilmRow = { videoId: string; generation: number; wrappedContentKey: Buffer | null; plan: Plan; encoder: string }
+
+export type NewSegment = { renditionId: number; number: number; file: string; sizeBytes: number; init: Buffer }
+
+/** Makes a generation: its plan, its content key, its renditions. The video plays it from now on. */
+export async function insertGeneration(tx: Db, film: FilmRow & { createdAtS: number; aspectRatio: number | null }): Promise<void> {
+  const { videoId, generation, plan } = film
+  await tx
+    .insertInto('generation')
+    .values({ videoId, number: generation, wrappedContentKey: film.wrappedContentKey, plan: JSON.stringify(plan), encoder: film.encoder, createdAtS: film.createdAtS })
+    .execute()
+  const pictures = (plan.picture?.renditions ?? []).map(({ id }) => ({ id, kind: 'picture' as const }))
+  const sounds = plan.sound ? [{ id: plan.sound.renditionId, kind: 'sound' as const }] : []
+  await tx
+    .insertInto('rendition')
+    .values([...pictures, ...sounds].map((rendition) => ({ ...rendition, videoId, generation })))
+    .execute()
+  await tx
+    .updateTable('video')
+    .set({ generation, durationS: plan.durationS, aspectRatio: film.aspectRatio })
+    .where('id', '=', videoId)
+    .execute()
+}
+
+export async function findFilm(db: Db, videoId: string, generation: number): Promise<FilmRow | undefined> {
+  const row = await db
+    .selectFrom('generation')
+    .select(['wrappedContentKey', 'plan', 'encoder'])
+    .where('videoId', '=', videoId)
+    .where('number', '=', generation)
+    .executeTakeFirst()
+  return row && { videoId, generation, ...row, plan: JSON.parse(row.plan) }
+}
+
+/**
+ * Publishes a segment: the first text of a segment wins, for ever.
+ * @returns false when it had been published before; the new text must be thrown away
+ * @throws Error when the rendition's init segment is another one: it would not decode with the segments that are out
+ */
+export async function insertSegment(tx: Db, film: { videoId: string; generation: number }, segment: NewSegment): Promise<boolean> {
+  const { init, ...row } = segment
+  const key = { videoId: film.videoId, generation: film.generation }
+  const rendition = await tx
+    .selectFrom('rendition')
+    .select('init')
+    .where('videoId', '=', key.videoId)
+    .where('generation', '=', key.generation)
+    .where('id', '=', segment.renditionId)
+    .executeTakeFirstOrThrow()
+  if (rendition.init && !rendition.init.equals(init)) throw new Error('the encoder made another init segment than before')
+  if (!rendition.init) {
+    await tx
+      .updateTable('rendition')
+      .set({ init })
+      .where('videoId', '=', key.videoId)
+      .where('generation', '=', key.generation)
+      .where('id', '=', segment.renditionId)
+      .execute()
+  }
+  const inserted = await tx
+    .insertInto('segment')
+    .values({ ...key, ...row })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return Number(inserted.numInsertedOrUpdatedRows ?? 0) > 0
+}
+
+/** Makes the video `ready` once the sound and some rendition of the picture have their first segment. */
+export async function moveToReadyIfPlayable(tx: Db, film: { videoId: string; generation: number; plan: Plan }): Promise<boolean> {
+  const firsts = await tx
+    .selectFrom('segment')
+    .select('renditionId')
+    .where('videoId', '=', film.videoId)
+    .where('generation', '=', film.generation)
+    .where('number', '=', 0)
+    .execute()
+  const there = new Set(firsts.map((row) => row.renditionId))
+  const { picture, sound } = film.plan
+  const playable = (!sound || there.has(sound.renditionId)) && (!picture || picture.renditions.some(({ id }) => there.has(id)))
+  return playable && moveStatus(tx, film.videoId, 'ready')
+}
+
+/** The numbers of a rendition's segments that are published, from `first` on, in order. */
+export async function listPublished(db: Db, film: { videoId: string; generation: number }, renditionId: number, first: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('segment')
+    .select('number')
+    .where('videoId', '=', film.videoId)
+    .where('generation', '=', film.generation)
+    .where('renditionId', '=', renditionId)
+    .where('number', '>=', first)
+    .orderBy('number')
+    .execute()
+  return rows.map((row) => row.number)
+}
+
+/** A published segment's file; undefined while it is not published. */
+export async function findSegment(db: Db, film: { videoId: string; generation: number }, renditionId: number, number: number) {
+  return db
+    .selectFrom('segment')
+    .select(['file', 'sizeBytes'])
+    .where('videoId', '=', film.videoId)
+    .where('generation', '=', film.generation)
+    .where('renditionId', '=', renditionId)
+    .where('number', '=', number)
+    .executeTakeFirst()
+}
+
+export async function findInit(db: Db, film: { videoId: string; generation: number }, renditionId: number): Promise<Buffer | undefined> {
+  const row = await db
+    .selectFrom('rendition')
+    .select('init')
+    .where('videoId', '=', film.videoId)
+    .where('generation', '=', film.generation)
+    .where('id', '=', renditionId)
+    .executeTakeFirst()
+  return row?.init ?? undefined
+}
+
+/** The oldest video whose source waits to be examined, other than those in hand. */
+export async function findUnplanned(tx: Db, inHand: readonly string[]): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom('video')
+    .select('id')
+    .where('status', 'in', ['Queued', 'Processing'])
+    .where('generation', '=', 0)
+    .where('deletedAtS', 'is', null)
+    .where('id', 'not in', [...inHand])
+    .orderBy('position')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.id
+}
+
+/** A film whose chunks are all done and that is not marked finished yet. */
+export async function findUnfinished(tx: Db, inHand: readonly string[]): Promise<{ videoId: string; generation: number } | undefined> {
+  return tx
+    .selectFrom('video')
+    .innerJoin('generation', (join) => join.onRef('generation.videoId', '=', 'video.id').onRef('generation.number', '=', 'video.generation'))
+    .select(['video.id as videoId', 'generation.number as generation'])
+    .where('video.status', '=', 'ready')
+    .where('video.deletedAtS', 'is', null)
+    .where('generation.finishedAtS', 'is', null)
+    .where('video.id', 'not in', [...inHand])
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom('chunk')
+            .select('chunk.firstSegment')
+            .whereRef('chunk.videoId', '=', 'video.id')
+            .whereRef('chunk.generation', '=', 'video.generation')
+            .where('chunk.state', '!=', 'done'),
+        ),
+      ),
+    )
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** Marks every rendition done and notes the space that the film takes: source, segments and posters. */
+export async function finishGeneration(tx: Db, film: { videoId: string; generation: number }, nowS: number): Promise<void> {
+  await tx.updateTable('generation').set({ finishedAtS: nowS }).where('videoId', '=', film.videoId).where('number', '=', film.generation).execute()
+  let totalSizeBytes = 0
+  for (const table of ['source', 'segment', 'poster'] as const) {
+    const row = await tx
+      .selectFrom(table)
+      .select((select) => select.fn.sum<number | null>('sizeBytes').as('sizeBytes'))
+      .where('videoId', '=', film.videoId)
+      .executeTakeFirstOrThrow()
+    totalSizeBytes += Number(row.sizeBytes ?? 0)
+  }
+  await tx.updateTable('video').set({ totalSizeBytes }).where('id', '=', film.videoId).execute()
+}

@@ -1,0 +1,117 @@
+import { getBox } from './boxes.ts'
+
+/** What a fragmented MP4 is made of: one init segment, then media segments of one moof and its mdat. */
+export type FragmentedPart = { kind: 'init'; bytes: Buffer } | { kind: 'fragment'; bytes: Buffer }
+
+// One GOP of the highest rung is below 3 MB; more than this is not what we asked for.
+const MAX_BOX_BYTES = 128 * 2 ** 20
+
+/**
+ * Splits fragmented MP4 while it streams in. A part is yielded when its last byte is there, so a killed encoder never leaves half a
+ * segment; at most one part is in memory. Boxes between the parts (mfra, sidx) are dropped.
+ */
+export async function* splitFragments(bytes: AsyncIterable<Buffer>): AsyncGenerator<FragmentedPart> {
+  let kept: Buffer[] = []
+  for await (const { type, box } of splitBoxes(bytes)) {
+    if (type === 'ftyp' || type === 'moof') kept = [box]
+    else if (type === 'moov') yield { kind: 'init', bytes: Buffer.concat([...kept, box]) }
+    else if (type === 'mdat') yield { kind: 'fragment', bytes: Buffer.concat([...kept, box]) }
+  }
+}
+
+async function* splitBoxes(bytes: AsyncIterable<Buffer>): AsyncGenerator<{ type: string; box: Buffer }> {
+  let waiting: Buffer[] = []
+  let waitingBytes = 0
+  let neededBytes = 8
+  for await (const part of bytes) {
+    waiting.push(part)
+    waitingBytes += part.length
+    while (waitingBytes >= neededBytes) {
+      const joined = Buffer.concat(waiting)
+      const sizeBytes = joined.readUInt32BE(0)
+      if (sizeBytes < 8 || sizeBytes > MAX_BOX_BYTES) throw new RangeError(`a box of ${sizeBytes} bytes`)
+      const isWhole = joined.length >= sizeBytes
+      if (isWhole) yield { type: joined.toString('latin1', 4, 8), box: joined.subarray(0, sizeBytes) }
+      const rest = isWhole ? joined.subarray(sizeBytes) : joined
+      waiting = [rest]
+      waitingBytes = rest.length
+      neededBytes = isWhole ? 8 : sizeBytes
+    }
+  }
+}
+
+/** What a segment says of itself. Composition offsets are undefined where it has none (no B-frames, sound). */
+export type FragmentFacts = {
+  sequence: number
+  /** Of its first sample, in ticks of the track. */
+  decodeTime: number
+  sampleCount: number
+  compositionOffsets: number[] | undefined
+}
+
+/** Reads a segment of one track with one run of samples. */
+export function readFragment(fragment: Buffer): FragmentFacts {
+  const { sampleCount, firstSample, sampleBytes, compositionAt } = readRun(fragment)
+  const samples = Array.from({ length: sampleCount }, (_, index) => firstSample + index * sampleBytes)
+  return {
+    sequence: fragment.readUInt32BE(getBox(fragment, ['moof', 'mfhd']).contentStart + 4),
+    decodeTime: Number(fragment.readBigUInt64BE(getDecodeTime(fragment))),
+    sampleCount,
+    compositionOffsets: compositionAt === undefined ? undefined : samples.map((at) => fragment.readInt32BE(at + compositionAt)),
+  }
+}
+
+/**
+ * Writes a segment's place in the film into it. Each chunk's encoder begins at 0, the film has one timeline.
+ * @param place.compositionShift taken off every composition offset, so that frame 0 is shown at exactly 0: ffmpeg 5.1 already
+ *   gives 0 with `+cmaf`, older ones delay by the B-frames
+ */
+export function placeFragment(fragment: Buffer, place: { sequence: number; decodeTime: number; compositionShift: number }): void {
+  fragment.writeUInt32BE(place.sequence, getBox(fragment, ['moof', 'mfhd']).contentStart + 4)
+  fragment.writeBigUInt64BE(BigInt(place.decodeTime), getDecodeTime(fragment))
+  const { compositionAt, firstSample, sampleBytes, sampleCount } = readRun(fragment)
+  if (place.compositionShift === 0 || compositionAt === undefined) return
+  for (let index = 0; index < sampleCount; index++) {
+    const at = firstSample + index * sampleBytes + compositionAt
+    fragment.writeInt32BE(fragment.readInt32BE(at) - place.compositionShift, at)
+  }
+}
+
+/** What an H.264 init segment announces. */
+export function readPictureInit(init: Buffer) {
+  const entry = getBox(init, ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd', 'avc1']).contentStart
+  const avcC = getBox(init, ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd', 'avc1', 'avcC']).contentStart
+  return {
+    widthPx: init.readUInt16BE(entry + 24),
+    heightPx: init.readUInt16BE(entry + 26),
+    timescale: init.readUInt32BE(getBox(init, ['moov', 'trak', 'mdia', 'mdhd']).contentStart + 12),
+    /** RFC 6381, as a playlist names it. */
+    codec: `avc1.${init.toString('hex', avcC + 1, avcC + 4)}`,
+  }
+}
+
+function getDecodeTime(fragment: Buffer): number {
+  const tfdt = getBox(fragment, ['moof', 'traf', 'tfdt']).contentStart
+  if (fragment[tfdt] !== 1) throw new RangeError('a tfdt box of 32 bits')
+  return tfdt + 4
+}
+
+// Optional fields of trun, by its flags (14496-12, 8.8.8): two before the samples, four in each.
+const DATA_OFFSET = 0x1
+const FIRST_FLAGS = 0x4
+const DURATION = 0x100
+const SIZE = 0x200
+const FLAGS = 0x400
+const COMPOSITION = 0x800
+
+function readRun(fragment: Buffer) {
+  const trun = getBox(fragment, ['moof', 'traf', 'trun']).contentStart
+  const flags = fragment.readUInt32BE(trun) & 0xff_ffff
+  const widthOf = (...fields: number[]) => 4 * fields.filter((field) => flags & field).length
+  return {
+    sampleCount: fragment.readUInt32BE(trun + 4),
+    firstSample: trun + 8 + widthOf(DATA_OFFSET, FIRST_FLAGS),
+    sampleBytes: widthOf(DURATION, SIZE, FLAGS, COMPOSITION),
+    compositionAt: flags & COMPOSITION ? widthOf(DURATION, SIZE, FLAGS) : undefined,
+  }
+}

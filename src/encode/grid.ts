@@ -1,0 +1,42 @@
+import { chooseFrameRate, timescaleOf } from './frame-rate.ts'
+import { planLadder } from './ladder.ts'
+import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, type PicturePlan, type Plan, type SoundPlan } from './plan.ts'
+import type { Probe } from './probe.ts'
+
+const SEGMENT_S = 4
+const SOUND_BITRATE_BPS = 128_000
+// A film's sound often ends a little after its picture. Where it goes on for longer (slides, a cover with a talk), the last picture stays.
+const SOUND_AFTER_PICTURE_S = 0.5
+
+/** Decides a film's grid and ladder. Pure: the same probe always gives the same plan. */
+export function planFilm(probe: Probe): Plan {
+  const picture = probe.picture && planPicture(probe.picture, probe.sound?.durationS ?? 0)
+  const sound = probe.sound && planSound(probe.sound.durationS, (picture?.renditions.length ?? 0) + 1)
+  const pictureS = picture ? (picture.frameCount * picture.rateDen) / picture.rateNum : 0
+  const soundS = sound ? (sound.frameCount * AAC_FRAME_SAMPLES) / AAC_RATE_HZ : 0
+  return { picture, sound, durationS: Math.max(pictureS, soundS), mayBeSought: probe.mayBeSought }
+}
+
+function planPicture(source: NonNullable<Probe['picture']>, soundS: number): PicturePlan {
+  // The base rate of an interlaced film may count fields; the pictures that are shown are whole frames.
+  const rate = chooseFrameRate(source.interlaced ? undefined : source.baseRateHz, source.averageRateHz)
+  const hz = rate.rateNum / rate.rateDen
+  const sourceFrames = Math.max(1, Math.round(source.durationS * hz))
+  const heldFrames = soundS > source.durationS + SOUND_AFTER_PICTURE_S ? Math.max(0, Math.ceil(soundS * hz) - sourceFrames) : 0
+  return {
+    ...rate,
+    timescale: timescaleOf(rate),
+    frameCount: sourceFrames + heldFrames,
+    heldFrames,
+    gopFrames: Math.round(SEGMENT_S * hz),
+    interlaced: source.interlaced,
+    hdr: source.hdr,
+    aspectRatio: source.widthPx / source.heightPx,
+    renditions: planLadder(source, rate),
+  }
+}
+
+function planSound(durationS: number, renditionId: number): SoundPlan {
+  const frameCount = Math.max(1, Math.ceil((durationS * AAC_RATE_HZ) / AAC_FRAME_SAMPLES))
+  return { renditionId, bitrateBps: SOUND_BITRATE_BPS, frameCount }
+}

@@ -1,0 +1,20 @@
+import type { Db } from '../db/sqlite.ts'
+import type { ChunkRow } from '../db/tables.ts'
+import type { Write } from '../db/write.ts'
+import { cutForViewer } from './chunk-plan.ts'
+import { findWaitingChunk, replaceChunk } from './chunk-store.ts'
+
+/**
+ * Moves the chunk of a segment that a viewer waits for to the front, cut so that this segment comes first.
+ * @returns whether there is now something new to run
+ */
+export async function hurrySegment(
+  { db, write }: { db: Db; write: Write },
+  film: { videoId: string; generation: number },
+  kind: ChunkRow['kind'],
+  segment: number,
+): Promise<boolean> {
+  const chunk = await findWaitingChunk(db, { ...film, kind }, segment)
+  if (!chunk || chunk.priority < 0) return false
+  return write((tx) => replaceChunk(tx, chunk, cutForViewer({ ...chunk, fromStart: chunk.fromStart === 1 }, segment)))
+}

@@ -1,0 +1,18 @@
+/** Why a film cannot be encoded: a status the catalogue shows, and a sentence for its owner. Trying again does not help. */
+export class MediaFailure extends Error {
+  readonly status: 'Not a media file' | 'Encoding error'
+  constructor(status: 'Not a media file' | 'Encoding error', reason: string, options?: ErrorOptions) {
+    super(reason, options)
+    this.status = status
+  }
+}
+
+/**
+ * A chunk was reached by a seek and the decoder complained: its pictures may be wrong although counts and exit code are right
+ * (cockatoo.mp4: SSIM 0.59). Publish nothing of it and encode the rest of the film with `fromStart: true`.
+ */
+export class UncleanSeek extends Error {
+  constructor(decoderLine: string) {
+    super(`the source does not decode cleanly after a seek: ${decoderLine}`)
+  }
+}

@@ -1,0 +1,25 @@
+import { insertPosters, type NewPoster, postersOf } from '../catalogue/poster-store.ts'
+import { sealBlob } from '../protect/sealed-blob.ts'
+import { newToken } from '../protect/secret.ts'
+import { putBlob } from '../storage/folder.ts'
+import { makePosters } from './poster.ts'
+import type { OpenFilm } from './publication.ts'
+import type { SealedSource } from './sandbox.ts'
+import type { EncodeDeps } from './work.ts'
+
+/** Gives a film its two posters if it has none; a film without a picture, or one that shows nothing, goes without. */
+export async function addPosters(deps: EncodeDeps, film: OpenFilm, source: SealedSource, signal: AbortSignal): Promise<void> {
+  if (!film.plan.picture || (await postersOf(deps.db, [film.videoId])).size > 0) return
+  const made = await makePosters(deps.sandbox, source, film.plan, signal).catch((error) => {
+    if (!signal.aborted) deps.log.warn({ err: error, videoId: film.videoId }, 'a film got no poster')
+    return []
+  })
+  const posters: NewPoster[] = []
+  for (const { widthPx, heightPx, jpeg } of made) {
+    const token = newToken()
+    const file = `${film.videoId}/${token}.sealed`
+    await putBlob(deps.folders.posters, file, sealBlob(film.contentKey, file, jpeg))
+    posters.push({ videoId: film.videoId, widthPx, heightPx, token, file, sizeBytes: jpeg.length, createdAtS: deps.nowS() })
+  }
+  await deps.write((tx) => insertPosters(tx, posters))
+}

@@ -1,0 +1,228 @@
+import { stat } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import Type, { type Static } from 'typebox'
+import Value from 'typebox/value'
+import { MediaFailure } from './media-failure.ts'
+import { collect, MAX_PIXELS, type MediaEnd, OutputTooLong, runMedia, type Sandbox, type SealedSource } from './sandbox.ts'
+
+/** What a source is, as far as planning needs it. Times count from the film's start: the earliest stream's first moment. */
+export type Probe = {
+  /** ffmpeg's names of the container, such as `mov,mp4,m4a,3gp,3g2,mj2`. */
+  formatName: string
+  /** Whether a seek in this container lands where it should; measured on 38 files. */
+  mayBeSought: boolean
+  picture?: {
+    /** As shown: rotation and sample aspect ratio applied. May be fractions of a pixel. */
+    widthPx: number
+    heightPx: number
+    baseRateHz?: number
+    averageRateHz?: number
+    interlaced: boolean
+    hdr: boolean
+    /** From the film's start to the end of the last picture. */
+    durationS: number
+  }
+  sound?: { durationS: number }
+}
+
+const MAX_DURATION_S = 24 * 3600
+const MAX_MEGAPIXELS = MAX_PIXELS / 1_000_000
+// The rest (mpegts, mpeg, ogg, asf, mp3, aac, mxf) loses or shifts frames after a seek, or was never tried.
+const SEEKABLE = ['mov', 'matroska', 'avi', 'flv', 'wav', 'flac']
+const PROBE_LIMITS = { cpuS: 30, wallS: 60 }
+const OUTPUT_LIMIT_BYTES = 1024 * 1024
+// Beyond these a sample aspect ratio is taken for a mistake.
+const WIDEST_ASPECT_RATIO = 20
+
+const Rational = Type.String()
+const Stream = Type.Object({
+  index: Type.Number(),
+  codec_type: Type.Optional(Type.String()),
+  codec_name: Type.Optional(Type.String()),
+  width: Type.Optional(Type.Number()),
+  height: Type.Optional(Type.Number()),
+  sample_aspect_ratio: Type.Optional(Rational),
+  r_frame_rate: Type.Optional(Rational),
+  avg_frame_rate: Type.Optional(Rational),
+  field_order: Type.Optional(Type.String()),
+  color_transfer: Type.Optional(Type.String()),
+  sample_rate: Type.Optional(Type.String()),
+  channels: Type.Optional(Type.Number()),
+  duration: Type.Optional(Type.String()),
+  nb_frames: Type.Optional(Type.String()),
+  disposition: Type.Optional(Type.Object({ attached_pic: Type.Optional(Type.Number()) })),
+  side_data_list: Type.Optional(Type.Array(Type.Object({ rotation: Type.Optional(Type.Number()) }))),
+})
+type Stream = Static<typeof Stream>
+const Report = Type.Object({
+  streams: Type.Array(Stream),
+  format: Type.Object({
+    format_name: Type.String(),
+    start_time: Type.Optional(Type.String()),
+    duration: Type.Optional(Type.String()),
+  }),
+})
+type Report = Static<typeof Report>
+const REPORTED = [
+  'format=format_name,start_time,duration',
+  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,field_order,color_transfer,sample_rate,channels,duration,nb_frames',
+  'stream_disposition=attached_pic',
+  'stream_side_data=rotation',
+].join(':')
+
+/**
+ * Reads what a source is: its tables and its last packets, not the whole file.
+ * @throws MediaFailure when it is no film, or one that cannot be accepted; the message is for its owner
+ */
+export async function probeSource(sandbox: Sandbox, source: SealedSource, signal?: AbortSignal): Promise<Probe> {
+  // A sealed file has at least one block of padding, so up to 16 bytes say nothing.
+  if ((await stat(source.path)).size <= 16) throw notMedia('The file is empty or only a few bytes long: upload it again.')
+  const report = await readReport(sandbox, source, signal)
+  const picture = report.streams.find((stream) => stream.codec_type === 'video' && stream.disposition?.attached_pic !== 1)
+  const sound = report.streams.find((stream) => stream.codec_type === 'audio')
+  if (!picture && !sound) throw notMedia('The file has neither a picture nor sound.')
+  if (picture) refusePicture(picture)
+
+  const ends = await readEnds(sandbox, source, report, signal)
+  const startS = number(report.format.start_time) ?? 0
+  const durationOf = (stream: Stream) => {
+    const endS = ends.get(stream.index)
+    const durationS = endS !== undefined ? endS - startS : (number(stream.duration) ?? number(report.format.duration))
+    if (durationS === undefined || !(durationS > 0))
+      throw notMedia('The file does not say how long it is, and its end could not be read.')
+    if (durationS > MAX_DURATION_S) {
+      throw notMedia(`The film is ${Math.round(durationS / 3600)} hours long; at most 24 hours are accepted.`)
+    }
+    return durationS
+  }
+  const [container = ''] = report.format.format_name.split(',')
+  return {
+    formatName: report.format.format_name,
+    mayBeSought: SEEKABLE.includes(container),
+    picture: picture && { ...shapeOf(picture), ...ratesOf(picture), ...looksOf(picture), durationS: durationOf(picture) },
+    // Sound that no decoder knows is left out: the picture is worth showing without it.
+    sound:
+      sound && isDecodable(sound) && sound.channels && number(sound.sample_rate) ? { durationS: durationOf(sound) } : undefined,
+  }
+}
+
+async function readReport(sandbox: Sandbox, source: SealedSource, signal?: AbortSignal): Promise<Report> {
+  const output = collect(OUTPUT_LIMIT_BYTES)
+  const outputArgs = ['-of', 'json', '-show_entries', REPORTED]
+  const end = await runMedia(sandbox, {
+    tool: 'ffprobe',
+    source,
+    outputArgs,
+    stdout: output.reader,
+    limits: PROBE_LIMITS,
+    signal,
+  }).catch((error: unknown) => {
+    if (error instanceof OutputTooLong) throw notMedia('The file has more streams than a film can have.')
+    throw error
+  })
+  const size = /Picture size (\d+)x(\d+)/.exec(end.stderr)
+  if (size) throw tooManyPixels(Number(size[1]), Number(size[2]))
+  if (end.exitCode !== 0) throw notMedia(whyUnreadable(end))
+  const report: unknown = JSON.parse(output.bytes().toString('utf8'))
+  if (!Value.Check(Report, report)) throw notMedia('The file could not be read as a film.')
+  return report
+}
+
+function refusePicture(picture: Stream) {
+  const { width = 0, height = 0 } = picture
+  if (width * height > MAX_PIXELS) throw tooManyPixels(width, height)
+  if (!isDecodable(picture) || width < 1 || height < 1) {
+    throw notMedia('The picture is in a format that this server cannot read: convert the film to H.264 and upload it again.')
+  }
+}
+
+/**
+ * Where each stream's last packet ends, in the container's time. A stream's stated duration can be wrong (a late start, a longer
+ * other stream, a cut), its last packet cannot; reading from the last key frame on takes about 2 MB.
+ */
+async function readEnds(
+  sandbox: Sandbox,
+  source: SealedSource,
+  report: Report,
+  signal?: AbortSignal,
+): Promise<Map<number, number>> {
+  const ends = new Map<number, number>()
+  const end = await runMedia(sandbox, {
+    tool: 'ffprobe',
+    source,
+    inputArgs: ['-read_intervals', '99999%'],
+    outputArgs: ['-of', 'csv=p=0', '-show_entries', 'packet=stream_index,pts_time,dts_time,duration_time,flags'],
+    stdout: (bytes) => keepEnds(bytes, ends),
+    limits: PROBE_LIMITS,
+    signal,
+  })
+  const isMov = report.format.format_name.startsWith('mov')
+  const hasTable = report.streams.some((stream) => (number(stream.nb_frames) ?? 0) > 0)
+  if (isMov && ((hasTable && ends.size === 0) || end.stderr.includes('partial file'))) {
+    throw notMedia(
+      'The file ends before its last picture: it was cut off on its way, or refers to another file. Upload the whole file again.',
+    )
+  }
+  return ends
+}
+
+async function keepEnds(bytes: Readable, ends: Map<number, number>) {
+  for await (const line of createInterface({ input: bytes })) {
+    const [index, pts, dts, duration, flags = ''] = line.split(',')
+    if (flags.includes('D')) continue // outside the edit list: decoded, never shown
+    const endS = (number(pts) ?? number(dts) ?? Number.NaN) + (number(duration) ?? 0)
+    const knownS = ends.get(Number(index)) ?? Number.NEGATIVE_INFINITY
+    if (endS > knownS) ends.set(Number(index), endS)
+  }
+}
+
+function shapeOf({ width = 1, height = 1, sample_aspect_ratio, side_data_list }: Stream): { widthPx: number; heightPx: number } {
+  const told = width * (ratio(sample_aspect_ratio?.replace(':', '/')) ?? 1)
+  const shown = Math.max(told / height, height / told) <= WIDEST_ASPECT_RATIO ? told : width
+  const quarterTurns = Math.round((side_data_list?.find((data) => data.rotation !== undefined)?.rotation ?? 0) / 90)
+  return quarterTurns % 2 === 0 ? { widthPx: shown, heightPx: height } : { widthPx: height, heightPx: shown }
+}
+
+function ratesOf({ r_frame_rate, avg_frame_rate }: Stream) {
+  return { baseRateHz: ratio(r_frame_rate), averageRateHz: ratio(avg_frame_rate) }
+}
+
+function looksOf({ field_order = '', color_transfer = '' }: Stream) {
+  return {
+    interlaced: ['tt', 'bb', 'tb', 'bt'].includes(field_order),
+    hdr: ['smpte2084', 'arib-std-b67'].includes(color_transfer),
+  }
+}
+
+function isDecodable({ codec_name }: Stream): boolean {
+  return codec_name !== undefined && codec_name !== 'unknown'
+}
+
+function whyUnreadable({ stderr, outOfTime }: MediaEnd): string {
+  if (outOfTime) return 'Reading the file took too long: it is damaged, or made to keep readers busy.'
+  const demuxer = /\[(\w+)[^\]]*\] Format not on whitelist/.exec(stderr)?.[1]
+  if (demuxer) return `The file is of the kind "${demuxer}", which is not a film: upload the film itself.`
+  if (stderr.includes('moov atom not found'))
+    return 'The file is not a film, or it was cut off before its index: upload the whole file again.'
+  return 'The file is not a film, or it is damaged beyond reading.'
+}
+
+function tooManyPixels(widthPx: number, heightPx: number) {
+  return notMedia(`The picture is ${widthPx}×${heightPx}; at most ${MAX_MEGAPIXELS} megapixels are accepted.`)
+}
+
+function notMedia(reason: string) {
+  return new MediaFailure('Not a media file', reason)
+}
+
+/** ffprobe writes numbers as text, and `N/A` where it has none. */
+function number(text: string | undefined): number | undefined {
+  const value = text === undefined || text === '' ? Number.NaN : Number(text)
+  return Number.isFinite(value) ? value : undefined
+}
+
+function ratio(text: string | undefined): number | undefined {
+  const [over = Number.NaN, under = Number.NaN] = (text ?? '').split('/').map(Number)
+  return over > 0 && under > 0 ? over / under : undefined
+}

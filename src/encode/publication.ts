@@ -1,0 +1,97 @@
+import { EventEmitter, once } from 'node:events'
+import { randomBytes } from 'node:crypto'
+import type { Db } from '../db/sqlite.ts'
+import type { ChunkRow } from '../db/tables.ts'
+import type { Write } from '../db/write.ts'
+import { encryptSegment, segmentIvs, windowKey } from '../protect/content-key.ts'
+import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
+import { type BlobFolder, putBlob, removeBlobs } from '../storage/folder.ts'
+import { endRun, mayPublish } from './chunk-store.ts'
+import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './film-store.ts'
+import { gridOf, type Plan } from './plan.ts'
+
+/** A film with what opens it, as long as somebody works on it. */
+export type OpenFilm = { videoId: string; generation: number; plan: Plan; contentKey: Buffer }
+
+export type PublicationDeps = { db: Db; write: Write; segments: BlobFolder; news: SegmentNews }
+
+/** The run was fenced off: its video was deleted, or the chunk given to another. Nothing is wrong. */
+export class FencedOff extends Error {}
+
+/**
+ * Takes the clear segments of one run of a chunk, encrypts and stores each, and publishes them: at once when the run decoded from
+ * the film's start; all together in `finish` when it was reached by a seek, since only the end tells that it decoded cleanly.
+ */
+export function openPublication(deps: PublicationDeps, film: OpenFilm, run: ChunkRow, sought: boolean) {
+  const inits = new Map<number, Buffer>()
+  const held: NewSegment[] = []
+  const ivOf = segmentIvs(film.contentKey)
+
+  async function addSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
+    const segment = await store(renditionId, number, clear)
+    if (sought) held.push(segment)
+    else await publish([segment])
+  }
+
+  async function store(renditionId: number, number: number, clear: Buffer): Promise<NewSegment> {
+    const init = inits.get(renditionId)
+    if (!init) throw new Error(`rendition ${renditionId} gave a segment before its init segment`)
+    const window = run.kind === 'sound' ? windowOfSoundSegment(number, gridOf(film.plan)) : windowOfPictureSegment(number)
+    const bytes = encryptSegment(clear, windowKey(film.contentKey, window), ivOf(renditionId, number))
+    // Each text has a name of its own, so that none is ever overwritten.
+    const file = `${film.videoId}/${film.generation}/${renditionId}/${number}.${randomBytes(6).toString('hex')}.m4s`
+    await putBlob(deps.segments, file, bytes)
+    return { renditionId, number, file, sizeBytes: bytes.length, init }
+  }
+
+  async function publish(segments: readonly NewSegment[], last = false): Promise<void> {
+    const refused = await deps
+      .write(async (tx) => {
+        if (!(await mayPublish(tx, run))) throw new FencedOff()
+        const late: NewSegment[] = []
+        for (const segment of segments) if (!(await insertSegment(tx, film, segment))) late.push(segment)
+        if (segments.some(({ number }) => number === 0)) await moveToReadyIfPlayable(tx, film)
+        if (last) await endRun(tx, run, 'done')
+        return late
+      })
+      .catch(async (error) => {
+        await removeSegments(segments)
+        throw error
+      })
+    await removeSegments(refused)
+    for (const segment of segments) deps.news.announce(film, segment.renditionId, segment.number)
+  }
+
+  async function removeSegments(segments: readonly NewSegment[]): Promise<void> {
+    for (const segment of segments) await removeBlobs(deps.segments, segment.file)
+  }
+
+  return {
+    addInit: (renditionId: number, init: Buffer) => {
+      inits.set(renditionId, init)
+    },
+    addSegment,
+    /** Publishes what is held and marks the chunk done, in one transaction. */
+    finish: () => publish(held, true),
+    /** Removes what is held: the run failed. */
+    abandon: () => removeSegments(held),
+  }
+}
+
+/** Tells those who wait that a segment was published. */
+export type SegmentNews = ReturnType<typeof createSegmentNews>
+
+export function createSegmentNews() {
+  const events = new EventEmitter().setMaxListeners(0)
+  const nameOf = (film: { videoId: string; generation: number }, renditionId: number, number: number) =>
+    `${film.videoId}/${film.generation}/${renditionId}/${number}`
+  return {
+    announce(film: { videoId: string; generation: number }, renditionId: number, number: number): void {
+      events.emit(nameOf(film, renditionId, number))
+    },
+    /** Resolves when the segment is published, or when the signal ends the wait. */
+    async heard(film: { videoId: string; generation: number }, renditionId: number, number: number, signal: AbortSignal): Promise<void> {
+      await once(events, nameOf(film, renditionId, number), { signal }).catch(() => undefined)
+    },
+  }
+}

@@ -1,0 +1,220 @@
+import { spawn } from 'node:child_process'
+import { access, constants, realpath } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { Failure } from '../errors.ts'
+
+/** A source as it lies on disk: AES-128-CBC. ffmpeg deciphers it while reading, with seeks, so that no clear copy is needed. */
+export type SealedSource = { path: string; keyHex: string; ivHex: string }
+
+/** What media is run with. `bubblewrap` false: this machine forbids user namespaces, only limits and whitelists hold. */
+export type Sandbox = { tools: Tools; bubblewrap: boolean; ffmpegVersion: string }
+type Tools = { ffmpeg: string; ffprobe: string; prlimit: string; bwrap?: string }
+
+/** Reads one of the child's outputs to its end; what it throws ends the child. Slow reading slows the child down. */
+export type Reader = (bytes: Readable) => Promise<void>
+
+export type MediaRun = {
+  tool: 'ffmpeg' | 'ffprobe'
+  source: SealedSource
+  /** Options of the input, such as `-ss`. */
+  inputArgs?: readonly string[]
+  /** Everything after the input. Outputs are named `pipe:3`, `pipe:4`, … in the order of `pipes`. */
+  outputArgs: readonly string[]
+  stdout?: Reader
+  pipes?: readonly Reader[]
+  limits: MediaLimits
+  signal?: AbortSignal
+}
+
+export type MediaLimits = { memoryBytes?: number; cpuS: number; wallS: number }
+
+export type MediaEnd = {
+  /** 0 is success; 128 + n is signal n. */
+  exitCode: number
+  /** Lines at level `error`. A file that decodes cleanly gives none. */
+  errorLines: number
+  /** The last 64 KiB of what it said. */
+  stderr: string
+  outOfTime: boolean
+}
+
+// More pixels than any camera's film; checked by the decoders before they ask for memory.
+export const MAX_PIXELS = 40_000_000
+// A demuxer that opens other files (hls, concat, dash, sdp, image2) is not here: this list, not the protocols', keeps it from reading them.
+const DEMUXERS = 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,wav,mp3,aac,flac,mxf'
+const STDERR_TAIL_BYTES = 64 * 1024
+const SIGKILL_EXIT = 137
+// A four-rung 1080p ladder takes 0.5 GB; address space also counts each thread's stack and arena, so it grows with the machine.
+const MEMORY_BYTES = 4 * 2 ** 30 + availableParallelism() * 2 ** 28
+
+/**
+ * Finds ffmpeg and its cage, and tries them once.
+ * @param folders where programs are looked for, in order
+ * @throws Failure `unavailable` when a needed program is missing or does not start
+ */
+export async function openSandbox(folders: readonly string[] = ['/usr/local/bin', '/usr/bin', '/bin']): Promise<Sandbox> {
+  const [ffmpeg, ffprobe, prlimit, bwrap] = await Promise.all(
+    ['ffmpeg', 'ffprobe', 'prlimit', 'bwrap'].map((name) => findTool(name, folders)),
+  )
+  if (!ffmpeg || !ffprobe) throw new Failure('unavailable', 'ffmpeg is not installed: run apt-get install ffmpeg')
+  if (!prlimit) throw new Failure('unavailable', 'prlimit is not installed: run apt-get install util-linux')
+  const tools: Tools = { ffmpeg, ffprobe, prlimit, bwrap }
+  // The very command that will be used later: some machines have bwrap but forbid user namespaces.
+  const caged = bwrap ? await readVersion({ tools, bubblewrap: true, ffmpegVersion: '' }) : undefined
+  if (caged) return { tools, bubblewrap: true, ffmpegVersion: caged }
+  const bare = await readVersion({ tools, bubblewrap: false, ffmpegVersion: '' })
+  if (!bare) throw new Failure('unavailable', 'ffmpeg is installed but does not start: run ffmpeg -version to see why')
+  return { tools, bubblewrap: false, ffmpegVersion: bare }
+}
+
+/**
+ * Runs ffmpeg or ffprobe on a hostile file: no network, no environment, nothing readable but the source, nothing writable, bounded
+ * memory and time. Resolves when the child and all its children are gone and every reader is done.
+ * @throws the signal's reason when aborted, or what a reader threw; an exit code is an answer, not an error
+ * @see docs of bubblewrap and prlimit for the flags; each was tried with its attack in test/encode/hostile.test.ts
+ */
+export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEnd> {
+  run.signal?.throwIfAborted()
+  return runCaged(sandbox, { ...run, args: mediaArgs(sandbox, run) })
+}
+
+/** A reader that keeps everything, up to a limit. */
+export function collect(limitBytes: number): { reader: Reader; bytes: () => Buffer } {
+  const parts: Buffer[] = []
+  let sizeBytes = 0
+  return {
+    reader: async (bytes) => {
+      for await (const part of bytes) {
+        sizeBytes += part.length
+        if (sizeBytes > limitBytes) throw new OutputTooLong()
+        parts.push(part)
+      }
+    },
+    bytes: () => Buffer.concat(parts),
+  }
+}
+
+/** A tool said more than its reader was ready to keep. */
+export class OutputTooLong extends Error {}
+
+type CagedRun = Pick<MediaRun, 'tool' | 'stdout' | 'pipes' | 'limits' | 'signal'> & {
+  source?: SealedSource
+  args: readonly string[]
+}
+
+async function runCaged(sandbox: Sandbox, run: CagedRun): Promise<MediaEnd> {
+  const pipes = run.pipes ?? []
+  const child = spawn(sandbox.tools.prlimit, cageArgs(sandbox, run), {
+    stdio: ['ignore', run.stdout ? 'pipe' : 'ignore', 'pipe', ...pipes.map(() => 'pipe' as const)],
+    detached: true, // its own process group, so that whatever it starts can be killed with it
+    env: {},
+    cwd: '/',
+  })
+  const killGroup = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    } catch (error) {
+      if (!isGone(error)) throw error
+    }
+  }
+  let outOfTime = false
+  const wall = setTimeout(() => {
+    outOfTime = true
+    killGroup()
+  }, run.limits.wallS * 1000)
+  run.signal?.addEventListener('abort', killGroup, { once: true })
+
+  const ended = new Promise<number>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', killGroup) // a grandchild would hold the pipes open
+    child.once('close', (code) => resolve(code ?? SIGKILL_EXIT))
+  })
+  const said = { tail: Buffer.alloc(0), lines: 0 }
+  const reads = [
+    readOutput(child.stderr, async (bytes) => keepTail(bytes, said)),
+    ...(run.stdout ? [readOutput(child.stdout, run.stdout)] : []),
+    ...pipes.map((reader, index) => readOutput(child.stdio[3 + index], reader)),
+  ].map((read) =>
+    read.catch((error: unknown) => {
+      killGroup()
+      throw error
+    }),
+  )
+  try {
+    const [exit, ...readings] = await Promise.allSettled([ended, ...reads])
+    run.signal?.throwIfAborted()
+    for (const reading of readings) if (reading.status === 'rejected' && !outOfTime) throw reading.reason
+    if (exit.status === 'rejected') throw exit.reason
+    return { exitCode: exit.value, errorLines: said.lines, stderr: said.tail.toString('utf8'), outOfTime }
+  } finally {
+    clearTimeout(wall)
+    run.signal?.removeEventListener('abort', killGroup)
+  }
+}
+
+async function readOutput(stream: unknown, reader: Reader) {
+  if (!(stream instanceof Readable)) throw new Error('the child has no such output')
+  await reader(stream)
+}
+
+async function keepTail(bytes: Readable, said: { tail: Buffer; lines: number }) {
+  for await (const part of bytes) {
+    for (const byte of part) if (byte === 0x0a) said.lines += 1
+    said.tail = Buffer.concat([said.tail, part]).subarray(-STDERR_TAIL_BYTES)
+  }
+}
+
+function mediaArgs(sandbox: Sandbox, { tool, source, inputArgs = [], outputArgs }: MediaRun): string[] {
+  return [
+    ...(tool === 'ffmpeg' ? ['-nostdin'] : []),
+    ...['-hide_banner', '-v', 'error', '-protocol_whitelist', 'file,crypto,pipe', '-format_whitelist', DEMUXERS],
+    ...['-max_pixels', String(MAX_PIXELS), '-decryption_key', source.keyHex, '-decryption_iv', source.ivHex],
+    ...inputArgs,
+    ...['-i', `crypto:${sandbox.bubblewrap ? '/in' : path.resolve(source.path)}`],
+    ...outputArgs,
+  ]
+}
+
+function cageArgs(sandbox: Sandbox, { tool, source, limits, args }: CagedRun): string[] {
+  const { tools } = sandbox
+  const memoryBytes = limits.memoryBytes ?? MEMORY_BYTES
+  // No file may grow by a byte: outputs are pipes.
+  const limited = ['--fsize=0', '--core=0', `--as=${memoryBytes}`, `--cpu=${Math.ceil(limits.cpuS)}`, '--']
+  if (!sandbox.bubblewrap || !tools.bwrap) return [...limited, tools[tool], ...args]
+  return [
+    ...limited,
+    ...[tools.bwrap, '--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--clearenv'],
+    ...['--ro-bind', '/usr', '/usr', '--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64'],
+    // Debian's BLAS, which a filter links, is reached through /etc/alternatives.
+    ...['--ro-bind-try', '/etc/ld.so.cache', '/etc/ld.so.cache', '--ro-bind-try', '/etc/alternatives', '/etc/alternatives'],
+    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--chdir', '/tmp'],
+    ...['--ro-bind', tools[tool], tools[tool]],
+    ...(source ? ['--ro-bind', path.resolve(source.path), '/in'] : []),
+    ...[tools[tool], ...args],
+  ]
+}
+
+async function readVersion(sandbox: Sandbox): Promise<string | undefined> {
+  const output = collect(64 * 1024)
+  const limits = { cpuS: 10, wallS: 30 }
+  const end = await runCaged(sandbox, { tool: 'ffmpeg', args: ['-version'], stdout: output.reader, limits })
+  return end.exitCode === 0 ? /^ffmpeg version (\S+)/.exec(output.bytes().toString('utf8'))?.[1] : undefined
+}
+
+async function findTool(name: string, folders: readonly string[]): Promise<string | undefined> {
+  for (const folder of folders) {
+    const file = path.join(folder, name)
+    const found = await access(file, constants.X_OK).then(
+      () => realpath(file),
+      () => undefined,
+    )
+    if (found) return found
+  }
+  return undefined
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ESRCH'
+}

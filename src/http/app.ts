@@ -1,0 +1,32 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type RawServerDefault } from 'fastify'
+import type { Logger } from 'pino'
+import { newToken } from '../protect/secret.ts'
+
+/** Fastify with schemas that type their handlers. */
+export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>
+
+/** Largest body of an ordinary call; uploads have their own limit. */
+const BODY_MAX_BYTES = 256 * 1024
+
+export function createApp(log: Logger): App {
+  const app = Fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    // Addresses of playback carry OTPs and session ids: calls are not logged one by one.
+    disableRequestLogging: true,
+    bodyLimit: BODY_MAX_BYTES,
+    exposeHeadRoutes: false,
+    genReqId: newToken,
+    requestIdHeader: false,
+    trustProxy: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 200 },
+    // v2 was always case-insensitive in its paths, the rest never.
+    rewriteUrl: (request) => (request.url ?? '/').replace(/^\/v2\/[^?]*/i, (path) => path.toLowerCase()),
+  }).withTypeProvider<TypeBoxTypeProvider>()
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('X-Content-Type-Options', 'nosniff')
+  })
+  return app
+}

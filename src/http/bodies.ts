@@ -1,0 +1,64 @@
+import { parse as parseForm } from 'node:querystring'
+import { Busboy } from '@fastify/busboy'
+import type { FastifyRequest } from 'fastify'
+import { Failure } from '../errors.ts'
+import type { App } from './app.ts'
+
+// What real clients send: JSON, forms, an empty body under any content type, none at all (wire-contract.md, section 2).
+
+const MAX_FIELDS = 1000
+
+/** Teaches an interface to read JSON, urlencoded and multipart bodies, all into one plain object. */
+export function acceptBodies(app: App): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: FastifyRequest, text: string) => readJson(text))
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, async (_request: FastifyRequest, text: string) => readForm(text))
+  app.addContentTypeParser('multipart/form-data', (request, payload, done) => {
+    readMultipart(request, payload).then((fields) => done(null, fields), done)
+  })
+  app.addContentTypeParser('*', { parseAs: 'string' }, async (request: FastifyRequest, text: string) => {
+    if (text === '') return {}
+    if (request.headers['content-type']) throw new Failure('unsupported', 'The Content-Type is not one that is read here. Send application/json or a form.')
+    return /^\s*[[{]/.test(text) ? readJson(text) : readForm(text)
+  })
+}
+
+function readJson(text: string): unknown {
+  if (text.trim() === '') return {}
+  try {
+    const value: unknown = JSON.parse(text, refusePrototype)
+    // PHP clients send an empty array where they mean an empty object.
+    return Array.isArray(value) && value.length === 0 ? {} : value
+  } catch (error) {
+    throw new Failure('invalid', 'The body is not valid JSON.', { cause: error })
+  }
+}
+
+function refusePrototype(key: string, value: unknown): unknown {
+  if (key === '__proto__') throw new SyntaxError('__proto__ is not a name')
+  return value
+}
+
+function readForm(text: string): Record<string, string | string[] | undefined> {
+  return { ...parseForm(text, '&', '=', { maxKeys: MAX_FIELDS }) }
+}
+
+function readMultipart(request: FastifyRequest, payload: NodeJS.ReadableStream): Promise<Record<string, string | string[]>> {
+  const { promise, resolve, reject } = Promise.withResolvers<Record<string, string | string[]>>()
+  const unreadable = (cause: unknown) => reject(new Failure('invalid', 'The multipart body cannot be read.', { cause }))
+  try {
+    const fields = new Map<string, string[]>()
+    const parser = new Busboy({
+      headers: { ...request.headers, 'content-type': request.headers['content-type'] ?? '' },
+      limits: { fields: MAX_FIELDS, files: 0, fieldSize: 256 * 1024, headerPairs: 100 },
+    })
+    parser.on('field', (name: string, value: string) => fields.set(name, [...(fields.get(name) ?? []), value]))
+    parser.on('error', unreadable)
+    parser.on('finish', () => resolve(Object.fromEntries([...fields].map(([name, values]) => [name, values.length > 1 ? values : (values[0] ?? '')]))))
+    payload.on('error', unreadable)
+    payload.pipe(parser)
+  } catch (error) {
+    unreadable(error)
+  }
+  return promise
+}

@@ -1,0 +1,67 @@
+import type { FastifyRequest, RouteOptions } from 'fastify'
+import { authenticate, requirePermission } from '../../accounts/api-key.ts'
+import { answerFor } from '../answers.ts'
+import type { App } from '../app.ts'
+import { acceptBodies } from '../bodies.ts'
+import { readSecret } from './key.ts'
+import { otpRoutes } from './otp.ts'
+import { uploadRoutes } from './uploads.ts'
+import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
+
+export type CurrentDeps = VideoRoutesDeps & Parameters<typeof uploadRoutes>[1] & Parameters<typeof otpRoutes>[1]
+
+/** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
+export async function currentInterface(app: App, deps: CurrentDeps): Promise<void> {
+  acceptBodies(app)
+  const routes: Route[] = []
+  app.addHook('onRoute', (route) => {
+    requireRule(route)
+    routes.push({ methods: [route.method].flat(), path: route.url })
+  })
+  app.addHook('onRequest', async (request) => {
+    if (request.is404) return
+    request.holder = await authenticate(deps, readSecret(request))
+    const { permission } = request.routeOptions.config
+    if (permission) requirePermission(request.holder, permission)
+  })
+  app.setErrorHandler((error, request, reply) => {
+    const { status, code, message } = answerFor(error, request, reply)
+    return reply.code(status).send({ message, code, requestId: request.id })
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const answer = answerUnknownRoute(routes, request)
+    if (answer.allow) reply.header('Allow', answer.allow)
+    return reply.code(answer.status).send({ message: answer.message, code: answer.code, requestId: request.id })
+  })
+  videoRoutes(app, deps)
+  uploadRoutes(app, deps)
+  otpRoutes(app, deps)
+}
+
+function requireRule(route: RouteOptions): void {
+  if (!route.config?.permission) throw new Error(`the route ${route.method} ${route.url} names no permission`)
+}
+
+type Route = { methods: string[]; path: string }
+
+function answerUnknownRoute(routes: readonly Route[], request: FastifyRequest) {
+  const path = request.url.split('?')[0]?.replace(/\/+$/, '') ?? ''
+  const allowed = routes.filter((route) => matches(route.path, path)).flatMap(({ methods }) => methods)
+  if (allowed.length > 0) {
+    return { status: 405, code: 'method-not-allowed', message: `${request.method} is not possible here. Use ${allowed.join(' or ')}.`, allow: allowed.join(', ') }
+  }
+  const nearest = routes.toSorted((a, b) => likeness(b.path, path) - likeness(a.path, path))[0]
+  return { status: 404, code: 'not-found', message: `There is no such route. The nearest is ${nearest?.methods.join(' or ')} ${nearest?.path}.`, allow: undefined }
+}
+
+function matches(pattern: string, path: string): boolean {
+  const wanted = pattern.replace(/\/+$/, '').split('/')
+  const given = path.split('/')
+  return wanted.length === given.length && wanted.every((part, index) => part.startsWith(':') || part === given[index])
+}
+
+/** How many parts of two paths agree, in order. */
+function likeness(pattern: string, path: string): number {
+  const wanted = pattern.split('/')
+  return path.split('/').filter((part, index) => wanted[index] === part || wanted[index]?.startsWith(':')).length - Math.abs(wanted.length - path.split('/').length) / 2
+}

@@ -1,0 +1,28 @@
+import type { FastifyRequest } from 'fastify'
+import type { KeyHolder, Permission } from '../../accounts/api-key.ts'
+import { Failure } from '../../errors.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What the key must be allowed to do. A route of the interface without it does not register. */
+    permission?: Permission
+  }
+  interface FastifyRequest {
+    holder?: KeyHolder
+  }
+}
+
+/** @throws Failure `unauthenticated` without a header; `invalid` for one not of the one form, or for two */
+export function readSecret(request: FastifyRequest): string {
+  const given = request.raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization')
+  if (given.length === 0) throw new Failure('unauthenticated', 'The Authorization header is missing. Send "Authorization: Apisecret <API secret>".')
+  const [, secret] = /^Apisecret ([!-~]+)$/i.exec(request.headers.authorization ?? '') ?? []
+  if (given.length > 1 || !secret) throw new Failure('invalid', 'Bad formatting of Authorization header')
+  return secret
+}
+
+/** The holder of the key that the request carries. */
+export function holderOf(request: FastifyRequest): KeyHolder {
+  if (!request.holder) throw new Error('a route was reached without a key')
+  return request.holder
+}

@@ -1,0 +1,26 @@
+import { Type } from 'typebox'
+import { issueOtp } from '../../playback/otp.ts'
+import type { App } from '../app.ts'
+import { readOtpOptions } from '../otp-options.ts'
+import { holderOf } from './key.ts'
+import { VideoParams } from './videos.ts'
+
+export type OtpRoutesDeps = { playbackOtps: Parameters<typeof issueOtp>[0] }
+
+const OtpReply = Type.Object({
+  otp: Type.String({ description: '64 of [A-Za-z0-9]' }),
+  playbackInfo: Type.String({ description: 'base64 of {"videoId":"<id>"}' }),
+})
+
+export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
+  app.post(
+    '/videos/:id/otp',
+    { config: { permission: 'otpCreator' }, schema: { params: VideoParams, response: { 200: OtpReply } } },
+    async (request) => {
+      const { accountId, apiKeyId } = holderOf(request)
+      const videoId = request.params.id
+      const otp = await issueOtp(deps.playbackOtps, { accountId, apiKeyId, videoId, ...readOtpOptions(request.body) })
+      return { otp, playbackInfo: Buffer.from(JSON.stringify({ videoId })).toString('base64') }
+    },
+  )
+}

@@ -1,0 +1,38 @@
+import { Type } from 'typebox'
+import { Failure } from '../../errors.ts'
+import { issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
+import type { App } from '../app.ts'
+import { holderOf } from './key.ts'
+
+export type UploadRoutesDeps = PolicyDeps & { publicUrl(): string }
+
+const MAX_TITLE_LENGTH = 500
+
+const UploadQuery = Type.Object({ title: Type.String({ minLength: 1, maxLength: MAX_TITLE_LENGTH }), folderId: Type.Optional(Type.String({ maxLength: 64 })) })
+
+const UploadReply = Type.Object({
+  clientPayload: Type.Object({
+    policy: Type.String(),
+    key: Type.String(),
+    'x-amz-signature': Type.String(),
+    'x-amz-algorithm': Type.String(),
+    'x-amz-date': Type.String(),
+    'x-amz-credential': Type.String(),
+    uploadLink: Type.String(),
+  }),
+  videoId: Type.String(),
+})
+
+/** Upload credentials: the signed form for one upload (wire-contract.md, sections 3 and 4). */
+export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
+  app.put(
+    '/videos',
+    { config: { permission: 'uploader' }, schema: { querystring: UploadQuery, response: { 200: UploadReply } } },
+    async (request) => {
+      const { title, folderId } = request.query
+      if (folderId !== undefined && folderId !== '' && folderId !== 'root') throw new Failure('not-found', 'Folder not found')
+      const { videoId, form } = await issueUploadPolicy(deps, holderOf(request), title)
+      return { clientPayload: { ...form, uploadLink: `${deps.publicUrl()}/upload` }, videoId }
+    },
+  )
+}

@@ -1,0 +1,51 @@
+import { createReadStream } from 'node:fs'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
+import type { App } from '../app.ts'
+import { sendRefusal } from '../refusals.ts'
+import { readRange } from './range.ts'
+
+const MediaParams = Type.Object({
+  exp: Type.String({ pattern: '^[1-9][0-9]{0,11}$' }),
+  sig: Type.String({ pattern: '^[A-Za-z0-9_-]{22}$' }),
+  videoId: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+  generation: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }),
+  rendition: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }),
+  file: Type.String({ pattern: '^(init\\.mp4|(0|[1-9][0-9]{0,8})\\.m4s)$' }),
+})
+
+const READ_BYTES = 256 * 1024
+const FOR_EVER = 'public, max-age=31536000, immutable'
+
+/** Ciphertext on signed paths: cacheable for ever, open to any origin, no credentials (playback-protocol.md, section 8). */
+export async function mediaInterface(app: App, deps: SegmentDeps): Promise<void> {
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.headers({ 'Cache-Control': 'no-store', 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' })
+  })
+  app.setErrorHandler(sendRefusal)
+  app.get('/:exp/:sig/:videoId/:generation/:rendition/:file', { schema: { params: MediaParams } }, async (request, reply) => {
+    const { params } = request
+    const path = { exp: Number(params.exp), sig: params.sig, videoId: params.videoId, generation: Number(params.generation) }
+    if (params.file === 'init.mp4') {
+      const init = await openInit(deps, path, Number(params.rendition))
+      return reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Type': 'video/mp4' }).send(init)
+    }
+    const closed = new AbortController()
+    reply.raw.once('close', () => closed.abort())
+    const segment = await openSegment(deps, path, Number(params.rendition), Number.parseInt(params.file, 10), closed.signal)
+    return sendFile(request, reply, segment)
+  })
+}
+
+export type MediaParams = Static<typeof MediaParams>
+
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: { path: string; sizeBytes: number }): FastifyReply {
+  const range = readRange(request.headers.range, file.sizeBytes)
+  reply.headers({ 'Accept-Ranges': 'bytes', 'Content-Type': 'video/iso.segment' })
+  if (range === 'unsatisfiable') return reply.code(416).header('Content-Range', `bytes */${file.sizeBytes}`).send()
+  const { first, last } = range ?? { first: 0, last: file.sizeBytes - 1 }
+  if (range) reply.code(206).header('Content-Range', `bytes ${first}-${last}/${file.sizeBytes}`)
+  reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Length': last - first + 1 })
+  return reply.send(createReadStream(file.path, { start: first, end: last, highWaterMark: READ_BYTES }))
+}

@@ -1,0 +1,90 @@
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { Failure } from '../errors.ts'
+import { readMarks } from '../playback/marks.ts'
+import type { OtpRequest } from '../playback/otp.ts'
+
+// The options of an OTP as both interfaces send them, JSON or form (wire-contract.md, section 5). Unknown keys are ignored.
+
+const DEFAULT_TTL_S = 21_600
+
+/** A whole number, also as a form sends it. */
+const Whole = Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{1,15}$' })])
+
+export const OtpOptions = Type.Object({
+  ttl: Type.Optional(Whole),
+  forcedBitrate: Type.Optional(Whole),
+  userId: Type.Optional(Type.Union([Type.String({ pattern: '^[A-Za-z0-9_-]{1,36}$' }), Type.Integer({ minimum: 0 })])),
+  viewer: Type.Optional(Type.Object({ name: Type.Optional(Type.String({ maxLength: 128 })), email: Type.Optional(Type.String({ maxLength: 128 })) })),
+})
+
+/** Rules that limit who may watch. One that this version cannot enforce is refused, never ignored. */
+const RULES_TO_COME = ['whitelisthref', 'ipGeo', 'ipGeoRules', 'streamLimit'] as const
+
+export type OtpChoices = Pick<OtpRequest, 'ttlS' | 'userId' | 'marks' | 'forcedBitrateKbps' | 'licenseRules'>
+
+/** @throws Failure `invalid` that names the option */
+export function readOtpOptions(body: unknown): OtpChoices {
+  const options = asRecord(body)
+  for (const rule of RULES_TO_COME) {
+    if (isGiven(options[rule])) throw new Failure('invalid', `${rule} is not enforced by this version yet, so no OTP is made with it. Leave it out.`)
+  }
+  const known = Object.fromEntries(Object.keys(OtpOptions.properties).flatMap((name) => (isGiven(options[name]) ? [[name, jsonOrSame(name, options[name])]] : [])))
+  if (!Value.Check(OtpOptions, known)) throw new Failure('invalid', refusal(known))
+  return choices(known, options)
+}
+
+function choices(known: Static<typeof OtpOptions>, options: Record<string, unknown>): OtpChoices {
+  const ttlS = known.ttl === undefined ? DEFAULT_TTL_S : Number(known.ttl)
+  if (ttlS < 1) throw new Failure('invalid', 'ttl is a number of seconds, at least 1.')
+  return {
+    ttlS,
+    userId: known.userId === undefined ? undefined : String(known.userId),
+    marks: readMarks(options['annotate'], known.viewer),
+    forcedBitrateKbps: known.forcedBitrate === undefined ? undefined : Math.min(Number(known.forcedBitrate), 1_000_000),
+    licenseRules: readLicenseRules(options['licenseRules']),
+  }
+}
+
+const SENTENCES: Record<string, string> = {
+  ttl: 'ttl is a number of seconds, at least 1.',
+  forcedBitrate: 'forcedBitrate is a whole number of kbit/s.',
+  userId: 'userId has 1 to 36 of the characters A–Z, a–z, 0–9, _ and -.',
+  viewer: 'viewer is an object with name and email, each at most 128 characters.',
+}
+
+function refusal(known: unknown): string {
+  const name = Value.Errors(OtpOptions, known)[0]?.instancePath.split('/')[1] ?? ''
+  return SENTENCES[name] ?? 'The options of the OTP cannot be read.'
+}
+
+function readLicenseRules(given: unknown): Record<string, unknown> | undefined {
+  if (!isGiven(given)) return undefined
+  const rules = typeof given === 'string' ? parseJson(given) : given
+  const isRules = typeof rules === 'object' && rules !== null && !Array.isArray(rules)
+  if (!isRules) throw new Failure('invalid', 'licenseRules is a JSON object, such as {"canPersist":true,"rentalDuration":3600}.')
+  return Object.fromEntries(Object.entries(rules))
+}
+
+function asRecord(body: unknown): Record<string, unknown> {
+  if (body === undefined || body === null || body === '') return {}
+  if (typeof body !== 'object' || Array.isArray(body)) throw new Failure('invalid', 'The body is an object of options.')
+  return Object.fromEntries(Object.entries(body))
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== ''
+}
+
+/** A form sends `viewer` as text. */
+function jsonOrSame(name: string, value: unknown): unknown {
+  return name === 'viewer' && typeof value === 'string' ? parseJson(value) : value
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

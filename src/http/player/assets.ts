@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { Failure } from '../../errors.ts'
+
+const Manifest = Type.Record(
+  Type.String(),
+  Type.Object({ file: Type.String(), css: Type.Optional(Type.Array(Type.String())), isEntry: Type.Optional(Type.Boolean()) }),
+)
+
+/** The built player: which files the page names, and their bytes. */
+export type PlayerAssets = { script: string; style: string; files: ReadonlyMap<string, Asset> }
+export type Asset = { type: string; bytes: Buffer; gzip: Buffer; etag: string }
+
+const TYPES: Record<string, string> = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' }
+
+/** Reads the player that Vite built. @throws Failure `unavailable` when it was not built */
+export function readPlayerAssets(folder: string): PlayerAssets {
+  const manifest = readManifest(folder)
+  const entry = Object.values(manifest).find(({ isEntry }) => isEntry)
+  const style = entry?.css?.[0]
+  if (!entry || !style)
+    throw new Failure('unavailable', 'The player is not built. Start Reelgate with npm start, which builds it.')
+  const files = new Map([entry.file, style].map((name) => [name, readAsset(join(folder, name))]))
+  return { script: entry.file, style, files }
+}
+
+function readManifest(folder: string): Record<string, { file: string; css?: string[]; isEntry?: boolean }> {
+  try {
+    return Value.Parse(Manifest, JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')))
+  } catch (cause) {
+    throw new Failure('unavailable', 'The player is not built. Start Reelgate with npm start, which builds it.', { cause })
+  }
+}
+
+function readAsset(path: string): Asset {
+  const bytes = readFileSync(path)
+  const type = TYPES[path.split('.').at(-1) ?? ''] ?? 'application/octet-stream'
+  return { type, bytes, gzip: gzipSync(bytes), etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` }
+}

@@ -1,0 +1,22 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { PlaybackRefusal, REFUSALS, type RefusalCode } from '../playback/refusal.ts'
+import { answerFor } from './answers.ts'
+
+/** Sends why a viewer is refused (playback-protocol.md, section 9). `not-allowed` has no request id: its bytes are always the same. */
+export function sendRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = error instanceof PlaybackRefusal ? error : asRefusal(error, request, reply)
+  const { status, message } = REFUSALS[refusal.code]
+  if (status === 503) reply.header('Retry-After', '1')
+  const body = { code: refusal.code, message, ...refusal.details }
+  return reply
+    .code(status)
+    .header('Cache-Control', 'no-store')
+    .type('application/json')
+    .send(refusal.code === 'not-allowed' ? body : { ...body, requestId: request.id })
+}
+
+function asRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply): PlaybackRefusal {
+  const { status } = answerFor(error, request, reply)
+  const code: RefusalCode = status >= 500 ? 'busy' : 'bad-request'
+  return new PlaybackRefusal(code)
+}

@@ -1,0 +1,93 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { XMLBuilder } from 'fast-xml-parser'
+import { Failure } from '../../errors.ts'
+import { acceptSource, receiveSource, type SourceDeps } from '../../ingest/source.ts'
+import { admitUpload, BUCKET } from '../../ingest/upload-policy.ts'
+import { answerFor } from '../answers.ts'
+import type { App } from '../app.ts'
+import { readUploadForm } from './form.ts'
+
+export type UploadDeps = SourceDeps & { publicUrl(): string }
+
+const xml = new XMLBuilder({ format: false })
+
+/** S3's names for our refusals. */
+const S3_CODES: Record<string, string> = {
+  invalid: 'MalformedPOSTRequest',
+  forbidden: 'AccessDenied',
+  conflict: 'AccessDenied',
+  'too-large': 'EntityTooLarge',
+  unsupported: 'PreconditionFailed',
+  unavailable: 'SlowDown',
+}
+
+/** After a refusal so much of the body is still read, so that a client that sends before it listens hears the answer. */
+const DRAINED_BYTES = 64 * 2 ** 20
+
+/** The S3 POST-policy form (wire-contract.md, section 4). It carries its own proof, so any origin may send it. */
+export async function uploadInterface(app: App, deps: UploadDeps): Promise<void> {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('multipart/form-data', (_request, payload, done) => done(null, payload))
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('Access-Control-Allow-Origin', '*')
+  })
+  app.setErrorHandler((error, request, reply) => {
+    const { status, code, message } = answerFor(error, request, reply)
+    drain(request)
+    return sendXml(reply.code(status).header('Connection', 'close'), { Error: { Code: S3_CODES[code] ?? 'InternalError', Message: message, RequestId: request.id } })
+  })
+
+  app.options('/', async (_request, reply) =>
+    reply.code(204).headers({ 'Access-Control-Allow-Methods': 'POST, OPTIONS', 'Access-Control-Allow-Headers': '*', 'Access-Control-Max-Age': '86400' }).send(),
+  )
+
+  app.post('/', async (request, reply) => {
+    refuseDeclaredSize(request, deps.uploadMaxBytes)
+    const { key, fields, etag } = await readUploadForm(request.raw, async ({ fields, fileName, file }) => {
+      const admitted = await admitUpload(deps, fields)
+      const source = await receiveSource(deps, admitted.videoId, file)
+      return { ...admitted, fields, etag: source.sha256.toString('hex'), source, fileName }
+    }).then(async (upload) => {
+      await acceptSource(deps, upload.key, upload.videoId, upload.source, upload.fileName)
+      return upload
+    })
+    return answerUpload(reply, deps.publicUrl(), { key, etag }, fields)
+  })
+}
+
+function refuseDeclaredSize(request: FastifyRequest, uploadMaxBytes: number): void {
+  const declaredBytes = Number(request.headers['content-length'] ?? 0)
+  const formBytes = 2 ** 20 // fields and boundaries
+  if (declaredBytes > uploadMaxBytes + formBytes) throw new Failure('too-large', `The file is larger than ${uploadMaxBytes} bytes, the largest this server accepts.`)
+}
+
+/** 303 to a given address, or 200, 201 with S3's document, 204. */
+function answerUpload(reply: FastifyReply, publicUrl: string, stored: { key: string; etag: string }, fields: ReadonlyMap<string, string>): FastifyReply {
+  const location = `${publicUrl}/upload/${stored.key}`
+  reply.header('ETag', `"${stored.etag}"`).header('Location', location)
+  const redirect = fields.get('success_action_redirect') ?? ''
+  if (URL.canParse(redirect) && /^https?:/i.test(redirect)) {
+    const target = new URL(redirect)
+    for (const [name, value] of Object.entries({ bucket: BUCKET, key: stored.key, etag: `"${stored.etag}"` })) target.searchParams.set(name, value)
+    return reply.redirect(target.href, 303)
+  }
+  const status = fields.get('success_action_status')
+  if (status === '200') return reply.code(200).send()
+  if (status === '201') {
+    return sendXml(reply.code(201), { PostResponse: { Location: location, Bucket: BUCKET, Key: stored.key, ETag: `"${stored.etag}"` } })
+  }
+  return reply.code(204).send()
+}
+
+function sendXml(reply: FastifyReply, document: Record<string, unknown>): FastifyReply {
+  return reply.type('application/xml').send(`<?xml version="1.0" encoding="UTF-8"?>\n${xml.build(document)}`)
+}
+
+function drain(request: FastifyRequest): void {
+  let drainedBytes = 0
+  request.raw.on('data', (chunk: Buffer) => {
+    drainedBytes += chunk.length
+    if (drainedBytes > DRAINED_BYTES) request.raw.destroy()
+  })
+  request.raw.resume()
+}

@@ -1,0 +1,22 @@
+import { answerFor } from '../answers.ts'
+import type { App } from '../app.ts'
+import { acceptBodies } from '../bodies.ts'
+import { sendV2 } from './answer.ts'
+import { type V2OtpDeps, v2OtpRoutes } from './otp.ts'
+
+export type V2Deps = V2OtpDeps
+
+/** The earlier interface, `/v2`: POST with `clientSecretKey` in the body, JSON or XML out (wire-contract.md, section 6). */
+export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
+  acceptBodies(app)
+  app.setErrorHandler((error, request, reply) => {
+    const { status, message, code } = answerFor(error, request, reply)
+    // Clients of this interface look for 200 before they read the body.
+    if (code === 'not-found') return sendV2(request, reply, { error: 'No video found' })
+    return sendV2(request, reply.code(status), { error: message })
+  })
+  app.setNotFoundHandler((request, reply) =>
+    sendV2(request, reply.code(404), { error: 'There is no such operation. The earlier interface is called by POST at /v2/otp.' }),
+  )
+  v2OtpRoutes(app, deps)
+}

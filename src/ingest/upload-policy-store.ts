@@ -1,0 +1,28 @@
+import type { Db } from '../db/sqlite.ts'
+
+export async function insertPolicy(tx: Db, accountId: string, policy: { key: string; videoId: string; expiresAtS: number }): Promise<void> {
+  await tx.insertInto('uploadPolicy').values({ ...policy, accountId }).execute()
+}
+
+/** A policy that no upload has used and whose video still waits for one. */
+export async function findOpenPolicy(db: Db, key: string) {
+  return db
+    .selectFrom('uploadPolicy')
+    .innerJoin('video', 'video.id', 'uploadPolicy.videoId')
+    .select('uploadPolicy.videoId')
+    .where('uploadPolicy.key', '=', key)
+    .where('uploadPolicy.spentAtS', 'is', null)
+    .where('video.deletedAtS', 'is', null)
+    .executeTakeFirst()
+}
+
+/** Spends the policy. False: another upload was first. */
+export async function spendPolicy(tx: Db, key: string, nowS: number): Promise<boolean> {
+  const spent = await tx
+    .updateTable('uploadPolicy')
+    .set({ spentAtS: nowS })
+    .where('key', '=', key)
+    .where('spentAtS', 'is', null)
+    .executeTakeFirst()
+  return spent.numUpdatedRows > 0n
+}

@@ -1,0 +1,99 @@
+import type { KeyHolder } from '../accounts/api-key.ts'
+import type { CatalogueDeps } from '../catalogue/video.ts'
+import { insertVideo } from '../catalogue/video-store.ts'
+import { Failure } from '../errors.ts'
+import { deriveKey, type MasterKey } from '../protect/master-key.ts'
+import { newId } from '../protect/secret.ts'
+import { ALGORITHM, amzCredential, amzDate, isSignatureOf, type Signer, signPolicy } from './aws-v4.ts'
+import { findOpenPolicy, insertPolicy } from './upload-policy-store.ts'
+
+export type PolicyDeps = CatalogueDeps & { masterKey: MasterKey }
+
+/** The form's fields, by the names that S3 clients send. */
+export type UploadForm = Record<
+  'policy' | 'key' | 'x-amz-signature' | 'x-amz-algorithm' | 'x-amz-date' | 'x-amz-credential',
+  string
+>
+
+export const BUCKET = 'reelgate'
+const POLICY_LIFE_S = 24 * 3600
+
+/** Fields a form may add to the signed ones; the policy allows any value for them. */
+const FREE_FIELDS = ['success_action_status', 'success_action_redirect']
+
+/**
+ * Makes a video that waits for its upload, and the signed form that uploads it once within 24 hours.
+ * @throws Failure `forbidden` when the account's uploads are off
+ */
+export async function issueUploadPolicy(deps: PolicyDeps, holder: KeyHolder, title: string): Promise<{ videoId: string; form: UploadForm }> {
+  if (!holder.mayUpload) throw new Failure('forbidden', 'Uploads are off for this account. Ask whoever runs this server to turn them on.')
+  const videoId = newId()
+  const nowS = deps.nowS()
+  const expiresAtS = nowS + POLICY_LIFE_S
+  const form = signedForm(signerOf(deps.masterKey), `orig/${videoId}/${newId()}`, nowS, expiresAtS)
+  await deps.write(async (tx) => {
+    await insertVideo(tx, holder.accountId, { id: videoId, title, uploadTimeS: nowS })
+    await insertPolicy(tx, holder.accountId, { key: form.key, videoId, expiresAtS })
+  })
+  return { videoId, form }
+}
+
+function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: number): UploadForm {
+  const date = amzDate(nowS)
+  const credential = amzCredential(signer, date)
+  const conditions = [
+    { bucket: BUCKET },
+    { key },
+    { 'x-amz-algorithm': ALGORITHM },
+    { 'x-amz-credential': credential },
+    { 'x-amz-date': date },
+    ...FREE_FIELDS.map((field) => ['starts-with', `$${field}`, '']),
+  ]
+  const document = { expiration: new Date(expiresAtS * 1000).toISOString(), conditions }
+  const policy = Buffer.from(JSON.stringify(document)).toString('base64')
+  return {
+    policy,
+    key,
+    'x-amz-signature': signPolicy(signer, date, policy),
+    'x-amz-algorithm': ALGORITHM,
+    'x-amz-date': date,
+    'x-amz-credential': credential,
+  }
+}
+
+/**
+ * Judges the fields that came before a form's file. `fields` has lower-case names.
+ * @returns the video that the file will belong to
+ * @throws Failure `forbidden` when the signature, a field, the time or an earlier use forbids it
+ */
+export async function admitUpload(deps: PolicyDeps, fields: ReadonlyMap<string, string>): Promise<{ key: string; videoId: string }> {
+  const signed = Object.fromEntries(fields)
+  const { policy = '', key = '', 'x-amz-date': date = '', 'x-amz-signature': signature = '' } = signed
+  const signer = signerOf(deps.masterKey)
+  if (!isSignatureOf(signer, date, policy, signature)) {
+    throw new Failure('forbidden', 'The signature does not match the policy. Send the fields exactly as they were issued.')
+  }
+  // Only we can have signed it: its JSON is ours, and what it demands of the fields is what we issued.
+  const issued: { expiration: string; conditions: (Record<string, string> | string[])[] } = JSON.parse(Buffer.from(policy, 'base64').toString())
+  if (Date.parse(issued.expiration) <= deps.nowS() * 1000) throw new Failure('forbidden', 'The policy has expired. Ask for a new one.')
+  refuseOtherFields(fields, issued.conditions)
+  const open = await findOpenPolicy(deps.db, key)
+  if (!open) throw new Failure('forbidden', 'This policy was already used, or its video was deleted. Ask for a new one.')
+  return { key, videoId: open.videoId }
+}
+
+function refuseOtherFields(fields: ReadonlyMap<string, string>, conditions: readonly (Record<string, string> | string[])[]): void {
+  const exact = new Map(conditions.flatMap((condition) => (Array.isArray(condition) ? [] : Object.entries(condition))))
+  exact.delete('bucket') // not a field of the form: it is in the address
+  for (const [name, value] of exact) {
+    if (fields.get(name) !== value) throw new Failure('forbidden', `The field "${name}" is not the one that was issued.`)
+  }
+  const known = new Set([...exact.keys(), ...FREE_FIELDS, 'policy', 'x-amz-signature', 'bucket'])
+  for (const name of fields.keys()) {
+    if (!known.has(name)) throw new Failure('forbidden', `The policy does not allow the field "${name}". Leave it out.`)
+  }
+}
+
+function signerOf(master: MasterKey): Signer {
+  return { accessKeyId: 'REELGATE', secret: deriveKey(master.bytes, 'reelgate upload-policy 1', 32).toString('hex'), region: 'us-east-1' }
+}

@@ -1,0 +1,107 @@
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { access, constants } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Config, dataPaths } from './config.ts'
+import { type Database, type Db, type FolderLock, openSqlite, takeFolderLock } from './db/sqlite.ts'
+import { Failure } from './errors.ts'
+import { createMasterKey, type MasterKey, readMasterKey } from './protect/master-key.ts'
+import { type BlobFolder, openBlobFolder, removeUnfinished } from './storage/folder.ts'
+
+/** A data folder in this process's hands: locked, opened, and of this master key. */
+export type Installation = Database & {
+  masterKey: MasterKey
+  folders: { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder }
+  /** True when this start made the master key: tell the owner where it lies. */
+  masterKeyIsNew: boolean
+}
+
+/**
+ * Takes the lock of the data folder. Undefined: a server runs on it, and commands go through its control socket.
+ * @throws Failure `unavailable` when the folder cannot be written
+ */
+export function lockDataFolder(config: Config): FolderLock | undefined {
+  try {
+    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+    return takeFolderLock(dataPaths(config.dataDir).lock)
+  } catch (cause) {
+    throw new Failure('unavailable', `The data folder ${config.dataDir} cannot be written. Correct its permissions, or set REELGATE_DATA to another folder.`, { cause })
+  }
+}
+
+/**
+ * Opens the database alone, for commands that need no more.
+ * @throws Failure `unavailable` when it is missing over existing films, damaged or newer
+ */
+export async function openDatabase(config: Config): Promise<Database> {
+  refuseLostDatabase(config)
+  return openSqlite(dataPaths(config.dataDir).database)
+}
+
+/** Opens everything that lies in the data folder. The caller holds its lock. */
+export async function openInstallation(config: Config): Promise<Installation> {
+  const paths = dataPaths(config.dataDir)
+  // Before the database is made: a folder without its key must stay as it is.
+  const found = readMasterKey(config)
+  if (!found && existsSync(paths.database)) await refuseLostKey(config)
+  const database = await openDatabase(config)
+  try {
+    const masterKey = found ?? createMasterKey(config.masterKeyFile)
+    await bindMasterKey(database, masterKey)
+    const folders = {
+      sources: await openBlobFolder(paths.sources, paths.tmp),
+      segments: await openBlobFolder(paths.segments, paths.tmp),
+      posters: await openBlobFolder(paths.posters, paths.tmp),
+    }
+    await removeUnfinished(folders.sources)
+    return { ...database, masterKey, folders, masterKeyIsNew: !found }
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+/** Whether the folder of files can still be written and read. */
+export async function checkStorage(installation: Pick<Installation, 'folders'>): Promise<void> {
+  for (const folder of Object.values(installation.folders)) await access(folder.root, constants.R_OK | constants.W_OK)
+}
+
+function refuseLostDatabase(config: Config): void {
+  const paths = dataPaths(config.dataDir)
+  if (existsSync(paths.database)) return
+  const left = [paths.sources, paths.segments].find((folder) => existsSync(folder) && readdirSync(folder).length > 0)
+  if (left) {
+    throw new Failure('unavailable', `There are films in ${left} but no database ${paths.database}. Restore it from a backup; a new one is never made over existing films.`)
+  }
+}
+
+const KEY_ID = 'master-key-id'
+
+async function refuseLostKey(config: Config): Promise<void> {
+  const database = await openDatabase(config)
+  try {
+    if (!(await boundKeyId(database.db))) return // made by a command, nothing protected yet
+    throw new Failure(
+      'unavailable',
+      `The master key ${config.masterKeyFile} is missing, and ${join(config.dataDir, 'reelgate.db')} needs it. Put the key file back, or name it with REELGATE_MASTER_KEY_FILE; a new key cannot open existing films.`,
+    )
+  } finally {
+    await database.close()
+  }
+}
+
+/** Ties an installation to its master key, for ever; a start with another key is refused. */
+async function bindMasterKey(database: Database, masterKey: MasterKey): Promise<void> {
+  const id = masterKey.id.toString('hex')
+  const bound = await boundKeyId(database.db)
+  if (bound === undefined) {
+    await database.write((tx) => tx.insertInto('setting').values({ name: KEY_ID, value: id }).execute())
+  } else if (bound !== id) {
+    throw new Failure('unavailable', 'The master key is not the one of this data folder. Start Reelgate with the key that belongs to it.')
+  }
+}
+
+async function boundKeyId(db: Db): Promise<string | undefined> {
+  const row = await db.selectFrom('setting').select('value').where('name', '=', KEY_ID).executeTakeFirst()
+  return row?.value
+}
+

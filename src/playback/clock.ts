@@ -1,0 +1,38 @@
+import { performance } from 'node:perf_hooks'
+import type { Db } from '../db/sqlite.ts'
+import type { Write } from '../db/write.ts'
+
+/**
+ * The playback clock, in whole seconds: `max(wall clock, saved mark)` at the start, from then on moved by the monotonic clock only.
+ * It never goes back, so an expired OTP never revives and no session is stretched by a step of the wall clock (playback-protocol.md).
+ */
+export type PlaybackClock = { nowS(): number; stop(): Promise<void> }
+
+const MARK = 'playback-clock'
+const SAVE_EVERY_MS = 5_000
+
+export async function startPlaybackClock(db: Db, write: Write, wallNowS: () => number): Promise<PlaybackClock> {
+  const saved = await db.selectFrom('setting').select('value').where('name', '=', MARK).executeTakeFirst()
+  const startS = Math.max(wallNowS(), Number(saved?.value ?? 0))
+  const startedMs = performance.now()
+  const nowS = () => startS + Math.floor((performance.now() - startedMs) / 1000)
+
+  let savedS = 0
+  async function save() {
+    if (nowS() === savedS) return
+    savedS = nowS()
+    const value = String(savedS)
+    await write((tx) =>
+      tx.insertInto('setting').values({ name: MARK, value }).onConflict((conflict) => conflict.column('name').doUpdateSet({ value })).execute(),
+    )
+  }
+
+  const timer = setInterval(() => save().catch(() => undefined), SAVE_EVERY_MS).unref()
+  return {
+    nowS,
+    async stop() {
+      clearInterval(timer)
+      await save()
+    },
+  }
+}

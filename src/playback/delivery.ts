@@ -1,0 +1,40 @@
+import { windowKey } from '../protect/content-key.ts'
+import type { Film } from './film.ts'
+import { signedMediaPath } from './media-path.ts'
+import { mediaPlaylist, multivariantPlaylist, windowCount } from './playlist.ts'
+import { PlaybackRefusal } from './refusal.ts'
+import type { LiveSession, PlaybackDeps } from './session.ts'
+
+// What an admitted session is given. Each call comes after `admit`.
+
+/** @param name `main`, or a rendition's id */
+export async function playlistFor(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
+  const film = await filmOf(deps, session)
+  if (name === 'main') return multivariantPlaylist(film, session.row.forcedBitrateKbps)
+  const playlist = mediaPlaylist(film, Number(name), signedMediaPath(deps.mediaSecret, film, session.row.endsAtS))
+  if (!playlist) throw new PlaybackRefusal('bad-request')
+  return playlist
+}
+
+/** The 16 bytes of one key window. */
+export async function releaseKey(deps: PlaybackDeps, session: LiveSession, window: number): Promise<Buffer> {
+  const film = await filmOf(deps, session)
+  if (window >= windowCount(film)) throw new PlaybackRefusal('bad-request')
+  return windowKey(film.contentKey, window)
+}
+
+/** The player says that it is there, and where in the film. */
+export function noteBeat(session: LiveSession, positionS: number): void {
+  session.positionS = positionS
+}
+
+/** The page was closed. The session ends ten minutes later, unless a page of it comes back. */
+export function noteLeave(deps: PlaybackDeps, session: LiveSession): void {
+  session.row = { ...session.row, leftAtS: deps.nowS() }
+}
+
+async function filmOf(deps: PlaybackDeps, session: LiveSession): Promise<Film> {
+  const film = await deps.films.get(session.row.videoId, session.row.generation)
+  if (!film) throw new PlaybackRefusal('video-gone')
+  return film
+}

@@ -1,0 +1,115 @@
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { Failure } from '../errors.ts'
+
+/** A watermark entry as the player shows it: checked, clamped, its words filled in. */
+export type Mark = {
+  /** `rtext` moves to another place at each interval, `text` stays. */
+  type: 'rtext' | 'text'
+  text: string
+  /** 0 to 1 */
+  alpha: number
+  /** `#rrggbb` */
+  color: string
+  sizePx: number
+  intervalMs: number
+  /** Time between two appearances, without the mark. */
+  skipMs: number
+  /** Place of a `text`: pixels, or with `%` a part of the picture. */
+  x?: string
+  y?: string
+}
+
+/** What `{name}` and `{email}` in a mark stand for. */
+export type Viewer = { name?: string; email?: string }
+
+const MAX_MARKS = 20
+const MAX_TEXT_LENGTH = 500
+
+const Amount = Type.Union([Type.Number(), Type.String({ maxLength: 32 })])
+const Entry = Type.Object({
+  type: Type.String(),
+  text: Type.Optional(Type.Union([Type.String(), Type.Number()])),
+  alpha: Type.Optional(Amount),
+  color: Type.Optional(Amount),
+  size: Type.Optional(Amount),
+  interval: Type.Optional(Amount),
+  skip: Type.Optional(Amount),
+  x: Type.Optional(Amount),
+  y: Type.Optional(Amount),
+})
+type Entry = Static<typeof Entry>
+
+/**
+ * Reads the option `annotate`: a JSON array as a string (strict or single-quoted), the array itself, or one object; values may be
+ * strings or numbers. Sizes and times beyond reason are brought within it, so that the player stays usable.
+ * @throws Failure `invalid` when it cannot be read
+ * @see wire-contract.md, section 5
+ */
+export function readMarks(annotate: unknown, viewer: Viewer = {}): Mark[] {
+  if (annotate === undefined || annotate === null || annotate === '') return []
+  const value = typeof annotate === 'string' ? parseLoosely(annotate) : annotate
+  const entries = Array.isArray(value) ? value : [value]
+  if (entries.length > MAX_MARKS) throw new Failure('invalid', `annotate has ${entries.length} entries; at most ${MAX_MARKS} are shown at once.`)
+  return entries.map((entry) => readMark(entry, viewer))
+}
+
+function readMark(entry: unknown, viewer: Viewer): Mark {
+  if (!Value.Check(Entry, entry)) throw new Failure('invalid', 'annotate has an entry that cannot be read: each is an object with a type and plain values.')
+  if (entry.type === 'image') throw new Failure('invalid', 'annotate has an entry of type "image", which this version does not show yet. Use "rtext" or "text".')
+  if (entry.type !== 'rtext' && entry.type !== 'text') throw new Failure('invalid', `annotate has an entry of type "${entry.type.slice(0, 20)}". Use "rtext" or "text".`)
+  const mark: Mark = {
+    type: entry.type,
+    text: fillIn(String(entry.text ?? ''), viewer),
+    alpha: within(entry.alpha, { least: 0, most: 1, otherwise: 1 }),
+    color: readColor(entry.color),
+    sizePx: within(entry.size, { least: 6, most: 120, otherwise: 15 }),
+    intervalMs: within(entry.interval, { least: 500, most: 3_600_000, otherwise: 5_000 }),
+    skipMs: within(entry.skip, { least: 0, most: 3_600_000, otherwise: 0 }),
+  }
+  return mark.type === 'text' ? { ...mark, x: readPlace(entry.x), y: readPlace(entry.y) } : mark
+}
+
+function fillIn(text: string, viewer: Viewer): string {
+  const filled = text.replaceAll('{name}', viewer.name ?? '').replaceAll('{email}', viewer.email ?? '')
+  return Array.from(filled.replace(/\p{Cc}/gu, ' ')).slice(0, MAX_TEXT_LENGTH).join('')
+}
+
+function within(amount: Entry['size'], bounds: { least: number; most: number; otherwise: number }): number {
+  if (amount === undefined || amount === '') return bounds.otherwise
+  const number = Number(amount)
+  if (!Number.isFinite(number)) throw new Failure('invalid', `annotate has "${String(amount).slice(0, 20)}" where a number belongs.`)
+  return Math.min(bounds.most, Math.max(bounds.least, number))
+}
+
+/** `0xRRGGBB`, `#RRGGBB`, or a number. */
+function readColor(color: Entry['color']): string {
+  if (color === undefined || color === '') return '#ffffff'
+  const number = Number(typeof color === 'string' ? color.trim().replace(/^#/, '0x') : color)
+  if (!Number.isInteger(number) || number < 0 || number > 0xffffff) {
+    throw new Failure('invalid', `annotate has the colour "${String(color).slice(0, 20)}"; write it as 0xRRGGBB.`)
+  }
+  return `#${number.toString(16).padStart(6, '0')}`
+}
+
+function readPlace(place: Entry['x']): string {
+  const text = String(place ?? '0').trim() || '0'
+  if (!/^-?\d{1,5}(\.\d{1,6})?%?$/.test(text)) throw new Failure('invalid', `annotate has the place "${text.slice(0, 20)}"; write pixels, or a part of the picture such as 10%.`)
+  return text
+}
+
+/** Strict JSON, or JSON written with single quotes as older sites do. */
+function parseLoosely(text: string): unknown {
+  for (const candidate of [text, withDoubleQuotes(text)]) {
+    try {
+      return JSON.parse(candidate)
+    } catch {
+      // The other way of writing, or the refusal below.
+    }
+  }
+  throw new Failure('invalid', 'annotate is not JSON. Write an array such as [{"type":"rtext","text":"{name}","alpha":"0.6"}].')
+}
+
+function withDoubleQuotes(text: string): string {
+  return text.replace(/'((?:[^'\\]|\\.)*)'/g, (_, inner: string) => JSON.stringify(inner.replace(/\\'/g, "'")))
+}

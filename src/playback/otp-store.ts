@@ -1,0 +1,102 @@
+import type { Db } from '../db/sqlite.ts'
+import type { NewOtp } from '../db/tables.ts'
+
+/** Inserts an OTP for a video of the account, in one statement. False: the account has no such video. */
+export async function insertOtp(tx: Db, accountId: string, otp: Omit<NewOtp, 'accountId' | 'spentAtS'>): Promise<boolean> {
+  const { hash, apiKeyId, userId, marks, forcedBitrateKbps, licenseRules, issuedAtS, expiresAtS } = otp
+  const inserted = await tx
+    .insertInto('otp')
+    .columns(['hash', 'accountId', 'apiKeyId', 'videoId', 'userId', 'marks', 'forcedBitrateKbps', 'licenseRules', 'issuedAtS', 'expiresAtS'])
+    .expression((from) =>
+      from
+        .selectFrom('video')
+        .select(({ val, ref }) => [
+          val(hash).as('hash'),
+          ref('video.accountId').as('accountId'),
+          val(apiKeyId).as('apiKeyId'),
+          ref('video.id').as('videoId'),
+          val(userId).as('userId'),
+          val(marks).as('marks'),
+          val(forcedBitrateKbps).as('forcedBitrateKbps'),
+          val(licenseRules).as('licenseRules'),
+          val(issuedAtS).as('issuedAtS'),
+          val(expiresAtS).as('expiresAtS'),
+        ])
+        .where('video.id', '=', otp.videoId)
+        .where('video.accountId', '=', accountId)
+        .where('video.deletedAtS', 'is', null),
+    )
+    .executeTakeFirst()
+  return Number(inserted.numInsertedOrUpdatedRows ?? 0) > 0
+}
+
+/** What redeeming needs to know of the OTP's video and giver. */
+const spendable = (db: Db, hash: Buffer) =>
+  db
+    .selectFrom('otp')
+    .innerJoin('apiKey', 'apiKey.id', 'otp.apiKeyId')
+    .innerJoin('account', 'account.id', 'otp.accountId')
+    .leftJoin('video', 'video.id', 'otp.videoId')
+    .select([
+      'otp.accountId',
+      'otp.videoId',
+      'otp.userId',
+      'otp.marks',
+      'otp.forcedBitrateKbps',
+      'otp.expiresAtS',
+      'otp.spentAtS',
+      'apiKey.revokedAtS as keyRevokedAtS',
+      'account.disabled as accountDisabled',
+      'video.status',
+      'video.generation',
+      'video.deletedAtS',
+      'video.durationS',
+    ])
+    .where('otp.hash', '=', hash)
+
+/** An OTP with what decides whether it may be spent. */
+export async function findOtp(db: Db, hash: Buffer) {
+  return spendable(db, hash).executeTakeFirst()
+}
+
+/**
+ * Spends the OTP, if it may be: open, in time, its video ready and there, its key and account live. One conditional statement, so
+ * of any number of racing calls one succeeds. False: not spendable; `findOtp` has the reason for its holder.
+ */
+export async function spendOtp(tx: Db, hash: Buffer, nowS: number): Promise<boolean> {
+  const spent = await tx
+    .updateTable('otp')
+    .set({ spentAtS: nowS })
+    .where('hash', '=', hash)
+    .where('spentAtS', 'is', null)
+    .where('expiresAtS', '>', nowS)
+    .where((where) =>
+      where.exists(
+        where
+          .selectFrom('video')
+          .select('video.id')
+          .whereRef('video.id', '=', 'otp.videoId')
+          .where('video.status', '=', 'ready')
+          .where('video.deletedAtS', 'is', null),
+      ),
+    )
+    .where((where) =>
+      where.exists(
+        where.selectFrom('apiKey').select('apiKey.id').whereRef('apiKey.id', '=', 'otp.apiKeyId').where('apiKey.revokedAtS', 'is', null),
+      ),
+    )
+    .where((where) =>
+      where.exists(
+        where.selectFrom('account').select('account.id').whereRef('account.id', '=', 'otp.accountId').where('account.disabled', '=', 0),
+      ),
+    )
+    .executeTakeFirst()
+  return spent.numUpdatedRows > 0n
+}
+
+/** Rows that no answer needs any more: seven days after the OTP's expiry, once its session is forgotten. */
+export async function removeOldOtps(tx: Db, expiredBeforeS: number): Promise<void> {
+  const withSession = tx.selectFrom('playbackSession').select('otpHash')
+  await tx.deleteFrom('otp').where('expiresAtS', '<', expiredBeforeS).where('hash', 'not in', withSession).execute()
+  await tx.deleteFrom('redeemAttempt').where('otpHash', 'not in', tx.selectFrom('otp').select('hash')).execute()
+}

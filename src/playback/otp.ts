@@ -1,0 +1,47 @@
+import { type CatalogueDeps } from '../catalogue/video.ts'
+import { Failure } from '../errors.ts'
+import { hashSecret, newSecret } from '../protect/secret.ts'
+import type { Mark } from './marks.ts'
+import { insertOtp } from './otp-store.ts'
+
+export type OtpRequest = {
+  accountId: string
+  apiKeyId: string
+  videoId: string
+  ttlS: number
+  userId: string | undefined
+  marks: readonly Mark[]
+  forcedBitrateKbps: number | undefined
+  /** Checked for form and kept, for DRM licences. */
+  licenseRules: Record<string, unknown> | undefined
+}
+
+/** Longest life of an OTP: what fits into a signed 32-bit number of seconds. */
+const MAX_TTL_S = 2 ** 31 - 1
+
+/**
+ * Issues a one-time password for one playback session. Resolves after the row is durable; the returned string is the only copy,
+ * the database keeps its SHA-256.
+ * @returns 64 of `[A-Za-z0-9]`: embedders put it into addresses and element ids unescaped
+ * @throws Failure `not-found` when the account has no such video
+ * @see playback-protocol.md, section 1
+ */
+export async function issueOtp({ write, nowS }: Pick<CatalogueDeps, 'write' | 'nowS'>, request: OtpRequest): Promise<string> {
+  const otp = newSecret()
+  const issuedAtS = nowS()
+  const issued = await write((tx) =>
+    insertOtp(tx, request.accountId, {
+      hash: hashSecret(otp),
+      apiKeyId: request.apiKeyId,
+      videoId: request.videoId,
+      userId: request.userId ?? null,
+      marks: JSON.stringify(request.marks),
+      forcedBitrateKbps: request.forcedBitrateKbps ?? null,
+      licenseRules: request.licenseRules ? JSON.stringify(request.licenseRules) : null,
+      issuedAtS,
+      expiresAtS: issuedAtS + Math.min(request.ttlS, MAX_TTL_S),
+    }),
+  )
+  if (!issued) throw new Failure('not-found', 'Video not found')
+  return otp
+}

@@ -1,0 +1,92 @@
+import { pictureCodec, SOUND_CODEC } from '../encode/ladder.ts'
+import { AAC_FRAME_SAMPLES, AAC_FRAMES_PER_SEGMENT, AAC_RATE_HZ, type PictureRendition, pictureSegmentCount, soundSegmentCount } from '../encode/plan.ts'
+import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
+import type { Film } from './film.ts'
+
+// Playlists as in RFC 8216, computed for each session and never stored: a film's every segment is named before it exists.
+// Addresses are relative to /play/<session>/playlist/, so that a proxy may serve Reelgate below a prefix.
+
+
+const SOUND_GROUP = 'sound'
+
+/** The multivariant playlist. With a forced bitrate it lists the one rendition nearest to it, which the player then holds. */
+export function multivariantPlaylist(film: Film, forcedBitrateKbps: number | null): string {
+  const { picture, sound } = film.plan
+  const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
+  if (sound && picture) {
+    lines.push(`#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${SOUND_GROUP}",NAME="sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="${sound.renditionId}"`)
+  }
+  if (sound && !picture) lines.push(streamInf({ bandwidthBps: sound.bitrateBps, codecs: [SOUND_CODEC] }), String(sound.renditionId))
+  for (const rendition of renditionsOf(picture?.renditions ?? [], forcedBitrateKbps)) {
+    const codecs = [pictureCodec(rendition), ...(sound ? [SOUND_CODEC] : [])]
+    const bandwidthBps = rendition.maxBitrateBps + (sound?.bitrateBps ?? 0)
+    lines.push(streamInf({ bandwidthBps, codecs, rendition, rate: film.grid, withSound: sound !== undefined }), String(rendition.id))
+  }
+  return `${lines.join('\n')}\n`
+}
+
+function streamInf(stream: { bandwidthBps: number; codecs: string[]; rendition?: PictureRendition; rate?: Film['grid']; withSound?: boolean }): string {
+  // A segment may take its encoder's whole buffer of two seconds on top of its own four.
+  const attributes = [`BANDWIDTH=${Math.ceil(stream.bandwidthBps * 1.5)}`, `AVERAGE-BANDWIDTH=${stream.bandwidthBps}`, `CODECS="${stream.codecs.join(',')}"`]
+  if (stream.rendition) attributes.push(`RESOLUTION=${stream.rendition.widthPx}x${stream.rendition.heightPx}`)
+  if (stream.rendition && stream.rate) attributes.push(`FRAME-RATE=${(stream.rate.rateNum / stream.rate.rateDen).toFixed(3)}`)
+  if (stream.withSound) attributes.push(`AUDIO="${SOUND_GROUP}"`)
+  return `#EXT-X-STREAM-INF:${[...attributes, 'CLOSED-CAPTIONS=NONE'].join(',')}`
+}
+
+function renditionsOf(renditions: readonly PictureRendition[], forcedBitrateKbps: number | null): readonly PictureRendition[] {
+  if (forcedBitrateKbps === null || renditions.length === 0) return renditions
+  const distance = (rendition: PictureRendition) => Math.abs(rendition.maxBitrateBps - forcedBitrateKbps * 1000)
+  return [renditions.reduce((nearest, rendition) => (distance(rendition) < distance(nearest) ? rendition : nearest))]
+}
+
+/**
+ * The media playlist of one rendition; undefined when the film has none of that id.
+ * @param mediaPath signed beginning of the segments' addresses, such as `media/<exp>/<sig>/<videoId>/<generation>`
+ */
+export function mediaPlaylist(film: Film, renditionId: number, mediaPath: string): string | undefined {
+  const segments = segmentsOf(film, renditionId)
+  if (!segments) return undefined
+  const base = `../../../${mediaPath}/${renditionId}`
+  const targetS = Math.max(...segments.map(({ durationS }) => Math.round(durationS)), 1)
+  // The init segment stays clear: its EXT-X-MAP comes before the first EXT-X-KEY.
+  const lines = ['#EXTM3U', '#EXT-X-VERSION:7', `#EXT-X-TARGETDURATION:${targetS}`, '#EXT-X-PLAYLIST-TYPE:VOD', `#EXT-X-MAP:URI="${base}/init.mp4"`]
+  for (const [number, { window, durationS }] of segments.entries()) {
+    lines.push(
+      `#EXT-X-KEY:METHOD=AES-128,URI="../key/${window}",IV=0x${film.ivOf(renditionId, number).toString('hex')}`,
+      `#EXTINF:${durationS.toFixed(6)},`,
+      `${base}/${number}.m4s`,
+    )
+  }
+  return `${lines.join('\n')}\n#EXT-X-ENDLIST\n`
+}
+
+type PlaylistSegment = { window: number; durationS: number }
+
+function segmentsOf(film: Film, renditionId: number): PlaylistSegment[] | undefined {
+  const { picture, sound } = film.plan
+  if (sound?.renditionId === renditionId) {
+    return Array.from({ length: soundSegmentCount(sound) }, (_, number) => ({
+      window: windowOfSoundSegment(number, film.grid),
+      durationS: (partOf(sound.frameCount, AAC_FRAMES_PER_SEGMENT, number) * AAC_FRAME_SAMPLES) / AAC_RATE_HZ,
+    }))
+  }
+  if (!picture?.renditions.some(({ id }) => id === renditionId)) return undefined
+  return Array.from({ length: pictureSegmentCount(picture) }, (_, number) => ({
+    window: windowOfPictureSegment(number),
+    durationS: (partOf(picture.frameCount, picture.gopFrames, number) * picture.rateDen) / picture.rateNum,
+  }))
+}
+
+/** How many of `total` fall into part `number` of `size` each. */
+function partOf(total: number, size: number, number: number): number {
+  return Math.min(size, total - number * size)
+}
+
+/** How many key windows a film has, picture and sound together. */
+export function windowCount(film: Film): number {
+  const { picture, sound } = film.plan
+  const pictures = picture ? windowOfPictureSegment(pictureSegmentCount(picture) - 1) + 1 : 0
+  const sounds = sound ? windowOfSoundSegment(soundSegmentCount(sound) - 1, film.grid) + 1 : 0
+  return Math.max(pictures, sounds)
+}

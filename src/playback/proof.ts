@@ -1,0 +1,101 @@
+import { createHash, createHmac, createPublicKey, type KeyObject, randomBytes, timingSafeEqual, verify } from 'node:crypto'
+import { deriveKey, type MasterKey } from '../protect/master-key.ts'
+import { PlaybackRefusal } from './refusal.ts'
+
+// The signature that every playback request carries: playback-protocol.md, section 3. Nothing in it is parsed but fixed fields,
+// and there is no field for an algorithm: version 1 is ECDSA P-256 with SHA-256.
+
+export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'beat' | 'leave'
+
+/** The header's fields, well formed and not yet believed. */
+export type Proof = { pageId: string; seq: number; nonce: string; signature: Buffer }
+
+/** What was signed: typed values after routing, so that no proxy's way of writing an address can change it. */
+export type Signed = { operation: Operation; session: string; argument: string; body: Buffer }
+
+const HEADER = /^1\.([\w-]{22})\.([1-9]\d{0,9})\.([\w-]{24})\.([\w-]{86})$/
+
+/** @throws PlaybackRefusal `not-allowed` when the header is absent, doubled or not of the one form */
+export function readProof(header: string | undefined): Proof {
+  const [, pageId, seq, nonce, signature] = HEADER.exec(header ?? '') ?? []
+  if (!pageId || !seq || !nonce || !signature) throw new PlaybackRefusal('not-allowed')
+  return { pageId, seq: Number(seq), nonce, signature: Buffer.from(signature, 'base64url') }
+}
+
+/** Whether the holder of `publicKey` signed this very request. 50 µs. */
+export function isSignedBy(publicKey: KeyObject, proof: Proof, signed: Signed): boolean {
+  const { operation, session, argument, body } = signed
+  const bodyHash = body.length > 0 ? createHash('sha256').update(body).digest('base64url') : '-'
+  const lines = ['reelgate-proof-1', operation, session || '-', argument || '-', proof.pageId, String(proof.seq), proof.nonce, bodyHash]
+  return verify('sha256', Buffer.from(lines.join('\n')), { key: publicKey, dsaEncoding: 'ieee-p1363' }, proof.signature)
+}
+
+const SPKI_P256 = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex')
+
+/** A browser's key from its 65 raw bytes. Undefined: not a point of the curve. */
+export function importPublicKey(point: Buffer): KeyObject | undefined {
+  if (point.length !== 65 || point[0] !== 4) return undefined
+  try {
+    return createPublicKey({ key: Buffer.concat([SPKI_P256, point]), format: 'der', type: 'spki' })
+  } catch {
+    return undefined
+  }
+}
+
+/** The key's name in rows and records. */
+export function keyIdOf(point: Buffer): Buffer {
+  return createHash('sha256').update(point).digest()
+}
+
+const SLOT_S = 30
+const VALID_SLOTS = 4
+
+/** Makes and judges nonces: one string per 30 s for everybody; it makes proofs signed in advance worthless. */
+export type Nonces = { current(): string; isFresh(nonce: string): boolean }
+
+/** The key holds a random id of this start: a restart makes every older proof stale, so no proof needs a durable mark. */
+export function createNonces(master: MasterKey, nowS: () => number): Nonces {
+  const key = deriveKey(master.bytes, `reelgate nonce 1 ${randomBytes(16).toString('hex')}`, 32)
+
+  function nonceOf(slot: number): string {
+    const slotBytes = Buffer.alloc(4)
+    slotBytes.writeUInt32BE(slot)
+    const mac = createHmac('sha256', key).update(slotBytes).digest().subarray(0, 14)
+    return Buffer.concat([slotBytes, mac]).toString('base64url')
+  }
+
+  const currentSlot = () => Math.floor(nowS() / SLOT_S)
+  return {
+    current: () => nonceOf(currentSlot()),
+    isFresh(nonce) {
+      const slot = Buffer.from(nonce, 'base64url').readUInt32BE(0)
+      const age = currentSlot() - slot
+      return age >= 0 && age < VALID_SLOTS && timingSafeEqual(Buffer.from(nonceOf(slot)), Buffer.from(nonce))
+    },
+  }
+}
+
+/** Which numbers of a page were used: the highest, and a bit for each of the 32 below it. */
+export type SeqWindow = { highest: number; seen: number }
+
+export function newSeqWindow(): SeqWindow {
+  return { highest: 0, seen: 0 }
+}
+
+const WINDOW = 32
+
+/** Marks a number. False: it was used before, or is too far below to know. Only after the signature was verified. */
+export function markSeq(window: SeqWindow, seq: number): boolean {
+  const ahead = seq - window.highest
+  if (ahead > 0) {
+    const shifted = ahead >= WINDOW ? 0 : window.seen << ahead
+    // The old highest becomes one of those below.
+    window.seen = ahead <= WINDOW && window.highest > 0 ? shifted | (1 << (ahead - 1)) : shifted
+    window.highest = seq
+    return true
+  }
+  const bit = 1 << (-ahead - 1)
+  if (ahead === 0 || -ahead > WINDOW || window.seen & bit) return false
+  window.seen |= bit
+  return true
+}

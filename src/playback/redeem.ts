@@ -1,0 +1,125 @@
+import { findTitle } from '../catalogue/video-store.ts'
+import type { Db } from '../db/sqlite.ts'
+import type { PlaybackSessionRow } from '../db/tables.ts'
+import { hashSecret, isSecret, newToken } from '../protect/secret.ts'
+import type { Mark } from './marks.ts'
+import { findOtp, spendOtp } from './otp-store.ts'
+import { importPublicKey, isSignedBy, keyIdOf, markSeq, type Proof } from './proof.ts'
+import { PlaybackRefusal } from './refusal.ts'
+import { IDLE_ENDS_S, keepLive, type LiveSession, openPage, type PlaybackDeps, refuseEnded } from './session.ts'
+import { findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
+
+export type RedeemRequest = { otp: string; videoId?: string; publicKey: Buffer; ticket: string; body: Buffer }
+/** Where a request came from, for the record. */
+export type Visit = { address: string; userAgent: string }
+
+const LONGEST_SESSION_S = 12 * 3600
+const BEAT_EVERY_MS = 6_000
+const LEASE_MS = 18_000
+const MAX_SPEED = 2
+
+type Outcome = { refusal: PlaybackRefusal } | { row: PlaybackSessionRow; isNew: boolean }
+
+/**
+ * Spends an OTP and opens its one playback session, bound to the browser's key; or, for the same key while the session lives,
+ * gives that session again (a lost answer, a double click, a reload). Durable when it resolves.
+ * @throws PlaybackRefusal
+ * @see playback-protocol.md, section 2
+ */
+export async function redeem(deps: PlaybackDeps, request: RedeemRequest, proof: Proof, visit: Visit): Promise<LiveSession> {
+  if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
+  const publicKey = importPublicKey(request.publicKey)
+  const signed = { operation: 'redeem', session: '', argument: '', body: request.body } as const
+  if (!publicKey || !isSignedBy(publicKey, proof, signed)) throw new PlaybackRefusal('not-allowed')
+  if (!isSecret(request.otp)) throw new PlaybackRefusal('otp-unknown')
+
+  const outcome = await deps.write((tx) => spendOrResume(deps, tx, request, proof, visit))
+  if ('refusal' in outcome) throw outcome.refusal
+  // Only what is committed enters memory.
+  const session = keepLive(deps.sessions, outcome.row)
+  if (!session) throw new PlaybackRefusal('not-allowed')
+  if (outcome.isNew) markSeq(session.seqs, proof.seq)
+  else await openPage(deps, session, proof)
+  await refuseEnded(deps, session)
+  session.lastSeenAtS = deps.nowS()
+  return session
+}
+
+/** One transaction: the conditional update that spends, then the session; or the reason why not. A refusal is recorded, too. */
+async function spendOrResume(deps: PlaybackDeps, tx: Db, request: RedeemRequest, proof: Proof, visit: Visit): Promise<Outcome> {
+  const hash = hashSecret(request.otp)
+  const keyId = keyIdOf(request.publicKey)
+  const otp = await findOtp(tx, hash)
+  const isOurs = otp !== undefined && (request.videoId === undefined || request.videoId === otp.videoId)
+  const outcome = isOurs ? await settle(deps, tx, { hash, keyId, otp }, request, proof) : refused('otp-unknown')
+  if (otp) {
+    const result = 'refusal' in outcome ? outcome.refusal.code : outcome.isNew ? 'opened' : 'resumed'
+    const embeddingHost = deps.tickets.hostOf(request.ticket) ?? '-'
+    await recordAttempt(tx, { otpHash: hash, atS: deps.nowS(), keyId, address: visit.address, userAgent: visit.userAgent.slice(0, 300), embeddingHost, outcome: result })
+  }
+  return outcome
+}
+
+type FoundOtp = NonNullable<Awaited<ReturnType<typeof findOtp>>>
+
+async function settle(deps: PlaybackDeps, tx: Db, found: { hash: Buffer; keyId: Buffer; otp: FoundOtp }, request: RedeemRequest, proof: Proof): Promise<Outcome> {
+  const nowS = deps.nowS()
+  const { hash, keyId, otp } = found
+  if (await spendOtp(tx, hash, nowS)) {
+    const row = await insertSession(tx, {
+      id: newToken(),
+      otpHash: hash,
+      accountId: otp.accountId,
+      videoId: otp.videoId,
+      generation: otp.generation ?? 0,
+      userId: otp.userId,
+      publicKey: request.publicKey,
+      keyId,
+      pages: JSON.stringify([proof.pageId]),
+      marks: otp.marks,
+      forcedBitrateKbps: otp.forcedBitrateKbps,
+      startedAtS: nowS,
+      endsAtS: nowS + Math.max(LONGEST_SESSION_S, Math.ceil(2 * (otp.durationS ?? 0))),
+      lastSeenAtS: nowS,
+    })
+    return { row, isNew: true }
+  }
+  return resume(deps, tx, found)
+}
+
+async function resume(deps: PlaybackDeps, tx: Db, { hash, keyId, otp }: { hash: Buffer; keyId: Buffer; otp: FoundOtp }): Promise<Outcome> {
+  const row = await findSessionOfOtp(tx, hash)
+  if (row?.keyId.equals(keyId)) return { row, isNew: false }
+  if (otp.keyRevokedAtS !== null || otp.accountDisabled === 1) return refused('otp-unknown')
+  if (otp.spentAtS !== null) return refused('otp-used')
+  if (otp.expiresAtS <= deps.nowS()) return refused('otp-expired')
+  if (otp.status === null || otp.deletedAtS !== null) return refused('video-gone')
+  if (otp.status === 'Encoding error' || otp.status === 'Not a media file') return refused('video-not-ready', { why: 'failed' })
+  return refused('video-not-ready')
+}
+
+function refused(...refusal: ConstructorParameters<typeof PlaybackRefusal>): Outcome {
+  return { refusal: new PlaybackRefusal(...refusal) }
+}
+
+/** What the player needs to know, after redeem and after each page load. */
+export async function describeSession(deps: PlaybackDeps, session: LiveSession) {
+  const { row } = session
+  const film = await deps.films.get(row.videoId, row.generation)
+  const title = await findTitle(deps.db, row.videoId)
+  if (!film || title === undefined) throw new PlaybackRefusal('video-gone')
+  const marks: Mark[] = JSON.parse(row.marks)
+  return {
+    session: row.id,
+    pageId: session.pages.at(-1) ?? '',
+    video: { id: row.videoId, title, durationS: film.plan.durationS, aspectRatio: film.plan.picture?.aspectRatio ?? 16 / 9 },
+    playlist: `/play/${row.id}/playlist/main`,
+    marks,
+    resumeAtS: session.positionS,
+    beatEveryMs: BEAT_EVERY_MS,
+    leaseMs: LEASE_MS,
+    maxSpeed: MAX_SPEED,
+    endsAtS: row.endsAtS,
+    idleEndsS: IDLE_ENDS_S,
+  }
+}

@@ -1,0 +1,31 @@
+/** Why a viewer is refused, as the player shows it (playback-protocol.md, section 9). */
+export const REFUSALS = {
+  'bad-request': { status: 400, message: 'The request is not well formed.' },
+  'proof-stale': { status: 401, message: 'The proof is too old. Sign a new one with the newest nonce.' },
+  'proof-replayed': { status: 401, message: 'The proof was used before. Sign a new one with the next number.' },
+  'not-allowed': { status: 403, message: 'This was opened in another browser, or not by the player.' },
+  'otp-used': { status: 403, message: 'This link was already used. Reload the page you came from to get a new one.' },
+  'otp-expired': { status: 403, message: 'This link has expired. Reload the page you came from to get a new one.' },
+  'otp-unknown': { status: 403, message: 'This link is not known. Reload the page you came from to get a new one.' },
+  'video-not-ready': { status: 409, message: 'The film is being prepared.' },
+  'video-gone': { status: 403, message: 'This film was deleted.' },
+  'session-ended': { status: 403, message: 'Playback has ended. Reload the page you came from to watch again.' },
+  'page-replaced': { status: 409, message: 'The film plays in another tab of this browser.' },
+  busy: { status: 503, message: 'This part of the film is being prepared.' },
+} as const
+
+export type RefusalCode = keyof typeof REFUSALS
+
+/** Facts that go with a refusal. */
+export type RefusalDetails = { why?: string }
+
+/** A viewer's request that is refused. */
+export class PlaybackRefusal extends Error {
+  readonly code: RefusalCode
+  readonly details: RefusalDetails
+  constructor(code: RefusalCode, details: RefusalDetails = {}) {
+    super(REFUSALS[code].message)
+    this.code = code
+    this.details = details
+  }
+}

@@ -1,0 +1,67 @@
+import type { Db } from '../db/sqlite.ts'
+import type { Write } from '../db/write.ts'
+import { findInit, findSegment } from '../encode/film-store.ts'
+import { hurrySegment } from '../encode/hurry.ts'
+import type { SegmentNews } from '../encode/publication.ts'
+import { type BlobFolder, blobPath } from '../storage/folder.ts'
+import type { Films } from './film.ts'
+import { isSignedMediaPath } from './media-path.ts'
+import { PlaybackRefusal } from './refusal.ts'
+
+export type SegmentDeps = {
+  db: Db
+  write: Write
+  nowS: () => number
+  films: Films
+  mediaSecret: string
+  segments: BlobFolder
+  news: SegmentNews
+  /** Says that a chunk was moved forward. */
+  wakeEncoders(): void
+}
+
+/** A signed address: `/media/<exp>/<sig>/<videoId>/<generation>/…` */
+export type MediaPath = { exp: number; sig: string; videoId: string; generation: number }
+
+/** Longer than a player likes to wait makes it think that the network is slow (playback-facts.md, section 2). */
+const HOLD_MS = 4_000
+
+/**
+ * Finds the file of a segment. One that is not encoded yet is moved forward and waited for, at most 4 s.
+ * @throws PlaybackRefusal `not-allowed` for a false or old signature; `bad-request` for a segment the film does not have; `busy` when the wait was in vain
+ */
+export async function openSegment(deps: SegmentDeps, path: MediaPath, renditionId: number, number: number, signal: AbortSignal) {
+  refuseUnsigned(deps, path)
+  const segment = (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, path, renditionId, number, signal))
+  return { path: blobPath(deps.segments, segment.file), sizeBytes: segment.sizeBytes }
+}
+
+async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: number, number: number, signal: AbortSignal) {
+  const film = await deps.films.get(path.videoId, path.generation)
+  if (!film) throw new PlaybackRefusal('video-gone')
+  const isSound = film.plan.sound?.renditionId === renditionId
+  if (!isSound && !film.plan.picture?.renditions.some(({ id }) => id === renditionId)) throw new PlaybackRefusal('bad-request')
+
+  const patience = AbortSignal.any([signal, AbortSignal.timeout(HOLD_MS)])
+  const heard = deps.news.heard(path, renditionId, number, patience)
+  if (await hurrySegment(deps, path, isSound ? 'sound' : 'picture', number)) deps.wakeEncoders()
+  // It may have been published between the first look and the listening.
+  const published = await findSegment(deps.db, path, renditionId, number)
+  if (published) return published
+  await heard
+  const late = await findSegment(deps.db, path, renditionId, number)
+  if (!late) throw new PlaybackRefusal('busy')
+  return late
+}
+
+/** The init segment of a rendition. @throws PlaybackRefusal as `openSegment` */
+export async function openInit(deps: SegmentDeps, path: MediaPath, renditionId: number): Promise<Buffer> {
+  refuseUnsigned(deps, path)
+  const init = await findInit(deps.db, path, renditionId)
+  if (!init) throw new PlaybackRefusal('busy')
+  return init
+}
+
+function refuseUnsigned(deps: SegmentDeps, path: MediaPath): void {
+  if (!isSignedMediaPath(deps.mediaSecret, path, deps.nowS())) throw new PlaybackRefusal('not-allowed')
+}

@@ -1,0 +1,163 @@
+import type { KeyObject } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Db } from '../db/sqlite.ts'
+import type { PlaybackSessionRow } from '../db/tables.ts'
+import type { Write } from '../db/write.ts'
+import type { Films } from './film.ts'
+import { importPublicKey, isSignedBy, markSeq, type Nonces, newSeqWindow, type Proof, type SeqWindow, type Signed } from './proof.ts'
+import { PlaybackRefusal } from './refusal.ts'
+import { endSession, endSessionsOfVideos, findSession, saveLastSeen, setPages } from './session-store.ts'
+import type { Tickets } from './ticket.ts'
+
+export type PlaybackDeps = {
+  db: Db
+  write: Write
+  /** The playback clock. */
+  nowS: () => number
+  nonces: Nonces
+  tickets: Tickets
+  films: Films
+  sessions: LiveSessions
+  mediaSecret: string
+  log: Logger
+}
+
+/** Why a session ended; kept for a day so that its holder can be told. */
+export type EndReason = 'viewer-left' | 'idle' | 'time' | 'stopped' | 'video-deleted' | 'account-disabled' | 'video-replaced' | 'otp-reused' | 'taken'
+
+/** A session in memory: its row, and what needs no durable mark because a restart makes every older proof stale. */
+export type LiveSession = {
+  row: PlaybackSessionRow
+  publicKey: KeyObject
+  /** Every page of this session, newest last. */
+  pages: string[]
+  seqs: SeqWindow
+  lastSeenAtS: number
+  /** Where the viewer was at the last beat. */
+  positionS: number
+}
+
+export const IDLE_ENDS_S = 3600
+const LEFT_ENDS_S = 600
+const MAX_PAGES = 32
+/** A session without proofs for so long is dropped from memory: every proof it has seen is stale by then. */
+const FORGOTTEN_AFTER_S = 300
+
+/** The sessions that are in use, in memory. */
+export type LiveSessions = Map<string, LiveSession>
+
+/**
+ * Judges a proof for a session that must exist, in the protocol's order: nonce, session, signature, page, number, state.
+ * Up to the signature every failure is the same `not-allowed`, so only the holder of the key learns more.
+ * @throws PlaybackRefusal
+ */
+export async function admit(deps: PlaybackDeps, sessionId: string, proof: Proof, signed: Omit<Signed, 'session'>): Promise<LiveSession> {
+  if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
+  const session = await findLive(deps, sessionId)
+  if (!session || !isSignedBy(session.publicKey, proof, { ...signed, session: sessionId })) throw new PlaybackRefusal('not-allowed')
+  if (signed.operation === 'page') {
+    await openPage(deps, session, proof)
+  } else {
+    if (session.pages.at(-1) !== proof.pageId) throw new PlaybackRefusal('page-replaced')
+    if (!markSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
+  }
+  await refuseEnded(deps, session)
+  session.lastSeenAtS = deps.nowS()
+  return session
+}
+
+/**
+ * Makes the proof's page the newest of the session, durable before it resolves. A page seen before stays where it is, so that a
+ * replayed call moves nothing.
+ * @throws PlaybackRefusal `page-replaced`, `proof-replayed`, or `session-ended` after too many pages
+ */
+export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: Proof): Promise<void> {
+  if (session.pages.at(-1) === proof.pageId) {
+    if (!markSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
+    return
+  }
+  if (session.pages.includes(proof.pageId)) throw new PlaybackRefusal('page-replaced')
+  if (session.pages.length >= MAX_PAGES) throw new PlaybackRefusal('session-ended', { why: 'stopped' })
+  const pages = [...session.pages, proof.pageId]
+  session.pages = pages
+  session.seqs = newSeqWindow()
+  markSeq(session.seqs, proof.seq)
+  await deps.write((tx) => setPages(tx, session.row.id, pages))
+  session.row.leftAtS = null
+}
+
+/** @throws PlaybackRefusal `session-ended` with the reason; the end is written down the first time it is noticed */
+export async function refuseEnded(deps: PlaybackDeps, session: LiveSession): Promise<void> {
+  const why = endOf(session, deps.nowS())
+  if (!why) return
+  if (session.row.endedAtS === null) await endNow(deps, session, why)
+  throw new PlaybackRefusal('session-ended', { why })
+}
+
+/** Why a session is over, or undefined while it lives. */
+function endOf(session: LiveSession, nowS: number): EndReason | undefined {
+  const { row } = session
+  if (row.endedAtS !== null) return asEndReason(row.endReason)
+  if (nowS >= row.endsAtS) return 'time'
+  if (nowS - session.lastSeenAtS >= IDLE_ENDS_S) return 'idle'
+  if (row.leftAtS !== null && nowS - row.leftAtS >= LEFT_ENDS_S) return 'viewer-left'
+  return undefined
+}
+
+function asEndReason(text: string | null): EndReason {
+  const reasons: readonly EndReason[] = ['viewer-left', 'idle', 'time', 'video-deleted', 'account-disabled', 'video-replaced', 'otp-reused', 'taken']
+  return reasons.find((reason) => reason === text) ?? 'stopped'
+}
+
+async function endNow(deps: PlaybackDeps, session: LiveSession, why: EndReason): Promise<void> {
+  const endedAtS = deps.nowS()
+  await deps.write((tx) => endSession(tx, session.row.id, endedAtS, why))
+  session.row = { ...session.row, endedAtS, endReason: why }
+}
+
+/** A session by its id, from memory or its row. */
+export async function findLive(deps: Pick<PlaybackDeps, 'db' | 'sessions'>, sessionId: string): Promise<LiveSession | undefined> {
+  const live = deps.sessions.get(sessionId)
+  if (live) return live
+  const row = await findSession(deps.db, sessionId)
+  return row && keepLive(deps.sessions, row)
+}
+
+/** Brings a row into memory, unless another request was first. */
+export function keepLive(sessions: LiveSessions, row: PlaybackSessionRow): LiveSession | undefined {
+  const already = sessions.get(row.id)
+  if (already) return already
+  const publicKey = importPublicKey(row.publicKey)
+  if (!publicKey) return undefined
+  const pages: string[] = JSON.parse(row.pages)
+  const live = { row, publicKey, pages, seqs: newSeqWindow(), lastSeenAtS: row.lastSeenAtS, positionS: 0 }
+  sessions.set(row.id, live)
+  return live
+}
+
+/** Ends the sessions of deleted videos, inside the transaction that deletes them. */
+export async function endWithVideos(tx: Db, videoIds: readonly string[], nowS: number): Promise<void> {
+  await endSessionsOfVideos(tx, videoIds, nowS, 'video-deleted')
+}
+
+/** Makes memory forget what a commit has changed: the next proof reads the row. Windows of numbers start anew with it, see below. */
+export function forgetSessionsOfVideos(deps: Pick<PlaybackDeps, 'sessions' | 'films' | 'nowS'>, videoIds: readonly string[]): void {
+  deps.films.forget(videoIds)
+  for (const session of deps.sessions.values()) {
+    if (!videoIds.includes(session.row.videoId) || session.row.endedAtS !== null) continue
+    session.row = { ...session.row, endedAtS: deps.nowS(), endReason: 'video-deleted' }
+  }
+}
+
+/** Writes down when sessions were last seen, and drops the quiet ones from memory. */
+export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions' | 'nowS'>): Promise<void> {
+  const changed = [...deps.sessions.values()].filter((session) => session.lastSeenAtS > session.row.lastSeenAtS)
+  if (changed.length > 0) {
+    await deps.write(async (tx) => {
+      for (const session of changed) await saveLastSeen(tx, session.row.id, session.lastSeenAtS, session.row.leftAtS)
+    })
+  }
+  for (const session of changed) session.row = { ...session.row, lastSeenAtS: session.lastSeenAtS }
+  const forgottenBeforeS = deps.nowS() - FORGOTTEN_AFTER_S
+  for (const [id, session] of deps.sessions) if (session.lastSeenAtS < forgottenBeforeS) deps.sessions.delete(id)
+}

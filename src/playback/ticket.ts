@@ -1,0 +1,32 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { deriveKey, type MasterKey } from '../protect/master-key.ts'
+
+const TICKET_LIFE_S = 24 * 3600
+
+/**
+ * `host.slot.HMAC`: names the host that embedded the player page, as the server saw it (`-` without a Referer).
+ * Redeem records it; a whitelist is judged by it (playback-protocol.md, section 1).
+ */
+export function createTickets(master: MasterKey, nowS: () => number) {
+  const key = deriveKey(master.bytes, 'reelgate page-ticket 1', 32)
+  const macOf = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
+  return {
+    issue(referer: string | undefined): string {
+      const text = `${hostOf(referer)}.${nowS()}`
+      return `${text}.${macOf(text)}`
+    },
+    /** The embedding host of a true, recent ticket; undefined for any other. */
+    hostOf(ticket: string): string | undefined {
+      const [, text, host, issuedAtS, mac] = /^((.+)\.(\d+))\.([\w-]{43})$/.exec(ticket) ?? []
+      if (!text || !host || !issuedAtS || !mac) return undefined
+      const isTrue = timingSafeEqual(Buffer.from(macOf(text)), Buffer.from(mac))
+      return isTrue && nowS() - Number(issuedAtS) < TICKET_LIFE_S ? host : undefined
+    },
+  }
+}
+
+export type Tickets = ReturnType<typeof createTickets>
+
+function hostOf(referer: string | undefined): string {
+  return (referer && URL.canParse(referer) && new URL(referer).host) || '-'
+}

@@ -1,0 +1,43 @@
+import { createCipheriv, randomBytes } from 'node:crypto'
+import { deriveKey, type MasterKey, unwrap, wrap } from './master-key.ts'
+
+// The secret of one generation of a video, and what is derived from it: playback-protocol.md, section 5.
+
+export function newContentKey(): Buffer {
+  return randomBytes(32)
+}
+
+export function wrapContentKey(master: MasterKey, videoId: string, generation: number, contentKey: Buffer): Buffer {
+  return wrap(master, purpose(videoId, generation), contentKey)
+}
+
+/** @throws when it was wrapped for another video, another generation or by another master key */
+export function unwrapContentKey(master: MasterKey, videoId: string, generation: number, wrapped: Buffer): Buffer {
+  return unwrap(master, purpose(videoId, generation), wrapped)
+}
+
+function purpose(videoId: string, generation: number): string {
+  return `reelgate content-key 1 ${videoId} ${generation}`
+}
+
+/** The 16-byte AES key of one key window, the same for every rendition and the sound. */
+export function windowKey(contentKey: Buffer, window: number): Buffer {
+  return deriveKey(contentKey, `reelgate window-key 1 ${window}`, 16)
+}
+
+/** Gives the IV of each segment: `AES(ivKey, rendition ‖ segment ‖ 0…)`, so a playlist names it before the segment exists. */
+export function segmentIvs(contentKey: Buffer): (renditionId: number, segment: number) => Buffer {
+  const ivKey = deriveKey(contentKey, 'reelgate iv-key 1', 16)
+  return (renditionId, segment) => {
+    const block = Buffer.alloc(16)
+    block.writeUInt32BE(renditionId, 0)
+    block.writeUInt32BE(segment, 4)
+    return createCipheriv('aes-128-ecb', ivKey, null).setAutoPadding(false).update(block)
+  }
+}
+
+/** One segment as it is stored and sent: AES-128-CBC with PKCS#7 over the whole of it (RFC 8216, section 4.3.2.4). */
+export function encryptSegment(clear: Buffer, key: Buffer, iv: Buffer): Buffer {
+  const cipher = createCipheriv('aes-128-cbc', key, iv)
+  return Buffer.concat([cipher.update(clear), cipher.final()])
+}

@@ -1,0 +1,79 @@
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { Failure } from '../errors.ts'
+
+/** 32 bytes that open everything an installation stores; `id` names them in what they wrapped. */
+export type MasterKey = { id: Buffer; bytes: Buffer }
+
+const WRAP_CIPHER = 'aes-256-gcm'
+const ID_BYTES = 4
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+export function masterKeyFrom(bytes: Buffer): MasterKey {
+  return { id: createHash('sha256').update('reelgate master-key-id 1 ').update(bytes).digest().subarray(0, ID_BYTES), bytes }
+}
+
+/**
+ * The master key from the environment or its file; undefined when there is neither.
+ * @throws Failure `unavailable` when the file is not a key or others may read it
+ */
+export function readMasterKey(place: { masterKeyHex: string | undefined; masterKeyFile: string }): MasterKey | undefined {
+  if (place.masterKeyHex) return masterKeyFrom(Buffer.from(place.masterKeyHex, 'hex'))
+  if (!existsSync(place.masterKeyFile)) return undefined
+  if (statSync(place.masterKeyFile).mode & 0o077) {
+    throw new Failure('unavailable', `Other users may read the master key ${place.masterKeyFile}. Run chmod 600 on it and start again.`)
+  }
+  const text = readFileSync(place.masterKeyFile, 'utf8').trim()
+  if (!/^[0-9a-f]{64}$/i.test(text)) {
+    throw new Failure('unavailable', `${place.masterKeyFile} does not hold a master key (64 hexadecimal digits). Put the right file back and start again.`)
+  }
+  return masterKeyFrom(Buffer.from(text, 'hex'))
+}
+
+/** Makes a new master key and its file (0600), durable before it returns. Only for an installation that has wrapped nothing yet. */
+export function createMasterKey(file: string): MasterKey {
+  const key = masterKeyFrom(randomBytes(32))
+  mkdirSync(dirname(file), { recursive: true })
+  const handle = openSync(file, 'wx', 0o600)
+  try {
+    writeSync(handle, `${key.bytes.toString('hex')}\n`)
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+  const folder = openSync(dirname(file), 'r')
+  fsyncSync(folder)
+  closeSync(folder)
+  return key
+}
+
+/**
+ * Wraps a secret: `masterId(4) ‖ nonce(12) ‖ ciphertext ‖ tag(16)`, AES-256-GCM.
+ * @param purpose additional data, such as `reelgate content-key 1 <videoId> <generation>`: a wrapped secret moved to another row does not open
+ */
+export function wrap(master: MasterKey, purpose: string, secret: Buffer): Buffer {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv(WRAP_CIPHER, master.bytes, nonce).setAAD(Buffer.from(purpose, 'ascii'))
+  return Buffer.concat([master.id, nonce, cipher.update(secret), cipher.final(), cipher.getAuthTag()])
+}
+
+/**
+ * Opens what `wrap` made for the same purpose.
+ * @throws Failure `unavailable` when another master key wrapped it; Error when it was changed or moved
+ */
+export function unwrap(master: MasterKey, purpose: string, wrapped: Buffer): Buffer {
+  if (!wrapped.subarray(0, ID_BYTES).equals(master.id)) {
+    throw new Failure('unavailable', 'This was protected with another master key. Start Reelgate with the key that belongs to its data folder.')
+  }
+  const nonce = wrapped.subarray(ID_BYTES, ID_BYTES + NONCE_BYTES)
+  const decipher = createDecipheriv(WRAP_CIPHER, master.bytes, nonce).setAAD(Buffer.from(purpose, 'ascii'))
+  decipher.setAuthTag(wrapped.subarray(-TAG_BYTES))
+  return Buffer.concat([decipher.update(wrapped.subarray(ID_BYTES + NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+}
+
+/** A key for one use, derived by HKDF-SHA256 without salt. `info` is ASCII, such as `reelgate media-path 1`. */
+export function deriveKey(secret: Buffer, info: string, lengthBytes: number): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, Buffer.alloc(0), Buffer.from(info, 'ascii'), lengthBytes))
+}

@@ -1,0 +1,34 @@
+import { createHash, randomBytes } from 'node:crypto'
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+const SECRET_LENGTH = 64
+// The largest multiple of 62 in a byte: bytes from here on are thrown away, so that every character is equally likely.
+const FAIR_BYTES = 248
+
+/** 64 characters `[A-Za-z0-9]`, 381 bits from the CSPRNG: the form of API secrets and OTPs (wire-contract.md, section 1). */
+export function newSecret(): string {
+  let secret = ''
+  while (secret.length < SECRET_LENGTH) {
+    for (const byte of randomBytes(SECRET_LENGTH)) if (byte < FAIR_BYTES) secret += ALPHABET[byte % ALPHABET.length]
+  }
+  return secret.slice(0, SECRET_LENGTH)
+}
+
+export function isSecret(text: string): boolean {
+  return /^[A-Za-z0-9]{64}$/.test(text)
+}
+
+/** What is kept of a secret: its SHA-256. No salt, since 381 bits cannot be guessed. */
+export function hashSecret(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}
+
+/** 32 lower-case hexadecimal digits, 128 random bits: the form of every id of an owner's things. */
+export function newId(): string {
+  return randomBytes(16).toString('hex')
+}
+
+/** 22 characters of base64url, 128 random bits: playback sessions, pages and other unguessable parts of addresses. */
+export function newToken(): string {
+  return randomBytes(16).toString('base64url')
+}

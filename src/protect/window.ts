@@ -1,0 +1,21 @@
+// Which key window a segment belongs to: the one in which its first sample lies, by time, in integers (playback-protocol.md, section 5).
+
+/** Segments of the picture's grid in one key window, about 12 s. */
+export const SEGMENTS_PER_WINDOW = 3
+
+export type Grid = { rateNum: number; rateDen: number; gopFrames: number }
+
+export function windowOfPictureSegment(segment: number): number {
+  return Math.floor(segment / SEGMENTS_PER_WINDOW)
+}
+
+/** A sound segment begins at sample `segment · 188 · 1024` of 48 000 a second. */
+export function windowOfSoundSegment(segment: number, grid: Grid): number {
+  const samples = BigInt(segment) * 188n * 1024n
+  const perWindow = 48_000n * BigInt(SEGMENTS_PER_WINDOW) * BigInt(grid.gopFrames) * BigInt(grid.rateDen)
+  return Number((samples * BigInt(grid.rateNum)) / perWindow)
+}
+
+export function windowDurationS(grid: Grid): number {
+  return (SEGMENTS_PER_WINDOW * grid.gopFrames * grid.rateDen) / grid.rateNum
+}

@@ -1,0 +1,212 @@
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import type { AddressInfo } from 'node:net'
+import { sql } from 'kysely'
+import type { Logger } from 'pino'
+import { createAccount, isUnused } from './accounts/account.ts'
+import { type DeletionDeps, removeTombstones } from './catalogue/deletion.ts'
+import { type Config, dataPaths, listenUrl } from './config.ts'
+import { startControl } from './control.ts'
+import { resumeCutOffRuns } from './encode/chunk-store.ts'
+import { createSegmentNews } from './encode/publication.ts'
+import { openSandbox } from './encode/sandbox.ts'
+import { createEncodeWork } from './encode/work.ts'
+import { Failure } from './errors.ts'
+import { createApp } from './http/app.ts'
+import { currentInterface } from './http/current/interface.ts'
+import { healthInterface } from './http/health.ts'
+import { posterInterface } from './http/media/posters.ts'
+import { mediaInterface } from './http/media/segments.ts'
+import { playbackInterface } from './http/playback/routes.ts'
+import { readPlayerAssets } from './http/player/assets.ts'
+import { playerInterface } from './http/player/routes.ts'
+import { uploadInterface } from './http/upload/routes.ts'
+import { v2Interface } from './http/v2/interface.ts'
+import { checkStorage, lockDataFolder, openInstallation } from './installation.ts'
+import { startDispatcher } from './jobs/dispatcher.ts'
+import { startPlaybackClock } from './playback/clock.ts'
+import { createFilms } from './playback/film.ts'
+import { mediaSecret } from './playback/media-path.ts'
+import { createNonces } from './playback/proof.ts'
+import { endWithVideos, forgetSessionsOfVideos, type LiveSessions, saveSessions } from './playback/session.ts'
+import { sweepPlayback } from './playback/sweep.ts'
+import { createTickets } from './playback/ticket.ts'
+
+/** A server that answers. */
+export type ReelgateServer = {
+  url: string
+  /** The first account of a new installation, whose key exists nowhere else. */
+  firstAccount: { accountId: string; apiKey: string } | undefined
+  /** Set when this start made the master key. */
+  newMasterKeyFile: string | undefined
+  /** Without bubblewrap ffmpeg runs with limits alone. */
+  bubblewrap: boolean
+  /** Stops accepting, finishes what is in flight, gives chunks back; at most 10 s. */
+  stop(): Promise<void>
+}
+
+const PLAYER_FOLDER = join(import.meta.dirname, '..', 'dist', 'player')
+const SAVE_SESSIONS_EVERY_MS = 5_000
+const SWEEP_EVERY_MS = 3_600_000
+/** In-flight answers get so long at a stop; then their connections are closed. */
+const STOP_GRACE_MS = 6_000
+
+/** What tests may replace: the clocks. */
+export type Replaced = { wallNowS?: () => number }
+
+/**
+ * Puts everything together; the one place that does.
+ * @throws Failure with one sentence that says what to do
+ */
+export async function startServer(config: Config, log: Logger, replaced: Replaced = {}): Promise<ReelgateServer> {
+  const lock = lockDataFolder(config)
+  if (!lock) throw new Failure('unavailable', `Another Reelgate server runs on ${config.dataDir}. Stop it first, or set REELGATE_DATA to another folder.`)
+  const closers: (() => Promise<void> | void)[] = [() => lock.release()]
+  const stop = async () => {
+    for (const close of closers.splice(0).reverse()) await close()
+  }
+  try {
+    return await openServer(config, log, replaced, closers, stop)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+type Closers = (() => Promise<void> | void)[]
+
+async function openServer(config: Config, log: Logger, replaced: Replaced, closers: Closers, stop: () => Promise<void>): Promise<ReelgateServer> {
+  const player = readPlayerAssets(PLAYER_FOLDER)
+  const sandbox = await openSandbox()
+  const installation = await openInstallation(config)
+  closers.push(() => installation.close())
+  const { db, write, masterKey, folders } = installation
+
+  const nowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
+  const clock = await startPlaybackClock(db, write, nowS)
+  closers.push(() => clock.stop())
+
+  const news = createSegmentNews()
+  const encodeDeps = { db, write, nowS, masterKey, sandbox, folders, news, log }
+  await write(resumeCutOffRuns)
+  const encoders = startDispatcher({ places: config.encoders ?? availableParallelism(), claim: createEncodeWork(encodeDeps).claim, log })
+  closers.push(() => encoders.stop())
+
+  const sessions: LiveSessions = new Map()
+  const films = createFilms(db, masterKey)
+  const playback = {
+    db,
+    write,
+    nowS: clock.nowS,
+    nonces: createNonces(masterKey, clock.nowS),
+    tickets: createTickets(masterKey, clock.nowS),
+    films,
+    sessions,
+    mediaSecret: mediaSecret(masterKey),
+    log,
+  }
+  closers.push(() => saveSessions(playback))
+
+  const deletion: DeletionDeps = {
+    db,
+    write,
+    nowS,
+    folders,
+    log,
+    endWithVideos: (tx, videoIds) => endWithVideos(tx, videoIds, clock.nowS()),
+    async videosDeleted(videoIds) {
+      forgetSessionsOfVideos(playback, videoIds)
+      await Promise.all(videoIds.map((videoId) => encoders.stopJobs(videoId)))
+    },
+  }
+  const removals = inTurn(() => removeTombstones(deletion), log)
+  closers.push(removals.idle)
+
+  let url = ''
+  const publicUrl = () => config.publicUrl ?? url
+  const app = createApp(log)
+  app.register(currentInterface, {
+    ...deletion,
+    prefix: '/api',
+    masterKey,
+    publicUrl,
+    deletionsWaiting: removals.run,
+    playbackOtps: { write, nowS: clock.nowS },
+  })
+  app.register(v2Interface, { prefix: '/v2', db, write, nowS, playbackOtps: { write, nowS: clock.nowS } })
+  app.register(uploadInterface, {
+    prefix: '/upload',
+    db,
+    write,
+    nowS,
+    masterKey,
+    publicUrl,
+    sources: folders.sources,
+    uploadMaxBytes: config.uploadMaxBytes,
+    sourceArrived: encoders.wake,
+  })
+  app.register(playerInterface, { ...playback, prefix: '/player', player })
+  app.register(playbackInterface, { ...playback, prefix: '/play' })
+  app.register(mediaInterface, { ...playback, prefix: '/media', segments: folders.segments, news, wakeEncoders: encoders.wake })
+  app.register(posterInterface, { prefix: '/poster', db, masterKey, posters: folders.posters })
+  app.register(healthInterface, {
+    checks: {
+      database: async () => void (await sql`select 1`.execute(db)),
+      storage: () => checkStorage(installation),
+      ffmpeg: async () => void (await openSandbox()),
+    },
+  })
+  await listen(app, config)
+  closers.push(() => closeApp(app))
+  url = listenUrl(config.host, (app.server.address() as AddressInfo).port)
+
+  const control = await startControl(dataPaths(config.dataDir).controlSocket, { db, write, nowS }, log)
+  closers.push(control.stop)
+
+  const timers = [
+    setInterval(() => void saveSessions(playback).catch((error) => log.error({ err: error }, 'sessions could not be saved')), SAVE_SESSIONS_EVERY_MS),
+    setInterval(() => void sweepPlayback(playback).catch((error) => log.error({ err: error }, 'old rows could not be removed')), SWEEP_EVERY_MS),
+  ]
+  closers.push(() => timers.forEach(clearInterval))
+
+  const accounts = { db, write, nowS }
+  const firstAccount = (await isUnused(accounts)) ? await createAccount(accounts, 'owner', { mayUpload: true, mayImport: true }) : undefined
+  encoders.wake()
+  removals.run()
+  const newMasterKeyFile = installation.masterKeyIsNew ? config.masterKeyFile : undefined
+  return { url, firstAccount, newMasterKeyFile, bubblewrap: sandbox.bubblewrap, stop }
+}
+
+async function listen(app: ReturnType<typeof createApp>, config: Config): Promise<void> {
+  try {
+    await app.listen({ port: config.port, host: config.host })
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+    if (code === 'EADDRINUSE') throw new Failure('unavailable', `Port ${config.port} is in use by another program. Stop it, or set PORT to another one.`, { cause })
+    throw new Failure('unavailable', `Reelgate cannot listen on ${config.host}:${config.port}. Set HOST and PORT to an address of this machine.`, { cause })
+  }
+}
+
+async function closeApp(app: ReturnType<typeof createApp>): Promise<void> {
+  const impatience = setTimeout(() => app.server.closeAllConnections(), STOP_GRACE_MS)
+  await app.close()
+  clearTimeout(impatience)
+}
+
+/** Runs a piece of work one at a time; a call during a run makes one more run after it. */
+function inTurn(work: () => Promise<void>, log: Logger) {
+  let running: Promise<void> | undefined
+  let again = false
+  function run() {
+    again = true
+    running ??= (async () => {
+      while (again) {
+        again = false
+        await work().catch((error) => log.error({ err: error }, 'deleted videos could not be removed'))
+      }
+    })().finally(() => {
+      running = undefined
+    })
+  }
+  return { run, idle: async () => running }
+}

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { playerPage, playerPolicy, refusalPage } from '../../src/http/player/page.ts'
+import { inkOn, parseOptions, parsePageValues, searchOfSession } from '../../web/player/options.ts'
+
+const VALUES = {
+  cspNonce: 'Zm9vYmFy',
+  proofNonce: 'n'.repeat(24),
+  ticket: 'films.example.59000000.c2ln',
+  rootPath: '../',
+  script: 'assets/main-1a2b.js',
+  style: 'assets/main-3c4d.css',
+}
+
+test('the player reads from the page what the server wrote, whatever it holds', () => {
+  const ticket = '</script><script>alert(1)</script>\u2028\u2029<!-- & "\\'
+  const page = playerPage({ ...VALUES, ticket })
+  const json = /id="reelgate-page"[^>]*>([^<]*)<\/script>/.exec(page)?.[1] ?? ''
+  expect(json).not.toMatch(/[<>\u2028\u2029]/)
+  expect(parsePageValues(json)).toEqual({ proofNonce: VALUES.proofNonce, ticket, rootPath: '../' })
+})
+
+test('every script of the page carries the nonce of its policy, and all addresses follow a proxy prefix', () => {
+  const page = playerPage({ ...VALUES, rootPath: '../../' })
+  for (const script of page.match(/<script[^>]*>/g) ?? []) expect(script).toContain('nonce="Zm9vYmFy"')
+  expect(page).toContain('src="../../player/assets/main-1a2b.js"')
+  expect(page).toContain('href="../../player/assets/main-3c4d.css"')
+  expect(page).not.toMatch(/(?:src|href)="\//)
+})
+
+test('the page differs between two OTPs in nothing but nonces and ticket', () => {
+  const others = { cspNonce: 'YmFyZm9v', proofNonce: 'm'.repeat(24), ticket: '-.59000001.bWlz' }
+  let page = playerPage({ ...VALUES, ...others })
+  page = page.replaceAll(others.cspNonce, VALUES.cspNonce).replace(others.proofNonce, VALUES.proofNonce)
+  expect(page.replace(others.ticket, VALUES.ticket)).toBe(playerPage(VALUES))
+})
+
+test('the policy runs scripts by nonce only and names who may embed where the OTP says so', () => {
+  const policy = playerPolicy('abc')
+  expect(policy).toContain("default-src 'none'; script-src 'nonce-abc';")
+  expect(policy).not.toMatch(/unsafe-eval|frame-ancestors/)
+  expect(playerPolicy('abc', 'https://school.example')).toMatch(/; frame-ancestors https:\/\/school\.example$/)
+})
+
+test('the page for a foreign site has no player and no script', () => {
+  expect(refusalPage()).not.toMatch(/<script|<video|player\/assets/)
+  expect(refusalPage()).toContain('data-code="site-not-allowed"')
+})
+
+test('after redeem the address holds the session and the options, and no OTP', () => {
+  const search = `?otp=${'A'.repeat(64)}&playbackInfo=eyJ9&primaryColor=%23ff0000&loop=true`
+  expect(searchOfSession(search, 'S'.repeat(22))).toBe(`?session=${'S'.repeat(22)}&primaryColor=%23ff0000&loop=true`)
+})
+
+test('the address says what plays and how', () => {
+  const videoId = '0123456789abcdef'.repeat(2)
+  const playbackInfo = btoa(JSON.stringify({ videoId }))
+  const otp = 'aZ09'.repeat(16)
+  expect(
+    parseOptions(`?otp=${otp}&playbackInfo=${playbackInfo}&primaryColor=F2a&ccLanguage=pt-BR&autoplay=true&controls=native`),
+  ).toEqual({
+    otp,
+    videoId,
+    session: undefined,
+    primaryColor: '#ff22aa',
+    captionLanguage: 'pt-BR',
+    litemode: false,
+    autoplay: true,
+    loop: false,
+    controls: 'native',
+  })
+})
+
+test('what has not its form counts as absent', () => {
+  const options = parseOptions('?otp=short&playbackInfo=%%%&primaryColor=red;}&session=../x&controls=maybe&loop=false')
+  expect(options).toMatchObject({ otp: undefined, videoId: undefined, primaryColor: undefined, session: undefined })
+  expect(options).toMatchObject({ controls: 'on', loop: false })
+})
+
+test('the play button stays legible on any colour an owner chooses', () => {
+  expect(['#f2a93b', '#ffffff', '#00ff00'].map(inkOn)).toEqual(['#111214', '#111214', '#111214'])
+  expect(['#000000', '#0000ff', '#7a1f1f'].map(inkOn)).toEqual(['#ffffff', '#ffffff', '#ffffff'])
+})

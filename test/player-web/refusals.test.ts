@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest'
+import { nextSegmentStep, nextStep } from '../../web/player/next-step.ts'
+import {
+  ENDED_WHYS,
+  REFUSAL_CODES,
+  type Refusal,
+  refusalAction,
+  refusalSentence,
+  WAITING_CODES,
+  waitingSentence,
+} from '../../web/player/refusals.ts'
+
+const fresh = { proofsRefused: 0, failures: 0 }
+const answer = (status: number, body: object = {}, retryAfter: string | null = null) => ({
+  status,
+  retryAfter,
+  body: JSON.stringify({ message: 'x', requestId: 'r', ...body }),
+})
+
+test('a viewer never reads a code, a placeholder or an exclamation mark', () => {
+  const refusals: Refusal[] = [
+    ...REFUSAL_CODES.map((code) => ({ code, page: 'films.example' })),
+    ...ENDED_WHYS.map((why) => ({ code: 'session-ended' as const, why })),
+  ]
+  const sentences = [...refusals.map(refusalSentence), ...WAITING_CODES.map((code) => waitingSentence({ code }))]
+  for (const sentence of sentences) expect(sentence).toMatch(/^[A-Z][^!{}]*\.$/)
+})
+
+test('an insecure page is told which page needs https', () => {
+  expect(refusalSentence({ code: 'insecure-page', page: 'school.example' })).toContain('school.example')
+})
+
+test('a used or expired link offers no button, its sentence names the cure', () => {
+  for (const code of ['otp-used', 'otp-expired', 'otp-unknown'] as const) {
+    expect(refusalAction({ code })).toBeUndefined()
+    expect(refusalSentence({ code })).toContain('Reload the page you came from')
+  }
+})
+
+test('too many streams can be tried again, a replaced page can be played here', () => {
+  expect(refusalAction({ code: 'stream-limit' })?.label).toBe('Try again')
+  expect(refusalAction({ code: 'page-replaced' })?.label).toBe('Play here')
+})
+
+test.each(['proof-stale', 'proof-replayed'])('%s is signed anew twice, then the viewer hears of the connection', (code) => {
+  expect(nextStep(answer(401, { code }), { proofsRefused: 1, failures: 0 })).toEqual({ step: 'sign-anew' })
+  expect(nextStep(answer(401, { code }), { proofsRefused: 2, failures: 0 })).toEqual({
+    step: 'stop',
+    refusal: { code: 'network' },
+  })
+})
+
+test('a film that is not ready is asked for again every 5 s and shows its progress', () => {
+  expect(nextStep(answer(409, { code: 'video-not-ready', progress: 0.62 }), fresh)).toEqual({
+    step: 'wait',
+    waitMs: 5000,
+    waiting: { code: 'video-not-ready', progress: 0.62 },
+  })
+})
+
+test('a film whose preparation failed is not waited for', () => {
+  expect(nextStep(answer(409, { code: 'video-not-ready', why: 'failed' }), fresh)).toEqual({
+    step: 'stop',
+    refusal: { code: 'video-failed' },
+  })
+})
+
+test('a paced key waits exactly as long as told and plays no faster than keys come', () => {
+  expect(nextStep(answer(429, { code: 'key-pace', waitMs: 3400, maxRate: 1.667 }, '4'), fresh)).toEqual({
+    step: 'wait',
+    waitMs: 3400,
+    waiting: { code: 'key-pace', maxRate: 1.667 },
+  })
+})
+
+test('a busy server is asked again when it said so', () => {
+  expect(nextSegmentStep({ status: 503, retryAfter: '1', body: '' }, fresh)).toMatchObject({ step: 'wait', waitMs: 1000 })
+  expect(nextStep(answer(429, { code: 'slow-down' }, '7'), fresh)).toMatchObject({ waitMs: 7000, waiting: { code: 'slow-down' } })
+})
+
+test('no answer at all is waited out, ever more slowly, at most 8 s apart', () => {
+  const waitsMs = [0, 1, 2, 3, 9].map((failures) => {
+    const next = nextStep({ status: 0, retryAfter: null, body: '' }, { proofsRefused: 0, failures })
+    return next.step === 'wait' ? next.waitMs : undefined
+  })
+  expect(waitsMs).toEqual([1000, 2000, 4000, 8000, 8000])
+})
+
+test('a fault of the server is tried four more times, then said', () => {
+  expect(nextStep(answer(500), { proofsRefused: 0, failures: 3 }).step).toBe('wait')
+  expect(nextStep(answer(500), { proofsRefused: 0, failures: 4 })).toEqual({ step: 'stop', refusal: { code: 'internal' } })
+})
+
+test.each([
+  [answer(403, { code: 'session-ended', why: 'stopped' }), { code: 'session-ended', why: 'stopped' }],
+  [answer(403, { code: 'otp-used' }), { code: 'otp-used' }],
+  [answer(409, { code: 'stream-limit' }), { code: 'stream-limit' }],
+  [answer(409, { code: 'page-replaced' }), { code: 'page-replaced' }],
+  [answer(400, { code: 'bad-request' }), { code: 'internal' }],
+  [answer(403, { code: 'a-code-of-next-year' }), { code: 'internal' }],
+  [{ status: 403, retryAfter: null, body: '<html>a proxy</html>' }, { code: 'internal' }],
+])('a final answer stops the player with its reason: %j', (refused, refusal) => {
+  expect(nextStep(refused, fresh)).toEqual({ step: 'stop', refusal })
+})
+
+test('a segment path whose time is over means that the time for watching is over', () => {
+  expect(nextSegmentStep({ status: 403, retryAfter: null, body: '' }, fresh)).toEqual({
+    step: 'stop',
+    refusal: { code: 'session-ended', why: 'time' },
+  })
+})

@@ -1,0 +1,154 @@
+import 'media-chrome/dist/media-captions-button.js'
+import 'media-chrome/dist/media-control-bar.js'
+import 'media-chrome/dist/media-controller.js'
+import 'media-chrome/dist/media-fullscreen-button.js'
+import 'media-chrome/dist/media-loading-indicator.js'
+import 'media-chrome/dist/media-mute-button.js'
+import 'media-chrome/dist/media-play-button.js'
+import 'media-chrome/dist/media-time-display.js'
+import 'media-chrome/dist/media-time-range.js'
+import 'media-chrome/dist/media-volume-range.js'
+import type { MediaController } from 'media-chrome/dist/media-controller.js'
+import { KEY_LIST } from './keyboard.ts'
+import type { PlayerOptions } from './options.ts'
+
+export type PlayerElements = {
+  /** The full-screen element: everything lies in it. */
+  controller: MediaController
+  video: HTMLVideoElement
+  title: HTMLElement
+  bigPlay: HTMLButtonElement
+  note: HTMLElement
+  panel: HTMLElement
+  panelSentence: HTMLElement
+  panelProgress: HTMLProgressElement
+  panelAction: HTMLButtonElement
+  settings: HTMLElement
+  settingsButton: HTMLButtonElement
+  keyList: HTMLDialogElement
+}
+
+const REEL =
+  '<path d="M12 1a11 11 0 1 0 0 22 11 11 0 0 0 0-22Zm0 2.4a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM5.7 9.6a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6Zm12.6 0a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM12 9.4a2.2 2.2 0 0 1 1.1 4.1l.7 3.7h-3.6l.7-3.7A2.2 2.2 0 0 1 12 9.4Z"/>'
+const SLIDERS =
+  '<g fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"><path d="M4 7.5h7.5m6 0H20M4 16.5h2.5m6 0H20"/><circle cx="14.5" cy="7.5" r="2.8"/><circle cx="9.5" cy="16.5" r="2.8"/></g>'
+
+// Static text only; whatever comes from a server or an address is set as textContent.
+const PLAYER = `
+<media-controller nohotkeys autohide="3" nosubtitleslangpref>
+  <video slot="media" playsinline disablepictureinpicture disableremoteplayback preload="auto"
+    controlslist="nodownload nofullscreen noremoteplayback noplaybackrate"></video>
+  <div slot="top-chrome" class="title" dir="auto"></div>
+  <media-loading-indicator slot="centered-chrome" loadingdelay="500" noautohide></media-loading-indicator>
+  <button type="button" slot="centered-chrome" class="big-play" aria-label="Play" noautohide hidden>
+    <svg viewBox="0 0 24 24" aria-hidden="true"><path class="play" d="M8 5.2v13.6a.7.7 0 0 0 1.07.6l10.6-6.8a.7.7 0 0 0 0-1.2L9.07 4.6A.7.7 0 0 0 8 5.2Z"/><path class="again" d="M12 5V1.8L6.9 6 12 10.2V7a5.5 5.5 0 1 1-5.4 6.6H4.5A7.5 7.5 0 1 0 12 5Z"/></svg>
+  </button>
+  <p class="note" role="status" noautohide hidden></p>
+  <div class="settings" role="menu" aria-label="Settings" noautohide hidden></div>
+  <media-control-bar>
+    <media-play-button></media-play-button>
+    <media-time-display showduration notoggle></media-time-display>
+    <media-time-range></media-time-range>
+    <media-mute-button></media-mute-button>
+    <media-volume-range></media-volume-range>
+    <media-captions-button></media-captions-button>
+    <button type="button" class="settings-button" aria-label="Settings" title="Settings" aria-haspopup="menu" aria-expanded="false">
+      <svg viewBox="0 0 24 24" aria-hidden="true">${SLIDERS}</svg>
+    </button>
+    <media-fullscreen-button></media-fullscreen-button>
+  </media-control-bar>
+  <div class="panel" noautohide hidden>
+    <svg class="reel" viewBox="0 0 24 24" aria-hidden="true">${REEL}</svg>
+    <p class="sentence" dir="auto"></p>
+    <progress max="1" hidden></progress>
+    <button type="button" class="action" hidden></button>
+  </div>
+</media-controller>
+<dialog class="key-list" aria-label="Keys"><h2>Keys</h2><dl></dl><form method="dialog"><button class="action">Close</button></form></dialog>`
+
+/** Builds the player's elements into `root`, in the form that the address asked for. */
+export function createElements(root: HTMLElement, options: PlayerOptions): PlayerElements {
+  root.innerHTML = PLAYER
+  const one = <T extends Element>(selector: string): T => {
+    const element = root.querySelector<T>(selector)
+    if (!element) throw new Error(`The player has no ${selector}`)
+    return element
+  }
+  const elements: PlayerElements = {
+    controller: one('media-controller'),
+    video: one('video'),
+    title: one('.title'),
+    bigPlay: one('.big-play'),
+    note: one('.note'),
+    panel: one('.panel'),
+    panelSentence: one('.sentence'),
+    panelProgress: one('.panel progress'),
+    panelAction: one('.panel .action'),
+    settings: one('.settings'),
+    settingsButton: one('.settings-button'),
+    keyList: one('.key-list'),
+  }
+  seekOnRelease(one('media-time-range'))
+  fitToOptions(elements, options, one('media-control-bar'))
+  fillKeyList(one('.key-list dl'))
+  return elements
+}
+
+/** What the bar says before the first media is here; its attribute of this name counts only at creation. */
+export function showDuration({ controller }: PlayerElements, durationS: number) {
+  controller.mediaStore.dispatch({ type: 'optionschangerequest', detail: { defaultDuration: durationS } })
+}
+
+function fitToOptions({ controller, video, settingsButton }: PlayerElements, options: PlayerOptions, bar: HTMLElement) {
+  if (options.controls !== 'on') bar.remove()
+  if (options.controls === 'native') video.controls = true
+  // Clicks belong to the browser's own bar, or to the embedding page.
+  if (options.controls !== 'on') controller.setAttribute('gesturesdisabled', '')
+  if (options.litemode) {
+    settingsButton.remove()
+    bar.querySelector('media-volume-range')?.remove()
+  }
+  // Without it media-chrome falls back to full screen of the bare video (iPhone), which would lose the mark.
+  if (!document.fullscreenEnabled) bar.querySelector('media-fullscreen-button')?.remove()
+  video.loop = options.loop
+  video.muted = options.autoplay
+  if (options.autoplay) controller.setAttribute('nomutedpref', '')
+}
+
+/**
+ * media-chrome seeks with every movement of the thumb; each place passed would cost a key of the paced budget.
+ * So while the pointer is down only the last place is remembered, and asked for on release.
+ */
+function seekOnRelease(range: HTMLElement) {
+  let held: CustomEvent<unknown> | undefined
+  let down = false
+  range.addEventListener('pointerdown', () => {
+    down = true
+  })
+  range.addEventListener(
+    'mediaseekrequest',
+    (event) => {
+      if (!down || !(event instanceof CustomEvent)) return
+      event.stopImmediatePropagation()
+      held = event
+    },
+    { capture: true },
+  )
+  for (const release of ['pointerup', 'pointercancel']) {
+    addEventListener(release, () => {
+      down = false
+      if (held) range.dispatchEvent(new CustomEvent('mediaseekrequest', { bubbles: true, composed: true, detail: held.detail }))
+      held = undefined
+    })
+  }
+}
+
+function fillKeyList(list: HTMLElement) {
+  for (const [keys, meaning] of KEY_LIST) {
+    const term = document.createElement('dt')
+    const description = document.createElement('dd')
+    term.textContent = keys
+    description.textContent = meaning
+    list.append(term, description)
+  }
+}

@@ -1,0 +1,201 @@
+import './player.css'
+import { createElements, type PlayerElements } from './elements.ts'
+import { sha256Base64url } from './encoding.ts'
+import { openKeyStore } from './key-store.ts'
+import { type KeyAction, keyAction, steppedRate } from './keyboard.ts'
+import { inkOn, type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
+import { type Answer, openPage, redeem } from './play-client.ts'
+import { type Playback, startPlayback } from './playback.ts'
+import { createSigner, type KeyPair, newKeyPair, publicKeyText, type Signer } from './proof.ts'
+import type { Refusal, Waiting } from './refusals.ts'
+import { createScreen, type Screen } from './screen.ts'
+import { createSettingsMenu } from './settings-menu.ts'
+import { canPlayStreams } from './stream.ts'
+import type { SessionAnswer } from './wire.ts'
+
+type Opened = { ok: true; pair: KeyPair; signer: Signer; answer: SessionAnswer } | { ok: false; refusal: Refusal }
+
+start()
+
+function start() {
+  const options = parseOptions(location.search)
+  const place = document.querySelector<HTMLElement>('#player')
+  if (!place) throw new Error('The page has no place for the player')
+  const elements = createElements(place, options)
+  const screen = createScreen(elements)
+  screen.show({ state: 'loading' })
+  if (options.primaryColor) paint(options.primaryColor)
+  protectPicture(elements)
+  if (!isSecureContext || !globalThis.crypto?.subtle) {
+    refuse(screen, { code: 'insecure-page', page: insecurePage() })
+  } else if (self.origin === 'null') {
+    refuse(screen, { code: 'sandboxed-frame' }) // an opaque origin: every request of ours would be foreign to our own server
+  } else if (!canPlayStreams()) {
+    refuse(screen, { code: 'unsupported-browser' })
+  } else {
+    const page = parsePageValues(document.querySelector('#reelgate-page')?.textContent ?? '')
+    runPlayer(page, options, elements, screen)
+  }
+}
+
+function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerElements, screen: Screen) {
+  const root = new URL(page.rootPath, location.href)
+  const menu = createSettingsMenu(elements.settings, elements.settingsButton)
+  const tell = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
+  let playback: Playback | undefined
+  listenToKeys(elements, menu, () => playback)
+  watchFirst()
+
+  async function watchFirst() {
+    await playOrSayWhy(
+      () => openSession(page, options, root, tell),
+      undefined,
+      () => watchFirst(),
+    )
+  }
+
+  async function watchHere(pair: KeyPair, session: string, nonce: string, atS: number) {
+    const open = async (): Promise<Opened> => {
+      const signer = createSigner(pair.privateKey, nonce) // a page that was replaced never comes back, so this is another
+      return opened(pair, signer, await openPage(signer, root, session, tell))
+    }
+    await playOrSayWhy(open, atS, () => watchHere(pair, session, nonce, atS))
+  }
+
+  async function playOrSayWhy(open: () => Promise<Opened>, atS: number | undefined, again: () => void) {
+    screen.show({ state: 'loading' })
+    const outcome = await open()
+    if (!outcome.ok) {
+      const { refusal } = outcome
+      const reload = refusal.code === 'internal'
+      screen.show({ state: 'refused', refusal, onAction: reload ? () => location.reload() : again })
+      return
+    }
+    const { pair, signer, answer } = outcome
+    const playHere = (fromS: number) => watchHere(pair, answer.session, page.proofNonce, fromS)
+    playback = startPlayback({ elements, screen, menu, options, root, playHere }, signer, answer, atS ?? answer.resumeAtS)
+    if (atS !== undefined) elements.video.play().catch(() => {}) // the viewer has just asked for it
+  }
+}
+
+/** Redeems the OTP of the address, or opens another page of the session that the address names. */
+async function openSession(
+  page: PageValues,
+  options: PlayerOptions,
+  root: URL,
+  tell: (waiting: Waiting | undefined) => void,
+): Promise<Opened> {
+  const keys = await openKeyStore()
+  if (options.session) {
+    const pair = await keys.find(options.session)
+    if (!pair) return { ok: false, refusal: { code: keys.lasts ? 'not-allowed' : 'otp-used' } }
+    const signer = createSigner(pair.privateKey, page.proofNonce)
+    return opened(pair, signer, await openPage(signer, root, options.session, tell))
+  }
+  if (!options.otp) return { ok: false, refusal: { code: 'otp-unknown' } }
+  const otpHash = await sha256Base64url(options.otp)
+  const pair = (await keys.find(otpHash)) ?? (await keys.keep(otpHash, await newKeyPair()))
+  const signer = createSigner(pair.privateKey, page.proofNonce)
+  const answer = await redeem(
+    signer,
+    root,
+    {
+      otp: options.otp,
+      videoId: options.videoId,
+      publicKey: await publicKeyText(pair),
+      ticket: page.ticket,
+      ancestors: [...(location.ancestorOrigins ?? [])],
+      support: { mse: 'MediaSource' in globalThis, managed: 'ManagedMediaSource' in globalThis },
+    },
+    tell,
+  )
+  if (answer.ok) {
+    await keys.keep(answer.value.session, pair) // before the address changes: a reload has nothing but the session's id
+    history.replaceState(null, '', searchOfSession(location.search, answer.value.session))
+  }
+  return opened(pair, signer, answer)
+}
+
+function opened(pair: KeyPair, signer: Signer, answer: Answer<SessionAnswer>): Opened {
+  return answer.ok ? { ok: true, pair, signer, answer: answer.value } : answer
+}
+
+function refuse(screen: Screen, refusal: Refusal) {
+  screen.show({ state: 'refused', refusal, onAction: () => location.reload() })
+}
+
+function paint(color: string) {
+  document.documentElement.style.setProperty('--lamp', color)
+  document.documentElement.style.setProperty('--lamp-ink', inkOn(color))
+}
+
+/** The page that needs https: this one, or the first insecure one around it (Firefox does not name those). */
+function insecurePage(): string | undefined {
+  if (location.protocol === 'http:') return location.host
+  const around = [...(location.ancestorOrigins ?? [])].find((origin) => origin.startsWith('http:'))
+  return around?.slice('http://'.length) ?? (document.referrer ? new URL(document.referrer).host : undefined)
+}
+
+/** The picture stays in this page, where the mark is: no picture-in-picture, no bare full screen, no "save video as". */
+function protectPicture({ controller, video }: PlayerElements) {
+  controller.addEventListener('contextmenu', (event) => event.preventDefault())
+  video.addEventListener('enterpictureinpicture', () => {
+    video.pause()
+    document.exitPictureInPicture().catch(() => {})
+  })
+  video.addEventListener('webkitbeginfullscreen', () => video.pause())
+}
+
+function listenToKeys(elements: PlayerElements, menu: { readonly isOpen: boolean }, playback: () => Playback | undefined) {
+  document.addEventListener('keydown', (event) => {
+    const asked = keyAction(event)
+    if (!asked || event.defaultPrevented || elements.keyList.open || menu.isOpen) return
+    if (isControlsOwnKey(event)) return
+    event.preventDefault()
+    // Controls come back for whoever plays by keyboard, as they do for a moved pointer.
+    elements.controller.dispatchEvent(new PointerEvent('pointermove', { bubbles: true, pointerType: 'mouse' }))
+    act(asked, elements, playback())
+  })
+}
+
+/** Space and Enter on a focused control, and arrows on a slider, are that control's. */
+function isControlsOwnKey(event: KeyboardEvent): boolean {
+  const target = event.composedPath()[0]
+  if (!(target instanceof HTMLElement)) return false
+  if (target instanceof HTMLInputElement) return event.key.startsWith('Arrow') || event.key === 'Home' || event.key === 'End'
+  return event.key === ' ' && (target instanceof HTMLButtonElement || target.role === 'button')
+}
+
+function act(asked: KeyAction, elements: PlayerElements, playback: Playback | undefined) {
+  const { video, controller, keyList } = elements
+  if (asked.action === 'show-keys') return keyList.showModal()
+  if (!playback) return
+  switch (asked.action) {
+    case 'toggle-play':
+      if (video.paused) video.play().catch(() => {})
+      else video.pause()
+      return
+    case 'seek-by':
+      if (Number.isFinite(video.duration))
+        video.currentTime = Math.min(video.duration, Math.max(0, video.currentTime + asked.seconds))
+      return
+    case 'seek-to':
+      if (Number.isFinite(video.duration)) video.currentTime = asked.share * video.duration
+      return
+    case 'volume-by':
+      video.muted = false
+      video.volume = Math.min(1, Math.max(0, video.volume + asked.step))
+      return
+    case 'toggle-mute':
+      video.muted = !video.muted
+      return
+    case 'speed-by':
+      return playback.chooseRate(steppedRate(playback.rates, video.playbackRate, asked.steps))
+    case 'toggle-captions':
+      controller.dispatchEvent(new CustomEvent('mediatogglesubtitlesrequest', { composed: true }))
+      return
+    case 'toggle-fullscreen':
+      if (document.fullscreenElement) document.exitFullscreen().catch(() => {})
+      else if (document.fullscreenEnabled) controller.requestFullscreen().catch(() => {})
+  }
+}

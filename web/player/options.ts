@@ -1,0 +1,90 @@
+/** What the server wrote into the page. `rootPath` leads from the page to the installation's root: `../` or `../../`. */
+export type PageValues = { proofNonce: string; ticket: string; rootPath: string }
+
+/** What the embedder wrote into the address. Everything that has not the form it should have counts as absent. */
+export type PlayerOptions = {
+  otp?: string
+  /** From `playbackInfo`: 32 lower-case hex. */
+  videoId?: string
+  session?: string
+  /** `#rrggbb` */
+  primaryColor?: string
+  captionLanguage?: string
+  litemode: boolean
+  autoplay: boolean
+  loop: boolean
+  controls: 'on' | 'off' | 'native'
+}
+
+/** @throws Error when the page is not one of ours */
+export function parsePageValues(json: string): PageValues {
+  const value: unknown = JSON.parse(json)
+  if (typeof value !== 'object' || value === null) throw new Error('The page carries no values')
+  const values: Record<string, unknown> = { ...value }
+  const { proofNonce, ticket, rootPath } = values
+  if (typeof proofNonce !== 'string' || typeof ticket !== 'string' || typeof rootPath !== 'string') {
+    throw new Error('The page lacks its nonce, its ticket or its root')
+  }
+  return { proofNonce, ticket, rootPath }
+}
+
+export function parseOptions(search: string): PlayerOptions {
+  const query = new URLSearchParams(search)
+  const controls = query.get('controls')
+  return {
+    otp: matching(query.get('otp'), /^[A-Za-z0-9]{64}$/),
+    videoId: readVideoId(query.get('playbackInfo')),
+    session: matching(query.get('session'), /^[A-Za-z0-9_-]{22}$/),
+    primaryColor: readColor(query.get('primaryColor')),
+    captionLanguage: matching(query.get('ccLanguage'), /^[A-Za-z0-9-]{2,35}$/),
+    litemode: isOn(query.get('litemode')),
+    autoplay: isOn(query.get('autoplay')),
+    loop: isOn(query.get('loop')),
+    controls: controls === 'off' || controls === 'native' ? controls : 'on',
+  }
+}
+
+/** The address after redeem: the session's id instead of the OTP, every other option kept. Begins with `?`. */
+export function searchOfSession(search: string, session: string): string {
+  const query = new URLSearchParams(search)
+  query.delete('otp')
+  query.delete('playbackInfo')
+  query.delete('session')
+  return `?${new URLSearchParams([['session', session], ...query])}`
+}
+
+/** The ink that stays legible on a colour: relative luminance as in WCAG 2.2, the border where both inks read equally well. */
+export function inkOn(color: string): '#111214' | '#ffffff' {
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const channel = Number.parseInt(color.slice(at, at + 2), 16) / 255
+    return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * (red ?? 0) + 0.7152 * (green ?? 0) + 0.0722 * (blue ?? 0) > 0.18 ? '#111214' : '#ffffff'
+}
+
+function isOn(value: string | null): boolean {
+  return value !== null && value !== 'false' && value !== '0' && value !== 'off'
+}
+
+function matching(value: string | null, form: RegExp): string | undefined {
+  return value !== null && form.test(value) ? value : undefined
+}
+
+/** `fa3`, `#ffaa33` or `ffaa33` (embedders forget to encode `#`) as `#rrggbb`. */
+function readColor(value: string | null): string | undefined {
+  const hex = /^#?([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(value ?? '')?.[1]?.toLowerCase()
+  if (hex === undefined) return undefined
+  return `#${hex.length === 3 ? hex.replace(/./g, '$&$&') : hex}`
+}
+
+function readVideoId(playbackInfo: string | null): string | undefined {
+  if (playbackInfo === null) return undefined
+  try {
+    // `+` of standard base64 arrives as a space when the embedder did not encode it.
+    const value: unknown = JSON.parse(atob(playbackInfo.replaceAll(' ', '+')))
+    const videoId = typeof value === 'object' && value !== null && 'videoId' in value ? value.videoId : undefined
+    return typeof videoId === 'string' ? matching(videoId, /^[0-9a-f]{32}$/) : undefined
+  } catch {
+    return undefined // the OTP names the video; a mangled hint is no reason to refuse
+  }
+}

@@ -1,0 +1,120 @@
+export const ENDED_WHYS = [
+  'viewer-left',
+  'idle',
+  'time',
+  'stopped',
+  'video-deleted',
+  'account-disabled',
+  'video-replaced',
+  'otp-reused',
+  'taken',
+] as const
+export type EndedWhy = (typeof ENDED_WHYS)[number]
+
+/** Every reason that stops the player. The first row comes from the server, the second is found in the browser. */
+export const REFUSAL_CODES = [
+  ...(['not-allowed', 'otp-used', 'otp-expired', 'otp-unknown', 'site-not-allowed', 'place-not-allowed'] as const),
+  ...(['video-gone', 'video-failed', 'session-ended', 'page-replaced', 'stream-limit', 'internal'] as const),
+  ...(['network', 'insecure-page', 'sandboxed-frame', 'unsupported-browser', 'mark-blocked'] as const),
+] as const
+export type RefusalCode = (typeof REFUSAL_CODES)[number]
+
+/** Everything that ends by itself. */
+export const WAITING_CODES = ['video-not-ready', 'busy', 'slow-down', 'key-pace', 'network', 'offline'] as const
+export type WaitingCode = (typeof WAITING_CODES)[number]
+
+/** `why` belongs to `session-ended`, `page` (an address) to `insecure-page`. */
+export type Refusal = { code: RefusalCode; why?: EndedWhy; page?: string }
+/** `progress` 0..1 of the film's preparation; `maxRate`: the speed at which nobody would have to wait for the next key. */
+export type Waiting = { code: WaitingCode; progress?: number; maxRate?: number }
+
+/** The one thing a viewer can do about it. `none`: the sentence names the cure, which lies outside this frame. */
+export type Action = 'try-again' | 'play-here' | 'reload' | 'none'
+
+const ACTIONS = {
+  'not-allowed': 'none',
+  'otp-used': 'none',
+  'otp-expired': 'none',
+  'otp-unknown': 'none',
+  'site-not-allowed': 'none',
+  'place-not-allowed': 'try-again',
+  'video-gone': 'none',
+  'video-failed': 'none',
+  'session-ended': 'none',
+  'page-replaced': 'play-here',
+  'stream-limit': 'try-again',
+  internal: 'reload',
+  network: 'try-again',
+  'insecure-page': 'none',
+  'sandboxed-frame': 'none',
+  'unsupported-browser': 'none',
+  'mark-blocked': 'reload',
+} as const satisfies Record<RefusalCode, Action>
+
+export type SentenceKey =
+  | `refusal.${Exclude<RefusalCode, 'session-ended'>}`
+  | `refusal.ended.${EndedWhy}`
+  | `waiting.${WaitingCode}`
+  | `action.${Exclude<Action, 'none'>}`
+
+/** Whole sentences with `{placeholders}`, so that a translation replaces the table and nothing else. */
+const SENTENCES = {
+  'refusal.not-allowed': 'This film was opened in another browser. Open it from the page you came from to watch it here.',
+  'refusal.otp-used': 'This link was already used. Reload the page you came from to get a new one.',
+  'refusal.otp-expired': 'This link has expired. Reload the page you came from to get a new one.',
+  'refusal.otp-unknown': 'This link is not valid. Reload the page you came from to get a new one.',
+  'refusal.site-not-allowed': 'This film may not be shown on this site. Watch it on the site it belongs to.',
+  'refusal.place-not-allowed': 'This film may not be watched from where you are.',
+  'refusal.video-gone': 'This film is no longer available.',
+  'refusal.video-failed': 'This film could not be prepared for playing. Please tell the people who run this site.',
+  'refusal.page-replaced': 'This film is playing in another tab or window.',
+  'refusal.stream-limit': 'You are already watching on as many screens as allowed. Stop one of them, then try again.',
+  'refusal.internal': 'Something went wrong while playing this film.',
+  'refusal.network': 'The server does not answer. Check your connection, then try again.',
+  'refusal.insecure-page': 'This film plays only on a secure page. Open {page} with https:// in front.',
+  'refusal.sandboxed-frame':
+    'This site shows the film in a closed frame where it cannot play. Its owner can add allow-same-origin to the sandbox of the frame.',
+  'refusal.unsupported-browser': 'This browser cannot play protected films. Use a current Chrome, Edge, Firefox or Safari.',
+  'refusal.mark-blocked': 'Playback stopped because something on this page hides your mark in the picture.',
+  'refusal.ended.viewer-left': 'This film was closed a while ago. Reload the page you came from to watch on.',
+  'refusal.ended.idle': 'This film was left alone for a long time. Reload the page you came from to watch on.',
+  'refusal.ended.time': 'The time for watching this film is over. Reload the page you came from to watch on.',
+  'refusal.ended.stopped': 'The owner of this film has stopped playback.',
+  'refusal.ended.video-deleted': 'This film is no longer available.',
+  'refusal.ended.account-disabled': 'This film is not available at the moment.',
+  'refusal.ended.video-replaced': 'A new version of this film is ready. Reload the page you came from to watch it.',
+  'refusal.ended.otp-reused':
+    'This link was opened a second time, so playback was stopped. Reload the page you came from to get a new one.',
+  'refusal.ended.taken':
+    'You started a film on another screen, so this one stopped. Reload the page you came from to watch here.',
+  'waiting.video-not-ready': 'This film is being prepared. It can be played here as soon as it is ready.',
+  'waiting.busy': 'Waiting for the server to prepare this part of the film.',
+  'waiting.slow-down': 'The server is busy. Playback goes on by itself.',
+  'waiting.key-pace': 'You are ahead of the film. Playback goes on in a moment.',
+  'waiting.network': 'The server does not answer. Playback goes on when it does.',
+  'waiting.offline': 'You are offline. Playback goes on when the connection is back.',
+  'action.try-again': 'Try again',
+  'action.play-here': 'Play here',
+  'action.reload': 'Reload',
+} as const satisfies Record<SentenceKey, string>
+
+/** The sentence for a refusal: `refusal.<code>`, or `refusal.ended.<why>` for a session that ended. */
+export function refusalSentence(refusal: Refusal): string {
+  if (refusal.code === 'session-ended') return SENTENCES[`refusal.ended.${refusal.why ?? 'time'}`]
+  return SENTENCES[`refusal.${refusal.code}`].replace('{page}', refusal.page ?? 'it')
+}
+
+export function waitingSentence(waiting: Waiting): string {
+  return SENTENCES[`waiting.${waiting.code}`]
+}
+
+/** What can be done and the words for it; undefined: nothing in this frame. */
+export function refusalAction({ code }: Refusal): { action: Exclude<Action, 'none'>; label: string } | undefined {
+  const action: Action = ACTIONS[code]
+  return action === 'none' ? undefined : { action, label: SENTENCES[`action.${action}`] }
+}
+
+/** True: playback can go on from its buffers once the viewer tries again; everything else drops them. */
+export function mayResume({ code }: Refusal): boolean {
+  return ACTIONS[code] === 'try-again'
+}

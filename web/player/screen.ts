@@ -1,0 +1,64 @@
+import type { PlayerElements } from './elements.ts'
+import { type Refusal, refusalAction, refusalSentence, type Waiting, waitingSentence } from './refusals.ts'
+
+/** What the viewer sees. `note`: a sentence over the picture, which stays. */
+export type Shown =
+  | { state: 'loading' }
+  | { state: 'ready' }
+  | { state: 'playing'; ended?: boolean; note?: Waiting }
+  | { state: 'waiting'; waiting: Waiting }
+  | { state: 'refused'; refusal: Refusal; onAction: () => void }
+
+export type Screen = { readonly shown: Shown; show(shown: Shown): void }
+
+/** Puts one state on the screen at a time, and on `<body>` as `data-state` and `data-code`. */
+export function createScreen(elements: PlayerElements): Screen {
+  const { bigPlay, note, panel, panelSentence, panelProgress, panelAction } = elements
+  let shown: Shown = { state: 'loading' }
+  panelAction.addEventListener('click', () => {
+    if (shown.state === 'refused') shown.onAction()
+  })
+  return {
+    get shown() {
+      return shown
+    },
+    show(next) {
+      shown = next
+      document.body.dataset.state = next.state
+      document.body.dataset.code = codeOf(next)
+      bigPlay.hidden = !(next.state === 'ready' || (next.state === 'playing' && next.ended))
+      bigPlay.ariaLabel = next.state === 'playing' ? 'Watch again' : 'Play'
+      note.hidden = !(next.state === 'playing' && next.note)
+      setText(note, next.state === 'playing' && next.note ? waitingSentence(next.note) : '')
+      panel.hidden = next.state === 'ready' || next.state === 'playing'
+      showPanel(next)
+    },
+  }
+
+  function showPanel(next: Shown) {
+    const waiting = next.state === 'waiting' ? next.waiting : undefined
+    const refusal = next.state === 'refused' ? next.refusal : undefined
+    const action = refusal && refusalAction(refusal)
+    // A refusal interrupts the screen reader, waiting does not.
+    panelSentence.setAttribute('role', refusal ? 'alert' : 'status')
+    setText(panelSentence, refusal ? refusalSentence(refusal) : waiting ? waitingSentence(waiting) : 'Loading the film.')
+    panelProgress.hidden = waiting?.progress === undefined
+    panelProgress.ariaLabel = 'Preparation of the film'
+    panelProgress.value = waiting?.progress ?? 0
+    panelAction.hidden = action === undefined
+    setText(panelAction, action?.label ?? '')
+    if (action && document.activeElement === document.body) panelAction.focus({ preventScroll: true })
+  }
+}
+
+function codeOf(shown: Shown): string {
+  if (shown.state === 'refused') return shown.refusal.why ? `${shown.refusal.code}.${shown.refusal.why}` : shown.refusal.code
+  if (shown.state === 'waiting') return shown.waiting.code
+  if (shown.state === 'playing') return shown.note?.code ?? (shown.ended ? 'ended' : '')
+  return ''
+}
+
+/** Writing the same words again would make screen readers say them again. */
+function setText(element: HTMLElement, text: string) {
+  if (element.textContent !== text) element.textContent = text
+}

@@ -1,0 +1,169 @@
+import Hls, { type ErrorData, type Level } from 'hls.js'
+import { createLoader, type LoaderReport } from './loader.ts'
+import type { Signer } from './proof.ts'
+import type { Refusal } from './refusals.ts'
+
+/** How far hls.js loads ahead: paced keys make every second ahead of the viewer a debt. @see playback protocol, section 6 */
+const AHEAD_S = 12
+const AHEAD_AFTER_SEEK_S = 4
+const AFTER_SEEK_MS = 2500
+
+export const AUTOMATIC = -1
+
+export type Quality = { index: number; label: string }
+
+export type StreamReport = Omit<LoaderReport, 'refused'> & {
+  /** Final, or after `try-again` resumable: loading has stopped already. */
+  refused(refusal: Refusal): void
+  /** The qualities, the chosen one or the one in use changed. */
+  qualityChanged(): void
+}
+
+export type Stream = {
+  /** Begins to load media, hence to ask for keys; only from the first press of play on. */
+  start(atS: number): void
+  qualities(): readonly Quality[]
+  chosenQuality(): number
+  /** The one on the screen now; undefined before the first. */
+  shownQuality(): Quality | undefined
+  chooseQuality(index: number): void
+  /** Ends for good and drops everything that was buffered. */
+  drop(): void
+}
+
+export type StreamRequest = {
+  video: HTMLVideoElement
+  signer: Signer
+  session: string
+  playlist: URL
+  captionLanguage?: string
+  forcedBitrateKbps?: number | null
+}
+
+/** Opens a session's stream on the video element. Reads the multivariant playlist at once, media only after `start`. */
+export function openStream(request: StreamRequest, report: StreamReport): Stream {
+  const { video, signer, session, playlist, captionLanguage, forcedBitrateKbps } = request
+  const loader = createLoader(signer, session, { ...report, refused: stopAndReport })
+  const hls = new Hls({
+    loader,
+    autoStartLoad: false,
+    maxBufferLength: AHEAD_S,
+    maxMaxBufferLength: AHEAD_S,
+    backBufferLength: 30,
+    enableWorker: false, // hls.js's ES module carries no worker; what is left to do is copying fragments
+    capLevelToPlayerSize: forcedBitrateKbps == null,
+    abrEwmaDefaultEstimate: 1_500_000,
+    // Half-lives in seconds of downloading, of which a fast line spends little. After a slow start a line of 8 Mbit/s
+    // showed the better picture in 24 s (12 to 16 of them buffer) instead of 32 s with hls.js's 3 and 9.
+    abrEwmaFastVoD: 1,
+    abrEwmaSlowVoD: 3,
+    testBandwidth: false,
+  })
+  const seeking = new AbortController()
+  let widenTimer: ReturnType<typeof setTimeout> | undefined
+  let mediaRecovered = false
+  let forced = false
+  let startAtS: number | undefined
+  let stopped = false
+  watchSeeks()
+  hls.on(Hls.Events.MANIFEST_PARSED, () => {
+    forced = forcedBitrateKbps != null && hls.levels.length > 0
+    if (forced) hls.currentLevel = nearestLevel(hls.levels, (forcedBitrateKbps ?? 0) * 1000)
+    report.qualityChanged()
+    if (startAtS !== undefined) start(startAtS) // play was pressed before the playlist was here
+  })
+  hls.on(Hls.Events.SUBTITLE_TRACKS_UPDATED, (_event, { subtitleTracks }) => {
+    const wanted = captionLanguage?.toLowerCase()
+    const at = subtitleTracks.findIndex(({ lang }) => wanted !== undefined && lang?.toLowerCase().startsWith(wanted))
+    if (at >= 0) hls.subtitleTrack = at
+  })
+  hls.on(Hls.Events.LEVEL_SWITCHED, () => report.qualityChanged())
+  hls.on(Hls.Events.ERROR, (_event, error) => recover(error))
+  hls.loadSource(playlist.href)
+  hls.attachMedia(video)
+
+  return {
+    start,
+    qualities() {
+      if (forced) return []
+      return hls.levels.map(qualityOf).sort((a, b) => shortSide(hls.levels[b.index]) - shortSide(hls.levels[a.index]))
+    },
+    chosenQuality: () => (hls.autoLevelEnabled ? AUTOMATIC : hls.loadLevel),
+    shownQuality() {
+      const level = hls.levels[hls.currentLevel]
+      return level && qualityOf(level, hls.currentLevel)
+    },
+    chooseQuality(index) {
+      hls.nextLevel = index // what is buffered plays on until the next fragment: no gap, no second download of this one
+      report.qualityChanged()
+    },
+    drop() {
+      clearTimeout(widenTimer)
+      seeking.abort()
+      hls.destroy()
+      video.removeAttribute('src')
+      video.load()
+    },
+  }
+
+  function start(atS: number) {
+    startAtS = atS
+    stopped = false
+    if (hls.levels.length > 0) hls.startLoad(atS > 0 ? atS : -1)
+    else if (!hls.url) hls.loadSource(playlist.href)
+  }
+
+  function stopAndReport(refusal: Refusal) {
+    stopped = true
+    hls.stopLoad()
+    report.refused(refusal)
+  }
+
+  function recover({ fatal, type }: ErrorData) {
+    if (!fatal || stopped) return // what breaks after the stop is its consequence, not the reason
+    if (type === Hls.ErrorTypes.MEDIA_ERROR && !mediaRecovered) {
+      mediaRecovered = true
+      hls.recoverMediaError()
+      return
+    }
+    stopAndReport({ code: type === Hls.ErrorTypes.NETWORK_ERROR ? 'network' : 'internal' })
+  }
+
+  // A seek to a new place costs keys at once; looking around must not cost those of 12 s more each time.
+  function watchSeeks() {
+    const { signal } = seeking
+    video.addEventListener('seeking', () => loadAhead(AHEAD_AFTER_SEEK_S), { signal })
+    video.addEventListener(
+      'seeked',
+      () => {
+        widenTimer = setTimeout(() => loadAhead(AHEAD_S), AFTER_SEEK_MS)
+      },
+      { signal },
+    )
+  }
+
+  function loadAhead(seconds: number) {
+    clearTimeout(widenTimer)
+    hls.config.maxBufferLength = seconds
+    hls.config.maxMaxBufferLength = seconds
+  }
+}
+
+/** False: a browser without Media Source Extensions for H.264, where no request could be signed. */
+export function canPlayStreams(): boolean {
+  return Hls.isSupported()
+}
+
+function qualityOf(level: Level, index: number): Quality {
+  return { index, label: level.height > 0 ? `${shortSide(level)}p` : `${Math.round(level.bitrate / 1000)} kbit/s` }
+}
+
+/** 720p is 1280 × 720 and 720 × 1280: the name follows the short side. */
+function shortSide(level: Level | undefined): number {
+  return level ? Math.min(level.width, level.height) : 0
+}
+
+function nearestLevel(levels: readonly Level[], bitrateBps: number): number {
+  const apart = levels.map((level) => Math.abs(level.bitrate - bitrateBps))
+  return apart.indexOf(Math.min(...apart))
+}

@@ -1,0 +1,18 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vite'
+
+/** The viewer's player: one script and one style sheet with hashed names, and `manifest.json` for the server to find them. */
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  base: './',
+  publicDir: false,
+  build: {
+    outDir: fileURLToPath(new URL('../dist/player', import.meta.url)),
+    emptyOutDir: true,
+    manifest: 'manifest.json',
+    modulePreload: false,
+    target: 'es2022',
+    assetsInlineLimit: 0,
+    rolldownOptions: { input: fileURLToPath(new URL('player/main.ts', import.meta.url)) },
+  },
+})
