@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type RawServerDefault } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type RawServerDefault } from 'fastify'
 import type { Logger } from 'pino'
 import { newToken } from '../protect/secret.ts'
 
@@ -14,7 +14,7 @@ export function createApp(log: Logger): App {
   const app = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     // Addresses of playback carry OTPs and session ids: calls are not logged one by one.
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_MAX_BYTES,
     exposeHeadRoutes: false,
     genReqId: newToken,

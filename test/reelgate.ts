@@ -1,0 +1,130 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { onTestFinished } from 'vitest'
+import { createOwner, type Owner } from './client.ts'
+import { createViewer, type Viewer } from './viewer.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const MAIN = join(ROOT, 'src', 'main.ts')
+
+/** A running server: a process of its own, on a free port, with a data folder of its own. */
+export type Reelgate = {
+  url: string
+  dataDir: string
+  masterKeyFile: string
+  owner: Owner
+  /** What the server printed and logged so far. */
+  output(): string
+  pid: number
+  newViewer(): Viewer
+  /** A second owner, in an account made by the command line beside the running server. */
+  newOwner(name: string): Promise<Owner>
+  cli(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>
+  /** Sends SIGTERM. @returns the exit code */
+  stop(): Promise<number | null>
+  /** Ends server and ffmpeg as a power cut would: SIGKILL. */
+  kill(): Promise<void>
+  /** Starts the same installation again, on the same port. */
+  restart(): Promise<void>
+}
+
+export type StartOptions = { env?: Record<string, string>; /** What starts the server, such as faketime. */ wrapper?: string[] }
+
+/** Starts a server for this test; it is stopped and its folder removed when the test has finished. */
+export async function startReelgate(options: StartOptions = {}): Promise<Reelgate> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-'))
+  const reelgate = await startIn(folder, options)
+  onTestFinished(async () => {
+    await reelgate.kill()
+    await rm(folder, { recursive: true, force: true })
+  })
+  return reelgate
+}
+
+/** For a file whose tests share one server: the caller stops it in `afterAll`. */
+export async function startSharedReelgate(options: StartOptions = {}): Promise<Reelgate & { remove(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-'))
+  const reelgate = await startIn(folder, options)
+  return Object.assign(reelgate, {
+    async remove() {
+      await reelgate.kill()
+      await rm(folder, { recursive: true, force: true })
+    },
+  })
+}
+
+async function startIn(folder: string, options: StartOptions): Promise<Reelgate> {
+  const dataDir = join(folder, 'data')
+  const env = { PATH: process.env['PATH'] ?? '', REELGATE_DATA: dataDir, PORT: '0', REELGATE_LOG_LEVEL: 'info', ...options.env }
+  let run = await startProcess(env, options.wrapper ?? [])
+  const apiKey = /API secret {2}(\w{64})/.exec(run.output())?.[1] ?? ''
+  const { url } = run
+
+  async function cli(...args: string[]) {
+    return runCli(args, env)
+  }
+
+  return {
+    url,
+    dataDir,
+    masterKeyFile: `${dataDir}.key`,
+    owner: createOwner(url, apiKey),
+    output: () => run.output(),
+    get pid() {
+      return run.child.pid ?? 0
+    },
+    newViewer: () => createViewer(url),
+    async newOwner(name) {
+      const { stdout } = await cli('account', 'create', name, '--json')
+      const made: { apiKey: string } = JSON.parse(stdout)
+      return createOwner(url, made.apiKey)
+    },
+    cli,
+    async stop() {
+      run.child.kill('SIGTERM')
+      return run.ended
+    },
+    async kill() {
+      run.child.kill('SIGKILL')
+      await run.ended
+    },
+    async restart() {
+      run = await startProcess({ ...env, PORT: new URL(url).port }, options.wrapper ?? [])
+    },
+  }
+}
+
+type Run = { child: ChildProcess; url: string; output(): string; ended: Promise<number | null> }
+
+async function startProcess(env: Record<string, string>, wrapper: string[]): Promise<Run> {
+  const [command = process.execPath, ...args] = [...wrapper, process.execPath, MAIN, 'serve']
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  const ended = once(child, 'exit').then(([code]): number | null => code)
+  const serving = Promise.withResolvers<string>()
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (text: Buffer) => {
+      output += text
+      // The last line of the start is printed after everything else that a test may want of it.
+      const url = /serves (http:\S+) [\s\S]*$/.exec(output)?.[1]
+      if (url) serving.resolve(url)
+    })
+  }
+  ended.then(() => serving.reject(new Error(`the server ended before it served: ${output}`)))
+  return { child, url: await serving.promise, output: () => output, ended }
+}
+
+/** Runs `reelgate ARGS` to its end. */
+export async function runCli(args: string[], env: Record<string, string>): Promise<{ code: number; stdout: string; stderr: string }> {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [MAIN, ...args], { env: { PATH: process.env['PATH'], ...env }, timeout: 30_000 })
+    return { code: 0, stdout, stderr }
+  } catch (error) {
+    const failed = error as { code?: number; stdout?: string; stderr?: string }
+    return { code: failed.code ?? -1, stdout: failed.stdout ?? '', stderr: failed.stderr ?? '' }
+  }
+}

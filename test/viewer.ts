@@ -1,0 +1,138 @@
+import { createDecipheriv, createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+
+// A viewer's browser without a screen, written from playback-protocol.md and from nothing of the service's own code.
+
+export type PlayAnswer = { session: string; pageId: string; video: { id: string; title: string; durationS: number }; playlist: string; marks: Record<string, unknown>[]; [field: string]: unknown }
+export type Outcome = { status: number; body: Record<string, unknown>; playing: boolean; headers: Headers }
+
+type ProofParts = { operation: string; session?: string; argument?: string; body?: string; pageId?: string; seq?: number; nonce?: string }
+
+export function createViewer(url: string) {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const state = { pageId: newPageId(), seq: 0, nonce: '', ticket: '', session: '', headers: {} as Record<string, string> }
+
+  /** Loads the player page, as an iframe would; spends nothing. */
+  async function openPage(query = ''): Promise<Response> {
+    const response = await fetch(`${url}/player/${query}`)
+    const html = await response.clone().text()
+    const [, json] = /id="reelgate-page"[^>]*>([^<]*)</.exec(html) ?? []
+    const page: { proofNonce: string; ticket: string } = JSON.parse(json ?? '{}')
+    state.nonce = page.proofNonce
+    state.ticket = page.ticket
+    return response
+  }
+
+  function proof(parts: ProofParts, key: KeyObject = privateKey): string {
+    const { operation, session = '-', argument = '-', body = '', pageId = state.pageId, nonce = state.nonce } = parts
+    const seq = parts.seq ?? ++state.seq
+    const bodyHash = body === '' ? '-' : createHash('sha256').update(body).digest('base64url')
+    const lines = ['reelgate-proof-1', operation, session, argument, pageId, String(seq), nonce, bodyHash]
+    const signature = sign('sha256', Buffer.from(lines.join('\n')), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')
+    return `1.${pageId}.${seq}.${nonce}.${signature}`
+  }
+
+  async function send(method: string, path: string, header: string | undefined, body?: string): Promise<Response> {
+    const headers: Record<string, string> = { ...state.headers }
+    if (header !== undefined) headers['Reelgate-Proof'] = header
+    if (body !== undefined) headers['Content-Type'] = 'application/json'
+    const response = await fetch(`${url}${path}`, { method, headers, body })
+    state.nonce = response.headers.get('Reelgate-Nonce') ?? state.nonce
+    return response
+  }
+
+  async function redeem(otp: string, more: { videoId?: string; body?: Record<string, unknown> } = {}): Promise<Outcome> {
+    if (!state.nonce) await openPage(`?otp=${otp}`)
+    const body = JSON.stringify({ otp, videoId: more.videoId, publicKey: publicKeyText(), ticket: state.ticket, ...more.body })
+    const response = await send('POST', '/play/redeem', proof({ operation: 'redeem', body }), body)
+    return outcomeOf(response)
+  }
+
+  async function outcomeOf(response: Response): Promise<Outcome> {
+    const body = (await response.json()) as Record<string, unknown>
+    if (response.status === 200) state.session = String(body['session'])
+    return { status: response.status, body, playing: response.status === 200, headers: response.headers }
+  }
+
+  async function call(operation: string, argument?: string, body?: string): Promise<Response> {
+    const suffix = argument === undefined ? '' : `/${argument}`
+    const header = proof({ operation, session: state.session, argument, body })
+    return send(body === undefined ? 'GET' : 'POST', `/play/${state.session}/${operation}${suffix}`, header, body)
+  }
+
+  const publicKeyText = () => publicKey.export({ format: 'der', type: 'spki' }).subarray(-65).toString('base64url')
+
+  return {
+    url,
+    state,
+    publicKeyText,
+    openPage,
+    proof,
+    send,
+    redeem,
+    call,
+    playlist: async (name: string) => (await call('playlist', name)).text(),
+    key: (window: number) => call('key', String(window)),
+    /** A page load of the same browser: a new page id, numbers from 1. */
+    newPage() {
+      state.pageId = newPageId()
+      state.seq = 0
+    },
+    reopen: async () => outcomeOf(await call('page', undefined, '{}')),
+    /** Downloads and decrypts a whole rendition, as a player that asks for every key would. */
+    async download(name: string): Promise<{ init: Buffer; segments: Buffer[] }> {
+      const playlist = readMediaPlaylist(await (await call('playlist', name)).text())
+      const base = `${url}/play/${state.session}/playlist/`
+      const keys = new Map<string, Buffer>()
+      const init = await bytesOf(new URL(playlist.init, base).href)
+      const segments: Buffer[] = []
+      for (const segment of playlist.segments) {
+        const window = segment.keyUri.split('/').at(-1) ?? ''
+        const key = keys.get(window) ?? Buffer.from(await (await call('key', window)).arrayBuffer())
+        keys.set(window, key)
+        segments.push(decrypt(await bytesOf(new URL(segment.uri, base).href), key, segment.iv))
+      }
+      return { init, segments }
+    },
+  }
+}
+
+export type Viewer = ReturnType<typeof createViewer>
+
+export function newPageId(): string {
+  return randomBytes(16).toString('base64url')
+}
+
+/** Fetches, patiently where the server says to come again. */
+export async function bytesOf(href: string): Promise<Buffer> {
+  for (;;) {
+    const response = await fetch(href)
+    const bytes = Buffer.from(await response.arrayBuffer())
+    if (response.status === 200) return bytes
+    if (response.status !== 503) throw new Error(`${href}: ${response.status} ${bytes}`)
+  }
+}
+
+export function decrypt(bytes: Buffer, key: Buffer, iv: Buffer): Buffer {
+  const decipher = createDecipheriv('aes-128-cbc', key, iv)
+  return Buffer.concat([decipher.update(bytes), decipher.final()])
+}
+
+export type MediaPlaylist = { init: string; segments: { uri: string; keyUri: string; iv: Buffer; durationS: number }[] }
+
+export function readMediaPlaylist(text: string): MediaPlaylist {
+  const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(text)?.[1] ?? ''
+  const entries = text.matchAll(/#EXT-X-KEY:METHOD=AES-128,URI="([^"]+)",IV=0x([0-9a-f]{32})\n#EXTINF:([\d.]+),\n(\S+)/g)
+  return {
+    init,
+    segments: Array.from(entries, ([, keyUri = '', iv = '', durationS = '', uri = '']) => ({ uri, keyUri, iv: Buffer.from(iv, 'hex'), durationS: Number(durationS) })),
+  }
+}
+
+/** The renditions that a multivariant playlist lists. */
+export function readRenditions(text: string): { uri: string; widthPx: number; heightPx: number; bandwidthBps: number; codecs: string }[] {
+  return Array.from(text.matchAll(/#EXT-X-STREAM-INF:(.*)\n(\S+)/g), ([, attributes = '', uri = '']) => {
+    const [, width = '0', height = '0'] = /RESOLUTION=(\d+)x(\d+)/.exec(attributes) ?? []
+    const bandwidthBps = Number(/BANDWIDTH=(\d+)/.exec(attributes)?.[1] ?? 0)
+    return { uri, widthPx: Number(width), heightPx: Number(height), bandwidthBps, codecs: /CODECS="([^"]*)"/.exec(attributes)?.[1] ?? '' }
+  })
+}
