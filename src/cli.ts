@@ -39,7 +39,11 @@ function commandLine(): Command {
     .action((name: string, options: { upload: boolean; import: boolean; json?: true }) =>
       run('account create', { name, mayUpload: options.upload, mayImport: options.import }, options),
     )
-  account.command('list').description('list the accounts').addOption(jsonOption()).action((options) => run('account list', {}, options))
+  account
+    .command('list')
+    .description('list the accounts')
+    .addOption(jsonOption())
+    .action((options) => run('account list', {}, options))
 
   const key = program.command('key').description('API keys of an account')
   key
@@ -51,8 +55,16 @@ function commandLine(): Command {
     .action((accountId: string, options: { name: string; permission: string[]; json?: true }) =>
       run('key create', { accountId, name: options.name, permissions: options.permission }, options),
     )
-  key.command('list <accountId>').description('list an account’s keys').addOption(jsonOption()).action((accountId: string, options) => run('key list', { accountId }, options))
-  key.command('revoke <keyId>').description('make a key worthless, from its next request on').addOption(jsonOption()).action((keyId: string, options) => run('key revoke', { keyId }, options))
+  key
+    .command('list <accountId>')
+    .description('list an account’s keys')
+    .addOption(jsonOption())
+    .action((accountId: string, options) => run('key list', { accountId }, options))
+  key
+    .command('revoke <keyId>')
+    .description('make a key worthless, from its next request on')
+    .addOption(jsonOption())
+    .action((keyId: string, options) => run('key revoke', { keyId }, options))
   return program
 }
 
@@ -69,7 +81,9 @@ function variablesHelp(): string {
 async function run(name: CommandName, args: unknown, { json }: { json?: true }): Promise<void> {
   const config = readConfig()
   const lock = lockDataFolder(config)
-  const result = lock ? await runHere(config, name, args).finally(lock.release) : await sendCommand(dataPaths(config.dataDir).controlSocket, name, args)
+  const result = lock
+    ? await runHere(config, name, args).finally(lock.release)
+    : await sendCommand(dataPaths(config.dataDir).controlSocket, name, args)
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : readable(result))
 }
 
@@ -87,7 +101,9 @@ function readable(result: unknown): string {
   if (Array.isArray(result)) return result.length === 0 ? 'none\n' : result.map(readable).join('\n')
   if (typeof result !== 'object' || result === null) return `${String(result)}\n`
   const entries = Object.entries(result).filter(([, value]) => value !== null)
-  return entries.map(([name, value]) => `${name.padEnd(12)} ${Array.isArray(value) ? value.join(', ') : String(value)}\n`).join('')
+  return entries
+    .map(([name, value]) => `${name.padEnd(12)} ${Array.isArray(value) ? value.join(', ') : String(value)}\n`)
+    .join('')
 }
 
 async function serve(): Promise<void> {
@@ -98,7 +114,10 @@ async function serve(): Promise<void> {
   const { startServer } = await import('./server.ts')
   const server = await startServer(config, log)
   announce(config, server)
-  if (!server.bubblewrap) log.warn('bubblewrap does not run here: ffmpeg is held by limits and lists alone. Install it with apt-get install bubblewrap.')
+  if (!server.bubblewrap)
+    log.warn(
+      'bubblewrap does not run here: ffmpeg is held by limits and lists alone. Install it with apt-get install bubblewrap.',
+    )
   await stopSignal()
   await server.stop()
 }
@@ -106,7 +125,10 @@ async function serve(): Promise<void> {
 function announce(config: Config, server: Awaited<ReturnType<typeof import('./server.ts').startServer>>): void {
   const lines = [`Reelgate ${packageJson.version} serves ${config.publicUrl ?? server.url} with the data in ${config.dataDir}`]
   if (server.newMasterKeyFile) {
-    lines.push('', `The master key lies in ${server.newMasterKeyFile}. Keep a copy of it apart from the data: without it no film opens.`)
+    lines.push(
+      '',
+      `The master key lies in ${server.newMasterKeyFile}. Keep a copy of it apart from the data: without it no film opens.`,
+    )
   }
   if (server.firstAccount) {
     lines.push(

@@ -21,12 +21,17 @@ const Name = Type.String({ minLength: 1, maxLength: 100 })
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
 
 export const COMMANDS = {
-  'account create': command(Type.Object({ name: Name, mayUpload: Type.Boolean(), mayImport: Type.Boolean() }), (deps, { name, ...switches }) =>
-    createAccount(deps, name, switches),
+  'account create': command(
+    Type.Object({ name: Name, mayUpload: Type.Boolean(), mayImport: Type.Boolean() }),
+    (deps, { name, ...switches }) => createAccount(deps, name, switches),
   ),
   'account list': command(Type.Object({}), (deps) => findAccounts(deps)),
   'key create': command(
-    Type.Object({ accountId: Id, name: Name, permissions: Type.Array(Type.Union(PERMISSIONS.map((name) => Type.Literal(name))), { minItems: 1 }) }),
+    Type.Object({
+      accountId: Id,
+      name: Name,
+      permissions: Type.Array(Type.Union(PERMISSIONS.map((name) => Type.Literal(name))), { minItems: 1 }),
+    }),
     (deps, { accountId, ...key }) => createApiKey(deps, accountId, key),
   ),
   'key list': command(Type.Object({ accountId: Id }), (deps, { accountId }) => findApiKeys(deps, accountId)),

@@ -68,7 +68,8 @@ function refusal(variables: unknown): string {
 
 function toConfig(variables: Variables): Config {
   const port = Number(variables.PORT)
-  if (port > 65_535) throw new Failure('invalid', 'PORT has a value that cannot be: ports go from 0 to 65535. Correct it and start again.')
+  if (port > 65_535)
+    throw new Failure('invalid', 'PORT has a value that cannot be: ports go from 0 to 65535. Correct it and start again.')
   if (variables.REELGATE_MASTER_KEY && variables.REELGATE_MASTER_KEY_FILE) {
     throw new Failure('invalid', 'REELGATE_MASTER_KEY and REELGATE_MASTER_KEY_FILE are both set: keep one of them.')
   }

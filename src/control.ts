@@ -41,17 +41,26 @@ function answer(socket: Socket, deps: AccountDeps, log: Logger): void {
 
 async function run(line: string, deps: AccountDeps): Promise<{ result: unknown }> {
   const { name, args }: { name?: unknown; args?: unknown } = JSON.parse(line)
-  if (!isCommandName(name)) throw new Failure('invalid', 'The running server does not know this command. Restart it with this version.')
+  if (!isCommandName(name))
+    throw new Failure('invalid', 'The running server does not know this command. Restart it with this version.')
   return { result: await COMMANDS[name].run(deps, args) }
 }
 
 /** Sends a command to the running server. @throws Failure with the server's words */
 export async function sendCommand(path: string, name: CommandName, args: unknown): Promise<unknown> {
-  if (!existsSync(path)) throw new Failure('unavailable', 'The data folder is in use, but its server does not listen for commands yet. Try again in a moment.')
+  if (!existsSync(path))
+    throw new Failure(
+      'unavailable',
+      'The data folder is in use, but its server does not listen for commands yet. Try again in a moment.',
+    )
   await using place = shortPath(path)
   const socket = createConnection(place.path)
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  socket.once('error', (cause) => reject(new Failure('unavailable', 'The running server cannot be reached. Run this as the same user as the server.', { cause })))
+  socket.once('error', (cause) =>
+    reject(
+      new Failure('unavailable', 'The running server cannot be reached. Run this as the same user as the server.', { cause }),
+    ),
+  )
   socket.once('close', () => reject(new Failure('unavailable', 'The server stopped before it answered.')))
   createInterface(socket).once('line', resolve)
   socket.write(`${JSON.stringify({ name, args })}\n`)

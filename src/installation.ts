@@ -24,7 +24,11 @@ export function lockDataFolder(config: Config): FolderLock | undefined {
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
     return takeFolderLock(dataPaths(config.dataDir).lock)
   } catch (cause) {
-    throw new Failure('unavailable', `The data folder ${config.dataDir} cannot be written. Correct its permissions, or set REELGATE_DATA to another folder.`, { cause })
+    throw new Failure(
+      'unavailable',
+      `The data folder ${config.dataDir} cannot be written. Correct its permissions, or set REELGATE_DATA to another folder.`,
+      { cause },
+    )
   }
 }
 
@@ -70,7 +74,10 @@ function refuseLostDatabase(config: Config): void {
   if (existsSync(paths.database)) return
   const left = [paths.sources, paths.segments].find((folder) => existsSync(folder) && readdirSync(folder).length > 0)
   if (left) {
-    throw new Failure('unavailable', `There are films in ${left} but no database ${paths.database}. Restore it from a backup; a new one is never made over existing films.`)
+    throw new Failure(
+      'unavailable',
+      `There are films in ${left} but no database ${paths.database}. Restore it from a backup; a new one is never made over existing films.`,
+    )
   }
 }
 
@@ -96,7 +103,10 @@ async function bindMasterKey(database: Database, masterKey: MasterKey): Promise<
   if (bound === undefined) {
     await database.write((tx) => tx.insertInto('setting').values({ name: KEY_ID, value: id }).execute())
   } else if (bound !== id) {
-    throw new Failure('unavailable', 'The master key is not the one of this data folder. Start Reelgate with the key that belongs to it.')
+    throw new Failure(
+      'unavailable',
+      'The master key is not the one of this data folder. Start Reelgate with the key that belongs to it.',
+    )
   }
 }
 
@@ -104,4 +114,3 @@ async function boundKeyId(db: Db): Promise<string | undefined> {
   const row = await db.selectFrom('setting').select('value').where('name', '=', KEY_ID).executeTakeFirst()
   return row?.value
 }
-

@@ -1,6 +1,6 @@
+import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import { createAccount, isUnused } from './accounts/account.ts'
@@ -60,7 +60,11 @@ export type Replaced = { wallNowS?: () => number }
  */
 export async function startServer(config: Config, log: Logger, replaced: Replaced = {}): Promise<ReelgateServer> {
   const lock = lockDataFolder(config)
-  if (!lock) throw new Failure('unavailable', `Another Reelgate server runs on ${config.dataDir}. Stop it first, or set REELGATE_DATA to another folder.`)
+  if (!lock)
+    throw new Failure(
+      'unavailable',
+      `Another Reelgate server runs on ${config.dataDir}. Stop it first, or set REELGATE_DATA to another folder.`,
+    )
   const closers: (() => Promise<void> | void)[] = [() => lock.release()]
   const stop = async () => {
     for (const close of closers.splice(0).reverse()) await close()
@@ -75,7 +79,13 @@ export async function startServer(config: Config, log: Logger, replaced: Replace
 
 type Closers = (() => Promise<void> | void)[]
 
-async function openServer(config: Config, log: Logger, replaced: Replaced, closers: Closers, stop: () => Promise<void>): Promise<ReelgateServer> {
+async function openServer(
+  config: Config,
+  log: Logger,
+  replaced: Replaced,
+  closers: Closers,
+  stop: () => Promise<void>,
+): Promise<ReelgateServer> {
   const player = readPlayerAssets(PLAYER_FOLDER)
   const sandbox = await openSandbox()
   const installation = await openInstallation(config)
@@ -89,7 +99,11 @@ async function openServer(config: Config, log: Logger, replaced: Replaced, close
   const news = createSegmentNews()
   const encodeDeps = { db, write, nowS, masterKey, sandbox, folders, news, log }
   await write(resumeCutOffRuns)
-  const encoders = startDispatcher({ places: config.encoders ?? availableParallelism(), claim: createEncodeWork(encodeDeps).claim, log })
+  const encoders = startDispatcher({
+    places: config.encoders ?? availableParallelism(),
+    claim: createEncodeWork(encodeDeps).claim,
+    log,
+  })
   closers.push(() => encoders.stop())
 
   const sessions: LiveSessions = new Map()
@@ -164,13 +178,21 @@ async function openServer(config: Config, log: Logger, replaced: Replaced, close
   closers.push(control.stop)
 
   const timers = [
-    setInterval(() => void saveSessions(playback).catch((error) => log.error({ err: error }, 'sessions could not be saved')), SAVE_SESSIONS_EVERY_MS),
-    setInterval(() => void sweepPlayback(playback).catch((error) => log.error({ err: error }, 'old rows could not be removed')), SWEEP_EVERY_MS),
+    setInterval(
+      () => void saveSessions(playback).catch((error) => log.error({ err: error }, 'sessions could not be saved')),
+      SAVE_SESSIONS_EVERY_MS,
+    ),
+    setInterval(
+      () => void sweepPlayback(playback).catch((error) => log.error({ err: error }, 'old rows could not be removed')),
+      SWEEP_EVERY_MS,
+    ),
   ]
   closers.push(() => timers.forEach(clearInterval))
 
   const accounts = { db, write, nowS }
-  const firstAccount = (await isUnused(accounts)) ? await createAccount(accounts, 'owner', { mayUpload: true, mayImport: true }) : undefined
+  const firstAccount = (await isUnused(accounts))
+    ? await createAccount(accounts, 'owner', { mayUpload: true, mayImport: true })
+    : undefined
   encoders.wake()
   removals.run()
   const newMasterKeyFile = installation.masterKeyIsNew ? config.masterKeyFile : undefined
@@ -182,8 +204,15 @@ async function listen(app: ReturnType<typeof createApp>, config: Config): Promis
     await app.listen({ port: config.port, host: config.host })
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-    if (code === 'EADDRINUSE') throw new Failure('unavailable', `Port ${config.port} is in use by another program. Stop it, or set PORT to another one.`, { cause })
-    throw new Failure('unavailable', `Reelgate cannot listen on ${config.host}:${config.port}. Set HOST and PORT to an address of this machine.`, { cause })
+    if (code === 'EADDRINUSE')
+      throw new Failure('unavailable', `Port ${config.port} is in use by another program. Stop it, or set PORT to another one.`, {
+        cause,
+      })
+    throw new Failure(
+      'unavailable',
+      `Reelgate cannot listen on ${config.host}:${config.port}. Set HOST and PORT to an address of this machine.`,
+      { cause },
+    )
   }
 }
 

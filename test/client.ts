@@ -21,7 +21,12 @@ export function createOwner(url: string, apiKey: string) {
   async function call(method: string, path: string, options: { body?: unknown; headers?: Record<string, string> } = {}) {
     return fetch(`${url}${path}`, {
       method,
-      headers: { Authorization: `Apisecret ${apiKey}`, Accept: 'application/json', 'Content-Type': 'application/json', ...options.headers },
+      headers: {
+        Authorization: `Apisecret ${apiKey}`,
+        Accept: 'application/json',
+        'Content-Type': 'application/json',
+        ...options.headers,
+      },
       body: options.body === undefined ? undefined : JSON.stringify(options.body),
     })
   }

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -32,7 +32,7 @@ export type Reelgate = {
   restart(): Promise<void>
 }
 
-export type StartOptions = { env?: Record<string, string>; /** What starts the server, such as faketime. */ wrapper?: string[] }
+export type StartOptions = { env?: Record<string, string> /** What starts the server, such as faketime. */; wrapper?: string[] }
 
 /** Starts a server for this test; it is stopped and its folder removed when the test has finished. */
 export async function startReelgate(options: StartOptions = {}): Promise<Reelgate> {
@@ -119,9 +119,15 @@ async function startProcess(env: Record<string, string>, wrapper: string[]): Pro
 }
 
 /** Runs `reelgate ARGS` to its end. */
-export async function runCli(args: string[], env: Record<string, string>): Promise<{ code: number; stdout: string; stderr: string }> {
+export async function runCli(
+  args: string[],
+  env: Record<string, string>,
+): Promise<{ code: number; stdout: string; stderr: string }> {
   try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [MAIN, ...args], { env: { PATH: process.env['PATH'], ...env }, timeout: 30_000 })
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [MAIN, ...args], {
+      env: { PATH: process.env['PATH'], ...env },
+      timeout: 30_000,
+    })
     return { code: 0, stdout, stderr }
   } catch (error) {
     const failed = error as { code?: number; stdout?: string; stderr?: string }

@@ -2,10 +2,25 @@ import { createDecipheriv, createHash, generateKeyPairSync, type KeyObject, rand
 
 // A viewer's browser without a screen, written from playback-protocol.md and from nothing of the service's own code.
 
-export type PlayAnswer = { session: string; pageId: string; video: { id: string; title: string; durationS: number }; playlist: string; marks: Record<string, unknown>[]; [field: string]: unknown }
+export type PlayAnswer = {
+  session: string
+  pageId: string
+  video: { id: string; title: string; durationS: number }
+  playlist: string
+  marks: Record<string, unknown>[]
+  [field: string]: unknown
+}
 export type Outcome = { status: number; body: Record<string, unknown>; playing: boolean; headers: Headers }
 
-type ProofParts = { operation: string; session?: string; argument?: string; body?: string; pageId?: string; seq?: number; nonce?: string }
+type ProofParts = {
+  operation: string
+  session?: string
+  argument?: string
+  body?: string
+  pageId?: string
+  seq?: number
+  nonce?: string
+}
 
 export function createViewer(url: string) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -124,15 +139,28 @@ export function readMediaPlaylist(text: string): MediaPlaylist {
   const entries = text.matchAll(/#EXT-X-KEY:METHOD=AES-128,URI="([^"]+)",IV=0x([0-9a-f]{32})\n#EXTINF:([\d.]+),\n(\S+)/g)
   return {
     init,
-    segments: Array.from(entries, ([, keyUri = '', iv = '', durationS = '', uri = '']) => ({ uri, keyUri, iv: Buffer.from(iv, 'hex'), durationS: Number(durationS) })),
+    segments: Array.from(entries, ([, keyUri = '', iv = '', durationS = '', uri = '']) => ({
+      uri,
+      keyUri,
+      iv: Buffer.from(iv, 'hex'),
+      durationS: Number(durationS),
+    })),
   }
 }
 
 /** The renditions that a multivariant playlist lists. */
-export function readRenditions(text: string): { uri: string; widthPx: number; heightPx: number; bandwidthBps: number; codecs: string }[] {
+export function readRenditions(
+  text: string,
+): { uri: string; widthPx: number; heightPx: number; bandwidthBps: number; codecs: string }[] {
   return Array.from(text.matchAll(/#EXT-X-STREAM-INF:(.*)\n(\S+)/g), ([, attributes = '', uri = '']) => {
     const [, width = '0', height = '0'] = /RESOLUTION=(\d+)x(\d+)/.exec(attributes) ?? []
     const bandwidthBps = Number(/BANDWIDTH=(\d+)/.exec(attributes)?.[1] ?? 0)
-    return { uri, widthPx: Number(width), heightPx: Number(height), bandwidthBps, codecs: /CODECS="([^"]*)"/.exec(attributes)?.[1] ?? '' }
+    return {
+      uri,
+      widthPx: Number(width),
+      heightPx: Number(height),
+      bandwidthBps,
+      codecs: /CODECS="([^"]*)"/.exec(attributes)?.[1] ?? '',
+    }
   })
 }

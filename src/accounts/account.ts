@@ -7,7 +7,11 @@ import { insertApiKey } from './api-key-store.ts'
  * Makes an account with one key that holds every permission.
  * @returns the key's text, the only copy: the database keeps its SHA-256
  */
-export async function createAccount({ write, nowS }: AccountDeps, name: string, switches: { mayUpload: boolean; mayImport: boolean }) {
+export async function createAccount(
+  { write, nowS }: AccountDeps,
+  name: string,
+  switches: { mayUpload: boolean; mayImport: boolean },
+) {
   const accountId = newId()
   const apiKey = newSecret()
   await write(async (tx) => {

@@ -7,7 +7,10 @@ type NewApiKey = { id: string; hash: Buffer; prefix: string; name: string; permi
 export async function insertApiKey(db: Db, accountId: string, key: NewApiKey): Promise<boolean> {
   const account = await db.selectFrom('account').select('id').where('id', '=', accountId).executeTakeFirst()
   if (!account) return false
-  await db.insertInto('apiKey').values({ ...key, accountId }).execute()
+  await db
+    .insertInto('apiKey')
+    .values({ ...key, accountId })
+    .execute()
   return true
 }
 

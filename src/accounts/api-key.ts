@@ -41,7 +41,11 @@ export function requirePermission(holder: KeyHolder, permission: Permission): vo
 }
 
 /** @returns the key's text, the only copy */
-export async function createApiKey(deps: AccountDeps, accountId: string, key: { name: string; permissions: readonly Permission[] }) {
+export async function createApiKey(
+  deps: AccountDeps,
+  accountId: string,
+  key: { name: string; permissions: readonly Permission[] },
+) {
   const secret = newSecret()
   const id = newId()
   const made = await deps.write((tx) =>

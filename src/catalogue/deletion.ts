@@ -42,7 +42,10 @@ export async function removeTombstones(deps: Pick<DeletionDeps, 'db' | 'write' |
       for (const folder of Object.values(deps.folders)) await removeBlobs(folder, videoId)
       await deps.write((tx) => removeTombstone(tx, videoId))
     } catch (error) {
-      deps.log.error({ err: error, videoId }, 'files of a deleted video could not be removed; the next deletion or start tries again')
+      deps.log.error(
+        { err: error, videoId },
+        'files of a deleted video could not be removed; the next deletion or start tries again',
+      )
     }
   }
   if (videoIds.length > 0) await checkpoint(deps.write)

@@ -4,7 +4,11 @@ export type Poster = { id: number; widthPx: number; heightPx: number; token: str
 export type NewPoster = Omit<Poster, 'id'> & { videoId: string; createdAtS: number }
 
 export async function insertPosters(tx: Db, posters: readonly NewPoster[]): Promise<void> {
-  if (posters.length > 0) await tx.insertInto('poster').values([...posters]).execute()
+  if (posters.length > 0)
+    await tx
+      .insertInto('poster')
+      .values([...posters])
+      .execute()
 }
 
 /** The posters of each of the videos, largest first. */

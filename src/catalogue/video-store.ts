@@ -2,7 +2,11 @@ import type { Db } from '../db/sqlite.ts'
 import type { VideoRow } from '../db/tables.ts'
 
 /** Adds a video that waits for its upload, and counts it. */
-export async function insertVideo(tx: Db, accountId: string, video: { id: string; title: string; uploadTimeS: number }): Promise<void> {
+export async function insertVideo(
+  tx: Db,
+  accountId: string,
+  video: { id: string; title: string; uploadTimeS: number },
+): Promise<void> {
   await tx
     .insertInto('video')
     .values({ ...video, accountId, description: '', fileName: '', status: 'PRE-Upload' })
@@ -77,6 +81,11 @@ export async function setSourceName(tx: Db, videoId: string, fileName: string, s
 
 /** The title that a viewer sees; undefined when the video is deleted. */
 export async function findTitle(db: Db, videoId: string): Promise<string | undefined> {
-  const row = await db.selectFrom('video').select('title').where('id', '=', videoId).where('deletedAtS', 'is', null).executeTakeFirst()
+  const row = await db
+    .selectFrom('video')
+    .select('title')
+    .where('id', '=', videoId)
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
   return row?.title
 }

@@ -13,7 +13,10 @@ export type Video = VideoRow & { posters: Poster[] }
 /** Videos newest first, and how many there are in all. `page` counts from 1. */
 export async function findVideos({ db }: Pick<CatalogueDeps, 'db'>, accountId: string, at: { page: number; limit: number }) {
   const rows = await listVideos(db, accountId, { limit: at.limit, offset: (at.page - 1) * at.limit })
-  const posters = await postersOf(db, rows.map((row) => row.id))
+  const posters = await postersOf(
+    db,
+    rows.map((row) => row.id),
+  )
   return { count: await countVideos(db, accountId), videos: rows.map((row) => ({ ...row, posters: posters.get(row.id) ?? [] })) }
 }
 

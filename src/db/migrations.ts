@@ -15,7 +15,10 @@ export async function migrate(db: Kysely<Tables>): Promise<void> {
   const provider: MigrationProvider = { getMigrations: async () => MIGRATIONS }
   await refuseNewer(db)
   const { error } = await new Migrator({ db, provider }).migrateToLatest()
-  if (error) throw new Failure('unavailable', 'The database could not be brought up to this version; nothing was changed.', { cause: error })
+  if (error)
+    throw new Failure('unavailable', 'The database could not be brought up to this version; nothing was changed.', {
+      cause: error,
+    })
 }
 
 async function refuseNewer(db: Kysely<Tables>): Promise<void> {

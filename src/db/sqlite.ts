@@ -52,7 +52,11 @@ async function openWriter(path: string): Promise<Db> {
     await sql`select count(*) from sqlite_master`.execute(writer)
     return writer
   } catch (error) {
-    throw new Failure('unavailable', `The database ${path} cannot be opened: it is damaged or not writable. Restore it from a backup, or correct its permissions.`, { cause: error })
+    throw new Failure(
+      'unavailable',
+      `The database ${path} cannot be opened: it is damaged or not writable. Restore it from a backup, or correct its permissions.`,
+      { cause: error },
+    )
   }
 }
 

@@ -1,7 +1,13 @@
 import { type Plan, pictureSegmentCount, soundSegmentCount } from './plan.ts'
 
 /** A run of segments that one ffmpeg encodes; lower priorities run first. */
-export type Chunk = { kind: 'picture' | 'sound'; firstSegment: number; segmentCount: number; fromStart: boolean; priority: number }
+export type Chunk = {
+  kind: 'picture' | 'sound'
+  firstSegment: number
+  segmentCount: number
+  fromStart: boolean
+  priority: number
+}
 
 // Short at the film's start, so that it plays soon; then 20 s of picture, past which nothing is gained and more is lost with a
 // killed run; sound is cheap and its start-up is not.
@@ -24,7 +30,13 @@ function cut(kind: Chunk['kind'], segmentCount: number, mayBeSought: boolean): C
   const chunks: Chunk[] = []
   for (let firstSegment = 0; firstSegment < segmentCount; ) {
     const length = LENGTHS[kind][Math.min(chunks.length, 2)] ?? 1
-    chunks.push({ kind, firstSegment, segmentCount: Math.min(length, segmentCount - firstSegment), fromStart: false, priority: firstSegment })
+    chunks.push({
+      kind,
+      firstSegment,
+      segmentCount: Math.min(length, segmentCount - firstSegment),
+      fromStart: false,
+      priority: firstSegment,
+    })
     firstSegment += length
   }
   return chunks

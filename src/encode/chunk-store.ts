@@ -8,7 +8,13 @@ export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'first
 export const URGENT_PRIORITY = 0
 
 export async function insertChunks(tx: Db, videoId: string, generation: number, chunks: readonly Chunk[]): Promise<void> {
-  const rows = chunks.map((chunk) => ({ ...chunk, fromStart: Number(chunk.fromStart), videoId, generation, state: 'waiting' as const }))
+  const rows = chunks.map((chunk) => ({
+    ...chunk,
+    fromStart: Number(chunk.fromStart),
+    videoId,
+    generation,
+    state: 'waiting' as const,
+  }))
   if (rows.length > 0) await tx.insertInto('chunk').values(rows).execute()
 }
 
@@ -40,7 +46,11 @@ function chunkOf(tx: Db, key: ChunkKey) {
 
 /** Ends this run of the chunk. False: the run was fenced off, by another or by a deletion. */
 export async function endRun(tx: Db, run: ChunkRow, state: 'done' | 'waiting' | 'failed'): Promise<boolean> {
-  const ended = await chunkOf(tx, run).where('state', '=', 'running').where('attempt', '=', run.attempt).set({ state }).executeTakeFirst()
+  const ended = await chunkOf(tx, run)
+    .where('state', '=', 'running')
+    .where('attempt', '=', run.attempt)
+    .set({ state })
+    .executeTakeFirst()
   return ended.numUpdatedRows > 0n
 }
 
@@ -67,7 +77,11 @@ export async function resumeCutOffRuns(tx: Db): Promise<void> {
 }
 
 /** The chunk that a segment is in, while it still waits. */
-export async function findWaitingChunk(db: Db, key: Omit<ChunkKey, 'firstSegment'>, segment: number): Promise<ChunkRow | undefined> {
+export async function findWaitingChunk(
+  db: Db,
+  key: Omit<ChunkKey, 'firstSegment'>,
+  segment: number,
+): Promise<ChunkRow | undefined> {
   const row = await db
     .selectFrom('chunk')
     .selectAll()
@@ -98,7 +112,12 @@ export async function replaceChunk(tx: Db, chunk: ChunkRow, pieces: readonly Chu
 }
 
 /** The chunks of one kind that no run has finished. */
-export async function listUnfinishedChunks(tx: Db, videoId: string, generation: number, kind: ChunkRow['kind']): Promise<ChunkRow[]> {
+export async function listUnfinishedChunks(
+  tx: Db,
+  videoId: string,
+  generation: number,
+  kind: ChunkRow['kind'],
+): Promise<ChunkRow[]> {
   return tx
     .selectFrom('chunk')
     .selectAll()

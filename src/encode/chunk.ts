@@ -151,7 +151,10 @@ function pictureArgs(picture: PicturePlan, frames: Frames, threads: 'auto' | 1):
     `split=${renditions.length}${renditions.map(({ id }) => `[r${id}]`).join('')}`,
   ]
   const rungs = renditions.map(({ id, widthPx, heightPx }) => `;[r${id}]scale=${widthPx}:${heightPx},setsar=1[v${id}]`)
-  const counted = [...(frames.isSought ? [{ label: 'landing', limit: 1 }] : []), ...(frames.endsPicture ? [{ label: 'ending', limit: frames.real }] : [])]
+  const counted = [
+    ...(frames.isSought ? [{ label: 'landing', limit: 1 }] : []),
+    ...(frames.endsPicture ? [{ label: 'ending', limit: frames.real }] : []),
+  ]
   const output = ['-fps_mode', 'passthrough', ...(threads === 1 ? ONE_THREAD : [])]
   return [
     ...(threads === 1 ? ['-filter_threads', '1', '-filter_complex_threads', '1'] : []),
@@ -220,7 +223,10 @@ function checkInit(init: Buffer, picture: PicturePlan, rendition: PictureRenditi
 
 function brokenOff(atS: number) {
   const place = `${Math.floor(atS / 60)}:${String(Math.floor(atS % 60)).padStart(2, '0')}`
-  return new MediaFailure('Encoding error', `The picture cannot be read past ${place}: the file is damaged or was cut off. Upload it again.`)
+  return new MediaFailure(
+    'Encoding error',
+    `The picture cannot be read past ${place}: the file is damaged or was cut off. Upload it again.`,
+  )
 }
 
 type CountingReader = { reader: Reader; frames: () => number }

@@ -44,7 +44,13 @@ const NO_METADATA = ['-map_metadata', '-1', '-map_chapters', '-1']
  */
 export function pictureFilters({ hdr, renditions: [largest] }: PicturePlan): string[] {
   const size = largest ? [`scale=${largest.widthPx}:${largest.heightPx}`] : []
-  const toneMapping = ['zscale=t=linear:npl=100', 'format=gbrpf32le', 'zscale=p=bt709', 'tonemap=hable:desat=0', 'zscale=t=bt709:m=bt709:r=tv']
+  const toneMapping = [
+    'zscale=t=linear:npl=100',
+    'format=gbrpf32le',
+    'zscale=p=bt709',
+    'tonemap=hable:desat=0',
+    'zscale=t=bt709:m=bt709:r=tv',
+  ]
   return [...size, ...(hdr ? toneMapping : []), 'format=yuv420p']
 }
 

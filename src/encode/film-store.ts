@@ -8,11 +8,21 @@ export type FilmRow = { videoId: string; generation: number; wrappedContentKey: 
 export type NewSegment = { renditionId: number; number: number; file: string; sizeBytes: number; init: Buffer }
 
 /** Makes a generation: its plan, its content key, its renditions. The video plays it from now on. */
-export async function insertGeneration(tx: Db, film: FilmRow & { createdAtS: number; aspectRatio: number | null }): Promise<void> {
+export async function insertGeneration(
+  tx: Db,
+  film: FilmRow & { createdAtS: number; aspectRatio: number | null },
+): Promise<void> {
   const { videoId, generation, plan } = film
   await tx
     .insertInto('generation')
-    .values({ videoId, number: generation, wrappedContentKey: film.wrappedContentKey, plan: JSON.stringify(plan), encoder: film.encoder, createdAtS: film.createdAtS })
+    .values({
+      videoId,
+      number: generation,
+      wrappedContentKey: film.wrappedContentKey,
+      plan: JSON.stringify(plan),
+      encoder: film.encoder,
+      createdAtS: film.createdAtS,
+    })
     .execute()
   const pictures = (plan.picture?.renditions ?? []).map(({ id }) => ({ id, kind: 'picture' as const }))
   const sounds = plan.sound ? [{ id: plan.sound.renditionId, kind: 'sound' as const }] : []
@@ -42,7 +52,11 @@ export async function findFilm(db: Db, videoId: string, generation: number): Pro
  * @returns false when it had been published before; the new text must be thrown away
  * @throws Error when the rendition's init segment is another one: it would not decode with the segments that are out
  */
-export async function insertSegment(tx: Db, film: { videoId: string; generation: number }, segment: NewSegment): Promise<boolean> {
+export async function insertSegment(
+  tx: Db,
+  film: { videoId: string; generation: number },
+  segment: NewSegment,
+): Promise<boolean> {
   const { init, ...row } = segment
   const key = { videoId: film.videoId, generation: film.generation }
   const rendition = await tx
@@ -86,7 +100,12 @@ export async function moveToReadyIfPlayable(tx: Db, film: { videoId: string; gen
 }
 
 /** The numbers of a rendition's segments that are published, from `first` on, in order. */
-export async function listPublished(db: Db, film: { videoId: string; generation: number }, renditionId: number, first: number): Promise<number[]> {
+export async function listPublished(
+  db: Db,
+  film: { videoId: string; generation: number },
+  renditionId: number,
+  first: number,
+): Promise<number[]> {
   const rows = await db
     .selectFrom('segment')
     .select('number')
@@ -111,7 +130,11 @@ export async function findSegment(db: Db, film: { videoId: string; generation: n
     .executeTakeFirst()
 }
 
-export async function findInit(db: Db, film: { videoId: string; generation: number }, renditionId: number): Promise<Buffer | undefined> {
+export async function findInit(
+  db: Db,
+  film: { videoId: string; generation: number },
+  renditionId: number,
+): Promise<Buffer | undefined> {
   const row = await db
     .selectFrom('rendition')
     .select('init')
@@ -138,10 +161,15 @@ export async function findUnplanned(tx: Db, inHand: readonly string[]): Promise<
 }
 
 /** A film whose chunks are all done and that is not marked finished yet. */
-export async function findUnfinished(tx: Db, inHand: readonly string[]): Promise<{ videoId: string; generation: number } | undefined> {
+export async function findUnfinished(
+  tx: Db,
+  inHand: readonly string[],
+): Promise<{ videoId: string; generation: number } | undefined> {
   return tx
     .selectFrom('video')
-    .innerJoin('generation', (join) => join.onRef('generation.videoId', '=', 'video.id').onRef('generation.number', '=', 'video.generation'))
+    .innerJoin('generation', (join) =>
+      join.onRef('generation.videoId', '=', 'video.id').onRef('generation.number', '=', 'video.generation'),
+    )
     .select(['video.id as videoId', 'generation.number as generation'])
     .where('video.status', '=', 'ready')
     .where('video.deletedAtS', 'is', null)
@@ -165,7 +193,12 @@ export async function findUnfinished(tx: Db, inHand: readonly string[]): Promise
 
 /** Marks every rendition done and notes the space that the film takes: source, segments and posters. */
 export async function finishGeneration(tx: Db, film: { videoId: string; generation: number }, nowS: number): Promise<void> {
-  await tx.updateTable('generation').set({ finishedAtS: nowS }).where('videoId', '=', film.videoId).where('number', '=', film.generation).execute()
+  await tx
+    .updateTable('generation')
+    .set({ finishedAtS: nowS })
+    .where('videoId', '=', film.videoId)
+    .where('number', '=', film.generation)
+    .execute()
   let totalSizeBytes = 0
   for (const table of ['source', 'segment', 'poster'] as const) {
     const row = await tx

@@ -54,8 +54,22 @@ async function measure(
   signal?: AbortSignal,
 ): Promise<number[] | undefined> {
   const means = collect(MAX_CANDIDATES)
-  const chain = [...filters, ...sourceFilters(picture), ...pictureFilters(picture), 'scale=1:1:flags=area', 'format=gray'].join(',')
-  const outputArgs = ['-map', '0:V:0', '-vf', chain, '-fps_mode', 'passthrough', '-frames:v', String(MAX_CANDIDATES), '-f', 'rawvideo', 'pipe:3']
+  const chain = [...filters, ...sourceFilters(picture), ...pictureFilters(picture), 'scale=1:1:flags=area', 'format=gray'].join(
+    ',',
+  )
+  const outputArgs = [
+    '-map',
+    '0:V:0',
+    '-vf',
+    chain,
+    '-fps_mode',
+    'passthrough',
+    '-frames:v',
+    String(MAX_CANDIDATES),
+    '-f',
+    'rawvideo',
+    'pipe:3',
+  ]
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
@@ -84,7 +98,21 @@ async function draw(
   const graph = `[0:V:0]${chain},split=2[s0][s1];${sizes.map(({ widthPx, heightPx }, i) => `[s${i}]scale=${widthPx}:${heightPx},setsar=1[p${i}]`).join(';')}`
   const outputArgs = [
     ...['-filter_complex', graph],
-    ...jpegs.flatMap((_, i) => ['-map', `[p${i}]`, '-frames:v', '1', '-c:v', 'mjpeg', '-q:v', '3', '-map_metadata', '-1', '-f', 'image2pipe', `pipe:${3 + i}`]),
+    ...jpegs.flatMap((_, i) => [
+      '-map',
+      `[p${i}]`,
+      '-frames:v',
+      '1',
+      '-c:v',
+      'mjpeg',
+      '-q:v',
+      '3',
+      '-map_metadata',
+      '-1',
+      '-f',
+      'image2pipe',
+      `pipe:${3 + i}`,
+    ]),
   ]
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',

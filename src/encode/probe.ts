@@ -171,7 +171,9 @@ async function keepEnds(bytes: Readable, ends: Map<number, number>) {
   for await (const line of createInterface({ input: bytes })) {
     const [index, pts, dts, duration, flags = ''] = line.split(',')
     if (flags.includes('D')) continue // outside the edit list: decoded, never shown
-    const endS = (number(pts) ?? number(dts) ?? Number.NaN) + (number(duration) ?? 0)
+    const [shownS, decodedS, lengthS] = [number(pts), number(dts), number(duration) ?? 0]
+    // AVI with B-frames tells decoding times only, one frame before the showing.
+    const endS = shownS !== undefined ? shownS + lengthS : (decodedS ?? Number.NaN) + 2 * lengthS
     const knownS = ends.get(Number(index)) ?? Number.NEGATIVE_INFINITY
     if (endS > knownS) ends.set(Number(index), endS)
   }

@@ -1,5 +1,5 @@
-import { EventEmitter, once } from 'node:events'
 import { randomBytes } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
 import type { Db } from '../db/sqlite.ts'
 import type { ChunkRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
@@ -90,7 +90,12 @@ export function createSegmentNews() {
       events.emit(nameOf(film, renditionId, number))
     },
     /** Resolves when the segment is published, or when the signal ends the wait. */
-    async heard(film: { videoId: string; generation: number }, renditionId: number, number: number, signal: AbortSignal): Promise<void> {
+    async heard(
+      film: { videoId: string; generation: number },
+      renditionId: number,
+      number: number,
+      signal: AbortSignal,
+    ): Promise<void> {
       await once(events, nameOf(film, renditionId, number), { signal }).catch(() => undefined)
     },
   }

@@ -36,7 +36,16 @@ export async function encodeSoundChunk({ sandbox, source, plan, chunk, signal }:
     tool: 'ffmpeg',
     source,
     inputArgs: seekToS > 0 ? ['-ss', String(seekToS)] : [],
-    outputArgs: ['-map', '0:a:0', '-af', filters.join(','), '-frames:a', String(dropped + count), ...soundEncoderArgs(sound), 'pipe:3'],
+    outputArgs: [
+      '-map',
+      '0:a:0',
+      '-af',
+      filters.join(','),
+      '-frames:a',
+      String(dropped + count),
+      ...soundEncoderArgs(sound),
+      'pipe:3',
+    ],
     pipes: [
       async (bytes) => {
         frames = await readSegments(bytes, sound, { first, count, dropped }, sink)

@@ -85,7 +85,15 @@ async function planVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal)
     await deps.write(async (tx) => {
       const wrappedContentKey = wrapContentKey(deps.masterKey, videoId, generation, newContentKey())
       const aspectRatio = plan.picture?.aspectRatio ?? null
-      await insertGeneration(tx, { videoId, generation, wrappedContentKey, plan, encoder: encoderFingerprint(deps.sandbox), createdAtS: deps.nowS(), aspectRatio })
+      await insertGeneration(tx, {
+        videoId,
+        generation,
+        wrappedContentKey,
+        plan,
+        encoder: encoderFingerprint(deps.sandbox),
+        createdAtS: deps.nowS(),
+        aspectRatio,
+      })
       await insertChunks(tx, videoId, generation, planChunks(plan))
     })
   } catch (error) {
@@ -100,7 +108,12 @@ async function runChunk(deps: EncodeDeps, run: ChunkRow, signal: AbortSignal): P
   const source = await openSource(deps, run.videoId)
   if (!film || !source) return // deleted meanwhile
   const chunk = await unpublishedPart(deps, film.plan, run)
-  const publication = openPublication({ ...deps, segments: deps.folders.segments }, film, run, !chunk.fromStart && chunk.firstSegment > 0)
+  const publication = openPublication(
+    { ...deps, segments: deps.folders.segments },
+    film,
+    run,
+    !chunk.fromStart && chunk.firstSegment > 0,
+  )
   try {
     if (chunk.segmentCount > 0) await encodeChunk(deps, film.plan, source, chunk, signal, publication)
     await publication.finish()
@@ -115,7 +128,8 @@ type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'fromStart'>
 
 /** What a run cut off by a crash left to do: the segments it had published at the chunk's beginning stay. */
 async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: ChunkRow): Promise<Part> {
-  const renditionIds = run.kind === 'sound' ? [plan.sound?.renditionId ?? 0] : (plan.picture?.renditions ?? []).map(({ id }) => id)
+  const renditionIds =
+    run.kind === 'sound' ? [plan.sound?.renditionId ?? 0] : (plan.picture?.renditions ?? []).map(({ id }) => id)
   const end = run.firstSegment + run.segmentCount
   let firstSegment = end
   for (const renditionId of renditionIds) {
@@ -142,19 +156,31 @@ function encodeChunk(
   return encodePictureChunk({ ...request, threads: chunk.segmentCount <= 2 ? 'auto' : 1 }, callbacks)
 }
 
-async function settleFailedRun(deps: EncodeDeps, film: OpenFilm, run: ChunkRow, error: unknown, signal: AbortSignal): Promise<void> {
+async function settleFailedRun(
+  deps: EncodeDeps,
+  film: OpenFilm,
+  run: ChunkRow,
+  error: unknown,
+  signal: AbortSignal,
+): Promise<void> {
   if (error instanceof FencedOff) return
   if (signal.aborted) {
     await deps.write((tx) => endRun(tx, run, 'waiting')) // given back at a stop
     return
   }
   if (error instanceof UncleanSeek) {
-    deps.log.info({ videoId: film.videoId, segment: run.firstSegment }, 'the source does not decode cleanly after a seek; it goes on in sequence')
+    deps.log.info(
+      { videoId: film.videoId, segment: run.firstSegment },
+      'the source does not decode cleanly after a seek; it goes on in sequence',
+    )
     await continueInSequence(deps, film, run)
     return
   }
   if (run.attempt < ATTEMPTS) {
-    deps.log.warn({ err: error, videoId: film.videoId, segment: run.firstSegment, attempt: run.attempt }, 'a chunk failed and is tried again')
+    deps.log.warn(
+      { err: error, videoId: film.videoId, segment: run.firstSegment, attempt: run.attempt },
+      'a chunk failed and is tried again',
+    )
     await deps.write((tx) => endRun(tx, run, 'waiting'))
     return
   }
@@ -181,10 +207,22 @@ async function finishFilm(deps: EncodeDeps, videoId: string, generation: number,
   if (!film || !row?.wrappedKey) return
   const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
   if (!(await isSealIntact(blobPath(deps.folders.sources, row.file), seal, row.macs))) {
-    await failVideo(deps, videoId, new MediaFailure('Encoding error', 'The uploaded file was changed on this server’s disk. Check the disk and upload it again.'))
+    await failVideo(
+      deps,
+      videoId,
+      new MediaFailure(
+        'Encoding error',
+        'The uploaded file was changed on this server’s disk. Check the disk and upload it again.',
+      ),
+    )
     return
   }
-  await addPosters(deps, film, { path: blobPath(deps.folders.sources, row.file), keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex') }, signal)
+  await addPosters(
+    deps,
+    film,
+    { path: blobPath(deps.folders.sources, row.file), keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex') },
+    signal,
+  )
   await deps.write((tx) => finishGeneration(tx, film, deps.nowS()))
 }
 
@@ -192,7 +230,9 @@ async function failVideo(deps: EncodeDeps, videoId: string, error: unknown): Pro
   const known = error instanceof MediaFailure
   if (!known) deps.log.error({ err: error, videoId }, 'a film could not be encoded')
   const status = known ? error.status : 'Encoding error'
-  const reason = known ? error.message : 'The film could not be encoded on this server. Its log says why; then upload the film again.'
+  const reason = known
+    ? error.message
+    : 'The film could not be encoded on this server. Its log says why; then upload the film again.'
   await deps.write((tx) => moveStatus(tx, videoId, status, reason))
 }
 
@@ -206,5 +246,10 @@ async function openSource(deps: EncodeDeps, videoId: string): Promise<SealedSour
 async function openFilm(deps: EncodeDeps, videoId: string, generation: number): Promise<OpenFilm | undefined> {
   const row = await findFilm(deps.db, videoId, generation)
   if (!row?.wrappedContentKey) return undefined
-  return { videoId, generation, plan: row.plan, contentKey: unwrapContentKey(deps.masterKey, videoId, generation, row.wrappedContentKey) }
+  return {
+    videoId,
+    generation,
+    plan: row.plan,
+    contentKey: unwrapContentKey(deps.masterKey, videoId, generation, row.wrappedContentKey),
+  }
 }

@@ -21,13 +21,18 @@ export type Answer = { status: number; code: string; message: string }
 export function answerFor(error: unknown, request: FastifyRequest, reply: FastifyReply): Answer {
   if (error instanceof Failure) {
     if (error.kind === 'unavailable') reply.header('Retry-After', '5')
-    if (error.kind === 'unavailable' || error.kind === 'limited') request.log.warn({ err: error, requestId: request.id }, 'refused')
+    if (error.kind === 'unavailable' || error.kind === 'limited')
+      request.log.warn({ err: error, requestId: request.id }, 'refused')
     return { status: STATUS[error.kind], code: error.kind, message: error.message }
   }
   if (isFastifyError(error) && error.validation) return { status: 400, code: 'invalid', message: validationSentence(error) }
   if (isFastifyError(error) && error.statusCode !== undefined && error.statusCode < 500) return ofStatus(error.statusCode)
   request.log.error({ err: error, requestId: request.id }, 'a request failed')
-  return { status: 500, code: 'internal', message: 'Something went wrong on this server. Its log has the details under the request id.' }
+  return {
+    status: 500,
+    code: 'internal',
+    message: 'Something went wrong on this server. Its log has the details under the request id.',
+  }
 }
 
 function isFastifyError(error: unknown): error is FastifyError {
@@ -36,13 +41,22 @@ function isFastifyError(error: unknown): error is FastifyError {
 
 function validationSentence(error: FastifyError): string {
   const [first] = error.validation ?? []
-  const place = { querystring: 'query parameter', params: 'path', body: 'field', headers: 'header' }[error.validationContext ?? 'body'] ?? 'field'
+  const place =
+    { querystring: 'query parameter', params: 'path', body: 'field', headers: 'header' }[error.validationContext ?? 'body'] ??
+    'field'
   const name = first?.instancePath.split('/').at(-1)
-  return name ? `The ${place} "${name}" ${first?.message ?? 'is not valid'}.` : `The ${place === 'field' ? 'body' : place} ${first?.message ?? 'is not valid'}.`
+  return name
+    ? `The ${place} "${name}" ${first?.message ?? 'is not valid'}.`
+    : `The ${place === 'field' ? 'body' : place} ${first?.message ?? 'is not valid'}.`
 }
 
 function ofStatus(status: number): Answer {
   if (status === 413) return { status, code: 'too-large', message: 'The body is too large.' }
-  if (status === 415) return { status, code: 'unsupported', message: 'The Content-Type is not one that is read here. Send application/json or a form.' }
+  if (status === 415)
+    return {
+      status,
+      code: 'unsupported',
+      message: 'The Content-Type is not one that is read here. Send application/json or a form.',
+    }
   return { status: 400, code: 'invalid', message: 'The request is not well formed.' }
 }

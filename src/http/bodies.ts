@@ -11,14 +11,21 @@ const MAX_FIELDS = 1000
 /** Teaches an interface to read JSON, urlencoded and multipart bodies, all into one plain object. */
 export function acceptBodies(app: App): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: FastifyRequest, text: string) => readJson(text))
-  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, async (_request: FastifyRequest, text: string) => readForm(text))
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: FastifyRequest, text: string) =>
+    readJson(text),
+  )
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    async (_request: FastifyRequest, text: string) => readForm(text),
+  )
   app.addContentTypeParser('multipart/form-data', (request, payload, done) => {
     readMultipart(request, payload).then((fields) => done(null, fields), done)
   })
   app.addContentTypeParser('*', { parseAs: 'string' }, async (request: FastifyRequest, text: string) => {
     if (text === '') return {}
-    if (request.headers['content-type']) throw new Failure('unsupported', 'The Content-Type is not one that is read here. Send application/json or a form.')
+    if (request.headers['content-type'])
+      throw new Failure('unsupported', 'The Content-Type is not one that is read here. Send application/json or a form.')
     return /^\s*[[{]/.test(text) ? readJson(text) : readForm(text)
   })
 }
@@ -54,7 +61,9 @@ function readMultipart(request: FastifyRequest, payload: NodeJS.ReadableStream):
     })
     parser.on('field', (name: string, value: string) => fields.set(name, [...(fields.get(name) ?? []), value]))
     parser.on('error', unreadable)
-    parser.on('finish', () => resolve(Object.fromEntries([...fields].map(([name, values]) => [name, values.length > 1 ? values : (values[0] ?? '')]))))
+    parser.on('finish', () =>
+      resolve(Object.fromEntries([...fields].map(([name, values]) => [name, values.length > 1 ? values : (values[0] ?? '')]))),
+    )
     payload.on('error', unreadable)
     payload.pipe(parser)
   } catch (error) {

@@ -15,7 +15,9 @@ export const OtpOptions = Type.Object({
   ttl: Type.Optional(Whole),
   forcedBitrate: Type.Optional(Whole),
   userId: Type.Optional(Type.Union([Type.String({ pattern: '^[A-Za-z0-9_-]{1,36}$' }), Type.Integer({ minimum: 0 })])),
-  viewer: Type.Optional(Type.Object({ name: Type.Optional(Type.String({ maxLength: 128 })), email: Type.Optional(Type.String({ maxLength: 128 })) })),
+  viewer: Type.Optional(
+    Type.Object({ name: Type.Optional(Type.String({ maxLength: 128 })), email: Type.Optional(Type.String({ maxLength: 128 })) }),
+  ),
 })
 
 /** Rules that limit who may watch. One that this version cannot enforce is refused, never ignored. */
@@ -27,9 +29,14 @@ export type OtpChoices = Pick<OtpRequest, 'ttlS' | 'userId' | 'marks' | 'forcedB
 export function readOtpOptions(body: unknown): OtpChoices {
   const options = asRecord(body)
   for (const rule of RULES_TO_COME) {
-    if (isGiven(options[rule])) throw new Failure('invalid', `${rule} is not enforced by this version yet, so no OTP is made with it. Leave it out.`)
+    if (isGiven(options[rule]))
+      throw new Failure('invalid', `${rule} is not enforced by this version yet, so no OTP is made with it. Leave it out.`)
   }
-  const known = Object.fromEntries(Object.keys(OtpOptions.properties).flatMap((name) => (isGiven(options[name]) ? [[name, jsonOrSame(name, options[name])]] : [])))
+  const known = Object.fromEntries(
+    Object.keys(OtpOptions.properties).flatMap((name) =>
+      isGiven(options[name]) ? [[name, jsonOrSame(name, options[name])]] : [],
+    ),
+  )
   if (!Value.Check(OtpOptions, known)) throw new Failure('invalid', refusal(known))
   return choices(known, options)
 }

@@ -3,8 +3,8 @@ import { moveStatus } from '../catalogue/status.ts'
 import { setSourceName } from '../catalogue/video-store.ts'
 import { Failure } from '../errors.ts'
 import { unwrap, wrap } from '../protect/master-key.ts'
+import { newSeal, type Seal, type Sealed, SealingStream } from '../protect/sealed-file.ts'
 import { newId } from '../protect/secret.ts'
-import { type Sealed, type Seal, SealingStream, newSeal } from '../protect/sealed-file.ts'
 import { type BlobFolder, putBlobStream, removeBlobs } from '../storage/folder.ts'
 import { insertSource, type SourceRow } from './source-store.ts'
 import type { PolicyDeps } from './upload-policy.ts'
@@ -24,7 +24,11 @@ export type ReceivedSource = Sealed & { file: string; seal: Seal }
  * Receives a source in constant memory: sealed and hashed on its way, fsynced before it resolves. Nothing clear touches the disk.
  * @throws Failure `too-large` past the limit; whatever broke the stream. Nothing is left then.
  */
-export async function receiveSource({ sources, uploadMaxBytes }: SourceDeps, videoId: string, bytes: Readable): Promise<ReceivedSource> {
+export async function receiveSource(
+  { sources, uploadMaxBytes }: SourceDeps,
+  videoId: string,
+  bytes: Readable,
+): Promise<ReceivedSource> {
   const seal = newSeal()
   const sealing = new SealingStream(seal)
   const file = `${videoId}/${newId()}.sealed`
@@ -36,7 +40,8 @@ async function* upTo(maxBytes: number, bytes: Readable): AsyncGenerator<Buffer> 
   let receivedBytes = 0
   for await (const chunk of bytes) {
     receivedBytes += chunk.length
-    if (receivedBytes > maxBytes) throw new Failure('too-large', `The file is larger than ${maxBytes} bytes, the largest this server accepts.`)
+    if (receivedBytes > maxBytes)
+      throw new Failure('too-large', `The file is larger than ${maxBytes} bytes, the largest this server accepts.`)
     yield chunk
   }
 }
@@ -46,18 +51,35 @@ async function* upTo(maxBytes: number, bytes: Readable): AsyncGenerator<Buffer> 
  * @param name the file's name as the client gave it, for display only
  * @throws Failure `conflict` when another upload used the policy first, or the video was deleted meanwhile; the file is removed
  */
-export async function acceptSource(deps: SourceDeps, policyKey: string, videoId: string, source: ReceivedSource, name: string): Promise<void> {
+export async function acceptSource(
+  deps: SourceDeps,
+  policyKey: string,
+  videoId: string,
+  source: ReceivedSource,
+  name: string,
+): Promise<void> {
   const wrappedKey = wrap(deps.masterKey, sealPurpose(videoId), source.seal.key)
-  const accepted = await deps.write(async (tx) => {
-    if (!(await spendPolicy(tx, policyKey, deps.nowS()))) return false
-    if (!(await moveStatus(tx, videoId, 'Queued'))) throw new Failure('conflict', 'The video was deleted while its file was being sent.')
-    await setSourceName(tx, videoId, displayName(name), source.sizeBytes)
-    await insertSource(tx, { videoId, file: source.file, sizeBytes: source.sizeBytes, sha256: source.sha256, wrappedKey, iv: source.seal.iv, macs: source.macs })
-    return true
-  }).catch(async (error) => {
-    await removeBlobs(deps.sources, source.file)
-    throw error
-  })
+  const accepted = await deps
+    .write(async (tx) => {
+      if (!(await spendPolicy(tx, policyKey, deps.nowS()))) return false
+      if (!(await moveStatus(tx, videoId, 'Queued')))
+        throw new Failure('conflict', 'The video was deleted while its file was being sent.')
+      await setSourceName(tx, videoId, displayName(name), source.sizeBytes)
+      await insertSource(tx, {
+        videoId,
+        file: source.file,
+        sizeBytes: source.sizeBytes,
+        sha256: source.sha256,
+        wrappedKey,
+        iv: source.seal.iv,
+        macs: source.macs,
+      })
+      return true
+    })
+    .catch(async (error) => {
+      await removeBlobs(deps.sources, source.file)
+      throw error
+    })
   if (!accepted) {
     await removeBlobs(deps.sources, source.file)
     throw new Failure('conflict', 'This policy was already used by another upload. Ask for a new one.')
@@ -77,5 +99,7 @@ function sealPurpose(videoId: string): string {
 /** A file name for people: no path, no control characters, at most 255 characters. Never used as a path. */
 export function displayName(name: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? ''
-  return Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '').trim()).slice(0, 255).join('')
+  return Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '').trim())
+    .slice(0, 255)
+    .join('')
 }

@@ -1,7 +1,14 @@
 import type { Db } from '../db/sqlite.ts'
 
-export async function insertPolicy(tx: Db, accountId: string, policy: { key: string; videoId: string; expiresAtS: number }): Promise<void> {
-  await tx.insertInto('uploadPolicy').values({ ...policy, accountId }).execute()
+export async function insertPolicy(
+  tx: Db,
+  accountId: string,
+  policy: { key: string; videoId: string; expiresAtS: number },
+): Promise<void> {
+  await tx
+    .insertInto('uploadPolicy')
+    .values({ ...policy, accountId })
+    .execute()
 }
 
 /** A policy that no upload has used and whose video still waits for one. */

@@ -25,8 +25,13 @@ const FREE_FIELDS = ['success_action_status', 'success_action_redirect']
  * Makes a video that waits for its upload, and the signed form that uploads it once within 24 hours.
  * @throws Failure `forbidden` when the account's uploads are off
  */
-export async function issueUploadPolicy(deps: PolicyDeps, holder: KeyHolder, title: string): Promise<{ videoId: string; form: UploadForm }> {
-  if (!holder.mayUpload) throw new Failure('forbidden', 'Uploads are off for this account. Ask whoever runs this server to turn them on.')
+export async function issueUploadPolicy(
+  deps: PolicyDeps,
+  holder: KeyHolder,
+  title: string,
+): Promise<{ videoId: string; form: UploadForm }> {
+  if (!holder.mayUpload)
+    throw new Failure('forbidden', 'Uploads are off for this account. Ask whoever runs this server to turn them on.')
   const videoId = newId()
   const nowS = deps.nowS()
   const expiresAtS = nowS + POLICY_LIFE_S
@@ -66,7 +71,10 @@ function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: numbe
  * @returns the video that the file will belong to
  * @throws Failure `forbidden` when the signature, a field, the time or an earlier use forbids it
  */
-export async function admitUpload(deps: PolicyDeps, fields: ReadonlyMap<string, string>): Promise<{ key: string; videoId: string }> {
+export async function admitUpload(
+  deps: PolicyDeps,
+  fields: ReadonlyMap<string, string>,
+): Promise<{ key: string; videoId: string }> {
   const signed = Object.fromEntries(fields)
   const { policy = '', key = '', 'x-amz-date': date = '', 'x-amz-signature': signature = '' } = signed
   const signer = signerOf(deps.masterKey)
@@ -74,15 +82,21 @@ export async function admitUpload(deps: PolicyDeps, fields: ReadonlyMap<string, 
     throw new Failure('forbidden', 'The signature does not match the policy. Send the fields exactly as they were issued.')
   }
   // Only we can have signed it: its JSON is ours, and what it demands of the fields is what we issued.
-  const issued: { expiration: string; conditions: (Record<string, string> | string[])[] } = JSON.parse(Buffer.from(policy, 'base64').toString())
-  if (Date.parse(issued.expiration) <= deps.nowS() * 1000) throw new Failure('forbidden', 'The policy has expired. Ask for a new one.')
+  const issued: { expiration: string; conditions: (Record<string, string> | string[])[] } = JSON.parse(
+    Buffer.from(policy, 'base64').toString(),
+  )
+  if (Date.parse(issued.expiration) <= deps.nowS() * 1000)
+    throw new Failure('forbidden', 'The policy has expired. Ask for a new one.')
   refuseOtherFields(fields, issued.conditions)
   const open = await findOpenPolicy(deps.db, key)
   if (!open) throw new Failure('forbidden', 'This policy was already used, or its video was deleted. Ask for a new one.')
   return { key, videoId: open.videoId }
 }
 
-function refuseOtherFields(fields: ReadonlyMap<string, string>, conditions: readonly (Record<string, string> | string[])[]): void {
+function refuseOtherFields(
+  fields: ReadonlyMap<string, string>,
+  conditions: readonly (Record<string, string> | string[])[],
+): void {
   const exact = new Map(conditions.flatMap((condition) => (Array.isArray(condition) ? [] : Object.entries(condition))))
   exact.delete('bucket') // not a field of the form: it is in the address
   for (const [name, value] of exact) {
@@ -95,5 +109,9 @@ function refuseOtherFields(fields: ReadonlyMap<string, string>, conditions: read
 }
 
 function signerOf(master: MasterKey): Signer {
-  return { accessKeyId: 'REELGATE', secret: deriveKey(master.bytes, 'reelgate upload-policy 1', 32).toString('hex'), region: 'us-east-1' }
+  return {
+    accessKeyId: 'REELGATE',
+    secret: deriveKey(master.bytes, 'reelgate upload-policy 1', 32).toString('hex'),
+    region: 'us-east-1',
+  }
 }

@@ -23,7 +23,11 @@ export async function startPlaybackClock(db: Db, write: Write, wallNowS: () => n
     savedS = nowS()
     const value = String(savedS)
     await write((tx) =>
-      tx.insertInto('setting').values({ name: MARK, value }).onConflict((conflict) => conflict.column('name').doUpdateSet({ value })).execute(),
+      tx
+        .insertInto('setting')
+        .values({ name: MARK, value })
+        .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+        .execute(),
     )
   }
 

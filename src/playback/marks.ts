@@ -50,14 +50,21 @@ export function readMarks(annotate: unknown, viewer: Viewer = {}): Mark[] {
   if (annotate === undefined || annotate === null || annotate === '') return []
   const value = typeof annotate === 'string' ? parseLoosely(annotate) : annotate
   const entries = Array.isArray(value) ? value : [value]
-  if (entries.length > MAX_MARKS) throw new Failure('invalid', `annotate has ${entries.length} entries; at most ${MAX_MARKS} are shown at once.`)
+  if (entries.length > MAX_MARKS)
+    throw new Failure('invalid', `annotate has ${entries.length} entries; at most ${MAX_MARKS} are shown at once.`)
   return entries.map((entry) => readMark(entry, viewer))
 }
 
 function readMark(entry: unknown, viewer: Viewer): Mark {
-  if (!Value.Check(Entry, entry)) throw new Failure('invalid', 'annotate has an entry that cannot be read: each is an object with a type and plain values.')
-  if (entry.type === 'image') throw new Failure('invalid', 'annotate has an entry of type "image", which this version does not show yet. Use "rtext" or "text".')
-  if (entry.type !== 'rtext' && entry.type !== 'text') throw new Failure('invalid', `annotate has an entry of type "${entry.type.slice(0, 20)}". Use "rtext" or "text".`)
+  if (!Value.Check(Entry, entry))
+    throw new Failure('invalid', 'annotate has an entry that cannot be read: each is an object with a type and plain values.')
+  if (entry.type === 'image')
+    throw new Failure(
+      'invalid',
+      'annotate has an entry of type "image", which this version does not show yet. Use "rtext" or "text".',
+    )
+  if (entry.type !== 'rtext' && entry.type !== 'text')
+    throw new Failure('invalid', `annotate has an entry of type "${entry.type.slice(0, 20)}". Use "rtext" or "text".`)
   const mark: Mark = {
     type: entry.type,
     text: fillIn(String(entry.text ?? ''), viewer),
@@ -72,13 +79,16 @@ function readMark(entry: unknown, viewer: Viewer): Mark {
 
 function fillIn(text: string, viewer: Viewer): string {
   const filled = text.replaceAll('{name}', viewer.name ?? '').replaceAll('{email}', viewer.email ?? '')
-  return Array.from(filled.replace(/\p{Cc}/gu, ' ')).slice(0, MAX_TEXT_LENGTH).join('')
+  return Array.from(filled.replace(/\p{Cc}/gu, ' '))
+    .slice(0, MAX_TEXT_LENGTH)
+    .join('')
 }
 
 function within(amount: Entry['size'], bounds: { least: number; most: number; otherwise: number }): number {
   if (amount === undefined || amount === '') return bounds.otherwise
   const number = Number(amount)
-  if (!Number.isFinite(number)) throw new Failure('invalid', `annotate has "${String(amount).slice(0, 20)}" where a number belongs.`)
+  if (!Number.isFinite(number))
+    throw new Failure('invalid', `annotate has "${String(amount).slice(0, 20)}" where a number belongs.`)
   return Math.min(bounds.most, Math.max(bounds.least, number))
 }
 
@@ -94,7 +104,11 @@ function readColor(color: Entry['color']): string {
 
 function readPlace(place: Entry['x']): string {
   const text = String(place ?? '0').trim() || '0'
-  if (!/^-?\d{1,5}(\.\d{1,6})?%?$/.test(text)) throw new Failure('invalid', `annotate has the place "${text.slice(0, 20)}"; write pixels, or a part of the picture such as 10%.`)
+  if (!/^-?\d{1,5}(\.\d{1,6})?%?$/.test(text))
+    throw new Failure(
+      'invalid',
+      `annotate has the place "${text.slice(0, 20)}"; write pixels, or a part of the picture such as 10%.`,
+    )
   return text
 }
 

@@ -21,7 +21,11 @@ export function mediaSignature(secret: string, exp: number, film: { videoId: str
   return createHash('md5').update(`${exp}/${film.videoId}/${film.generation} ${secret}`).digest('base64url')
 }
 
-export function isSignedMediaPath(secret: string, path: { exp: number; sig: string; videoId: string; generation: number }, nowS: number): boolean {
+export function isSignedMediaPath(
+  secret: string,
+  path: { exp: number; sig: string; videoId: string; generation: number },
+  nowS: number,
+): boolean {
   const expected = Buffer.from(mediaSignature(secret, path.exp, path))
   const given = Buffer.from(path.sig)
   return path.exp > nowS && expected.length === given.length && timingSafeEqual(expected, given)

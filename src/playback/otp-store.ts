@@ -6,7 +6,18 @@ export async function insertOtp(tx: Db, accountId: string, otp: Omit<NewOtp, 'ac
   const { hash, apiKeyId, userId, marks, forcedBitrateKbps, licenseRules, issuedAtS, expiresAtS } = otp
   const inserted = await tx
     .insertInto('otp')
-    .columns(['hash', 'accountId', 'apiKeyId', 'videoId', 'userId', 'marks', 'forcedBitrateKbps', 'licenseRules', 'issuedAtS', 'expiresAtS'])
+    .columns([
+      'hash',
+      'accountId',
+      'apiKeyId',
+      'videoId',
+      'userId',
+      'marks',
+      'forcedBitrateKbps',
+      'licenseRules',
+      'issuedAtS',
+      'expiresAtS',
+    ])
     .expression((from) =>
       from
         .selectFrom('video')
@@ -82,12 +93,20 @@ export async function spendOtp(tx: Db, hash: Buffer, nowS: number): Promise<bool
     )
     .where((where) =>
       where.exists(
-        where.selectFrom('apiKey').select('apiKey.id').whereRef('apiKey.id', '=', 'otp.apiKeyId').where('apiKey.revokedAtS', 'is', null),
+        where
+          .selectFrom('apiKey')
+          .select('apiKey.id')
+          .whereRef('apiKey.id', '=', 'otp.apiKeyId')
+          .where('apiKey.revokedAtS', 'is', null),
       ),
     )
     .where((where) =>
       where.exists(
-        where.selectFrom('account').select('account.id').whereRef('account.id', '=', 'otp.accountId').where('account.disabled', '=', 0),
+        where
+          .selectFrom('account')
+          .select('account.id')
+          .whereRef('account.id', '=', 'otp.accountId')
+          .where('account.disabled', '=', 0),
       ),
     )
     .executeTakeFirst()

@@ -1,4 +1,4 @@
-import { type CatalogueDeps } from '../catalogue/video.ts'
+import type { CatalogueDeps } from '../catalogue/video.ts'
 import { Failure } from '../errors.ts'
 import { hashSecret, newSecret } from '../protect/secret.ts'
 import type { Mark } from './marks.ts'

@@ -1,11 +1,17 @@
 import { pictureCodec, SOUND_CODEC } from '../encode/ladder.ts'
-import { AAC_FRAME_SAMPLES, AAC_FRAMES_PER_SEGMENT, AAC_RATE_HZ, type PictureRendition, pictureSegmentCount, soundSegmentCount } from '../encode/plan.ts'
+import {
+  AAC_FRAME_SAMPLES,
+  AAC_FRAMES_PER_SEGMENT,
+  AAC_RATE_HZ,
+  type PictureRendition,
+  pictureSegmentCount,
+  soundSegmentCount,
+} from '../encode/plan.ts'
 import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
 import type { Film } from './film.ts'
 
 // Playlists as in RFC 8216, computed for each session and never stored: a film's every segment is named before it exists.
 // Addresses are relative to /play/<session>/playlist/, so that a proxy may serve Reelgate below a prefix.
-
 
 const SOUND_GROUP = 'sound'
 
@@ -14,20 +20,36 @@ export function multivariantPlaylist(film: Film, forcedBitrateKbps: number | nul
   const { picture, sound } = film.plan
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
   if (sound && picture) {
-    lines.push(`#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${SOUND_GROUP}",NAME="sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="${sound.renditionId}"`)
+    lines.push(
+      `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${SOUND_GROUP}",NAME="sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="${sound.renditionId}"`,
+    )
   }
-  if (sound && !picture) lines.push(streamInf({ bandwidthBps: sound.bitrateBps, codecs: [SOUND_CODEC] }), String(sound.renditionId))
+  if (sound && !picture)
+    lines.push(streamInf({ bandwidthBps: sound.bitrateBps, codecs: [SOUND_CODEC] }), String(sound.renditionId))
   for (const rendition of renditionsOf(picture?.renditions ?? [], forcedBitrateKbps)) {
     const codecs = [pictureCodec(rendition), ...(sound ? [SOUND_CODEC] : [])]
     const bandwidthBps = rendition.maxBitrateBps + (sound?.bitrateBps ?? 0)
-    lines.push(streamInf({ bandwidthBps, codecs, rendition, rate: film.grid, withSound: sound !== undefined }), String(rendition.id))
+    lines.push(
+      streamInf({ bandwidthBps, codecs, rendition, rate: film.grid, withSound: sound !== undefined }),
+      String(rendition.id),
+    )
   }
   return `${lines.join('\n')}\n`
 }
 
-function streamInf(stream: { bandwidthBps: number; codecs: string[]; rendition?: PictureRendition; rate?: Film['grid']; withSound?: boolean }): string {
+function streamInf(stream: {
+  bandwidthBps: number
+  codecs: string[]
+  rendition?: PictureRendition
+  rate?: Film['grid']
+  withSound?: boolean
+}): string {
   // A segment may take its encoder's whole buffer of two seconds on top of its own four.
-  const attributes = [`BANDWIDTH=${Math.ceil(stream.bandwidthBps * 1.5)}`, `AVERAGE-BANDWIDTH=${stream.bandwidthBps}`, `CODECS="${stream.codecs.join(',')}"`]
+  const attributes = [
+    `BANDWIDTH=${Math.ceil(stream.bandwidthBps * 1.5)}`,
+    `AVERAGE-BANDWIDTH=${stream.bandwidthBps}`,
+    `CODECS="${stream.codecs.join(',')}"`,
+  ]
   if (stream.rendition) attributes.push(`RESOLUTION=${stream.rendition.widthPx}x${stream.rendition.heightPx}`)
   if (stream.rendition && stream.rate) attributes.push(`FRAME-RATE=${(stream.rate.rateNum / stream.rate.rateDen).toFixed(3)}`)
   if (stream.withSound) attributes.push(`AUDIO="${SOUND_GROUP}"`)
@@ -50,7 +72,13 @@ export function mediaPlaylist(film: Film, renditionId: number, mediaPath: string
   const base = `../../../${mediaPath}/${renditionId}`
   const targetS = Math.max(...segments.map(({ durationS }) => Math.round(durationS)), 1)
   // The init segment stays clear: its EXT-X-MAP comes before the first EXT-X-KEY.
-  const lines = ['#EXTM3U', '#EXT-X-VERSION:7', `#EXT-X-TARGETDURATION:${targetS}`, '#EXT-X-PLAYLIST-TYPE:VOD', `#EXT-X-MAP:URI="${base}/init.mp4"`]
+  const lines = [
+    '#EXTM3U',
+    '#EXT-X-VERSION:7',
+    `#EXT-X-TARGETDURATION:${targetS}`,
+    '#EXT-X-PLAYLIST-TYPE:VOD',
+    `#EXT-X-MAP:URI="${base}/init.mp4"`,
+  ]
   for (const [number, { window, durationS }] of segments.entries()) {
     lines.push(
       `#EXT-X-KEY:METHOD=AES-128,URI="../key/${window}",IV=0x${film.ivOf(renditionId, number).toString('hex')}`,

@@ -26,7 +26,16 @@ export function readProof(header: string | undefined): Proof {
 export function isSignedBy(publicKey: KeyObject, proof: Proof, signed: Signed): boolean {
   const { operation, session, argument, body } = signed
   const bodyHash = body.length > 0 ? createHash('sha256').update(body).digest('base64url') : '-'
-  const lines = ['reelgate-proof-1', operation, session || '-', argument || '-', proof.pageId, String(proof.seq), proof.nonce, bodyHash]
+  const lines = [
+    'reelgate-proof-1',
+    operation,
+    session || '-',
+    argument || '-',
+    proof.pageId,
+    String(proof.seq),
+    proof.nonce,
+    bodyHash,
+  ]
   return verify('sha256', Buffer.from(lines.join('\n')), { key: publicKey, dsaEncoding: 'ieee-p1363' }, proof.signature)
 }
 

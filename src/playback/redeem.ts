@@ -55,14 +55,28 @@ async function spendOrResume(deps: PlaybackDeps, tx: Db, request: RedeemRequest,
   if (otp) {
     const result = 'refusal' in outcome ? outcome.refusal.code : outcome.isNew ? 'opened' : 'resumed'
     const embeddingHost = deps.tickets.hostOf(request.ticket) ?? '-'
-    await recordAttempt(tx, { otpHash: hash, atS: deps.nowS(), keyId, address: visit.address, userAgent: visit.userAgent.slice(0, 300), embeddingHost, outcome: result })
+    await recordAttempt(tx, {
+      otpHash: hash,
+      atS: deps.nowS(),
+      keyId,
+      address: visit.address,
+      userAgent: visit.userAgent.slice(0, 300),
+      embeddingHost,
+      outcome: result,
+    })
   }
   return outcome
 }
 
 type FoundOtp = NonNullable<Awaited<ReturnType<typeof findOtp>>>
 
-async function settle(deps: PlaybackDeps, tx: Db, found: { hash: Buffer; keyId: Buffer; otp: FoundOtp }, request: RedeemRequest, proof: Proof): Promise<Outcome> {
+async function settle(
+  deps: PlaybackDeps,
+  tx: Db,
+  found: { hash: Buffer; keyId: Buffer; otp: FoundOtp },
+  request: RedeemRequest,
+  proof: Proof,
+): Promise<Outcome> {
   const nowS = deps.nowS()
   const { hash, keyId, otp } = found
   if (await spendOtp(tx, hash, nowS)) {
@@ -87,7 +101,11 @@ async function settle(deps: PlaybackDeps, tx: Db, found: { hash: Buffer; keyId: 
   return resume(deps, tx, found)
 }
 
-async function resume(deps: PlaybackDeps, tx: Db, { hash, keyId, otp }: { hash: Buffer; keyId: Buffer; otp: FoundOtp }): Promise<Outcome> {
+async function resume(
+  deps: PlaybackDeps,
+  tx: Db,
+  { hash, keyId, otp }: { hash: Buffer; keyId: Buffer; otp: FoundOtp },
+): Promise<Outcome> {
   const row = await findSessionOfOtp(tx, hash)
   if (row?.keyId.equals(keyId)) return { row, isNew: false }
   if (otp.keyRevokedAtS !== null || otp.accountDisabled === 1) return refused('otp-unknown')

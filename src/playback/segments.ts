@@ -32,7 +32,8 @@ const HOLD_MS = 4_000
  */
 export async function openSegment(deps: SegmentDeps, path: MediaPath, renditionId: number, number: number, signal: AbortSignal) {
   refuseUnsigned(deps, path)
-  const segment = (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, path, renditionId, number, signal))
+  const segment =
+    (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, path, renditionId, number, signal))
   return { path: blobPath(deps.segments, segment.file), sizeBytes: segment.sizeBytes }
 }
 

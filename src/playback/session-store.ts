@@ -18,7 +18,11 @@ export async function findSessionOfOtp(db: Db, otpHash: Buffer): Promise<Playbac
 
 /** A new page also takes back that the viewer had left. */
 export async function setPages(tx: Db, sessionId: string, pages: readonly string[]): Promise<void> {
-  await tx.updateTable('playbackSession').set({ pages: JSON.stringify(pages), leftAtS: null }).where('id', '=', sessionId).execute()
+  await tx
+    .updateTable('playbackSession')
+    .set({ pages: JSON.stringify(pages), leftAtS: null })
+    .where('id', '=', sessionId)
+    .execute()
 }
 
 export async function saveLastSeen(tx: Db, sessionId: string, lastSeenAtS: number, leftAtS: number | null): Promise<void> {
@@ -27,10 +31,20 @@ export async function saveLastSeen(tx: Db, sessionId: string, lastSeenAtS: numbe
 
 /** Ends a session, once. */
 export async function endSession(tx: Db, sessionId: string, endedAtS: number, endReason: string): Promise<void> {
-  await tx.updateTable('playbackSession').set({ endedAtS, endReason }).where('id', '=', sessionId).where('endedAtS', 'is', null).execute()
+  await tx
+    .updateTable('playbackSession')
+    .set({ endedAtS, endReason })
+    .where('id', '=', sessionId)
+    .where('endedAtS', 'is', null)
+    .execute()
 }
 
-export async function endSessionsOfVideos(tx: Db, videoIds: readonly string[], endedAtS: number, endReason: string): Promise<void> {
+export async function endSessionsOfVideos(
+  tx: Db,
+  videoIds: readonly string[],
+  endedAtS: number,
+  endReason: string,
+): Promise<void> {
   await tx
     .updateTable('playbackSession')
     .set({ endedAtS, endReason })

@@ -4,7 +4,16 @@ import type { Db } from '../db/sqlite.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import type { Films } from './film.ts'
-import { importPublicKey, isSignedBy, markSeq, type Nonces, newSeqWindow, type Proof, type SeqWindow, type Signed } from './proof.ts'
+import {
+  importPublicKey,
+  isSignedBy,
+  markSeq,
+  type Nonces,
+  newSeqWindow,
+  type Proof,
+  type SeqWindow,
+  type Signed,
+} from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { endSession, endSessionsOfVideos, findSession, saveLastSeen, setPages } from './session-store.ts'
 import type { Tickets } from './ticket.ts'
@@ -23,7 +32,16 @@ export type PlaybackDeps = {
 }
 
 /** Why a session ended; kept for a day so that its holder can be told. */
-export type EndReason = 'viewer-left' | 'idle' | 'time' | 'stopped' | 'video-deleted' | 'account-disabled' | 'video-replaced' | 'otp-reused' | 'taken'
+export type EndReason =
+  | 'viewer-left'
+  | 'idle'
+  | 'time'
+  | 'stopped'
+  | 'video-deleted'
+  | 'account-disabled'
+  | 'video-replaced'
+  | 'otp-reused'
+  | 'taken'
 
 /** A session in memory: its row, and what needs no durable mark because a restart makes every older proof stale. */
 export type LiveSession = {
@@ -51,10 +69,16 @@ export type LiveSessions = Map<string, LiveSession>
  * Up to the signature every failure is the same `not-allowed`, so only the holder of the key learns more.
  * @throws PlaybackRefusal
  */
-export async function admit(deps: PlaybackDeps, sessionId: string, proof: Proof, signed: Omit<Signed, 'session'>): Promise<LiveSession> {
+export async function admit(
+  deps: PlaybackDeps,
+  sessionId: string,
+  proof: Proof,
+  signed: Omit<Signed, 'session'>,
+): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
   const session = await findLive(deps, sessionId)
-  if (!session || !isSignedBy(session.publicKey, proof, { ...signed, session: sessionId })) throw new PlaybackRefusal('not-allowed')
+  if (!session || !isSignedBy(session.publicKey, proof, { ...signed, session: sessionId }))
+    throw new PlaybackRefusal('not-allowed')
   if (signed.operation === 'page') {
     await openPage(deps, session, proof)
   } else {
@@ -105,7 +129,16 @@ function endOf(session: LiveSession, nowS: number): EndReason | undefined {
 }
 
 function asEndReason(text: string | null): EndReason {
-  const reasons: readonly EndReason[] = ['viewer-left', 'idle', 'time', 'video-deleted', 'account-disabled', 'video-replaced', 'otp-reused', 'taken']
+  const reasons: readonly EndReason[] = [
+    'viewer-left',
+    'idle',
+    'time',
+    'video-deleted',
+    'account-disabled',
+    'video-replaced',
+    'otp-reused',
+    'taken',
+  ]
   return reasons.find((reason) => reason === text) ?? 'stopped'
 }
 
@@ -141,7 +174,10 @@ export async function endWithVideos(tx: Db, videoIds: readonly string[], nowS: n
 }
 
 /** Makes memory forget what a commit has changed: the next proof reads the row. Windows of numbers start anew with it, see below. */
-export function forgetSessionsOfVideos(deps: Pick<PlaybackDeps, 'sessions' | 'films' | 'nowS'>, videoIds: readonly string[]): void {
+export function forgetSessionsOfVideos(
+  deps: Pick<PlaybackDeps, 'sessions' | 'films' | 'nowS'>,
+  videoIds: readonly string[],
+): void {
   deps.films.forget(videoIds)
   for (const session of deps.sessions.values()) {
     if (!videoIds.includes(session.row.videoId) || session.row.endedAtS !== null) continue

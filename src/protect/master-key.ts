@@ -23,11 +23,17 @@ export function readMasterKey(place: { masterKeyHex: string | undefined; masterK
   if (place.masterKeyHex) return masterKeyFrom(Buffer.from(place.masterKeyHex, 'hex'))
   if (!existsSync(place.masterKeyFile)) return undefined
   if (statSync(place.masterKeyFile).mode & 0o077) {
-    throw new Failure('unavailable', `Other users may read the master key ${place.masterKeyFile}. Run chmod 600 on it and start again.`)
+    throw new Failure(
+      'unavailable',
+      `Other users may read the master key ${place.masterKeyFile}. Run chmod 600 on it and start again.`,
+    )
   }
   const text = readFileSync(place.masterKeyFile, 'utf8').trim()
   if (!/^[0-9a-f]{64}$/i.test(text)) {
-    throw new Failure('unavailable', `${place.masterKeyFile} does not hold a master key (64 hexadecimal digits). Put the right file back and start again.`)
+    throw new Failure(
+      'unavailable',
+      `${place.masterKeyFile} does not hold a master key (64 hexadecimal digits). Put the right file back and start again.`,
+    )
   }
   return masterKeyFrom(Buffer.from(text, 'hex'))
 }
@@ -65,7 +71,10 @@ export function wrap(master: MasterKey, purpose: string, secret: Buffer): Buffer
  */
 export function unwrap(master: MasterKey, purpose: string, wrapped: Buffer): Buffer {
   if (!wrapped.subarray(0, ID_BYTES).equals(master.id)) {
-    throw new Failure('unavailable', 'This was protected with another master key. Start Reelgate with the key that belongs to its data folder.')
+    throw new Failure(
+      'unavailable',
+      'This was protected with another master key. Start Reelgate with the key that belongs to its data folder.',
+    )
   }
   const nonce = wrapped.subarray(ID_BYTES, ID_BYTES + NONCE_BYTES)
   const decipher = createDecipheriv(WRAP_CIPHER, master.bytes, nonce).setAAD(Buffer.from(purpose, 'ascii'))

@@ -20,7 +20,11 @@ export async function putBlob(folder: BlobFolder, name: string, bytes: Buffer): 
 }
 
 /** Writes a blob from a stream in constant memory. Durable under its name when it resolves; nothing is left when it fails. */
-export async function putBlobStream(folder: BlobFolder, name: string, stages: [NodeJS.ReadableStream, ...NodeJS.ReadWriteStream[]]): Promise<void> {
+export async function putBlobStream(
+  folder: BlobFolder,
+  name: string,
+  stages: [NodeJS.ReadableStream, ...NodeJS.ReadWriteStream[]],
+): Promise<void> {
   await putBlobWith(folder, name, (file) => pipeline([...stages, (bytes: AsyncIterable<Uint8Array>) => file.writeFile(bytes)]))
 }
 

@@ -58,7 +58,7 @@ test.each([
   { rate: '20', frames: 170, container: 'avi', ticks: 4500 },
 ])('$rate frames a second in $container stay what they are', async ({ rate, frames, container, ticks }) => {
   const folder = await newFolder()
-  const encode = container === 'avi' ? ['-c:v', 'mpeg4', '-q:v', '3', '-bf', '2'] : H264
+  const encode = container === 'avi' ? ['-c:v', 'mpeg4', '-q:v', '3'] : H264
   const film = await openFilm(await makeNumberedFilm(path.join(folder, `film.${container}`), { frames, rate, ...SMALL, encode }))
   const picture = getPicture(film.plan)
   expect(`${picture.rateNum}/${picture.rateDen}`).toBe(rate.includes('/') ? rate : `${rate}/1`)
@@ -66,6 +66,14 @@ test.each([
   const numbers = await readNumbers(await joinRendition(folder, encoded, 1))
   expect(numbers.slice(0, frames)).toEqual(count(frames))
   expect(presentationTimes(encoded, 1, ticks)).toEqual(count(picture.frameCount).map((frame) => frame * ticks))
+})
+
+test('AVI with B-frames, which tells no times of showing, loses no frame', async () => {
+  const folder = await newFolder()
+  const encode = ['-c:v', 'mpeg4', '-q:v', '3', '-bf', '2']
+  const film = await openFilm(await makeNumberedFilm(path.join(folder, 'film.avi'), { frames: 130, rate: '25', ...SMALL, encode }))
+  const numbers = await readNumbers(await joinRendition(folder, await encodeFilm(film, { chunkSegments: 1 }), 1))
+  expect([...new Set(numbers)]).toEqual(count(130))
 })
 
 test('a film that lies on its side is upright, and its ladder is counted on the short side', async () => {

@@ -1,21 +1,10 @@
+import type { MarkBody } from '../../src/http/playback/wire.ts'
+
 /**
- * A viewer's mark in the picture, normalised by the server from the `annotate` option of an OTP.
- * `rtext` moves to a random place every `intervalMs` and is absent for `skipMs` between two places;
+ * A viewer's mark in the picture. `rtext` moves to a random place every `intervalMs` and is absent for `skipMs` between two places;
  * `text` stays at `x`, `y`: a share of the picture (`12%`) or pixels (`40`).
  */
-export type Mark = {
-  type: 'rtext' | 'text'
-  text: string
-  /** 0 (invisible) to 1. */
-  alpha: number
-  /** `#rrggbb` */
-  color: string
-  sizePx: number
-  intervalMs: number
-  skipMs: number
-  x?: string
-  y?: string
-}
+export type Mark = MarkBody
 
 export type Size = { widthPx: number; heightPx: number }
 export type Box = Size & { leftPx: number; topPx: number }

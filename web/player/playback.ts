@@ -56,7 +56,6 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
       session,
       playlist: new URL(`play/${session}/playlist/main`, root),
       captionLanguage: options.captionLanguage,
-      forcedBitrateKbps: answer.forcedBitrateKbps,
     },
     {
       waiting(url, waiting) {

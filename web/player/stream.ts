@@ -37,12 +37,11 @@ export type StreamRequest = {
   session: string
   playlist: URL
   captionLanguage?: string
-  forcedBitrateKbps?: number | null
 }
 
 /** Opens a session's stream on the video element. Reads the multivariant playlist at once, media only after `start`. */
 export function openStream(request: StreamRequest, report: StreamReport): Stream {
-  const { video, signer, session, playlist, captionLanguage, forcedBitrateKbps } = request
+  const { video, signer, session, playlist, captionLanguage } = request
   const loader = createLoader(signer, session, { ...report, refused: stopAndReport })
   const hls = new Hls({
     loader,
@@ -51,7 +50,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     maxMaxBufferLength: AHEAD_S,
     backBufferLength: 30,
     enableWorker: false, // hls.js's ES module carries no worker; what is left to do is copying fragments
-    capLevelToPlayerSize: forcedBitrateKbps == null,
+    capLevelToPlayerSize: true,
     abrEwmaDefaultEstimate: 1_500_000,
     // Half-lives in seconds of downloading, of which a fast line spends little. After a slow start a line of 8 Mbit/s
     // showed the better picture in 24 s (12 to 16 of them buffer) instead of 32 s with hls.js's 3 and 9.
@@ -62,13 +61,10 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   const seeking = new AbortController()
   let widenTimer: ReturnType<typeof setTimeout> | undefined
   let mediaRecovered = false
-  let forced = false
   let startAtS: number | undefined
   let stopped = false
   watchSeeks()
   hls.on(Hls.Events.MANIFEST_PARSED, () => {
-    forced = forcedBitrateKbps != null && hls.levels.length > 0
-    if (forced) hls.currentLevel = nearestLevel(hls.levels, (forcedBitrateKbps ?? 0) * 1000)
     report.qualityChanged()
     if (startAtS !== undefined) start(startAtS) // play was pressed before the playlist was here
   })
@@ -85,7 +81,6 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   return {
     start,
     qualities() {
-      if (forced) return []
       return hls.levels.map(qualityOf).sort((a, b) => shortSide(hls.levels[b.index]) - shortSide(hls.levels[a.index]))
     },
     chosenQuality: () => (hls.autoLevelEnabled ? AUTOMATIC : hls.loadLevel),
@@ -161,9 +156,4 @@ function qualityOf(level: Level, index: number): Quality {
 /** 720p is 1280 × 720 and 720 × 1280: the name follows the short side. */
 function shortSide(level: Level | undefined): number {
   return level ? Math.min(level.width, level.height) : 0
-}
-
-function nearestLevel(levels: readonly Level[], bitrateBps: number): number {
-  const apart = levels.map((level) => Math.abs(level.bitrate - bitrateBps))
-  return apart.indexOf(Math.min(...apart))
 }

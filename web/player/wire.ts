@@ -1,33 +1,9 @@
-import type { Mark } from './marks.ts'
+import type { BeatBody, RedeemBody, SessionAnswer } from '../../src/http/playback/wire.ts'
 
-/** The answer to `redeem` and to `page`. @see playback protocol, section 2 */
-export type SessionAnswer = {
-  session: string
-  pageId: string
-  video: { id: string; title: string; durationS: number; aspectRatio: number | string | null }
-  playlist: string
-  marks: Mark[]
-  resumeAtS: number
-  beatEveryMs: number
-  leaseMs: number
-  maxSpeed: number
-  endsAtS: number
-  idleEndsS: number
-  /** Where the OTP forces one: hold the rendition whose bitrate is nearest. */
-  forcedBitrateKbps?: number | null
-}
-
-export type RedeemBody = {
-  otp: string
-  videoId?: string
-  publicKey: string
-  ticket: string
-  ancestors?: string[]
-  support?: { mse: boolean; managed: boolean }
-}
-
-export type PlayState = 'playing' | 'stalled' | 'paused' | 'ended'
-export type Beat = { state: PlayState; positionS: number; rate: number; bufferS: number }
+// The server's schemas are the shapes; this side only reads them.
+export type { RedeemBody, SessionAnswer }
+export type Beat = BeatBody
+export type PlayState = BeatBody['state']
 
 /** Enough to tell our server's answer from a captive portal's page. */
 export function isSessionAnswer(value: unknown): value is SessionAnswer {

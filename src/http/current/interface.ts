@@ -48,10 +48,20 @@ function answerUnknownRoute(routes: readonly Route[], request: FastifyRequest) {
   const path = request.url.split('?')[0]?.replace(/\/+$/, '') ?? ''
   const allowed = routes.filter((route) => matches(route.path, path)).flatMap(({ methods }) => methods)
   if (allowed.length > 0) {
-    return { status: 405, code: 'method-not-allowed', message: `${request.method} is not possible here. Use ${allowed.join(' or ')}.`, allow: allowed.join(', ') }
+    return {
+      status: 405,
+      code: 'method-not-allowed',
+      message: `${request.method} is not possible here. Use ${allowed.join(' or ')}.`,
+      allow: allowed.join(', '),
+    }
   }
   const nearest = routes.toSorted((a, b) => likeness(b.path, path) - likeness(a.path, path))[0]
-  return { status: 404, code: 'not-found', message: `There is no such route. The nearest is ${nearest?.methods.join(' or ')} ${nearest?.path}.`, allow: undefined }
+  return {
+    status: 404,
+    code: 'not-found',
+    message: `There is no such route. The nearest is ${nearest?.methods.join(' or ')} ${nearest?.path}.`,
+    allow: undefined,
+  }
 }
 
 function matches(pattern: string, path: string): boolean {
@@ -63,5 +73,8 @@ function matches(pattern: string, path: string): boolean {
 /** How many parts of two paths agree, in order. */
 function likeness(pattern: string, path: string): number {
   const wanted = pattern.split('/')
-  return path.split('/').filter((part, index) => wanted[index] === part || wanted[index]?.startsWith(':')).length - Math.abs(wanted.length - path.split('/').length) / 2
+  return (
+    path.split('/').filter((part, index) => wanted[index] === part || wanted[index]?.startsWith(':')).length -
+    Math.abs(wanted.length - path.split('/').length) / 2
+  )
 }

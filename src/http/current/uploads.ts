@@ -8,7 +8,10 @@ export type UploadRoutesDeps = PolicyDeps & { publicUrl(): string }
 
 const MAX_TITLE_LENGTH = 500
 
-const UploadQuery = Type.Object({ title: Type.String({ minLength: 1, maxLength: MAX_TITLE_LENGTH }), folderId: Type.Optional(Type.String({ maxLength: 64 })) })
+const UploadQuery = Type.Object({
+  title: Type.String({ minLength: 1, maxLength: MAX_TITLE_LENGTH }),
+  folderId: Type.Optional(Type.String({ maxLength: 64 })),
+})
 
 const UploadReply = Type.Object({
   clientPayload: Type.Object({

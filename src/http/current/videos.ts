@@ -65,7 +65,11 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
       schema: { querystring: DeleteQuery, response: { 200: Type.Object({ code: Type.Integer(), message: Type.String() }) } },
     },
     async (request) => {
-      const ids = request.query.videos.split(',').map((id) => id.trim()).filter((id) => id !== '').slice(0, MAX_DELETED_AT_ONCE)
+      const ids = request.query.videos
+        .split(',')
+        .map((id) => id.trim())
+        .filter((id) => id !== '')
+        .slice(0, MAX_DELETED_AT_ONCE)
       const count = ids.length === 0 ? 0 : await deleteVideos(deps, holderOf(request).accountId, ids)
       if (count > 0) deps.deletionsWaiting()
       return { code: 200, message: `Successfully deleted ${count} videos` }
@@ -74,7 +78,11 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
 }
 
 function videoBody(publicUrl: string, video: Video): Static<typeof VideoBody> {
-  const posters = video.posters.map((poster) => ({ width: poster.widthPx, height: poster.heightPx, posterUrl: posterUrl(publicUrl, poster.token) }))
+  const posters = video.posters.map((poster) => ({
+    width: poster.widthPx,
+    height: poster.heightPx,
+    posterUrl: posterUrl(publicUrl, poster.token),
+  }))
   return {
     id: video.id,
     title: video.title,

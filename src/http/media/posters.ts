@@ -17,6 +17,12 @@ export async function posterInterface(app: App, deps: PosterDeps): Promise<void>
   })
   app.get('/:file', { schema: { params: PosterParams } }, async (request, reply) => {
     const jpeg = await openPoster(deps, request.params.file.replace(/\.jpg$/, ''))
-    return reply.headers({ 'Content-Type': 'image/jpeg', 'Cache-Control': 'public, max-age=86400', 'Cross-Origin-Resource-Policy': 'cross-origin' }).send(jpeg)
+    return reply
+      .headers({
+        'Content-Type': 'image/jpeg',
+        'Cache-Control': 'public, max-age=86400',
+        'Cross-Origin-Resource-Policy': 'cross-origin',
+      })
+      .send(jpeg)
   })
 }

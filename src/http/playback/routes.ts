@@ -8,6 +8,7 @@ import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { admit, type PlaybackDeps } from '../../playback/session.ts'
 import type { App } from '../app.ts'
 import { sendRefusal } from '../refusals.ts'
+import { BeatBody, RedeemBody, SessionAnswer } from './wire.ts'
 
 // The routes behind the player page: playback-protocol.md, sections 2 to 5 and 9.
 
@@ -18,39 +19,42 @@ const SessionParams = Type.Object({ session: Token })
 const PlaylistParams = Type.Object({ session: Token, name: Type.String({ pattern: '^(main|[1-9][0-9]{0,8})$' }) })
 const KeyParams = Type.Object({ session: Token, window: Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }) })
 
-const RedeemBody = Type.Object({
-  otp: Type.String({ maxLength: 200 }),
-  videoId: Type.Optional(Type.String({ pattern: '^[0-9a-f]{32}$' })),
-  publicKey: Type.String({ pattern: '^[A-Za-z0-9_-]{87}$' }),
-  ticket: Type.String({ maxLength: 400 }),
-  ancestors: Type.Optional(Type.Array(Type.String({ maxLength: 300 }), { maxItems: 20 })),
-  support: Type.Optional(Type.Object({ mse: Type.Boolean(), managed: Type.Boolean() })),
-})
-const BeatBody = Type.Object({ positionS: Type.Number({ minimum: 0 }) })
-
 export async function playbackInterface(app: App, deps: PlaybackDeps): Promise<void> {
   // The proof covers the body's bytes, so they are kept as they came.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES }, (_request, body, done) =>
+    done(null, body),
+  )
   app.setErrorHandler(sendRefusal)
   app.setNotFoundHandler((request, reply) => sendRefusal(new PlaybackRefusal('bad-request'), request, reply))
   app.addHook('onRequest', async (request, reply) => {
-    reply.headers({ 'Cache-Control': 'no-store', 'Reelgate-Nonce': deps.nonces.current(), 'Cross-Origin-Resource-Policy': 'same-origin' })
+    reply.headers({
+      'Cache-Control': 'no-store',
+      'Reelgate-Nonce': deps.nonces.current(),
+      'Cross-Origin-Resource-Policy': 'same-origin',
+    })
     if (request.url.includes('?')) throw new PlaybackRefusal('bad-request')
     const site = request.headers['sec-fetch-site']
     if (site !== undefined && site !== 'same-origin') throw new PlaybackRefusal('not-allowed')
   })
 
-  app.post('/redeem', async (request) => {
+  app.post('/redeem', { schema: { response: { 200: SessionAnswer } } }, async (request) => {
     const proof = readProof(proofHeader(request))
     const raw = bodyOf(request)
     const { otp, videoId, publicKey, ticket } = readBody(RedeemBody, raw)
     const visit = { address: request.ip, userAgent: request.headers['user-agent'] ?? '' }
-    const session = await redeem(deps, { otp, videoId, publicKey: Buffer.from(publicKey, 'base64url'), ticket, body: raw }, proof, visit)
+    const session = await redeem(
+      deps,
+      { otp, videoId, publicKey: Buffer.from(publicKey, 'base64url'), ticket, body: raw },
+      proof,
+      visit,
+    )
     return describeSession(deps, session)
   })
 
-  app.post('/:session/page', { schema: { params: SessionParams } }, async (request) => describeSession(deps, await admitted(request, 'page', request.params.session)))
+  app.post('/:session/page', { schema: { params: SessionParams, response: { 200: SessionAnswer } } }, async (request) =>
+    describeSession(deps, await admitted(request, 'page', request.params.session)),
+  )
 
   app.get('/:session/playlist/:name', { schema: { params: PlaylistParams } }, async (request, reply) => {
     const { session: id, name } = request.params

@@ -6,7 +6,15 @@ import { Failure } from '../../errors.ts'
 /** The fields before the file, lower-case, and the file as it comes in. */
 export type UploadParts = { fields: ReadonlyMap<string, string>; fileName: string; file: Readable }
 
-const LIMITS = { fields: 40, fieldSize: 64 * 1024, fieldNameSize: 200, files: 1, parts: 50, headerPairs: 50, headerSize: 16 * 1024 }
+const LIMITS = {
+  fields: 40,
+  fieldSize: 64 * 1024,
+  fieldNameSize: 200,
+  files: 1,
+  parts: 50,
+  headerPairs: 50,
+  headerSize: 16 * 1024,
+}
 
 /**
  * Reads an S3 POST form: fields first, the file last (what follows it is ignored, as S3 does). `receive` gets the file's stream
@@ -18,7 +26,8 @@ export async function readUploadForm<T>(request: IncomingMessage, receive: (part
   const ended = Promise.withResolvers<void>()
   let received: Promise<T> | undefined
   const fields = new Map<string, string>()
-  const breakOff = (cause: unknown) => ended.reject(cause instanceof Failure ? cause : new Failure('invalid', 'The form cannot be read, or broke off.', { cause }))
+  const breakOff = (cause: unknown) =>
+    ended.reject(cause instanceof Failure ? cause : new Failure('invalid', 'The form cannot be read, or broke off.', { cause }))
 
   parser.on('field', (name: string, value: string, nameTruncated: boolean, valueTruncated: boolean) => {
     if (nameTruncated || valueTruncated) breakOff(new Failure('too-large', 'A field of the form is too large.'))

@@ -1,5 +1,5 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { XMLBuilder } from 'fast-xml-parser'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
 import { acceptSource, receiveSource, type SourceDeps } from '../../ingest/source.ts'
 import { admitUpload, BUCKET } from '../../ingest/upload-policy.ts'
@@ -34,11 +34,20 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   app.setErrorHandler((error, request, reply) => {
     const { status, code, message } = answerFor(error, request, reply)
     drain(request)
-    return sendXml(reply.code(status).header('Connection', 'close'), { Error: { Code: S3_CODES[code] ?? 'InternalError', Message: message, RequestId: request.id } })
+    return sendXml(reply.code(status).header('Connection', 'close'), {
+      Error: { Code: S3_CODES[code] ?? 'InternalError', Message: message, RequestId: request.id },
+    })
   })
 
   app.options('/', async (_request, reply) =>
-    reply.code(204).headers({ 'Access-Control-Allow-Methods': 'POST, OPTIONS', 'Access-Control-Allow-Headers': '*', 'Access-Control-Max-Age': '86400' }).send(),
+    reply
+      .code(204)
+      .headers({
+        'Access-Control-Allow-Methods': 'POST, OPTIONS',
+        'Access-Control-Allow-Headers': '*',
+        'Access-Control-Max-Age': '86400',
+      })
+      .send(),
   )
 
   app.post('/', async (request, reply) => {
@@ -58,23 +67,32 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
 function refuseDeclaredSize(request: FastifyRequest, uploadMaxBytes: number): void {
   const declaredBytes = Number(request.headers['content-length'] ?? 0)
   const formBytes = 2 ** 20 // fields and boundaries
-  if (declaredBytes > uploadMaxBytes + formBytes) throw new Failure('too-large', `The file is larger than ${uploadMaxBytes} bytes, the largest this server accepts.`)
+  if (declaredBytes > uploadMaxBytes + formBytes)
+    throw new Failure('too-large', `The file is larger than ${uploadMaxBytes} bytes, the largest this server accepts.`)
 }
 
 /** 303 to a given address, or 200, 201 with S3's document, 204. */
-function answerUpload(reply: FastifyReply, publicUrl: string, stored: { key: string; etag: string }, fields: ReadonlyMap<string, string>): FastifyReply {
+function answerUpload(
+  reply: FastifyReply,
+  publicUrl: string,
+  stored: { key: string; etag: string },
+  fields: ReadonlyMap<string, string>,
+): FastifyReply {
   const location = `${publicUrl}/upload/${stored.key}`
   reply.header('ETag', `"${stored.etag}"`).header('Location', location)
   const redirect = fields.get('success_action_redirect') ?? ''
   if (URL.canParse(redirect) && /^https?:/i.test(redirect)) {
     const target = new URL(redirect)
-    for (const [name, value] of Object.entries({ bucket: BUCKET, key: stored.key, etag: `"${stored.etag}"` })) target.searchParams.set(name, value)
+    for (const [name, value] of Object.entries({ bucket: BUCKET, key: stored.key, etag: `"${stored.etag}"` }))
+      target.searchParams.set(name, value)
     return reply.redirect(target.href, 303)
   }
   const status = fields.get('success_action_status')
   if (status === '200') return reply.code(200).send()
   if (status === '201') {
-    return sendXml(reply.code(201), { PostResponse: { Location: location, Bucket: BUCKET, Key: stored.key, ETag: `"${stored.etag}"` } })
+    return sendXml(reply.code(201), {
+      PostResponse: { Location: location, Bucket: BUCKET, Key: stored.key, ETag: `"${stored.etag}"` },
+    })
   }
   return reply.code(204).send()
 }

@@ -7,9 +7,14 @@ import { Failure } from '../../errors.ts'
  * The account behind the secret in the body; nowhere else, so that keys do not reach access logs.
  * @throws Failure `unauthenticated`, `forbidden`
  */
-export async function holderOfBody(deps: Pick<AccountDeps, 'db'>, request: FastifyRequest, permission: Permission): Promise<KeyHolder> {
+export async function holderOfBody(
+  deps: Pick<AccountDeps, 'db'>,
+  request: FastifyRequest,
+  permission: Permission,
+): Promise<KeyHolder> {
   const secret = fieldOf(request.body, 'clientSecretKey')
-  if (typeof secret !== 'string') throw new Failure('unauthenticated', 'Send the key once, as the field clientSecretKey of the body.')
+  if (typeof secret !== 'string')
+    throw new Failure('unauthenticated', 'Send the key once, as the field clientSecretKey of the body.')
   const holder = await authenticate(deps, secret)
   requirePermission(holder, permission)
   return holder

@@ -16,7 +16,9 @@ export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
     return sendV2(request, reply.code(status), { error: message })
   })
   app.setNotFoundHandler((request, reply) =>
-    sendV2(request, reply.code(404), { error: 'There is no such operation. The earlier interface is called by POST at /v2/otp.' }),
+    sendV2(request, reply.code(404), {
+      error: 'There is no such operation. The earlier interface is called by POST at /v2/otp.',
+    }),
   )
   v2OtpRoutes(app, deps)
 }

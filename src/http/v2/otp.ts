@@ -12,7 +12,8 @@ export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
   app.post('/otp', async (request, reply) => {
     const { accountId, apiKeyId } = await holderOfBody(deps, request, 'otpCreator')
     const videoId = fieldOf(request.query, 'video')
-    if (typeof videoId !== 'string' || videoId === '') throw new Failure('invalid', 'Name one video in the query: /v2/otp?video=ID.')
+    if (typeof videoId !== 'string' || videoId === '')
+      throw new Failure('invalid', 'Name one video in the query: /v2/otp?video=ID.')
     const otp = await issueOtp(deps.playbackOtps, { accountId, apiKeyId, videoId, ...readOtpOptions(request.body) })
     return sendV2(request, reply, { otp })
   })

@@ -1,0 +1,49 @@
+import { type Static, Type } from 'typebox'
+
+// What player and server say to each other (playback-protocol.md, sections 2 and 7). The player's types are made from these.
+
+export const MarkBody = Type.Object({
+  type: Type.Union([Type.Literal('rtext'), Type.Literal('text')]),
+  text: Type.String(),
+  alpha: Type.Number({ description: '0 to 1' }),
+  color: Type.String({ description: '#rrggbb' }),
+  sizePx: Type.Number(),
+  intervalMs: Type.Number({ description: 'how long an rtext stays at one place' }),
+  skipMs: Type.Number({ description: 'for how long it is absent between two places' }),
+  x: Type.Optional(Type.String({ description: 'place of a text: pixels, or with % a part of the picture' })),
+  y: Type.Optional(Type.String()),
+})
+export type MarkBody = Static<typeof MarkBody>
+
+export const SessionAnswer = Type.Object({
+  session: Type.String(),
+  pageId: Type.String(),
+  video: Type.Object({ id: Type.String(), title: Type.String(), durationS: Type.Number(), aspectRatio: Type.Number() }),
+  playlist: Type.String(),
+  marks: Type.Array(MarkBody),
+  resumeAtS: Type.Number(),
+  beatEveryMs: Type.Number(),
+  leaseMs: Type.Number(),
+  maxSpeed: Type.Number(),
+  endsAtS: Type.Number(),
+  idleEndsS: Type.Number(),
+})
+export type SessionAnswer = Static<typeof SessionAnswer>
+
+export const RedeemBody = Type.Object({
+  otp: Type.String({ maxLength: 200 }),
+  videoId: Type.Optional(Type.String({ pattern: '^[0-9a-f]{32}$' })),
+  publicKey: Type.String({ pattern: '^[A-Za-z0-9_-]{87}$', description: 'the 65 raw bytes of a P-256 point, base64url' }),
+  ticket: Type.String({ maxLength: 400 }),
+  ancestors: Type.Optional(Type.Array(Type.String({ maxLength: 300 }), { maxItems: 20 })),
+  support: Type.Optional(Type.Object({ mse: Type.Boolean(), managed: Type.Boolean() })),
+})
+export type RedeemBody = Static<typeof RedeemBody>
+
+export const BeatBody = Type.Object({
+  state: Type.Union([Type.Literal('playing'), Type.Literal('stalled'), Type.Literal('paused'), Type.Literal('ended')]),
+  positionS: Type.Number({ minimum: 0 }),
+  rate: Type.Number(),
+  bufferS: Type.Number(),
+})
+export type BeatBody = Static<typeof BeatBody>
