@@ -6,5 +6,5 @@ if (major !== '26') {
   )
   process.exit(1)
 }
-const { runCommandLine } = await import('./cli.ts')
+const { runCommandLine } = await import('./cli/command-line.ts')
 process.exitCode = await runCommandLine(process.argv)

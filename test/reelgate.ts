@@ -59,7 +59,7 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
 
 async function startIn(folder: string, options: StartOptions): Promise<Reelgate> {
   const dataDir = join(folder, 'data')
-  const env = { PATH: process.env['PATH'] ?? '', REELGATE_DATA: dataDir, PORT: '0', REELGATE_LOG_LEVEL: 'info', ...options.env }
+  const env = { PATH: process.env.PATH ?? '', REELGATE_DATA: dataDir, PORT: '0', REELGATE_LOG_LEVEL: 'info', ...options.env }
   let run = await startProcess(env, options.wrapper ?? [])
   const apiKey = /API secret {2}(\w{64})/.exec(run.output())?.[1] ?? ''
   const { url } = run
@@ -125,7 +125,7 @@ export async function runCli(
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   try {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [MAIN, ...args], {
-      env: { PATH: process.env['PATH'], ...env },
+      env: { PATH: process.env.PATH, ...env },
       timeout: 30_000,
     })
     return { code: 0, stdout, stderr }

@@ -64,7 +64,7 @@ export function createViewer(url: string) {
 
   async function outcomeOf(response: Response): Promise<Outcome> {
     const body = (await response.json()) as Record<string, unknown>
-    if (response.status === 200) state.session = String(body['session'])
+    if (response.status === 200) state.session = String(body.session)
     return { status: response.status, body, playing: response.status === 200, headers: response.headers }
   }
 

@@ -177,7 +177,7 @@ function dropFrames(count: number): string[] {
 function holdLastPicture(picture: PicturePlan, { trimmed, count, real }: Frames): string[] {
   // Never without end: ffmpeg 5.1 then spins for ever where the source has a frame less than planned.
   const held = trimmed + count - real + Math.ceil(MAX_MISSING_S * rateHz(picture))
-  return ['split=2[whole][ends];[ends]crop=2:2:0:0[ending];[whole]tpad=stop_mode=clone:stop=' + held]
+  return [`split=2[whole][ends];[ends]crop=2:2:0:0[ending];[whole]tpad=stop_mode=clone:stop=${held}`]
 }
 
 const MAX_MISSING_S = 10

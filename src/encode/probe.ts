@@ -45,6 +45,7 @@ const Stream = Type.Object({
   sample_aspect_ratio: Type.Optional(Rational),
   r_frame_rate: Type.Optional(Rational),
   avg_frame_rate: Type.Optional(Rational),
+  has_b_frames: Type.Optional(Type.Number()),
   field_order: Type.Optional(Type.String()),
   color_transfer: Type.Optional(Type.String()),
   sample_rate: Type.Optional(Type.String()),
@@ -66,7 +67,7 @@ const Report = Type.Object({
 type Report = Static<typeof Report>
 const REPORTED = [
   'format=format_name,start_time,duration',
-  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,field_order,color_transfer,sample_rate,channels,duration,nb_frames',
+  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,has_b_frames,field_order,color_transfer,sample_rate,channels,duration,nb_frames',
   'stream_disposition=attached_pic',
   'stream_side_data=rotation',
 ].join(':')
@@ -86,9 +87,12 @@ export async function probeSource(sandbox: Sandbox, source: SealedSource, signal
 
   const ends = await readEnds(sandbox, source, report, signal)
   const startS = number(report.format.start_time) ?? 0
+  const [container = ''] = report.format.format_name.split(',')
   const durationOf = (stream: Stream) => {
     const endS = ends.get(stream.index)
-    const durationS = endS !== undefined ? endS - startS : (number(stream.duration) ?? number(report.format.duration))
+    // AVI knows decoding times only: with B-frames everything is shown that much later.
+    const delayS = container === 'avi' ? (stream.has_b_frames ?? 0) / (ratio(stream.avg_frame_rate) ?? Number.POSITIVE_INFINITY) : 0
+    const durationS = endS !== undefined ? endS - startS + delayS : (number(stream.duration) ?? number(report.format.duration))
     if (durationS === undefined || !(durationS > 0))
       throw notMedia('The file does not say how long it is, and its end could not be read.')
     if (durationS > MAX_DURATION_S) {
@@ -96,7 +100,6 @@ export async function probeSource(sandbox: Sandbox, source: SealedSource, signal
     }
     return durationS
   }
-  const [container = ''] = report.format.format_name.split(',')
   return {
     formatName: report.format.format_name,
     mayBeSought: SEEKABLE.includes(container),
@@ -171,9 +174,7 @@ async function keepEnds(bytes: Readable, ends: Map<number, number>) {
   for await (const line of createInterface({ input: bytes })) {
     const [index, pts, dts, duration, flags = ''] = line.split(',')
     if (flags.includes('D')) continue // outside the edit list: decoded, never shown
-    const [shownS, decodedS, lengthS] = [number(pts), number(dts), number(duration) ?? 0]
-    // AVI with B-frames tells decoding times only, one frame before the showing.
-    const endS = shownS !== undefined ? shownS + lengthS : (decodedS ?? Number.NaN) + 2 * lengthS
+    const endS = (number(pts) ?? number(dts) ?? Number.NaN) + (number(duration) ?? 0)
     const knownS = ends.get(Number(index)) ?? Number.NEGATIVE_INFINITY
     if (endS > knownS) ends.set(Number(index), endS)
   }

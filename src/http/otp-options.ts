@@ -47,9 +47,9 @@ function choices(known: Static<typeof OtpOptions>, options: Record<string, unkno
   return {
     ttlS,
     userId: known.userId === undefined ? undefined : String(known.userId),
-    marks: readMarks(options['annotate'], known.viewer),
+    marks: readMarks(options.annotate, known.viewer),
     forcedBitrateKbps: known.forcedBitrate === undefined ? undefined : Math.min(Number(known.forcedBitrate), 1_000_000),
-    licenseRules: readLicenseRules(options['licenseRules']),
+    licenseRules: readLicenseRules(options.licenseRules),
   }
 }
 

@@ -23,9 +23,10 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
   return windowKey(film.contentKey, window)
 }
 
-/** The player says that it is there, and where in the film. */
+/** The player says that it is there, and where in the film; a page that had said goodbye is back. */
 export function noteBeat(session: LiveSession, positionS: number): void {
   session.positionS = positionS
+  session.row = { ...session.row, leftAtS: null }
 }
 
 /** The page was closed. The session ends ten minutes later, unless a page of it comes back. */

@@ -102,12 +102,18 @@ export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: 
   }
   if (session.pages.includes(proof.pageId)) throw new PlaybackRefusal('page-replaced')
   if (session.pages.length >= MAX_PAGES) throw new PlaybackRefusal('session-ended', { why: 'stopped' })
+  const before = { pages: session.pages, seqs: session.seqs }
   const pages = [...session.pages, proof.pageId]
-  session.pages = pages
-  session.seqs = newSeqWindow()
+  // At once, so that of two pages that come together one is the newest; undone if it does not become durable.
+  Object.assign(session, { pages, seqs: newSeqWindow() })
   markSeq(session.seqs, proof.seq)
-  await deps.write((tx) => setPages(tx, session.row.id, pages))
-  session.row.leftAtS = null
+  try {
+    await deps.write((tx) => setPages(tx, session.row.id, pages))
+  } catch (error) {
+    Object.assign(session, before)
+    throw error
+  }
+  session.row = { ...session.row, leftAtS: null }
 }
 
 /** @throws PlaybackRefusal `session-ended` with the reason; the end is written down the first time it is noticed */
@@ -173,7 +179,7 @@ export async function endWithVideos(tx: Db, videoIds: readonly string[], nowS: n
   await endSessionsOfVideos(tx, videoIds, nowS, 'video-deleted')
 }
 
-/** Makes memory forget what a commit has changed: the next proof reads the row. Windows of numbers start anew with it, see below. */
+/** Tells memory what a commit has done: the videos’ keys are gone, their sessions ended. */
 export function forgetSessionsOfVideos(
   deps: Pick<PlaybackDeps, 'sessions' | 'films' | 'nowS'>,
   videoIds: readonly string[],

@@ -32,12 +32,12 @@ export async function ffmpeg(...args: string[]): Promise<Buffer> {
   return stdout
 }
 
-/** Lays a file down as a source lies: sealed with a key of its own. */
+/** Lays a file down in a folder of the test's own as a source lies: sealed with a key of its own. */
 export async function seal(file: string): Promise<SealedSource> {
   const key = randomBytes(16)
   const iv = randomBytes(16)
   const cipher = createCipheriv('aes-128-cbc', key, iv)
-  const sealed = `${file}.sealed`
+  const sealed = path.join(await newFolder(), 'source')
   await writeFile(sealed, Buffer.concat([cipher.update(await readFile(file)), cipher.final()]))
   return { path: sealed, keyHex: key.toString('hex'), ivHex: iv.toString('hex') }
 }

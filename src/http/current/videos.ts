@@ -33,9 +33,7 @@ const ListQuery = Type.Object({
   page: Type.Integer({ minimum: 1, maximum: 2 ** 40, default: 1 }),
   limit: Type.Integer({ minimum: 1, default: 20 }),
 })
-const DeleteQuery = Type.Object({ videos: Type.String({ maxLength: 65_536, description: 'ids, separated by commas' }) })
-
-const MAX_DELETED_AT_ONCE = 1000
+const DeleteQuery = Type.Object({ videos: Type.String({ description: 'ids, separated by commas' }) })
 
 export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
   app.get(
@@ -69,7 +67,6 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
         .split(',')
         .map((id) => id.trim())
         .filter((id) => id !== '')
-        .slice(0, MAX_DELETED_AT_ONCE)
       const count = ids.length === 0 ? 0 : await deleteVideos(deps, holderOf(request).accountId, ids)
       if (count > 0) deps.deletionsWaiting()
       return { code: 200, message: `Successfully deleted ${count} videos` }
@@ -88,7 +85,7 @@ function videoBody(publicUrl: string, video: Video): Static<typeof VideoBody> {
     title: video.title,
     description: video.description,
     upload_time: video.uploadTimeS,
-    length: video.durationS,
+    length: Math.round(video.durationS * 1000) / 1000,
     status: video.status,
     ...(video.statusReason === null ? {} : { statusReason: video.statusReason }),
     posters,

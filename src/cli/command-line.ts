@@ -1,12 +1,12 @@
 import { Command, CommanderError, Option } from 'commander'
 import { pino } from 'pino'
-import packageJson from '../package.json' with { type: 'json' }
-import { PERMISSIONS } from './accounts/api-key.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import { PERMISSIONS } from '../accounts/api-key.ts'
 import { COMMANDS, type CommandName } from './commands.ts'
-import { type Config, dataPaths, readConfig, unknownVariables, VARIABLES } from './config.ts'
+import { type Config, dataPaths, readConfig, unknownVariables, VARIABLES } from '../config.ts'
 import { sendCommand } from './control.ts'
-import { Failure } from './errors.ts'
-import { lockDataFolder, openDatabase } from './installation.ts'
+import { Failure } from '../errors.ts'
+import { lockDataFolder, openDatabase } from '../installation.ts'
 
 /** Runs one command. @returns 0 done, 1 failed (one sentence on stderr), 2 wrong use */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
@@ -111,7 +111,7 @@ async function serve(): Promise<void> {
   const log = pino({ level: config.logLevel, base: null }, pino.destination(2))
   for (const name of unknownVariables()) log.warn(`${name} is not a variable of this version and has no effect`)
   // Loaded here: the other commands start without the server's parts.
-  const { startServer } = await import('./server.ts')
+  const { startServer } = await import('../server.ts')
   const server = await startServer(config, log)
   announce(config, server)
   if (!server.bubblewrap)
@@ -122,7 +122,7 @@ async function serve(): Promise<void> {
   await server.stop()
 }
 
-function announce(config: Config, server: Awaited<ReturnType<typeof import('./server.ts').startServer>>): void {
+function announce(config: Config, server: Awaited<ReturnType<typeof import('../server.ts').startServer>>): void {
   const lines = [`Reelgate ${packageJson.version} serves ${config.publicUrl ?? server.url} with the data in ${config.dataDir}`]
   if (server.newMasterKeyFile) {
     lines.push(

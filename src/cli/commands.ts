@@ -1,8 +1,8 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { createAccount, findAccounts } from './accounts/account.ts'
-import { type AccountDeps, createApiKey, findApiKeys, PERMISSIONS, revokeKey } from './accounts/api-key.ts'
-import { Failure } from './errors.ts'
+import { createAccount, findAccounts } from '../accounts/account.ts'
+import { type AccountDeps, createApiKey, findApiKeys, PERMISSIONS, revokeKey } from '../accounts/api-key.ts'
+import { Failure } from '../errors.ts'
 
 /** One thing that the command line asks for, here or of a running server. */
 type Command = { args: TSchema; run(deps: AccountDeps, args: unknown): Promise<unknown> }
