@@ -79,13 +79,12 @@ export async function setSourceName(tx: Db, videoId: string, fileName: string, s
   await tx.updateTable('video').set({ fileName, totalSizeBytes: sizeBytes }).where('id', '=', videoId).execute()
 }
 
-/** The title that a viewer sees; undefined when the video is deleted. */
-export async function findTitle(db: Db, videoId: string): Promise<string | undefined> {
-  const row = await db
+/** What a viewer is told of a video; undefined when it is deleted. */
+export async function findVideoShown(db: Db, videoId: string) {
+  return db
     .selectFrom('video')
-    .select('title')
+    .select(['title', 'public'])
     .where('id', '=', videoId)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
-  return row?.title
 }

@@ -2,11 +2,11 @@ import { Command, CommanderError, Option } from 'commander'
 import { pino } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/api-key.ts'
-import { COMMANDS, type CommandName } from './commands.ts'
 import { type Config, dataPaths, readConfig, unknownVariables, VARIABLES } from '../config.ts'
-import { sendCommand } from './control.ts'
 import { Failure } from '../errors.ts'
 import { lockDataFolder, openDatabase } from '../installation.ts'
+import { COMMANDS, type CommandName } from './commands.ts'
+import { sendCommand } from './control.ts'
 
 /** Runs one command. @returns 0 done, 1 failed (one sentence on stderr), 2 wrong use */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {

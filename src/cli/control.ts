@@ -4,8 +4,8 @@ import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Logger } from 'pino'
 import type { AccountDeps } from '../accounts/api-key.ts'
-import { COMMANDS, type CommandName, isCommandName } from './commands.ts'
 import { Failure } from '../errors.ts'
+import { COMMANDS, type CommandName, isCommandName } from './commands.ts'
 
 // Commands for a running server: one JSON line each way over a socket that only its user can open.
 

@@ -91,7 +91,8 @@ export async function probeSource(sandbox: Sandbox, source: SealedSource, signal
   const durationOf = (stream: Stream) => {
     const endS = ends.get(stream.index)
     // AVI knows decoding times only: with B-frames everything is shown that much later.
-    const delayS = container === 'avi' ? (stream.has_b_frames ?? 0) / (ratio(stream.avg_frame_rate) ?? Number.POSITIVE_INFINITY) : 0
+    const delayS =
+      container === 'avi' ? (stream.has_b_frames ?? 0) / (ratio(stream.avg_frame_rate) ?? Number.POSITIVE_INFINITY) : 0
     const durationS = endS !== undefined ? endS - startS + delayS : (number(stream.duration) ?? number(report.format.duration))
     if (durationS === undefined || !(durationS > 0))
       throw notMedia('The file does not say how long it is, and its end could not be read.')

@@ -1,4 +1,5 @@
-import { findTitle } from '../catalogue/video-store.ts'
+import { postersOf } from '../catalogue/poster-store.ts'
+import { findVideoShown } from '../catalogue/video-store.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import { hashSecret, isSecret, newToken } from '../protect/secret.ts'
@@ -6,7 +7,7 @@ import type { Mark } from './marks.ts'
 import { findOtp, spendOtp } from './otp-store.ts'
 import { importPublicKey, isSignedBy, keyIdOf, markSeq, type Proof } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
-import { IDLE_ENDS_S, keepLive, type LiveSession, openPage, type PlaybackDeps, refuseEnded } from './session.ts'
+import { keepLive, type LiveSession, openPage, type PlaybackDeps, refuseEnded } from './session.ts'
 import { findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
 
 export type RedeemRequest = { otp: string; videoId?: string; publicKey: Buffer; ticket: string; body: Buffer }
@@ -14,9 +15,6 @@ export type RedeemRequest = { otp: string; videoId?: string; publicKey: Buffer; 
 export type Visit = { address: string; userAgent: string }
 
 const LONGEST_SESSION_S = 12 * 3600
-const BEAT_EVERY_MS = 6_000
-const LEASE_MS = 18_000
-const MAX_SPEED = 2
 
 type Outcome = { refusal: PlaybackRefusal } | { row: PlaybackSessionRow; isNew: boolean }
 
@@ -120,24 +118,20 @@ function refused(...refusal: ConstructorParameters<typeof PlaybackRefusal>): Out
   return { refusal: new PlaybackRefusal(...refusal) }
 }
 
-/** What the player needs to know, after redeem and after each page load. */
-export async function describeSession(deps: PlaybackDeps, session: LiveSession) {
-  const { row } = session
+/** What a viewer is shown of their film, besides its picture. `posterToken` is absent where posters are kept private. */
+export type FilmView = { title: string; durationS: number; aspectRatio: number; posterToken: string | undefined; marks: Mark[] }
+
+/** @throws PlaybackRefusal `video-gone` */
+export async function viewFilm(deps: PlaybackDeps, { row }: LiveSession): Promise<FilmView> {
   const film = await deps.films.get(row.videoId, row.generation)
-  const title = await findTitle(deps.db, row.videoId)
-  if (!film || title === undefined) throw new PlaybackRefusal('video-gone')
-  const marks: Mark[] = JSON.parse(row.marks)
+  const video = await findVideoShown(deps.db, row.videoId)
+  if (!film || !video) throw new PlaybackRefusal('video-gone')
+  const [poster] = video.public === 1 ? ((await postersOf(deps.db, [row.videoId])).get(row.videoId) ?? []) : []
   return {
-    session: row.id,
-    pageId: session.pages.at(-1) ?? '',
-    video: { id: row.videoId, title, durationS: film.plan.durationS, aspectRatio: film.plan.picture?.aspectRatio ?? 16 / 9 },
-    playlist: `/play/${row.id}/playlist/main`,
-    marks,
-    resumeAtS: session.positionS,
-    beatEveryMs: BEAT_EVERY_MS,
-    leaseMs: LEASE_MS,
-    maxSpeed: MAX_SPEED,
-    endsAtS: row.endsAtS,
-    idleEndsS: IDLE_ENDS_S,
+    title: video.title,
+    durationS: film.plan.durationS,
+    aspectRatio: film.plan.picture?.aspectRatio ?? 16 / 9,
+    posterToken: poster?.token,
+    marks: JSON.parse(row.marks),
   }
 }

@@ -74,6 +74,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   showDuration(elements, answer.video.durationS)
   elements.title.textContent = answer.video.title
   document.title = answer.video.title
+  if (answer.video.poster) video.poster = new URL(answer.video.poster, root).href
   const endTicker = startTicker(tick)
   listen()
   showSettings()

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import { findVideos, getVideo, type Video } from '../../catalogue/video.ts'
 import type { App } from '../app.ts'
-import { posterUrl } from '../media/posters.ts'
+import { posterPath } from '../media/posters.ts'
 import { holderOf } from './key.ts'
 
 export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string; deletionsWaiting(): void }
@@ -78,7 +78,7 @@ function videoBody(publicUrl: string, video: Video): Static<typeof VideoBody> {
   const posters = video.posters.map((poster) => ({
     width: poster.widthPx,
     height: poster.heightPx,
-    posterUrl: posterUrl(publicUrl, poster.token),
+    posterUrl: `${publicUrl}/${posterPath(poster.token)}`,
   }))
   return {
     id: video.id,

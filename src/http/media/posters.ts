@@ -5,9 +5,9 @@ import type { App } from '../app.ts'
 
 const PosterParams = Type.Object({ file: Type.String({ pattern: '^[A-Za-z0-9_-]{22}\\.jpg$' }) })
 
-/** The long-lived, unguessable address of a poster. */
-export function posterUrl(publicUrl: string, token: string): string {
-  return `${publicUrl}/poster/${token}.jpg`
+/** The long-lived, unguessable address of a poster, below the installation's root. */
+export function posterPath(token: string): string {
+  return `poster/${token}.jpg`
 }
 
 export async function posterInterface(app: App, deps: PosterDeps): Promise<void> {

@@ -3,16 +3,22 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { noteBeat, noteLeave, playlistFor, releaseKey } from '../../playback/delivery.ts'
 import { type Operation, readProof } from '../../playback/proof.ts'
-import { describeSession, redeem } from '../../playback/redeem.ts'
+import { redeem, viewFilm } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
-import { admit, type PlaybackDeps } from '../../playback/session.ts'
+import { admit, IDLE_ENDS_S, type LiveSession, type PlaybackDeps } from '../../playback/session.ts'
 import type { App } from '../app.ts'
+import { posterPath } from '../media/posters.ts'
 import { sendRefusal } from '../refusals.ts'
 import { BeatBody, RedeemBody, SessionAnswer } from './wire.ts'
 
 // The routes behind the player page: playback-protocol.md, sections 2 to 5 and 9.
 
 const BODY_MAX_BYTES = 8 * 1024
+
+// What the player is told of beats, slots and speed (playback-protocol.md, sections 6 and 7).
+const BEAT_EVERY_MS = 6_000
+const LEASE_MS = 18_000
+const MAX_SPEED = 2
 
 const Token = Type.String({ pattern: '^[A-Za-z0-9_-]{22}$' })
 const SessionParams = Type.Object({ session: Token })
@@ -49,11 +55,11 @@ export async function playbackInterface(app: App, deps: PlaybackDeps): Promise<v
       proof,
       visit,
     )
-    return describeSession(deps, session)
+    return answerSession(deps, session)
   })
 
   app.post('/:session/page', { schema: { params: SessionParams, response: { 200: SessionAnswer } } }, async (request) =>
-    describeSession(deps, await admitted(request, 'page', request.params.session)),
+    answerSession(deps, await admitted(request, 'page', request.params.session)),
   )
 
   app.get('/:session/playlist/:name', { schema: { params: PlaylistParams } }, async (request, reply) => {
@@ -81,6 +87,31 @@ export async function playbackInterface(app: App, deps: PlaybackDeps): Promise<v
 
   function admitted(request: FastifyRequest, operation: Operation, session: string, argument = '') {
     return admit(deps, session, readProof(proofHeader(request)), { operation, argument, body: bodyOf(request) })
+  }
+}
+
+/** What the player needs to know, after redeem and after each page load. */
+async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<SessionAnswer> {
+  const { title, durationS, aspectRatio, posterToken, marks } = await viewFilm(deps, session)
+  const { id, videoId, endsAtS } = session.row
+  return {
+    session: id,
+    pageId: session.pages.at(-1) ?? '',
+    video: {
+      id: videoId,
+      title,
+      durationS,
+      aspectRatio,
+      ...(posterToken === undefined ? {} : { poster: posterPath(posterToken) }),
+    },
+    playlist: `/play/${id}/playlist/main`,
+    marks,
+    resumeAtS: session.positionS,
+    beatEveryMs: BEAT_EVERY_MS,
+    leaseMs: LEASE_MS,
+    maxSpeed: MAX_SPEED,
+    endsAtS,
+    idleEndsS: IDLE_ENDS_S,
   }
 }
 

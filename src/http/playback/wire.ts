@@ -18,7 +18,15 @@ export type MarkBody = Static<typeof MarkBody>
 export const SessionAnswer = Type.Object({
   session: Type.String(),
   pageId: Type.String(),
-  video: Type.Object({ id: Type.String(), title: Type.String(), durationS: Type.Number(), aspectRatio: Type.Number() }),
+  video: Type.Object({
+    id: Type.String(),
+    title: Type.String(),
+    durationS: Type.Number(),
+    aspectRatio: Type.Number(),
+    poster: Type.Optional(
+      Type.String({ description: 'address below the root, shown till the first frame; absent while there is none' }),
+    ),
+  }),
   playlist: Type.String(),
   marks: Type.Array(MarkBody),
   resumeAtS: Type.Number(),
