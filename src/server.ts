@@ -28,7 +28,7 @@ import { startPlaybackClock } from './playback/clock.ts'
 import { createFilms } from './playback/film.ts'
 import { mediaSecret } from './playback/media-path.ts'
 import { createNonces } from './playback/proof.ts'
-import { endWithVideos, forgetSessionsOfVideos, type LiveSessions, saveSessions } from './playback/session.ts'
+import { type LiveSessions, saveSessions, sessionsOfVideos } from './playback/session.ts'
 import { sweepPlayback } from './playback/sweep.ts'
 import { createTickets } from './playback/ticket.ts'
 
@@ -96,30 +96,29 @@ async function openServer(
   const clock = await startPlaybackClock(db, write, nowS)
   closers.push(() => clock.stop())
 
-  const news = createSegmentNews()
-  const encodeDeps = { db, write, nowS, masterKey, sandbox, folders, news, log }
-  await write(resumeCutOffRuns)
-  const encoders = startDispatcher({
-    places: config.encoders ?? availableParallelism(),
-    claim: createEncodeWork(encodeDeps).claim,
-    log,
-  })
-  closers.push(() => encoders.stop())
-
-  const sessions: LiveSessions = new Map()
-  const films = createFilms(db, masterKey)
+  const live: LiveSessions = new Map()
   const playback = {
     db,
     write,
     nowS: clock.nowS,
     nonces: createNonces(masterKey, clock.nowS),
     tickets: createTickets(masterKey, clock.nowS),
-    films,
-    sessions,
+    films: createFilms(db, masterKey),
+    sessions: live,
     mediaSecret: mediaSecret(masterKey),
     log,
   }
   closers.push(() => saveSessions(playback))
+
+  const news = createSegmentNews()
+  const sessions = sessionsOfVideos(playback)
+  await write(resumeCutOffRuns)
+  const encoders = startDispatcher({
+    places: config.encoders ?? availableParallelism(),
+    claim: createEncodeWork({ db, write, nowS, masterKey, sandbox, folders, news, sessions, log }).claim,
+    log,
+  })
+  closers.push(() => encoders.stop())
 
   const deletion: DeletionDeps = {
     db,
@@ -127,11 +126,8 @@ async function openServer(
     nowS,
     folders,
     log,
-    endWithVideos: (tx, videoIds) => endWithVideos(tx, videoIds, clock.nowS()),
-    async videosDeleted(videoIds) {
-      forgetSessionsOfVideos(playback, videoIds)
-      await Promise.all(videoIds.map((videoId) => encoders.stopJobs(videoId)))
-    },
+    sessions,
+    stopEncoding: async (videoIds) => void (await Promise.all(videoIds.map(encoders.stopJobs))),
   }
   const removals = inTurn(() => removeTombstones(deletion), log)
   closers.push(removals.idle)

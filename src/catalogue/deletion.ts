@@ -10,10 +10,17 @@ export type VideoFolders = { sources: BlobFolder; segments: BlobFolder; posters:
 export type DeletionDeps = CatalogueDeps & {
   folders: VideoFolders
   log: Logger
-  /** What else ends with a video, in the same transaction (its playback sessions). */
-  endWithVideos(tx: Db, videoIds: readonly string[]): Promise<void>
-  /** Told after the commit; resolves when nothing works on these videos any more (encodes, caches of keys). */
-  videosDeleted(videoIds: readonly string[]): Promise<void>
+  sessions: VideoSessions
+  /** Told after the commit; resolves when nothing encodes these videos any more. */
+  stopEncoding(videoIds: readonly string[]): Promise<void>
+}
+
+/** The playback sessions on videos, which end when what they play is taken away. */
+export type VideoSessions = {
+  /** Ends them, inside the transaction that takes it away. */
+  end(tx: Db, videoIds: readonly string[], why: 'video-deleted' | 'video-replaced'): Promise<void>
+  /** Told after that commit: memory forgets keys and tells viewers. */
+  ended(videoIds: readonly string[], why: 'video-deleted' | 'video-replaced'): void
 }
 
 /**
@@ -26,11 +33,14 @@ export async function deleteVideos(deps: DeletionDeps, accountId: string, videoI
     const ids = await tombstoneVideos(tx, accountId, videoIds, deps.nowS())
     if (ids.length > 0) {
       await forgetKeys(tx, ids)
-      await deps.endWithVideos(tx, ids)
+      await deps.sessions.end(tx, ids, 'video-deleted')
     }
     return ids
   })
-  if (deletedIds.length > 0) await deps.videosDeleted(deletedIds)
+  if (deletedIds.length > 0) {
+    deps.sessions.ended(deletedIds, 'video-deleted')
+    await deps.stopEncoding(deletedIds)
+  }
   return deletedIds.length
 }
 

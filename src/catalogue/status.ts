@@ -22,10 +22,15 @@ const ENTERED_FROM: Record<VideoStatus, readonly VideoStatus[]> = {
 export async function moveStatus(tx: Db, videoId: string, to: VideoStatus, reason?: string): Promise<boolean> {
   const moved = await tx
     .updateTable('video')
-    .set({ status: to, statusReason: reason ?? null })
+    .set({ status: to, ...(reason === undefined ? {} : { statusReason: reason }) })
     .where('id', '=', videoId)
     .where('status', 'in', ENTERED_FROM[to])
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
   return moved.numUpdatedRows > 0n
+}
+
+/** Tells the owner something about a video without changing its state. */
+export async function noteReason(tx: Db, videoId: string, reason: string): Promise<void> {
+  await tx.updateTable('video').set({ statusReason: reason }).where('id', '=', videoId).where('deletedAtS', 'is', null).execute()
 }

@@ -14,7 +14,7 @@ export type Chunk = {
 const LENGTHS = { picture: [1, 2, 5], sound: [1, 4, 15] } as const
 
 /** What a viewer waits for is cut to two segments: of a sought chunk nothing is published before its end. */
-const AWAITED_SEGMENTS = 2
+export const AWAITED_SEGMENTS = 2
 const AWAITED_PRIORITY = -1
 
 /** All chunks of a film. Priorities are places in the film, so that picture and sound of all films advance together. */

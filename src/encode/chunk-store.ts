@@ -4,6 +4,13 @@ import type { Chunk } from './chunk-plan.ts'
 
 export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'firstSegment'>
 
+/** A chunk of a film with where its work stands. */
+export type FilmChunk = Chunk & Pick<ChunkRow, 'videoId' | 'generation' | 'state' | 'attempt'>
+
+function toFilmChunk(row: ChunkRow): FilmChunk {
+  return { ...row, fromStart: row.fromStart === 1 }
+}
+
 /** What a viewer or a new film waits for right now; everything above is backlog. */
 export const URGENT_PRIORITY = 0
 
@@ -19,7 +26,7 @@ export async function insertChunks(tx: Db, videoId: string, generation: number, 
 }
 
 /** Takes the waiting chunk that is needed first, so that no other run gets it. The attempt is the fence of this run. */
-export async function claimChunk(tx: Db, urgentOnly: boolean): Promise<ChunkRow | undefined> {
+export async function claimChunk(tx: Db, urgentOnly: boolean): Promise<FilmChunk | undefined> {
   let waiting = tx
     .selectFrom('chunk')
     .innerJoin('video', (join) => join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '=', 'chunk.generation'))
@@ -32,7 +39,7 @@ export async function claimChunk(tx: Db, urgentOnly: boolean): Promise<ChunkRow 
   if (!next) return undefined
   const attempt = next.attempt + 1
   await chunkOf(tx, next).set({ state: 'running', attempt }).execute()
-  return { ...next, state: 'running', attempt }
+  return toFilmChunk({ ...next, state: 'running', attempt })
 }
 
 function chunkOf(tx: Db, key: ChunkKey) {
@@ -45,7 +52,7 @@ function chunkOf(tx: Db, key: ChunkKey) {
 }
 
 /** Ends this run of the chunk. False: the run was fenced off, by another or by a deletion. */
-export async function endRun(tx: Db, run: ChunkRow, state: 'done' | 'waiting' | 'failed'): Promise<boolean> {
+export async function endRun(tx: Db, run: FilmChunk, state: 'done' | 'waiting' | 'failed'): Promise<boolean> {
   const ended = await chunkOf(tx, run)
     .where('state', '=', 'running')
     .where('attempt', '=', run.attempt)
@@ -55,7 +62,7 @@ export async function endRun(tx: Db, run: ChunkRow, state: 'done' | 'waiting' | 
 }
 
 /** Whether this run may still publish: its attempt is the chunk's, and the video plays this generation. */
-export async function mayPublish(tx: Db, run: ChunkRow): Promise<boolean> {
+export async function mayPublish(tx: Db, run: FilmChunk): Promise<boolean> {
   const row = await tx
     .selectFrom('chunk')
     .innerJoin('video', (join) => join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '=', 'chunk.generation'))
@@ -81,7 +88,7 @@ export async function findWaitingChunk(
   db: Db,
   key: Omit<ChunkKey, 'firstSegment'>,
   segment: number,
-): Promise<ChunkRow | undefined> {
+): Promise<FilmChunk | undefined> {
   const row = await db
     .selectFrom('chunk')
     .selectAll()
@@ -92,11 +99,11 @@ export async function findWaitingChunk(
     .orderBy('firstSegment', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return row?.state === 'waiting' ? row : undefined
+  return row?.state === 'waiting' ? toFilmChunk(row) : undefined
 }
 
 /** Puts other chunks in the place of one. Its run, if there is one, is fenced off. False: it was not in that state any more. */
-export async function replaceChunk(tx: Db, chunk: ChunkRow, pieces: readonly Chunk[]): Promise<boolean> {
+export async function replaceChunk(tx: Db, chunk: FilmChunk, pieces: readonly Chunk[]): Promise<boolean> {
   const removed = await tx
     .deleteFrom('chunk')
     .where('videoId', '=', chunk.videoId)
@@ -117,8 +124,8 @@ export async function listUnfinishedChunks(
   videoId: string,
   generation: number,
   kind: ChunkRow['kind'],
-): Promise<ChunkRow[]> {
-  return tx
+): Promise<FilmChunk[]> {
+  const rows = await tx
     .selectFrom('chunk')
     .selectAll()
     .where('videoId', '=', videoId)
@@ -127,4 +134,5 @@ export async function listUnfinishedChunks(
     .where('state', '!=', 'done')
     .orderBy('firstSegment')
     .execute()
+  return rows.map(toFilmChunk)
 }

@@ -4,7 +4,15 @@ import { placeFragment, readFragment, readPictureInit, splitFragments } from './
 import { pictureCodec } from './ladder.ts'
 import { MediaFailure, UncleanSeek } from './media-failure.ts'
 import type { PicturePlan, PictureRendition, Plan } from './plan.ts'
-import { type MediaEnd, type MediaLimits, type Reader, runMedia, type Sandbox, type SealedSource } from './sandbox.ts'
+import {
+  type MediaEnd,
+  type MediaLimits,
+  type Reader,
+  runMedia,
+  type Sandbox,
+  type SealedSource,
+  SIGKILL_EXIT,
+} from './sandbox.ts'
 
 /** A run of neighbouring segments. `fromStart`: decode from the film's first frame instead of seeking. */
 export type ChunkSpan = { firstSegment: number; segmentCount: number; fromStart: boolean }
@@ -34,7 +42,7 @@ export type ChunkSink = {
  * wrong. A chunk that begins at the film's start may be published as it comes, for its errors are the source's own.
  * @param request.threads 1 when as many chunks run as there are cores (6–11 % faster in all), `auto` for one that somebody waits for
  * @returns missingFrames: how many of the film's last frames could not be read; the last one that could stands in for up to 10 s of them
- * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
+ * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason; anything else is worth another try
  */
 export async function encodePictureChunk(
   request: ChunkRequest & { threads: 'auto' | 1 },
@@ -67,14 +75,17 @@ export async function encodePictureChunk(
 
 /** Throws what the owner should read about a run that did not end well. Shared with the sound. */
 export function refuseFailure(end: MediaEnd): void {
-  if (end.outOfTime || end.exitCode === 137) {
+  if (end.outOfTime) {
     throw new MediaFailure(
       'Encoding error',
-      'Encoding took more time or memory than a film of this length may: try a file of another format.',
+      'Encoding took far longer than the film lasts: convert it to H.264 in MP4 and upload it again.',
     )
   }
-  if (end.exitCode !== 0)
+  // The machine may have been short of memory: worth another try, so no verdict on the film.
+  if (end.exitCode === SIGKILL_EXIT) throw new Error('ffmpeg was killed: at its processor limit, or because memory ran out')
+  if (end.exitCode !== 0) {
     throw new MediaFailure('Encoding error', `The encoder stopped: ${firstLine(end) || `exit code ${end.exitCode}`}`)
+  }
 }
 
 /** Bounds that no honest film meets: thirty times slower than it plays, and the part decoded only to get there six times. */

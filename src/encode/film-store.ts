@@ -8,10 +8,7 @@ export type FilmRow = { videoId: string; generation: number; wrappedContentKey: 
 export type NewSegment = { renditionId: number; number: number; file: string; sizeBytes: number; init: Buffer }
 
 /** Makes a generation: its plan, its content key, its renditions. The video plays it from now on. */
-export async function insertGeneration(
-  tx: Db,
-  film: FilmRow & { createdAtS: number; aspectRatio: number | null },
-): Promise<void> {
+export async function insertGeneration(tx: Db, film: FilmRow & { createdAtS: number }): Promise<void> {
   const { videoId, generation, plan } = film
   await tx
     .insertInto('generation')
@@ -32,7 +29,7 @@ export async function insertGeneration(
     .execute()
   await tx
     .updateTable('video')
-    .set({ generation, durationS: plan.durationS, aspectRatio: film.aspectRatio })
+    .set({ generation, durationS: plan.durationS, aspectRatio: plan.picture?.aspectRatio ?? null })
     .where('id', '=', videoId)
     .execute()
 }
@@ -189,6 +186,15 @@ export async function findUnfinished(
     )
     .limit(1)
     .executeTakeFirst()
+}
+
+/** Forgets a generation: its key, its segments, and the posters that its key seals. */
+export async function removeGeneration(tx: Db, film: { videoId: string; generation: number }): Promise<void> {
+  for (const table of ['chunk', 'segment', 'rendition'] as const) {
+    await tx.deleteFrom(table).where('videoId', '=', film.videoId).where('generation', '=', film.generation).execute()
+  }
+  await tx.deleteFrom('generation').where('videoId', '=', film.videoId).where('number', '=', film.generation).execute()
+  await tx.deleteFrom('poster').where('videoId', '=', film.videoId).execute()
 }
 
 /** Marks every rendition done and notes the space that the film takes: source, segments and posters. */

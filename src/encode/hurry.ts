@@ -1,7 +1,6 @@
 import type { Db } from '../db/sqlite.ts'
-import type { ChunkRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
-import { cutForViewer } from './chunk-plan.ts'
+import { type Chunk, cutForViewer } from './chunk-plan.ts'
 import { findWaitingChunk, replaceChunk } from './chunk-store.ts'
 
 /**
@@ -11,10 +10,10 @@ import { findWaitingChunk, replaceChunk } from './chunk-store.ts'
 export async function hurrySegment(
   { db, write }: { db: Db; write: Write },
   film: { videoId: string; generation: number },
-  kind: ChunkRow['kind'],
+  kind: Chunk['kind'],
   segment: number,
 ): Promise<boolean> {
   const chunk = await findWaitingChunk(db, { ...film, kind }, segment)
   if (!chunk || chunk.priority < 0) return false
-  return write((tx) => replaceChunk(tx, chunk, cutForViewer({ ...chunk, fromStart: chunk.fromStart === 1 }, segment)))
+  return write((tx) => replaceChunk(tx, chunk, cutForViewer(chunk, segment)))
 }

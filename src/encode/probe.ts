@@ -4,7 +4,16 @@ import type { Readable } from 'node:stream'
 import Type, { type Static } from 'typebox'
 import Value from 'typebox/value'
 import { MediaFailure } from './media-failure.ts'
-import { collect, MAX_PIXELS, type MediaEnd, OutputTooLong, runMedia, type Sandbox, type SealedSource } from './sandbox.ts'
+import {
+  collect,
+  MAX_PIXELS,
+  type MediaEnd,
+  OutputTooLong,
+  runMedia,
+  type Sandbox,
+  type SealedSource,
+  SIGKILL_EXIT,
+} from './sandbox.ts'
 
 /** What a source is, as far as planning needs it. Times count from the film's start: the earliest stream's first moment. */
 export type Probe = {
@@ -168,7 +177,8 @@ async function readEnds(
       'The file ends before its last picture: it was cut off on its way, or refers to another file. Upload the whole file again.',
     )
   }
-  return ends
+  // A reading that did not get to the end knows none.
+  return end.outOfTime || end.exitCode === SIGKILL_EXIT ? new Map() : ends
 }
 
 async function keepEnds(bytes: Readable, ends: Map<number, number>) {

@@ -1,17 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import type { Db } from '../db/sqlite.ts'
-import type { ChunkRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { encryptSegment, segmentIvs, windowKey } from '../protect/content-key.ts'
 import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
 import { type BlobFolder, putBlob, removeBlobs } from '../storage/folder.ts'
-import { endRun, mayPublish } from './chunk-store.ts'
+import { endRun, type FilmChunk, mayPublish } from './chunk-store.ts'
 import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './film-store.ts'
 import { gridOf, type Plan } from './plan.ts'
 
 /** A film with what opens it, as long as somebody works on it. */
-export type OpenFilm = { videoId: string; generation: number; plan: Plan; contentKey: Buffer }
+export type OpenFilm = { videoId: string; generation: number; plan: Plan; encoder: string; contentKey: Buffer }
 
 export type PublicationDeps = { db: Db; write: Write; segments: BlobFolder; news: SegmentNews }
 
@@ -22,7 +21,7 @@ export class FencedOff extends Error {}
  * Takes the clear segments of one run of a chunk, encrypts and stores each, and publishes them: at once when the run decoded from
  * the film's start; all together in `finish` when it was reached by a seek, since only the end tells that it decoded cleanly.
  */
-export function openPublication(deps: PublicationDeps, film: OpenFilm, run: ChunkRow, sought: boolean) {
+export function openPublication(deps: PublicationDeps, film: OpenFilm, run: FilmChunk, sought: boolean) {
   const inits = new Map<number, Buffer>()
   const held: NewSegment[] = []
   const ivOf = segmentIvs(film.contentKey)
@@ -77,6 +76,8 @@ export function openPublication(deps: PublicationDeps, film: OpenFilm, run: Chun
     abandon: () => removeSegments(held),
   }
 }
+
+export type Publication = ReturnType<typeof openPublication>
 
 /** Tells those who wait that a segment was published. */
 export type SegmentNews = ReturnType<typeof createSegmentNews>

@@ -45,7 +45,8 @@ export const MAX_PIXELS = 40_000_000
 // A demuxer that opens other files (hls, concat, dash, sdp, image2) is not here: this list, not the protocols', keeps it from reading them.
 const DEMUXERS = 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,wav,mp3,aac,flac,mxf'
 const STDERR_TAIL_BYTES = 64 * 1024
-const SIGKILL_EXIT = 137
+/** Killed: by us, by its processor limit, or by a machine that ran out of memory. */
+export const SIGKILL_EXIT = 137
 // A four-rung 1080p ladder takes 0.5 GB; address space also counts each thread's stack and arena, so it grows with the machine.
 const MEMORY_BYTES = 4 * 2 ** 30 + availableParallelism() * 2 ** 28
 
@@ -72,12 +73,17 @@ export async function openSandbox(folders: readonly string[] = ['/usr/local/bin'
 /**
  * Runs ffmpeg or ffprobe on a hostile file: no network, no environment, nothing readable but the source, nothing writable, bounded
  * memory and time. Resolves when the child and all its children are gone and every reader is done.
- * @throws the signal's reason when aborted, or what a reader threw; an exit code is an answer, not an error
+ * @throws the signal's reason when aborted, or what a reader threw, or ENOENT; an exit code is an answer, not an error
  * @see docs of bubblewrap and prlimit for the flags; each was tried with its attack in test/encode/hostile.test.ts
  */
 export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
-  return runCaged(sandbox, { ...run, args: mediaArgs(sandbox, run) })
+  await access(run.source.path, constants.R_OK)
+  const end = await runCaged(sandbox, { ...run, args: mediaArgs(sandbox, run) })
+  // Not the film's fault, and not a sentence for its owner.
+  if (end.exitCode !== 0 && /^(bwrap|prlimit): /.test(end.stderr))
+    throw new Error(`the sandbox did not start: ${end.stderr.trim()}`)
+  return end
 }
 
 /** A reader that keeps everything, up to a limit. */

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino'
-import type { VideoFolders } from '../catalogue/deletion.ts'
-import { moveStatus } from '../catalogue/status.ts'
+import type { VideoFolders, VideoSessions } from '../catalogue/deletion.ts'
+import { moveStatus, noteReason } from '../catalogue/status.ts'
 import type { Db } from '../db/sqlite.ts'
-import type { ChunkRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
@@ -12,8 +11,16 @@ import type { MasterKey } from '../protect/master-key.ts'
 import { isSealIntact } from '../protect/sealed-file.ts'
 import { blobPath } from '../storage/folder.ts'
 import { encodePictureChunk } from './chunk.ts'
-import { type Chunk, inSequence, planChunks } from './chunk-plan.ts'
-import { claimChunk, endRun, insertChunks, listUnfinishedChunks, replaceChunk } from './chunk-store.ts'
+import { AWAITED_SEGMENTS, type Chunk, inSequence, planChunks } from './chunk-plan.ts'
+import {
+  claimChunk,
+  endRun,
+  type FilmChunk,
+  insertChunks,
+  listUnfinishedChunks,
+  mayPublish,
+  replaceChunk,
+} from './chunk-store.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { findFilm, findUnfinished, findUnplanned, finishGeneration, insertGeneration, listPublished } from './film-store.ts'
 import { planFilm } from './grid.ts'
@@ -21,7 +28,8 @@ import { MediaFailure, UncleanSeek } from './media-failure.ts'
 import type { Plan } from './plan.ts'
 import { addPosters } from './posters.ts'
 import { probeSource } from './probe.ts'
-import { FencedOff, type OpenFilm, openPublication, type SegmentNews } from './publication.ts'
+import { FencedOff, type OpenFilm, openPublication, type Publication, type SegmentNews } from './publication.ts'
+import { renewGeneration } from './renewal.ts'
 import type { Sandbox, SealedSource } from './sandbox.ts'
 import { encodeSoundChunk } from './sound-chunk.ts'
 
@@ -34,10 +42,13 @@ export type EncodeDeps = {
   folders: VideoFolders
   news: SegmentNews
   log: Logger
+  sessions: VideoSessions
 }
 
 /** How often a chunk is tried before the film fails: a run may be killed by the machine's own trouble. */
 const ATTEMPTS = 3
+/** A file may lack so many frames at its end without anybody noticing. */
+const TOLERATED_FRAMES = 3
 
 /**
  * What there is to do for films, in the order in which it matters: examine a new source, encode the most wanted chunk, finish a film.
@@ -84,7 +95,6 @@ async function planVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal)
     const generation = 1
     await deps.write(async (tx) => {
       const wrappedContentKey = wrapContentKey(deps.masterKey, videoId, generation, newContentKey())
-      const aspectRatio = plan.picture?.aspectRatio ?? null
       await insertGeneration(tx, {
         videoId,
         generation,
@@ -92,7 +102,6 @@ async function planVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal)
         plan,
         encoder: encoderFingerprint(deps.sandbox),
         createdAtS: deps.nowS(),
-        aspectRatio,
       })
       await insertChunks(tx, videoId, generation, planChunks(plan))
     })
@@ -103,23 +112,20 @@ async function planVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal)
 }
 
 /** Encodes one chunk and publishes its segments. */
-async function runChunk(deps: EncodeDeps, run: ChunkRow, signal: AbortSignal): Promise<void> {
+async function runChunk(deps: EncodeDeps, run: FilmChunk, signal: AbortSignal): Promise<void> {
   const film = await openFilm(deps, run.videoId, run.generation)
   const source = await openSource(deps, run.videoId)
   if (!film || !source) return // deleted meanwhile
+  if (film.encoder !== encoderFingerprint(deps.sandbox)) return renewGeneration(deps, film, run)
   const chunk = await unpublishedPart(deps, film.plan, run)
-  const publication = openPublication(
-    { ...deps, segments: deps.folders.segments },
-    film,
-    run,
-    !chunk.fromStart && chunk.firstSegment > 0,
-  )
+  const isSought = !chunk.fromStart && chunk.firstSegment > 0
+  const publication = openPublication({ ...deps, segments: deps.folders.segments }, film, run, isSought)
   try {
-    if (chunk.segmentCount > 0) await encodeChunk(deps, film.plan, source, chunk, signal, publication)
+    if (chunk.segmentCount > 0) await encodeChunk(deps, film, source, chunk, signal, publication)
     await publication.finish()
   } catch (error) {
     await publication.abandon()
-    await settleFailedRun(deps, film, run, error, signal)
+    return settleFailedRun(deps, film, run, error, signal)
   }
   if (run.kind === 'picture' && run.firstSegment === 0) await addPosters(deps, film, source, signal)
 }
@@ -127,7 +133,7 @@ async function runChunk(deps: EncodeDeps, run: ChunkRow, signal: AbortSignal): P
 type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'fromStart'>
 
 /** What a run cut off by a crash left to do: the segments it had published at the chunk's beginning stay. */
-async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: ChunkRow): Promise<Part> {
+async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: FilmChunk): Promise<Part> {
   const renditionIds =
     run.kind === 'sound' ? [plan.sound?.renditionId ?? 0] : (plan.picture?.renditions ?? []).map(({ id }) => id)
   const end = run.firstSegment + run.segmentCount
@@ -138,28 +144,33 @@ async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: ChunkRow): Pro
     while (missing < end && published.has(missing)) missing++
     firstSegment = Math.min(firstSegment, missing)
   }
-  return { kind: run.kind, firstSegment, segmentCount: end - firstSegment, fromStart: run.fromStart === 1 }
+  return { kind: run.kind, firstSegment, segmentCount: end - firstSegment, fromStart: run.fromStart }
 }
 
-function encodeChunk(
+async function encodeChunk(
   deps: EncodeDeps,
-  plan: Plan,
+  film: OpenFilm,
   source: SealedSource,
   chunk: Part,
   signal: AbortSignal,
-  publication: ReturnType<typeof openPublication>,
-): Promise<unknown> {
-  const callbacks = { onInit: publication.addInit, onSegment: publication.addSegment }
-  const request = { sandbox: deps.sandbox, source, plan, chunk, signal }
-  if (chunk.kind === 'sound') return encodeSoundChunk(request, callbacks)
+  publication: Publication,
+): Promise<void> {
+  const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
+  const request = { sandbox: deps.sandbox, source, plan: film.plan, chunk, signal }
+  if (chunk.kind === 'sound') return encodeSoundChunk(request, sink)
   // Side by side one thread each is cheapest; the chunk that somebody waits for is made as fast as the machine can.
-  return encodePictureChunk({ ...request, threads: chunk.segmentCount <= 2 ? 'auto' : 1 }, callbacks)
+  const threads = chunk.segmentCount <= AWAITED_SEGMENTS ? 'auto' : 1
+  const { missingFrames } = await encodePictureChunk({ ...request, threads }, sink)
+  if (missingFrames > TOLERATED_FRAMES) {
+    const reason = `The file breaks off ${missingFrames} frames before the end that it announces; its last picture stands in for them.`
+    await deps.write((tx) => noteReason(tx, film.videoId, reason))
+  }
 }
 
 async function settleFailedRun(
   deps: EncodeDeps,
   film: OpenFilm,
-  run: ChunkRow,
+  run: FilmChunk,
   error: unknown,
   signal: AbortSignal,
 ): Promise<void> {
@@ -188,15 +199,13 @@ async function settleFailedRun(
 }
 
 /** Puts one chunk without a seek in the place of all that are unfinished; their runs are fenced off. */
-async function continueInSequence(deps: EncodeDeps, film: OpenFilm, run: ChunkRow): Promise<void> {
+async function continueInSequence(deps: EncodeDeps, film: OpenFilm, run: FilmChunk): Promise<void> {
   await deps.write(async (tx) => {
+    if (!(await mayPublish(tx, run))) return // another run has done this already
     const [first, ...others] = await listUnfinishedChunks(tx, film.videoId, film.generation, run.kind)
     if (!first) return
-    const asChunks = [first, ...others].map((row) => ({ ...row, fromStart: row.fromStart === 1 }))
-    const [head, ...tail] = asChunks
-    if (!head) return
-    for (const row of others) await replaceChunk(tx, row, [])
-    await replaceChunk(tx, first, [inSequence([head, ...tail])])
+    for (const chunk of others) await replaceChunk(tx, chunk, [])
+    await replaceChunk(tx, first, [inSequence([first, ...others])])
   })
 }
 
@@ -250,6 +259,7 @@ async function openFilm(deps: EncodeDeps, videoId: string, generation: number): 
     videoId,
     generation,
     plan: row.plan,
+    encoder: row.encoder,
     contentKey: unwrapContentKey(deps.masterKey, videoId, generation, row.wrappedContentKey),
   }
 }

@@ -5,7 +5,7 @@ import { Failure } from '../errors.ts'
 import { unwrap, wrap } from '../protect/master-key.ts'
 import { newSeal, type Seal, type Sealed, SealingStream } from '../protect/sealed-file.ts'
 import { newId } from '../protect/secret.ts'
-import { type BlobFolder, putBlobStream, removeBlobs } from '../storage/folder.ts'
+import { type BlobFolder, putBlobStream, removeBlobAndEmptyFolder } from '../storage/folder.ts'
 import { insertSource, type SourceRow } from './source-store.ts'
 import type { PolicyDeps } from './upload-policy.ts'
 import { spendPolicy } from './upload-policy-store.ts'
@@ -77,14 +77,19 @@ export async function acceptSource(
       return true
     })
     .catch(async (error) => {
-      await removeBlobs(deps.sources, source.file)
+      await discardSource(deps, source)
       throw error
     })
   if (!accepted) {
-    await removeBlobs(deps.sources, source.file)
+    await discardSource(deps, source)
     throw new Failure('conflict', 'This policy was already used by another upload. Ask for a new one.')
   }
   deps.sourceArrived(videoId)
+}
+
+/** Removes a received source that no row will name. */
+export async function discardSource({ sources }: Pick<SourceDeps, 'sources'>, source: ReceivedSource): Promise<void> {
+  await removeBlobAndEmptyFolder(sources, source.file)
 }
 
 /** What opens a source. */

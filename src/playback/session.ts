@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { Logger } from 'pino'
+import type { VideoSessions } from '../catalogue/deletion.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
@@ -174,20 +175,23 @@ export function keepLive(sessions: LiveSessions, row: PlaybackSessionRow): LiveS
   return live
 }
 
-/** Ends the sessions of deleted videos, inside the transaction that deletes them. */
-export async function endWithVideos(tx: Db, videoIds: readonly string[], nowS: number): Promise<void> {
-  await endSessionsOfVideos(tx, videoIds, nowS, 'video-deleted')
+/** The sessions on videos, for whoever takes away what they play: a deletion, a new generation. */
+export function sessionsOfVideos(deps: Pick<PlaybackDeps, 'sessions' | 'films' | 'nowS'>): VideoSessions {
+  return {
+    end: (tx, videoIds, why) => endSessionsOfVideos(tx, videoIds, deps.nowS(), why),
+    ended: (videoIds, why) => forgetVideos(deps, videoIds, why),
+  }
 }
 
-/** Tells memory what a commit has done: the videos’ keys are gone, their sessions ended. */
-export function forgetSessionsOfVideos(
+function forgetVideos(
   deps: Pick<PlaybackDeps, 'sessions' | 'films' | 'nowS'>,
   videoIds: readonly string[],
+  why: EndReason,
 ): void {
   deps.films.forget(videoIds)
   for (const session of deps.sessions.values()) {
     if (!videoIds.includes(session.row.videoId) || session.row.endedAtS !== null) continue
-    session.row = { ...session.row, endedAtS: deps.nowS(), endReason: 'video-deleted' }
+    session.row = { ...session.row, endedAtS: deps.nowS(), endReason: why }
   }
 }
 

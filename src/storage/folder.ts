@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Dirent } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
@@ -62,6 +62,13 @@ export function blobPath(folder: BlobFolder, name: string): string {
 /** Removes a blob or a folder of blobs; nothing there is as good. */
 export async function removeBlobs(folder: BlobFolder, name: string): Promise<void> {
   await rm(blobPath(folder, name), { recursive: true, force: true })
+}
+
+/** Removes a blob, and its folder when nothing else lies there. */
+export async function removeBlobAndEmptyFolder(folder: BlobFolder, name: string): Promise<void> {
+  const path = blobPath(folder, name)
+  await rm(path, { force: true })
+  await rmdir(dirname(path)).catch(() => undefined)
 }
 
 export async function blobSizeBytes(folder: BlobFolder, name: string): Promise<number> {

@@ -16,29 +16,44 @@ const LIMITS = {
   headerSize: 16 * 1024,
 }
 
+/** The longest that RFC 2046 (section 5.1.1) allows. */
+const MAX_BOUNDARY_LENGTH = 70
+
+/** What becomes of the file while it comes in. */
+export type FileReceiver<T> = {
+  /** Must read the file's stream. */
+  receive(parts: UploadParts): Promise<T>
+  /** Undoes `receive`: the form turned out to be void after its file. */
+  discard(received: T): Promise<void>
+}
+
 /**
- * Reads an S3 POST form: fields first, the file last (what follows it is ignored, as S3 does). `receive` gets the file's stream
- * and must read it; its result is given when the form has ended as it should, so a body that breaks off is never taken for a whole one.
+ * Reads an S3 POST form: fields first, the file last (what follows it is ignored, as S3 does). What `receive` made of the file is
+ * given when the form has ended as it should, so a body that breaks off is never taken for a whole one.
  * @throws Failure `invalid` for a form that cannot be read; whatever `receive` throws
  */
-export async function readUploadForm<T>(request: IncomingMessage, receive: (parts: UploadParts) => Promise<T>): Promise<T> {
+export async function readUploadForm<T>(request: IncomingMessage, { receive, discard }: FileReceiver<T>): Promise<T> {
   const parser = openParser(request)
   const ended = Promise.withResolvers<void>()
+  let file: Readable | undefined
   let received: Promise<T> | undefined
   const fields = new Map<string, string>()
-  const breakOff = (cause: unknown) =>
-    ended.reject(cause instanceof Failure ? cause : new Failure('invalid', 'The form cannot be read, or broke off.', { cause }))
+  const breakOff = (cause: unknown) => {
+    const failure = cause instanceof Failure ? cause : new Failure('invalid', 'The form cannot be read, or broke off.', { cause })
+    ended.reject(failure)
+    file?.destroy(failure) // the parser leaves it open, and whoever reads it would wait for ever
+  }
 
-  parser.on('field', (name: string, value: string, nameTruncated: boolean, valueTruncated: boolean) => {
-    if (nameTruncated || valueTruncated) breakOff(new Failure('too-large', 'A field of the form is too large.'))
-    fields.set(name.toLowerCase(), value)
+  // A part without a name comes with none, whatever the parser's types say.
+  parser.on('field', (name: string | undefined, value: string, nameTruncated: boolean, valueTruncated: boolean) => {
+    if (name === undefined) return breakOff(new Failure('invalid', 'A part of the form has no name.'))
+    if (nameTruncated || valueTruncated) return breakOff(new Failure('too-large', 'A field of the form is too large.'))
+    if (!received) fields.set(name.toLowerCase(), value)
   })
-  parser.on('file', (name: string, file: Readable, fileName: string) => {
-    if (name.toLowerCase() !== 'file' || received) {
-      file.resume()
-      return
-    }
-    received = receive({ fields, fileName, file })
+  parser.on('file', (_name: string, stream: Readable, fileName: string | undefined) => {
+    file = stream
+    file.on('error', () => undefined) // whoever reads it hears; when a refusal came first, nobody does
+    received = receive({ fields, fileName: fileName ?? '', file })
     received.catch(breakOff)
   })
   for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
@@ -58,6 +73,9 @@ export async function readUploadForm<T>(request: IncomingMessage, receive: (part
     await ended.promise
     if (!received) throw new Failure('invalid', 'The form has no field "file".')
     return await received
+  } catch (error) {
+    await received?.then(discard, () => undefined)
+    throw error
   } finally {
     request.unpipe(parser)
   }
@@ -65,9 +83,17 @@ export async function readUploadForm<T>(request: IncomingMessage, receive: (part
 
 function openParser(request: IncomingMessage) {
   const contentType = request.headers['content-type'] ?? ''
+  const [, boundary = ''] = /boundary="?([^";]*)/i.exec(contentType) ?? []
+  if (boundary.length > MAX_BOUNDARY_LENGTH)
+    throw new Failure('invalid', `The form's boundary is longer than ${MAX_BOUNDARY_LENGTH} characters.`)
   try {
-    return new Busboy({ headers: { ...request.headers, 'content-type': contentType }, limits: LIMITS, preservePath: false })
+    return new Busboy({ headers: { ...request.headers, 'content-type': contentType }, limits: LIMITS, isPartAFile })
   } catch (cause) {
     throw new Failure('invalid', 'The body is not a multipart/form-data form.', { cause })
   }
+}
+
+/** By its name alone: clients give types and file names to fields, and none to files. */
+function isPartAFile(name: string | undefined): boolean {
+  return name?.toLowerCase() === 'file'
 }

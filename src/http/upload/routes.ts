@@ -1,7 +1,7 @@
 import { XMLBuilder } from 'fast-xml-parser'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
-import { acceptSource, receiveSource, type SourceDeps } from '../../ingest/source.ts'
+import { acceptSource, discardSource, receiveSource, type SourceDeps } from '../../ingest/source.ts'
 import { admitUpload, BUCKET } from '../../ingest/upload-policy.ts'
 import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
@@ -52,15 +52,15 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
 
   app.post('/', async (request, reply) => {
     refuseDeclaredSize(request, deps.uploadMaxBytes)
-    const { key, fields, etag } = await readUploadForm(request.raw, async ({ fields, fileName, file }) => {
-      const admitted = await admitUpload(deps, fields)
-      const source = await receiveSource(deps, admitted.videoId, file)
-      return { ...admitted, fields, etag: source.sha256.toString('hex'), source, fileName }
-    }).then(async (upload) => {
-      await acceptSource(deps, upload.key, upload.videoId, upload.source, upload.fileName)
-      return upload
+    const { key, videoId, fields, fileName, source } = await readUploadForm(request.raw, {
+      async receive({ fields, fileName, file }) {
+        const admitted = await admitUpload(deps, fields)
+        return { ...admitted, fields, fileName, source: await receiveSource(deps, admitted.videoId, file) }
+      },
+      discard: ({ source }) => discardSource(deps, source),
     })
-    return answerUpload(reply, deps.publicUrl(), { key, etag }, fields)
+    await acceptSource(deps, key, videoId, source, fileName)
+    return answerUpload(reply, deps.publicUrl(), { key, etag: source.sha256.toString('hex') }, fields)
   })
 }
 
