@@ -187,7 +187,8 @@ async function settleFailedRun(
     await continueInSequence(deps, film, run)
     return
   }
-  if (run.attempt < ATTEMPTS) {
+  // What is said of the media itself does not change by trying again.
+  if (!(error instanceof MediaFailure) && run.attempt < ATTEMPTS) {
     deps.log.warn(
       { err: error, videoId: film.videoId, segment: run.firstSegment, attempt: run.attempt },
       'a chunk failed and is tried again',

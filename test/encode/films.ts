@@ -76,7 +76,10 @@ export async function readNumbers(file: string, options: { upright?: boolean } =
   )
   const frameBytes = widthPx * heightPx
   return Array.from({ length: pixels.length / frameBytes }, (_, frame) =>
-    Array.from({ length: BITS }, (_, bit) => ((pixels[frame * frameBytes + bit * 8 + 4] ?? 0) > 125 ? 2 ** bit : 0)).reduce((a, b) => a + b, 0),
+    Array.from({ length: BITS }, (_, bit) => ((pixels[frame * frameBytes + bit * 8 + 4] ?? 0) > 125 ? 2 ** bit : 0)).reduce(
+      (a, b) => a + b,
+      0,
+    ),
   )
 }
 
@@ -110,18 +113,25 @@ export async function encodeFilm(
 ): Promise<EncodedFilm> {
   const sink = newSink()
   const spans = (segments: number) =>
-    Array.from({ length: Math.ceil(segments / chunkSegments) }, (_, i) => ({ firstSegment: i * chunkSegments, segmentCount: chunkSegments, fromStart }))
+    Array.from({ length: Math.ceil(segments / chunkSegments) }, (_, i) => ({
+      firstSegment: i * chunkSegments,
+      segmentCount: chunkSegments,
+      fromStart,
+    }))
   for (const chunk of film.plan.picture ? spans(pictureSegmentCount(film.plan.picture)) : []) {
     await encodePictureChunk({ ...film, chunk, threads: 'auto' }, sink)
   }
-  for (const chunk of film.plan.sound ? spans(soundSegmentCount(film.plan.sound)) : []) await encodeSoundChunk({ ...film, chunk }, sink)
+  for (const chunk of film.plan.sound ? spans(soundSegmentCount(film.plan.sound)) : [])
+    await encodeSoundChunk({ ...film, chunk }, sink)
   return sink
 }
 
 /** A rendition as a player joins it: its init segment, then its segments in order. */
 export async function joinRendition(folder: string, film: EncodedFilm, renditionId: number, only?: number): Promise<string> {
   const [init = Buffer.alloc(0)] = film.inits.get(renditionId) ?? []
-  const segments = [...(film.segments.get(renditionId) ?? [])].sort(([a], [b]) => a - b).filter(([segment]) => only === undefined || segment === only)
+  const segments = [...(film.segments.get(renditionId) ?? [])]
+    .sort(([a], [b]) => a - b)
+    .filter(([segment]) => only === undefined || segment === only)
   const file = path.join(folder, `${renditionId}-${only ?? 'all'}-${randomBytes(4).toString('hex')}.mp4`)
   await writeFile(file, Buffer.concat([init, ...segments.map(([, bytes]) => bytes)]))
   return file

@@ -7,14 +7,17 @@ import { ffmpeg } from './films.ts'
 const FILM = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=4', '-c:v', 'libx264', '-g', '25', '-bf', '3', '-sc_threshold', '0']
 const FRAGMENTED = ['-f', 'mp4', '-movflags', '+cmaf+frag_keyframe', '-']
 
-test.each([1, 7, 1000, 1_000_000])('a stream that comes in pieces of %i bytes is split into the same init and fragments', async (pieceBytes) => {
-  const stream = await ffmpeg(...FILM, ...FRAGMENTED)
-  const parts = await collectParts(pieces(stream, pieceBytes))
-  expect(parts.map(({ kind }) => kind)).toEqual(['init', 'fragment', 'fragment', 'fragment', 'fragment'])
-  const joined = Buffer.concat(parts.map(({ bytes }) => bytes))
-  expect(joined.equals(stream.subarray(0, joined.length))).toBe(true)
-  expect(boxesIn(stream, joined.length).map(({ type }) => type)).toEqual(['mfra'])
-})
+test.each([1, 7, 1000, 1_000_000])(
+  'a stream that comes in pieces of %i bytes is split into the same init and fragments',
+  async (pieceBytes) => {
+    const stream = await ffmpeg(...FILM, ...FRAGMENTED)
+    const parts = await collectParts(pieces(stream, pieceBytes))
+    expect(parts.map(({ kind }) => kind)).toEqual(['init', 'fragment', 'fragment', 'fragment', 'fragment'])
+    const joined = Buffer.concat(parts.map(({ bytes }) => bytes))
+    expect(joined.equals(stream.subarray(0, joined.length))).toBe(true)
+    expect(boxesIn(stream, joined.length).map(({ type }) => type)).toEqual(['mfra'])
+  },
+)
 
 test('a stream that is cut off gives no half fragment', async () => {
   const stream = await ffmpeg(...FILM, ...FRAGMENTED)
@@ -30,7 +33,16 @@ test('a box that claims to be huge ends the stream before it is kept', async () 
 
 test('a fragment is put at its place in the film, and its first frame is shown exactly there', async () => {
   // Without +cmaf ffmpeg delays everything by the B-frames: the case the guard is for.
-  const stream = await ffmpeg(...FILM, '-f', 'mp4', '-movflags', '+frag_keyframe+empty_moov+default_base_moof', '-use_editlist', '0', '-')
+  const stream = await ffmpeg(
+    ...FILM,
+    '-f',
+    'mp4',
+    '-movflags',
+    '+frag_keyframe+empty_moov+default_base_moof',
+    '-use_editlist',
+    '0',
+    '-',
+  )
   const parts = (await collectParts(pieces(stream, 4096))).filter(({ kind }) => kind === 'fragment')
   const [fragment = Buffer.alloc(0)] = parts.map(({ bytes }) => bytes)
   const before = readFragment(fragment)
@@ -38,12 +50,24 @@ test('a fragment is put at its place in the film, and its first frame is shown e
   expect(shift).toBeGreaterThan(0)
   placeFragment(fragment, { sequence: 42, decodeTime: 2 ** 33, compositionShift: shift })
   const after = readFragment(fragment)
-  expect(after).toEqual({ ...before, sequence: 42, decodeTime: 2 ** 33, compositionOffsets: before.compositionOffsets?.map((offset) => offset - shift) })
+  expect(after).toEqual({
+    ...before,
+    sequence: 42,
+    decodeTime: 2 ** 33,
+    compositionOffsets: before.compositionOffsets?.map((offset) => offset - shift),
+  })
 })
 
 test('an init segment says size, clock and codec', async () => {
-  const [init] = await collectParts(pieces(await ffmpeg(...FILM, '-profile:v', 'high', '-level', '2.1', '-pix_fmt', 'yuv420p', ...FRAGMENTED), 4096))
-  expect(readPictureInit(init?.bytes ?? Buffer.alloc(0))).toEqual({ widthPx: 160, heightPx: 90, timescale: 12_800, codec: 'avc1.640015' })
+  const [init] = await collectParts(
+    pieces(await ffmpeg(...FILM, '-profile:v', 'high', '-level', '2.1', '-pix_fmt', 'yuv420p', ...FRAGMENTED), 4096),
+  )
+  expect(readPictureInit(init?.bytes ?? Buffer.alloc(0))).toEqual({
+    widthPx: 160,
+    heightPx: 90,
+    timescale: 12_800,
+    codec: 'avc1.640015',
+  })
 })
 
 test.each([1, 100, 1_000_000])('an ADTS stream in pieces of %i bytes gives all its frames', async (pieceBytes) => {

@@ -10,7 +10,8 @@ import { openSandbox } from '../../src/encode/sandbox.ts'
 import { ffmpeg, newFolder, openFilm, seal } from './films.ts'
 
 const SIBLING = 'sibling.ts'
-const hls = (...lines: string[]) => ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-TARGETDURATION:5', ...lines, '#EXT-X-ENDLIST', ''].join('\n')
+const hls = (...lines: string[]) =>
+  ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-TARGETDURATION:5', ...lines, '#EXT-X-ENDLIST', ''].join('\n')
 
 test.each([
   ['M01: a playlist that names a neighbour', hls('#EXTINF:5,', SIBLING)],
@@ -26,10 +27,19 @@ test.each([
   ['M04: a concat script with an absolute path', 'ffconcat version 1.0\nfile /etc/passwd\n'],
   ['M04: a concat script with a URL', 'ffconcat version 1.0\nfile http://CANARY/a.ts\n'],
   ['M05: a DASH manifest', mpd('<BaseURL>http://CANARY/</BaseURL>')],
-  ['M05: a DASH manifest with an external entity', `<!DOCTYPE x [<!ENTITY e SYSTEM "http://CANARY/e">]>${mpd('<BaseURL>&e;</BaseURL>')}`],
+  [
+    'M05: a DASH manifest with an external entity',
+    `<!DOCTYPE x [<!ENTITY e SYSTEM "http://CANARY/e">]>${mpd('<BaseURL>&e;</BaseURL>')}`,
+  ],
   ['M05: a DASH manifest with entities that explode', `<!DOCTYPE x [${explosion()}]>${mpd('<BaseURL>&e9;</BaseURL>')}`],
-  ['M06: an SDP text', 'v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video CANARYPORT RTP/AVP 96\na=rtpmap:96 H264/90000\n'],
-  ['M08: an SVG with an outside image', '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="http://CANARY/i"/></svg>'],
+  [
+    'M06: an SDP text',
+    'v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video CANARYPORT RTP/AVP 96\na=rtpmap:96 H264/90000\n',
+  ],
+  [
+    'M08: an SVG with an outside image',
+    '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="http://CANARY/i"/></svg>',
+  ],
   ['U20: a text', 'Dear diary, this is not a film. '.repeat(100)],
   ['U20: one byte', 'x'],
   ['U20: nothing at all', ''],
@@ -54,16 +64,33 @@ test('M09: a film whose data lie in another file is refused', async () => {
   const file = path.join(folder, 'film.mov')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=2', '-c:v', 'libx264', file)
   await writeFile(file, pointElsewhere(await readFile(file), '/etc/passwd'))
-  await expect(openFilm(file)).rejects.toMatchObject({ status: 'Not a media file', message: expect.stringContaining('refers to another file') })
+  await expect(openFilm(file)).rejects.toMatchObject({
+    status: 'Not a media file',
+    message: expect.stringContaining('refers to another file'),
+  })
 })
 
 test('M11: a picture of more than 40 megapixels is refused before it is decoded', async () => {
   const folder = await newFolder()
   const file = path.join(folder, 'film.mp4')
-  await ffmpeg('-f', 'lavfi', '-i', 'color=gray:s=8000x6000:r=5', '-frames:v', '1', '-c:v', 'libx264', '-preset', 'ultrafast', file)
+  await ffmpeg(
+    '-f',
+    'lavfi',
+    '-i',
+    'color=gray:s=8000x6000:r=5',
+    '-frames:v',
+    '1',
+    '-c:v',
+    'libx264',
+    '-preset',
+    'ultrafast',
+    file,
+  )
   const sandbox = await openSandbox()
   // One decoded picture would be 72 MB more.
-  await expect(probeSource(sandbox, await seal(file))).rejects.toThrow('The picture is 8000×6000; at most 40 megapixels are accepted.')
+  await expect(probeSource(sandbox, await seal(file))).rejects.toThrow(
+    'The picture is 8000×6000; at most 40 megapixels are accepted.',
+  )
 })
 
 test('a picture file is not a film', async () => {
@@ -130,13 +157,16 @@ function pointElsewhere(film: Buffer, elsewhere: string): Buffer {
   const parents = ['moov', 'trak', 'mdia', 'minf', 'dinf']
   const parts = boxesIn(film).map(({ type, start, contentStart, end }) => {
     if (type === 'dref') return box(type, film.subarray(contentStart, contentStart + 8), alias(elsewhere))
-    return parents.includes(type) ? box(type, pointElsewhere(film.subarray(contentStart, end), elsewhere)) : film.subarray(start, end)
+    return parents.includes(type)
+      ? box(type, pointElsewhere(film.subarray(contentStart, end), elsewhere))
+      : film.subarray(start, end)
   })
   return Buffer.concat(parts)
 }
 
 function alias(file: string): Buffer {
-  const text = (value: string, bytes: number) => Buffer.concat([Buffer.from([value.length]), Buffer.from(value.padEnd(bytes, '\0'))])
+  const text = (value: string, bytes: number) =>
+    Buffer.concat([Buffer.from([value.length]), Buffer.from(value.padEnd(bytes, '\0'))])
   const name = path.basename(file)
   const absolutePath = Buffer.concat([u16(2, file.length), Buffer.from(file), Buffer.alloc(file.length % 2)])
   const end = Buffer.concat([u16(0xffff, 0), Buffer.alloc(40)])

@@ -6,14 +6,31 @@ import { pictureCodec } from '../../src/encode/ladder.ts'
 import { MediaFailure, UncleanSeek } from '../../src/encode/media-failure.ts'
 import { type PicturePlan, pictureSegmentCount } from '../../src/encode/plan.ts'
 import { footage } from '../footage.ts'
-import { count, encodeFilm, ffmpeg, joinRendition, makeNumberedFilm, newFolder, newSink, openFilm, presentationTimes, readNumbers } from './films.ts'
+import {
+  count,
+  encodeFilm,
+  ffmpeg,
+  joinRendition,
+  makeNumberedFilm,
+  newFolder,
+  newSink,
+  openFilm,
+  presentationTimes,
+  readNumbers,
+} from './films.ts'
 
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '3', '-g', '250', '-pix_fmt', 'yuv420p']
 const SMALL = { widthPx: 320, heightPx: 180 }
 
 test('a film encoded in chunks shows every frame once, in order, from 0 on, in every rung', async () => {
   const folder = await newFolder()
-  const file = await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 375, rate: '30', widthPx: 640, heightPx: 360, encode: H264 })
+  const file = await makeNumberedFilm(path.join(folder, 'film.mp4'), {
+    frames: 375,
+    rate: '30',
+    widthPx: 640,
+    heightPx: 360,
+    encode: H264,
+  })
   const film = await openFilm(file)
   const picture = getPicture(film.plan)
   expect(picture.renditions).toHaveLength(2)
@@ -31,7 +48,9 @@ test('each segment plays by itself and begins where the grid says', async () => 
   const encoded = await encodeFilm(film, { chunkSegments: 2 })
   for (const segment of count(4)) {
     const firstFrame = segment * 120
-    expect(await readNumbers(await joinRendition(folder, encoded, 1, segment))).toEqual(count(Math.min(120, 375 - firstFrame)).map((n) => n + firstFrame))
+    expect(await readNumbers(await joinRendition(folder, encoded, 1, segment))).toEqual(
+      count(Math.min(120, 375 - firstFrame)).map((n) => n + firstFrame),
+    )
     const { sequence, decodeTime } = readFragment(encoded.segments.get(1)?.get(segment) ?? Buffer.alloc(0))
     expect({ sequence, decodeTime }).toEqual({ sequence: segment + 1, decodeTime: firstFrame * 3000 })
   }
@@ -39,7 +58,13 @@ test('each segment plays by itself and begins where the grid says', async () => 
 
 test('all chunks of a film have the same init segment, with size, rate and codec as planned', async () => {
   const folder = await newFolder()
-  const file = await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 300, rate: '25', widthPx: 640, heightPx: 360, encode: H264 })
+  const file = await makeNumberedFilm(path.join(folder, 'film.mp4'), {
+    frames: 300,
+    rate: '25',
+    widthPx: 640,
+    heightPx: 360,
+    encode: H264,
+  })
   const film = await openFilm(file)
   const picture = getPicture(film.plan)
   const encoded = await encodeFilm(film, { chunkSegments: 1 })
@@ -48,7 +73,12 @@ test('all chunks of a film have the same init segment, with size, rate and codec
     expect(inits).toHaveLength(3)
     expect(inits.every((init) => inits[0]?.equals(init))).toBe(true)
     const { widthPx, heightPx } = rendition
-    expect(readPictureInit(inits[0] ?? Buffer.alloc(0))).toEqual({ widthPx, heightPx, timescale: 90_000, codec: pictureCodec(rendition) })
+    expect(readPictureInit(inits[0] ?? Buffer.alloc(0))).toEqual({
+      widthPx,
+      heightPx,
+      timescale: 90_000,
+      codec: pictureCodec(rendition),
+    })
   }
 })
 
@@ -71,18 +101,29 @@ test.each([
 test('AVI with B-frames, which tells no times of showing, loses no frame', async () => {
   const folder = await newFolder()
   const encode = ['-c:v', 'mpeg4', '-q:v', '3', '-bf', '2']
-  const film = await openFilm(await makeNumberedFilm(path.join(folder, 'film.avi'), { frames: 130, rate: '25', ...SMALL, encode }))
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.avi'), { frames: 130, rate: '25', ...SMALL, encode }),
+  )
   const numbers = await readNumbers(await joinRendition(folder, await encodeFilm(film, { chunkSegments: 1 }), 1))
   expect([...new Set(numbers)]).toEqual(count(130))
 })
 
 test('a film that lies on its side is upright, and its ladder is counted on the short side', async () => {
   const folder = await newFolder()
-  const lying = await makeNumberedFilm(path.join(folder, 'lying.mp4'), { frames: 60, rate: '30', widthPx: 640, heightPx: 360, encode: H264 })
+  const lying = await makeNumberedFilm(path.join(folder, 'lying.mp4'), {
+    frames: 60,
+    rate: '30',
+    widthPx: 640,
+    heightPx: 360,
+    encode: H264,
+  })
   const file = path.join(folder, 'turned.mp4')
   await ffmpeg('-i', lying, '-c', 'copy', '-metadata:s:v', 'rotate=90', file)
   const film = await openFilm(file)
-  expect(getPicture(film.plan).renditions.map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`)).toEqual(['360×640', '240×426'])
+  expect(getPicture(film.plan).renditions.map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`)).toEqual([
+    '360×640',
+    '240×426',
+  ])
   const encoded = await encodeFilm(film, { chunkSegments: 1 })
   expect(await readNumbers(await joinRendition(folder, encoded, 1), { upright: false })).toEqual(count(60))
 })
@@ -92,7 +133,9 @@ test('slides that stand for seconds show at the right time, or the chunk is refu
   // Ten seconds: moving, then one picture for 6 s, twice; B-frames let MP4 seek land on the picture after the wanted one.
   const shown = "select='lt(mod(n,300),60)+not(mod(n,150))'"
   const encode = ['-vf', shown, '-fps_mode', 'vfr', ...H264, '-g', '30']
-  const film = await openFilm(await makeNumberedFilm(path.join(folder, 'slides.mp4'), { frames: 600, rate: '30', ...SMALL, encode }))
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'slides.mp4'), { frames: 600, rate: '30', ...SMALL, encode }),
+  )
   const picture = getPicture(film.plan)
   const truth = count(picture.frameCount).map((frame) => lastShown(frame, (n) => n % 300 < 60 || n % 150 === 0))
   const sink = newSink()
@@ -115,7 +158,9 @@ test('slides that stand for seconds show at the right time, or the chunk is refu
 
 test('MPEG-TS, where no seek is exact, comes out whole in one pass from the start, and a sought chunk is refused', async () => {
   const folder = await newFolder()
-  const film = await openFilm(await makeNumberedFilm(path.join(folder, 'film.ts'), { frames: 250, rate: '30', ...SMALL, encode: H264 }))
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.ts'), { frames: 250, rate: '30', ...SMALL, encode: H264 }),
+  )
   expect(film.plan.mayBeSought).toBe(false)
   const encoded = await encodeFilm(film, { chunkSegments: 100, fromStart: true })
   expect((await readNumbers(await joinRendition(folder, encoded, 1))).slice(0, 250)).toEqual(count(250))
@@ -125,7 +170,9 @@ test('MPEG-TS, where no seek is exact, comes out whole in one pass from the star
 
 test('a chunk taken up from the film’s start begins at the very frame', async () => {
   const folder = await newFolder()
-  const film = await openFilm(await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 375, rate: '30', ...SMALL, encode: H264 }))
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 375, rate: '30', ...SMALL, encode: H264 }),
+  )
   const sink = newSink()
   await encodePictureChunk({ ...film, threads: 1, chunk: { firstSegment: 2, segmentCount: 9, fromStart: true } }, sink)
   expect([...(sink.segments.get(1)?.keys() ?? [])]).toEqual([2, 3])
@@ -135,7 +182,9 @@ test('a chunk taken up from the film’s start begins at the very frame', async 
 test('where the sound goes on, the last picture stays to its end', async () => {
   const folder = await newFolder()
   const inputs = ['-f', 'lavfi', '-i', 'sine=300:d=14']
-  const film = await openFilm(await makeNumberedFilm(path.join(folder, 'talk.mp4'), { frames: 50, rate: '25', ...SMALL, inputs, encode: H264 }))
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'talk.mp4'), { frames: 50, rate: '25', ...SMALL, inputs, encode: H264 }),
+  )
   const encoded = await encodeFilm(film, { chunkSegments: 1 })
   const numbers = await readNumbers(await joinRendition(folder, encoded, 1))
   expect(numbers).toEqual(count(350).map((frame) => Math.min(frame, 49)))
@@ -145,11 +194,22 @@ test('a picture that changes its size in mid-film goes on in the planned size', 
   const folder = await newFolder()
   const part = async (name: string, size: { widthPx: number; heightPx: number }) => {
     const file = path.join(folder, name)
-    await makeNumberedFilm(file, { frames: 90, rate: '30', ...size, encode: [...H264, '-bf', '0', '-output_ts_offset', name === 'a.ts' ? '0' : '3'] })
+    await makeNumberedFilm(file, {
+      frames: 90,
+      rate: '30',
+      ...size,
+      encode: [...H264, '-bf', '0', '-output_ts_offset', name === 'a.ts' ? '0' : '3'],
+    })
     return file
   }
   const joined = path.join(folder, 'joined.ts')
-  await ffmpeg('-i', `concat:${await part('a.ts', SMALL)}|${await part('b.ts', { widthPx: 640, heightPx: 360 })}`, '-c', 'copy', joined)
+  await ffmpeg(
+    '-i',
+    `concat:${await part('a.ts', SMALL)}|${await part('b.ts', { widthPx: 640, heightPx: 360 })}`,
+    '-c',
+    'copy',
+    joined,
+  )
   const film = await openFilm(joined)
   const encoded = await encodeFilm(film, { chunkSegments: 9, fromStart: true })
   const numbers = await readNumbers(await joinRendition(folder, encoded, 1))
@@ -158,7 +218,9 @@ test('a picture that changes its size in mid-film goes on in the planned size', 
 
 test('frames missing at the end are counted, and the last picture stands in for them', async () => {
   const folder = await newFolder()
-  const film = await openFilm(await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }))
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
+  )
   const picture = { ...getPicture(film.plan), frameCount: 220 }
   const sink = newSink()
   const chunk = { firstSegment: 1, segmentCount: 2, fromStart: false }
@@ -169,7 +231,9 @@ test('frames missing at the end are counted, and the last picture stands in for 
 
 test('a film whose picture breaks off long before its end fails with a sentence that says where', async () => {
   const folder = await newFolder()
-  const film = await openFilm(await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }))
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
+  )
   const plan = { ...film.plan, picture: { ...getPicture(film.plan), frameCount: 1000 } }
   const chunk = { firstSegment: 0, segmentCount: 10, fromStart: true }
   const failed = encodePictureChunk({ ...film, plan, threads: 'auto', chunk }, newSink())
@@ -196,7 +260,8 @@ test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wr
       uncleanFrom = firstSegment
       await encodePictureChunk({ ...film, plan, threads: 'auto', chunk: { firstSegment, segmentCount: 4, fromStart: true } }, own)
     }
-    for (const [rendition, segments] of own.segments) for (const [segment, bytes] of segments) published.onSegment(rendition, segment, bytes)
+    for (const [rendition, segments] of own.segments)
+      for (const [segment, bytes] of segments) published.onSegment(rendition, segment, bytes)
     for (const [rendition, [init]] of own.inits) if (init) published.onInit(rendition, init)
     if (uncleanFrom !== undefined) break
   }
@@ -216,7 +281,11 @@ test('a chunk is as good at its borders as one unbroken pass', async () => {
   const film = await openFilm(file)
   const picture = getPicture(film.plan)
   const chunked = await likeness(await joinRendition(folder, await encodeFilm(film, { chunkSegments: 1 }), 1), file, picture)
-  const unbroken = await likeness(await joinRendition(folder, await encodeFilm(film, { chunkSegments: 99, fromStart: true }), 1), file, picture)
+  const unbroken = await likeness(
+    await joinRendition(folder, await encodeFilm(film, { chunkSegments: 99, fromStart: true }), 1),
+    file,
+    picture,
+  )
   for (const border of [120, 240]) {
     for (const frame of [border - 1, border, border + 1]) expect(chunked[frame]).toBeGreaterThan((unbroken[frame] ?? 0) - 0.02)
   }
@@ -239,10 +308,14 @@ test('a chunk that is cancelled ends with the reason and gives nothing more', as
 
 test('what the caller throws while it stores a segment ends the encoder and comes back', async () => {
   const folder = await newFolder()
-  const film = await openFilm(await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 300, rate: '30', ...SMALL, encode: H264 }))
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 300, rate: '30', ...SMALL, encode: H264 }),
+  )
   const full = () => Promise.reject(new Error('the disk is full'))
   const chunk = { firstSegment: 0, segmentCount: 3, fromStart: false }
-  await expect(encodePictureChunk({ ...film, threads: 1, chunk }, { ...newSink(), onSegment: full })).rejects.toThrow('the disk is full')
+  await expect(encodePictureChunk({ ...film, threads: 1, chunk }, { ...newSink(), onSegment: full })).rejects.toThrow(
+    'the disk is full',
+  )
 })
 
 function getPicture(plan: { picture?: PicturePlan }): PicturePlan {

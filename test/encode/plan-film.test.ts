@@ -29,7 +29,12 @@ test.each([
 })
 
 test('the codec of a rung is known before its first frame', () => {
-  expect(planLadder({ widthPx: 1920, heightPx: 1080 }, RATE).map(pictureCodec)).toEqual(['avc1.640028', 'avc1.64001f', 'avc1.64001f', 'avc1.640015'])
+  expect(planLadder({ widthPx: 1920, heightPx: 1080 }, RATE).map(pictureCodec)).toEqual([
+    'avc1.640028',
+    'avc1.64001f',
+    'avc1.64001f',
+    'avc1.640015',
+  ])
   expect(planLadder({ widthPx: 1920, heightPx: 1080 }, { rateNum: 60, rateDen: 1 }).map(pictureCodec)[0]).toBe('avc1.64002a')
 })
 

@@ -48,7 +48,23 @@ test('the poster of cockatoo.mp4, whose later key frames do not decode alone, is
   const file = path.join(folder, 'poster.jpg')
   await writeFile(file, poster.jpeg)
   const graph = `[0:v]scale=${poster.widthPx}:${poster.heightPx},format=yuv420p[film];[1:v]format=yuv420p[poster];[film][poster]ssim=f=-`
-  const text = (await ffmpeg('-i', footage.cockatoo, '-loop', '1', '-i', file, '-frames:v', '280', '-filter_complex', graph, '-f', 'null', '-')).toString()
+  const text = (
+    await ffmpeg(
+      '-i',
+      footage.cockatoo,
+      '-loop',
+      '1',
+      '-i',
+      file,
+      '-frames:v',
+      '280',
+      '-filter_complex',
+      graph,
+      '-f',
+      'null',
+      '-',
+    )
+  ).toString()
   const likeness = [...text.matchAll(/All:(\d\.\d+)/g)].map(([, value]) => Number(value))
   expect(Math.max(...likeness)).toBeGreaterThan(0.95)
 })

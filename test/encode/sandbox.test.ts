@@ -20,7 +20,8 @@ test('a machine without ffmpeg is told what to install', async () => {
 
 test('without bubblewrap the sandbox says so, and still works', async () => {
   const folder = await newFolder()
-  for (const name of ['ffmpeg', 'ffprobe', 'prlimit']) await writeFile(path.join(folder, name), `#!/bin/sh\nexec /usr/bin/${name} "$@"\n`, { mode: 0o755 })
+  for (const name of ['ffmpeg', 'ffprobe', 'prlimit'])
+    await writeFile(path.join(folder, name), `#!/bin/sh\nexec /usr/bin/${name} "$@"\n`, { mode: 0o755 })
   const sandbox = await openSandbox([folder])
   expect(sandbox.bubblewrap).toBe(false)
   const probe = await probeSource(sandbox, await seal(await makeFilm()))
@@ -36,7 +37,7 @@ test('the fingerprint names the version of ffmpeg, so that two encoders are neve
 eachCage('M21: a source may have any name', async (sandbox) => {
   const folder = await newFolder()
   const film = await seal(await makeFilm())
-  for (const name of ['-i', '--', '|cat', '$(touch x)', '%d.mp4', 'concat:a|b', 'http:x', '*', 'a b,c:d', "'\";\n"]) {
+  for (const name of ['-i', '--', '|cat', '$(touch x)', '%d.mp4', 'concat:a|b', 'http:x', '*', 'a b,c:d', '\'";\n']) {
     const file = path.join(folder, name)
     await copyFile(film.path, file)
     expect(await probeSource(sandbox, { ...film, path: file })).toMatchObject({ picture: { widthPx: 160 } })
@@ -83,7 +84,10 @@ eachCage('M26: a decoder is told nothing of our environment', async (sandbox) =>
 
 eachCage('no file can be written', async (sandbox) => {
   const output = collect(10_000)
-  const stub = await withStub(sandbox, 'trap "" XFSZ; echo x > /tmp/reelgate-written-$$ || echo refused; rm -f /tmp/reelgate-written-$$')
+  const stub = await withStub(
+    sandbox,
+    'trap "" XFSZ; echo x > /tmp/reelgate-written-$$ || echo refused; rm -f /tmp/reelgate-written-$$',
+  )
   await runStub(stub, { stdout: output.reader })
   expect(output.bytes().toString()).toContain('refused')
 })
@@ -113,7 +117,9 @@ eachCage('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbox) 
   const file = path.join(folder, 'long.mp4')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=30:d=60', '-c:v', 'libx264', '-preset', 'ultrafast', file)
   const film = await openFilm(file)
-  const server = spawn(process.execPath, [path.join(import.meta.dirname, 'encode-for-ever.ts')], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const server = spawn(process.execPath, [path.join(import.meta.dirname, 'encode-for-ever.ts')], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   server.stdin.end(JSON.stringify({ ...film, sandbox }))
   await once(server.stdout, 'data') // its first segment
   expect(await processesWith(film.source.keyHex)).not.toEqual([])
@@ -149,7 +155,13 @@ async function runStub(sandbox: Sandbox, run: Partial<Parameters<typeof runMedia
   const file = path.join(await newFolder(), 'source')
   await writeFile(file, 'nothing')
   const key = '00'.repeat(16)
-  return runMedia(sandbox, { tool: 'ffprobe', source: { path: file, keyHex: key, ivHex: key }, outputArgs: [], limits: LIMITS, ...run })
+  return runMedia(sandbox, {
+    tool: 'ffprobe',
+    source: { path: file, keyHex: key, ivHex: key },
+    outputArgs: [],
+    limits: LIMITS,
+    ...run,
+  })
 }
 
 /** Command lines of the processes that have a word in theirs. */

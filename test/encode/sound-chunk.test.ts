@@ -4,7 +4,17 @@ import { expect, test } from 'vitest'
 import { UncleanSeek } from '../../src/encode/media-failure.ts'
 import { AAC_FRAME_SAMPLES, AAC_FRAMES_PER_SEGMENT } from '../../src/encode/plan.ts'
 import { encodeSoundChunk } from '../../src/encode/sound-chunk.ts'
-import { count, type EncodedFilm, encodeFilm, ffmpeg, joinRendition, newFolder, newSink, openFilm, presentationTimes } from './films.ts'
+import {
+  count,
+  type EncodedFilm,
+  encodeFilm,
+  ffmpeg,
+  joinRendition,
+  newFolder,
+  newSink,
+  openFilm,
+  presentationTimes,
+} from './films.ts'
 
 // Noise is like itself at one place only, so it tells a shift; a sweep has no jumps, so it tells a click.
 const NOISE = ['-f', 'lavfi', '-i', 'anoisesrc=color=pink:seed=7:amplitude=0.5:r=44100:d=14']

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { XMLBuilder } from 'fast-xml-parser'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
@@ -21,8 +22,9 @@ const S3_CODES: Record<string, string> = {
   unavailable: 'SlowDown',
 }
 
-/** After a refusal so much of the body is still read, so that a client that sends before it listens hears the answer. */
+/** Before a refusal so much of the body is still read, for so long: a client that sends before it listens would not hear it. */
 const DRAINED_BYTES = 64 * 2 ** 20
+const DRAIN_MS = 10_000
 
 /** The S3 POST-policy form (wire-contract.md, section 4). It carries its own proof, so any origin may send it. */
 export async function uploadInterface(app: App, deps: UploadDeps): Promise<void> {
@@ -31,9 +33,9 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('Access-Control-Allow-Origin', '*')
   })
-  app.setErrorHandler((error, request, reply) => {
+  app.setErrorHandler(async (error, request, reply) => {
     const { status, code, message } = answerFor(error, request, reply)
-    drain(request)
+    await drain(request.raw)
     return sendXml(reply.code(status).header('Connection', 'close'), {
       Error: { Code: S3_CODES[code] ?? 'InternalError', Message: message, RequestId: request.id },
     })
@@ -101,11 +103,16 @@ function sendXml(reply: FastifyReply, document: Record<string, unknown>): Fastif
   return reply.type('application/xml').send(`<?xml version="1.0" encoding="UTF-8"?>\n${xml.build(document)}`)
 }
 
-function drain(request: FastifyRequest): void {
+async function drain(body: IncomingMessage): Promise<void> {
+  if (body.readableEnded || body.destroyed) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const impatience = setTimeout(resolve, DRAIN_MS)
   let drainedBytes = 0
-  request.raw.on('data', (chunk: Buffer) => {
+  body.on('data', (chunk: Buffer) => {
     drainedBytes += chunk.length
-    if (drainedBytes > DRAINED_BYTES) request.raw.destroy()
+    if (drainedBytes > DRAINED_BYTES) resolve()
   })
-  request.raw.resume()
+  body.once('close', resolve).once('end', resolve).resume()
+  await promise
+  clearTimeout(impatience)
 }

@@ -1,0 +1,74 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { AWAITED_SEGMENTS, type Chunk, cutForViewer, inSequence, planChunks } from '../../src/encode/chunk-plan.ts'
+import type { Plan } from '../../src/encode/plan.ts'
+
+/** A film of so many picture segments of 4 s, with sound of the same length. */
+function filmOf(segmentCount: number, mayBeSought = true): Plan {
+  const durationS = segmentCount * 4
+  return {
+    durationS,
+    mayBeSought,
+    picture: {
+      rateNum: 25,
+      rateDen: 1,
+      timescale: 90_000,
+      frameCount: segmentCount * 100,
+      gopFrames: 100,
+      interlaced: false,
+      hdr: false,
+      aspectRatio: 16 / 9,
+      renditions: [{ id: 1, widthPx: 426, heightPx: 240, maxBitrateBps: 400_000, level: 21 }],
+    },
+    sound: { renditionId: 2, bitrateBps: 128_000, frameCount: Math.ceil((durationS * 48_000) / 1024) },
+  }
+}
+
+function segmentsOf(chunks: readonly Chunk[]): number[] {
+  return chunks.flatMap((chunk) => Array.from({ length: chunk.segmentCount }, (_, index) => chunk.firstSegment + index))
+}
+
+const isPicture = (chunk: Chunk) => chunk.kind === 'picture'
+
+test('every segment of a film is in exactly one chunk, in order', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 3000 }), (segmentCount) => {
+      const pictures = planChunks(filmOf(segmentCount)).filter(isPicture)
+      expect(segmentsOf(pictures)).toEqual(Array.from({ length: segmentCount }, (_, index) => index))
+    }),
+  )
+})
+
+test('a film begins with a chunk of one segment, so that it plays soon', () => {
+  for (const kind of ['picture', 'sound']) {
+    const [first] = planChunks(filmOf(100)).filter((chunk) => chunk.kind === kind)
+    expect(first).toMatchObject({ firstSegment: 0, segmentCount: 1, priority: 0 })
+  }
+})
+
+test('a film that cannot be sought is one chunk from its start', () => {
+  expect(planChunks(filmOf(50, false)).filter(isPicture)).toEqual([
+    { kind: 'picture', firstSegment: 0, segmentCount: 50, fromStart: true, priority: 0 },
+  ])
+})
+
+test('the segment that a viewer waits for begins a short chunk before all others, and none is lost', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1, max: 8 }), fc.nat(7), (firstSegment, segmentCount, offset) => {
+      const chunk: Chunk = { kind: 'picture', firstSegment, segmentCount, fromStart: false, priority: firstSegment }
+      const awaited = firstSegment + (offset % segmentCount)
+      const pieces = cutForViewer(chunk, awaited)
+      expect(segmentsOf(pieces)).toEqual(segmentsOf([chunk]))
+      const [first] = pieces.toSorted((a, b) => a.priority - b.priority)
+      expect(first?.firstSegment).toBe(awaited)
+      expect(first?.segmentCount).toBeLessThanOrEqual(AWAITED_SEGMENTS)
+      expect(first?.priority).toBeLessThan(0)
+    }),
+  )
+})
+
+test('what goes on in sequence covers everything unfinished, from its first segment, without a seek', () => {
+  const [, second, third, ...rest] = planChunks(filmOf(30)).filter(isPicture)
+  if (!second || !third) throw new Error('the film is too short for this test')
+  expect(inSequence([second, third, ...rest])).toEqual({ kind: 'picture', firstSegment: 1, segmentCount: 29, fromStart: true, priority: 1 })
+})

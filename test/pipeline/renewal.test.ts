@@ -1,0 +1,35 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { footage } from '../footage.ts'
+import { startReelgate } from '../reelgate.ts'
+
+test('a film that another encoder had begun begins anew: new paths, new keys, its old session ended', async () => {
+  const reelgate = await startReelgate()
+  const { owner } = reelgate
+  const videoId = await owner.readyVideo(footage.wannaworktogether)
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await owner.issueOtp(videoId))
+  const oldKey = Buffer.from(await (await viewer.key(0)).arrayBuffer())
+  await reelgate.kill()
+
+  const database = new SqliteDatabase(join(reelgate.dataDir, 'reelgate.db'))
+  const changed = database.prepare(`update generation set encoder = 'of another version' where finished_at_s is null`).run()
+  database.close()
+  expect(changed.changes).toBe(1)
+  await reelgate.restart()
+
+  const later = reelgate.newViewer()
+  await expect.poll(async () => (await later.redeem(await owner.issueOtp(videoId))).playing).toBe(true)
+  await expect.poll(async () => (await later.playlist('1')).includes(`/${videoId}/2/1/0.m4s`), { timeout: 20_000 }).toBe(true)
+  const { segments } = await later.download('1')
+  expect(segments).toHaveLength(46)
+  expect(Buffer.from(await (await later.key(0)).arrayBuffer())).not.toEqual(oldKey)
+  expect(existsSync(join(reelgate.dataDir, 'segments', videoId, '1'))).toBe(false)
+
+  await viewer.openPage()
+  viewer.newPage()
+  const again = await viewer.reopen()
+  expect(again.body).toMatchObject({ code: 'session-ended', why: 'video-replaced' })
+})
