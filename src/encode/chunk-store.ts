@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/sqlite.ts'
 import type { ChunkRow } from '../db/tables.ts'
 import type { Chunk } from './chunk-plan.ts'
@@ -31,7 +32,8 @@ export async function claimChunk(tx: Db, urgentOnly: boolean): Promise<FilmChunk
     .selectFrom('chunk')
     .innerJoin('video', (join) => join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '=', 'chunk.generation'))
     .selectAll('chunk')
-    .where('chunk.state', '=', 'waiting')
+    // Written out: an index of the open chunks alone cannot serve a bound value.
+    .where('chunk.state', '=', sql.lit('waiting'))
     .where('video.deletedAtS', 'is', null)
     .where('video.status', 'in', ['Processing', 'ready'])
   if (urgentOnly) waiting = waiting.where('chunk.priority', '<=', URGENT_PRIORITY)
@@ -80,7 +82,12 @@ export async function mayPublish(tx: Db, run: FilmChunk): Promise<boolean> {
 
 /** Runs that a crash cut off wait again. Only at a start: one process writes to a data folder. */
 export async function resumeCutOffRuns(tx: Db): Promise<void> {
-  await tx.updateTable('chunk').set({ state: 'waiting' }).where('state', '=', 'running').execute()
+  await tx.updateTable('chunk').set({ state: 'waiting' }).where('state', '=', sql.lit('running')).execute()
+}
+
+/** Lets go of what a failed film still had to do. */
+export async function giveUpChunks(tx: Db, videoId: string): Promise<void> {
+  await tx.updateTable('chunk').set({ state: 'failed' }).where('videoId', '=', videoId).where('state', '=', 'waiting').execute()
 }
 
 /** The chunk that a segment is in, while it still waits. */

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { moveStatus } from '../catalogue/status.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { Plan } from './plan.ts'
@@ -147,7 +148,7 @@ export async function findUnplanned(tx: Db, inHand: readonly string[]): Promise<
   const row = await tx
     .selectFrom('video')
     .select('id')
-    .where('status', 'in', ['Queued', 'Processing'])
+    .where('status', 'in', [sql.lit('Queued'), sql.lit('Processing')]) // written out, for the index of these alone
     .where('generation', '=', 0)
     .where('deletedAtS', 'is', null)
     .where('id', 'not in', [...inHand])
@@ -164,19 +165,15 @@ export async function findUnfinished(
 ): Promise<{ videoId: string; generation: number } | undefined> {
   return tx
     .selectFrom('video')
-    .innerJoin('generation', (join) =>
-      join.onRef('generation.videoId', '=', 'video.id').onRef('generation.number', '=', 'video.generation'),
-    )
-    .select(['video.id as videoId', 'generation.number as generation'])
-    .where('video.status', '=', 'ready')
-    .where('video.deletedAtS', 'is', null)
-    .where('generation.finishedAtS', 'is', null)
-    .where('video.id', 'not in', [...inHand])
-    .where((where) =>
-      where.not(
-        where.exists(
-          where
-            .selectFrom('chunk')
+    .select(['id as videoId', 'generation'])
+    .where('id', 'in', (of) => of.selectFrom('generation').select('videoId').where('finishedAtS', 'is', null))
+    .where('id', 'not in', [...inHand])
+    .where('status', '=', 'ready')
+    .where('deletedAtS', 'is', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('chunk')
             .select('chunk.firstSegment')
             .whereRef('chunk.videoId', '=', 'video.id')
             .whereRef('chunk.generation', '=', 'video.generation')

@@ -243,7 +243,10 @@ async function failVideo(deps: EncodeDeps, videoId: string, error: unknown): Pro
   const reason = known
     ? error.message
     : 'The film could not be encoded on this server. Its log says why; then upload the film again.'
-  await deps.write((tx) => moveStatus(tx, videoId, status, reason))
+  await deps.write(async (tx) => {
+    await moveStatus(tx, videoId, status, reason)
+    await giveUpChunks(tx, videoId)
+  })
 }
 
 async function openSource(deps: EncodeDeps, videoId: string): Promise<SealedSource | undefined> {

@@ -79,6 +79,7 @@ const STATEMENTS = [
     finished_at_s integer,
     primary key (video_id, number)
   ) without rowid`,
+  `create index generation_unfinished on generation (video_id) where finished_at_s is null`,
 
   `create table rendition (
     video_id text not null,
@@ -101,7 +102,8 @@ const STATEMENTS = [
     priority integer not null,
     primary key (video_id, generation, kind, first_segment)
   ) without rowid`,
-  `create index chunk_open on chunk (state, priority) where state in ('waiting', 'running')`,
+  `create index chunk_waiting on chunk (priority) where state = 'waiting'`,
+  `create index chunk_running on chunk (state) where state = 'running'`,
 
   // One text for a segment, for ever: the primary key lets the first insert win.
   `create table segment (
