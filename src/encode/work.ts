@@ -16,6 +16,7 @@ import {
   claimChunk,
   endRun,
   type FilmChunk,
+  giveUpChunks,
   insertChunks,
   listUnfinishedChunks,
   mayPublish,
