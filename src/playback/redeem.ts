@@ -7,7 +7,7 @@ import type { Mark } from './marks.ts'
 import { findOtp, spendOtp } from './otp-store.ts'
 import { importPublicKey, isSignedBy, keyIdOf, markSeq, type Proof } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
-import { keepLive, type LiveSession, openPage, type PlaybackDeps, refuseEnded } from './session.ts'
+import { keepLive, type LiveSession, openPage, type PlaybackDeps } from './session.ts'
 import { findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
 
 export type RedeemRequest = { otp: string; videoId?: string; publicKey: Buffer; ticket: string; body: Buffer }
@@ -38,7 +38,6 @@ export async function redeem(deps: PlaybackDeps, request: RedeemRequest, proof: 
   if (!session) throw new PlaybackRefusal('not-allowed')
   if (outcome.isNew) markSeq(session.seqs, proof.seq)
   else await openPage(deps, session, proof)
-  await refuseEnded(deps, session)
   session.lastSeenAtS = deps.nowS()
   return session
 }

@@ -33,16 +33,18 @@ export type PlaybackDeps = {
 }
 
 /** Why a session ended; kept for a day so that its holder can be told. */
-export type EndReason =
-  | 'viewer-left'
-  | 'idle'
-  | 'time'
-  | 'stopped'
-  | 'video-deleted'
-  | 'account-disabled'
-  | 'video-replaced'
-  | 'otp-reused'
-  | 'taken'
+export const END_REASONS = [
+  'viewer-left',
+  'idle',
+  'time',
+  'stopped',
+  'video-deleted',
+  'account-disabled',
+  'video-replaced',
+  'otp-reused',
+  'taken',
+] as const
+export type EndReason = (typeof END_REASONS)[number]
 
 /** A session in memory: its row, and what needs no durable mark because a restart makes every older proof stale. */
 export type LiveSession = {
@@ -85,8 +87,8 @@ export async function admit(
   } else {
     if (session.pages.at(-1) !== proof.pageId) throw new PlaybackRefusal('page-replaced')
     if (!markSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
+    await refuseEnded(deps, session)
   }
-  await refuseEnded(deps, session)
   session.lastSeenAtS = deps.nowS()
   return session
 }
@@ -94,9 +96,10 @@ export async function admit(
 /**
  * Makes the proof's page the newest of the session, durable before it resolves. A page seen before stays where it is, so that a
  * replayed call moves nothing.
- * @throws PlaybackRefusal `page-replaced`, `proof-replayed`, or `session-ended` after too many pages
+ * @throws PlaybackRefusal `page-replaced`, `proof-replayed`, or `session-ended`, also after too many pages
  */
 export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: Proof): Promise<void> {
+  await refuseEnded(deps, session) // first: a new page takes back that the viewer had left, which must not revive a session
   if (session.pages.at(-1) === proof.pageId) {
     if (!markSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
     return
@@ -118,7 +121,7 @@ export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: 
 }
 
 /** @throws PlaybackRefusal `session-ended` with the reason; the end is written down the first time it is noticed */
-export async function refuseEnded(deps: PlaybackDeps, session: LiveSession): Promise<void> {
+async function refuseEnded(deps: PlaybackDeps, session: LiveSession): Promise<void> {
   const why = endOf(session, deps.nowS())
   if (!why) return
   if (session.row.endedAtS === null) await endNow(deps, session, why)
@@ -128,25 +131,11 @@ export async function refuseEnded(deps: PlaybackDeps, session: LiveSession): Pro
 /** Why a session is over, or undefined while it lives. */
 function endOf(session: LiveSession, nowS: number): EndReason | undefined {
   const { row } = session
-  if (row.endedAtS !== null) return asEndReason(row.endReason)
+  if (row.endedAtS !== null) return END_REASONS.find((reason) => reason === row.endReason) ?? 'stopped'
   if (nowS >= row.endsAtS) return 'time'
   if (nowS - session.lastSeenAtS >= IDLE_ENDS_S) return 'idle'
   if (row.leftAtS !== null && nowS - row.leftAtS >= LEFT_ENDS_S) return 'viewer-left'
   return undefined
-}
-
-function asEndReason(text: string | null): EndReason {
-  const reasons: readonly EndReason[] = [
-    'viewer-left',
-    'idle',
-    'time',
-    'video-deleted',
-    'account-disabled',
-    'video-replaced',
-    'otp-reused',
-    'taken',
-  ]
-  return reasons.find((reason) => reason === text) ?? 'stopped'
 }
 
 async function endNow(deps: PlaybackDeps, session: LiveSession, why: EndReason): Promise<void> {
