@@ -24,7 +24,11 @@ export function readRows<Row extends Record<string, unknown>>({ dataDir }: Insta
 /** Everything that lies below a folder of the data folder, files and folders, relative and sorted. */
 export async function listFiles({ dataDir }: Installed, folder = '.'): Promise<string[]> {
   const entries = await readdir(join(dataDir, folder), { recursive: true, withFileTypes: true })
-  return entries.map((entry) => `${join(entry.parentPath, entry.name)}${entry.isDirectory() ? '/' : ''}`.slice(join(dataDir, folder).length + 1)).sort()
+  return entries
+    .map((entry) =>
+      `${join(entry.parentPath, entry.name)}${entry.isDirectory() ? '/' : ''}`.slice(join(dataDir, folder).length + 1),
+    )
+    .sort()
 }
 
 export function getMasterKey({ masterKeyFile }: Installed): MasterKey {
@@ -33,7 +37,14 @@ export function getMasterKey({ masterKeyFile }: Installed): MasterKey {
   return key
 }
 
-export type StoredSource = { path: string; seal: Seal; sizeBytes: number; sha256: Buffer; macs: Buffer; /** As it was uploaded. */ clear(): Promise<Buffer> }
+export type StoredSource = {
+  path: string
+  seal: Seal
+  sizeBytes: number
+  sha256: Buffer
+  macs: Buffer /** As it was uploaded. */
+  clear(): Promise<Buffer>
+}
 
 /** A video's source as it lies there, with what opens it; undefined while there is none. */
 export function findStoredSource(installed: Installed, videoId: string): StoredSource | undefined {
@@ -42,7 +53,14 @@ export function findStoredSource(installed: Installed, videoId: string): StoredS
   if (!row) return undefined
   const path = join(installed.dataDir, 'sources', row.file)
   const seal = { key: unwrap(getMasterKey(installed), `reelgate source-key 1 ${videoId}`, row.wrapped_key), iv: row.iv }
-  return { path, seal, sizeBytes: row.size_bytes, sha256: row.sha256, macs: row.macs, clear: async () => openSeal(await readFile(path), seal) }
+  return {
+    path,
+    seal,
+    sizeBytes: row.size_bytes,
+    sha256: row.sha256,
+    macs: row.macs,
+    clear: async () => openSeal(await readFile(path), seal),
+  }
 }
 
 export function getStoredSource(installed: Installed, videoId: string): StoredSource {
@@ -52,7 +70,11 @@ export function getStoredSource(installed: Installed, videoId: string): StoredSo
 }
 
 export function getContentKey(installed: Installed, videoId: string): Buffer {
-  const [row] = readRows<{ number: number; wrapped_content_key: Buffer }>(installed, 'select * from generation where video_id = ?', videoId)
+  const [row] = readRows<{ number: number; wrapped_content_key: Buffer }>(
+    installed,
+    'select * from generation where video_id = ?',
+    videoId,
+  )
   if (!row) throw new Error(`the video ${videoId} has no generation`)
   return unwrapContentKey(getMasterKey(installed), videoId, row.number, row.wrapped_content_key)
 }
@@ -60,10 +82,12 @@ export function getContentKey(installed: Installed, videoId: string): Buffer {
 /** Resolves when every segment of every rendition of the film is there; throws when the film fails. */
 export async function untilFinished(installed: Installed, videoId: string): Promise<void> {
   type Row = { status: string; status_reason: string | null; finished_at_s: number | null }
-  const sql = 'select status, status_reason, finished_at_s from video left join generation on video_id = id and number = generation where id = ?'
+  const sql =
+    'select status, status_reason, finished_at_s from video left join generation on video_id = id and number = generation where id = ?'
   for (;;) {
     const [film] = readRows<Row>(installed, sql, videoId)
-    if (!film || !['Queued', 'Processing', 'ready'].includes(film.status)) throw new Error(`the film will not finish: ${film?.status} ${film?.status_reason}`)
+    if (!film || !['Queued', 'Processing', 'ready'].includes(film.status))
+      throw new Error(`the film will not finish: ${film?.status} ${film?.status_reason}`)
     if (film.finished_at_s !== null) return
     await pause(100)
   }
@@ -72,6 +96,8 @@ export async function untilFinished(installed: Installed, videoId: string): Prom
 /** Processes whose command line names the folder: encoders of this installation, of the sandbox and below it. */
 export async function findEncoders({ dataDir }: Installed): Promise<number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
-  const lines = await Promise.all(pids.map(async (pid) => ({ pid, line: await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') })))
+  const lines = await Promise.all(
+    pids.map(async (pid) => ({ pid, line: await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') })),
+  )
   return lines.filter(({ line }) => line.includes(dataDir) && /ffmpeg|ffprobe|bwrap|prlimit/.test(line)).map(({ pid }) => pid)
 }
