@@ -1,0 +1,121 @@
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
+import { openSqlite, takeFolderLock } from '../../src/db/sqlite.ts'
+
+const schemaOf = (path: string) =>
+  using(path, (database) => database.prepare('select name, sql from sqlite_master order by name').all())
+
+test('a new database has the tables of this version, and opening it again changes nothing', async () => {
+  const path = await newPlace()
+  await (await openSqlite(path)).close()
+  const schema = schemaOf(path)
+  expect(schema.length).toBeGreaterThan(10)
+  await (await openSqlite(path)).close()
+  expect(schemaOf(path)).toEqual(schema)
+})
+
+test('F-37: a database of a newer version is refused by name and stays as it is', async () => {
+  const path = await newPlace()
+  await (await openSqlite(path)).close()
+  using(path, (database) =>
+    database.prepare('insert into kysely_migration values (?, ?)').run('9999-from-the-future', '2030-01-01T00:00:00Z'),
+  )
+  const before = await readFile(path)
+  await expect(openSqlite(path)).rejects.toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringMatching(/newer version .*9999-from-the-future.*Start that version/),
+  })
+  expect((await readFile(path)).equals(before)).toBe(true)
+})
+
+test('F-08: a migration that a crash cut off is done whole at the next start', async () => {
+  const path = await newPlace()
+  await (await openSqlite(path)).close()
+  const schema = schemaOf(path)
+  const half = await newPlace()
+  // What a crash before the commit leaves: a log without its commit, and at most the table that keeps count.
+  using(half, (database) => {
+    database.pragma('journal_mode = wal')
+    database.exec('create table kysely_migration (name varchar(255) not null primary key, timestamp varchar(255) not null)')
+    database.exec('begin; create table setting (name text primary key, value text not null) without rowid')
+  })
+  await (await openSqlite(half)).close()
+  const tables = (rows: unknown[]) => JSON.stringify(rows).match(/create (unique )?(table|index) \w+/g)
+  expect(tables(schemaOf(half))?.filter((name) => !name.includes('kysely'))).toEqual(
+    tables(schema)?.filter((name) => !name.includes('kysely')),
+  )
+})
+
+test.each([
+  { damage: 'its header is overwritten', offset: 0, bytes: 100 },
+  { damage: 'its first page is overwritten', offset: 100, bytes: 3_996 },
+  { damage: 'everything after its first page is overwritten', offset: 4_096, bytes: 1e6 },
+])('F-17: a database is refused in one sentence when $damage', async ({ offset, bytes }) => {
+  const path = await newPlace()
+  await (await openSqlite(path)).close()
+  const file = await open(path, 'r+')
+  const { size } = await file.stat()
+  await file.write(Buffer.alloc(Math.min(bytes, size - offset), 0xa5), 0, undefined, offset)
+  await file.close()
+  const before = await readFile(path)
+  await expect(openSqlite(path)).rejects.toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringMatching(/damaged.*Restore it from a backup/),
+  })
+  expect((await readFile(path)).equals(before)).toBe(true)
+})
+
+test('F-17: with any one page overwritten, a database opens or is refused in words; nothing else happens', async () => {
+  const path = await newPlace()
+  await (await openSqlite(path)).close()
+  const clean = await readFile(path)
+  const damaged = await newPlace()
+  let refused = 0
+  for (let offset = 0; offset < clean.length; offset += 4_096) {
+    const bytes = Buffer.from(clean)
+    bytes.fill(0xa5, offset, offset + 4_096)
+    await writeFile(damaged, bytes)
+    const outcome = await openSqlite(damaged).then(
+      (database) => database.close(),
+      (error: unknown) => error,
+    )
+    if (outcome !== undefined) expect(outcome).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('damaged') })
+    if (outcome !== undefined) refused += 1
+  }
+  expect(refused).toBe(clean.length / 4_096)
+})
+
+test('F-17: an empty file or a text in the database’s place is not taken for a new installation', async () => {
+  const path = await newPlace()
+  await writeFile(path, 'This is not a database. '.repeat(500))
+  await expect(openSqlite(path)).rejects.toMatchObject({ kind: 'unavailable' })
+})
+
+test('F-40: a data folder’s lock is given once, and again when its holder lets go', async () => {
+  const path = await newPlace()
+  const lock = takeFolderLock(path)
+  expect(lock).toBeDefined()
+  expect(takeFolderLock(path)).toBeUndefined()
+  lock?.release()
+  const again = takeFolderLock(path)
+  expect(again).toBeDefined()
+  again?.release()
+})
+
+function using<T>(path: string, work: (database: SqliteDatabase.Database) => T): T {
+  const database = new SqliteDatabase(path)
+  try {
+    return work(database)
+  } finally {
+    database.close()
+  }
+}
+
+async function newPlace(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-db-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  return join(folder, 'reelgate.db')
+}

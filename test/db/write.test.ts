@@ -1,0 +1,175 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
+import { sql } from 'kysely'
+import { expect, onTestFinished, test } from 'vitest'
+import { checkpoint, type Database, type Db, openSqlite } from '../../src/db/sqlite.ts'
+
+test('calls of one turn share one commit', async () => {
+  const { write, commits } = await open()
+  const before = await commits()
+  await Promise.all(Array.from({ length: 200 }, (_, i) => write((tx) => put(tx, `s${i}`, 'x'))))
+  expect(await commits()).toBe(before + 1)
+})
+
+test('calls that arrive while a group commits form the next one', async () => {
+  const { write, commits, names } = await open()
+  const before = await commits()
+  const later: Promise<void>[] = []
+  await write(async (tx) => {
+    await put(tx, 'first', 'x')
+    for (let i = 0; i < 50; i++) later.push(write((own) => put(own, `later ${i}`, 'x')))
+  })
+  await Promise.all(later)
+  expect(await commits()).toBe(before + 2)
+  expect(await names()).toHaveLength(51)
+})
+
+test('a call that fails undoes itself alone and is told why; its neighbours are durable', async () => {
+  const { write, names } = await open()
+  const outcomes = await Promise.allSettled([
+    write((tx) => put(tx, 'a', '1')),
+    write(async (tx) => {
+      await put(tx, 'b', '1')
+      await put(tx, 'c', '1')
+      throw new Error('changed its mind')
+    }),
+    write((tx) => put(tx, 'a', 'twice')), // breaks the primary key
+    write((tx) => put(tx, 'd', '1')),
+  ])
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled'])
+  expect(outcomes[1]).toMatchObject({ reason: { message: 'changed its mind' } })
+  expect(outcomes[2]).toMatchObject({ reason: { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' } })
+  expect(await names()).toEqual(['a', 'd'])
+})
+
+test('calls happen in the order in which they were made, and each sees what those before it did', async () => {
+  const { write, db } = await open()
+  await write((tx) => put(tx, 'counter', ''))
+  const append = (text: string) =>
+    write((tx) =>
+      tx
+        .updateTable('setting')
+        .set((row) => ({ value: sql<string>`${row.ref('value')} || ${text}` }))
+        .where('name', '=', 'counter')
+        .execute(),
+    )
+  const seen: Promise<string | undefined>[] = []
+  for (let i = 0; i < 30; i++) {
+    const appended = append(`${i} `)
+    seen.push(
+      appended.then(() => undefined),
+      write((tx) => value(tx, 'counter')),
+    )
+    if (i % 10 === 9) await appended
+  }
+  const inOrder = Array.from({ length: 30 }, (_, i) => `${i} `).join('')
+  expect((await Promise.all(seen)).at(-1)).toBe(inOrder)
+  expect(await value(db, 'counter')).toBe(inOrder)
+})
+
+test('a result is given only after its commit: another connection sees it then', async () => {
+  const { write, outsider } = await open()
+  await write((tx) => put(tx, 'a', '1'))
+  expect(outsider.prepare('select value from setting').pluck().all()).toEqual(['1'])
+})
+
+test('a statement between two groups runs in no transaction', async () => {
+  const { write, db } = await open()
+  const writes = [
+    write((tx) => put(tx, 'a', '1')),
+    write.outside((own) => sql`vacuum`.execute(own)),
+    write((tx) => put(tx, 'b', '1')),
+  ]
+  await Promise.all(writes)
+  expect(await value(db, 'b')).toBe('1')
+  await expect(write.outside(() => Promise.reject(new Error('not possible')))).rejects.toThrow('not possible')
+  await write((tx) => put(tx, 'c', '1'))
+})
+
+test('F-16: while another program holds the database, writes are refused in words and reads go on; then all goes well again', async () => {
+  const { write, db, outsider } = await open()
+  await write((tx) => put(tx, 'a', '1'))
+  outsider.exec('begin immediate')
+  const refused = await Promise.allSettled([write((tx) => put(tx, 'b', '1')), write((tx) => put(tx, 'c', '1'))])
+  for (const outcome of refused)
+    expect(outcome).toMatchObject({
+      status: 'rejected',
+      reason: { kind: 'unavailable', message: expect.stringContaining('in use by another program') },
+    })
+  expect(await value(db, 'a')).toBe('1')
+  outsider.exec('rollback')
+  await write((tx) => put(tx, 'd', '1'))
+  expect(await value(db, 'd')).toBe('1')
+}, 20_000)
+
+test('reads are on a connection that cannot write', async () => {
+  const { db } = await open()
+  await expect(put(db, 'a', '1')).rejects.toThrow(/readonly|read-only|query_only/i)
+  await expect(sql`delete from setting`.execute(db)).rejects.toThrow()
+  await expect(sql`create table x (y)`.execute(db)).rejects.toThrow()
+})
+
+test('F-29: commits are synchronous to the disk, with a write-ahead log and without traces of what was deleted', async () => {
+  const { write, db } = await open()
+  const pragma = async (name: string, on: Db) =>
+    Object.values((await sql.raw<Record<string, unknown>>(`pragma ${name}`).execute(on)).rows[0] ?? {})[0]
+  expect(await pragma('journal_mode', db)).toBe('wal')
+  const ofWriter = await write.outside(async (own) => [
+    await pragma('synchronous', own),
+    await pragma('foreign_keys', own),
+    await pragma('secure_delete', own),
+  ])
+  expect(ofWriter).toEqual([2, 1, 1]) // FULL
+})
+
+test('what is deleted is in neither file of the database after a checkpoint', async () => {
+  const { write, path } = await open()
+  await write((tx) => put(tx, 'a', 'SomethingThatOnceWasHere'))
+  await write((tx) => tx.deleteFrom('setting').where('name', '=', 'a').execute())
+  await checkpoint(write)
+  expect((await stat(`${path}-wal`)).size).toBe(0)
+  expect((await readFile(path)).includes('SomethingThatOnceWasHere')).toBe(false)
+})
+
+const put = async (tx: Db, name: string, text: string) =>
+  void (await tx.insertInto('setting').values({ name, value: text }).execute())
+const value = async (db: Db, name: string) =>
+  (await db.selectFrom('setting').select('value').where('name', '=', name).executeTakeFirst())?.value
+
+type Opened = Database & {
+  path: string
+  outsider: SqliteDatabase.Database
+  commits(): Promise<number>
+  names(): Promise<string[]>
+}
+
+/** A database of the test's own, and another program's connection to it. */
+async function open(): Promise<Opened> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-db-'))
+  const path = join(folder, 'reelgate.db')
+  const database = await openSqlite(path)
+  const outsider = new SqliteDatabase(path)
+  onTestFinished(async () => {
+    outsider.close()
+    await database.close()
+    await rm(folder, { recursive: true })
+  })
+  return {
+    ...database,
+    path,
+    outsider,
+    commits: async () => countCommits(path),
+    names: async () => (await database.db.selectFrom('setting').select('name').orderBy('name').execute()).map(({ name }) => name),
+  }
+}
+
+/** Commits in the write-ahead log: a frame with the database's size in its header ends one (sqlite.org/fileformat2.html, 4.1). */
+async function countCommits(path: string): Promise<number> {
+  const log = await readFile(`${path}-wal`)
+  const pageBytes = log.readUInt32BE(8)
+  let commits = 0
+  for (let at = 32; at + 24 + pageBytes <= log.length; at += 24 + pageBytes) if (log.readUInt32BE(at + 4) > 0) commits += 1
+  return commits
+}

@@ -1,0 +1,169 @@
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { type Job, startDispatcher } from '../../src/jobs/dispatcher.ts'
+
+test('as many jobs run at once as there are places, and the next begins when one ends', async () => {
+  const work = openWork({ places: 2 })
+  for (const name of ['a', 'b', 'c', 'd']) work.add(name)
+  await work.settled()
+  expect(work.running()).toEqual(['a', 'b'])
+  work.finish('a')
+  await work.settled()
+  expect(work.running()).toEqual(['b', 'c'])
+})
+
+test('when all places are taken one job more runs, if somebody waits for it', async () => {
+  const work = openWork({ places: 2 })
+  for (const name of ['a', 'b', 'c']) work.add(name)
+  await work.settled()
+  work.add('urgent 1')
+  work.add('urgent 2')
+  await work.settled()
+  expect(work.running()).toEqual(['a', 'b', 'urgent 1'])
+  // The urgent one has a place of its own: it never delays the others, and the next urgent one follows it.
+  work.finish('urgent 1')
+  await work.settled()
+  expect(work.running()).toEqual(['a', 'b', 'urgent 2'])
+})
+
+test('no wake is lost, whenever it comes: all of a thousand jobs run', async () => {
+  const work = openWork({ places: 3, finishAtOnce: true })
+  for (let i = 0; i < 1000; i++) {
+    work.add(`job ${i}`)
+    if (i % 7 === 0) await Promise.resolve()
+    if (i % 31 === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await work.settled()
+  expect(work.done()).toHaveLength(1000)
+  expect(new Set(work.done()).size).toBe(1000)
+})
+
+test('a wake that comes while the dispatcher looks for work makes it look again', async () => {
+  const found: Job[] = []
+  let claims = 0
+  const ran = Promise.withResolvers<void>()
+  const dispatcher = startDispatcher({
+    places: 1,
+    log,
+    async claim() {
+      claims += 1
+      const job = found.pop() // read before the job arrives, as a database would
+      if (claims === 1) {
+        found.push({ key: 'late', run: async () => ran.resolve() })
+        dispatcher.wake()
+      }
+      await new Promise((resolve) => setImmediate(resolve))
+      return job
+    },
+  })
+  dispatcher.wake()
+  await ran.promise
+})
+
+test('F-35: stopping a key’s jobs ends those, waits for them, and leaves the others alone', async () => {
+  const work = openWork({ places: 3 })
+  for (const name of ['film/1', 'film/2', 'other/1']) work.add(name)
+  await work.settled()
+  await work.dispatcher.stopJobs('film')
+  expect(work.stopped().sort()).toEqual(['film/1', 'film/2'])
+  expect(work.running()).toEqual(['other/1'])
+})
+
+test('F-09: stopping takes no more work and resolves when nothing runs', async () => {
+  const work = openWork({ places: 2 })
+  for (const name of ['a', 'b', 'c']) work.add(name)
+  await work.settled()
+  await work.dispatcher.stop()
+  expect(work.running()).toEqual([])
+  expect(work.stopped().sort()).toEqual(['a', 'b'])
+  work.add('d')
+  await work.settled()
+  expect(work.started()).toEqual(['a', 'b'])
+})
+
+test('F-09: a job that is claimed while the dispatcher stops is ended too', async () => {
+  const claimed = Promise.withResolvers<Job | undefined>()
+  let signal: AbortSignal | undefined
+  const dispatcher = startDispatcher({ places: 1, log, claim: () => claimed.promise })
+  dispatcher.wake()
+  const stopped = dispatcher.stop()
+  claimed.resolve({
+    key: 'late',
+    async run(given) {
+      signal = given
+      await new Promise<void>((resolve) => (given.aborted ? resolve() : given.addEventListener('abort', () => resolve())))
+    },
+  })
+  await stopped
+  expect(signal?.aborted).toBe(true)
+})
+
+test('a job that fails, or work that cannot be read, does not stop the rest', async () => {
+  let claims = 0
+  const ran = Promise.withResolvers<void>()
+  const dispatcher = startDispatcher({
+    places: 1,
+    log,
+    async claim() {
+      claims += 1
+      if (claims === 1) return { key: 'a', run: () => Promise.reject(new Error('broken')) }
+      if (claims === 2) throw new Error('the database is busy')
+      return claims === 3 ? { key: 'b', run: async () => ran.resolve() } : undefined
+    },
+  })
+  dispatcher.wake()
+  await expect.poll(() => claims).toBe(2)
+  dispatcher.wake()
+  await ran.promise
+  await dispatcher.stop()
+})
+
+const log = pino({ level: 'silent' })
+
+/** Work that a test adds and finishes by name; the part before `/` is its key, and a name that begins with `urgent` is urgent. */
+function openWork({ places, finishAtOnce = false }: { places: number; finishAtOnce?: boolean }) {
+  const waiting: string[] = []
+  const [started, done, stopped]: [string[], string[], string[]] = [[], [], []]
+  const running = new Map<string, () => void>()
+  const isUrgent = (name: string) => name.startsWith('urgent')
+
+  async function claim(urgentOnly: boolean): Promise<Job | undefined> {
+    await new Promise((resolve) => setImmediate(resolve))
+    const at = waiting.findIndex((name) => !urgentOnly || isUrgent(name))
+    const [name] = at < 0 ? [] : waiting.splice(at, 1)
+    return name === undefined ? undefined : { key: name.split('/')[0] ?? '', run: (signal) => run(name, signal) }
+  }
+
+  async function run(name: string, signal: AbortSignal): Promise<void> {
+    started.push(name)
+    if (!finishAtOnce) {
+      await new Promise<void>((resolve) => {
+        running.set(name, resolve)
+        signal.addEventListener('abort', () => setImmediate(resolve))
+      })
+    }
+    running.delete(name)
+    ;(signal.aborted ? stopped : done).push(name)
+  }
+
+  const dispatcher = startDispatcher({ places, claim, log })
+  return {
+    dispatcher,
+    add(name: string) {
+      waiting.push(name)
+      dispatcher.wake()
+    },
+    finish: (name: string) => running.get(name)?.(),
+    running: () => [...running.keys()],
+    started: () => started,
+    done: () => done,
+    stopped: () => stopped,
+    /** Resolves when the dispatcher has looked and nothing more begins. */
+    async settled() {
+      for (let idle = 0, before = -1; idle < 10; idle = before === started.length + done.length ? idle + 1 : 0) {
+        before = started.length + done.length
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    },
+  }
+}

@@ -1,0 +1,123 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { collect, openSandbox, runMedia } from '../../src/encode/sandbox.ts'
+import { isSealIntact, newSeal, openSeal, SealingStream } from '../../src/protect/sealed-file.ts'
+import { ffmpeg } from '../encode/films.ts'
+import { footage } from '../footage.ts'
+
+const MIB = 2 ** 20
+
+test('a sealed source opens to the bytes that were sealed, however they came in, and knows their hash and size', async () => {
+  const shapes = fc.array(fc.integer({ min: 0, max: 70_000 }), { maxLength: 20 })
+  await fc.assert(
+    fc.asyncProperty(shapes, async (lengths) => {
+      const parts = lengths.map((length) => randomBytes(length))
+      const clear = Buffer.concat(parts)
+      const { seal, sealing, sealed } = await sealBytes(parts)
+      expect(openSeal(sealed, seal)).toEqual(clear)
+      expect(sealing.sealed).toMatchObject({ sizeBytes: clear.length, sha256: createHash('sha256').update(clear).digest() })
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('nothing of the clear bytes lies in the sealed file, and the same film sealed twice gives two texts', async () => {
+  const clear = await readFile(footage.movieHello)
+  const [one, two] = [await sealBytes([clear]), await sealBytes([clear])]
+  for (let at = 0; at + 16 <= clear.length; at += 20_011) expect(one.sealed.includes(clear.subarray(at, at + 16))).toBe(false)
+  expect(one.sealed.equals(two.sealed)).toBe(false)
+})
+
+test('a seal is intact until one bit of it changes, wherever that is', async () => {
+  const folder = await newFolder()
+  const { seal, sealing, sealed } = await sealBytes([randomBytes(3 * MIB + 12_345)])
+  const { macs } = sealing.sealed
+  const path = join(folder, 'film.sealed')
+  await writeFile(path, sealed)
+  expect(await isSealIntact(path, seal, macs)).toBe(true)
+  const places = fc.record({ at: fc.integer({ min: 0, max: sealed.length - 1 }), bit: fc.integer({ min: 0, max: 7 }) })
+  const edges = [0, MIB - 1, MIB, 3 * MIB, sealed.length - 1].map((at): [{ at: number; bit: number }] => [{ at, bit: 0 }])
+  await fc.assert(
+    fc.asyncProperty(places, async ({ at, bit }) => {
+      const changed = Buffer.from(sealed)
+      changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at)
+      await writeFile(path, changed)
+      expect(await isSealIntact(path, seal, macs)).toBe(false)
+    }),
+    { numRuns: 40, examples: edges },
+  )
+})
+
+test.each([
+  { change: 'cut by a byte', changed: (sealed: Buffer) => sealed.subarray(0, -1) },
+  { change: 'cut by a cipher block', changed: (sealed: Buffer) => sealed.subarray(0, -16) },
+  { change: 'cut at a MiB', changed: (sealed: Buffer) => sealed.subarray(0, 2 * MIB) },
+  { change: 'emptied', changed: () => Buffer.alloc(0) },
+  { change: 'longer by a byte', changed: (sealed: Buffer) => Buffer.concat([sealed, Buffer.alloc(1)]) },
+  {
+    change: 'with two MiB exchanged',
+    changed: (sealed: Buffer) =>
+      Buffer.concat([sealed.subarray(MIB, 2 * MIB), sealed.subarray(0, MIB), sealed.subarray(2 * MIB)]),
+  },
+])('a seal that was $change is not intact', async ({ changed }) => {
+  const { seal, sealing, sealed } = await sealBytes([randomBytes(2 * MIB + 500)])
+  const path = join(await newFolder(), 'film.sealed')
+  await writeFile(path, changed(sealed))
+  expect(await isSealIntact(path, seal, sealing.sealed.macs)).toBe(false)
+})
+
+test('a file that fills its MiB exactly is intact, and not when its last MiB is gone', async () => {
+  const { seal, sealing, sealed } = await sealBytes([randomBytes(2 * MIB - 16)])
+  expect(sealed.length).toBe(2 * MIB)
+  const path = join(await newFolder(), 'film.sealed')
+  await writeFile(path, sealed)
+  expect(await isSealIntact(path, seal, sealing.sealed.macs)).toBe(true)
+  await truncate(path, MIB)
+  expect(await isSealIntact(path, seal, sealing.sealed.macs)).toBe(false)
+})
+
+test('ffmpeg reads a sealed source with seeks: the same pictures as from the clear file, from the start and from its middle', async () => {
+  const sandbox = await openSandbox()
+  const path = join(await newFolder(), 'film.sealed')
+  for (const film of [footage.wannaworktogether, footage.movieHello]) {
+    const { seal, sealed } = await sealBytes([await readFile(film)])
+    await writeFile(path, sealed)
+    const source = { path, keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex') }
+    for (const seekS of ['0', '5.25']) {
+      const pictures = ['-map', '0:v:0', '-frames:v', '10', '-f', 'framemd5']
+      const output = collect(MIB)
+      const run = {
+        inputArgs: ['-ss', seekS],
+        outputArgs: [...pictures, 'pipe:3'],
+        pipes: [output.reader],
+        limits: { cpuS: 30, wallS: 60 },
+      }
+      expect(await runMedia(sandbox, { tool: 'ffmpeg', source, ...run })).toMatchObject({ exitCode: 0, errorLines: 0 })
+      const fromClear = await ffmpeg('-ss', seekS, '-i', film, ...pictures, '-')
+      expect(output.bytes().toString()).toBe(fromClear.toString())
+      expect(fromClear.toString().match(/^0,.*/gm)).toHaveLength(10)
+    }
+  }
+})
+
+async function sealBytes(parts: readonly Buffer[]) {
+  const seal = newSeal()
+  const sealing = new SealingStream(seal)
+  const out: Buffer[] = []
+  await pipeline(Readable.from(parts), sealing, async (bytes: AsyncIterable<Buffer>) => {
+    for await (const part of bytes) out.push(part)
+  })
+  return { seal, sealing, sealed: Buffer.concat(out) }
+}
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-sealed-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  return folder
+}
