@@ -6,5 +6,7 @@ if (major !== '26') {
   )
   process.exit(1)
 }
+// Whatever folder the data lie in: the database shows titles and hashes of keys to whoever may read it.
+process.umask(0o077)
 const { runCommandLine } = await import('./cli/command-line.ts')
 process.exitCode = await runCommandLine(process.argv)

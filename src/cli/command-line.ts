@@ -112,13 +112,14 @@ async function serve(): Promise<void> {
   for (const name of unknownVariables()) log.warn(`${name} is not a variable of this version and has no effect`)
   // Loaded here: the other commands start without the server's parts.
   const { startServer } = await import('../server.ts')
+  const stopped = stopSignal() // before the start: whoever reads its last line may stop it at once
   const server = await startServer(config, log)
   announce(config, server)
   if (!server.bubblewrap)
     log.warn(
       'bubblewrap does not run here: ffmpeg is held by limits and lists alone. Install it with apt-get install bubblewrap.',
     )
-  await stopSignal()
+  await stopped
   await server.stop()
 }
 

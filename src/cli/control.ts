@@ -15,7 +15,11 @@ const LONGEST_PATH = 100
 /** Answers commands until stopped. The caller holds the folder's lock, so a socket that lies there is a dead server's. */
 export async function startControl(path: string, deps: AccountDeps, log: Logger): Promise<{ stop(): Promise<void> }> {
   rmSync(path, { force: true })
-  const server = createServer((socket) => answer(socket, deps, log))
+  const silent = new Set<Socket>()
+  const server = createServer((socket) => {
+    silent.add(socket)
+    answer(socket, deps, log, () => silent.delete(socket))
+  })
   await using place = shortPath(path)
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(place.path, resolve))
   chmodSync(path, 0o600)
@@ -23,13 +27,16 @@ export async function startControl(path: string, deps: AccountDeps, log: Logger)
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
+        for (const socket of silent) socket.destroy() // what was asked is answered; who asks nothing would hold up the stop
       }),
   }
 }
 
-function answer(socket: Socket, deps: AccountDeps, log: Logger): void {
+function answer(socket: Socket, deps: AccountDeps, log: Logger, asked: () => void): void {
+  socket.once('close', asked)
   socket.on('error', (error) => log.debug({ err: error }, 'a command’s connection broke'))
-  createInterface(socket).once('line', (line) => {
+  firstLine(socket, (line) => {
+    asked()
     run(line, deps)
       .catch((error) => {
         if (!(error instanceof Failure)) log.error({ err: error }, 'a command failed')
@@ -48,25 +55,37 @@ async function run(line: string, deps: AccountDeps): Promise<{ result: unknown }
 
 /** Sends a command to the running server. @throws Failure with the server's words */
 export async function sendCommand(path: string, name: CommandName, args: unknown): Promise<unknown> {
-  if (!existsSync(path))
-    throw new Failure(
-      'unavailable',
-      'The data folder is in use, but its server does not listen for commands yet. Try again in a moment.',
-    )
+  if (!existsSync(path)) throw notYetListening()
   await using place = shortPath(path)
   const socket = createConnection(place.path)
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  socket.once('error', (cause) =>
-    reject(
-      new Failure('unavailable', 'The running server cannot be reached. Run this as the same user as the server.', { cause }),
-    ),
+  socket.once('error', (cause: NodeJS.ErrnoException) =>
+    // Nobody listens: the socket is a dead server's, and who holds the folder has only just begun.
+    reject(cause.code === 'ECONNREFUSED' ? notYetListening() : unreachable(cause)),
   )
   socket.once('close', () => reject(new Failure('unavailable', 'The server stopped before it answered.')))
-  createInterface(socket).once('line', resolve)
+  firstLine(socket, resolve)
   socket.write(`${JSON.stringify({ name, args })}\n`)
   const reply: { result?: unknown; error?: string } = JSON.parse(await promise)
   if (reply.error !== undefined) throw new Failure('invalid', reply.error)
   return reply.result
+}
+
+function firstLine(socket: Socket, read: (line: string) => void): void {
+  const lines = createInterface(socket)
+  lines.on('error', () => undefined) // it repeats the socket's, which has its own listener
+  lines.once('line', read)
+}
+
+function notYetListening(): Failure {
+  return new Failure(
+    'unavailable',
+    'The data folder is in use, but no server on it listens for commands yet. Try again in a moment.',
+  )
+}
+
+function unreachable(cause: unknown): Failure {
+  return new Failure('unavailable', 'The running server cannot be reached. Run this as the same user as the server.', { cause })
 }
 
 function shortPath(path: string): { path: string } & AsyncDisposable {

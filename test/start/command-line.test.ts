@@ -1,0 +1,214 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { Agent, request } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { takeFolderLock } from '../../src/db/sqlite.ts'
+import { createOwner } from '../client.ts'
+import { readRows } from '../data-folder.ts'
+import { runCli, startReelgate } from '../reelgate.ts'
+
+type Account = { accountId: string; apiKey: string }
+type Key = { id: string; name: string; permissions: string[]; revokedAtS: number | null }
+
+test.each([{ where: 'beside a running server' }, { where: 'without a server' }])(
+  'accounts and keys are made, listed and revoked $where',
+  async ({ where }) => {
+    const cli = where === 'without a server' ? await withoutServer() : (await startReelgate()).cli
+    const json = async <T>(...args: string[]): Promise<T> => {
+      const { code, stdout, stderr } = await cli(...args, '--json')
+      expect([code, stderr]).toEqual([0, ''])
+      expect(stdout.trimEnd()).not.toContain('\n') // one value on one line
+      return JSON.parse(stdout)
+    }
+    const made = await json<Account>('account', 'create', 'Ünna')
+    expect(made).toEqual({
+      accountId: expect.stringMatching(/^[0-9a-f]{32}$/),
+      apiKey: expect.stringMatching(/^[A-Za-z0-9]{64}$/),
+    })
+    expect(await json<{ id: string; name: string }[]>('account', 'list')).toContainEqual(
+      expect.objectContaining({ name: 'Ünna' }),
+    )
+    const key = await json<Record<string, string>>(
+      'key',
+      'create',
+      made.accountId,
+      '--name',
+      'reader',
+      '--permission',
+      'viewer',
+      'otpCreator',
+    )
+    expect(Object.values(key).some((value) => /^[A-Za-z0-9]{64}$/.test(value))).toBe(true)
+    const keys = await json<Key[]>('key', 'list', made.accountId)
+    expect(keys).toHaveLength(2)
+    expect(keys.find(({ name }) => name === 'reader')).toMatchObject({ permissions: ['viewer', 'otpCreator'] })
+    const reader = keys.find(({ name }) => name === 'reader')?.id ?? ''
+    expect(await json('key', 'revoke', reader)).toEqual({ keyId: reader, revoked: true })
+    expect((await json<Key[]>('key', 'list', made.accountId)).find(({ id }) => id === reader)).toMatchObject({
+      revokedAtS: expect.any(Number),
+    })
+  },
+)
+
+test('K12: what the command line prints once lies nowhere in the data folder', async () => {
+  const reelgate = await startReelgate()
+  const { stdout } = await reelgate.cli('account', 'create', 'Una', '--json')
+  const { apiKey }: Account = JSON.parse(stdout)
+  await reelgate.stop()
+  expect(JSON.stringify(readRows(reelgate, 'select * from api_key'))).not.toContain(apiKey)
+})
+
+test.each([{ running: true }, { running: false }])(
+  'wrong use ends with 2, a refusal with 1, in a sentence (server running: $running)',
+  async ({ running }) => {
+    const cli = running ? (await startReelgate()).cli : await withoutServer()
+    for (const args of [[], ['fly'], ['account', 'create'], ['account', 'list', '--what']]) {
+      const { code, stdout, stderr } = await cli(...args)
+      expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' })
+      expect(stderr).not.toMatch(/^ +at /m)
+    }
+    for (const args of [
+      ['key', 'list', 'nothing'],
+      ['key', 'revoke', '0'.repeat(32)],
+      ['key', 'create', '0'.repeat(32), '--permission', 'everything'],
+    ]) {
+      const { code, stdout, stderr } = await cli(...args, '--json')
+      expect({ args, code, stdout, stderr }).toEqual({
+        args,
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^[A-Z][^\n]*\.\n$/),
+      })
+    }
+  },
+)
+
+test('help and version end with 0, and serve --help lists every variable', async () => {
+  expect(await runCli(['--version'], {})).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    stderr: '',
+  })
+  const help = await runCli(['serve', '--help'], {})
+  expect(help.code).toBe(0)
+  for (const name of [
+    'PORT',
+    'HOST',
+    'REELGATE_DATA',
+    'REELGATE_PUBLIC_URL',
+    'REELGATE_MASTER_KEY_FILE',
+    'REELGATE_UPLOAD_MAX_BYTES',
+  ])
+    expect(help.stdout).toContain(`  ${name} `)
+})
+
+test('K09: a key revoked on the command line is refused at the next request of a connection that was open before', async () => {
+  const reelgate = await startReelgate()
+  const { accountId, apiKey }: Account = JSON.parse((await reelgate.cli('account', 'create', 'Una', '--json')).stdout)
+  const [key] = JSON.parse((await reelgate.cli('key', 'list', accountId, '--json')).stdout) as Key[]
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  onTestFinished(() => agent.destroy())
+  const list = () =>
+    new Promise<{ status: number; port: number }>((resolve, reject) => {
+      const sent = request(
+        `${reelgate.url}/api/videos`,
+        { agent, headers: { Authorization: `Apisecret ${apiKey}` } },
+        (answer) => {
+          const found = { status: answer.statusCode ?? 0, port: answer.socket.localPort ?? 0 }
+          answer.resume().once('end', () => resolve(found))
+        },
+      )
+      sent.once('error', reject).end()
+    })
+  const before = await list()
+  expect(before.status).toBe(200)
+  expect((await reelgate.cli('key', 'revoke', key?.id ?? '')).code).toBe(0)
+  expect(await list()).toEqual({ status: 401, port: before.port })
+})
+
+test('an account without uploads gets no upload credentials', async () => {
+  const reelgate = await startReelgate()
+  const { apiKey }: Account = JSON.parse((await reelgate.cli('account', 'create', 'Una', '--no-upload', '--json')).stdout)
+  expect((await createOwner(reelgate.url, apiKey).call('PUT', '/api/videos?title=x')).status).toBe(403)
+})
+
+test('a data folder with a long path serves its commands too', async () => {
+  const folder = await newFolder()
+  const dataDir = join(folder, ...Array.from({ length: 6 }, (_, i) => `a-folder-with-a-long-name-${i}`), 'data')
+  expect(dataDir.length).toBeGreaterThan(150)
+  await mkdir(join(dataDir, '..'), { recursive: true })
+  const reelgate = await startReelgate({ env: { REELGATE_DATA: dataDir } })
+  expect(await reelgate.cli('account', 'list', '--json')).toMatchObject({ code: 0, stderr: '' })
+  expect(JSON.parse((await reelgate.cli('account', 'list', '--json')).stdout)).toHaveLength(1)
+})
+
+test('commands given to a running server at once all succeed', async () => {
+  const reelgate = await startReelgate()
+  const names = Array.from({ length: 8 }, (_, i) => `owner ${i}`)
+  const made = await Promise.all(names.map((name) => reelgate.cli('account', 'create', name)))
+  expect(made.map(({ code }) => code)).toEqual(names.map(() => 0))
+  expect(JSON.parse((await reelgate.cli('account', 'list', '--json')).stdout)).toHaveLength(9)
+})
+
+test('after kill -9 of the server a command works by itself, and one given at the same time says to try again', async () => {
+  const reelgate = await startReelgate()
+  await reelgate.kill()
+  expect(await reelgate.cli('account', 'create', 'Una', '--json')).toMatchObject({ code: 0, stderr: '' })
+  const lock = takeFolderLock(join(reelgate.dataDir, 'lock.db'))
+  expect(await reelgate.cli('account', 'list')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/in use.*Try again in a moment/),
+  })
+  lock?.release()
+})
+
+test('F-09: somebody who holds the command socket open does not keep the server from stopping', async () => {
+  const reelgate = await startReelgate()
+  const socket = connect(join(reelgate.dataDir, 'control.sock'))
+  await new Promise((resolve) => socket.once('connect', resolve))
+  expect(await reelgate.stop()).toBe(0)
+  socket.destroy()
+})
+
+test('a command that breaks off does not end the server', async () => {
+  const reelgate = await startReelgate()
+  for (const line of ['', '{"name":', '{"name":"account list","args":{}}\n']) {
+    const socket = connect(join(reelgate.dataDir, 'control.sock'))
+    await new Promise((resolve) => socket.write(line, resolve))
+    socket.destroy()
+  }
+  expect((await reelgate.cli('account', 'list')).code).toBe(0)
+})
+
+test('what is not a command is answered in words, and the server goes on', async () => {
+  const reelgate = await startReelgate()
+  for (const line of [
+    'not JSON',
+    '{}',
+    '[]',
+    'null',
+    '{"name":"__proto__"}',
+    '{"name":"account create","args":null}',
+    '{"name":"constructor","args":{}}',
+  ]) {
+    const socket = connect(join(reelgate.dataDir, 'control.sock'))
+    const answer = new Promise<string>((resolve) => socket.once('data', (bytes: Buffer) => resolve(bytes.toString())))
+    socket.write(`${line}\n`)
+    expect(JSON.parse(await answer)).toEqual({ error: expect.stringMatching(/\.$/) })
+    socket.destroy()
+  }
+  expect((await reelgate.cli('account', 'list')).code).toBe(0)
+})
+
+async function withoutServer() {
+  const folder = await newFolder()
+  return (...args: string[]) => runCli(args, { REELGATE_DATA: join(folder, 'data') })
+}
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-cli-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  return folder
+}

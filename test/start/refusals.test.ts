@@ -1,0 +1,208 @@
+import { chmod, cp, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { readConfig, unknownVariables } from '../../src/config.ts'
+import { openSandbox } from '../../src/encode/sandbox.ts'
+import { Failure } from '../../src/errors.ts'
+import { listFiles } from '../data-folder.ts'
+import { runCli, startSharedReelgate } from '../reelgate.ts'
+
+// A refused start is one sentence on stderr that says what to do, exit code 1, and leaves everything as it was.
+
+let original: { dataDir: string; remove(): Promise<void> }
+beforeAll(async () => {
+  const reelgate = await startSharedReelgate()
+  const upload = await reelgate.owner.credentials('A film')
+  await reelgate.owner.send(upload, new Blob(['This is no film.']))
+  await reelgate.owner.until(upload.videoId, 'Not a media file')
+  await reelgate.stop()
+  original = { dataDir: reelgate.dataDir, remove: reelgate.remove }
+})
+afterAll(() => original.remove())
+
+test('F-39: without its master key an installation does not start, and no new key is made', async () => {
+  const { dataDir, start } = await copyInstallation()
+  await rm(`${dataDir}.key`)
+  expect(await start()).toRefuse(/The master key .*data\.key is missing.*Put the key file back/)
+  expect(await start()).toRefuse(/missing/)
+})
+
+test('F-39: with another installation’s master key it does not start', async () => {
+  const { dataDir, start } = await copyInstallation()
+  await writeFile(`${dataDir}.key`, '0'.repeat(64), { mode: 0o600 })
+  expect(await start()).toRefuse(/master key is not the one of this data folder/)
+  expect(await start({ REELGATE_MASTER_KEY: '1'.repeat(64) })).toRefuse(/master key is not the one of this data folder/)
+})
+
+test.each([
+  { file: 'empty', text: '' },
+  { file: 'too short', text: 'abc123' },
+  { file: 'something else', text: '-----BEGIN PRIVATE KEY-----' },
+])('F-39: a master key file that is $file is refused by name', async ({ text }) => {
+  const { dataDir, start } = await copyInstallation()
+  await writeFile(`${dataDir}.key`, text)
+  expect(await start()).toRefuse(/data\.key does not hold a master key.*Put the right file back/)
+})
+
+test.each([
+  { others: 'its group', mode: 0o640 },
+  { others: 'everybody', mode: 0o604 },
+])('D07: a master key that $others may read is refused, with the command that closes it', async ({ mode }) => {
+  const { dataDir, start } = await copyInstallation()
+  await chmod(`${dataDir}.key`, mode)
+  expect(await start()).toRefuse(/Other users may read the master key .*data\.key. Run chmod 600 on it/)
+  await chmod(`${dataDir}.key`, 0o600)
+})
+
+test('F-17: when the database is gone and films are there, no new one is made', async () => {
+  const { dataDir, start } = await copyInstallation()
+  for (const suffix of ['', '-wal', '-shm']) await rm(join(dataDir, `reelgate.db${suffix}`), { force: true })
+  expect(await start()).toRefuse(/There are films in .*sources but no database .*Restore it from a backup/)
+  expect(await listFiles({ dataDir, masterKeyFile: '' })).not.toContain('reelgate.db')
+  expect(await runCli(['account', 'create', 'owner'], { REELGATE_DATA: dataDir })).toRefuse(/no database/)
+})
+
+test.each([
+  { damaged: 'in its header', at: 0 },
+  { damaged: 'on its first page', at: 100 },
+  { damaged: 'on a page in its middle', at: 20 * 4096 },
+])('F-17: a database that is damaged $damaged is refused by name', async ({ at }) => {
+  const { dataDir, start } = await copyInstallation()
+  const file = await open(join(dataDir, 'reelgate.db'), 'r+')
+  await file.write(Buffer.alloc(3000, 0xa5), 0, undefined, at)
+  await file.close()
+  expect(await start()).toRefuse(/The database .*reelgate\.db cannot be opened: it is damaged.*Restore it from a backup/)
+})
+
+test('F-37: a database of a newer version is refused by that version’s name', async () => {
+  const { dataDir, start } = await copyInstallation()
+  const database = new SqliteDatabase(join(dataDir, 'reelgate.db'))
+  database.prepare('insert into kysely_migration values (?, ?)').run('0099-later', new Date().toISOString())
+  database.close()
+  expect(await start()).toRefuse(/newer version of Reelgate \(it has step 0099-later\). Start that version/)
+})
+
+test('F-40: a second server on one data folder is refused, whatever its port', async () => {
+  const first = await startSharedReelgate()
+  onTestFinished(() => first.remove())
+  expect(await serve({ REELGATE_DATA: first.dataDir })).toRefuse(
+    /Another Reelgate server runs on .*data. Stop it first, or set REELGATE_DATA/,
+  )
+  expect((await fetch(`${first.url}/healthz`)).status).toBe(200)
+})
+
+test('F-40: a port in use is refused by its number', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void other.close())
+  await new Promise((resolve) => other.once('listening', resolve))
+  const address = other.address()
+  const port = String(typeof address === 'object' ? address?.port : '')
+  const { start } = await copyInstallation()
+  expect(await start({ PORT: port })).toRefuse(new RegExp(`Port ${port} is in use by another program. Stop it, or set PORT`))
+})
+
+test('an address that is not this machine’s is refused', async () => {
+  const { start } = await copyInstallation()
+  expect(await start({ HOST: '192.0.2.1' })).toRefuse(/cannot listen on 192\.0\.2\.1:0. Set HOST and PORT/)
+})
+
+test('a data folder that cannot be written is refused by name', async () => {
+  const folder = await newFolder()
+  await writeFile(join(folder, 'file'), '')
+  expect(await serve({ REELGATE_DATA: join(folder, 'file') })).toRefuse(/The data folder .*file cannot be written.*REELGATE_DATA/)
+  expect(await serve({ REELGATE_DATA: join(folder, 'file', 'data') })).toRefuse(/The data folder .* cannot be written/)
+})
+
+test('F-24: without ffmpeg, or with one that does not start, the start is refused with the command that installs it', async () => {
+  const folder = await newFolder()
+  await expect(openSandbox([folder])).rejects.toMatchObject({
+    kind: 'unavailable',
+    message: 'ffmpeg is not installed: run apt-get install ffmpeg',
+  })
+  for (const name of ['ffmpeg', 'ffprobe']) await writeFile(join(folder, name), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+  await expect(openSandbox([folder])).rejects.toMatchObject({ message: expect.stringContaining('prlimit is not installed') })
+  await expect(openSandbox([folder, '/usr/bin', '/bin'])).rejects.toMatchObject({
+    message: expect.stringContaining('ffmpeg is installed but does not start'),
+  })
+})
+
+test('another version of Node is refused before anything of it can crash', async () => {
+  const older = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'24.1.0'}})`
+  const { start } = await copyInstallation()
+  expect(await start({ NODE_OPTIONS: `--import=${older}` })).toRefuse(
+    /Reelgate needs Node 26 and this is Node 24\.1\.0. Start it with npm start/,
+  )
+})
+
+test.each([
+  { name: 'PORT', value: '99999' },
+  { name: 'PORT', value: 'http' },
+  { name: 'REELGATE_PUBLIC_URL', value: 'video.example.org' },
+  { name: 'REELGATE_PUBLIC_URL', value: 'https://video.example.org/?a=b' },
+  { name: 'REELGATE_MASTER_KEY', value: 'secret' },
+  { name: 'REELGATE_UPLOAD_MAX_BYTES', value: '1 GB' },
+  { name: 'REELGATE_UPLOAD_MAX_BYTES', value: '0' },
+  { name: 'REELGATE_ENCODERS', value: '0' },
+  { name: 'REELGATE_LOG_LEVEL', value: 'loud' },
+])('$name=$value is refused by name', ({ name, value }) => {
+  const read = () => readConfig({ [name]: value })
+  expect(read).toThrow(Failure)
+  expect(read).toThrow(new RegExp(`^${name} has a value that cannot be`))
+  // A value may be a secret.
+  if (name === 'REELGATE_MASTER_KEY') expect(read).not.toThrow(value)
+})
+
+test('a variable that cannot be is refused before anything is made', async () => {
+  const folder = await newFolder()
+  expect(await serve({ REELGATE_DATA: join(folder, 'data'), PORT: '99999' })).toRefuse(/^PORT has a value that cannot be/)
+  expect(await listFiles({ dataDir: folder, masterKeyFile: '' })).toEqual([])
+})
+
+test('a mistyped variable is told, and has no effect', () => {
+  expect(unknownVariables({ REELGATE_DATE: './data', REELGATE_DATA: './data', PATH: '' })).toEqual(['REELGATE_DATE'])
+})
+
+test('a master key from two places is refused', async () => {
+  const { dataDir, start } = await copyInstallation()
+  expect(await start({ REELGATE_MASTER_KEY: '0'.repeat(64), REELGATE_MASTER_KEY_FILE: `${dataDir}.key` })).toRefuse(
+    /both set: keep one/,
+  )
+})
+
+/** A stopped installation with one account and one uploaded file, for the test to hurt. */
+async function copyInstallation() {
+  const dataDir = join(await newFolder(), 'data')
+  await cp(original.dataDir, dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+  await cp(`${original.dataDir}.key`, `${dataDir}.key`)
+  return { dataDir, start: (env: Record<string, string> = {}) => serve({ REELGATE_DATA: dataDir, ...env }) }
+}
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-start-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  return folder
+}
+
+const serve = (env: Record<string, string>) => runCli(['serve'], { PORT: '0', REELGATE_LOG_LEVEL: 'silent', ...env })
+
+interface Refusals {
+  toRefuse(words: RegExp): void
+}
+declare module 'vitest' {
+  interface Assertion extends Refusals {}
+}
+
+expect.extend({
+  /** One sentence or two on one line of stderr, nothing else anywhere, exit code 1. */
+  toRefuse({ code, stdout, stderr }: Awaited<ReturnType<typeof runCli>>, words: RegExp) {
+    const pass = code === 1 && stdout === '' && /^[A-Z/][^\n]*\.\n$/.test(stderr) && words.test(stderr)
+    return {
+      pass,
+      message: () =>
+        `expected a refusal like ${words} with code 1, found code ${code}, on stdout ${JSON.stringify(stdout)}, on stderr ${stderr}`,
+    }
+  },
+})

@@ -1,0 +1,118 @@
+import { chmod, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { getMasterKey, listFiles } from '../data-folder.ts'
+import { startReelgate } from '../reelgate.ts'
+
+test('the first start prints an account and its API secret, which works; the second start prints neither', async () => {
+  const reelgate = await startReelgate()
+  const [, accountId, secret] = /account {5}([0-9a-f]{32})\n {2}API secret {2}([A-Za-z0-9]{64})\n/.exec(reelgate.output()) ?? []
+  expect(accountId).toBeDefined()
+  expect(reelgate.owner.apiKey).toBe(secret)
+  expect(await reelgate.owner.list()).toEqual({ count: 0, rows: [] })
+  expect(await reelgate.stop()).toBe(0)
+  await reelgate.restart()
+  expect(reelgate.output()).toContain(`serves ${reelgate.url} `)
+  expect(reelgate.output()).not.toMatch(/secret|account|master key/)
+  expect(await reelgate.owner.list()).toEqual({ count: 0, rows: [] })
+})
+
+test('D07: the master key is made beside the data folder, once, and only the server’s user can read either', async () => {
+  const reelgate = await startReelgate()
+  expect(reelgate.output()).toContain(`The master key lies in ${reelgate.masterKeyFile}`)
+  expect((await stat(reelgate.masterKeyFile)).mode & 0o777).toBe(0o600)
+  expect((await stat(reelgate.dataDir)).mode & 0o777).toBe(0o700)
+  const key = getMasterKey(reelgate)
+  await reelgate.kill()
+  await reelgate.restart()
+  expect(getMasterKey(reelgate)).toEqual(key)
+})
+
+test('the data folder holds what the documents name, and nothing in it can be read by others', async () => {
+  const reelgate = await startReelgate()
+  const files = await listFiles(reelgate)
+  expect(files.filter((name) => !/-(wal|shm|journal)$/.test(name))).toEqual([
+    'control.sock',
+    'lock.db',
+    'posters/',
+    'reelgate.db',
+    'segments/',
+    'sources/',
+    'tmp/',
+  ])
+  expect((await stat(`${reelgate.dataDir}/control.sock`)).mode & 0o777).toBe(0o600)
+})
+
+test('/healthz says that it serves, /readyz that database, storage and ffmpeg answer', async () => {
+  const reelgate = await startReelgate()
+  const health = await fetch(`${reelgate.url}/healthz`)
+  expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }])
+  const readiness = await fetch(`${reelgate.url}/readyz`)
+  expect([readiness.status, await readiness.json()]).toEqual([
+    200,
+    { status: 'ready', checks: { database: 'ok', storage: 'ok', ffmpeg: 'ok' } },
+  ])
+})
+
+test('F-38: when a folder of files is lost, /readyz names it with 503 and /healthz still answers; when it is back all is well', async () => {
+  const reelgate = await startReelgate()
+  await rename(`${reelgate.dataDir}/segments`, `${reelgate.dataDir}/elsewhere`)
+  const readiness = await fetch(`${reelgate.url}/readyz`)
+  expect([readiness.status, await readiness.json()]).toMatchObject([
+    503,
+    { status: 'not ready', checks: { database: 'ok', storage: 'failed', ffmpeg: 'ok' } },
+  ])
+  expect((await fetch(`${reelgate.url}/healthz`)).status).toBe(200)
+  await rename(`${reelgate.dataDir}/elsewhere`, `${reelgate.dataDir}/segments`)
+  expect((await fetch(`${reelgate.url}/readyz`)).status).toBe(200)
+})
+
+test('I10: a start after kill -9 needs nobody: stale socket, lock and unfinished files are no hindrance', async () => {
+  const reelgate = await startReelgate()
+  const videoId = (await reelgate.owner.credentials('A film')).videoId
+  await reelgate.kill()
+  await reelgate.restart()
+  expect((await reelgate.owner.video(videoId)).status).toBe('PRE-Upload')
+  expect((await reelgate.cli('account', 'list')).code).toBe(0)
+})
+
+test('F-09: a server that is stopped the moment it serves ends with 0', async () => {
+  const reelgate = await startReelgate()
+  expect(await reelgate.stop()).toBe(0)
+  for (let round = 0; round < 3; round++) {
+    await reelgate.restart()
+    expect(await reelgate.stop()).toBe(0)
+  }
+})
+
+test('the master key may come from the environment; then no file is made', async () => {
+  const key = 'ab'.repeat(32)
+  const reelgate = await startReelgate({ env: { REELGATE_MASTER_KEY: key } })
+  await expect(readFile(reelgate.masterKeyFile)).rejects.toThrow('ENOENT')
+  expect(reelgate.output()).not.toContain(key)
+})
+
+test('the master key may lie elsewhere, and a key made before the first start is used', async () => {
+  const first = await startReelgate()
+  const elsewhere = `${first.dataDir}-elsewhere.key`
+  await first.stop()
+  await rename(first.masterKeyFile, elsewhere)
+  const second = await startReelgate({ env: { REELGATE_MASTER_KEY_FILE: elsewhere } })
+  expect(second.output()).not.toContain('master key')
+  await rm(elsewhere)
+})
+
+test('in a data folder that others may enter they can still read nothing', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-open-'))
+  await chmod(folder, 0o755)
+  const reelgate = await startReelgate({ env: { REELGATE_DATA: folder } })
+  onTestFinished(async () => {
+    await rm(folder, { recursive: true })
+    await rm(`${folder}.key`)
+  })
+  await reelgate.owner.send(await reelgate.owner.credentials('A film'), new Blob(['This is no film.']))
+  const files = await listFiles({ dataDir: folder, masterKeyFile: '' })
+  expect(files.length).toBeGreaterThan(8)
+  for (const file of files) expect({ file, others: (await stat(join(folder, file))).mode & 0o077 }).toEqual({ file, others: 0 })
+})
