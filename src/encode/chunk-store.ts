@@ -15,13 +15,20 @@ function toFilmChunk(row: ChunkRow): FilmChunk {
 /** What a viewer or a new film waits for right now; everything above is backlog. */
 export const URGENT_PRIORITY = 0
 
-export async function insertChunks(tx: Db, videoId: string, generation: number, chunks: readonly Chunk[]): Promise<void> {
+export async function insertChunks(
+  tx: Db,
+  videoId: string,
+  generation: number,
+  chunks: readonly Chunk[],
+  attempt = 0,
+): Promise<void> {
   const rows = chunks.map((chunk) => ({
     ...chunk,
     fromStart: Number(chunk.fromStart),
     videoId,
     generation,
     state: 'waiting' as const,
+    attempt,
   }))
   if (rows.length > 0) await tx.insertInto('chunk').values(rows).execute()
 }
@@ -121,7 +128,8 @@ export async function replaceChunk(tx: Db, chunk: FilmChunk, pieces: readonly Ch
     .where('attempt', '=', chunk.attempt)
     .executeTakeFirst()
   if (removed.numDeletedRows === 0n) return false
-  await insertChunks(tx, chunk.videoId, chunk.generation, pieces)
+  // They go on counting: a piece that begins where the old chunk did must not get the number of a run that still goes.
+  await insertChunks(tx, chunk.videoId, chunk.generation, pieces, chunk.attempt)
   return true
 }
 

@@ -1,0 +1,45 @@
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { openSqlite } from '../../src/db/sqlite.ts'
+import { inSequence } from '../../src/encode/chunk-plan.ts'
+import { claimChunk, endRun, insertChunks, mayPublish, replaceChunk } from '../../src/encode/chunk-store.ts'
+import { newFolder } from './films.ts'
+
+const VIDEO = '0123456789abcdef'.repeat(2)
+
+test('a run whose chunk was replaced by one that begins at the same segment cannot publish into it or end it', async () => {
+  const write = await openDatabaseWithVideo()
+  const chunk = { kind: 'picture', segmentCount: 2, fromStart: false, priority: 0 } as const
+  await write(async (tx) => {
+    await insertChunks(tx, VIDEO, 1, [
+      { ...chunk, firstSegment: 1 },
+      { ...chunk, firstSegment: 3 },
+    ])
+    const [first, second] = [await claimChunk(tx, false), await claimChunk(tx, false)]
+    if (!first || !second) throw new Error('there were two chunks to claim')
+
+    await replaceChunk(tx, second, [])
+    await replaceChunk(tx, first, [inSequence([first, second])])
+    const whole = await claimChunk(tx, false)
+    if (!whole) throw new Error('the chunk in their place is not to be claimed')
+    expect(whole).toMatchObject({ firstSegment: 1, segmentCount: 4, fromStart: true })
+
+    expect([await mayPublish(tx, first), await mayPublish(tx, second), await mayPublish(tx, whole)]).toEqual([false, false, true])
+    expect(await endRun(tx, first, 'done')).toBe(false)
+    expect(await endRun(tx, whole, 'done')).toBe(true)
+  })
+})
+
+async function openDatabaseWithVideo() {
+  const database = await openSqlite(join(await newFolder(), 'reelgate.db'))
+  onTestFinished(() => database.close())
+  const video = { accountId: 'a', title: '', description: '', fileName: '', uploadTimeS: 0 }
+  await database.write(async (tx) => {
+    await tx.insertInto('account').values({ id: 'a', name: 'owner', createdAtS: 0, mayUpload: 1, mayImport: 1 }).execute()
+    await tx
+      .insertInto('video')
+      .values({ ...video, id: VIDEO, status: 'Processing', generation: 1 })
+      .execute()
+  })
+  return database.write
+}
