@@ -109,3 +109,7 @@ test('a segment path whose time is over means that the time for watching is over
     refusal: { code: 'session-ended', why: 'time' },
   })
 })
+
+test('a segment of a film deleted meanwhile says that the film is gone', () => {
+  expect(nextSegmentStep(answer(403, { code: 'video-gone' }), fresh)).toEqual({ step: 'stop', refusal: { code: 'video-gone' } })
+})

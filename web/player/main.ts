@@ -129,11 +129,15 @@ function paint(color: string) {
   document.documentElement.style.setProperty('--lamp-ink', inkOn(color))
 }
 
-/** The page that needs https: this one, or the first insecure one around it (Firefox does not name those). */
+/** The page that needs https: this one, or the first insecure one around it (Firefox names none but the nearest). */
 function insecurePage(): string | undefined {
-  if (location.protocol === 'http:') return location.host
-  const around = [...(location.ancestorOrigins ?? [])].find((origin) => origin.startsWith('http:'))
-  return around?.slice('http://'.length) ?? (document.referrer ? new URL(document.referrer).host : undefined)
+  const around = location.ancestorOrigins?.length ? [...location.ancestorOrigins] : [document.referrer]
+  return [location.origin, ...around].find(isInsecure)?.replace(/^http:\/\/([^/]+).*$/, '$1')
+}
+
+/** http is secure on the browser's own machine. */
+function isInsecure(address: string): boolean {
+  return address.startsWith('http:') && !/^http:\/\/(([^/:]+\.)?localhost|127\.[\d.]+|\[::1\])(:|\/|$)/.test(address)
 }
 
 /** The picture stays in this page, where the mark is: no picture-in-picture, no bare full screen, no "save video as". */

@@ -1,4 +1,4 @@
-import { ENDED_WHYS, REFUSAL_CODES, type Refusal, type RefusalCode, type Waiting } from './refusals.ts'
+import { ENDED_WHYS, type EndedWhy, REFUSAL_CODES, type Refusal, type RefusalCode, type Waiting } from './refusals.ts'
 
 /** An answer that is not a success. `status` 0: no answer came. `body`: its text, JSON or not. */
 export type Refused = { status: number; retryAfter: string | null; body: string }
@@ -37,9 +37,9 @@ export function nextStep({ status, retryAfter, body }: Refused, tried: Tried): N
   return { step: 'stop', refusal: readRefusal(said) }
 }
 
-/** Segments answer without words: 403 is a path whose time, which is never shorter than the session's, is over. */
+/** A cache or web server in front answers for segments without words: then 403 is a path whose time is over, no sooner than the session's. */
 export function nextSegmentStep(refused: Refused, tried: Tried): NextStep {
-  if (refused.status === 403) return { step: 'stop', refusal: { code: 'session-ended', why: 'time' } }
+  if (refused.status === 403 && readBody(refused.body).code !== 'video-gone') return stop('session-ended', 'time')
   if (refused.status === 404 || refused.status === 410) return stop('video-gone')
   return nextStep(refused, tried)
 }
@@ -50,8 +50,8 @@ function readRefusal(said: Record<string, unknown>): Refusal {
   return { code, why: ENDED_WHYS.find((known) => known === said.why) }
 }
 
-function stop(code: RefusalCode): NextStep {
-  return { step: 'stop', refusal: { code } }
+function stop(code: RefusalCode, why?: EndedWhy): NextStep {
+  return { step: 'stop', refusal: { code, why } }
 }
 
 function waitForAnswer({ failures }: Tried): NextStep {
