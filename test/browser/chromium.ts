@@ -1,0 +1,37 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, chromium, type LaunchOptions } from 'playwright-core'
+
+const SETTINGS = {
+  executablePath: '/usr/bin/chromium',
+  args: [
+    ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+    ...['--disable-background-networking', '--disable-component-update', '--disable-sync'], // it asks nobody but our server
+  ],
+} as const satisfies LaunchOptions
+
+/** Starts Debian's Chromium for the tests of one file, which closes it. Each of its contexts is a browser of its own to a server. */
+export async function startChromium(...args: string[]): Promise<Browser> {
+  return chromium.launch({ ...SETTINGS, args: [...SETTINGS.args, ...args] })
+}
+
+/**
+ * Starts one browser as a person has it: with a profile, a page cache for "back", and storage for frames of other sites.
+ * playwright takes the last two away. @see playback facts, section 6, "Test trap"
+ */
+export async function startPersonsChromium(...args: string[]): Promise<{ browser: BrowserContext; remove(): Promise<void> }> {
+  const profile = await mkdtemp(join(tmpdir(), 'reelgate-chromium-'))
+  const browser = await chromium.launchPersistentContext(profile, {
+    ...SETTINGS,
+    args: [...SETTINGS.args, '--disable-features=MediaRouter,OptimizationHints', ...args], // of two such lists Chromium takes the last
+    ignoreDefaultArgs: ['--disable-back-forward-cache'],
+  })
+  return {
+    browser,
+    async remove() {
+      await browser.close()
+      await rm(profile, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,115 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { footage } from '../footage.ts'
+import { startSharedReelgate } from '../reelgate.ts'
+import { startChromium } from './chromium.ts'
+import { openPlayer, type Player, playerAddress } from './player.ts'
+
+// The player's controls: by pointer, by keyboard, and by their names for a screen reader.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+let film: string
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  chromium = await startChromium()
+  film = await reelgate.owner.readyVideo(footage.movieHello, 'Hello')
+})
+
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+test('an OTP with a forced bitrate holds the rendition nearest to it and offers no other', async () => {
+  const player = await watch({ forcedBitrate: 1300 })
+  await player.play()
+  await player.playsPast(4.5) // past the first segment, where an automatic choice would have looked for better
+  expect(await player.video()).toMatchObject({ widthPx: 854, heightPx: 480 })
+  await player.openSettings()
+  expect(await player.page.getByRole('menuitemradio').allInnerTexts()).toEqual(expect.arrayContaining(['Normal', '2 ×']))
+  expect(await player.page.getByRole('menuitemradio', { name: /\d+p|Automatic/ }).count()).toBe(0)
+})
+
+test('space, arrows, m and f do what viewers know them for', async () => {
+  const player = await watch()
+  const { keyboard } = player.page
+  await player.shows('ready')
+  await keyboard.press('Space')
+  await player.playsPast(0.5)
+  await keyboard.press('Space')
+  const { timeS } = await player.until(({ paused }) => paused)
+
+  await keyboard.press('ArrowRight')
+  await player.until((video) => Math.abs(video.timeS - Math.min(timeS + 5, video.durationS)) < 0.5)
+  await keyboard.press('ArrowLeft')
+  await player.until((video) => Math.abs(video.timeS - timeS) < 0.5)
+
+  await keyboard.press('m')
+  await player.until(({ muted }) => muted)
+  await keyboard.press('m')
+  await player.until(({ muted }) => !muted)
+
+  await keyboard.press('f')
+  await player.page.waitForSelector('media-controller:fullscreen')
+  await keyboard.press('f')
+  await player.page.waitForSelector('media-controller:not(:fullscreen)')
+})
+
+test('the settings are chosen with Tab, Enter and arrows, and leave the focus where it was', async () => {
+  const player = await watch()
+  const { keyboard } = player.page
+  await player.play()
+  await player.playsPast(0.5)
+  const button = player.page.getByRole('button', { name: 'Settings' })
+  while (!(await button.evaluate((element) => element.matches(':focus')))) await keyboard.press('Tab')
+  await keyboard.press('Enter')
+  await player.page.getByRole('menuitemradio', { name: /Automatic/, checked: true }).waitFor()
+  await keyboard.press('ArrowDown')
+  await keyboard.press('Enter')
+  await player.until(({ heightPx }) => heightPx === 720)
+  await player.page.getByRole('menuitemradio', { name: '720p', checked: true }).waitFor()
+  await keyboard.press('Escape')
+  expect(await button.evaluate((element) => element.matches(':focus'))).toBe(true)
+})
+
+test('every control has a name that a screen reader can say', async () => {
+  const player = await watch()
+  await player.play()
+  await player.playsPast(0.5)
+  await player.openSettings()
+  const names = await controlNames(player)
+  expect(names.filter(({ name }) => name === '')).toEqual([])
+  expect(names.map(({ role }) => role)).toEqual(expect.arrayContaining(['button', 'slider', 'menuitemradio']))
+})
+
+async function watch(options: Record<string, unknown> = {}): Promise<Player> {
+  const otp = await reelgate.owner.issueOtp(film, options)
+  return openPlayer(
+    await chromium.newContext({ viewport: { width: 1280, height: 720 } }),
+    playerAddress(reelgate.url, otp, '&loop=true'),
+  )
+}
+
+const CONTROLS = new Set([
+  'button',
+  'slider',
+  'link',
+  'checkbox',
+  'switch',
+  'textbox',
+  'menuitem',
+  'menuitemradio',
+  'radio',
+  'tab',
+  'dialog',
+])
+
+/** What the browser's accessibility tree says of all that can be operated. */
+async function controlNames({ page }: Player): Promise<{ role: string; name: string }[]> {
+  const devtools = await page.context().newCDPSession(page)
+  const { nodes } = await devtools.send('Accessibility.getFullAXTree')
+  const controls = nodes.filter(({ ignored, role }) => !ignored && CONTROLS.has(String(role?.value)))
+  return controls.map(({ role, name }) => ({ role: String(role?.value), name: String(name?.value ?? '').trim() }))
+}

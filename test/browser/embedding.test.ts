@@ -1,0 +1,89 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../reelgate.ts'
+import { startPersonsChromium } from './chromium.ts'
+import { addSmallFilm } from './films.ts'
+import { findColour } from './picture.ts'
+import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
+
+// The player in a frame of the owner's own site, which is another site to the browser.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let person: Awaited<ReturnType<typeof startPersonsChromium>>
+let school: Server
+let film: string
+let frameHtml = ''
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  person = await startPersonsChromium('--host-resolver-rules=MAP school.example 127.0.0.1')
+  film = await addSmallFilm(reelgate, 'Small film')
+  school = createServer((_request, response) => {
+    response.setHeader('Content-Type', 'text/html; charset=utf-8')
+    response.end(`<!doctype html><title>School</title><link rel="icon" href="data:,"><h1>Lesson 7</h1>${frameHtml}`)
+  }).listen(0, '127.0.0.1')
+})
+
+afterAll(async () => {
+  await person?.remove()
+  await reelgate?.remove()
+  school?.close()
+})
+
+test('P13: in a frame of another site the film plays, breaks no policy, and a reload of that site goes on', async () => {
+  const page = await openLesson('localhost', 'allow="encrypted-media; fullscreen"')
+  const player = framedPlayer(page)
+  await player.play()
+  await player.playsPast(1)
+  await player.screenshot('embedded')
+
+  await page.reload() // the site still names the spent link; the browser that spent it has its key
+  const again = framedPlayer(page)
+  await again.play()
+  await again.playsPast(0.5)
+  expect([...player.complaints, ...again.complaints]).toEqual([])
+})
+
+test('P15: the player in a frame fills the screen, the viewer’s mark included, where the site allows it', async () => {
+  const mark = { type: 'text', text: 'Ada', color: '0xff00ff', size: '40', x: '40%', y: '40%' }
+  const page = await openLesson('localhost', 'allow="encrypted-media; fullscreen"', { annotate: JSON.stringify([mark]) })
+  const player = framedPlayer(page)
+  await player.play()
+  await player.playsPast(0.5)
+  await page.mouse.move(400, 300)
+  await player.press('enter fullscreen mode')
+  await player.frame.waitForSelector('media-controller:fullscreen')
+  const { width } = page.viewportSize() ?? { width: 0 }
+  await expect.poll(async () => (await player.video()).shownWidthPx).toBe(width)
+  const { pixels, leftPx } = await findColour(await player.screenshot('full-screen'), [255, 0, 255])
+  expect(pixels).toBeGreaterThan(100)
+  expect(Math.abs(leftPx - 0.4 * width)).toBeLessThan(10)
+})
+
+test('a site that closes its frame too far is told which permission is missing', async () => {
+  const player = framedPlayer(await openLesson('localhost', 'sandbox="allow-scripts"'))
+  await player.shows('refused', 'sandboxed-frame')
+  expect(await player.sentence()).toContain('allow-same-origin')
+})
+
+test('a site without https is told that its own page needs it', async () => {
+  const player = framedPlayer(await openLesson('school.example', 'allow="encrypted-media; fullscreen"'))
+  await player.shows('refused', 'insecure-page')
+  expect(await player.sentence()).toMatch(/Open school\.example:\d+ with https:\/\/ in front\./)
+})
+
+async function openLesson(host: string, permissions: string, options: Record<string, unknown> = {}): Promise<Page> {
+  const otp = await reelgate.owner.issueOtp(film, options)
+  frameHtml = `<iframe src="${playerAddress(reelgate.url, otp)}" width="640" height="360" ${permissions}></iframe>`
+  const page = await openTab(person.browser)
+  await page.goto(`http://${host}:${(school.address() as AddressInfo).port}/`)
+  return page
+}
+
+function framedPlayer(page: Page): Player {
+  const frame = page.frames().at(1)
+  if (!frame) throw new Error('The page has no frame')
+  return lookAtPlayer(page, frame)
+}

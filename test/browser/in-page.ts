@@ -1,0 +1,140 @@
+// What tests do inside the page. Chromium gets each function as text, so it uses nothing of this module.
+// The browser's names are declared here, as far as needed: the types of the server and its tests know no browser.
+
+type Video = {
+  currentTime: number
+  readonly duration: number
+  readonly paused: boolean
+  readonly ended: boolean
+  readonly seeking: boolean
+  readonly muted: boolean
+  readonly videoWidth: number
+  readonly videoHeight: number
+  readonly clientWidth: number
+  readonly webkitAudioDecodedByteCount: number
+  getVideoPlaybackQuality(): { totalVideoFrames: number; droppedVideoFrames: number }
+  addEventListener(type: 'ended', listener: () => void): void
+  requestVideoFrameCallback(seen: (nowMs: number, frame: { mediaTime: number }) => void): void
+}
+type Frame = { readonly timestamp: number; readonly displayWidth: number; readonly displayHeight: number; close(): void }
+type Canvas = {
+  getContext(kind: '2d'): { drawImage(frame: Frame, x: number, y: number, widthPx: number, heightPx: number): void }
+  convertToBlob(options: { type: string }): Promise<Blob>
+}
+declare const document: {
+  readonly body: { readonly dataset: { readonly state?: string; readonly code?: string } }
+  querySelector(selector: 'video'): Video
+  addEventListener(
+    type: 'securitypolicyviolation',
+    listener: (violation: { violatedDirective: string; blockedURI: string }) => void,
+  ): void
+}
+declare const VideoFrame: new (video: Video) => Frame
+declare const OffscreenCanvas: new (widthPx: number, heightPx: number) => Canvas
+type Asked<T> = { readonly result: T; onsuccess: () => void }
+type KeyDatabase = {
+  transaction(store: 'keys'): { objectStore(name: 'keys'): { getAll(): Asked<{ pair: { privateKey: PrivateKey } }[]> } }
+}
+type PrivateKey = { readonly extractable: boolean }
+declare const indexedDB: { open(name: string): Asked<KeyDatabase> }
+declare const crypto: { subtle: { exportKey(format: 'pkcs8' | 'jwk' | 'raw' | 'spki', key: PrivateKey): Promise<unknown> } }
+
+export type Watched = {
+  timeS: number
+  durationS: number
+  paused: boolean
+  ended: boolean
+  seeking: boolean
+  muted: boolean
+  widthPx: number
+  heightPx: number
+  shownWidthPx: number
+  framesDecoded: number
+  framesDropped: number
+  soundBytesDecoded: number
+}
+
+/** What the video element reports now. */
+export function readVideo(): Watched {
+  const video = document.querySelector('video')
+  const { totalVideoFrames, droppedVideoFrames } = video.getVideoPlaybackQuality()
+  return {
+    timeS: video.currentTime,
+    durationS: video.duration,
+    paused: video.paused,
+    ended: video.ended,
+    seeking: video.seeking,
+    muted: video.muted,
+    widthPx: video.videoWidth,
+    heightPx: video.videoHeight,
+    shownWidthPx: video.clientWidth,
+    framesDecoded: totalVideoFrames,
+    framesDropped: droppedVideoFrames,
+    soundBytesDecoded: video.webkitAudioDecodedByteCount,
+  }
+}
+
+/** What the player says of itself. */
+export function readState(): { state: string; code: string } {
+  const { state = '', code = '' } = document.body.dataset
+  return { state, code }
+}
+
+export type ShownFrame = { mediaTimeS: number; widthPx: number; heightPx: number; pngBase64: string }
+
+/** Takes the first frame shown at or after each of these times, ascending, while the film plays; after its end, the last one. */
+export async function takeFrames(timesS: number[]): Promise<ShownFrame[]> {
+  const video = document.querySelector('video')
+  const taken: Promise<ShownFrame>[] = []
+  for (const timeS of timesS) {
+    while ((await frameShown()) < timeS);
+    taken.push(take())
+  }
+  return Promise.all(taken)
+
+  function frameShown(): Promise<number> {
+    return new Promise((resolve) => {
+      video.requestVideoFrameCallback((_nowMs, frame) => resolve(frame.mediaTime))
+      if (video.ended) resolve(Number.POSITIVE_INFINITY)
+      else video.addEventListener('ended', () => resolve(Number.POSITIVE_INFINITY))
+    })
+  }
+
+  /** A VideoFrame knows its own time, so that picture and time belong together also when the next frame is already due. */
+  async function take(): Promise<ShownFrame> {
+    const frame = new VideoFrame(video)
+    const { timestamp, displayWidth: widthPx, displayHeight: heightPx } = frame
+    const canvas = new OffscreenCanvas(widthPx, heightPx)
+    canvas.getContext('2d').drawImage(frame, 0, 0, widthPx, heightPx)
+    frame.close()
+    const bytes = new Uint8Array(await (await canvas.convertToBlob({ type: 'image/png' })).arrayBuffer())
+    return { mediaTimeS: timestamp / 1e6, widthPx, heightPx, pngBase64: bytes.toBase64() }
+  }
+}
+
+/** Puts what the content policy forbade on the console, where a test finds it. */
+export function reportViolations(): void {
+  document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
+    console.error(`${violatedDirective} forbids ${blockedURI}`)
+  })
+}
+
+/** Tries to export every private key that this origin has stored, in every format there is. @returns what came of each try */
+export async function exportStoredKeys(): Promise<string[]> {
+  const database = await settled(indexedDB.open('reelgate-player'))
+  const kept = await settled(database.transaction('keys').objectStore('keys').getAll())
+  const formats = ['pkcs8', 'jwk', 'raw', 'spki'] as const
+  const tries = kept.flatMap(({ pair }) => formats.map((format) => crypto.subtle.exportKey(format, pair.privateKey)))
+  return (await Promise.allSettled(tries)).map((outcome) => (outcome.status === 'rejected' ? outcome.reason.name : 'exported'))
+
+  function settled<T>(asked: Asked<T>): Promise<T> {
+    return new Promise((resolve) => {
+      asked.onsuccess = () => resolve(asked.result)
+    })
+  }
+}
+
+/** Asks for an address from this page, with a proof of somebody else where there is one. */
+export async function fetchStatus({ url, proof }: { url: string; proof?: string }): Promise<number> {
+  return (await fetch(url, { headers: proof === undefined ? {} : { 'Reelgate-Proof': proof } })).status
+}

@@ -1,0 +1,112 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { BrowserContext, Frame, Page } from 'playwright-core'
+import { onTestFinished } from 'vitest'
+import { readState, readVideo, reportViolations, type ShownFrame, takeFrames, type Watched } from './in-page.ts'
+
+/** Where a viewer is sent. `options` are those of the player page, such as `&autoplay=true`. */
+export function playerAddress(url: string, otp: string, options = ''): string {
+  return `${url}/player/?otp=${otp}${options}`
+}
+
+/** Opens an address in a new tab and looks at the player in it, until the test has finished. */
+export async function openPlayer(browser: BrowserContext, address: string): Promise<Player> {
+  const player = lookAtPlayer(await openTab(browser))
+  await player.page.goto(address)
+  return player
+}
+
+/** Opens a tab that closes with the test: films that play on would slow the next one down. */
+export async function openTab(browser: BrowserContext): Promise<Page> {
+  const page = await browser.newPage()
+  await page.addInitScript(reportViolations)
+  onTestFinished(() => page.close())
+  return page
+}
+
+export type Player = ReturnType<typeof lookAtPlayer>
+
+/** What a viewer sees of a player, in a tab or in a frame of it, and does with it; waits for what the page reports, never for time to pass. */
+export function lookAtPlayer(page: Page, frame: Frame = page.mainFrame()) {
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  const video = () => frame.evaluate(readVideo)
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state !== 'fail' || page.isClosed()) return
+    const { state, code } = await frame.evaluate(readState)
+    console.error(`The player says "${state} ${code}" and has played ${JSON.stringify(await video())}`, complaints)
+  })
+
+  async function until(isSo: (watched: Watched) => boolean): Promise<Watched> {
+    for (;;) {
+      const watched = await video()
+      if (isSo(watched)) return watched
+      await pause(50)
+    }
+  }
+
+  async function openSettings() {
+    await page.mouse.move(10, 10) // the bar hides while nothing moves
+    await frame.getByRole('button', { name: 'Settings' }).click()
+  }
+
+  return {
+    page,
+    frame,
+    /** Errors and warnings of the console, breaches of the content policy among them. */
+    complaints,
+    video,
+    until,
+    /** Waits until the player says that it is in this state, such as `refused` with the code `otp-used`. */
+    async shows(state: string, code?: string) {
+      await frame.waitForSelector(`body[data-state="${state}"]${code === undefined ? '' : `[data-code="${code}"]`}`)
+    },
+    /** The sentence on the screen. */
+    sentence: () => frame.locator('.panel .sentence').textContent(),
+    press: (name: string) => frame.getByRole('button', { name, exact: true }).click(),
+    play: () => frame.locator('.big-play').click(),
+    /** Presses play and takes the first frame that is shown. */
+    async playFromFirstFrame(): Promise<ShownFrame> {
+      await frame.waitForSelector('body[data-state="ready"]')
+      const [[first]] = await Promise.all([frame.evaluate(takeFrames, [0]), frame.locator('.big-play').click()])
+      if (!first) throw new Error('No frame was shown')
+      return first
+    },
+    /** Waits until the film has been shown up to this time and moves. */
+    playsPast: (timeS: number) => until((watched) => watched.timeS > timeS && !watched.paused && !watched.seeking),
+    /** Frames as they are shown, each the first at or after its time. */
+    takeFrames: (...timesS: number[]): Promise<ShownFrame[]> => frame.evaluate(takeFrames, timesS),
+    /** Clicks on the seek bar; a click is as exact as a pixel. @returns the time that the click asked for */
+    async seekNear(timeS: number): Promise<number> {
+      const bar = await frame.locator('media-time-range').boundingBox()
+      if (!bar) throw new Error('The player has no seek bar')
+      const { durationS } = await video()
+      const PADDING_PX = 8 // --media-range-padding of the player's style
+      const xPx = bar.x + PADDING_PX + ((bar.width - 2 * PADDING_PX) * timeS) / durationS
+      await page.mouse.move(xPx, bar.y + bar.height / 2)
+      await page.mouse.down()
+      await page.mouse.up()
+      return (await video()).timeS
+    },
+    openSettings,
+    async chooseSetting(label: string | RegExp) {
+      await openSettings()
+      await frame.getByRole('menuitemradio', { name: label }).click()
+      await page.keyboard.press('Escape')
+    },
+    /** A screenshot; kept for a person to look at in the folder that REELGATE_TEST_PICTURES names. */
+    async screenshot(name: string): Promise<Buffer> {
+      const png = await page.screenshot()
+      const folder = process.env.REELGATE_TEST_PICTURES
+      if (folder) {
+        await mkdir(folder, { recursive: true })
+        await writeFile(join(folder, `${name}.png`), png)
+      }
+      return png
+    },
+  }
+}

@@ -1,0 +1,137 @@
+import { openAsBlob } from 'node:fs'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../reelgate.ts'
+import { startChromium } from './chromium.ts'
+import { addSmallFilm, withSmallFilm } from './films.ts'
+import { openPlayer, type Player, playerAddress } from './player.ts'
+
+// What a viewer reads where the film does not play, and that then nothing of it is on the page.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+let film: string
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  // The name stands for a server on another machine: to this browser it is not localhost, hence not secure.
+  chromium = await startChromium('--host-resolver-rules=MAP insecure.example 127.0.0.1')
+  film = await addSmallFilm(reelgate, 'Small film')
+})
+
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+test('O02: a link that was opened already says so in every other browser', async () => {
+  const otp = await reelgate.owner.issueOtp(film)
+  const first = await openInNewBrowser(playerAddress(reelgate.url, otp))
+  await first.shows('ready')
+  const second = await openInNewBrowser(playerAddress(reelgate.url, otp))
+  await second.shows('refused', 'otp-used')
+  expect(await second.sentence()).toBe('This link was already used. Reload the page you came from to get a new one.')
+  await expectNoFilm(second)
+  await first.play()
+  await first.playsPast(0.5)
+})
+
+test('P01: the address bar of a viewer, copied, plays in no other browser', async () => {
+  const player = await openInNewBrowser(playerAddress(reelgate.url, await reelgate.owner.issueOtp(film)))
+  await player.shows('ready')
+  expect(player.page.url()).toContain('?session=')
+  const copy = await openInNewBrowser(player.page.url())
+  await copy.shows('refused', 'not-allowed')
+  expect(await copy.sentence()).toBe(
+    'This film was opened in another browser. Open it from the page you came from to watch it here.',
+  )
+  await expectNoFilm(copy)
+})
+
+test('O06: a link that nobody opened in its time says that it has expired', async () => {
+  const otp = await reelgate.owner.issueOtp(film, { ttl: 1 })
+  await untilOtpsOfOneSecondHaveExpired()
+  const player = await openInNewBrowser(playerAddress(reelgate.url, otp))
+  await player.shows('refused', 'otp-expired')
+  expect(await player.sentence()).toBe('This link has expired. Reload the page you came from to get a new one.')
+  await expectNoFilm(player)
+})
+
+test('a link that was made up says that it is not valid', async () => {
+  const player = await openInNewBrowser(playerAddress(reelgate.url, 'A'.repeat(64)))
+  await player.shows('refused', 'otp-unknown')
+  expect(await player.sentence()).toBe('This link is not valid. Reload the page you came from to get a new one.')
+})
+
+test('a viewer who comes before the film is told so, and it begins by itself when it is ready', async () => {
+  const { owner } = reelgate
+  const credentials = await owner.credentials('Early')
+  const otp = await owner.issueOtp(credentials.videoId)
+  const player = await openInNewBrowser(playerAddress(reelgate.url, otp, '&autoplay=true'))
+  await player.shows('waiting', 'video-not-ready')
+  expect(await player.sentence()).toBe('This film is being prepared. It can be played here as soon as it is ready.')
+  await player.screenshot('not-ready')
+  await withSmallFilm(async (file) => expect((await owner.send(credentials, await openAsBlob(file))).status).toBe(201))
+  await player.playsPast(0.5)
+})
+
+test('a film that cannot be played tells its viewers to tell the owner', async () => {
+  const { owner } = reelgate
+  const credentials = await owner.credentials('Not a film')
+  const otp = await owner.issueOtp(credentials.videoId)
+  expect((await owner.send(credentials, new Blob(['a letter, not a film']))).status).toBe(201)
+  await untilFailed(credentials.videoId)
+  const player = await openInNewBrowser(playerAddress(reelgate.url, otp))
+  await player.shows('refused', 'video-failed')
+  expect(await player.sentence()).toBe('This film could not be prepared for playing. Please tell the people who run this site.')
+})
+
+test('O07: a film deleted while it plays stops within a beat and leaves nothing to play', async () => {
+  const { owner } = reelgate
+  const doomed = await addSmallFilm(reelgate, 'Doomed')
+  const unspent = await owner.issueOtp(doomed)
+  const player = await openInNewBrowser(playerAddress(reelgate.url, await owner.issueOtp(doomed)))
+  await player.play()
+  await player.playsPast(1)
+  await owner.delete([doomed])
+  await player.shows('refused') // told by a beat, a key or a segment, whichever is asked for first
+  expect(await player.sentence()).toBe('This film is no longer available.')
+  await player.screenshot('deleted')
+  await expectNoFilm(player)
+
+  const late = await openInNewBrowser(playerAddress(reelgate.url, unspent))
+  await late.shows('refused', 'video-gone')
+  expect(await late.sentence()).toBe('This film is no longer available.')
+})
+
+test('a page without https says which address needs it, and does not spend the link', async () => {
+  const otp = await reelgate.owner.issueOtp(film)
+  const { port } = new URL(reelgate.url)
+  const player = await openInNewBrowser(playerAddress(`http://insecure.example:${port}`, otp))
+  await player.shows('refused', 'insecure-page')
+  expect(await player.sentence()).toBe(
+    `This film plays only on a secure page. Open insecure.example:${port} with https:// in front.`,
+  )
+  await player.page.goto(playerAddress(reelgate.url, otp))
+  await player.shows('ready')
+})
+
+async function openInNewBrowser(address: string): Promise<Player> {
+  return openPlayer(await chromium.newContext(), address)
+}
+
+async function expectNoFilm(player: Player) {
+  expect(await player.video()).toMatchObject({ widthPx: 0, durationS: Number.NaN, framesDecoded: 0 })
+  expect(await player.page.locator('.big-play').isVisible()).toBe(false)
+}
+
+/** An OTP made after the one in question, for a film that is not there, can be asked for and not be spent. */
+async function untilOtpsOfOneSecondHaveExpired() {
+  const { videoId } = await reelgate.owner.credentials('Never sent')
+  const witness = await reelgate.owner.issueOtp(videoId, { ttl: 1 })
+  await expect.poll(async () => (await reelgate.newViewer().redeem(witness)).body.code, { timeout: 10_000 }).toBe('otp-expired')
+}
+
+async function untilFailed(videoId: string) {
+  await expect.poll(async () => (await reelgate.owner.video(videoId)).status, { timeout: 30_000 }).toBe('Not a media file')
+}
