@@ -22,6 +22,7 @@ const STEPS = [
 const PROGRAMS = [
   { program: 'ffmpeg', package: 'ffmpeg', for: ['serve', 'test'] },
   { program: 'chromium', package: 'chromium', for: ['test'] },
+  { program: 'strace', package: 'strace', for: ['test'] },
 ]
 
 async function prepare(purpose, isLocked) {

@@ -69,14 +69,23 @@ export function getStoredSource(installed: Installed, videoId: string): StoredSo
   return source
 }
 
+/** The content key of the generation that plays. */
 export function getContentKey(installed: Installed, videoId: string): Buffer {
-  const [row] = readRows<{ number: number; wrapped_content_key: Buffer }>(
-    installed,
-    'select * from generation where video_id = ?',
-    videoId,
-  )
+  type Row = { number: number; wrapped_content_key: Buffer }
+  const sql =
+    'select number, wrapped_content_key from generation join video on id = video_id and number = generation where id = ?'
+  const [row] = readRows<Row>(installed, sql, videoId)
   if (!row) throw new Error(`the video ${videoId} has no generation`)
   return unwrapContentKey(getMasterKey(installed), videoId, row.number, row.wrapped_content_key)
+}
+
+export type StoredSegment = { rendition_id: number; number: number; file: string; size_bytes: number }
+
+/** The published segments of the generation that plays. */
+export function listSegments(installed: Installed, videoId: string): StoredSegment[] {
+  const sql =
+    'select rendition_id, number, file, size_bytes from segment join video on id = video_id and video.generation = segment.generation where id = ? order by 1, 2'
+  return readRows<StoredSegment>(installed, sql, videoId)
 }
 
 /** Resolves when every segment of every rendition of the film is there; throws when the film fails. */

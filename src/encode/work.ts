@@ -214,40 +214,36 @@ async function continueInSequence(deps: EncodeDeps, film: OpenFilm, run: FilmChu
 /** Checks the source once more, makes what is missing of the posters, and notes that every rendition is there. */
 async function finishFilm(deps: EncodeDeps, videoId: string, generation: number, signal: AbortSignal): Promise<void> {
   const film = await openFilm(deps, videoId, generation)
-  const row = await findSource(deps.db, videoId)
-  if (!film || !row?.wrappedKey) return
-  const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
-  if (!(await isSealIntact(blobPath(deps.folders.sources, row.file), seal, row.macs))) {
-    await failVideo(
-      deps,
-      videoId,
-      new MediaFailure(
-        'Encoding error',
-        'The uploaded file was changed on this server’s disk. Check the disk and upload it again.',
-      ),
-    )
-    return
-  }
-  await addPosters(
-    deps,
-    film,
-    { path: blobPath(deps.folders.sources, row.file), keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex') },
-    signal,
-  )
+  const source = await openSource(deps, videoId)
+  if (!film || !source) return // deleted meanwhile
+  if (!(await isSourceIntact(deps, videoId))) return failVideo(deps, videoId, new MediaFailure('Encoding error', CHANGED_ON_DISK))
+  await addPosters(deps, film, source, signal)
   await deps.write((tx) => finishGeneration(tx, film, deps.nowS()))
 }
 
 async function failVideo(deps: EncodeDeps, videoId: string, error: unknown): Promise<void> {
-  const known = error instanceof MediaFailure
-  if (!known) deps.log.error({ err: error, videoId }, 'a film could not be encoded')
-  const status = known ? error.status : 'Encoding error'
-  const reason = known
-    ? error.message
-    : 'The film could not be encoded on this server. Its log says why; then upload the film again.'
+  // Of a source that the disk has changed, nothing that was found says anything about what was uploaded.
+  const found = (await isSourceIntact(deps, videoId)) ? error : new MediaFailure('Encoding error', CHANGED_ON_DISK)
+  const isKnown = found instanceof MediaFailure
+  if (!isKnown) deps.log.error({ err: error, videoId }, 'a film could not be encoded')
+  const { status, message } = isKnown ? found : new MediaFailure('Encoding error', CAUSE_IN_LOG)
   await deps.write(async (tx) => {
-    await moveStatus(tx, videoId, status, reason)
+    await moveStatus(tx, videoId, status, message)
     await giveUpChunks(tx, videoId)
   })
+}
+
+const CHANGED_ON_DISK = 'The uploaded file was changed on this server’s disk. Check the disk and upload it again.'
+const CAUSE_IN_LOG = 'The film could not be encoded on this server. Its log says why; then upload the film again.'
+
+async function isSourceIntact(deps: EncodeDeps, videoId: string): Promise<boolean> {
+  const row = await findSource(deps.db, videoId)
+  if (!row?.wrappedKey) return true // deleted: nobody asks any more
+  return isSealIntact(
+    blobPath(deps.folders.sources, row.file),
+    openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey }),
+    row.macs,
+  )
 }
 
 async function openSource(deps: EncodeDeps, videoId: string): Promise<SealedSource | undefined> {

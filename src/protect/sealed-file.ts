@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Transform, type TransformCallback } from 'node:stream'
 import { deriveKey } from './master-key.ts'
@@ -95,8 +96,9 @@ class MacBlocks {
   }
 }
 
-/** Whether a sealed file is, byte for byte, the one that was sealed. Reads it once, a MiB at a time. */
+/** Whether a sealed file is there and, byte for byte, the one that was sealed. Reads it once, a MiB at a time. */
 export async function isSealIntact(path: string, seal: Seal, macs: Buffer): Promise<boolean> {
+  if (!existsSync(path)) return false
   const found = new MacBlocks(seal)
   await using file = await open(path)
   for await (const bytes of file.createReadStream({ highWaterMark: MAC_BLOCK_BYTES, autoClose: false })) found.add(bytes)

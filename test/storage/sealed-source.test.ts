@@ -72,6 +72,10 @@ test.each([
   expect(await isSealIntact(path, seal, sealing.sealed.macs)).toBe(false)
 })
 
+test('a seal whose file is gone is not intact', async () => {
+  expect(await isSealIntact(join(await newFolder(), 'film.sealed'), newSeal(), Buffer.alloc(32))).toBe(false)
+})
+
 test('a file that fills its MiB exactly is intact, and not when its last MiB is gone', async () => {
   const { seal, sealing, sealed } = await sealBytes([randomBytes(2 * MIB - 16)])
   expect(sealed.length).toBe(2 * MIB)

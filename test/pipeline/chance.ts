@@ -1,0 +1,24 @@
+/** Chance that can be repeated: the seed is printed, and `REELGATE_SEED` sets it. */
+export type Chance = {
+  /** At least 0, below 1. */ next(): number /** From `low` to below `high`. */
+  between(low: number, high: number): number
+}
+
+/** How often a thing of chance is tried; `REELGATE_LONG=1` tries it as often as it deserves. */
+export function rounds(short: number, long: number): number {
+  return process.env['REELGATE_LONG'] === '1' ? long : short
+}
+
+export function newChance(name: string): Chance {
+  const seed = Number(process.env['REELGATE_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+  process.stderr.write(`${name}: REELGATE_SEED=${seed}\n`)
+  let state = seed
+  // mulberry32
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+  return { next, between: (low, high) => low + (high - low) * next() }
+}

@@ -1,0 +1,188 @@
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findEncoders, listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { count, makeNumberedFilm, readNumbers } from '../encode/films.ts'
+import { footage } from '../footage.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { newChance, rounds } from './chance.ts'
+import { decode, downloadFilm, newFolder, writeRendition } from './films.ts'
+import { findChanged, lookAtSegments, type Sightings } from './sightings.ts'
+
+const FRAMES = 500
+const ROUNDS = rounds(5, 30)
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let film: string
+let encodeMs: number
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  film = await makeNumberedFilm(join(reelgate.dataDir, '..', 'film.mp4'), {
+    frames: FRAMES,
+    rate: '25',
+    widthPx: 640,
+    heightPx: 360,
+    inputs: ['-f', 'lavfi', '-i', 'anoisesrc=seed=3:amplitude=0.2:sample_rate=48000:duration=20'],
+    encode: ['-c:v', 'libx264', '-preset', 'ultrafast', '-g', '250', '-pix_fmt', 'yuv420p', '-c:a', 'aac'],
+  })
+  const startedMs = Date.now()
+  await untilFinished(reelgate, await reelgate.owner.upload('undisturbed', film))
+  encodeMs = Date.now() - startedMs
+}, 120_000)
+afterAll(() => reelgate.remove())
+
+test(`F-03, F-04: a film survives kill -9 of the server at any moment of its encode (${ROUNDS} of them)`, async () => {
+  const chance = newChance('kill -9 in mid-encode')
+  for (let round = 0; round < ROUNDS; round++) {
+    const videoId = await reelgate.owner.upload(`killed ${round}`, film)
+    const seen: Sightings = new Map()
+    const moments = Array.from({ length: round % 2 ? 2 : 1 }, () => chance.between(0, encodeMs * 0.9))
+    for (const [i, moment] of moments.entries()) {
+      await pause(moment / (i + 1))
+      await lookAtSegments(reelgate, videoId, seen)
+      await reelgate.kill()
+      await expect.poll(() => findEncoders(reelgate), { timeout: 10_000 }).toEqual([])
+      await reelgate.restart()
+    }
+    await reelgate.owner.until(videoId, 'ready')
+    await untilFinished(reelgate, videoId)
+    expect(await findChanged(reelgate, videoId, seen)).toEqual([])
+    await expectWhole(videoId)
+    expect(await listFiles(reelgate, 'tmp')).toEqual([])
+  }
+}, 1_800_000)
+
+test(`F-35: a deletion wins over the encode, whenever it comes (${ROUNDS} moments), and nothing comes back after a restart`, async () => {
+  const chance = newChance('delete in mid-encode')
+  const deleted: string[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const videoId = await reelgate.owner.upload(`deleted ${round}`, film)
+    await pause(chance.between(0, encodeMs))
+    expect((await reelgate.owner.delete([videoId])).message).toBe('Successfully deleted 1 videos')
+    expect((await reelgate.owner.list()).rows.map(({ id }) => id)).not.toContain(videoId)
+    expect((await reelgate.owner.call('GET', `/api/videos/${videoId}`)).status).toBe(404)
+    await expectGone(videoId)
+    deleted.push(videoId)
+  }
+  expect(await findEncoders(reelgate)).toEqual([])
+  // The last deletion is cut short as well, and is finished by the next start.
+  const last = await reelgate.owner.upload('deleted and killed', film)
+  await pause(encodeMs / 3)
+  await reelgate.owner.delete([last])
+  await reelgate.kill()
+  await reelgate.restart()
+  for (const videoId of [...deleted, last]) await expectGone(videoId)
+  expect((await reelgate.owner.list('?limit=40')).rows.filter(({ title }) => title.startsWith('deleted'))).toEqual([])
+}, 600_000)
+
+test('F-09: SIGTERM under an encode and an upload ends with 0 within 10 s; the encode goes on after the next start', async () => {
+  const videoId = await reelgate.owner.upload('stopped', film)
+  const upload = await reelgate.owner.credentials('cut off')
+  const endless = new ReadableStream({
+    async pull(controller) {
+      controller.enqueue(Buffer.alloc(65_536, 'x'))
+      await pause(20)
+    },
+  })
+  const headers = { 'Content-Type': 'multipart/form-data; boundary=b' }
+  const sending = fetch(upload.clientPayload.uploadLink, {
+    method: 'POST',
+    headers,
+    body: withForm(upload.clientPayload, endless),
+    duplex: 'half',
+  } as RequestInit)
+  await expect.poll(() => listFiles(reelgate, 'tmp')).not.toEqual([])
+  await reelgate.owner.until(videoId, 'ready')
+  const seen: Sightings = new Map()
+  await lookAtSegments(reelgate, videoId, seen)
+  const stopped = reelgate.stop()
+  await expect(sending).rejects.toThrow()
+  expect(await Promise.race([stopped, pause(10_000).then(() => 'still running')])).toBe(0)
+  expect(await findEncoders(reelgate)).toEqual([])
+  expect(await listFiles(reelgate, 'tmp')).toEqual([])
+  expect(readRows(reelgate, `select 1 from chunk where state = 'running'`)).toEqual([])
+  await reelgate.restart()
+  await untilFinished(reelgate, videoId)
+  expect(await findChanged(reelgate, videoId, seen)).toEqual([])
+  await expectWhole(videoId)
+  expect((await reelgate.owner.send(upload, new Blob(['no film']))).status).toBe(201)
+}, 60_000)
+
+test('F-35: a video deleted while its file is being sent leaves nothing of the file', async () => {
+  const upload = await reelgate.owner.credentials('deleted early')
+  const gate = Promise.withResolvers<void>()
+  const file = new ReadableStream({
+    async start(controller) {
+      controller.enqueue(Buffer.alloc(300_000, 'x'))
+      await gate.promise
+      controller.close()
+    },
+  })
+  const headers = { 'Content-Type': 'multipart/form-data; boundary=b' }
+  const sending = fetch(upload.clientPayload.uploadLink, {
+    method: 'POST',
+    headers,
+    body: withForm(upload.clientPayload, file),
+    duplex: 'half',
+  } as RequestInit)
+  await expect.poll(() => listFiles(reelgate, 'tmp')).not.toEqual([])
+  await reelgate.owner.delete([upload.videoId])
+  await expectGone(upload.videoId)
+  gate.resolve()
+  expect((await sending).status).toBe(409)
+  await expectGone(upload.videoId)
+  expect(await listFiles(reelgate, 'tmp')).toEqual([])
+})
+
+test('F-04: when encoders run for certain, kill -9 of the server ends them too', async () => {
+  const own = await startReelgate({ env: { REELGATE_ENCODERS: '2' } })
+  const videoId = await own.owner.upload('A film', footage.wannaworktogether)
+  await own.owner.until(videoId, 'ready')
+  await expect.poll(() => findEncoders(own)).not.toEqual([])
+  await own.kill()
+  await expect.poll(() => findEncoders(own), { timeout: 10_000 }).toEqual([])
+})
+
+/** Every rendition shows every frame, decodes without a word, and the sound is as long as the picture. */
+async function expectWhole(videoId: string): Promise<void> {
+  const folder = await newFolder()
+  for (const download of await downloadFilm(reelgate, videoId)) {
+    const path = await writeRendition(folder, download)
+    const { bytes, warnings } = await decode(
+      path,
+      ...(download.kind === 'sound' ? ['-f', 's16le', '-ac', '1', '-ar', '8000', '-'] : ['-f', 'null', '-']),
+    )
+    expect(warnings).toBe('')
+    if (download.kind === 'sound') expect(bytes.length / 2 / 8000).toBeCloseTo(FRAMES / 25, 0)
+    else expect(await readNumbers(path)).toEqual(count(FRAMES))
+  }
+}
+
+async function expectGone(videoId: string): Promise<void> {
+  const left = async () => [...(await listFiles(reelgate)).filter((name) => name.includes(videoId)), ...tablesThatName(videoId)]
+  await expect.poll(left, { timeout: 10_000 }).toEqual([])
+}
+
+function tablesThatName(videoId: string): string[] {
+  const tables = ['source', 'generation', 'rendition', 'chunk', 'segment', 'poster', 'upload_policy']
+  const places = [['video', 'id'], ...tables.map((table) => [table, 'video_id'])]
+  return places.flatMap(([table, column]) =>
+    readRows(reelgate, `select 1 from ${table} where ${column} = ?`, videoId).map(() => `${table}`),
+  )
+}
+
+/** A form around a file that is still being made. */
+function withForm(payload: Record<string, string>, file: ReadableStream<Buffer>): ReadableStream<Buffer> {
+  const { uploadLink: _, ...fields } = payload
+  const parts = Object.entries(fields).map(
+    ([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  )
+  const before = `${parts.join('')}--b\r\nContent-Disposition: form-data; name="file"; filename="film.mp4"\r\n\r\n`
+  return ReadableStream.from(
+    (async function* () {
+      yield Buffer.from(before)
+      yield* file
+      yield Buffer.from('\r\n--b--\r\n')
+    })(),
+  )
+}

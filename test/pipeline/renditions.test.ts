@@ -1,0 +1,229 @@
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readRows, untilFinished } from '../data-folder.ts'
+import { count, ffmpeg, makeNumberedFilm, readNumbers } from '../encode/films.ts'
+import { footage } from '../footage.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Download, decode, downloadFilm, newFolder, readSegment, readTimescale, writeRendition } from './films.ts'
+import { findChanged, lookAtSegments, type Sightings } from './sightings.ts'
+import { differenceRms, findLag, isSilent, samplesOf } from './sound.ts'
+
+// From the upload to what a viewer decrypts, whole films, real ones with their real faults beside a made one.
+
+const SOUND_SEGMENT_SAMPLES = 188 * 1024
+
+type Film = { path: string /** Frames a second, as a fraction. */; rate: [number, number]; rungs: number; gopFrames: number }
+const FILMS: Record<string, Film> = {
+  wannaworktogether: { path: footage.wannaworktogether, rate: [30_000, 1001], rungs: 2, gopFrames: 120 },
+  movieHello: { path: footage.movieHello, rate: [30, 1], rungs: 3, gopFrames: 120 },
+  cockatoo: { path: footage.cockatoo, rate: [20, 1], rungs: 3, gopFrames: 80 },
+  numbered: { path: '', rate: [25, 1], rungs: 1, gopFrames: 100 },
+}
+const NUMBERED_FRAMES = 625
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+const videoIds: Record<string, string> = {}
+const seen: Record<string, Sightings> = {}
+const downloads: Record<string, Download[]> = {}
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  FILMS['numbered'] = { ...filmOf('numbered'), path: await makeNumbered(reelgate.dataDir) }
+  for (const [name, { path }] of Object.entries(FILMS)) videoIds[name] = await reelgate.owner.upload(name, path)
+  // While they are being made, each segment is looked at as soon as it is published.
+  const finished = Promise.all(Object.values(videoIds).map((id) => untilFinished(reelgate, id))).then(() => true)
+  for (let isDone = false; !isDone; ) {
+    isDone = await Promise.race([finished, pause(100).then(() => false)])
+    for (const [name, id] of Object.entries(videoIds)) {
+      seen[name] ??= new Map()
+      await lookAtSegments(reelgate, id, seen[name])
+    }
+  }
+  for (const [name, id] of Object.entries(videoIds)) downloads[name] = await downloadFilm(reelgate, id)
+}, 180_000)
+afterAll(() => reelgate.remove())
+
+describe.each(Object.keys(FILMS))('%s', (name) => {
+  const film = () => filmOf(name)
+  const pictures = () => (downloads[name] ?? []).filter(({ kind }) => kind === 'picture')
+  const sound = () => (downloads[name] ?? []).find(({ kind }) => kind === 'sound')
+
+  test('F-03: no segment ever was another text than when it was first seen', async () => {
+    expect(await findChanged(reelgate, videoIds[name] ?? '', seen[name] ?? new Map())).toEqual([])
+    expect(seen[name]?.size).toBe((downloads[name] ?? []).reduce((sum, { segments }) => sum + segments.length, 0))
+  })
+
+  test('every rendition of the ladder has every frame once, in order, frame i at exactly i times a frame’s duration', async () => {
+    const frameCount = await countFrames(film())
+    expect(pictures()).toHaveLength(film().rungs)
+    for (const { init, segments } of pictures()) {
+      const timescale = readTimescale(init)
+      const [num, den] = film().rate
+      const ticks = BigInt((timescale * den) / num)
+      const shown = segments.map(readSegment).map(({ presentationTimes }) => presentationTimes.toSorted((a, b) => Number(a - b)))
+      expect(shown.flat()).toEqual(count(frameCount).map((frame) => BigInt(frame) * ticks))
+      for (const [number, times] of shown.entries()) expect(times[0]).toBe(BigInt(number * film().gopFrames) * ticks)
+    }
+  })
+
+  test('segments are whole and numbered, and each begins where the one before it ends', () => {
+    for (const { segments } of downloads[name] ?? []) {
+      let end = 0n
+      for (const [number, bytes] of segments.entries()) {
+        const segment = readSegment(bytes)
+        expect([segment.sequence, segment.decodeTime]).toEqual([number + 1, end])
+        expect(segment.sizesBytes.reduce((a, b) => a + b, 0)).toBe(segment.dataBytes)
+        end = segment.decodeTime + BigInt(segment.durations.reduce((a, b) => a + b, 0))
+      }
+    }
+  })
+
+  test('ffmpeg decodes every rendition from end to end without a warning, into the frames of the source', async () => {
+    const folder = await newFolder()
+    const expected = await thumbnails(film().path, film())
+    for (const download of pictures()) {
+      const { bytes, warnings } = await decode(await writeRendition(folder, download), ...smallGray('null'), '-')
+      expect(warnings).toBe('')
+      const shown = framesOf(bytes)
+      expect(shown).toHaveLength(expected.length)
+      // No frame looks more like a neighbour of the source's frame than like that frame itself.
+      const misplaced = shown.flatMap((frame, i) => {
+        const here = difference(frame, expected[i])
+        const neighbours = [difference(frame, expected[i - 1]), difference(frame, expected[i + 1])]
+        return here > 1 + Math.min(...neighbours) ? [i] : []
+      })
+      expect(misplaced).toEqual([])
+      // Nor is any damaged: mean difference of 255 levels.
+      const worst = Math.max(...shown.map((frame, i) => difference(frame, expected[i])))
+      expect(worst).toBeLessThan(8)
+    }
+  })
+
+  test('the sound is the source’s, every AAC frame once, within 25 ms wherever one listens', async () => {
+    const download = sound()
+    if (!download) throw new Error('no sound')
+    const folder = await newFolder()
+    const starts = download.segments.map((bytes) => readSegment(bytes).decodeTime)
+    expect(starts).toEqual(starts.map((_, number) => BigInt(number * SOUND_SEGMENT_SAMPLES)))
+    const { bytes, warnings } = await decode(await writeRendition(folder, download), ...mono(8000))
+    expect(warnings).toBe('')
+    const [heard, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', film().path, ...mono(8000)))]
+    expect(Math.abs(heard.length - expected.length)).toBeLessThan(0.1 * 8000)
+    const places = count(12).map((i) => Math.floor(((expected.length - 8000) * i) / 11))
+    const lagsMs = places
+      .map((at) => findLag(heard, expected, at, 8000, 800))
+      .flatMap((lag) => (lag === undefined ? [] : [lag / 8]))
+    if (isSilent(expected))
+      expect(isSilent(heard)).toBe(true) // cockatoo says nothing
+    else expect(lagsMs.length).toBeGreaterThan(3)
+    for (const lagMs of lagsMs) expect(Math.abs(lagMs)).toBeLessThan(25)
+  })
+
+  test('nothing clicks where one chunk of sound ends and the next begins', async () => {
+    const download = sound()
+    if (!download) throw new Error('no sound')
+    const { bytes } = await decode(await writeRendition(await newFolder(), download), ...mono(48_000))
+    const [heard, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', film().path, ...mono(48_000)))]
+    const chunks = readRows<{ first_segment: number }>(
+      reelgate,
+      `select first_segment from chunk where kind = 'sound' and first_segment > 0 and video_id = ?`,
+      videoIds[name] ?? '',
+    )
+    const borders = chunks.map(({ first_segment }) => first_segment * SOUND_SEGMENT_SAMPLES)
+    const errorAt = (at: number) => differenceRms(heard, expected, at - 256, at + 256)
+    const elsewhere = count(Math.floor(expected.length / 512) - 2)
+      .map((i) => 512 * (i + 1))
+      .filter((at) => borders.every((border) => Math.abs(at - border) > 2048))
+      .map(errorAt)
+    for (const border of borders) expect(errorAt(border)).toBeLessThanOrEqual(Math.max(...elsewhere))
+  })
+})
+
+test('the made film shows exactly its numbers, 0 to the last, in every rendition', async () => {
+  const folder = await newFolder()
+  for (const download of (downloads['numbered'] ?? []).filter(({ kind }) => kind === 'picture')) {
+    expect(await readNumbers(await writeRendition(folder, download))).toEqual(count(NUMBERED_FRAMES))
+  }
+})
+
+const WIDTH = 48
+const HEIGHT = 27
+const smallGray = (rate: string) => [
+  '-map',
+  '0:v',
+  '-vf',
+  `${rate},scale=${WIDTH}:${HEIGHT}:flags=area,format=gray`,
+  '-fps_mode',
+  'passthrough',
+  '-f',
+  'rawvideo',
+]
+const mono = (rateHz: number) => [
+  '-map',
+  '0:a',
+  '-af',
+  'aresample=48000:async=1:first_pts=0',
+  '-ac',
+  '1',
+  '-ar',
+  String(rateHz),
+  '-f',
+  's16le',
+  '-',
+]
+
+/** The frames that a film should show, small: the source at its own rate, the first where its timeline begins. */
+async function thumbnails(path: string, { rate: [num, den] }: Film): Promise<Buffer[]> {
+  return framesOf(await ffmpeg('-i', path, ...smallGray(`fps=${num}/${den}:start_time=0`), '-'))
+}
+
+async function countFrames(film: Film): Promise<number> {
+  return (await thumbnails(film.path, film)).length
+}
+
+function framesOf(bytes: Buffer): Buffer[] {
+  return count(bytes.length / (WIDTH * HEIGHT)).map((i) => bytes.subarray(i * WIDTH * HEIGHT, (i + 1) * WIDTH * HEIGHT))
+}
+
+/** Mean difference of two pictures in levels of brightness; past the film's ends nothing is like anything. */
+function difference(a: Buffer, b: Buffer | undefined): number {
+  if (!b) return Number.POSITIVE_INFINITY
+  let sum = 0
+  for (let at = 0; at < a.length; at++) sum += Math.abs((a[at] ?? 0) - (b[at] ?? 0))
+  return sum / a.length
+}
+
+function filmOf(name: string): Film {
+  const film = FILMS[name]
+  if (!film) throw new Error(`no film ${name}`)
+  return film
+}
+
+/** Every frame shows its number; the sound is noise, so that every place of it is unlike every other. */
+async function makeNumbered(folder: string): Promise<string> {
+  const seconds = NUMBERED_FRAMES / 25
+  return makeNumberedFilm(join(folder, '..', 'numbered.mp4'), {
+    frames: NUMBERED_FRAMES,
+    rate: '25',
+    widthPx: 480,
+    heightPx: 270,
+    inputs: ['-f', 'lavfi', '-i', `anoisesrc=seed=7:amplitude=0.2:color=pink:sample_rate=44100:duration=${seconds}`],
+    encode: [
+      '-c:v',
+      'libx264',
+      '-preset',
+      'ultrafast',
+      '-bf',
+      '3',
+      '-g',
+      '250',
+      '-pix_fmt',
+      'yuv420p',
+      '-c:a',
+      'aac',
+      '-b:a',
+      '192k',
+    ],
+  })
+}
