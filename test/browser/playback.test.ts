@@ -38,6 +38,7 @@ test('a phone recording plays from its first frame to its last as it was recorde
   await player.play()
   const likenesses = await compareWithSource(await player.takeFrames(0, 2, 4.2, 6, 8), footage.movieHello)
   expectSourcesPicture(likenesses)
+  for (const { source, neighbour } of likenesses) expect(neighbour).toBeLessThan(source) // little moves in it, but never nothing
   await player.shows('playing', 'ended')
   const { framesDecoded, framesDropped, soundBytesDecoded } = await player.video()
   expect(framesDecoded).toBe(249) // what decodes of its 250
@@ -63,7 +64,7 @@ test('a film of three minutes plays past its first key window, after a seek forw
 
   const likenesses = await compareWithSource([...first, ...forward, ...back], footage.wannaworktogether)
   expectSourcesPicture(likenesses)
-  expect(likenesses.filter(({ neighbour }) => neighbour < ALIKE).length).toBeGreaterThan(likenesses.length / 2)
+  expect(likenesses.filter(({ neighbour }) => neighbour < ALIKE).length).toBeGreaterThan(likenesses.length / 2) // some of it stands still
   const { framesDecoded, framesDropped } = await player.video()
   expect(framesDropped).toBeLessThan(framesDecoded / 5)
   expect(player.complaints).toEqual([])
@@ -143,10 +144,7 @@ async function watch(
 }
 
 function expectSourcesPicture(likenesses: readonly Likeness[]) {
-  for (const { timeS, source, neighbour } of likenesses) {
-    expect(source, `the frame at ${timeS} s`).toBeGreaterThanOrEqual(ALIKE)
-    expect(neighbour, `the frame a second away from ${timeS} s`).not.toBeGreaterThan(source)
-  }
+  for (const { timeS, source } of likenesses) expect(source, `the frame at ${timeS} s`).toBeGreaterThanOrEqual(ALIKE)
 }
 
 /** The part of the window that a picture of this shape fills. */
