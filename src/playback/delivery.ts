@@ -26,12 +26,12 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
 /** The player says that it is there, and where in the film; a page that had said goodbye is back. */
 export function noteBeat(session: LiveSession, positionS: number): void {
   session.positionS = positionS
-  session.row = { ...session.row, leftAtS: null }
+  session.leftAtS = null
 }
 
 /** The page was closed. The session ends ten minutes later, unless a page of it comes back. */
 export function noteLeave(deps: PlaybackDeps, session: LiveSession): void {
-  session.row = { ...session.row, leftAtS: deps.nowS() }
+  session.leftAtS = deps.nowS()
 }
 
 async function filmOf(deps: PlaybackDeps, session: LiveSession): Promise<Film> {

@@ -54,6 +54,8 @@ export type LiveSession = {
   pages: string[]
   seqs: SeqWindow
   lastSeenAtS: number
+  /** When its page said goodbye and none came back since. This and `lastSeenAtS` run ahead of the row, `saveSessions` follows. */
+  leftAtS: number | null
   /** Where the viewer was at the last beat. */
   positionS: number
 }
@@ -118,6 +120,7 @@ export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: 
     throw error
   }
   session.row = { ...session.row, leftAtS: null }
+  session.leftAtS = null
 }
 
 /** @throws PlaybackRefusal `session-ended` with the reason; the end is written down the first time it is noticed */
@@ -130,11 +133,11 @@ async function refuseEnded(deps: PlaybackDeps, session: LiveSession): Promise<vo
 
 /** Why a session is over, or undefined while it lives. */
 function endOf(session: LiveSession, nowS: number): EndReason | undefined {
-  const { row } = session
+  const { row, leftAtS } = session
   if (row.endedAtS !== null) return END_REASONS.find((reason) => reason === row.endReason) ?? 'stopped'
   if (nowS >= row.endsAtS) return 'time'
   if (nowS - session.lastSeenAtS >= IDLE_ENDS_S) return 'idle'
-  if (row.leftAtS !== null && nowS - row.leftAtS >= LEFT_ENDS_S) return 'viewer-left'
+  if (leftAtS !== null && nowS - leftAtS >= LEFT_ENDS_S) return 'viewer-left'
   return undefined
 }
 
@@ -159,7 +162,8 @@ export function keepLive(sessions: LiveSessions, row: PlaybackSessionRow): LiveS
   const publicKey = importPublicKey(row.publicKey)
   if (!publicKey) return undefined
   const pages: string[] = JSON.parse(row.pages)
-  const live = { row, publicKey, pages, seqs: newSeqWindow(), lastSeenAtS: row.lastSeenAtS, positionS: 0 }
+  const { lastSeenAtS, leftAtS } = row
+  const live = { row, publicKey, pages, seqs: newSeqWindow(), lastSeenAtS, leftAtS, positionS: 0 }
   sessions.set(row.id, live)
   return live
 }
@@ -184,15 +188,17 @@ function forgetVideos(
   }
 }
 
-/** Writes down when sessions were last seen, and drops the quiet ones from memory. */
+/** Writes down when sessions were last seen or left, and drops the quiet ones from memory. */
 export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions' | 'nowS'>): Promise<void> {
-  const changed = [...deps.sessions.values()].filter((session) => session.lastSeenAtS > session.row.lastSeenAtS)
-  if (changed.length > 0) {
+  const changes = [...deps.sessions.values()]
+    .filter(({ row, lastSeenAtS, leftAtS }) => lastSeenAtS > row.lastSeenAtS || leftAtS !== row.leftAtS)
+    .map((session) => ({ session, lastSeenAtS: session.lastSeenAtS, leftAtS: session.leftAtS }))
+  if (changes.length > 0) {
     await deps.write(async (tx) => {
-      for (const session of changed) await saveLastSeen(tx, session.row.id, session.lastSeenAtS, session.row.leftAtS)
+      for (const { session, lastSeenAtS, leftAtS } of changes) await saveLastSeen(tx, session.row.id, lastSeenAtS, leftAtS)
     })
   }
-  for (const session of changed) session.row = { ...session.row, lastSeenAtS: session.lastSeenAtS }
+  for (const { session, lastSeenAtS, leftAtS } of changes) session.row = { ...session.row, lastSeenAtS, leftAtS }
   const forgottenBeforeS = deps.nowS() - FORGOTTEN_AFTER_S
   for (const [id, session] of deps.sessions) if (session.lastSeenAtS < forgottenBeforeS) deps.sessions.delete(id)
 }

@@ -1,0 +1,125 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { onTestFinished } from 'vitest'
+import { createAccount } from '../../src/accounts/account.ts'
+import { authenticate } from '../../src/accounts/api-key.ts'
+import { insertVideo } from '../../src/catalogue/video-store.ts'
+import { openSqlite } from '../../src/db/sqlite.ts'
+import { noteLeave } from '../../src/playback/delivery.ts'
+import { createFilms } from '../../src/playback/film.ts'
+import { issueOtp } from '../../src/playback/otp.ts'
+import { createNonces, type Operation, readProof } from '../../src/playback/proof.ts'
+import { redeem } from '../../src/playback/redeem.ts'
+import { PlaybackRefusal } from '../../src/playback/refusal.ts'
+import { admit, type LiveSession, type PlaybackDeps, saveSessions } from '../../src/playback/session.ts'
+import { createTickets } from '../../src/playback/ticket.ts'
+import { masterKeyFrom } from '../../src/protect/master-key.ts'
+import { newId } from '../../src/protect/secret.ts'
+import { createViewer, type Viewer } from '../viewer.ts'
+
+const STARTED_AT_S = 1_800_000_000
+
+/**
+ * Playback without HTTP and ffmpeg, on a database of its own and a clock that the test moves: what takes hours, in milliseconds.
+ * There is one ready film, without bytes.
+ */
+export async function openBarePlayback({ durationS = 60 } = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-bare-'))
+  const database = await openSqlite(join(folder, 'reelgate.db'))
+  onTestFinished(async () => {
+    await database.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const { db, write } = database
+  const clock = { nowS: STARTED_AT_S }
+  const nowS = () => clock.nowS
+  const masterKey = masterKeyFrom(Buffer.alloc(32, 1))
+  const newDeps = (): PlaybackDeps => ({
+    db,
+    write,
+    nowS,
+    nonces: createNonces(masterKey, nowS),
+    tickets: createTickets(masterKey, nowS),
+    films: createFilms(db, masterKey),
+    sessions: new Map(),
+    mediaSecret: 'secret',
+    log: pino({ level: 'silent' }),
+  })
+  let deps = newDeps()
+
+  const { accountId, apiKey } = await createAccount({ db, write, nowS }, 'owner', { mayUpload: true, mayImport: true })
+  const { apiKeyId } = await authenticate({ db }, apiKey)
+  const videoId = newId()
+  await write(async (tx) => {
+    await insertVideo(tx, accountId, { id: videoId, title: 'A film', uploadTimeS: clock.nowS })
+    await tx.updateTable('video').set({ status: 'ready', generation: 1, durationS }).where('id', '=', videoId).execute()
+  })
+
+  const newOtp = (ttlS = 3600) =>
+    issueOtp(
+      { write, nowS },
+      { accountId, apiKeyId, videoId, ttlS, userId: undefined, marks: [], forcedBitrateKbps: undefined, licenseRules: undefined },
+    )
+
+  async function redeemBy(viewer: Viewer, otp: string): Promise<LiveSession> {
+    const body = Buffer.from(`{"otp":"${otp}"}`)
+    const proof = readProof(viewer.proof({ operation: 'redeem', body: body.toString(), nonce: deps.nonces.current() }))
+    const publicKey = Buffer.from(viewer.publicKeyText(), 'base64url')
+    const session = await redeem(deps, { otp, publicKey, ticket: '', body }, proof, { address: '192.0.2.1', userAgent: '' })
+    viewer.state.session = session.row.id
+    return session
+  }
+
+  /** A viewer who has just redeemed. */
+  async function newPlayingViewer(): Promise<Viewer> {
+    const viewer = createViewer('http://viewer.invalid')
+    await redeemBy(viewer, await newOtp())
+    return viewer
+  }
+
+  /** A request of the viewer's page with a true and fresh proof. */
+  async function ask(viewer: Viewer, operation: Operation = 'beat', nonce = deps.nonces.current()): Promise<LiveSession> {
+    const proof = readProof(viewer.proof({ operation, session: viewer.state.session, nonce }))
+    return admit(deps, viewer.state.session, proof, { operation, argument: '', body: Buffer.alloc(0) })
+  }
+
+  return {
+    db,
+    write,
+    nowS,
+    get deps() {
+      return deps
+    },
+    videoId,
+    newOtp,
+    redeemBy,
+    newPlayingViewer,
+    ask,
+    passS(seconds: number) {
+      clock.nowS += seconds
+    },
+    leave: async (viewer: Viewer) => noteLeave(deps, await ask(viewer, 'leave')),
+    save: () => saveSessions(deps),
+    /** Forgets what was in memory and makes nonces of another start: what a kill leaves. */
+    crash() {
+      deps = newDeps()
+    },
+    rowOf: (viewer: Viewer) =>
+      db.selectFrom('playbackSession').selectAll().where('id', '=', viewer.state.session).executeTakeFirst(),
+  }
+}
+
+export type BarePlayback = Awaited<ReturnType<typeof openBarePlayback>>
+
+/** How a request ended: `allowed`, or the refusal with its reason. */
+export async function outcomeOf(request: Promise<unknown>): Promise<string> {
+  try {
+    await request
+    return 'allowed'
+  } catch (error) {
+    if (!(error instanceof PlaybackRefusal)) throw error
+    return [error.code, error.details.why].filter(Boolean).join(': ')
+  }
+}
