@@ -1,6 +1,6 @@
 import type { Db } from '../db/sqlite.ts'
 import { findFilm } from '../encode/film-store.ts'
-import { gridOf, type Plan } from '../encode/plan.ts'
+import { gridOf, type Plan, pictureSegmentCount, soundSegmentCount } from '../encode/plan.ts'
 import { segmentIvs, unwrapContentKey } from '../protect/content-key.ts'
 import type { MasterKey } from '../protect/master-key.ts'
 
@@ -42,3 +42,9 @@ export function createFilms(db: Db, masterKey: MasterKey) {
 }
 
 export type Films = ReturnType<typeof createFilms>
+
+/** How many segments a rendition has; undefined when the film has none of that id. */
+export function findSegmentCount({ plan: { picture, sound } }: Film, renditionId: number): number | undefined {
+  if (sound?.renditionId === renditionId) return soundSegmentCount(sound)
+  return picture?.renditions.some(({ id }) => id === renditionId) ? pictureSegmentCount(picture) : undefined
+}

@@ -4,7 +4,7 @@ import { findInit, findSegment } from '../encode/film-store.ts'
 import { hurrySegment } from '../encode/hurry.ts'
 import type { SegmentNews } from '../encode/publication.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
-import type { Films } from './film.ts'
+import { type Films, findSegmentCount } from './film.ts'
 import { isSignedMediaPath } from './media-path.ts'
 import { PlaybackRefusal } from './refusal.ts'
 
@@ -40,9 +40,9 @@ export async function openSegment(deps: SegmentDeps, path: MediaPath, renditionI
 async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: number, number: number, signal: AbortSignal) {
   const film = await deps.films.get(path.videoId, path.generation)
   if (!film) throw new PlaybackRefusal('video-gone')
-  const isSound = film.plan.sound?.renditionId === renditionId
-  if (!isSound && !film.plan.picture?.renditions.some(({ id }) => id === renditionId)) throw new PlaybackRefusal('bad-request')
+  if (number >= (findSegmentCount(film, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
 
+  const isSound = film.plan.sound?.renditionId === renditionId
   const patience = AbortSignal.any([signal, AbortSignal.timeout(HOLD_MS)])
   const heard = deps.news.heard(path, renditionId, number, patience)
   if (await hurrySegment(deps, path, isSound ? 'sound' : 'picture', number)) deps.wakeEncoders()

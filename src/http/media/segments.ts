@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
+import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
 import type { App } from '../app.ts'
 import { sendRefusal } from '../refusals.ts'
@@ -28,6 +29,7 @@ export async function mediaInterface(app: App, deps: SegmentDeps): Promise<void>
     })
   })
   app.setErrorHandler(sendRefusal)
+  app.setNotFoundHandler((request, reply) => sendRefusal(new PlaybackRefusal('bad-request'), request, reply))
   app.get('/:exp/:sig/:videoId/:generation/:rendition/:file', { schema: { params: MediaParams } }, async (request, reply) => {
     const { params } = request
     const path = { exp: Number(params.exp), sig: params.sig, videoId: params.videoId, generation: Number(params.generation) }
