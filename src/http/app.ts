@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type RawServerDefault } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+  type RawServerDefault,
+} from 'fastify'
 import type { Logger } from 'pino'
 
 /** Fastify with schemas that type their handlers. */
@@ -9,6 +16,8 @@ export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerRespo
 
 /** Largest body of an ordinary call; uploads have their own limit. */
 const BODY_MAX_BYTES = 256 * 1024
+/** Node refuses longer ones: no part of an address is too long for a route, which says what it is not. */
+const ADDRESS_MAX_LENGTH = 16_384
 
 export function createApp(log: Logger): App {
   const app = Fastify({
@@ -21,7 +30,8 @@ export function createApp(log: Logger): App {
     requestIdHeader: false,
     trustProxy: false,
     forceCloseConnections: 'idle',
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 200 },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: ADDRESS_MAX_LENGTH },
+    frameworkErrors: (_error, request, reply) => sendUnreadableAddress(request, reply),
     // v2 was always case-insensitive in its paths, the rest never.
     rewriteUrl: (request) => (request.url ?? '/').replace(/^\/v2\/[^?]*/i, (path) => path.toLowerCase()),
   }).withTypeProvider<TypeBoxTypeProvider>()
@@ -29,4 +39,10 @@ export function createApp(log: Logger): App {
     reply.header('X-Content-Type-Options', 'nosniff')
   })
   return app
+}
+
+/** Percent signs that cannot be decoded: refused before any interface knows of it, so the body has the field of each. */
+function sendUnreadableAddress(request: FastifyRequest, reply: FastifyReply): void {
+  const message = 'The address is not well formed: a percent sign in it does not stand for a character.'
+  reply.code(400).header('Cache-Control', 'no-store').send({ message, error: message, code: 'invalid', requestId: request.id })
 }

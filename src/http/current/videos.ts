@@ -7,7 +7,7 @@ import { holderOf } from './key.ts'
 
 export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string; deletionsWaiting(): void }
 
-export const VideoParams = Type.Object({ id: Type.String({ maxLength: 200 }) })
+export const VideoParams = Type.Object({ id: Type.String() })
 
 const PosterBody = Type.Object({ width: Type.Integer(), height: Type.Integer(), posterUrl: Type.String() })
 

@@ -1,0 +1,249 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readRows } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { sendRaw } from '../raw-http.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRenditions } from '../viewer.ts'
+
+// The OTP operation of the current interface: wire-contract.md, sections 3 and 5.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let videoId: string
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  videoId = await reelgate.owner.readyVideo(await makeFilm({ size: '640x480' }))
+})
+afterAll(() => reelgate.remove())
+
+const JSON_TYPE = 'application/json'
+const FORM_TYPE = 'application/x-www-form-urlencoded'
+
+async function ask(text: string, type = JSON_TYPE) {
+  const lines = [`Authorization: Apisecret ${reelgate.owner.apiKey}`, ...(type === 'none' ? [] : [`Content-Type: ${type}`])]
+  const answer = await sendRaw(reelgate.url, `POST /api/videos/${videoId}/otp`, lines, text)
+  return { status: answer.status, body: JSON.parse(answer.text) }
+}
+const askJson = (options: unknown) => ask(JSON.stringify(options))
+const askForm = (options: Record<string, string>) => ask(new URLSearchParams(options).toString(), FORM_TYPE)
+
+const issued = () => ({
+  status: 200,
+  body: {
+    otp: expect.stringMatching(/^[A-Za-z0-9]{64}$/),
+    playbackInfo: Buffer.from(`{"videoId":"${videoId}"}`).toString('base64'),
+  },
+})
+const refused = (message: RegExp) => ({
+  status: 400,
+  body: { message: expect.stringMatching(message), code: 'invalid', requestId: expect.any(String) },
+})
+
+describe('an OTP is exactly otp and playbackInfo', () => {
+  test.each([
+    ['JSON {}', '{}', JSON_TYPE],
+    ['JSON []', '[]', JSON_TYPE],
+    ['an empty JSON body', '', JSON_TYPE],
+    ['an empty form', '', FORM_TYPE],
+    ['a form', 'ttl=300', FORM_TYPE],
+    ['no Content-Type and no body', '', 'none'],
+    ['JSON without a Content-Type', '{"ttl":300}', 'none'],
+    ['a form without a Content-Type', 'ttl=300', 'none'],
+    ['JSON with a charset', '{"ttl":300}', 'application/json; charset=UTF-8'],
+    ['keys nobody knows', '{"ttl":300,"colour":"red","deep":{"er":[1]},"constructor":1}', JSON_TYPE],
+  ])('for %s', async (_, text, type) => {
+    expect(await ask(text, type)).toEqual(issued())
+  })
+
+  test('for a multipart form', async () => {
+    const form = new FormData()
+    form.append('ttl', '300')
+    const response = await fetch(`${reelgate.url}/api/videos/${videoId}/otp/`, {
+      method: 'POST',
+      headers: { Authorization: `Apisecret ${reelgate.owner.apiKey}` },
+      body: form,
+    })
+    expect({ status: response.status, body: await response.json() }).toEqual(issued())
+  })
+
+  test('also for a film that is not ready', async () => {
+    const waiting = await reelgate.owner.credentials('Later')
+    expect(await reelgate.owner.issueOtp(waiting.videoId)).toMatch(/^[A-Za-z0-9]{64}$/)
+  })
+
+  test('an unknown film is 404', async () => {
+    const response = await reelgate.owner.call('POST', `/api/videos/${'0'.repeat(32)}/otp`, { body: {} })
+    expect(response.status).toBe(404)
+    expect(await response.json()).toEqual({ message: 'Video not found', code: 'not-found', requestId: expect.any(String) })
+  })
+})
+
+describe('ttl', () => {
+  const MAX = 2 ** 31 - 1
+  test.each<[string, unknown, number]>([
+    ['nothing', undefined, 21_600],
+    ['an empty text', '', 21_600],
+    ['null', null, 21_600],
+    ['1', 1, 1],
+    ['"300" as text', '300', 300],
+    ['decades', 30 * 365 * 24 * 3600, 30 * 365 * 24 * 3600],
+    ['more than 2³¹−1', 2 ** 31, MAX],
+    ['more than 2⁵³', 1e20, MAX],
+    ['twenty nines as text', '9'.repeat(20), MAX],
+  ])('%s', async (_, ttl, lifeS) => {
+    const viewer = reelgate.newViewer()
+    const { otp }: { otp: string } = (await askJson({ ttl })).body
+    await viewer.redeem(otp)
+    const [row] = readRows<{ life: number }>(
+      reelgate,
+      'select expires_at_s - issued_at_s as life from otp join playback_session on hash = otp_hash where id = ?',
+      viewer.state.session,
+    )
+    expect(row?.life).toBe(lifeS)
+  })
+
+  test.each([0, -1, 1.5, '0', '-5', '1.5', 'soon', true, [], {}, '1e3', ' 5'])('%j is 400', async (ttl) => {
+    expect(await askJson({ ttl })).toEqual(refused(/^ttl /))
+  })
+})
+
+describe('rules that are not enforced yet are refused by name, in both forms of body', () => {
+  test.each<[string, unknown]>([
+    ['whitelisthref', 'example.org'],
+    ['ipGeo', { allow: ['DE'] }],
+    ['ipGeoRules', '[{"action":true,"ipSet":[],"countrySet":["DE"]}]'],
+    ['ipGeoRules', [{ action: false, ipSet: ['10.0.0.0/8'], countrySet: [] }]],
+  ])('%s', async (rule, value) => {
+    const spentBefore = readRows(reelgate, 'select hash from otp').length
+    expect(await askJson({ [rule]: value })).toEqual(refused(new RegExp(`^${rule} is not enforced`)))
+    expect(await askForm({ [rule]: typeof value === 'string' ? value : JSON.stringify(value) })).toEqual(
+      refused(new RegExp(`^${rule} is not enforced`)),
+    )
+    expect(readRows(reelgate, 'select hash from otp')).toHaveLength(spentBefore)
+  })
+
+  test.each(['whitelisthref', 'ipGeo', 'ipGeoRules'])('an empty %s is no rule', async (rule) => {
+    expect(await askJson({ [rule]: '' })).toEqual(issued())
+    expect(await askJson({ [rule]: null })).toEqual(issued())
+  })
+})
+
+describe('annotate reaches the player', () => {
+  const marksOf = async (answer: { status: number; body: { otp: string } }) => {
+    expect(answer).toEqual(issued())
+    return (await reelgate.newViewer().redeem(answer.body.otp)).body.marks
+  }
+  const MOVING = { type: 'rtext', text: 'a viewer', alpha: 0.6, color: '#ff0000', sizePx: 20, intervalMs: 4000, skipMs: 100 }
+  const entry = { type: 'rtext', text: 'a viewer', alpha: '0.60', color: '0xFF0000', size: '20', interval: '4000', skip: '100' }
+
+  test.each<[string, unknown]>([
+    ['a strict JSON array as text', JSON.stringify([entry])],
+    ['single quotes', JSON.stringify([entry]).replaceAll('"', "'")],
+    ['an array', [entry]],
+    ['one object', entry],
+    ['one object as text', JSON.stringify(entry)],
+    ['numbers instead of texts', [{ ...entry, alpha: 0.6, color: 0xff0000, size: 20, interval: 4000, skip: 100 }]],
+    ['keys nobody knows', [{ ...entry, font: 'Comic' }]],
+  ])('written as %s', async (_, annotate) => {
+    expect(await marksOf(await askJson({ annotate }))).toEqual([MOVING])
+  })
+
+  test('in a form', async () => {
+    expect(await marksOf(await askForm({ annotate: JSON.stringify([entry]) }))).toEqual([MOVING])
+    expect(await marksOf(await askForm({ annotate: JSON.stringify([entry]).replaceAll('"', "'") }))).toEqual([MOVING])
+  })
+
+  test('a fixed text with its place, and an apostrophe in single quotes', async () => {
+    const annotate = "[{'type':'text', 'text':'Ann\\'s \"copy\"', 'x':'10%', 'y':12}]"
+    expect(await marksOf(await askJson({ annotate }))).toMatchObject([{ type: 'text', text: 'Ann\'s "copy"', x: '10%', y: '12' }])
+  })
+
+  test('with the viewer’s name and e-mail filled in', async () => {
+    const marks = await marksOf(
+      await askJson({
+        annotate: [{ type: 'text', text: '{name} <{email}>' }],
+        viewer: { name: 'Ann', email: 'ann@example.org' },
+      }),
+    )
+    expect(marks).toMatchObject([{ text: 'Ann <ann@example.org>' }])
+  })
+
+  test('nothing is no mark', async () => {
+    for (const annotate of ['', null, [], '[]']) expect(await marksOf(await askJson({ annotate }))).toEqual([])
+  })
+
+  test.each<[string, unknown]>([
+    ['half an array', '[{"type":"rtext"'],
+    ['words', 'the viewer’s name'],
+    ['a number', 5],
+    ['a number as text', '5'],
+    ['an array of texts', ['rtext']],
+    ['no type', [{ text: 'x' }]],
+    ['a type nobody knows', [{ type: 'blink', text: 'x' }]],
+    ['a size that is no number', [{ type: 'rtext', text: 'x', size: 'big' }]],
+    ['a colour that is none', [{ type: 'rtext', text: 'x', color: 'reddish' }]],
+    ['a text that is a list', [{ type: 'rtext', text: ['x'] }]],
+  ])('%s is 400', async (_, annotate) => {
+    expect(await askJson({ annotate })).toEqual(refused(/^annotate /))
+  })
+})
+
+describe('forcedBitrate', () => {
+  const renditionsFor = async (options: unknown) => {
+    const viewer = reelgate.newViewer()
+    await viewer.redeem((await askJson(options)).body.otp)
+    return readRenditions(await viewer.playlist('main'))
+  }
+
+  test('leaves the one rendition nearest to it', async () => {
+    const all = await renditionsFor({})
+    expect(all.length).toBeGreaterThan(1)
+    const byHeight = all.toSorted((a, b) => a.heightPx - b.heightPx).map((rendition) => rendition.heightPx)
+    const held = async (forcedBitrate: unknown) => (await renditionsFor({ forcedBitrate })).map((rendition) => rendition.heightPx)
+    expect(await held(1)).toEqual([byHeight[0]])
+    expect(await held('1')).toEqual([byHeight[0]])
+    expect(await held(1_000_000)).toEqual([byHeight.at(-1)])
+    expect(await held('9223372036854775808')).toEqual([byHeight.at(-1)])
+  })
+
+  test.each(['abc', 1.5, [], {}, '1.5', '-1', true])('O10: %j is 400', async (forcedBitrate) => {
+    expect(await askJson({ forcedBitrate })).toEqual(refused(/^forcedBitrate /))
+  })
+
+  test('O10: 1e309 and NaN are 400', async () => {
+    expect(await ask('{"forcedBitrate":1e309}')).toEqual(refused(/^forcedBitrate /))
+    expect(await ask('{"forcedBitrate":NaN}')).toEqual(refused(/JSON/))
+  })
+})
+
+describe('userId', () => {
+  test.each(['a', 'A_b-9', '-', 'x'.repeat(36), 42])('%j is taken', async (userId) => {
+    expect(await askJson({ userId })).toEqual(issued())
+    expect(await askForm({ userId: String(userId) })).toEqual(issued())
+  })
+
+  test.each(['x'.repeat(37), 'a b', 'ä', 'a@b', 'a.b', -1, 1.5, true, ['a'], {}])('%j is 400', async (userId) => {
+    expect(await askJson({ userId })).toEqual(refused(/^userId /))
+  })
+})
+
+test('whatever is sent as options, the answer is an OTP or a refusal with a reason', async () => {
+  const options = fc.record(
+    Object.fromEntries(
+      ['ttl', 'annotate', 'userId', 'forcedBitrate', 'viewer', 'licenseRules', 'ipGeo'].map((name) => [name, fc.jsonValue()]),
+    ),
+    { requiredKeys: [] },
+  )
+  await fc.assert(
+    fc.asyncProperty(options, async (given) => {
+      const { status, body } = await askJson(given)
+      if (status !== 200)
+        expect({ status, code: body.code, message: typeof body.message }).toEqual({
+          status: 400,
+          code: 'invalid',
+          message: 'string',
+        })
+    }),
+    { numRuns: 150 },
+  )
+})

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sendRaw } from '../raw-http.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+
+// What both interfaces answer where they cannot do what is asked: wire-contract.md, section 2.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let videoId: string
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  videoId = (await reelgate.owner.credentials('A film')).videoId
+})
+afterAll(() => reelgate.remove())
+
+async function ask(line: string, lines: string[] = [], body = '') {
+  const { status, headers, text } = await sendRaw(
+    reelgate.url,
+    line,
+    [`Authorization: Apisecret ${reelgate.owner.apiKey}`, ...lines],
+    body,
+  )
+  return { status, headers, text, body: text === '' ? undefined : JSON.parse(text) }
+}
+
+describe('a route that does not exist is 404 and names the nearest that does', () => {
+  test.each([
+    ['GET /api/video', 'GET /api/videos'],
+    ['GET /api/videoss', 'GET /api/videos'],
+    ['GET /api', 'GET /api/videos'],
+    ['GET /api/Videos', 'GET /api/videos'],
+    ['POST /api/videos/ID/otpp', 'POST /api/videos/:id/otp'],
+    ['POST /api/videos/ID/otp/more', 'POST /api/videos/:id/otp'],
+    ['POST /api/vids/ID/otp', 'POST /api/videos/:id/otp'],
+  ])('%s → %s', async (line, nearest) => {
+    const { status, headers, body } = await ask(line.replace('ID', videoId))
+    expect(status).toBe(404)
+    expect(headers.get('content-type')).toMatch(/^application\/json/)
+    expect(body).toEqual({
+      message: `There is no such route. The nearest is ${nearest}.`,
+      code: 'not-found',
+      requestId: expect.any(String),
+    })
+  })
+
+  test('the earlier interface says it in its own words', async () => {
+    const { status, body } = await ask('POST /v2/otps')
+    expect(status).toBe(404)
+    expect(body).toEqual({ error: expect.stringContaining('/v2/otp') })
+  })
+})
+
+describe('a method that does not exist on a route is 405 and Allow names those that do', () => {
+  test.each([
+    ['PATCH /api/videos', ['DELETE', 'GET', 'PUT']],
+    ['POST /api/videos', ['DELETE', 'GET', 'PUT']],
+    ['POST /api/videos/', ['DELETE', 'GET', 'PUT']],
+    ['HEAD /api/videos', ['DELETE', 'GET', 'PUT']],
+    ['PUT /api/videos/ID', ['GET']],
+    ['GET /api/videos/ID/otp', ['POST']],
+    ['DELETE /api/videos/ID/otp', ['POST']],
+  ])('%s', async (line, methods) => {
+    const { status, headers, body } = await ask(line.replace('ID', videoId))
+    expect(status).toBe(405)
+    expect(headers.get('allow')?.split(', ').sort()).toEqual(methods)
+    if (!line.startsWith('HEAD'))
+      expect(body).toEqual({ message: expect.any(String), code: 'method-not-allowed', requestId: expect.any(String) })
+  })
+})
+
+describe('a body that cannot be read', () => {
+  const otp = (lines: string[], body: string) => ask(`POST /api/videos/${videoId}/otp`, lines, body)
+
+  test.each(['text/xml', 'text/plain', 'application/octet-stream', 'application/json-patch+json', 'image/png', 'no type'])(
+    'of the type %s is 415',
+    async (type) => {
+      const { status, body } = await otp([`Content-Type: ${type}`], '<otp/>')
+      expect({ status, body }).toEqual({
+        status: 415,
+        body: { message: expect.any(String), code: 'unsupported', requestId: expect.any(String) },
+      })
+    },
+  )
+
+  test.each([
+    ['broken JSON', 'application/json', '{"ttl":'],
+    ['a JSON text', 'application/json', '"ttl"'],
+    ['a JSON number', 'application/json', '5'],
+    ['a filled array', 'application/json', '[{"ttl":5}]'],
+    ['two values', 'application/json', '{}{}'],
+    ['a name that would change every object', 'application/json', '{"__proto__":{"ttl":5}}'],
+    ['a multipart form without a boundary', 'multipart/form-data', 'x'],
+  ])('%s is 400', async (_, type, text) => {
+    const { status, body } = await otp([`Content-Type: ${type}`], text)
+    expect({ status, body }).toEqual({
+      status: 400,
+      body: { message: expect.any(String), code: 'invalid', requestId: expect.any(String) },
+    })
+  })
+
+  test('of 300 kB is 413', async () => {
+    const { status, body } = await otp(['Content-Type: application/json'], JSON.stringify({ other: 'x'.repeat(300_000) }))
+    expect({ status, body }).toEqual({
+      status: 413,
+      body: { message: expect.any(String), code: 'too-large', requestId: expect.any(String) },
+    })
+  })
+})
+
+describe('an address that cannot be decoded is 400 in the words of its interface', () => {
+  test.each([['GET /api/videos/%ZZ'], ['POST /api/videos/%E0%A4%A/otp'], ['GET /api/%']])('%s', async (line) => {
+    const { status, body } = await ask(line)
+    expect({ status, body }).toMatchObject({
+      status: 400,
+      body: { message: expect.any(String), code: 'invalid', requestId: expect.any(String) },
+    })
+  })
+
+  test('POST /v2/%ZZ', async () => {
+    expect(await ask('POST /v2/%ZZ')).toMatchObject({ status: 400, body: { error: expect.any(String) } })
+  })
+
+  test.each(['GET /media/%ZZ', 'GET /play/%ZZ'])('%s, and no cache keeps it', async (line) => {
+    const { status, headers, text } = await ask(line)
+    expect(status).toBe(400)
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(text).not.toContain('ZZ')
+  })
+})
+
+test('every answer forbids to guess its type, and none names the software or its version', async () => {
+  for (const line of [
+    'GET /api/videos',
+    'GET /api/none',
+    'POST /v2/otp',
+    'GET /play/x',
+    'GET /media/x',
+    'GET /player/',
+    'GET /healthz',
+    'GET /none',
+  ]) {
+    const { headers } = await sendRaw(reelgate.url, line, [])
+    expect([line, headers.get('x-content-type-options')]).toEqual([line, 'nosniff'])
+    for (const name of ['server', 'x-powered-by', 'set-cookie']) expect([line, headers.get(name)]).toEqual([line, null])
+  }
+})
+
+test('two refusals have two request ids, and a caller cannot choose them', async () => {
+  const ids = await Promise.all(
+    [1, 2].map(async () => (await ask('GET /api/videos/x', ['Request-Id: mine', 'X-Request-Id: mine'])).body.requestId),
+  )
+  expect(new Set(ids).size).toBe(2)
+  expect(ids).not.toContain('mine')
+})
