@@ -113,6 +113,14 @@ export function createViewer(url: string) {
 
 export type Viewer = ReturnType<typeof createViewer>
 
+/** What a playback answer says: its status, and of a refusal the code and, where there is one, the reason. */
+export async function told(response: Response | Promise<Response>): Promise<(number | string)[]> {
+  const answer = await response
+  if (answer.ok) return [answer.status]
+  const { code, why }: { code: string; why?: string } = JSON.parse(await answer.text())
+  return [answer.status, code, ...(why === undefined ? [] : [why])]
+}
+
 export function newPageId(): string {
   return randomBytes(16).toString('base64url')
 }

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { readRows, untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readMediaPlaylist, type Viewer } from '../viewer.ts'
+
+// A film that is deleted while somebody watches it.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let videoId: string
+let viewer: Viewer
+let otp: string
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+})
+afterAll(() => reelgate.remove())
+beforeEach(async () => {
+  videoId = await reelgate.owner.readyVideo(await makeFilm())
+  await untilFinished(reelgate, videoId)
+  otp = await reelgate.owner.issueOtp(videoId)
+  viewer = reelgate.newViewer()
+  await viewer.redeem(otp)
+  expect((await viewer.key(0)).status).toBe(200)
+})
+
+const ENDED = {
+  status: 403,
+  body: { code: 'session-ended', why: 'video-deleted', message: expect.any(String), requestId: expect.any(String) },
+}
+const told = async (response: Response) => ({ status: response.status, body: await response.json() })
+
+describe('O07: after the deletion', () => {
+  test('the session is over for every operation, and its holder is told why', async () => {
+    await reelgate.owner.delete([videoId])
+    expect(await told(await viewer.key(0))).toEqual(ENDED)
+    expect(await told(await viewer.call('playlist', 'main'))).toEqual(ENDED)
+    expect(await told(await viewer.call('playlist', '1'))).toEqual(ENDED)
+    expect(await told(await viewer.call('beat', undefined, '{"state":"playing","positionS":1,"rate":1,"bufferS":1}'))).toEqual(
+      ENDED,
+    )
+    viewer.newPage()
+    expect(await viewer.reopen()).toMatchObject(ENDED)
+    expect(await viewer.redeem(otp)).toMatchObject(ENDED)
+    expect((await reelgate.newViewer().redeem(otp)).body.code).toBe('otp-used')
+  })
+
+  test('the same is said after a restart', async () => {
+    await reelgate.owner.delete([videoId])
+    await reelgate.kill()
+    await reelgate.restart()
+    await viewer.openPage()
+    expect(await told(await viewer.key(0))).toEqual(ENDED)
+  })
+
+  test('nothing of the film is served, and no key that opens it is left', async () => {
+    const base = `${reelgate.url}/play/${viewer.state.session}/playlist/`
+    const { init, segments } = readMediaPlaylist(await viewer.playlist('1'))
+    const video = await reelgate.owner.video(videoId)
+    await reelgate.owner.delete([videoId])
+    for (const uri of [init, segments[0]?.uri ?? '']) {
+      const response = await fetch(new URL(uri, base))
+      await response.body?.cancel()
+      // Its files go after the answer: until then they are ciphertext without a key.
+      expect([200, 403, 503]).toContain(response.status)
+    }
+    await expect.poll(() => readRows(reelgate, 'select id from video where id = ?', videoId)).toEqual([])
+    for (const uri of [init, segments[0]?.uri ?? '', ...video.posters.map(({ posterUrl }) => posterUrl)]) {
+      expect((await fetch(new URL(uri, base))).status).not.toBe(200)
+    }
+    expect(
+      readRows(reelgate, 'select 1 from generation where video_id = ? and wrapped_content_key is not null', videoId),
+    ).toEqual([])
+  })
+
+  test('of twenty requests for keys while it is deleted, each gets the whole key or is told', async () => {
+    const asked = Array.from({ length: 20 }, () => viewer.key(0))
+    const [answers] = await Promise.all([Promise.all(asked), reelgate.owner.delete([videoId])])
+    for (const answer of answers) {
+      if (answer.status === 200) expect((await answer.arrayBuffer()).byteLength).toBe(16)
+      else expect(await told(answer)).toEqual(ENDED)
+    }
+    expect(await told(await viewer.key(0))).toEqual(ENDED)
+  })
+})
+
+test('sessions of other films go on', async () => {
+  const doomed = await reelgate.owner.readyVideo(await makeFilm(), 'Doomed')
+  await reelgate.owner.delete([doomed])
+  expect((await viewer.key(0)).status).toBe(200)
+})

@@ -1,0 +1,253 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { openSqlite } from '../../src/db/sqlite.ts'
+import { startPlaybackClock } from '../../src/playback/clock.ts'
+import { isSignedMediaPath, mediaSignature, signedMediaPath } from '../../src/playback/media-path.ts'
+import { createNonces, importPublicKey, isSignedBy, markSeq, newSeqWindow, readProof } from '../../src/playback/proof.ts'
+import { createTickets } from '../../src/playback/ticket.ts'
+import { masterKeyFrom } from '../../src/protect/master-key.ts'
+import { createViewer } from '../viewer.ts'
+
+// The rules below the routes, each a function of values.
+
+const masterKey = masterKeyFrom(Buffer.alloc(32, 3))
+
+describe('the numbers of a page', () => {
+  /** What the window stands for, written as a set of all that was accepted. */
+  function newOracle() {
+    const accepted = new Set<number>()
+    let highest = 0
+    return (seq: number) => {
+      if (accepted.has(seq) || seq < highest - 32) return false
+      accepted.add(seq)
+      highest = Math.max(highest, seq)
+      return true
+    }
+  }
+
+  const near = fc.integer({ min: 1, max: 120 })
+  const jumps = fc.oneof({ weight: 8, arbitrary: near }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 9_999_999_999 }) })
+
+  test.each([
+    ['close together', fc.array(near, { maxLength: 400 })],
+    ['with jumps', fc.array(jumps, { maxLength: 400 })],
+  ])('%s: each is accepted once, and none that is more than 32 below the highest', (_, sequences) => {
+    fc.assert(
+      fc.property(sequences, (numbers) => {
+        const window = newSeqWindow()
+        const oracle = newOracle()
+        for (const seq of numbers) expect([seq, markSeq(window, seq)]).toEqual([seq, oracle(seq)])
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('any order of a page’s next 33 numbers is accepted whole', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 9_999_999_900 }),
+        fc.shuffledSubarray(Array.from({ length: 33 }, (_, i) => i + 1)),
+        (start, order) => {
+          const window = { highest: start, seen: -1 }
+          expect(order.every((step) => markSeq(window, start + step))).toBe(true)
+          expect(order.some((step) => markSeq(window, start + step))).toBe(false)
+        },
+      ),
+    )
+  })
+})
+
+describe('a nonce', () => {
+  test('is 24 characters, one for everybody within 30 seconds, valid for 90 to 120', () => {
+    let nowS = 1_800_000_000
+    const nonces = createNonces(masterKey, () => nowS)
+    const nonce = nonces.current()
+    expect(nonce).toMatch(/^[\w-]{24}$/)
+    nowS += 29
+    expect(nonces.current()).toBe(nonce)
+    nowS += 1
+    expect(nonces.current()).not.toBe(nonce)
+    nowS = 1_800_000_000 + 119
+    expect(nonces.isFresh(nonce)).toBe(true)
+    nowS += 1
+    expect(nonces.isFresh(nonce)).toBe(false)
+  })
+
+  test('of another start, of a time to come, or changed in any bit is none', () => {
+    const nowS = () => 1_800_000_000
+    const nonces = createNonces(masterKey, nowS)
+    const nonce = nonces.current()
+    expect(createNonces(masterKey, nowS).isFresh(nonce)).toBe(false)
+    expect(nonces.isFresh(createNonces(masterKey, () => nowS() + 30).current())).toBe(false)
+    for (let bit = 0; bit < 18 * 8; bit++) {
+      const bytes = Buffer.from(nonce, 'base64url')
+      bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+      expect([bit, nonces.isFresh(bytes.toString('base64url'))]).toEqual([bit, false])
+    }
+    expect(nonces.isFresh('_'.repeat(24))).toBe(false)
+  })
+})
+
+describe('a signature', () => {
+  test('is over eight lines, joined by line feeds, as the protocol writes them', () => {
+    const viewer = createViewer('http://viewer.invalid')
+    const key = importPublicKey(Buffer.from(viewer.publicKeyText(), 'base64url'))
+    const parts = {
+      operation: 'beat',
+      session: 'S'.repeat(22),
+      body: '{}',
+      pageId: 'P'.repeat(22),
+      seq: 7,
+      nonce: 'N'.repeat(24),
+    } as const
+    const proof = readProof(viewer.proof(parts))
+    const signed = { operation: 'beat', session: parts.session, argument: '', body: Buffer.from('{}') } as const
+    expect(proof).toMatchObject({ pageId: parts.pageId, seq: 7, nonce: parts.nonce })
+    expect(key && isSignedBy(key, proof, signed)).toBe(true)
+    expect(key && isSignedBy(key, proof, { ...signed, operation: 'leave' })).toBe(false)
+    expect(key && isSignedBy(key, proof, { ...signed, argument: '0' })).toBe(false)
+    expect(key && isSignedBy(key, proof, { ...signed, body: Buffer.from('{} ') })).toBe(false)
+    expect(key && isSignedBy(key, { ...proof, seq: 8 }, signed)).toBe(false)
+  })
+
+  // Made by OpenSSL with the key of RFC 6979, section A.2.5, over the lines of a beat with the body {}.
+  test('made elsewhere is believed: a known answer', () => {
+    const point = Buffer.from(
+      '0460fed4ba255a9d31c961eb74c6356d68c049b8923b61fa6ce669622e60f29fb67903fe1008b8bc99a41ae9e95628bc64f2f1b20c2d7e9f5177a3c294d4462299',
+      'hex',
+    )
+    const signature = '9ZC31t_rg8Z71s0mw4VSeZj2GciU5JJkF5OmakivjDNOc910RPb_M5MGyhBi9xkuF-zdNCghCLP8ITOQe3UyOQ'
+    const proof = readProof(`1.${'P'.repeat(22)}.7.${'N'.repeat(24)}.${signature}`)
+    const signed = { operation: 'beat', session: 'S'.repeat(22), argument: '', body: Buffer.from('{}') } as const
+    const key = importPublicKey(point)
+    expect(key && isSignedBy(key, proof, signed)).toBe(true)
+    expect(key && isSignedBy(key, proof, { ...signed, session: 's'.repeat(22) })).toBe(false)
+  })
+
+  test('of any other length is refused without a throw', () => {
+    const viewer = createViewer('http://viewer.invalid')
+    const key = importPublicKey(Buffer.from(viewer.publicKeyText(), 'base64url'))
+    const signed = { operation: 'key', session: 'S'.repeat(22), argument: '0', body: Buffer.alloc(0) } as const
+    for (const length of [0, 1, 63, 64, 65, 128]) {
+      const proof = { pageId: 'P'.repeat(22), seq: 1, nonce: 'N'.repeat(24), signature: Buffer.alloc(length) }
+      expect(key && isSignedBy(key, proof, signed)).toBe(false)
+    }
+  })
+
+  test('header: whatever text comes, it is read whole or refused', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.stringMatching(/^1\.[\w-]{22}\.\d{1,11}\.[\w-]{24}\.[\w-]{86}$/)), (header) => {
+        try {
+          const { pageId, seq, nonce, signature } = readProof(header)
+          expect(header.startsWith(`1.${pageId}.${seq}.${nonce}.`)).toBe(true)
+          expect([signature.length, seq >= 1, seq <= 9_999_999_999]).toEqual([64, true, true])
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'not-allowed' })
+        }
+      }),
+    )
+  })
+})
+
+describe('a signed media path', () => {
+  const film = { videoId: '0123456789abcdef'.repeat(2), generation: 1 }
+
+  test('is the protocol’s vector, so that nginx alone can check it', () => {
+    expect(mediaSignature('0123456789abcdef'.repeat(2), 1_764_000_000, film)).toBe('9TYDSiT212A0mo7O-eWH1w')
+  })
+
+  test('is one for all viewers of six hours, and outlives each of them', () => {
+    const sixHoursS = 6 * 3600
+    const paths = [1, 2, sixHoursS / 2, sixHoursS].map((endS) => signedMediaPath('secret', film, 90_000 * sixHoursS + endS))
+    expect(new Set(paths).size).toBe(1)
+    expect(signedMediaPath('secret', film, 90_001 * sixHoursS + 1)).not.toBe(paths[0])
+    expect(paths[0]).toMatch(new RegExp(`^media/${90_001 * sixHoursS}/[\\w-]{22}/${film.videoId}/1$`))
+  })
+
+  test('is believed until its end, for its film, generation and time alone', () => {
+    const path = { exp: 1000, sig: mediaSignature('secret', 1000, film), ...film }
+    expect(isSignedMediaPath('secret', path, 999)).toBe(true)
+    expect(isSignedMediaPath('secret', path, 1000)).toBe(false)
+    for (const changed of [{ exp: 1001 }, { generation: 2 }, { videoId: 'f'.repeat(32) }, { sig: 'A'.repeat(22) }, { sig: '' }]) {
+      expect(isSignedMediaPath('secret', { ...path, ...changed }, 999)).toBe(false)
+    }
+    expect(isSignedMediaPath('other', path, 999)).toBe(false)
+  })
+})
+
+test('a page’s ticket names the embedding host for a day; a changed one names none', () => {
+  let nowS = 1_800_000_000
+  const tickets = createTickets(masterKey, () => nowS)
+  const ticket = tickets.issue('https://school.example:8443/lesson?who=ann')
+  expect(tickets.hostOf(ticket)).toBe('school.example:8443')
+  expect(ticket).not.toContain('ann')
+  expect(tickets.hostOf(tickets.issue(undefined))).toBe('-')
+  for (const bad of [
+    ticket.replace('school', 'public'),
+    ticket.replace('1800000000', '1800000001'),
+    ticket.slice(0, -1),
+    `${ticket}x`,
+    '',
+    '..',
+  ]) {
+    expect(tickets.hostOf(bad)).toBeUndefined()
+  }
+  expect(createTickets(masterKeyFrom(Buffer.alloc(32, 4)), () => nowS).hostOf(ticket)).toBeUndefined()
+  nowS += 24 * 3600 - 1
+  expect(tickets.hostOf(ticket)).toBe('school.example:8443')
+  nowS += 1
+  expect(tickets.hostOf(ticket)).toBeUndefined()
+})
+
+describe('O06: the playback clock', () => {
+  async function openClock(wallNowS: () => number, path?: string) {
+    const folder = path ?? (await mkdtemp(join(tmpdir(), 'reelgate-clock-')))
+    const database = await openSqlite(join(folder, 'reelgate.db'))
+    const clock = await startPlaybackClock(database.db, database.write, wallNowS)
+    const stop = async () => {
+      await clock.stop()
+      await database.close()
+    }
+    if (!path) onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    return { clock, stop, folder }
+  }
+
+  test('is not moved by a step of the wall clock, forward or back', async () => {
+    let wallS = 1_800_000_000
+    const { clock, stop } = await openClock(() => wallS)
+    for (const stepS of [3600, -7200, 10 ** 9]) {
+      wallS += stepS
+      expect(clock.nowS() - 1_800_000_000).toBeLessThan(60)
+      expect(clock.nowS()).toBeGreaterThanOrEqual(1_800_000_000)
+    }
+    await stop()
+  })
+
+  test('never goes back over a restart, and follows a wall clock that is ahead', async () => {
+    const first = await openClock(() => 1_800_000_000)
+    const reachedS = first.clock.nowS()
+    await first.stop()
+    const back = await openClock(() => 1_700_000_000, first.folder)
+    expect(back.clock.nowS()).toBeGreaterThanOrEqual(reachedS)
+    expect(back.clock.nowS() - reachedS).toBeLessThan(60)
+    await back.stop()
+    const ahead = await openClock(() => 1_900_000_000, first.folder)
+    expect(ahead.clock.nowS()).toBeGreaterThanOrEqual(1_900_000_000)
+    await ahead.stop()
+  })
+
+  test('is saved every five seconds, so that a crash costs no more', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { clock, stop, folder } = await openClock(() => 1_800_000_000)
+    await vi.advanceTimersByTimeAsync(60_000)
+    const other = await openSqlite(join(folder, 'reelgate.db'))
+    const saved = () => other.db.selectFrom('setting').select('value').where('name', '=', 'playback-clock').executeTakeFirst()
+    await vi.waitFor(async () => expect(clock.nowS() - Number((await saved())?.value)).toBeLessThanOrEqual(5))
+    await other.close()
+    await stop()
+  })
+})

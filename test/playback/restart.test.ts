@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readRows, untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Outcome, told } from '../viewer.ts'
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let videoId: string
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  videoId = await reelgate.owner.readyVideo(await makeFilm())
+  await untilFinished(reelgate, videoId)
+})
+afterAll(() => reelgate.remove())
+
+const sessionsOf = (otp: string) =>
+  readRows<{ id: string }>(
+    reelgate,
+    'select id from playback_session where otp_hash = ?',
+    createHash('sha256').update(otp).digest(),
+  ).map((row) => row.id)
+
+const SEED = 20_261_121
+/** The same numbers for the same seed (mulberry32), between 0 and 1. */
+function seededRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Resolves when one of the OTPs has its session in the database; reads it again and again, for the answer must not be first. */
+async function untilCommitted(otps: readonly string[]): Promise<void> {
+  while (!otps.some((otp) => sessionsOf(otp).length > 0)) await new Promise((resolve) => setImmediate(resolve))
+}
+
+// The pauses are the fault, not a wait: the kill falls before, between or after the commits and their answers.
+const BROWSERS = 24
+
+describe(`O04: a server killed while it redeems has spent each OTP with its session, or not at all (seed ${SEED})`, () => {
+  const random = seededRandom(SEED)
+  test.each([
+    ['at any moment', () => pause(15 + random() * 30)],
+    ['at any moment', () => pause(15 + random() * 30)],
+    ['at any moment', () => pause(15 + random() * 30)],
+    ['as soon as the first is on the disk', untilCommitted],
+    ['as soon as the first is on the disk', untilCommitted],
+  ])('%s', async (_, moment) => {
+    const viewers = Array.from({ length: BROWSERS }, () => reelgate.newViewer())
+    const otps = await Promise.all(viewers.map(() => reelgate.owner.issueOtp(videoId)))
+    await Promise.all(viewers.map((viewer) => viewer.openPage()))
+    const redeems = viewers.map((viewer, i) => viewer.redeem(otps[i] ?? '').catch((): Outcome | undefined => undefined))
+    await moment(otps)
+    await reelgate.kill()
+    const answers = await Promise.all(redeems)
+    await reelgate.restart()
+
+    const committed = otps.map(sessionsOf)
+    for (const [i, answer] of answers.entries()) {
+      expect(committed[i]?.length).toBeLessThanOrEqual(1)
+      if (answer?.playing) expect(committed[i]).toEqual([answer.body.session])
+    }
+    // The player asks again with what it has: the nonce is of the start before, so it signs anew with the one it is told.
+    for (const [i, viewer] of viewers.entries()) {
+      const otp = otps[i] ?? ''
+      expect(await viewer.redeem(otp)).toMatchObject({ status: 401, body: { code: 'proof-stale' } })
+      const again = await viewer.redeem(otp)
+      expect(again.playing).toBe(true)
+      expect(sessionsOf(otp)).toEqual([again.body.session])
+      if (committed[i]?.[0]) expect(again.body.session).toBe(committed[i][0])
+    }
+    expect((await viewers[0]?.key(0))?.status).toBe(200)
+    expect((await reelgate.newViewer().redeem(otps[0] ?? '')).body.code).toBe('otp-used')
+  })
+})
+
+test('a session survives a restart; proofs of before do not', async () => {
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await reelgate.owner.issueOtp(videoId))
+  const unused = viewer.proof({ operation: 'key', session: viewer.state.session, argument: '0' })
+  expect(await reelgate.stop()).toBe(0)
+  await reelgate.restart()
+  expect(await told(viewer.send('GET', `/play/${viewer.state.session}/key/0`, unused))).toEqual([401, 'proof-stale'])
+  expect((await viewer.key(0)).status).toBe(200)
+})

@@ -1,0 +1,136 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { type ReelgateServer, startServer } from '../../src/server.ts'
+import { createOwner, type Owner } from '../client.ts'
+import { untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { createViewer, readMediaPlaylist, told, type Viewer } from '../viewer.ts'
+
+// What time does, over HTTP. The server runs in this process; each start gives it the wall clock that the test wants.
+
+const HOUR_S = 3600
+let folder: string
+let server: ReelgateServer
+let port = '0'
+let owner: Owner
+let videoId: string
+/** What the wall clock said at the last start: tests go on from there. */
+let wallS = Math.floor(Date.now() / 1000)
+
+async function startAt(nowS: number): Promise<void> {
+  wallS = nowS
+  const config = readConfig({ REELGATE_DATA: join(folder, 'data'), PORT: port, REELGATE_LOG_LEVEL: 'silent' })
+  server = await startServer(config, pino({ level: 'silent' }), { wallNowS: () => nowS })
+  port = new URL(server.url).port
+}
+
+/** Stops the server and starts it again so much later, or earlier. */
+async function restartAfter(seconds: number): Promise<void> {
+  await server.stop()
+  await startAt(wallS + seconds)
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'reelgate-time-'))
+  await startAt(wallS)
+  owner = createOwner(server.url, server.firstAccount?.apiKey ?? '')
+  videoId = await owner.readyVideo(await makeFilm())
+  const dataDir = join(folder, 'data')
+  await untilFinished({ dataDir, masterKeyFile: `${dataDir}.key` }, videoId)
+})
+afterAll(async () => {
+  await server.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const newViewer = () => createViewer(server.url)
+async function newPlayingViewer() {
+  const viewer = newViewer()
+  expect((await viewer.redeem(await owner.issueOtp(videoId))).playing).toBe(true)
+  return viewer
+}
+/** A request as a player sends it: signed anew when the nonce was too old. */
+async function ask(viewer: Viewer) {
+  const first = await told(viewer.key(0))
+  return first[1] === 'proof-stale' ? told(viewer.key(0)) : first
+}
+
+describe('O06: an OTP', () => {
+  test('is expired when its time is over, and no clock that goes back revives it', async () => {
+    const otp = await owner.issueOtp(videoId, { ttl: 60 })
+    const later = await owner.issueOtp(videoId, { ttl: 2 * HOUR_S })
+    for (const seconds of [HOUR_S, -HOUR_S, -24 * HOUR_S]) {
+      await restartAfter(seconds)
+      expect(await newViewer().redeem(otp)).toMatchObject({ status: 403, body: { code: 'otp-expired' } })
+    }
+    await restartAfter(25 * HOUR_S) // where the three steps above began, an hour on
+    expect((await newViewer().redeem(later)).playing).toBe(true)
+  })
+
+  test('issued while the wall clock lags behind lives as long as it says', async () => {
+    await restartAfter(-HOUR_S)
+    const otp = await owner.issueOtp(videoId, { ttl: 600 })
+    expect((await newViewer().redeem(otp)).playing).toBe(true)
+    await restartAfter(HOUR_S)
+  })
+
+  test('that was spent in time stays its session’s after it would have expired', async () => {
+    const otp = await owner.issueOtp(videoId, { ttl: 60 })
+    const viewer = newViewer()
+    const { body } = await viewer.redeem(otp)
+    await restartAfter(600)
+    await viewer.openPage()
+    expect((await viewer.redeem(otp)).body.session).toBe(body.session)
+    expect((await newViewer().redeem(otp)).body.code).toBe('otp-used')
+  })
+})
+
+describe('P01, P08: a session', () => {
+  test('of an hour ago is over for its holder, who is told why; a stranger is not', async () => {
+    const viewer = await newPlayingViewer()
+    await restartAfter(HOUR_S)
+    const stranger = await newPlayingViewer()
+    expect(await ask(viewer)).toEqual([403, 'session-ended', 'idle'])
+    expect(await ask(viewer)).toEqual([403, 'session-ended', 'idle'])
+    stranger.state.session = viewer.state.session
+    expect(await ask(stranger)).toEqual([403, 'not-allowed'])
+  })
+
+  test('whose page was closed is over after ten minutes, also when the server restarted meanwhile', async () => {
+    const viewer = await newPlayingViewer()
+    expect((await viewer.call('leave', undefined, '{}')).status).toBe(200)
+    await restartAfter(599)
+    await viewer.openPage()
+    await restartAfter(1)
+    expect(await ask(viewer)).toEqual([403, 'session-ended', 'viewer-left'])
+  })
+
+  test('whose page came back in time goes on', async () => {
+    const viewer = await newPlayingViewer()
+    await viewer.call('leave', undefined, '{}')
+    await restartAfter(300)
+    await viewer.openPage()
+    viewer.newPage()
+    expect((await viewer.reopen()).playing).toBe(true)
+    await restartAfter(900)
+    expect(await ask(viewer)).toEqual([200])
+  })
+})
+
+test('P03: a segment’s address is worth nothing once the last session of its six hours is over', async () => {
+  const viewer = await newPlayingViewer()
+  const base = `${server.url}/play/${viewer.state.session}/playlist/`
+  const { init, segments } = readMediaPlaylist(await viewer.playlist('1'))
+  const addresses = [init, segments[0]?.uri ?? ''].map((uri) => new URL(uri, base).href)
+  for (const address of addresses) expect((await fetch(address)).status).toBe(200)
+  await restartAfter(19 * HOUR_S)
+  for (const address of addresses) {
+    const response = await fetch(address)
+    expect(response.status).toBe(403)
+    expect(response.headers.get('cache-control')).toBe('no-store')
+  }
+})
