@@ -12,6 +12,9 @@ export type Dispatcher = {
   stop(): Promise<void>
 }
 
+/** A failed job keeps its place for so long: on a full disk it would be claimed again as fast as the machine can. */
+const AFTER_FAILURE_MS = 1_000
+
 /**
  * Runs jobs side by side in one process. What there is to do lies in the database, which `claim` asks; this only says when to look.
  * @param claim takes the next job, so that no other call gets it; `urgentOnly` when all ordinary places are taken
@@ -52,9 +55,12 @@ export function startDispatcher(options: {
 
   function start(job: Job) {
     const abort = new AbortController()
-    const run = job
+    const run: Promise<void> = job
       .run(abort.signal)
-      .catch((error) => options.log.error({ err: error, key: job.key }, 'a job failed'))
+      .catch((error) => {
+        options.log.error({ err: error, key: job.key }, 'a job failed')
+        return pause(AFTER_FAILURE_MS, abort.signal)
+      })
       .finally(() => {
         running.delete(run)
         wake()
@@ -77,4 +83,16 @@ export function startDispatcher(options: {
   }
 
   return { wake, stopJobs, stop }
+}
+
+/** Resolves after a time, or as soon as the signal ends it. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
 }

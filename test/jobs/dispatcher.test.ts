@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Job, startDispatcher } from '../../src/jobs/dispatcher.ts'
 
 test('as many jobs run at once as there are places, and the next begins when one ends', async () => {
@@ -99,23 +99,39 @@ test('F-09: a job that is claimed while the dispatcher stops is ended too', asyn
 })
 
 test('a job that fails, or work that cannot be read, does not stop the rest', async () => {
-  let claims = 0
   const ran = Promise.withResolvers<void>()
-  const dispatcher = startDispatcher({
-    places: 1,
-    log,
-    async claim() {
-      claims += 1
-      if (claims === 1) return { key: 'a', run: () => Promise.reject(new Error('broken')) }
-      if (claims === 2) throw new Error('the database is busy')
-      return claims === 3 ? { key: 'b', run: async () => ran.resolve() } : undefined
-    },
-  })
-  dispatcher.wake()
-  await expect.poll(() => claims).toBe(2)
-  dispatcher.wake()
+  const outcomes: (() => Promise<Job | undefined>)[] = [
+    async () => ({ key: 'a', run: () => Promise.reject(new Error('broken')) }),
+    () => Promise.reject(new Error('the database is busy')),
+    async () => ({ key: 'b', run: async () => ran.resolve() }),
+  ]
+  const dispatcher = startDispatcher({ places: 1, log, claim: async () => outcomes.shift()?.() })
+  for (let look = 0; look < 3; look++) {
+    dispatcher.wake()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
   await ran.promise
-  await dispatcher.stop()
+  await dispatcher.stop() // at once, though a failed job has its place still
+})
+
+test('F-12: a job that fails each time is tried again after a second, not as fast as the machine can', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  let runs = 0
+  const failing = { key: 'a', run: () => Promise.reject(new Error(`the disk is full (${++runs})`)) }
+  const dispatcher = startDispatcher({ places: 1, log, claim: async () => (runs < 100 ? failing : undefined) })
+  dispatcher.wake()
+  expect(await settledRuns()).toBe(2) // the ordinary place and the urgent one
+  await vi.advanceTimersByTimeAsync(999)
+  expect(await settledRuns()).toBe(2)
+  await vi.advanceTimersByTimeAsync(1)
+  expect(await settledRuns()).toBe(4)
+  await dispatcher.stop() // which does not wait for the next second
+
+  async function settledRuns() {
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    return runs
+  }
 })
 
 const log = pino({ level: 'silent' })

@@ -75,6 +75,15 @@ test(`F-35: a deletion wins over the encode, whenever it comes (${ROUNDS} moment
   expect((await reelgate.owner.list('?limit=40')).rows.filter(({ title }) => title.startsWith('deleted'))).toEqual([])
 }, 600_000)
 
+test('F-35: films deleted at the same moment, each in mid-encode, leave nothing, not even a folder', async () => {
+  const videoIds = await Promise.all(['a', 'b', 'c'].map((title) => reelgate.owner.upload(`deleted ${title}`, film)))
+  await Promise.all(videoIds.map((id) => reelgate.owner.until(id, 'ready')))
+  await Promise.all(videoIds.map((id) => reelgate.owner.delete([id])))
+  for (const videoId of videoIds) await expectGone(videoId)
+  expect(await findEncoders(reelgate)).toEqual([])
+  for (const videoId of videoIds) await expectGone(videoId)
+})
+
 test('F-09: SIGTERM under an encode and an upload ends with 0 within 10 s; the encode goes on after the next start', async () => {
   const videoId = await reelgate.owner.upload('stopped', film)
   const upload = await reelgate.owner.credentials('cut off')
