@@ -150,7 +150,8 @@ const WEB_STAMP = join(root, 'dist/.built-from')
 
 function webIsStale() {
   if (!existsSync(join(root, 'web/vite.config.ts'))) return false
-  return !existsSync(WEB_STAMP) || readFileSync(WEB_STAMP, 'utf8') !== hashOfWeb()
+  if (!existsSync(WEB_STAMP) || !existsSync(join(root, 'dist/player/manifest.json'))) return true
+  return readFileSync(WEB_STAMP, 'utf8') !== hashOfWeb()
 }
 
 function buildWeb() {

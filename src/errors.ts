@@ -7,7 +7,6 @@ export type FailureKind =
   | 'conflict'
   | 'too-large'
   | 'unsupported'
-  | 'limited'
   | 'unavailable'
 
 /** A refusal the caller may read: what was refused, why, what to do. Everything else that is thrown is a bug. */

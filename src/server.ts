@@ -1,12 +1,14 @@
 import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import { createAccount, isUnused } from './accounts/account.ts'
 import { type DeletionDeps, removeTombstones } from './catalogue/deletion.ts'
 import { startControl } from './cli/control.ts'
 import { type Config, dataPaths, listenUrl } from './config.ts'
+import type { FolderLock } from './db/sqlite.ts'
 import { resumeCutOffRuns } from './encode/chunk-store.ts'
 import { createSegmentNews } from './encode/publication.ts'
 import { openSandbox } from './encode/sandbox.ts'
@@ -47,6 +49,8 @@ export type ReelgateServer = {
 
 const PLAYER_FOLDER = join(import.meta.dirname, '..', 'dist', 'player')
 const SAVE_SESSIONS_EVERY_MS = 5_000
+const LOCK_TRIES = 10
+const LOCK_PAUSE_MS = 150
 const SWEEP_EVERY_MS = 3_600_000
 /** In-flight answers get so long at a stop; then their connections are closed. */
 const STOP_GRACE_MS = 6_000
@@ -59,42 +63,33 @@ export type Replaced = { wallNowS?: () => number }
  * @throws Failure with one sentence that says what to do
  */
 export async function startServer(config: Config, log: Logger, replaced: Replaced = {}): Promise<ReelgateServer> {
-  const lock = lockDataFolder(config)
-  if (!lock)
-    throw new Failure(
-      'unavailable',
-      `Another Reelgate server runs on ${config.dataDir}. Stop it first, or set REELGATE_DATA to another folder.`,
-    )
-  const closers: (() => Promise<void> | void)[] = [() => lock.release()]
-  const stop = async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  }
+  // What is opened is closed in reverse order, each whatever becomes of the others.
+  const opened = new AsyncDisposableStack()
   try {
-    return await openServer(config, log, replaced, closers, stop)
+    return await openServer(config, log, replaced, opened)
   } catch (error) {
-    await stop()
+    await opened.disposeAsync()
     throw error
   }
 }
-
-type Closers = (() => Promise<void> | void)[]
 
 async function openServer(
   config: Config,
   log: Logger,
   replaced: Replaced,
-  closers: Closers,
-  stop: () => Promise<void>,
+  opened: AsyncDisposableStack,
 ): Promise<ReelgateServer> {
+  const lock = await lockForServer(config)
+  opened.defer(() => lock.release())
   const player = readPlayerAssets(PLAYER_FOLDER)
   const sandbox = await openSandbox()
   const installation = await openInstallation(config)
-  closers.push(() => installation.close())
+  opened.defer(() => installation.close())
   const { db, write, masterKey, folders } = installation
 
   const nowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const clock = await startPlaybackClock(db, write, nowS)
-  closers.push(() => clock.stop())
+  opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
 
   const live: LiveSessions = new Map()
   const playback = {
@@ -108,17 +103,17 @@ async function openServer(
     mediaSecret: mediaSecret(masterKey),
     log,
   }
-  closers.push(() => saveSessions(playback))
+  opened.defer(() => logged(log, 'sessions could not be saved', () => saveSessions(playback)))
 
   const news = createSegmentNews()
   const sessions = sessionsOfVideos(playback)
   await write(resumeCutOffRuns)
   const encoders = startDispatcher({
     places: config.encoders ?? availableParallelism(),
-    claim: createEncodeWork({ db, write, nowS, masterKey, sandbox, folders, news, sessions, log }).claim,
+    claim: createEncodeWork({ db, write, nowS, masterKey, sandbox, folders, news, sessions, log }, () => encoders.wake()).claim,
     log,
   })
-  closers.push(() => encoders.stop())
+  opened.defer(() => encoders.stop())
 
   const deletion: DeletionDeps = {
     db,
@@ -130,7 +125,7 @@ async function openServer(
     stopEncoding: async (videoIds) => void (await Promise.all(videoIds.map(encoders.stopJobs))),
   }
   const removals = inTurn(() => removeTombstones(deletion), log)
-  closers.push(removals.idle)
+  opened.defer(async () => removals.idle())
 
   let url = ''
   const publicUrl = () => config.publicUrl ?? url
@@ -167,23 +162,17 @@ async function openServer(
     },
   })
   await listen(app, config)
-  closers.push(() => closeApp(app))
+  opened.defer(() => closeApp(app))
   url = listenUrl(config.host, (app.server.address() as AddressInfo).port)
 
   const control = await startControl(dataPaths(config.dataDir).controlSocket, { db, write, nowS }, log)
-  closers.push(control.stop)
+  opened.defer(() => control.stop())
 
-  const timers = [
-    setInterval(
-      () => void saveSessions(playback).catch((error) => log.error({ err: error }, 'sessions could not be saved')),
-      SAVE_SESSIONS_EVERY_MS,
-    ),
-    setInterval(
-      () => void sweepPlayback(playback).catch((error) => log.error({ err: error }, 'old rows could not be removed')),
-      SWEEP_EVERY_MS,
-    ),
-  ]
-  closers.push(() => timers.forEach(clearInterval))
+  const sweep = () => logged(log, 'old rows could not be removed', () => sweepPlayback(playback))
+  const save = () => logged(log, 'sessions could not be saved', () => saveSessions(playback))
+  const timers = [setInterval(save, SAVE_SESSIONS_EVERY_MS), setInterval(sweep, SWEEP_EVERY_MS)]
+  opened.defer(() => timers.forEach(clearInterval))
+  void sweep()
 
   const accounts = { db, write, nowS }
   const firstAccount = (await isUnused(accounts))
@@ -192,7 +181,25 @@ async function openServer(
   encoders.wake()
   removals.run()
   const newMasterKeyFile = installation.masterKeyIsNew ? config.masterKeyFile : undefined
-  return { url, firstAccount, newMasterKeyFile, bubblewrap: sandbox.bubblewrap, stop }
+  return { url, firstAccount, newMasterKeyFile, bubblewrap: sandbox.bubblewrap, stop: () => opened.disposeAsync() }
+}
+
+/** A command line holds the lock for a moment only; a server for its life. */
+async function lockForServer(config: Config): Promise<FolderLock> {
+  for (let tries = 0; tries < LOCK_TRIES; tries++) {
+    const lock = lockDataFolder(config)
+    if (lock) return lock
+    await pause(LOCK_PAUSE_MS)
+  }
+  throw new Failure(
+    'unavailable',
+    `Another Reelgate server runs on ${config.dataDir}. Stop it first, or set REELGATE_DATA to another folder.`,
+  )
+}
+
+/** Does what nobody waits for; its failure is for the log. */
+async function logged(log: Logger, words: string, work: () => Promise<void>): Promise<void> {
+  await work().catch((error) => log.error({ err: error }, words))
 }
 
 async function listen(app: ReturnType<typeof createApp>, config: Config): Promise<void> {

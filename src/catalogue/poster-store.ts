@@ -3,12 +3,26 @@ import type { Db } from '../db/sqlite.ts'
 export type Poster = { id: number; widthPx: number; heightPx: number; token: string; file: string; sizeBytes: number }
 export type NewPoster = Omit<Poster, 'id'> & { videoId: string; createdAtS: number }
 
-export async function insertPosters(tx: Db, posters: readonly NewPoster[]): Promise<void> {
+/** Gives a video its first posters. False: it has some, is deleted, or plays another generation by now. */
+export async function insertFirstPosters(
+  tx: Db,
+  film: { videoId: string; generation: number },
+  posters: readonly NewPoster[],
+): Promise<boolean> {
+  const video = await tx
+    .selectFrom('video')
+    .select('id')
+    .where('id', '=', film.videoId)
+    .where('generation', '=', film.generation)
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
+  if (!video || (await postersOf(tx, [film.videoId])).size > 0) return false
   if (posters.length > 0)
     await tx
       .insertInto('poster')
       .values([...posters])
       .execute()
+  return true
 }
 
 /** The posters of each of the videos, largest first. */

@@ -42,7 +42,7 @@ function answer(socket: Socket, deps: AccountDeps, log: Logger, asked: () => voi
         if (!(error instanceof Failure)) log.error({ err: error }, 'a command failed')
         return { error: error instanceof Failure ? error.message : 'The command failed; the server’s log says why.' }
       })
-      .then((reply) => socket.end(`${JSON.stringify(reply)}\n`))
+      .then((reply) => socket.end(`${JSON.stringify(reply)}\n`, () => socket.destroy()))
   })
 }
 

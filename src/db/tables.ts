@@ -201,16 +201,14 @@ type RedeemAttemptTable = {
   userAgent: string
   embeddingHost: string
   outcome: string
+  /** More than 1 on the last row that is kept of an OTP: attempts that came after it are only counted. */
+  times: Generated<number>
 }
 
 type SettingTable = { name: string; value: string }
 
-export type AccountRow = Selectable<AccountTable>
-export type ApiKeyRow = Selectable<ApiKeyTable>
 export type VideoRow = Selectable<VideoTable>
-export type GenerationRow = Selectable<GenerationTable>
 export type ChunkRow = Selectable<ChunkTable>
-export type PosterRow = Selectable<PosterTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
 export type NewOtp = Insertable<OtpTable>
 export type NewRedeemAttempt = Insertable<RedeemAttemptTable>

@@ -80,8 +80,12 @@ async function runInSavepoint(db: Kysely<Tables>, call: Call): Promise<boolean> 
     await sql`release call`.execute(db)
     return true
   } catch (error) {
-    await sql`rollback to call`.execute(db)
-    await sql`release call`.execute(db)
+    try {
+      await sql`rollback to call`.execute(db)
+      await sql`release call`.execute(db)
+    } catch {
+      throw error // SQLite has undone the whole transaction by itself, for this reason
+    }
     call.failed(error)
     return false
   }

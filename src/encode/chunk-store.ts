@@ -34,7 +34,7 @@ export async function insertChunks(
 }
 
 /** Takes the waiting chunk that is needed first, so that no other run gets it. The attempt is the fence of this run. */
-export async function claimChunk(tx: Db, urgentOnly: boolean): Promise<FilmChunk | undefined> {
+export async function claimChunk(tx: Db, urgentOnly: boolean, exceptOf: readonly string[] = []): Promise<FilmChunk | undefined> {
   let waiting = tx
     .selectFrom('chunk')
     .innerJoin('video', (join) => join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '=', 'chunk.generation'))
@@ -43,6 +43,7 @@ export async function claimChunk(tx: Db, urgentOnly: boolean): Promise<FilmChunk
     .where('chunk.state', '=', sql.lit('waiting'))
     .where('video.deletedAtS', 'is', null)
     .where('video.status', 'in', ['Processing', 'ready'])
+    .where('chunk.videoId', 'not in', [...exceptOf])
   if (urgentOnly) waiting = waiting.where('chunk.priority', '<=', URGENT_PRIORITY)
   const next = await waiting.orderBy('chunk.priority').orderBy('video.position').limit(1).executeTakeFirst()
   if (!next) return undefined

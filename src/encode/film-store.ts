@@ -97,6 +97,17 @@ export async function moveToReadyIfPlayable(tx: Db, film: { videoId: string; gen
   return playable && moveStatus(tx, film.videoId, 'ready')
 }
 
+/** How many segments of a film are published, over all renditions. */
+export async function countSegments(db: Db, film: { videoId: string; generation: number }): Promise<number> {
+  const row = await db
+    .selectFrom('segment')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('videoId', '=', film.videoId)
+    .where('generation', '=', film.generation)
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}
+
 /** The numbers of a rendition's segments that are published, from `first` on, in order. */
 export async function listPublished(
   db: Db,

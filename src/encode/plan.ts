@@ -66,3 +66,9 @@ export function pictureSegmentCount(picture: PicturePlan): number {
 export function soundSegmentCount(sound: SoundPlan): number {
   return Math.ceil(sound.frameCount / AAC_FRAMES_PER_SEGMENT)
 }
+
+/** How many segments a whole film has, over all renditions. */
+export function plannedSegmentCount({ picture, sound }: Plan): number {
+  const pictures = picture ? pictureSegmentCount(picture) * picture.renditions.length : 0
+  return pictures + (sound ? soundSegmentCount(sound) : 0)
+}

@@ -71,7 +71,7 @@ export function openPublication(deps: PublicationDeps, film: OpenFilm, run: Film
     },
     addSegment,
     /** Publishes what is held and marks the chunk done, in one transaction. */
-    finish: () => publish(held, true),
+    finish: () => publish(held.splice(0), true),
     /** Removes what is held: the run failed. */
     abandon: () => removeSegments(held),
   }

@@ -73,7 +73,7 @@ export async function openSandbox(folders: readonly string[] = ['/usr/local/bin'
 /**
  * Runs ffmpeg or ffprobe on a hostile file: no network, no environment, nothing readable but the source, nothing writable, bounded
  * memory and time. Resolves when the child and all its children are gone and every reader is done.
- * @throws the signal's reason when aborted, or what a reader threw, or ENOENT; an exit code is an answer, not an error
+ * @throws the signal's reason when aborted, what a reader threw, or the code of what kept it from starting; an exit code is an answer, not an error
  * @see docs of bubblewrap and prlimit for the flags; each was tried with its attack in test/encode/hostile.test.ts
  */
 export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEnd> {
@@ -110,6 +110,10 @@ type CagedRun = Pick<MediaRun, 'tool' | 'stdout' | 'pipes' | 'limits' | 'signal'
   args: readonly string[]
 }
 
+function withCode(error: Error, cause: Error): Error {
+  return Object.assign(error, 'code' in cause ? { code: cause.code } : {})
+}
+
 async function runCaged(sandbox: Sandbox, run: CagedRun): Promise<MediaEnd> {
   const pipes = run.pipes ?? []
   const child = spawn(sandbox.tools.prlimit, cageArgs(sandbox, run), {
@@ -131,9 +135,11 @@ async function runCaged(sandbox: Sandbox, run: CagedRun): Promise<MediaEnd> {
     killGroup()
   }, run.limits.wallS * 1000)
   run.signal?.addEventListener('abort', killGroup, { once: true })
+  if (run.signal?.aborted) killGroup() // between the first look and the listener
 
   const ended = new Promise<number>((resolve, reject) => {
-    child.once('error', reject)
+    // Node's error would carry the arguments, and with them the source's key, into the log.
+    child.once('error', (error) => reject(withCode(new Error(`${run.tool} did not start`), error)))
     child.once('exit', killGroup) // a grandchild would hold the pipes open
     child.once('close', (code) => resolve(code ?? SIGKILL_EXIT))
   })

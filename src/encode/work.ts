@@ -3,6 +3,7 @@ import type { VideoFolders, VideoSessions } from '../catalogue/deletion.ts'
 import { moveStatus, noteReason } from '../catalogue/status.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
+import { Failure } from '../errors.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import type { Job } from '../jobs/dispatcher.ts'
@@ -10,6 +11,7 @@ import { newContentKey, unwrapContentKey, wrapContentKey } from '../protect/cont
 import type { MasterKey } from '../protect/master-key.ts'
 import { isSealIntact } from '../protect/sealed-file.ts'
 import { blobPath } from '../storage/folder.ts'
+import { addPosters } from './add-posters.ts'
 import { encodePictureChunk } from './chunk.ts'
 import { AWAITED_SEGMENTS, type Chunk, inSequence, planChunks } from './chunk-plan.ts'
 import {
@@ -23,11 +25,18 @@ import {
   replaceChunk,
 } from './chunk-store.ts'
 import { encoderFingerprint } from './encoder.ts'
-import { findFilm, findUnfinished, findUnplanned, finishGeneration, insertGeneration, listPublished } from './film-store.ts'
+import {
+  countSegments,
+  findFilm,
+  findUnfinished,
+  findUnplanned,
+  finishGeneration,
+  insertGeneration,
+  listPublished,
+} from './film-store.ts'
 import { planFilm } from './grid.ts'
 import { MediaFailure, UncleanSeek } from './media-failure.ts'
-import type { Plan } from './plan.ts'
-import { addPosters } from './posters.ts'
+import { type Plan, plannedSegmentCount } from './plan.ts'
 import { probeSource } from './probe.ts'
 import { FencedOff, type OpenFilm, openPublication, type Publication, type SegmentNews } from './publication.ts'
 import { renewGeneration } from './renewal.ts'
@@ -46,69 +55,120 @@ export type EncodeDeps = {
   sessions: VideoSessions
 }
 
-/** How often a chunk is tried before the film fails: a run may be killed by the machine's own trouble. */
-const ATTEMPTS = 3
+/** How often work on a film may fail before the film does; trouble of the whole machine does not count. */
+const TRIES = 3
+const REST_MS = 30_000
 /** A file may lack so many frames at its end without anybody noticing. */
 const TOLERATED_FRAMES = 3
 
 /**
  * What there is to do for films, in the order in which it matters: examine a new source, encode the most wanted chunk, finish a film.
- * The database is the truth; what is in hand is remembered only so that it is not begun twice in this process.
+ * The database is the truth. What is in hand is remembered only so that it is not begun twice in this process, and a film that met
+ * trouble rests for a while, so that a full disk is not asked again as fast as the machine can.
+ * @param wake says that there may be something to claim again
  */
-export function createEncodeWork(deps: EncodeDeps) {
+export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
   const inHand = new Set<string>()
+  const resting = new Set<string>()
+  const failures = new Map<string, number>()
+  /** Runs that have ended and could not be given back yet. */
+  const lost: FilmChunk[] = []
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
-    return (await claimPlan()) ?? (await claimRun(urgentOnly)) ?? (await claimFinish())
+    if (urgentOnly) return (await claimRun(true)) ?? (await claimPlan())
+    return (await claimPlan()) ?? (await claimRun(false)) ?? (await claimFinish())
   }
 
   async function claimPlan(): Promise<Job | undefined> {
-    const videoId = await findUnplanned(deps.db, [...inHand])
-    if (!videoId) return undefined
-    return held(videoId, (signal) => planVideo(deps, videoId, signal))
-  }
-
-  async function claimRun(urgentOnly: boolean): Promise<Job | undefined> {
-    const run = await deps.write((tx) => claimChunk(tx, urgentOnly))
-    return run && { key: run.videoId, run: (signal) => runChunk(deps, run, signal) }
+    const videoId = await findUnplanned(deps.db, [...inHand, ...resting])
+    return videoId === undefined ? undefined : jobOf(videoId, (signal) => planVideo(deps, videoId, signal))
   }
 
   async function claimFinish(): Promise<Job | undefined> {
-    const film = await findUnfinished(deps.db, [...inHand])
-    return film && held(film.videoId, (signal) => finishFilm(deps, film.videoId, film.generation, signal))
+    const film = await findUnfinished(deps.db, [...inHand, ...resting])
+    return film && jobOf(film.videoId, (signal) => finishFilm(deps, film.videoId, film.generation, signal))
   }
 
-  function held(videoId: string, run: (signal: AbortSignal) => Promise<void>): Job {
+  async function claimRun(urgentOnly: boolean): Promise<Job | undefined> {
+    for (const run of lost.splice(0)) await giveBack(run)
+    const run = await deps.write((tx) => claimChunk(tx, urgentOnly, [...resting]))
+    if (!run) return undefined
+    const work = (signal: AbortSignal) =>
+      runChunk(deps, run, signal).catch(async (error) => {
+        await giveBack(run)
+        throw error
+      })
+    return { key: run.videoId, run: (signal) => minded(run.videoId, work, signal) }
+  }
+
+  async function giveBack(run: FilmChunk): Promise<void> {
+    await deps.write((tx) => endRun(tx, run, 'waiting')).catch(() => lost.push(run))
+  }
+
+  function jobOf(videoId: string, work: (signal: AbortSignal) => Promise<void>): Job {
     inHand.add(videoId)
-    return { key: videoId, run: (signal) => run(signal).finally(() => inHand.delete(videoId)) }
+    return { key: videoId, run: (signal) => minded(videoId, work, signal).finally(() => inHand.delete(videoId)) }
+  }
+
+  /** Runs a piece of work; what it throws is trouble on this machine, or a bug, or an end that somebody asked for. */
+  async function minded(videoId: string, work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+    try {
+      await work(signal)
+      failures.delete(videoId)
+    } catch (error) {
+      if (!signal.aborted) await afterTrouble(videoId, error, signal)
+    }
+  }
+
+  async function afterTrouble(videoId: string, error: unknown, signal: AbortSignal): Promise<void> {
+    const count = (failures.get(videoId) ?? 0) + (isOfTheMachine(error) ? 0 : 1)
+    failures.set(videoId, count)
+    if (count >= TRIES) {
+      failures.delete(videoId)
+      await failFilm(deps, videoId, error, signal)
+      return
+    }
+    deps.log.warn({ err: error, videoId }, 'work on a film failed and is tried again')
+    resting.add(videoId)
+    setTimeout(() => {
+      resting.delete(videoId)
+      wake()
+    }, REST_MS).unref()
   }
 
   return { claim }
 }
 
+const MACHINE_CODES = ['ENOSPC', 'EDQUOT', 'EROFS', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM']
+
+/** Trouble that has nothing to do with this film and may be over in a while. */
+function isOfTheMachine(error: unknown): boolean {
+  if (error instanceof Failure) return error.kind === 'unavailable'
+  return error instanceof Error && 'code' in error && MACHINE_CODES.includes(String(error.code))
+}
+
 /** From a source to its plan: probe, ladder, grid, content key and chunks, in one transaction. */
 async function planVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal): Promise<void> {
   const source = await openSource(deps, videoId)
-  if (!source) return
+  if (!source) return // deleted meanwhile
   await deps.write((tx) => moveStatus(tx, videoId, 'Processing'))
+  const plan = await planSource(deps, source, signal)
+  if (plan instanceof MediaFailure) return failFilm(deps, videoId, plan, signal)
+  const generation = 1
+  await deps.write(async (tx) => {
+    const wrappedContentKey = wrapContentKey(deps.masterKey, videoId, generation, newContentKey())
+    const encoder = encoderFingerprint(deps.sandbox)
+    await insertGeneration(tx, { videoId, generation, wrappedContentKey, plan, encoder, createdAtS: deps.nowS() })
+    await insertChunks(tx, videoId, generation, planChunks(plan))
+  })
+}
+
+async function planSource(deps: EncodeDeps, source: SealedSource, signal: AbortSignal): Promise<Plan | MediaFailure> {
   try {
-    const plan = planFilm(await probeSource(deps.sandbox, source, signal))
-    const generation = 1
-    await deps.write(async (tx) => {
-      const wrappedContentKey = wrapContentKey(deps.masterKey, videoId, generation, newContentKey())
-      await insertGeneration(tx, {
-        videoId,
-        generation,
-        wrappedContentKey,
-        plan,
-        encoder: encoderFingerprint(deps.sandbox),
-        createdAtS: deps.nowS(),
-      })
-      await insertChunks(tx, videoId, generation, planChunks(plan))
-    })
+    return planFilm(await probeSource(deps.sandbox, source, signal))
   } catch (error) {
-    signal.throwIfAborted()
-    await failVideo(deps, videoId, error)
+    if (error instanceof MediaFailure) return error
+    throw error
   }
 }
 
@@ -126,7 +186,11 @@ async function runChunk(deps: EncodeDeps, run: FilmChunk, signal: AbortSignal): 
     await publication.finish()
   } catch (error) {
     await publication.abandon()
-    return settleFailedRun(deps, film, run, error, signal)
+    if (error instanceof FencedOff) return
+    if (error instanceof UncleanSeek) return continueInSequence(deps, film, run)
+    // What is said of the media itself does not change by trying again.
+    if (error instanceof MediaFailure) return failFilm(deps, film.videoId, error, signal, run)
+    throw error
   }
   if (run.kind === 'picture' && run.firstSegment === 0) await addPosters(deps, film, source, signal)
 }
@@ -168,40 +232,10 @@ async function encodeChunk(
   }
 }
 
-async function settleFailedRun(
-  deps: EncodeDeps,
-  film: OpenFilm,
-  run: FilmChunk,
-  error: unknown,
-  signal: AbortSignal,
-): Promise<void> {
-  if (error instanceof FencedOff) return
-  if (signal.aborted) {
-    await deps.write((tx) => endRun(tx, run, 'waiting')) // given back at a stop
-    return
-  }
-  if (error instanceof UncleanSeek) {
-    deps.log.info(
-      { videoId: film.videoId, segment: run.firstSegment },
-      'the source does not decode cleanly after a seek; it goes on in sequence',
-    )
-    await continueInSequence(deps, film, run)
-    return
-  }
-  // What is said of the media itself does not change by trying again.
-  if (!(error instanceof MediaFailure) && run.attempt < ATTEMPTS) {
-    deps.log.warn(
-      { err: error, videoId: film.videoId, segment: run.firstSegment, attempt: run.attempt },
-      'a chunk failed and is tried again',
-    )
-    await deps.write((tx) => endRun(tx, run, 'waiting'))
-    return
-  }
-  if (await deps.write((tx) => endRun(tx, run, 'failed'))) await failVideo(deps, film.videoId, error)
-}
-
 /** Puts one chunk without a seek in the place of all that are unfinished; their runs are fenced off. */
 async function continueInSequence(deps: EncodeDeps, film: OpenFilm, run: FilmChunk): Promise<void> {
+  const { videoId } = film
+  deps.log.info({ videoId, segment: run.firstSegment }, 'the source does not decode cleanly after a seek; it goes on in sequence')
   await deps.write(async (tx) => {
     if (!(await mayPublish(tx, run))) return // another run has done this already
     const [first, ...others] = await listUnfinishedChunks(tx, film.videoId, film.generation, run.kind)
@@ -216,34 +250,44 @@ async function finishFilm(deps: EncodeDeps, videoId: string, generation: number,
   const film = await openFilm(deps, videoId, generation)
   const source = await openSource(deps, videoId)
   if (!film || !source) return // deleted meanwhile
-  if (!(await isSourceIntact(deps, videoId))) return failVideo(deps, videoId, new MediaFailure('Encoding error', CHANGED_ON_DISK))
+  if (!(await isSourceIntact(deps, videoId, signal))) return settleFailure(deps, videoId, CHANGED_ON_DISK)
+  const missing = plannedSegmentCount(film.plan) - (await countSegments(deps.db, film))
+  if (missing !== 0) throw new Error(`${missing} segments of a film are missing although all its chunks are done`)
   await addPosters(deps, film, source, signal)
   await deps.write((tx) => finishGeneration(tx, film, deps.nowS()))
 }
 
-async function failVideo(deps: EncodeDeps, videoId: string, error: unknown): Promise<void> {
-  // Of a source that the disk has changed, nothing that was found says anything about what was uploaded.
-  const found = (await isSourceIntact(deps, videoId)) ? error : new MediaFailure('Encoding error', CHANGED_ON_DISK)
-  const isKnown = found instanceof MediaFailure
+/** Ends a film that cannot be encoded. Of a source that the disk has changed, nothing that was found says anything about what was uploaded. */
+async function failFilm(deps: EncodeDeps, videoId: string, error: unknown, signal: AbortSignal, run?: FilmChunk): Promise<void> {
+  const isIntact = await isSourceIntact(deps, videoId, signal)
+  const isKnown = error instanceof MediaFailure
   if (!isKnown) deps.log.error({ err: error, videoId }, 'a film could not be encoded')
-  const { status, message } = isKnown ? found : new MediaFailure('Encoding error', CAUSE_IN_LOG)
+  await settleFailure(deps, videoId, !isIntact ? CHANGED_ON_DISK : isKnown ? error : CAUSE_IN_LOG, run)
+}
+
+/** One transaction: the run's end, the film's state, and the chunks that are not needed any more. */
+async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, run?: FilmChunk): Promise<void> {
   await deps.write(async (tx) => {
-    await moveStatus(tx, videoId, status, message)
+    if (run && !(await endRun(tx, run, 'failed'))) return // fenced off: another run speaks for the film
+    await moveStatus(tx, videoId, failure.status, failure.message)
     await giveUpChunks(tx, videoId)
   })
 }
 
-const CHANGED_ON_DISK = 'The uploaded file was changed on this server’s disk. Check the disk and upload it again.'
-const CAUSE_IN_LOG = 'The film could not be encoded on this server. Its log says why; then upload the film again.'
+const CHANGED_ON_DISK = new MediaFailure(
+  'Encoding error',
+  'The uploaded file was changed on this server’s disk. Check the disk and upload it again.',
+)
+const CAUSE_IN_LOG = new MediaFailure(
+  'Encoding error',
+  'The film could not be encoded on this server. Its log says why; then upload the film again.',
+)
 
-async function isSourceIntact(deps: EncodeDeps, videoId: string): Promise<boolean> {
+async function isSourceIntact(deps: EncodeDeps, videoId: string, signal: AbortSignal): Promise<boolean> {
   const row = await findSource(deps.db, videoId)
   if (!row?.wrappedKey) return true // deleted: nobody asks any more
-  return isSealIntact(
-    blobPath(deps.folders.sources, row.file),
-    openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey }),
-    row.macs,
-  )
+  const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
+  return isSealIntact(blobPath(deps.folders.sources, row.file), seal, row.macs, signal)
 }
 
 async function openSource(deps: EncodeDeps, videoId: string): Promise<SealedSource | undefined> {

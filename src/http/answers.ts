@@ -11,7 +11,6 @@ const STATUS = {
   conflict: 409,
   'too-large': 413,
   unsupported: 415,
-  limited: 429,
   unavailable: 503,
 } as const satisfies Record<FailureKind, number>
 
@@ -21,13 +20,12 @@ export type Answer = { status: number; code: string; message: string }
 export function answerFor(error: unknown, request: FastifyRequest, reply: FastifyReply): Answer {
   if (error instanceof Failure) {
     if (error.kind === 'unavailable') reply.header('Retry-After', '5')
-    if (error.kind === 'unavailable' || error.kind === 'limited')
-      request.log.warn({ err: error, requestId: request.id }, 'refused')
+    if (error.kind === 'unavailable') request.log.warn({ err: error }, 'refused')
     return { status: STATUS[error.kind], code: error.kind, message: error.message }
   }
   if (isFastifyError(error) && error.validation) return { status: 400, code: 'invalid', message: validationSentence(error) }
   if (isFastifyError(error) && error.statusCode !== undefined && error.statusCode < 500) return ofStatus(error.statusCode)
-  request.log.error({ err: error, requestId: request.id }, 'a request failed')
+  request.log.error({ err: error }, 'a request failed')
   return {
     status: 500,
     code: 'internal',

@@ -10,14 +10,17 @@ import Fastify, {
   type RawServerDefault,
 } from 'fastify'
 import type { Logger } from 'pino'
+import { answerFor } from './answers.ts'
 
 /** Fastify with schemas that type their handlers. */
 export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>
 
 /** Largest body of an ordinary call; uploads have their own limit. */
-const BODY_MAX_BYTES = 256 * 1024
+export const BODY_MAX_BYTES = 256 * 1024
 /** Node refuses longer ones: no part of an address is too long for a route, which says what it is not. */
 const ADDRESS_MAX_LENGTH = 16_384
+
+const SILENT_CONNECTION_MS = 300_000
 
 export function createApp(log: Logger): App {
   const app = Fastify({
@@ -30,6 +33,8 @@ export function createApp(log: Logger): App {
     requestIdHeader: false,
     trustProxy: false,
     forceCloseConnections: 'idle',
+    // A connection on which nothing moves; uploads that go on are never cut.
+    connectionTimeout: SILENT_CONNECTION_MS,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: ADDRESS_MAX_LENGTH },
     frameworkErrors: (_error, request, reply) => sendUnreadableAddress(request, reply),
     // v2 was always case-insensitive in its paths, the rest never.
@@ -38,6 +43,17 @@ export function createApp(log: Logger): App {
   app.addHook('onSend', async (_request, reply) => {
     reply.header('X-Content-Type-Options', 'nosniff')
   })
+  // For what belongs to no interface; Fastify's own answers would repeat the address, with the OTP in it.
+  app.setErrorHandler((error, request, reply) => {
+    const { status, code, message } = answerFor(error, request, reply)
+    return reply.code(status).header('Cache-Control', 'no-store').send({ message, code, requestId: request.id })
+  })
+  app.setNotFoundHandler((request, reply) =>
+    reply
+      .code(404)
+      .header('Cache-Control', 'no-store')
+      .send({ message: 'There is nothing at this address.', code: 'not-found', requestId: request.id }),
+  )
   return app
 }
 

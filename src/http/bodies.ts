@@ -2,7 +2,7 @@ import { parse as parseForm } from 'node:querystring'
 import { Busboy } from '@fastify/busboy'
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../errors.ts'
-import type { App } from './app.ts'
+import { type App, BODY_MAX_BYTES } from './app.ts'
 
 // What real clients send: JSON, forms, an empty body under any content type, none at all (wire-contract.md, section 2).
 
@@ -57,7 +57,7 @@ function readMultipart(request: FastifyRequest, payload: NodeJS.ReadableStream):
     const fields = new Map<string, string[]>()
     const parser = new Busboy({
       headers: { ...request.headers, 'content-type': request.headers['content-type'] ?? '' },
-      limits: { fields: MAX_FIELDS, files: 0, fieldSize: 256 * 1024, headerPairs: 100 },
+      limits: { fields: MAX_FIELDS, files: 0, fieldSize: BODY_MAX_BYTES, headerPairs: 100 },
     })
     parser.on('field', (name: string, value: string) => fields.set(name, [...(fields.get(name) ?? []), value]))
     parser.on('error', unreadable)
@@ -65,6 +65,14 @@ function readMultipart(request: FastifyRequest, payload: NodeJS.ReadableStream):
       resolve(Object.fromEntries([...fields].map(([name, values]) => [name, values.length > 1 ? values : (values[0] ?? '')]))),
     )
     payload.on('error', unreadable)
+    let receivedBytes = 0
+    payload.on('data', (bytes: Buffer) => {
+      receivedBytes += bytes.length
+      if (receivedBytes <= BODY_MAX_BYTES) return
+      payload.unpipe(parser)
+      payload.resume()
+      reject(new Failure('too-large', 'The body is too large.'))
+    })
     payload.pipe(parser)
   } catch (error) {
     unreadable(error)

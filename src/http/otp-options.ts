@@ -9,7 +9,7 @@ import type { OtpRequest } from '../playback/otp.ts'
 const DEFAULT_TTL_S = 21_600
 
 /** A whole number, also as a form sends it. */
-const Whole = Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{1,30}$' })])
+const Whole = Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^[0-9]{1,30}$' })])
 
 export const OtpOptions = Type.Object({
   ttl: Type.Optional(Whole),

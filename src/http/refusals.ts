@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { PlaybackRefusal, REFUSALS, type RefusalCode } from '../playback/refusal.ts'
+import { PlaybackRefusal, REFUSALS } from '../playback/refusal.ts'
 import { answerFor } from './answers.ts'
 
 /** Sends why a viewer is refused (playback-protocol.md, section 9). `not-allowed` has no request id: its bytes are always the same. */
@@ -17,6 +17,6 @@ export function sendRefusal(error: unknown, request: FastifyRequest, reply: Fast
 
 function asRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply): PlaybackRefusal {
   const { status } = answerFor(error, request, reply)
-  const code: RefusalCode = status >= 500 ? 'busy' : 'bad-request'
-  return new PlaybackRefusal(code)
+  if (status < 500) return new PlaybackRefusal('bad-request')
+  return new PlaybackRefusal(status === 503 ? 'busy' : 'internal')
 }

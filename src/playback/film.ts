@@ -20,12 +20,15 @@ const KEPT = 500
 /** Opens films and keeps the recent ones; `forget` when their keys are destroyed. */
 export function createFilms(db: Db, masterKey: MasterKey) {
   const open = new Map<string, Film>()
+  let forgotten = 0
 
   async function get(videoId: string, generation: number): Promise<Film | undefined> {
     const name = `${videoId}/${generation}`
     const kept = open.get(name)
     if (kept) return kept
+    const begunAt = forgotten
     const row = await findFilm(db, videoId, generation)
+    if (begunAt !== forgotten) return get(videoId, generation) // its key may have been destroyed since
     if (!row?.wrappedContentKey) return undefined
     const contentKey = unwrapContentKey(masterKey, videoId, generation, row.wrappedContentKey)
     const film = { videoId, generation, plan: row.plan, grid: gridOf(row.plan), contentKey, ivOf: segmentIvs(contentKey) }
@@ -35,6 +38,7 @@ export function createFilms(db: Db, masterKey: MasterKey) {
   }
 
   function forget(videoIds: readonly string[]): void {
+    forgotten++
     for (const [name, film] of open) if (videoIds.includes(film.videoId)) open.delete(name)
   }
 

@@ -124,6 +124,22 @@ function parseLoosely(text: string): unknown {
   throw new Failure('invalid', 'annotate is not JSON. Write an array such as [{"type":"rtext","text":"{name}","alpha":"0.6"}].')
 }
 
+/** Turns single-quoted strings into JSON's, in one pass; what stands in double quotes stays as it is. */
 function withDoubleQuotes(text: string): string {
-  return text.replace(/'((?:[^'\\]|\\.)*)'/g, (_, inner: string) => JSON.stringify(inner.replace(/\\'/g, "'")))
+  let result = ''
+  let quote = ''
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] ?? ''
+    const isEscape = quote !== '' && char === '\\'
+    if (isEscape) {
+      const escaped = text[++at] ?? ''
+      result += escaped === "'" ? "'" : char + escaped
+    } else if (char === quote || (quote === '' && (char === "'" || char === '"'))) {
+      quote = quote === '' ? char : ''
+      result += '"'
+    } else {
+      result += quote === "'" && char === '"' ? '\\"' : char
+    }
+  }
+  return result
 }

@@ -113,9 +113,30 @@ export async function spendOtp(tx: Db, hash: Buffer, nowS: number): Promise<bool
   return spent.numUpdatedRows > 0n
 }
 
-/** Rows that no answer needs any more: seven days after the OTP's expiry, once its session is forgotten. */
-export async function removeOldOtps(tx: Db, expiredBeforeS: number): Promise<void> {
-  const withSession = tx.selectFrom('playbackSession').select('otpHash')
-  await tx.deleteFrom('otp').where('expiresAtS', '<', expiredBeforeS).where('hash', 'not in', withSession).execute()
-  await tx.deleteFrom('redeemAttempt').where('otpHash', 'not in', tx.selectFrom('otp').select('hash')).execute()
+const DAY_S = 24 * 3600
+
+/**
+ * Removes some of the OTPs whose session is forgotten and that expired before then, or were spent a day earlier still: by then the
+ * session of any of them has ended that long ago. The records of their redeems go with them.
+ * @returns how many
+ */
+export async function removeOldOtps(tx: Db, beforeS: number, limit: number): Promise<number> {
+  const hashes: Buffer[] = []
+  for (const [column, before] of [
+    ['expiresAtS', beforeS],
+    ['spentAtS', beforeS - DAY_S],
+  ] as const) {
+    const rows = await tx
+      .selectFrom('otp')
+      .select('hash')
+      .where(column, '<', before)
+      .where('hash', 'not in', (of) => of.selectFrom('playbackSession').select('otpHash').whereRef('otpHash', '=', 'otp.hash'))
+      .limit(limit)
+      .execute()
+    hashes.push(...rows.map(({ hash }) => hash))
+  }
+  if (hashes.length === 0) return 0
+  await tx.deleteFrom('redeemAttempt').where('otpHash', 'in', hashes).execute()
+  await tx.deleteFrom('otp').where('hash', 'in', hashes).execute()
+  return hashes.length
 }

@@ -49,8 +49,9 @@ async function spendOrResume(deps: PlaybackDeps, tx: Db, request: RedeemRequest,
   const otp = await findOtp(tx, hash)
   const isOurs = otp !== undefined && (request.videoId === undefined || request.videoId === otp.videoId)
   const outcome = isOurs ? await settle(deps, tx, { hash, keyId, otp }, request, proof) : refused('otp-unknown')
-  if (otp) {
-    const result = 'refusal' in outcome ? outcome.refusal.code : outcome.isNew ? 'opened' : 'resumed'
+  const result = nameOf(outcome)
+  // A player that waits for its film asks every few seconds: that is no event.
+  if (otp && result !== 'video-not-ready') {
     const embeddingHost = deps.tickets.hostOf(request.ticket) ?? '-'
     await recordAttempt(tx, {
       otpHash: hash,
@@ -63,6 +64,12 @@ async function spendOrResume(deps: PlaybackDeps, tx: Db, request: RedeemRequest,
     })
   }
   return outcome
+}
+
+function nameOf(outcome: Outcome): string {
+  if ('refusal' in outcome) return outcome.refusal.code
+  if (outcome.isNew) return 'opened'
+  return outcome.row.endedAtS === null ? 'resumed' : 'session-ended'
 }
 
 type FoundOtp = NonNullable<Awaited<ReturnType<typeof findOtp>>>

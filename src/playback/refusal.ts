@@ -11,6 +11,7 @@ export const REFUSALS = {
   'video-gone': { status: 403, message: 'This film was deleted.' },
   'session-ended': { status: 403, message: 'Playback has ended. Reload the page you came from to watch again.' },
   'page-replaced': { status: 409, message: 'The film plays in another tab of this browser.' },
+  internal: { status: 500, message: 'Something went wrong on this server. Try again in a moment.' },
   busy: { status: 503, message: 'This part of the film is being prepared.' },
 } as const
 

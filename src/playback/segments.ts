@@ -56,11 +56,12 @@ async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: num
 }
 
 /** The init segment of a rendition. @throws PlaybackRefusal as `openSegment` */
-export async function openInit(deps: SegmentDeps, path: MediaPath, renditionId: number): Promise<Buffer> {
+export async function openInit(deps: SegmentDeps, path: MediaPath, renditionId: number, signal: AbortSignal): Promise<Buffer> {
   refuseUnsigned(deps, path)
   const init = await findInit(deps.db, path, renditionId)
-  if (!init) throw new PlaybackRefusal('busy')
-  return init
+  if (init) return init
+  await awaitSegment(deps, path, renditionId, 0, signal) // the first segment brings it
+  return (await findInit(deps.db, path, renditionId)) ?? Promise.reject(new PlaybackRefusal('busy'))
 }
 
 function refuseUnsigned(deps: SegmentDeps, path: MediaPath): void {

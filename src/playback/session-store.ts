@@ -53,22 +53,38 @@ export async function endSessionsOfVideos(
     .execute()
 }
 
-/** Sessions that ended, or ran out, before then. */
-export async function removeOldSessions(tx: Db, beforeS: number): Promise<void> {
-  await tx
-    .deleteFrom('playbackSession')
-    .where((where) => where.or([where('endedAtS', '<', beforeS), where('endsAtS', '<', beforeS)]))
-    .execute()
+/** Removes some of the sessions that ended, or ran out, before then. @returns how many */
+export async function removeOldSessions(tx: Db, beforeS: number, limit: number): Promise<number> {
+  let removed = 0n
+  for (const column of ['endedAtS', 'endsAtS'] as const) {
+    const { numDeletedRows } = await tx
+      .deleteFrom('playbackSession')
+      .where('id', 'in', (of) => of.selectFrom('playbackSession').select('id').where(column, '<', beforeS).limit(limit))
+      .executeTakeFirst()
+    removed += numDeletedRows
+  }
+  return Number(removed)
 }
 
 const ATTEMPTS_KEPT = 20
 
-/** Records an attempt to redeem, the first twenty of each OTP. */
+/** Records an attempt to redeem: the first twenty of each OTP as rows, from then on as a number on the last of them. */
 export async function recordAttempt(tx: Db, attempt: NewRedeemAttempt): Promise<void> {
-  const { count } = await tx
+  const kept = await tx
     .selectFrom('redeemAttempt')
-    .select((select) => select.fn.countAll<number>().as('count'))
+    .select('id')
     .where('otpHash', '=', attempt.otpHash)
-    .executeTakeFirstOrThrow()
-  if (Number(count) < ATTEMPTS_KEPT) await tx.insertInto('redeemAttempt').values(attempt).execute()
+    .orderBy('id', 'desc')
+    .limit(ATTEMPTS_KEPT)
+    .execute()
+  const [last] = kept
+  if (!last || kept.length < ATTEMPTS_KEPT) {
+    await tx.insertInto('redeemAttempt').values(attempt).execute()
+    return
+  }
+  await tx
+    .updateTable('redeemAttempt')
+    .set((row) => ({ times: row('times', '+', 1) }))
+    .where('id', '=', last.id)
+    .execute()
 }

@@ -107,7 +107,7 @@ export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: 
     return
   }
   if (session.pages.includes(proof.pageId)) throw new PlaybackRefusal('page-replaced')
-  if (session.pages.length >= MAX_PAGES) throw new PlaybackRefusal('session-ended', { why: 'stopped' })
+  if (session.pages.length >= MAX_PAGES) throw new PlaybackRefusal('session-ended', { why: 'time' }) // a reload of the owner's page helps
   const before = { pages: session.pages, seqs: session.seqs }
   const pages = [...session.pages, proof.pageId]
   // At once, so that of two pages that come together one is the newest; undone if it does not become durable.

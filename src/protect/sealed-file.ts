@@ -97,11 +97,14 @@ class MacBlocks {
 }
 
 /** Whether a sealed file is there and, byte for byte, the one that was sealed. Reads it once, a MiB at a time. */
-export async function isSealIntact(path: string, seal: Seal, macs: Buffer): Promise<boolean> {
+export async function isSealIntact(path: string, seal: Seal, macs: Buffer, signal?: AbortSignal): Promise<boolean> {
   if (!existsSync(path)) return false
   const found = new MacBlocks(seal)
   await using file = await open(path)
-  for await (const bytes of file.createReadStream({ highWaterMark: MAC_BLOCK_BYTES, autoClose: false })) found.add(bytes)
+  for await (const bytes of file.createReadStream({ highWaterMark: MAC_BLOCK_BYTES, autoClose: false })) {
+    signal?.throwIfAborted()
+    found.add(bytes)
+  }
   const now = found.end()
   return now.length === macs.length && now.length % MAC_BYTES === 0 && timingSafeEqual(now, macs)
 }

@@ -15,7 +15,3 @@ export function windowOfSoundSegment(segment: number, grid: Grid): number {
   const perWindow = 48_000n * BigInt(SEGMENTS_PER_WINDOW) * BigInt(grid.gopFrames) * BigInt(grid.rateDen)
   return Number((samples * BigInt(grid.rateNum)) / perWindow)
 }
-
-export function windowDurationS(grid: Grid): number {
-  return (SEGMENTS_PER_WINDOW * grid.gopFrames * grid.rateDen) / grid.rateNum
-}

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Dirent } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
@@ -69,10 +69,6 @@ export async function removeBlobAndEmptyFolder(folder: BlobFolder, name: string)
   const path = blobPath(folder, name)
   await rm(path, { force: true })
   await rmdir(dirname(path)).catch(() => undefined)
-}
-
-export async function blobSizeBytes(folder: BlobFolder, name: string): Promise<number> {
-  return (await stat(blobPath(folder, name))).size
 }
 
 /** Empties the folder of unfinished blobs; only at a start, before anything writes. */

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { makePosters } from '../../src/encode/poster.ts'
+import { makePosters } from '../../src/encode/draw-posters.ts'
 import { footage } from '../footage.ts'
 import { ffmpeg, newFolder, openFilm } from './films.ts'
 

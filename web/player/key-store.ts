@@ -34,7 +34,7 @@ function storedIn(db: IDBDatabase): KeyStore {
       return kept?.pair
     },
     keep(name, pair) {
-      return new Promise((resolve, reject) => {
+      return new Promise((resolve) => {
         const work = db.transaction('keys', 'readwrite', { durability: 'strict' })
         const keys = work.objectStore('keys')
         const found: IDBRequest<Kept | undefined> = keys.get(name)
@@ -45,7 +45,8 @@ function storedIn(db: IDBDatabase): KeyStore {
         }
         // Only a finished transaction survives a reload, and the pair must be there before the OTP is spent.
         work.oncomplete = () => resolve(kept)
-        work.onabort = () => reject(work.error)
+        // Full, or a browser that cannot store keys: this page plays all the same, a reload needs a new OTP.
+        work.onabort = () => resolve(pair)
       })
     },
   }

@@ -64,7 +64,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
 
   async function playOrSayWhy(open: () => Promise<Opened>, atS: number | undefined, again: () => void) {
     screen.show({ state: 'loading' })
-    const outcome = await open()
+    const outcome = await open().catch((): Opened => ({ ok: false, refusal: { code: 'internal' } }))
     if (!outcome.ok) {
       const { refusal } = outcome
       const reload = refusal.code === 'internal'

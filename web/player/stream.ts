@@ -105,7 +105,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     startAtS = atS
     stopped = false
     if (hls.levels.length > 0) hls.startLoad(atS > 0 ? atS : -1)
-    else if (!hls.url) hls.loadSource(playlist.href)
+    else hls.loadSource(playlist.href)
   }
 
   function stopAndReport(refusal: Refusal) {

@@ -142,6 +142,7 @@ const STATEMENTS = [
     spent_at_s integer
   ) without rowid`,
   `create index otp_expiry on otp (expires_at_s)`,
+  `create index otp_spent on otp (spent_at_s) where spent_at_s is not null`,
 
   // One OTP opens at most one session: the unique index is what settles a race.
   `create table playback_session (
@@ -165,6 +166,7 @@ const STATEMENTS = [
   ) without rowid`,
   `create index playback_session_live on playback_session (video_id) where ended_at_s is null`,
   `create index playback_session_end on playback_session (ends_at_s)`,
+  `create index playback_session_ended on playback_session (ended_at_s) where ended_at_s is not null`,
 
   `create table redeem_attempt (
     id integer primary key,
@@ -174,7 +176,8 @@ const STATEMENTS = [
     address text not null,
     user_agent text not null,
     embedding_host text not null,
-    outcome text not null
+    outcome text not null,
+    times integer not null default 1
   )`,
   `create index redeem_attempt_of_otp on redeem_attempt (otp_hash)`,
 ]

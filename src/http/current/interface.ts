@@ -15,7 +15,7 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   acceptBodies(app)
   const routes: Route[] = []
   app.addHook('onRoute', (route) => {
-    requireRule(route)
+    requirePermissionOf(route)
     routes.push({ methods: [route.method].flat(), path: route.url })
   })
   app.addHook('onRequest', async (request) => {
@@ -38,7 +38,7 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   otpRoutes(app, deps)
 }
 
-function requireRule(route: RouteOptions): void {
+function requirePermissionOf(route: RouteOptions): void {
   if (!route.config?.permission) throw new Error(`the route ${route.method} ${route.url} names no permission`)
 }
 

@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 import { openPoster, type PosterDeps } from '../../catalogue/poster.ts'
-import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 
 const PosterParams = Type.Object({ file: Type.String({ pattern: '^[A-Za-z0-9_-]{22}\\.jpg$' }) })
@@ -11,10 +10,6 @@ export function posterPath(token: string): string {
 }
 
 export async function posterInterface(app: App, deps: PosterDeps): Promise<void> {
-  app.setErrorHandler((error, request, reply) => {
-    const { status, message, code } = answerFor(error, request, reply)
-    return reply.code(status).header('Cache-Control', 'no-store').send({ message, code, requestId: request.id })
-  })
   app.get('/:file', { schema: { params: PosterParams } }, async (request, reply) => {
     const jpeg = await openPoster(deps, request.params.file.replace(/\.jpg$/, ''))
     return reply

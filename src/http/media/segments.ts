@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
 import type { App } from '../app.ts'
@@ -33,18 +33,16 @@ export async function mediaInterface(app: App, deps: SegmentDeps): Promise<void>
   app.get('/:exp/:sig/:videoId/:generation/:rendition/:file', { schema: { params: MediaParams } }, async (request, reply) => {
     const { params } = request
     const path = { exp: Number(params.exp), sig: params.sig, videoId: params.videoId, generation: Number(params.generation) }
-    if (params.file === 'init.mp4') {
-      const init = await openInit(deps, path, Number(params.rendition))
-      return reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Type': 'video/mp4' }).send(init)
-    }
     const closed = new AbortController()
     reply.raw.once('close', () => closed.abort())
+    if (params.file === 'init.mp4') {
+      const init = await openInit(deps, path, Number(params.rendition), closed.signal)
+      return reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Type': 'video/mp4' }).send(init)
+    }
     const segment = await openSegment(deps, path, Number(params.rendition), Number.parseInt(params.file, 10), closed.signal)
     return sendFile(request, reply, segment)
   })
 }
-
-export type MediaParams = Static<typeof MediaParams>
 
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: { path: string; sizeBytes: number }): FastifyReply {
   const range = readRange(request.headers.range, file.sizeBytes)

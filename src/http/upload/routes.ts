@@ -1,16 +1,14 @@
 import type { IncomingMessage } from 'node:http'
-import { XMLBuilder } from 'fast-xml-parser'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
 import { acceptSource, discardSource, receiveSource, type SourceDeps } from '../../ingest/source.ts'
 import { admitUpload, BUCKET } from '../../ingest/upload-policy.ts'
 import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
+import { xmlDocument } from '../xml.ts'
 import { readUploadForm } from './form.ts'
 
 export type UploadDeps = SourceDeps & { publicUrl(): string }
-
-const xml = new XMLBuilder({ format: false })
 
 /** S3's names for our refusals. */
 const S3_CODES: Record<string, string> = {
@@ -100,7 +98,7 @@ function answerUpload(
 }
 
 function sendXml(reply: FastifyReply, document: Record<string, unknown>): FastifyReply {
-  return reply.type('application/xml').send(`<?xml version="1.0" encoding="UTF-8"?>\n${xml.build(document)}`)
+  return reply.type('application/xml').send(xmlDocument(document))
 }
 
 async function drain(body: IncomingMessage): Promise<void> {

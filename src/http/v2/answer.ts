@@ -1,7 +1,7 @@
-import { XMLBuilder } from 'fast-xml-parser'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type AccountDeps, authenticate, type KeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
+import { xmlDocument } from '../xml.ts'
 
 /**
  * The account behind the secret in the body; nowhere else, so that keys do not reach access logs.
@@ -24,11 +24,9 @@ export function fieldOf(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? Object.entries(body).find(([field]) => field === name)?.[1] : undefined
 }
 
-const xml = new XMLBuilder({ format: false })
-
 /** Sends an answer in the representation that `type` asks for. */
 export function sendV2(request: FastifyRequest, reply: FastifyReply, body: Record<string, unknown>): FastifyReply {
   const wantsXml = fieldOf(request.query, 'type') === 'xml'
   if (!wantsXml) return reply.type('application/json').send(JSON.stringify(body))
-  return reply.type('application/xml').send(`<?xml version="1.0" encoding="UTF-8"?>${xml.build({ result: body })}`)
+  return reply.type('application/xml').send(xmlDocument({ result: body }))
 }

@@ -1,8 +1,8 @@
-import { insertPosters, type NewPoster, postersOf } from '../catalogue/poster-store.ts'
+import { insertFirstPosters, type NewPoster, postersOf } from '../catalogue/poster-store.ts'
 import { sealBlob } from '../protect/sealed-blob.ts'
 import { newToken } from '../protect/secret.ts'
-import { putBlob } from '../storage/folder.ts'
-import { makePosters } from './poster.ts'
+import { putBlob, removeBlobs } from '../storage/folder.ts'
+import { makePosters } from './draw-posters.ts'
 import type { OpenFilm } from './publication.ts'
 import type { SealedSource } from './sandbox.ts'
 import type { EncodeDeps } from './work.ts'
@@ -11,7 +11,8 @@ import type { EncodeDeps } from './work.ts'
 export async function addPosters(deps: EncodeDeps, film: OpenFilm, source: SealedSource, signal: AbortSignal): Promise<void> {
   if (!film.plan.picture || (await postersOf(deps.db, [film.videoId])).size > 0) return
   const made = await makePosters(deps.sandbox, source, film.plan, signal).catch((error) => {
-    if (!signal.aborted) deps.log.warn({ err: error, videoId: film.videoId }, 'a film got no poster')
+    signal.throwIfAborted()
+    deps.log.warn({ err: error, videoId: film.videoId }, 'a film got no poster')
     return []
   })
   const posters: NewPoster[] = []
@@ -21,5 +22,7 @@ export async function addPosters(deps: EncodeDeps, film: OpenFilm, source: Seale
     await putBlob(deps.folders.posters, file, sealBlob(film.contentKey, file, jpeg))
     posters.push({ videoId: film.videoId, widthPx, heightPx, token, file, sizeBytes: jpeg.length, createdAtS: deps.nowS() })
   }
-  await deps.write((tx) => insertPosters(tx, posters))
+  // Looked at again where it counts: another run may have been faster, or the film begun anew under another key.
+  const isWanted = await deps.write((tx) => insertFirstPosters(tx, film, posters))
+  if (!isWanted) for (const { file } of posters) await removeBlobs(deps.folders.posters, file)
 }
