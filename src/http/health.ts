@@ -5,7 +5,7 @@ import type { App } from './app.ts'
 export type HealthDeps = { checks: Record<string, () => Promise<void>> }
 
 /** An answer is kept so long: checks start processes, and anybody may ask. */
-const KEPT_MS = 10_000
+const KEPT_MS = 2_000
 
 /** `/healthz`: it serves. `/readyz`: database, storage and ffmpeg answer; 503 names the ones that do not. */
 export async function healthInterface(app: App, { checks }: HealthDeps): Promise<void> {

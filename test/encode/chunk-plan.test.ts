@@ -54,21 +54,32 @@ test('a film that cannot be sought is one chunk from its start', () => {
 
 test('the segment that a viewer waits for begins a short chunk before all others, and none is lost', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1, max: 8 }), fc.nat(7), (firstSegment, segmentCount, offset) => {
-      const chunk: Chunk = { kind: 'picture', firstSegment, segmentCount, fromStart: false, priority: firstSegment }
-      const awaited = firstSegment + (offset % segmentCount)
-      const pieces = cutForViewer(chunk, awaited)
-      expect(segmentsOf(pieces)).toEqual(segmentsOf([chunk]))
-      const [first] = pieces.toSorted((a, b) => a.priority - b.priority)
-      expect(first?.firstSegment).toBe(awaited)
-      expect(first?.segmentCount).toBeLessThanOrEqual(AWAITED_SEGMENTS)
-      expect(first?.priority).toBeLessThan(0)
-    }),
+    fc.property(
+      fc.integer({ min: 0, max: 40 }),
+      fc.integer({ min: 1, max: 8 }),
+      fc.nat(7),
+      (firstSegment, segmentCount, offset) => {
+        const chunk: Chunk = { kind: 'picture', firstSegment, segmentCount, fromStart: false, priority: firstSegment }
+        const awaited = firstSegment + (offset % segmentCount)
+        const pieces = cutForViewer(chunk, awaited)
+        expect(segmentsOf(pieces)).toEqual(segmentsOf([chunk]))
+        const [first] = pieces.toSorted((a, b) => a.priority - b.priority)
+        expect(first?.firstSegment).toBe(awaited)
+        expect(first?.segmentCount).toBeLessThanOrEqual(AWAITED_SEGMENTS)
+        expect(first?.priority).toBeLessThan(0)
+      },
+    ),
   )
 })
 
 test('what goes on in sequence covers everything unfinished, from its first segment, without a seek', () => {
   const [, second, third, ...rest] = planChunks(filmOf(30)).filter(isPicture)
   if (!second || !third) throw new Error('the film is too short for this test')
-  expect(inSequence([second, third, ...rest])).toEqual({ kind: 'picture', firstSegment: 1, segmentCount: 29, fromStart: true, priority: 1 })
+  expect(inSequence([second, third, ...rest])).toEqual({
+    kind: 'picture',
+    firstSegment: 1,
+    segmentCount: 29,
+    fromStart: true,
+    priority: 1,
+  })
 })

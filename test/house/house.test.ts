@@ -55,7 +55,8 @@ const RULES: readonly Rule[] = [
     breaches: (tree) =>
       importsWhere(
         tree,
-        ({ from, to, isTypeOnly }) => to === 'src/config.ts' && !isTypeOnly && !isIn(from, ['cli', 'installation.ts', 'server.ts']),
+        ({ from, to, isTypeOnly }) =>
+          to === 'src/config.ts' && !isTypeOnly && !isIn(from, ['cli', 'installation.ts', 'server.ts']),
       ),
     broken: [{ 'src/encode/plan.ts': "import { readConfig } from '../config.ts'" }],
   },

@@ -15,8 +15,6 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#f2a93b" d="M12 1a11 11 0 1 0 0 22 11 11 0 0 0 0-22Zm0 2.4a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM5.7 9.6a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6Zm12.6 0a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM12 9.4a2.2 2.2 0 0 1 1.1 4.1l.7 3.7h-3.6l.7-3.7A2.2 2.2 0 0 1 12 9.4Z"/></svg>',
 )}`
 
-const SITE_NOT_ALLOWED = 'This film may not be shown on this site. Watch it on the site it belongs to.'
-
 /**
  * The player's page, the same bytes for every state of an OTP apart from nonces and ticket.
  * Send it with `playerPolicy` of the same `cspNonce`, `no-store` and `Referrer-Policy: no-referrer`.
@@ -46,10 +44,9 @@ export function playerPage({ cspNonce, proofNonce, ticket, rootPath, script, sty
 /**
  * The `Content-Security-Policy` of the player's page: scripts on the nonce only, no eval; media-chrome needs inline styles,
  * the beat's timer a `blob:` worker, MSE `media-src blob:`.
- * @param frameAncestors the source list after `frame-ancestors`, absent where any site may embed
  */
-export function playerPolicy(cspNonce: string, frameAncestors?: string): string {
-  const directives = [
+export function playerPolicy(cspNonce: string): string {
+  return [
     "default-src 'none'",
     `script-src 'nonce-${cspNonce}'`,
     "style-src 'self' 'unsafe-inline'",
@@ -59,36 +56,8 @@ export function playerPolicy(cspNonce: string, frameAncestors?: string): string 
     'worker-src blob:',
     "base-uri 'none'",
     "form-action 'none'",
-  ]
-  if (frameAncestors !== undefined) directives.push(`frame-ancestors ${frameAncestors}`)
-  return directives.join('; ')
+  ].join('; ')
 }
-
-/** The page without a player for a site that may not embed the film: one sentence, no script. Send it as 403 with `refusalPolicy`. */
-export function refusalPage(): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>Film</title>
-<link rel="icon" href="${escapeHtml(ICON)}">
-<style>
-:root { color-scheme: dark; font: 17px/1.45 system-ui, sans-serif }
-body { display: grid; place-items: center; min-height: 100vh; margin: 0; background: #000; color: #f2f0ec }
-p { max-width: 34em; margin: 24px; text-align: center; text-wrap: balance }
-</style>
-</head>
-<body data-state="refused" data-code="site-not-allowed">
-<p role="alert">${SITE_NOT_ALLOWED}</p>
-</body>
-</html>
-`
-}
-
-/** The `Content-Security-Policy` of `refusalPage`. */
-export const refusalPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 /** JSON that no HTML parser can take for the end of the script element, whatever its strings hold. */
 function scriptJson(value: Record<string, string>): string {
