@@ -3,9 +3,9 @@ import { sealBlob } from '../protect/sealed-blob.ts'
 import { newToken } from '../protect/secret.ts'
 import { putBlob, removeBlobs } from '../storage/folder.ts'
 import { makePosters } from './draw-posters.ts'
+import type { EncodeDeps } from './film-work.ts'
 import type { OpenFilm } from './publication.ts'
 import type { SealedSource } from './sandbox.ts'
-import type { EncodeDeps } from './work.ts'
 
 /** Gives a film its two posters if it has none; a film without a picture, or one that shows nothing, goes without. */
 export async function addPosters(deps: EncodeDeps, film: OpenFilm, source: SealedSource, signal: AbortSignal): Promise<void> {

@@ -6,8 +6,8 @@ import { planChunks } from './chunk-plan.ts'
 import { type FilmChunk, insertChunks, mayPublish } from './chunk-store.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { insertGeneration, removeGeneration } from './film-store.ts'
+import type { EncodeDeps } from './film-work.ts'
 import type { OpenFilm } from './publication.ts'
-import type { EncodeDeps } from './work.ts'
 
 /**
  * Begins a half encoded film anew, as its next generation: another encoder must not fill the gaps of the one that began.

@@ -95,17 +95,10 @@ export async function spendOtp(tx: Db, hash: Buffer, nowS: number): Promise<bool
       where.exists(
         where
           .selectFrom('apiKey')
+          .innerJoin('account', 'account.id', 'apiKey.accountId')
           .select('apiKey.id')
           .whereRef('apiKey.id', '=', 'otp.apiKeyId')
-          .where('apiKey.revokedAtS', 'is', null),
-      ),
-    )
-    .where((where) =>
-      where.exists(
-        where
-          .selectFrom('account')
-          .select('account.id')
-          .whereRef('account.id', '=', 'otp.accountId')
+          .where('apiKey.revokedAtS', 'is', null)
           .where('account.disabled', '=', 0),
       ),
     )

@@ -17,6 +17,20 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS
 
+/** Why a session ended; kept for a day so that its holder can be told. */
+export const END_REASONS = [
+  'viewer-left',
+  'idle',
+  'time',
+  'stopped',
+  'video-deleted',
+  'account-disabled',
+  'video-replaced',
+  'otp-reused',
+  'taken',
+] as const
+export type EndReason = (typeof END_REASONS)[number]
+
 /** Facts that go with a refusal. */
 export type RefusalDetails = { why?: string }
 

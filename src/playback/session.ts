@@ -15,7 +15,7 @@ import {
   type SeqWindow,
   type Signed,
 } from './proof.ts'
-import { PlaybackRefusal } from './refusal.ts'
+import { END_REASONS, type EndReason, PlaybackRefusal } from './refusal.ts'
 import { endSession, endSessionsOfVideos, findSession, saveLastSeen, setPages } from './session-store.ts'
 import type { Tickets } from './ticket.ts'
 
@@ -31,20 +31,6 @@ export type PlaybackDeps = {
   mediaSecret: string
   log: Logger
 }
-
-/** Why a session ended; kept for a day so that its holder can be told. */
-export const END_REASONS = [
-  'viewer-left',
-  'idle',
-  'time',
-  'stopped',
-  'video-deleted',
-  'account-disabled',
-  'video-replaced',
-  'otp-reused',
-  'taken',
-] as const
-export type EndReason = (typeof END_REASONS)[number]
 
 /** A session in memory: its row, and what needs no durable mark because a restart makes every older proof stale. */
 export type LiveSession = {

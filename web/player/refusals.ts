@@ -1,3 +1,5 @@
+import type { EndReason } from '../../src/playback/refusal.ts'
+
 export const ENDED_WHYS = [
   'viewer-left',
   'idle',
@@ -8,7 +10,7 @@ export const ENDED_WHYS = [
   'video-replaced',
   'otp-reused',
   'taken',
-] as const
+] as const satisfies readonly EndReason[]
 export type EndedWhy = (typeof ENDED_WHYS)[number]
 
 /** Every reason that stops the player. The first row comes from the server, the second is found in the browser. */
