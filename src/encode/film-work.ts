@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { VideoFolders, VideoSessions } from '../catalogue/deletion.ts'
 import { moveStatus, noteReason } from '../catalogue/status.ts'
@@ -123,7 +125,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
   async function afterTrouble(videoId: string, error: unknown, signal: AbortSignal): Promise<void> {
     const count = (failures.get(videoId) ?? 0) + (isOfTheMachine(error) ? 0 : 1)
     failures.set(videoId, count)
-    if (count >= TRIES) {
+    if (count >= TRIES || (await isSourceGone(deps, videoId))) {
       failures.delete(videoId)
       await failFilm(deps, videoId, error, signal)
       return
@@ -288,6 +290,12 @@ async function isSourceIntact(deps: EncodeDeps, videoId: string, signal: AbortSi
   if (!row?.wrappedKey) return true // deleted: nobody asks any more
   const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
   return isSealIntact(blobPath(deps.folders.sources, row.file), seal, row.macs, signal)
+}
+
+/** A file that is missing from its folder does not come back; a folder that is missing may be a disk that is mounted again. */
+async function isSourceGone(deps: EncodeDeps, videoId: string): Promise<boolean> {
+  const source = await openSource(deps, videoId)
+  return source !== undefined && existsSync(dirname(source.path)) && !existsSync(source.path)
 }
 
 async function openSource(deps: EncodeDeps, videoId: string): Promise<SealedSource | undefined> {
