@@ -21,7 +21,7 @@ test('the credentials are a form that S3 clients know, for the address where it 
     ['key', 'policy', 'uploadLink', 'x-amz-algorithm', 'x-amz-credential', 'x-amz-date', 'x-amz-signature'].sort(),
   )
   expect(clientPayload.uploadLink).toBe(uploadLink())
-  const policy = JSON.parse(Buffer.from(clientPayload['policy'] ?? '', 'base64').toString())
+  const policy = JSON.parse(Buffer.from(clientPayload.policy ?? '', 'base64').toString())
   expect(Date.parse(policy.expiration) - Date.now()).toBeGreaterThan(23 * 3_600_000)
   expect(Date.parse(policy.expiration) - Date.now()).toBeLessThanOrEqual(24 * 3_600_000)
   expect(policy.conditions).toEqual([
@@ -57,7 +57,7 @@ test('201 carries the PostResponse document of S3', async () => {
   expect(PostResponse).toEqual({
     Location: answer?.headers.get('Location'),
     Bucket: 'reelgate',
-    Key: upload.clientPayload['key'],
+    Key: upload.clientPayload.key,
     ETag: `"${sha256('no film')}"`,
   })
 })
@@ -72,7 +72,7 @@ test('success_action_redirect is followed with 303 and bucket, key and etag, kee
   expect(Object.fromEntries(target.searchParams)).toEqual({
     film: '7',
     bucket: 'reelgate',
-    key: upload.clientPayload['key'],
+    key: upload.clientPayload.key,
     etag: `"${sha256('no film')}"`,
   })
 })
@@ -186,7 +186,7 @@ test.each(['policy', 'key', 'x-amz-signature', 'x-amz-algorithm', 'x-amz-date', 
 
 test('U01: fields of another upload do not mix with these', async () => {
   const [one, other] = [await reelgate.owner.credentials('One'), await reelgate.owner.credentials('Other')]
-  const form = { ...one, clientPayload: { ...one.clientPayload, key: other.clientPayload['key'] ?? '' } }
+  const form = { ...one, clientPayload: { ...one.clientPayload, key: other.clientPayload.key ?? '' } }
   expect((await post(uploadLink(), formBody(uploadParts(form, 'no film'))))?.status).toBe(403)
 })
 

@@ -6,11 +6,11 @@ export type Chance = {
 
 /** How often a thing of chance is tried; `REELGATE_LONG=1` tries it as often as it deserves. */
 export function rounds(short: number, long: number): number {
-  return process.env['REELGATE_LONG'] === '1' ? long : short
+  return process.env.REELGATE_LONG === '1' ? long : short
 }
 
 export function newChance(name: string): Chance {
-  const seed = Number(process.env['REELGATE_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+  const seed = Number(process.env.REELGATE_SEED ?? Math.floor(Math.random() * 2 ** 31))
   process.stderr.write(`${name}: REELGATE_SEED=${seed}\n`)
   let state = seed
   // mulberry32

@@ -29,7 +29,7 @@ const downloads: Record<string, Download[]> = {}
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
-  FILMS['numbered'] = { ...filmOf('numbered'), path: await makeNumbered(reelgate.dataDir) }
+  FILMS.numbered = { ...filmOf('numbered'), path: await makeNumbered(reelgate.dataDir) }
   for (const [name, { path }] of Object.entries(FILMS)) videoIds[name] = await reelgate.owner.upload(name, path)
   // While they are being made, each segment is looked at as soon as it is published.
   const finished = Promise.all(Object.values(videoIds).map((id) => untilFinished(reelgate, id))).then(() => true)
@@ -142,7 +142,7 @@ describe.each(Object.keys(FILMS))('%s', (name) => {
 
 test('the made film shows exactly its numbers, 0 to the last, in every rendition', async () => {
   const folder = await newFolder()
-  for (const download of (downloads['numbered'] ?? []).filter(({ kind }) => kind === 'picture')) {
+  for (const download of (downloads.numbered ?? []).filter(({ kind }) => kind === 'picture')) {
     expect(await readNumbers(await writeRendition(folder, download))).toEqual(count(NUMBERED_FRAMES))
   }
 })
