@@ -136,7 +136,9 @@ describe.each(Object.keys(FILMS))('%s', (name) => {
       .map((i) => 512 * (i + 1))
       .filter((at) => borders.every((border) => Math.abs(at - border) > 2048))
       .map(errorAt)
-    for (const border of borders) expect(errorAt(border)).toBeLessThanOrEqual(Math.max(...elsewhere))
+    // No more than what one place in a hundred differs by, where nothing is joined.
+    const usual = elsewhere.toSorted((a, b) => a - b)[Math.floor(elsewhere.length * 0.99)] ?? 0
+    for (const border of borders) expect(errorAt(border)).toBeLessThanOrEqual(usual)
   })
 })
 
