@@ -134,3 +134,13 @@ test('P03: a segment’s address is worth nothing once the last session of its s
     expect(response.headers.get('cache-control')).toBe('no-store')
   }
 })
+
+test('C05: a clock that steps back between two uploads does not turn the order of the list', async () => {
+  const { videoId: first } = await owner.credentials('before the step')
+  await restartAfter(-2 * HOUR_S)
+  const { videoId: second } = await owner.credentials('after the step')
+  const { rows } = await owner.list('?limit=2')
+  expect(rows.map((row) => row.id)).toEqual([second, first])
+  expect(Number(rows[0]?.upload_time)).toBeLessThan(Number(rows[1]?.upload_time))
+  await restartAfter(2 * HOUR_S)
+})
