@@ -14,5 +14,10 @@ export async function openPoster({ db, masterKey, posters }: PosterDeps, token: 
   const poster = await findPublicPoster(db, token)
   if (!poster?.wrappedContentKey) throw new Failure('not-found', 'There is no such poster.')
   const contentKey = unwrapContentKey(masterKey, poster.videoId, poster.generation, poster.wrappedContentKey)
-  return openBlob(contentKey, poster.file, await readFile(blobPath(posters, poster.file)))
+  const sealed = await readFile(blobPath(posters, poster.file)).catch(async (error) => {
+    // Gone, because the film was deleted meanwhile; otherwise the disk has lost it.
+    if (!(await findPublicPoster(db, token))) throw new Failure('not-found', 'There is no such poster.')
+    throw error
+  })
+  return openBlob(contentKey, poster.file, sealed)
 }

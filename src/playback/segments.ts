@@ -1,10 +1,11 @@
+import { type FileHandle, open } from 'node:fs/promises'
 import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
 import { findInit, findSegment } from '../encode/film-store.ts'
 import { hurrySegment } from '../encode/hurry.ts'
 import type { SegmentNews } from '../encode/publication.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
-import { type Films, findSegmentCount } from './film.ts'
+import { type Film, type Films, findSegmentCount } from './film.ts'
 import { isSignedMediaPath } from './media-path.ts'
 import { PlaybackRefusal } from './refusal.ts'
 
@@ -26,20 +27,34 @@ export type MediaPath = { exp: number; sig: string; videoId: string; generation:
 /** Longer than a player likes to wait makes it think that the network is slow (playback-facts.md, section 2). */
 const HOLD_MS = 4_000
 
+/** A segment's file, open: whatever is deleted from now on, the whole of it can be sent. The caller closes it. */
+export type OpenSegment = { file: FileHandle; sizeBytes: number }
+
 /**
- * Finds the file of a segment. One that is not encoded yet is moved forward and waited for, at most 4 s.
- * @throws PlaybackRefusal `not-allowed` for a false or old signature; `bad-request` for a segment the film does not have; `busy` when the wait was in vain
+ * Opens a segment. One that is not encoded yet is moved forward and waited for, at most 4 s.
+ * @throws PlaybackRefusal `not-allowed` for a false or old signature; `video-gone`; `bad-request` for a segment the film does not
+ * have; `busy` when the wait was in vain
  */
-export async function openSegment(deps: SegmentDeps, path: MediaPath, renditionId: number, number: number, signal: AbortSignal) {
-  refuseUnsigned(deps, path)
+export async function openSegment(
+  deps: SegmentDeps,
+  path: MediaPath,
+  renditionId: number,
+  number: number,
+  signal: AbortSignal,
+): Promise<OpenSegment> {
+  await getSignedFilm(deps, path)
   const segment =
     (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, path, renditionId, number, signal))
-  return { path: blobPath(deps.segments, segment.file), sizeBytes: segment.sizeBytes }
+  try {
+    return { file: await open(blobPath(deps.segments, segment.file)), sizeBytes: segment.sizeBytes }
+  } catch (error) {
+    await getSignedFilm(deps, path) // gone, because the film was deleted meanwhile; otherwise the disk has lost it
+    throw error
+  }
 }
 
 async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: number, number: number, signal: AbortSignal) {
-  const film = await deps.films.get(path.videoId, path.generation)
-  if (!film) throw new PlaybackRefusal('video-gone')
+  const film = await getSignedFilm(deps, path)
   if (number >= (findSegmentCount(film, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
 
   const isSound = film.plan.sound?.renditionId === renditionId
@@ -57,13 +72,16 @@ async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: num
 
 /** The init segment of a rendition. @throws PlaybackRefusal as `openSegment` */
 export async function openInit(deps: SegmentDeps, path: MediaPath, renditionId: number, signal: AbortSignal): Promise<Buffer> {
-  refuseUnsigned(deps, path)
+  await getSignedFilm(deps, path)
   const init = await findInit(deps.db, path, renditionId)
   if (init) return init
   await awaitSegment(deps, path, renditionId, 0, signal) // the first segment brings it
   return (await findInit(deps.db, path, renditionId)) ?? Promise.reject(new PlaybackRefusal('busy'))
 }
 
-function refuseUnsigned(deps: SegmentDeps, path: MediaPath): void {
+async function getSignedFilm(deps: SegmentDeps, path: MediaPath): Promise<Film> {
   if (!isSignedMediaPath(deps.mediaSecret, path, deps.nowS())) throw new PlaybackRefusal('not-allowed')
+  const film = await deps.films.get(path.videoId, path.generation)
+  if (!film) throw new PlaybackRefusal('video-gone')
+  return film
 }

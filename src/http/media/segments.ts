@@ -1,8 +1,7 @@
-import { createReadStream } from 'node:fs'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
-import { openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
+import { type OpenSegment, openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
 import type { App } from '../app.ts'
 import { sendRefusal } from '../refusals.ts'
 import { readRange } from './range.ts'
@@ -40,16 +39,23 @@ export async function mediaInterface(app: App, deps: SegmentDeps): Promise<void>
       return reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Type': 'video/mp4' }).send(init)
     }
     const segment = await openSegment(deps, path, Number(params.rendition), Number.parseInt(params.file, 10), closed.signal)
-    return sendFile(request, reply, segment)
+    return sendSegment(request, reply, segment)
   })
 }
 
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: { path: string; sizeBytes: number }): FastifyReply {
-  const range = readRange(request.headers.range, file.sizeBytes)
+async function sendSegment(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { file, sizeBytes }: OpenSegment,
+): Promise<FastifyReply> {
+  const range = readRange(request.headers.range, sizeBytes)
   reply.headers({ 'Accept-Ranges': 'bytes', 'Content-Type': 'video/iso.segment' })
-  if (range === 'unsatisfiable') return reply.code(416).header('Content-Range', `bytes */${file.sizeBytes}`).send()
-  const { first, last } = range ?? { first: 0, last: file.sizeBytes - 1 }
-  if (range) reply.code(206).header('Content-Range', `bytes ${first}-${last}/${file.sizeBytes}`)
+  if (range === 'unsatisfiable') {
+    await file.close()
+    return reply.code(416).header('Content-Range', `bytes */${sizeBytes}`).send()
+  }
+  const { first, last } = range ?? { first: 0, last: sizeBytes - 1 }
+  if (range) reply.code(206).header('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
   reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Length': last - first + 1 })
-  return reply.send(createReadStream(file.path, { start: first, end: last, highWaterMark: READ_BYTES }))
+  return reply.send(file.createReadStream({ start: first, end: last, highWaterMark: READ_BYTES }))
 }
