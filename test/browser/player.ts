@@ -93,9 +93,10 @@ export function lookAtPlayer(page: Page, frame: Frame = page.mainFrame()) {
       return (await video()).timeS
     },
     openSettings,
-    async chooseSetting(label: string | RegExp) {
+    async chooseSetting(label: string) {
       await openSettings()
-      await frame.getByRole('menuitemradio', { name: label }).click()
+      // Exact: "Automatic (240p)" also holds what "240p" is called.
+      await frame.getByRole('menuitemradio', { name: label, exact: true }).click()
       await page.keyboard.press('Escape')
     },
     /** A screenshot; kept for a person to look at in the folder that REELGATE_TEST_PICTURES names. */
