@@ -20,7 +20,8 @@ export async function sendRaw(url: string, requestLine: string, lines: readonly 
   return readAnswer(Buffer.concat(parts))
 }
 
-function readAnswer(bytes: Buffer): RawAnswer {
+/** An answer from its bytes, as they came over the wire. */
+export function readAnswer(bytes: Buffer): RawAnswer {
   const end = bytes.indexOf('\r\n\r\n')
   const [statusLine = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')
   const headers = new Headers(

@@ -13,7 +13,7 @@ function toFilmChunk(row: ChunkRow): FilmChunk {
 }
 
 /** What a viewer or a new film waits for right now; everything above is backlog. */
-export const URGENT_PRIORITY = 0
+const URGENT_PRIORITY = 0
 
 export async function insertChunks(
   tx: Db,

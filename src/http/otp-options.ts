@@ -23,7 +23,7 @@ export const OtpOptions = Type.Object({
 /** Rules that limit who may watch. One that this version cannot enforce is refused, never ignored. */
 const RULES_TO_COME = ['whitelisthref', 'ipGeo', 'ipGeoRules', 'streamLimit'] as const
 
-export type OtpChoices = Pick<OtpRequest, 'ttlS' | 'userId' | 'marks' | 'forcedBitrateKbps' | 'licenseRules'>
+type OtpChoices = Pick<OtpRequest, 'ttlS' | 'userId' | 'marks' | 'forcedBitrateKbps' | 'licenseRules'>
 
 /** @throws Failure `invalid` that names the option */
 export function readOtpOptions(body: unknown): OtpChoices {

@@ -102,7 +102,7 @@ function sealPurpose(videoId: string): string {
 }
 
 /** A file name for people: no path, no control characters, at most 255 characters. Never used as a path. */
-export function displayName(name: string): string {
+function displayName(name: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? ''
   return Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '').trim())
     .slice(0, 255)

@@ -134,7 +134,7 @@ async function endNow(deps: PlaybackDeps, session: LiveSession, why: EndReason):
 }
 
 /** A session by its id, from memory or its row. */
-export async function findLive(deps: Pick<PlaybackDeps, 'db' | 'sessions'>, sessionId: string): Promise<LiveSession | undefined> {
+async function findLive(deps: Pick<PlaybackDeps, 'db' | 'sessions'>, sessionId: string): Promise<LiveSession | undefined> {
   const live = deps.sessions.get(sessionId)
   if (live) return live
   const row = await findSession(deps.db, sessionId)

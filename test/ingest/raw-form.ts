@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import type { UploadCredentials } from '../client.ts'
+import { type RawAnswer, readAnswer } from '../raw-http.ts'
 
 // Forms written byte by byte, as odd and hostile clients send them.
 
@@ -39,8 +40,6 @@ export function uploadParts(
   return [...fields, { name: 'file', fileName, body: file }]
 }
 
-export type RawAnswer = { status: number; headers: Headers; text: string }
-
 export type Sending = {
   boundary?: string
   contentType?: string
@@ -77,13 +76,4 @@ function inChunks(body: Buffer, chunkBytes: number, isWhole: boolean): Buffer {
     chunks.push(Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n'))
   }
   return Buffer.concat([...chunks, Buffer.from(isWhole ? '0\r\n\r\n' : '')])
-}
-
-function readAnswer(bytes: Buffer): RawAnswer {
-  const end = bytes.indexOf('\r\n\r\n')
-  const [statusLine = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')
-  const headers = new Headers(
-    lines.map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]),
-  )
-  return { status: Number(statusLine.split(' ')[1]), headers, text: bytes.toString('utf8', end + 4) }
 }
