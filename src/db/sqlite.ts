@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { CamelCasePlugin, Kysely, SqliteDialect, sql } from 'kysely'
 import { Failure } from '../errors.ts'
@@ -16,7 +17,7 @@ export type Database = {
   close(): Promise<void>
 }
 
-/** How long a call waits for another process that holds the database, in milliseconds. */
+/** How long a start waits for another process that holds the database; a running server waits in `write`, by timer. */
 const BUSY_TIMEOUT_MS = 5_000
 
 /** A database up to this size is checked whole at the start: about a millisecond per MiB. */
@@ -30,6 +31,7 @@ export async function openSqlite(path: string): Promise<Database> {
   const writer = await openWriter(path)
   try {
     await migrate(writer)
+    await sql`pragma busy_timeout = 0`.execute(writer)
   } catch (error) {
     await writer.destroy()
     throw error
@@ -104,9 +106,16 @@ function keepStatements(connection: SqliteDatabase.Database) {
   }
 }
 
-/** Empties the write-ahead log into the database, so that what was deleted lies in neither. */
+const CHECKPOINT_TRIES = 20
+const CHECKPOINT_PAUSE_MS = 100
+
+/** Empties the write-ahead log into the database, so that what was deleted lies in neither. Another's long read may put that off. */
 export async function checkpoint(write: Write): Promise<void> {
-  await write.outside((db) => sql`pragma wal_checkpoint(TRUNCATE)`.execute(db))
+  for (let tries = 0; tries < CHECKPOINT_TRIES; tries++) {
+    const { rows } = await write.outside((db) => sql<{ busy: number }>`pragma wal_checkpoint(TRUNCATE)`.execute(db))
+    if (rows[0]?.busy === 0) return
+    await pause(CHECKPOINT_PAUSE_MS)
+  }
 }
 
 /** Proof that this process alone writes to a data folder; the kernel gives it up when the process ends, however it ends. */

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { type Kysely, sql } from 'kysely'
 import { Failure } from '../errors.ts'
 import type { Tables } from './tables.ts'
@@ -13,9 +14,16 @@ export type Write = {
   outside<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T>
 }
 
-type Call = { run(db: Kysely<Tables>): Promise<void>; committed(): void; failed(error: unknown): void }
+type Call = { run(db: Kysely<Tables>): Promise<void>; committed(): void; failed(error: unknown): void; madeMs: number }
 
-/** The durable form of writing for a database with one writer: group commit. */
+/** How long a call waits for another program that writes to the database. */
+const PATIENCE_MS = 5_000
+const LOOK_AGAIN_MS = 25
+
+/**
+ * The durable form of writing for a database with one writer: group commit.
+ * @param writer does not wait when the database is locked: SQLite's own wait would hold up the whole event loop, reads as well
+ */
 export function groupCommits(writer: Kysely<Tables>): Write {
   let waiting: Call[] = []
   let turn: Promise<void> = Promise.resolve()
@@ -28,8 +36,9 @@ export function groupCommits(writer: Kysely<Tables>): Write {
   function write<T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       let result: T
-      if (waiting.length === 0) next(() => commitGroup(writer, takeWaiting()))
+      if (waiting.length === 0) next(commitWaiting)
       waiting.push({
+        madeMs: performance.now(),
         run: async (db) => {
           result = await change(db)
         },
@@ -39,10 +48,32 @@ export function groupCommits(writer: Kysely<Tables>): Write {
     })
   }
 
-  function takeWaiting(): Call[] {
-    const group = waiting
-    waiting = []
-    return group
+  async function commitWaiting(): Promise<void> {
+    try {
+      await writer.connection().execute(async (db) => {
+        while (waiting.length > 0 && !(await begin(db))) {
+          const tooLateMs = performance.now() - PATIENCE_MS
+          refuse(
+            take(({ madeMs }) => madeMs <= tooLateMs),
+            DATABASE_IN_USE,
+          )
+          if (waiting.length > 0) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+        }
+        const group = take(() => true)
+        if (group.length > 0) await commitGroup(db, group)
+      })
+    } catch (error) {
+      refuse(
+        take(() => true),
+        error,
+      ) // no transaction could be begun
+    }
+  }
+
+  function take(which: (call: Call) => boolean): Call[] {
+    const taken = waiting.filter(which)
+    waiting = waiting.filter((call) => !which(call))
+    return taken
   }
 
   function outside<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
@@ -52,25 +83,33 @@ export function groupCommits(writer: Kysely<Tables>): Write {
   return Object.assign(write, { outside })
 }
 
-async function commitGroup(writer: Kysely<Tables>, group: Call[]): Promise<void> {
-  let done: Call[] = []
+/** False: another program writes to the database. */
+async function begin(db: Kysely<Tables>): Promise<boolean> {
   try {
-    await writer.connection().execute(async (db) => {
-      await sql`begin immediate`.execute(db)
-      try {
-        for (const call of group) if (await runInSavepoint(db, call)) done.push(call)
-        await sql`commit`.execute(db)
-      } catch (error) {
-        done = []
-        await sql`rollback`.execute(db).catch(() => undefined)
-        throw error
-      }
-    })
+    await sql`begin immediate`.execute(db)
+    return true
   } catch (error) {
-    const failure = asFailure(error)
-    for (const call of group) call.failed(failure)
+    if (codeOf(error).startsWith('SQLITE_BUSY')) return false
+    throw error
+  }
+}
+
+/** Runs the calls in the transaction that has been begun, and ends it. */
+async function commitGroup(db: Kysely<Tables>, group: readonly Call[]): Promise<void> {
+  const done: Call[] = []
+  try {
+    for (const call of group) if (await runInSavepoint(db, call)) done.push(call)
+    await sql`commit`.execute(db)
+  } catch (error) {
+    await sql`rollback`.execute(db).catch(() => undefined)
+    return refuse(group, error)
   }
   for (const call of done) call.committed()
+}
+
+function refuse(calls: readonly Call[], error: unknown): void {
+  const failure = asFailure(error)
+  for (const call of calls) call.failed(failure)
 }
 
 async function runInSavepoint(db: Kysely<Tables>, call: Call): Promise<boolean> {
@@ -91,15 +130,21 @@ async function runInSavepoint(db: Kysely<Tables>, call: Call): Promise<boolean> 
   }
 }
 
+const DATABASE_IN_USE = new Failure('unavailable', 'The database is in use by another program. Try again in a moment.')
+
 const SENTENCES: Record<string, string> = {
-  SQLITE_BUSY: 'The database is in use by another program. Try again in a moment.',
   SQLITE_FULL: 'The disk is full: nothing was changed. Free some space and try again.',
   SQLITE_READONLY: 'The database cannot be written: nothing was changed. Correct its permissions.',
   SQLITE_IOERR: 'The disk reported an error: nothing was changed. Check the disk, then start Reelgate again.',
+  SQLITE_CORRUPT: 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.',
+  SQLITE_CANTOPEN: 'The database cannot be opened: nothing was changed. Try again in a moment.',
 }
 
 function asFailure(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const sentence = Object.entries(SENTENCES).find(([prefix]) => code.startsWith(prefix))?.[1]
+  const sentence = Object.entries(SENTENCES).find(([prefix]) => codeOf(error).startsWith(prefix))?.[1]
   return sentence ? new Failure('unavailable', sentence, { cause: error }) : error
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -12,7 +12,7 @@ export type Dispatcher = {
   stop(): Promise<void>
 }
 
-/** A failed job keeps its place for so long: on a full disk it would be claimed again as fast as the machine can. */
+/** A failed job keeps its place for so long, and a failed claim rests: on a full disk it would be tried again as fast as the machine can. */
 const AFTER_FAILURE_MS = 1_000
 
 /**
@@ -44,7 +44,8 @@ export function startDispatcher(options: {
       // One place more than the machine has, for what somebody is waiting for right now.
       while (running.size <= options.places && !stopped) {
         const job = await options.claim(running.size === options.places).catch((error) => {
-          options.log.error({ err: error }, 'the next job could not be read; a later wake tries again')
+          options.log.error({ err: error }, 'the next job could not be read; it is tried again')
+          setTimeout(wake, AFTER_FAILURE_MS).unref() // nobody else may ever wake us
           return undefined
         })
         if (!job) break

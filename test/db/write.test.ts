@@ -104,6 +104,24 @@ test('F-16: while another program holds the database, writes are refused in word
   expect(await value(db, 'd')).toBe('1')
 }, 20_000)
 
+test('F-16: what another program holds up waits without holding up reads, and is done as soon as it may be', async () => {
+  const { write, db, outsider, commits } = await open()
+  const before = await commits()
+  outsider.exec('begin immediate')
+  const settled: string[] = []
+  const early = write((tx) => put(tx, 'early', '1')).then(() => settled.push('early'))
+  for (let looks = 0; looks < 20; looks++) {
+    await new Promise((resolve) => setTimeout(resolve, 10)) // a held up event loop would never come back with the lock held
+    expect(await value(db, 'early')).toBeUndefined()
+  }
+  const late = write((tx) => put(tx, 'late', '1')).then(() => settled.push('late'))
+  expect(settled).toEqual([])
+  outsider.exec('rollback')
+  await Promise.all([early, late])
+  expect(settled).toEqual(['early', 'late'])
+  expect(await commits()).toBe(before + 1)
+})
+
 test('reads are on a connection that cannot write', async () => {
   const { db } = await open()
   await expect(put(db, 'a', '1')).rejects.toThrow(/readonly|read-only|query_only/i)

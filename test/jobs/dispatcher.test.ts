@@ -134,6 +134,18 @@ test('F-12: a job that fails each time is tried again after a second, not as fas
   }
 })
 
+test('F-16: work that could not be read is looked for again, though nobody says that there is some', async () => {
+  const ran = Promise.withResolvers<void>()
+  const outcomes: (() => Promise<Job | undefined>)[] = [
+    () => Promise.reject(new Error('the database is in use')),
+    async () => ({ key: 'a', run: async () => ran.resolve() }),
+  ]
+  const dispatcher = startDispatcher({ places: 1, log, claim: async () => outcomes.shift()?.() })
+  dispatcher.wake()
+  await ran.promise
+  await dispatcher.stop()
+})
+
 const log = pino({ level: 'silent' })
 
 /** Work that a test adds and finishes by name; the part before `/` is its key, and a name that begins with `urgent` is urgent. */
