@@ -14,6 +14,9 @@ export const VARIABLES = {
   REELGATE_MASTER_KEY: 'the master key itself, 64 hexadecimal digits, instead of a file',
   REELGATE_UPLOAD_MAX_BYTES: 'largest upload in bytes (32212254720, 30 GiB)',
   REELGATE_ENCODERS: 'films’ chunks encoded side by side (one per core)',
+  REELGATE_TRUSTED_PROXIES:
+    'addresses or networks (CIDR) of proxies in front, with commas; from others X-Forwarded-For is ignored',
+  REELGATE_LIMITS: 'requests a minute that differ from the defaults, as JSON such as {"reads":{"ip":1200}}, or off',
   REELGATE_LOG_LEVEL: 'fatal, error, warn, info, debug, trace or silent (info)',
 } as const
 
@@ -26,12 +29,40 @@ const Variables = Type.Object({
   REELGATE_MASTER_KEY: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$' })),
   REELGATE_UPLOAD_MAX_BYTES: Type.String({ pattern: '^[1-9][0-9]{0,15}$', default: String(30 * 2 ** 30) }),
   REELGATE_ENCODERS: Type.Optional(Type.String({ pattern: '^([1-9]|[1-5][0-9]|6[0-4])$' })),
+  REELGATE_TRUSTED_PROXIES: Type.Optional(Type.String()),
+  REELGATE_LIMITS: Type.Optional(Type.String()),
   REELGATE_LOG_LEVEL: Type.Union(
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].map((level) => Type.Literal(level)),
     { default: 'info' },
   ),
 })
 type Variables = Static<typeof Variables>
+
+/** Requests a minute. Owners' calls count against address, key and account; viewers' against their address alone. */
+export type RateLimits = Readonly<
+  Record<'reads' | 'writes' | 'otp' | 'uploads', Readonly<{ ip: number; key: number; account: number }>> &
+    Record<'redeem' | 'playback', Readonly<{ ip: number }>>
+>
+
+const DEFAULT_LIMITS: RateLimits = {
+  reads: { ip: 600, key: 1200, account: 2400 },
+  writes: { ip: 300, key: 600, account: 1200 },
+  otp: { ip: 3000, key: 6000, account: 12_000 },
+  uploads: { ip: 60, key: 120, account: 240 },
+  redeem: { ip: 300 },
+  // Requests of players that carry no true proof; those that do count per session.
+  playback: { ip: 6000 },
+}
+
+const PerMinute = Type.Optional(Type.Integer({ minimum: 1, maximum: 1e9 }))
+const OfOwners = Type.Optional(
+  Type.Object({ ip: PerMinute, key: PerMinute, account: PerMinute }, { additionalProperties: false }),
+)
+const OfViewers = Type.Optional(Type.Object({ ip: PerMinute }, { additionalProperties: false }))
+const LimitChanges = Type.Object(
+  { reads: OfOwners, writes: OfOwners, otp: OfOwners, uploads: OfOwners, redeem: OfViewers, playback: OfViewers },
+  { additionalProperties: false },
+)
 
 /** The one typed, frozen form of the environment. */
 export type Config = Readonly<{
@@ -46,6 +77,10 @@ export type Config = Readonly<{
   uploadMaxBytes: number
   /** Undefined: one per core. */
   encoders: number | undefined
+  /** Undefined: off. */
+  limits: RateLimits | undefined
+  /** Addresses and networks, each as `192.0.2.1` or `2001:db8::/32`. */
+  trustedProxies: readonly string[]
   logLevel: string
 }>
 
@@ -61,7 +96,10 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
 }
 
 function refusal(variables: unknown): string {
-  const name = Value.Errors(Variables, variables)[0]?.instancePath.slice(1) ?? 'A variable'
+  return cannotBe(Value.Errors(Variables, variables)[0]?.instancePath.slice(1) ?? 'A variable')
+}
+
+function cannotBe(name: string): string {
   const meaning = Object.entries(VARIABLES).find(([known]) => known === name)?.[1]
   return `${name} has a value that cannot be. It stands for: ${meaning ?? 'a setting'}. Correct it and start again.`
 }
@@ -73,18 +111,78 @@ function toConfig(variables: Variables): Config {
   if (variables.REELGATE_MASTER_KEY && variables.REELGATE_MASTER_KEY_FILE) {
     throw new Failure('invalid', 'REELGATE_MASTER_KEY and REELGATE_MASTER_KEY_FILE are both set: keep one of them.')
   }
+  const trustedProxies = readProxies(variables.REELGATE_TRUSTED_PROXIES ?? '')
+  const publicUrl = variables.REELGATE_PUBLIC_URL?.replace(/\/+$/, '')
+  if (publicUrl && !URL.canParse(publicUrl)) throw new Failure('invalid', cannotBe('REELGATE_PUBLIC_URL'))
+  if (publicUrl && isLoopback(variables.HOST) && !isLoopback(new URL(publicUrl).hostname) && trustedProxies.length === 0) {
+    throw new Failure(
+      'invalid',
+      `REELGATE_PUBLIC_URL is ${publicUrl}, and Reelgate listens on ${variables.HOST} alone, so a proxy stands in front. Name its address in REELGATE_TRUSTED_PROXIES (127.0.0.1 for one on this machine): without it all viewers would share one address and its limits.`,
+    )
+  }
   const dataDir = resolve(variables.REELGATE_DATA)
   return Object.freeze({
     port,
     host: variables.HOST,
-    publicUrl: variables.REELGATE_PUBLIC_URL?.replace(/\/+$/, ''),
+    publicUrl,
     dataDir,
     masterKeyFile: resolve(variables.REELGATE_MASTER_KEY_FILE ?? `${dataDir}.key`),
     masterKeyHex: variables.REELGATE_MASTER_KEY,
     uploadMaxBytes: Number(variables.REELGATE_UPLOAD_MAX_BYTES),
     encoders: variables.REELGATE_ENCODERS === undefined ? undefined : Number(variables.REELGATE_ENCODERS),
+    limits: readLimits(variables.REELGATE_LIMITS),
+    trustedProxies,
     logLevel: String(variables.REELGATE_LOG_LEVEL),
   })
+}
+
+function readLimits(text: string | undefined): RateLimits | undefined {
+  if (text === 'off') return undefined
+  const { reads, writes, otp, uploads, redeem, playback } = text === undefined ? {} : readLimitChanges(text)
+  return Object.freeze({
+    reads: { ...DEFAULT_LIMITS.reads, ...reads },
+    writes: { ...DEFAULT_LIMITS.writes, ...writes },
+    otp: { ...DEFAULT_LIMITS.otp, ...otp },
+    uploads: { ...DEFAULT_LIMITS.uploads, ...uploads },
+    redeem: { ...DEFAULT_LIMITS.redeem, ...redeem },
+    playback: { ...DEFAULT_LIMITS.playback, ...playback },
+  })
+}
+
+function readLimitChanges(text: string): Static<typeof LimitChanges> {
+  const changes = parseJson(text)
+  if (Value.Check(LimitChanges, changes)) return changes
+  throw new Failure(
+    'invalid',
+    'REELGATE_LIMITS has a value that cannot be. It is off, or JSON such as {"reads":{"ip":1200,"key":2400}}: reads, writes, otp, uploads with ip, key, account; redeem, playback with ip; each a whole number of requests a minute, at least 1. Correct it and start again.',
+  )
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function readProxies(text: string): string[] {
+  const proxies = text.split(/[\s,]+/).filter((proxy) => proxy !== '')
+  const wrong = proxies.find((proxy) => !isAddressOrNetwork(proxy))
+  if (wrong === undefined) return proxies
+  throw new Failure(
+    'invalid',
+    `REELGATE_TRUSTED_PROXIES holds "${wrong}", which is neither an address such as 127.0.0.1 nor a network such as 10.0.0.0/8. Correct it and start again.`,
+  )
+}
+
+function isAddressOrNetwork(text: string): boolean {
+  const [, address = '', bits = '0'] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  return isIP(address) !== 0 && Number(bits) <= (isIP(address) === 4 ? 32 : 128)
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost') || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host)
 }
 
 /** Names that look like ours and are not: a mistyped variable would otherwise be ignored in silence. */

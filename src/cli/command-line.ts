@@ -110,6 +110,7 @@ async function serve(): Promise<void> {
   const config = readConfig()
   const log = pino({ level: config.logLevel, base: null }, pino.destination(2))
   for (const name of unknownVariables()) log.warn(`${name} is not a variable of this version and has no effect`)
+  if (!config.limits) log.warn('REELGATE_LIMITS is off: nobody is slowed down or banned. Set it so for measurements alone.')
   // Loaded here: the other commands start without the server's parts.
   const { startServer } = await import('../server.ts')
   const stopped = stopSignal() // before the start: whoever reads its last line may stop it at once

@@ -142,10 +142,17 @@ test.each([
   { name: 'PORT', value: 'http' },
   { name: 'REELGATE_PUBLIC_URL', value: 'video.example.org' },
   { name: 'REELGATE_PUBLIC_URL', value: 'https://video.example.org/?a=b' },
+  { name: 'REELGATE_PUBLIC_URL', value: 'https://video:example:org' },
   { name: 'REELGATE_MASTER_KEY', value: 'secret' },
   { name: 'REELGATE_UPLOAD_MAX_BYTES', value: '1 GB' },
   { name: 'REELGATE_UPLOAD_MAX_BYTES', value: '0' },
   { name: 'REELGATE_ENCODERS', value: '0' },
+  { name: 'REELGATE_LIMITS', value: 'on' },
+  { name: 'REELGATE_LIMITS', value: '{"reads":600}' },
+  { name: 'REELGATE_LIMITS', value: '{"reads":{"ip":0}}' },
+  { name: 'REELGATE_LIMITS', value: '{"reads":{"ip":1.5}}' },
+  { name: 'REELGATE_LIMITS', value: '{"reeds":{"ip":1}}' },
+  { name: 'REELGATE_LIMITS', value: '{"redeem":{"key":1}}' },
   { name: 'REELGATE_LOG_LEVEL', value: 'loud' },
 ])('$name=$value is refused by name', ({ name, value }) => {
   const read = () => readConfig({ [name]: value })
@@ -153,6 +160,43 @@ test.each([
   expect(read).toThrow(new RegExp(`^${name} has a value that cannot be`))
   // A value may be a secret.
   if (name === 'REELGATE_MASTER_KEY') expect(read).not.toThrow(value)
+})
+
+test.each(['nginx', '10.0.0.0/33', '::1/129', '127.0.0.1;10.0.0.1', 'fe80::1%eth0'])('R04: %s is no proxy to trust', (value) => {
+  expect(() => readConfig({ REELGATE_TRUSTED_PROXIES: value })).toThrow(/^REELGATE_TRUSTED_PROXIES holds "/)
+})
+
+test('R03: a public address before a loopback one needs the name of the proxy between them', () => {
+  const publicUrl = { REELGATE_PUBLIC_URL: 'https://video.example.org' }
+  expect(() => readConfig(publicUrl)).toThrow(/a proxy stands in front. Name its address in REELGATE_TRUSTED_PROXIES/)
+  expect(() => readConfig({ ...publicUrl, HOST: '::1' })).toThrow(/a proxy stands in front/)
+  expect(readConfig({ ...publicUrl, HOST: '0.0.0.0' }).trustedProxies).toEqual([])
+  expect(readConfig({ ...publicUrl, REELGATE_TRUSTED_PROXIES: '127.0.0.1, 2001:db8::/32' }).trustedProxies).toEqual([
+    '127.0.0.1',
+    '2001:db8::/32',
+  ])
+  for (const local of ['http://localhost:8080', 'http://127.0.0.1:8080', 'http://[::1]:8080'])
+    expect(readConfig({ REELGATE_PUBLIC_URL: local }).publicUrl).toBe(local)
+})
+
+test('limits are the shipped ones, changed by name, or off', () => {
+  const shipped = readConfig({}).limits
+  expect(shipped?.reads).toEqual({ ip: 600, key: 1200, account: 2400 })
+  expect(readConfig({ REELGATE_LIMITS: '{"reads":{"key":9},"redeem":{"ip":5}}' }).limits).toEqual({
+    ...shipped,
+    reads: { ip: 600, key: 9, account: 2400 },
+    redeem: { ip: 5 },
+  })
+  expect(readConfig({ REELGATE_LIMITS: 'off' }).limits).toBeUndefined()
+})
+
+test('R08: as shipped, an address may ask least, then a key, then an account', () => {
+  const { redeem: _, playback: __, ...owners } = readConfig({}).limits ?? expect.fail()
+  expect(Object.keys(owners)).toEqual(['reads', 'writes', 'otp', 'uploads'])
+  for (const { ip, key, account } of Object.values(owners)) {
+    expect(ip).toBeLessThan(key)
+    expect(key).toBeLessThan(account)
+  }
 })
 
 test('a variable that cannot be is refused before anything is made', async () => {
