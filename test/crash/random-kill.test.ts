@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { type Chance, newChance, rounds } from '../pipeline/chance.ts'
+import { type Ordeal, startOrdeal } from './round.ts'
+
+const CLIENTS = 8
+const MAIN = join(import.meta.dirname, '../../src/main.ts')
+
+const KILLS = rounds(2, 30)
+test(`I1–I6, I8–I10: nothing acknowledged is lost, nothing half done, when the server of eight clients is killed (kill -9, ${KILLS} times)`, async () => {
+  const chance = newChance('kill -9 under mixed calls')
+  const ordeal = await startOrdeal(chance)
+  await haveSomeReady(ordeal)
+  for (let round = 1; round <= KILLS; round++) {
+    const calling = ordeal.clients.run(CLIENTS)
+    await pause(chance.between(300, 2500))
+    await ordeal.reelgate.kill()
+    await calling
+    if (chance.next() < 0.3) await killAStart(ordeal, chance)
+    expect(await ordeal.afterwards(), `round ${round}`).toEqual([])
+  }
+  expect(await ordeal.settled()).toEqual([])
+  process.stderr.write(`${KILLS} kills, ${ordeal.history.calls} calls, ${ordeal.world.videos.size} videos at the end\n`)
+}, 3_600_000)
+
+const RESTARTS = rounds(1, 20)
+test(`F-10: nor when it is restarted under load again and again, by kill -9 or SIGTERM (${RESTARTS} times)`, async () => {
+  const chance = newChance('restarts under load')
+  const ordeal = await startOrdeal(chance)
+  await haveSomeReady(ordeal)
+  for (let round = 1; round <= RESTARTS; round++) {
+    const calling = ordeal.clients.run(CLIENTS)
+    await pause(chance.between(100, 1500))
+    if (round % 2) expect(await ordeal.reelgate.stop(), 'exit code after SIGTERM').toBe(0)
+    else await ordeal.reelgate.kill()
+    await calling
+    expect(await ordeal.afterwards(), `round ${round}`).toEqual([])
+  }
+  expect(await ordeal.settled()).toEqual([])
+  process.stderr.write(`${RESTARTS} restarts, ${ordeal.history.calls} calls\n`)
+}, 3_600_000)
+
+/** Two films that play, so that OTPs have something to open. */
+async function haveSomeReady({ clients, films, reelgate, compare }: Ordeal): Promise<void> {
+  for (const film of films.slice(0, 2)) {
+    const { videoId = '' } = await clients.create(0)
+    await clients.upload(0, videoId, { clear: film, isFilm: true })
+    await reelgate.owner.until(videoId, 'ready')
+  }
+  expect(await compare()).toEqual([])
+}
+
+/** A start that is killed in its turn, while it mends what the kill before it left. */
+async function killAStart({ reelgate }: Ordeal, chance: Chance): Promise<void> {
+  const env = { PATH: process.env.PATH ?? '', REELGATE_DATA: reelgate.dataDir, PORT: '0' }
+  const child = spawn(process.execPath, [MAIN, 'serve'], { env, stdio: 'ignore' })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  await pause(chance.between(100, 900))
+  child.kill('SIGKILL')
+  await ended
+}

@@ -1,0 +1,139 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { windowKey } from '../../src/protect/content-key.ts'
+import type { VideoBody } from '../client.ts'
+import { findEncoders, getContentKey, listFiles, readRows } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import type { Chance } from '../pipeline/chance.ts'
+import { type Reelgate, type StartOptions, startReelgate } from '../reelgate.ts'
+import { createClients, seenOf } from './clients.ts'
+import { openHistory } from './history.ts'
+import { judge, newWorld, type Observation, remember } from './judge.ts'
+import { examine, newMemory } from './stopped.ts'
+
+export type Ordeal = Awaited<ReturnType<typeof startOrdeal>>
+
+/** Films so small that they are encoded in an instant, yet of more than one chunk. */
+const FILMS = [
+  { seconds: 1, size: '160x90' },
+  { seconds: 2, size: '160x90', sound: false },
+  { seconds: 9, size: '64x64', rate: 10 },
+] as const
+
+/** A server with its clients, their history, and what is known to be there; whoever breaks it asks `afterwards`. */
+export async function startOrdeal(chance: Chance, options: StartOptions = {}) {
+  const reelgate = await startReelgate({ ...options, env: { REELGATE_LIMITS: 'off', ...options.env } })
+  const films = await Promise.all(FILMS.map(async (recipe) => readFile(await makeFilm(recipe))))
+  const history = openHistory(join(reelgate.dataDir, '..', 'history.jsonl'))
+  const clients = createClients(reelgate, history, chance, films)
+  const world = newWorld()
+  const memory = newMemory()
+
+  /** Of a server that is down: what its folder holds, then what the next start makes of it. No hand mends anything. */
+  async function afterwards(): Promise<string[]> {
+    await expect.poll(() => findEncoders(reelgate), { timeout: 10_000 }).toEqual([])
+    const { breaches } = await examine(reelgate, memory)
+    await reelgate.restart()
+    await askAgain()
+    return [...breaches, ...(await compare())]
+  }
+
+  /** Whoever had no answer asks again, as any client would: the browser its redeem, the owner's site its upload. */
+  async function askAgain(): Promise<void> {
+    for (const op of history.take()) {
+      heard.push(op)
+      if (op.outcome !== 'info') continue
+      if (op.kind === 'redeem') await clients.redeem(op.client, op, op.viewer)
+      if (op.kind === 'upload') await clients.uploadAgain(op.client, op.videoId)
+    }
+    heard.push(...history.take())
+  }
+  const heard: ReturnType<typeof history.take> = []
+
+  /** Compares what the clients heard with what is there. Nobody calls meanwhile. */
+  async function compare(): Promise<string[]> {
+    const ops = [...heard.splice(0), ...history.take()]
+    const observed = await observe(reelgate, [...world.gone, ...ops.flatMap((op) => (op.kind === 'delete' ? op.videoIds : []))], {
+      ...Object.fromEntries(Array.from(world.keys, ([keyId, { secret }]) => [keyId, secret])),
+      ...Object.fromEntries(ops.flatMap((op) => (op.kind === 'make-key' && op.keyId ? [[op.keyId, op.secret ?? '']] : []))),
+    })
+    const breaches = judge(world, ops, observed)
+    remember(world, ops, observed)
+    clients.learn(observed)
+    return breaches
+  }
+
+  /** Waits until no film is being made any more: each has become what it had to become, and nothing is left over. */
+  async function settled(): Promise<string[]> {
+    const unfinished = () =>
+      readRows(
+        reelgate,
+        `select id from video left join generation on video_id = id and number = generation
+         where deleted_at_s is null and (status in ('Queued', 'Processing') or (status = 'ready' and finished_at_s is null))`,
+      )
+    await expect.poll(unfinished, { timeout: 120_000, interval: 200 }).toEqual([])
+    await expect
+      .poll(() => readRows(reelgate, 'select 1 from video where deleted_at_s is not null'), { timeout: 20_000 })
+      .toEqual([])
+    const breaches = await compare()
+    await reelgate.kill()
+    const { breaches: found, orphans } = await examine(reelgate, memory)
+    for (const [id, { isFilm, rank }] of world.videos) {
+      if (isFilm && rank !== 3) breaches.push(`the film ${id} did not become ready`)
+      if (isFilm === false && rank !== 4) breaches.push(`what is no film became ${rank}: ${id}`)
+    }
+    await reelgate.restart()
+    if ((await listFiles(reelgate, 'tmp')).length > 0) breaches.push('unfinished files are left')
+    return [...breaches, ...found, ...(await sweepBreaches(orphans))]
+  }
+
+  async function sweepBreaches(orphans: readonly string[]): Promise<string[]> {
+    void orphans
+    return []
+  }
+
+  return { reelgate, clients, history, world, films, afterwards, compare, settled }
+}
+
+/** What the public API says of everything, and the few rows that it does not show. */
+async function observe(reelgate: Reelgate, deleted: readonly string[], keys: Record<string, string>): Promise<Observation> {
+  const { owner } = reelgate
+  const videos = new Map<string, ReturnType<typeof seenOf>>()
+  let count = 0
+  for (let page = 1; ; page++) {
+    const answer = await owner.list(`?limit=40&page=${page}`)
+    count = answer.count
+    for (const row of answer.rows) videos.set(row.id, seenOf(row as VideoBody))
+    if (answer.rows.length < 40) break
+  }
+  const answers = await Promise.all(
+    deleted.map(async (id) => ({ id, status: (await owner.call('GET', `/api/videos/${id}`)).status })),
+  )
+  const answeredFor = answers.filter(({ id, status }) => status !== 404 && !videos.has(id)).map(({ id }) => id)
+  const working = await Promise.all(
+    Object.entries(keys).map(async ([keyId, secret]) => {
+      const { status } = await owner.call('GET', '/api/videos?limit=1', { headers: { Authorization: `Apisecret ${secret}` } })
+      return status === 200 ? [keyId] : []
+    }),
+  )
+  const sources = readRows<{ video_id: string; sha256: Buffer }>(reelgate, 'select video_id, sha256 from source')
+  const sessions = readRows<{ id: string; otp_hash: Buffer }>(reelgate, 'select id, otp_hash from playback_session')
+  const otps = readRows<{ hash: Buffer }>(reelgate, 'select hash from otp')
+  const ready = [...videos.values()].filter(({ status }) => status === 'ready')
+  return {
+    count,
+    videos,
+    answeredFor,
+    sources: new Map(sources.map(({ video_id, sha256 }) => [video_id, sha256.toString('hex')])),
+    sessions: new Map(
+      [...Map.groupBy(sessions, ({ otp_hash }) => otp_hash.toString('hex'))].map(([hash, rows]) => [
+        hash,
+        rows.map(({ id }) => id),
+      ]),
+    ),
+    otpHashes: new Set(otps.map(({ hash }) => hash.toString('hex'))),
+    windowKeys: new Map(ready.map(({ id }) => [id, windowKey(getContentKey(reelgate, id), 0).toString('hex')])),
+    workingKeys: new Set(working.flat()),
+  }
+}

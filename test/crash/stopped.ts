@@ -1,0 +1,382 @@
+import { createHash } from 'node:crypto'
+import { cp, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
+import { type Plan, pictureSegmentCount, plannedSegmentCount, soundSegmentCount } from '../../src/encode/plan.ts'
+import { segmentIvs, unwrapContentKey, windowKey } from '../../src/protect/content-key.ts'
+import { type MasterKey, unwrap } from '../../src/protect/master-key.ts'
+import { openBlob } from '../../src/protect/sealed-blob.ts'
+import { openSeal } from '../../src/protect/sealed-file.ts'
+import { windowOfPictureSegment, windowOfSoundSegment } from '../../src/protect/window.ts'
+import { getMasterKey, type Installed } from '../data-folder.ts'
+import { readSegment, readTimescale } from '../pipeline/films.ts'
+import { decrypt } from '../viewer.ts'
+
+// What must hold of a data folder at the very moment at which its server was killed: threats-and-faults.md, section 3.
+// Only the folder is looked at, on a copy of its database, so that nothing is mended before the next start mends it.
+
+/** What an earlier look saw: states only go forward, texts under a name never change. */
+export type Memory = { ranks: Map<string, number>; attempts: Map<string, number>; texts: Map<string, string>; read: Set<string> }
+
+export const newMemory = (): Memory => ({ ranks: new Map(), attempts: new Map(), texts: new Map(), read: new Set() })
+
+/** A video's states in the only order in which they may come; the two failures are one place. */
+export const rankOf = (status: string): number =>
+  ['PRE-Upload', 'Queued', 'Processing', 'ready'].includes(status)
+    ? ['PRE-Upload', 'Queued', 'Processing', 'ready'].indexOf(status)
+    : 4
+
+type VideoRow = {
+  id: string
+  account_id: string
+  status: string
+  status_reason: string | null
+  generation: number
+  deleted_at_s: number | null
+}
+type SourceRow = { video_id: string; file: string; size_bytes: number; sha256: Buffer; wrapped_key: Buffer | null; iv: Buffer }
+type GenerationRow = {
+  video_id: string
+  number: number
+  wrapped_content_key: Buffer | null
+  plan: string
+  finished_at_s: number | null
+}
+type RenditionRow = { video_id: string; generation: number; id: number; kind: string; init: Buffer | null }
+type ChunkRow = {
+  video_id: string
+  generation: number
+  kind: string
+  first_segment: number
+  segment_count: number
+  state: string
+  attempt: number
+}
+type SegmentRow = { video_id: string; generation: number; rendition_id: number; number: number; file: string; size_bytes: number }
+type PosterRow = { video_id: string; file: string; size_bytes: number }
+
+type Rows = {
+  all<Row>(sql: string): Row[]
+  has(table: string): boolean
+}
+
+/**
+ * Looks for broken promises in the folder of a stopped server.
+ * @returns one sentence for each, none when all is well; and the files that no row names
+ */
+export async function examine(installed: Installed, memory: Memory): Promise<{ breaches: string[]; orphans: string[] }> {
+  return withCopy(installed, async (rows) => {
+    const breaches = [...healthBreaches(rows), ...counterBreaches(rows), ...playbackBreaches(rows), ...halfRows(rows)]
+    const masterKey = getMasterKey(installed)
+    for (const video of rows.all<VideoRow>('select * from video')) {
+      const found = await videoBreaches(installed, masterKey, rows, video, memory)
+      breaches.push(...found.map((breach) => `video ${video.id} (${video.status}): ${breach}`))
+    }
+    return { breaches, orphans: await findOrphans(installed, rows) }
+  })
+}
+
+async function withCopy<T>({ dataDir }: Installed, look: (rows: Rows) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-image-'))
+  try {
+    for (const name of ['reelgate.db', 'reelgate.db-wal']) await cp(join(dataDir, name), join(folder, name)).catch(unlessMissing)
+    const database = new SqliteDatabase(join(folder, 'reelgate.db'))
+    try {
+      return await look({
+        all: <Row>(sql: string) => database.prepare<[], Row>(sql).all(),
+        has: (table) => database.prepare('select 1 from sqlite_master where name = ?').get(table) !== undefined,
+      })
+    } finally {
+      database.close()
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function unlessMissing(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+}
+
+function healthBreaches(rows: Rows): string[] {
+  const integrity = rows.all<{ integrity_check: string }>('pragma integrity_check').map((row) => row.integrity_check)
+  const foreign = rows.all('pragma foreign_key_check')
+  return [...(integrity.join() === 'ok' ? [] : integrity), ...foreign.map((row) => `foreign key: ${JSON.stringify(row)}`)]
+}
+
+/** Stored counters against counts made afresh. */
+function counterBreaches(rows: Rows): string[] {
+  const counters = [
+    `select 'account ' || account.id as what, video_count as kept, count(video.id) as counted
+     from account left join video on account_id = account.id and deleted_at_s is null group by account.id`,
+  ]
+  if (rows.has('video_tag')) counters.push(TAG_COUNTERS)
+  return counters
+    .flatMap((sql) => rows.all<{ what: string; kept: number; counted: number }>(sql))
+    .filter(({ kept, counted }) => kept !== counted)
+    .map(({ what, kept, counted }) => `${what}: the counter says ${kept}, there are ${counted}`)
+}
+
+const TAG_COUNTERS = `
+  select 'tag ' || account_id || ' ' || name as what, sum(kept) as kept, sum(counted) as counted from (
+    select account_id, name, video_count as kept, 0 as counted from tag
+    union all
+    select video_tag.account_id, video_tag.name, 0, 1
+    from video_tag join video on video.position = video_tag.position where video.deleted_at_s is null
+  ) group by account_id, name`
+
+function playbackBreaches(rows: Rows): string[] {
+  const spent = rows.all<{ video_id: string }>(
+    'select otp.video_id from otp left join playback_session on otp_hash = hash where (spent_at_s is null) <> (playback_session.id is null)',
+  )
+  const twice = rows.all<{ otp: string }>(
+    'select hex(otp_hash) as otp from playback_session group by otp_hash having count(*) > 1',
+  )
+  const alive = rows.all<{ id: string }>(
+    `select playback_session.id from playback_session left join video on video.id = video_id
+     where ended_at_s is null and (video.id is null or deleted_at_s is not null)`,
+  )
+  return [
+    ...spent.map(({ video_id }) => `an OTP of ${video_id} is spent without a session, or the reverse`),
+    ...twice.map(({ otp }) => `the OTP ${otp} opened two sessions`),
+    ...alive.map(({ id }) => `the session ${id} outlives its video`),
+  ]
+}
+
+/** Rows that speak of a video that is not there: a deletion, or a creation, of which a part survived. */
+function halfRows(rows: Rows): string[] {
+  const tables = ['upload_policy', 'source', 'generation', 'rendition', 'chunk', 'segment', 'poster']
+  const found = tables.flatMap((table) =>
+    rows
+      .all<{ video_id: string }>(`select distinct video_id from ${table} where video_id not in (select id from video)`)
+      .map(({ video_id }) => `${table} has a row of ${video_id}, which is no video`),
+  )
+  if (!rows.has('video_tag')) return found
+  const tagged = rows.all<{ name: string }>('select name from video_tag where position not in (select position from video)')
+  return [...found, ...tagged.map(({ name }) => `a video that is not there has the tag ${name}`)]
+}
+
+async function videoBreaches(
+  installed: Installed,
+  masterKey: MasterKey,
+  rows: Rows,
+  video: VideoRow,
+  memory: Memory,
+): Promise<string[]> {
+  const of = ` where video_id = '${video.id}'`
+  const [source] = rows.all<SourceRow>(`select * from source${of}`)
+  const generations = rows.all<GenerationRow>(`select * from generation${of}`)
+  if (video.deleted_at_s !== null) {
+    const keys = [source?.wrapped_key ?? null, ...generations.map((generation) => generation.wrapped_content_key)]
+    return keys.some((key) => key !== null) ? ['deleted, but a key of it is kept'] : []
+  }
+  const breaches = backwardBreaches(video, memory)
+  const isWaiting = video.status === 'PRE-Upload'
+  const policies = rows.all<{ spent_at_s: number | null }>(`select spent_at_s from upload_policy${of}`)
+  if (isWaiting !== !source) breaches.push(isWaiting ? 'has a source already' : 'has no source')
+  if (isWaiting !== policies.every(({ spent_at_s }) => spent_at_s === null)) breaches.push('its policy is spent, or is not')
+  if (rankOf(video.status) === 4 && !video.status_reason) breaches.push('failed without a reason')
+  if (source) breaches.push(...(await sourceBreaches(installed, masterKey, source, memory)))
+  const generation = generations.find(({ number }) => number === video.generation)
+  if (video.generation > 0 && !generation) breaches.push(`plays generation ${video.generation}, which is not there`)
+  if (video.status === 'ready' && !generation) breaches.push('has no generation')
+  if (generation) breaches.push(...(await filmBreaches(installed, masterKey, rows, video, generation, memory)))
+  return breaches
+}
+
+function backwardBreaches(video: VideoRow, memory: Memory): string[] {
+  const [before, now] = [memory.ranks.get(video.id) ?? 0, rankOf(video.status)]
+  memory.ranks.set(video.id, now)
+  return now < before ? [`went back from state ${before} to ${now}`] : []
+}
+
+async function sourceBreaches(
+  { dataDir }: Installed,
+  masterKey: MasterKey,
+  source: SourceRow,
+  memory: Memory,
+): Promise<string[]> {
+  const path = join(dataDir, 'sources', source.file)
+  if (source.wrapped_key === null) return ['its source has no key']
+  if (await isReadBefore(path, memory)) return []
+  const seal = { key: unwrap(masterKey, `reelgate source-key 1 ${source.video_id}`, source.wrapped_key), iv: source.iv }
+  return readWhole(path, 'its source', (sealed) => {
+    const clear = openSeal(sealed, seal)
+    const isSame = clear.length === source.size_bytes && createHash('sha256').update(clear).digest().equals(source.sha256)
+    return isSame ? [] : ['its source is not what its row says']
+  })
+}
+
+/** Texts under a name never change: one that was read, and has the same inode, time and size, need not be read again. */
+async function isReadBefore(path: string, memory: Memory): Promise<boolean> {
+  const state = await stat(path).catch(() => undefined)
+  if (!state) return false
+  const key = `${path} ${state.ino} ${state.mtimeMs} ${state.size}`
+  if (memory.read.has(key)) return true
+  memory.read.add(key)
+  return false
+}
+
+async function readWhole(path: string, what: string, check: (bytes: Buffer) => string[]): Promise<string[]> {
+  try {
+    return check(await readFile(path))
+  } catch (error) {
+    return [`${what} cannot be opened: ${error instanceof Error ? error.message : error}`]
+  }
+}
+
+async function filmBreaches(
+  installed: Installed,
+  masterKey: MasterKey,
+  rows: Rows,
+  video: VideoRow,
+  generation: GenerationRow,
+  memory: Memory,
+): Promise<string[]> {
+  if (!generation.wrapped_content_key) return ['has no content key']
+  const of = ` where video_id = '${video.id}' and generation = ${generation.number}`
+  const plan: Plan = JSON.parse(generation.plan)
+  const film = {
+    plan,
+    contentKey: unwrapContentKey(masterKey, video.id, generation.number, generation.wrapped_content_key),
+    renditions: rows.all<RenditionRow>(`select * from rendition${of}`),
+    segments: rows.all<SegmentRow>(`select * from segment${of}`),
+    chunks: rows.all<ChunkRow>(`select * from chunk${of}`),
+    posters: rows.all<PosterRow>(`select * from poster where video_id = '${video.id}'`),
+    isFinished: generation.finished_at_s !== null,
+    hasFailed: rankOf(video.status) === 4,
+  }
+  const breaches = [...chunkBreaches(film, memory), ...renditionBreaches(film)]
+  if (video.status === 'ready' && !isPlayable(film)) breaches.push('is ready, but has no first segment to play')
+  if (film.isFinished && film.segments.length !== plannedSegmentCount(plan)) breaches.push('is finished without all segments')
+  if (film.isFinished && plan.picture && film.posters.length === 0) breaches.push('is finished without a poster')
+  for (const segment of film.segments) breaches.push(...(await segmentBreaches(installed, film, segment, memory)))
+  if (film.isFinished && breaches.length === 0) breaches.push(...(await lengthBreaches(installed, film)))
+  for (const poster of film.posters) breaches.push(...(await posterBreaches(installed, film, poster, memory)))
+  return breaches
+}
+
+type Film = {
+  plan: Plan
+  contentKey: Buffer
+  renditions: RenditionRow[]
+  segments: SegmentRow[]
+  chunks: ChunkRow[]
+  posters: PosterRow[]
+  isFinished: boolean
+  hasFailed: boolean
+}
+
+/** Every segment is in one chunk; that of a chunk that is done is stored, every other waits or was being encoded. */
+function chunkBreaches({ plan, chunks, segments, renditions, hasFailed }: Film, memory: Memory): string[] {
+  const breaches: string[] = []
+  const stored = new Set(segments.map(({ rendition_id, number }) => `${rendition_id}/${number}`))
+  const counts = {
+    picture: plan.picture ? pictureSegmentCount(plan.picture) : 0,
+    sound: plan.sound ? soundSegmentCount(plan.sound) : 0,
+  }
+  for (const [kind, count] of Object.entries(counts)) {
+    const ids = renditions.filter((rendition) => rendition.kind === kind).map(({ id }) => id)
+    for (let number = 0; number < count; number++) {
+      const holding = chunks.filter(
+        (chunk) => chunk.kind === kind && chunk.first_segment <= number && number < chunk.first_segment + chunk.segment_count,
+      )
+      const [chunk] = holding
+      if (holding.length !== 1 || !chunk) breaches.push(`${kind} segment ${number} is in ${holding.length} chunks`)
+      else if (chunk.state === 'failed' && !hasFailed) breaches.push(`the chunk of ${kind} segment ${number} has failed`)
+      else if (chunk.state === 'done' && !ids.every((id) => stored.has(`${id}/${number}`)))
+        breaches.push(`${kind} segment ${number} is missing although its chunk is done`)
+    }
+  }
+  for (const chunk of chunks) {
+    const name = `${chunk.video_id}/${chunk.generation}/${chunk.kind}/${chunk.first_segment}`
+    if (chunk.attempt < (memory.attempts.get(name) ?? 0)) breaches.push(`the attempts of chunk ${name} went back`)
+    memory.attempts.set(name, chunk.attempt)
+  }
+  return breaches
+}
+
+function renditionBreaches({ renditions, segments }: Film): string[] {
+  return segments
+    .filter(({ rendition_id }) => !renditions.find(({ id }) => id === rendition_id)?.init)
+    .map(({ rendition_id, number }) => `segment ${rendition_id}/${number} is out without its init segment`)
+}
+
+function isPlayable({ plan, segments }: Film): boolean {
+  const first = new Set(segments.filter(({ number }) => number === 0).map(({ rendition_id }) => rendition_id))
+  const { picture, sound } = plan
+  return (!sound || first.has(sound.renditionId)) && (!picture || picture.renditions.some(({ id }) => first.has(id)))
+}
+
+async function segmentBreaches({ dataDir }: Installed, film: Film, segment: SegmentRow, memory: Memory): Promise<string[]> {
+  const name = `segment ${segment.rendition_id}/${segment.number}`
+  const key = `${segment.video_id}/${segment.generation}/${segment.rendition_id}/${segment.number}`
+  const before = memory.texts.get(key) ?? segment.file
+  memory.texts.set(key, segment.file)
+  if (before !== segment.file) return [`${name} has another text than before`]
+  const path = join(dataDir, 'segments', segment.file)
+  if (await isReadBefore(path, memory)) return []
+  return readWhole(path, name, (bytes) => {
+    if (bytes.length !== segment.size_bytes) return [`${name} has ${bytes.length} bytes instead of ${segment.size_bytes}`]
+    readSegment(openSegment(film, segment, bytes))
+    return []
+  })
+}
+
+function openSegment({ plan, contentKey }: Film, { rendition_id, number }: SegmentRow, bytes: Buffer): Buffer {
+  const grid = plan.picture ?? { rateNum: 25, rateDen: 1, gopFrames: 100 }
+  const isSound = rendition_id === plan.sound?.renditionId
+  const window = isSound ? windowOfSoundSegment(number, grid) : windowOfPictureSegment(number)
+  return decrypt(bytes, windowKey(contentKey, window), segmentIvs(contentKey)(rendition_id, number))
+}
+
+/** Of a finished film every rendition lasts as long as the plan says, to a frame. */
+async function lengthBreaches({ dataDir }: Installed, film: Film): Promise<string[]> {
+  const breaches: string[] = []
+  for (const { id, init } of film.renditions) {
+    let ticks = 0
+    for (const segment of film.segments.filter(({ rendition_id }) => rendition_id === id)) {
+      const clear = openSegment(film, segment, await readFile(join(dataDir, 'segments', segment.file)))
+      for (const duration of readSegment(clear).durations) ticks += duration
+    }
+    const { picture, sound } = film.plan
+    const isSound = id === sound?.renditionId
+    const wantedS = isSound
+      ? (sound.frameCount * 1024) / 48_000
+      : picture
+        ? (picture.frameCount * picture.rateDen) / picture.rateNum
+        : 0
+    const frameS = isSound ? 1024 / 48_000 : picture ? picture.rateDen / picture.rateNum : 0
+    const lengthS = init ? ticks / readTimescale(init) : 0
+    if (Math.abs(lengthS - wantedS) > frameS) breaches.push(`rendition ${id} lasts ${lengthS} s instead of ${wantedS}`)
+  }
+  return breaches
+}
+
+async function posterBreaches({ dataDir }: Installed, film: Film, poster: PosterRow, memory: Memory): Promise<string[]> {
+  const path = join(dataDir, 'posters', poster.file)
+  if (await isReadBefore(path, memory)) return []
+  return readWhole(path, 'a poster', (sealed) => {
+    const jpeg = openBlob(film.contentKey, poster.file, sealed)
+    return jpeg.readUInt16BE(0) === 0xffd8 && jpeg.length === poster.size_bytes ? [] : ['a poster is not what its row says']
+  })
+}
+
+/** Files that no row names: what a kill between a file and its row leaves to the sweep. */
+async function findOrphans({ dataDir }: Installed, rows: Rows): Promise<string[]> {
+  const orphans: string[] = []
+  for (const [folder, table] of [
+    ['sources', 'source'],
+    ['segments', 'segment'],
+    ['posters', 'poster'],
+  ] as const) {
+    const named = new Set(rows.all<{ file: string }>(`select file from ${table}`).map(({ file }) => file))
+    const entries = await readdir(join(dataDir, folder), { recursive: true, withFileTypes: true })
+    for (const entry of entries.filter((found) => found.isFile())) {
+      const path = join(entry.parentPath, entry.name)
+      if (!named.has(path.slice(join(dataDir, folder).length + 1))) orphans.push(path)
+    }
+  }
+  return orphans
+}
