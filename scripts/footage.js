@@ -1,8 +1,8 @@
 // Fetches the films of test/footage.ts: real footage with its real faults, from Debian packages, never committed.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { isMain, root, run, runMain, say } from './run.js'
+import { isMain, root, runMain, say, unpackDebian } from './run.js'
 
 const FOLDER = join(root, '.cache/footage')
 
@@ -51,10 +51,7 @@ function placeOf(film) {
 function fetchFilm(film) {
   const work = mkdtempSync(join(root, '.cache/fetch-'))
   try {
-    download(film.package, work)
-    const deb = readdirSync(work).find((name) => name.endsWith('.deb'))
-    run('dpkg-deb', ['-x', join(work, deb), join(work, 'unpacked')])
-    const unpacked = join(work, 'unpacked', film.path)
+    const unpacked = join(unpackDebian(film.package, work), film.path)
     const sha256 = createHash('sha256').update(readFileSync(unpacked)).digest('hex')
     if (sha256 !== film.sha256) {
       throw new Error(
@@ -64,16 +61,6 @@ function fetchFilm(film) {
     renameSync(unpacked, placeOf(film))
   } finally {
     rmSync(work, { recursive: true, force: true })
-  }
-}
-
-// A fresh machine or container has no package lists; asking for them first would cost seconds everywhere else.
-function download(name, folder) {
-  try {
-    run('apt-get', ['download', name], { cwd: folder })
-  } catch {
-    run('apt-get', ['update'])
-    run('apt-get', ['download', name], { cwd: folder })
   }
 }
 

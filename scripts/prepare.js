@@ -1,33 +1,35 @@
-// `node scripts/prepare.js serve|test`: makes a fresh clone ready, and costs next to nothing when it is.
+// `node scripts/prepare.js serve|test|bench`: makes a fresh clone ready, and costs next to nothing when it is.
 // Plain JavaScript for Node 20, without a package: it runs before there are any.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, delimiter, join } from 'node:path'
 import { fetchFootage, footageIsMissing } from './footage.js'
-import { isMain, root, run, runMain, say } from './run.js'
+import { isMain, root, run, runMain, say, unpackDebian } from './run.js'
 
 const NODE = join(root, 'node_modules/.bin/node')
 const CACHE = join(root, '.cache')
 
 /** What is set up, in this order: the cheap refusals first. `isDue` is asked at every start, so it must be fast. */
 const STEPS = [
-  { for: ['serve', 'test'], isDue: programsAreMissing, make: installPrograms },
-  { for: ['serve', 'test'], isDue: bubblewrapIsToBeTried, make: installBubblewrap },
-  { for: ['serve', 'test'], isDue: packagesAreStale, make: installPackages },
-  { for: ['serve', 'test'], isDue: webIsStale, make: buildWeb },
-  { for: ['test'], isDue: footageIsMissing, make: fetchFootage },
+  { for: ['serve', 'test', 'bench'], isDue: programsAreMissing, make: installPrograms },
+  { for: ['serve', 'test', 'bench'], isDue: bubblewrapIsToBeTried, make: installBubblewrap },
+  { for: ['serve', 'test', 'bench'], isDue: packagesAreStale, make: installPackages },
+  { for: ['serve', 'test', 'bench'], isDue: webIsStale, make: buildWeb },
+  { for: ['test', 'bench'], isDue: footageIsMissing, make: fetchFootage },
+  { for: ['bench'], isDue: nginxIsMissing, make: fetchNginx },
 ]
 
 const PROGRAMS = [
-  { program: 'ffmpeg', package: 'ffmpeg', for: ['serve', 'test'] },
-  { program: 'chromium', package: 'chromium', for: ['test'] },
+  { program: 'ffmpeg', package: 'ffmpeg', for: ['serve', 'test', 'bench'] },
+  { program: 'chromium', package: 'chromium', for: ['test', 'bench'] },
   { program: 'strace', package: 'strace', for: ['test'] },
+  { program: 'wrk', package: 'wrk', for: ['bench'] },
 ]
 
 async function prepare(purpose, isLocked) {
-  if (purpose !== 'serve' && purpose !== 'test')
-    throw new Error('Say what to prepare: `node scripts/prepare.js serve` or `test`.')
+  if (!['serve', 'test', 'bench'].includes(purpose))
+    throw new Error('Say what to prepare: `node scripts/prepare.js serve`, `test` or `bench`.')
   if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch)) {
     throw new Error(`Reelgate runs on Linux on x64 and arm64, not on ${process.platform} ${process.arch}: start it there.`)
   }
@@ -105,6 +107,23 @@ function installDebian(packages) {
 
 function isInstalled(program) {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, program)))
+}
+
+// Unpacked only: installed, Debian's nginx would begin to serve on port 80.
+const NGINX = join(CACHE, 'nginx')
+
+function nginxIsMissing() {
+  return !existsSync('/usr/sbin/nginx') && !existsSync(NGINX)
+}
+
+function fetchNginx() {
+  say('Fetching the Debian package nginx')
+  const work = mkdtempSync(join(CACHE, 'fetch-'))
+  try {
+    renameSync(unpackDebian('nginx', work), NGINX)
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
 }
 
 // --- packages of npm ---

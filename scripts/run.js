@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { realpathSync } from 'node:fs'
+import { readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 
@@ -29,6 +29,25 @@ export function run(command, args, { cwd = root, env = {} } = {}) {
   // npm says the cause first, apt-get and vite last.
   const said = lines.length > 40 ? [...lines.slice(0, 20), '…', ...lines.slice(-20)] : lines
   throw new Error(`${said.join('\n')}\n\`${[command, ...args].join(' ')}\` failed: see above for the cause, then start again.`)
+}
+
+/** Unpacks a Debian package into a folder below `work` without installing it. @returns that folder */
+export function unpackDebian(name, work) {
+  download(name, work)
+  const deb = readdirSync(work).find((file) => file.endsWith('.deb'))
+  const unpacked = join(work, 'unpacked')
+  run('dpkg-deb', ['-x', join(work, deb), unpacked])
+  return unpacked
+}
+
+// A fresh machine or container has no package lists; asking for them first would cost seconds everywhere else.
+function download(name, folder) {
+  try {
+    run('apt-get', ['download', name], { cwd: folder })
+  } catch {
+    run('apt-get', ['update'])
+    run('apt-get', ['download', name], { cwd: folder })
+  }
 }
 
 /** Whether Node was started with this very file; `import.meta.main` is younger than Node 20. */

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto'
+import { constants, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CompiledQuery } from 'kysely'
+import { createAccount } from '../src/accounts/account.ts'
+import { readConfig } from '../src/config.ts'
+import { openInstallation } from '../src/installation.ts'
+import { CACHE, type Scope } from './row.ts'
+import { MARK, WORDS } from './words.ts'
+
+export const HITS = 2_000
+
+/** A data folder with one owner and so many videos, titles, tags and posters without files. */
+export type Filled = { dataDir: string; apiKey: string }
+
+/** A copy for one row, which may change it. The first call for a number makes the original: a minute or two for a million. */
+export async function filledFolder(scope: Scope, videos: number): Promise<Filled> {
+  const original = await originalOf(videos)
+  const dataDir = join(scope.folder, `data-${videos}`)
+  await mkdir(dataDir)
+  const copy = (from: string, to: string) => copyFile(from, to, constants.COPYFILE_FICLONE)
+  await copy(join(original, 'data/reelgate.db'), join(dataDir, 'reelgate.db'))
+  await copy(join(original, 'data.key'), `${dataDir}.key`)
+  return { dataDir, apiKey: await readFile(join(original, 'api-key'), 'utf8') }
+}
+
+async function originalOf(videos: number): Promise<string> {
+  const folder = join(CACHE, `${videos}-${versionOfTables()}`)
+  if (existsSync(folder)) return folder
+  for (const old of readdirSync(CACHE)) if (old.startsWith(`${videos}-`)) await rm(join(CACHE, old), { recursive: true })
+  process.stderr.write(`Filling a database with ${videos} videos\n`)
+  const unfinished = join(CACHE, `unfinished-${videos}-${process.pid}`)
+  await mkdir(join(unfinished, 'data'), { recursive: true })
+  await fill(unfinished, videos)
+  await rename(unfinished, folder)
+  return folder
+}
+
+/** Changes with the migrations and with what is filled in. */
+function versionOfTables(): string {
+  const migrations = join(import.meta.dirname, '../src/db/migrations')
+  const files = [
+    ...readdirSync(migrations)
+      .sort()
+      .map((name) => join(migrations, name)),
+    join(import.meta.dirname, 'words.ts'),
+    import.meta.filename,
+  ]
+  const hash = createHash('sha256')
+  for (const file of files) hash.update(readFileSync(file))
+  return hash.digest('hex').slice(0, 12)
+}
+
+/** Through the service's own tables and connection, so that its triggers keep counters and indexes as they would be. */
+async function fill(folder: string, videos: number): Promise<void> {
+  const installation = await openInstallation(readConfig({ REELGATE_DATA: join(folder, 'data') }))
+  try {
+    const { db, write } = installation
+    const nowS = () => FIRST_UPLOAD_S
+    const { accountId, apiKey } = await createAccount({ db, write, nowS }, 'bench', { mayUpload: true, mayImport: true })
+    await write(async (tx) => {
+      for (const rows of batches(videos)) {
+        const json = JSON.stringify(rows)
+        for (const statement of INSERTS) await tx.executeQuery(CompiledQuery.raw(statement, [json, accountId]))
+      }
+      await tx.updateTable('account').set({ videoCount: videos }).where('id', '=', accountId).execute()
+    })
+    await writeFile(join(folder, 'api-key'), apiKey)
+  } finally {
+    await installation.close()
+  }
+}
+
+const FIRST_UPLOAD_S = 1_700_000_000
+const BATCH = 1_000
+
+// One statement for a thousand rows: the first value is the rows as JSON, the second the account.
+const INSERTS = [
+  `insert into video (id, account_id, title, description, file_name, upload_time_s, status, duration_s, aspect_ratio,
+      total_size_bytes, generation)
+    select video.value ->> 'id', given.account_id, video.value ->> 'title', '', video.value ->> 'fileName',
+      video.value ->> 'uploadTimeS', 'ready', video.value ->> 'durationS', 1.7778, video.value ->> 'sizeBytes', 1
+    from json_each(?) as video, (select ? as account_id) as given`,
+  `insert into poster (video_id, width_px, height_px, size_bytes, token, file, created_at_s)
+    select video.value ->> 'id', size.value ->> 0, size.value ->> 1, 24000, substr(video.value ->> 'id', 1, 21) || size.key,
+      (video.value ->> 'id') || '/' || substr(video.value ->> 'id', 1, 21) || size.key || '.sealed', video.value ->> 'uploadTimeS'
+    from json_each(?) as video, json_each('[[854, 480], [427, 240]]') as size where ? is not null`,
+]
+
+type Video = { id: string; title: string; fileName: string; uploadTimeS: number; durationS: number; sizeBytes: number }
+
+function* batches(videos: number): Generator<Video[]> {
+  const chance = newChance(1)
+  const markEvery = videos / HITS
+  for (let first = 0; first < videos; first += BATCH) {
+    const numbers = Array.from({ length: Math.min(BATCH, videos - first) }, (_, index) => first + index)
+    yield numbers.map((number) => newVideo(number, number % markEvery === 0, chance))
+  }
+}
+
+function newVideo(number: number, isMarked: boolean, chance: Chance): Video {
+  const words = Array.from({ length: 3 + chance(5) }, () => WORDS[chance(WORDS.length)] ?? '')
+  if (isMarked) words[chance(words.length)] = MARK
+  const [first = '', ...others] = words
+  return {
+    id: Array.from({ length: 32 }, () => chance(16).toString(16)).join(''),
+    title: [first[0]?.toUpperCase(), first.slice(1), ...others.map((word) => ` ${word}`)].join(''),
+    fileName: `${WORDS[chance(WORDS.length)]}-${number}.mp4`,
+    uploadTimeS: FIRST_UPLOAD_S + 60 * number,
+    durationS: 60 + chance(7_000),
+    sizeBytes: 10_000_000 + chance(1_000_000_000),
+  }
+}
+
+/** A whole number below another; the same row of them every time. */
+type Chance = (below: number) => number
+
+function newChance(seed: number): Chance {
+  let state = seed
+  // mulberry32
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
+  }
+}

@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { Browser } from 'playwright-core'
+import { startChromium } from '../test/browser/chromium.ts'
+import { createOwner } from '../test/client.ts'
+import { footage } from '../test/footage.ts'
+import { CACHE, type Row, type Scope } from './row.ts'
+import { firstApiKey, startService } from './service.ts'
+import { median, repeat, timeMs } from './turns.ts'
+
+const TIMES = 5
+
+export const FIRST_FRAME_ROWS: readonly Row[] = [
+  {
+    name: 'first-frame',
+    what: 'upload end → ready → first frame decoded in Chromium, 8 s of 720p',
+    unit: 's',
+    aim: { oursAtMost: 2.5 },
+    measure: (scope) => firstFrameOf(scope, footage.movieHello),
+  },
+  {
+    name: 'first-frame-long',
+    what: 'the same, half an hour of 480 × 352',
+    unit: 's',
+    aim: { oursAtMost: 2.5 },
+    measure: async (scope) => firstFrameOf(scope, await halfAnHour()),
+  },
+]
+
+async function firstFrameOf(scope: Scope, film: string) {
+  const service = await startService(scope, join(scope.folder, 'data'))
+  const owner = createOwner(service.url, firstApiKey(service))
+  const browser = await startChromium()
+  scope.defer(() => browser.close())
+
+  const seconds = await repeat(TIMES + 1, async () => {
+    const videoId = await owner.upload('A film', film)
+    const ms = await timeMs(async () => {
+      while ((await owner.video(videoId)).status !== 'ready') await pause(10)
+      await showFirstFrame(browser, `${service.url}/player/?otp=${await owner.issueOtp(videoId)}`)
+    })
+    await owner.delete([videoId]) // nothing goes on behind the next one
+    return ms / 1000
+  })
+  return { ours: median(seconds.slice(1)) }
+}
+
+/** A viewer who has never been here presses play as soon as there is something to press. */
+async function showFirstFrame(browser: Browser, address: string): Promise<void> {
+  await using viewer = await browser.newContext()
+  const page = await viewer.newPage()
+  await page.goto(address, { waitUntil: 'commit' })
+  await page.waitForSelector('body[data-state="ready"]')
+  const frame = page.evaluate('new Promise((shown) => document.querySelector("video").requestVideoFrameCallback(() => shown()))')
+  await page.locator('.big-play').click()
+  await frame
+}
+
+/** Three minutes of a camera, ten times over; made once. */
+async function halfAnHour(): Promise<string> {
+  const path = join(CACHE, 'film-half-an-hour.mp4')
+  if (existsSync(path)) return path
+  const unfinished = join(CACHE, `half-an-hour-${process.pid}.mp4`)
+  const args = ['-nostdin', '-v', 'error', '-stream_loop', '9', '-i', footage.wannaworktogether, '-c', 'copy', '-y', unfinished]
+  await promisify(execFile)('ffmpeg', args)
+  await rename(unfinished, path)
+  return path
+}

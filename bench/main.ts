@@ -1,0 +1,100 @@
+import { writeFile } from 'node:fs/promises'
+import { availableParallelism, cpus, loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+import { FILM_ROWS } from './film.ts'
+import { FIRST_FRAME_ROWS } from './first-frame.ts'
+import { KEY_ROWS } from './key.ts'
+import { LIST_ROWS } from './list.ts'
+import { OTP_ROWS } from './otp.ts'
+import { PROCESS_ROWS } from './process.ts'
+import { aimInWords, isMet, type Measured, type Row, withScope } from './row.ts'
+import { SEGMENT_ROWS } from './segment.ts'
+
+const ROWS: readonly Row[] = [
+  ...LIST_ROWS,
+  ...OTP_ROWS,
+  ...KEY_ROWS,
+  ...SEGMENT_ROWS,
+  ...FILM_ROWS,
+  ...FIRST_FRAME_ROWS,
+  ...PROCESS_ROWS,
+]
+
+/** A row that hangs is given up: the bench ends by itself. */
+const ROW_MAX_MS = 300_000
+
+type Result = { row: Row; measured?: Measured; failure?: string }
+
+async function bench(): Promise<number> {
+  const { values } = parseArgs({ options: { json: { type: 'string' }, only: { type: 'string' } } })
+  const rows = chosenRows(values.only)
+  if (rows.length === 0) {
+    console.error(`There is no row ${values.only}. The rows are: ${ROWS.map(({ name }) => name).join(', ')}`)
+    return 2
+  }
+  console.log(`${availableParallelism()} × ${cpus()[0]?.model}, Node ${process.versions.node}, load ${loadInWords()} before\n`)
+  const results: Result[] = []
+  for (const row of rows) {
+    const result = await measureRow(row)
+    results.push(result)
+    console.log(lineOf(result))
+  }
+  console.log(`\nload ${loadInWords()} after`)
+  if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(results.map(jsonOf), undefined, 2)}\n`)
+  return results.some(({ measured }) => measured === undefined) ? 1 : 0
+}
+
+/** One row by its name, or those whose names begin so: `--only memory`. */
+function chosenRows(only: string | undefined): readonly Row[] {
+  if (only === undefined) return ROWS
+  const exact = ROWS.filter(({ name }) => name === only)
+  return exact.length > 0 ? exact : ROWS.filter(({ name }) => name.startsWith(`${only}-`))
+}
+
+async function measureRow(row: Row): Promise<Result> {
+  const { promise: tooLong, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`it took longer than ${ROW_MAX_MS / 1000} s`)), ROW_MAX_MS)
+  try {
+    return { row, measured: await withScope((scope) => Promise.race([row.measure(scope), tooLong])) }
+  } catch (error) {
+    return { row, failure: error instanceof Error ? error.message : String(error) }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function lineOf({ row, measured, failure }: Result): string {
+  const { name, what, unit, aim } = row
+  if (!measured) return `${name.padEnd(18)} could not be measured: ${failure}\n    ${what}`
+  const numbers = [
+    `${rounded(measured.ours)} ${unit}`.padStart(14),
+    (measured.peer === undefined ? '' : `peer ${rounded(measured.peer)}`).padStart(14),
+    (measured.ratio === undefined ? '' : `${measured.ratio.toFixed(2)}×`).padStart(8),
+    `aim ${aimInWords(aim, unit)}`.padStart(14),
+    isMet(aim, measured) ? 'met' : 'MISSED',
+  ]
+  return `${name.padEnd(18)}${numbers.join('  ')}\n    ${what}`
+}
+
+function jsonOf({ row, measured }: Result) {
+  return {
+    name: row.name,
+    ours: measured?.ours ?? null,
+    peer: measured?.peer ?? null,
+    ratio: measured?.ratio ?? null,
+    aim: aimInWords(row.aim, row.unit),
+    met: measured !== undefined && isMet(row.aim, measured),
+  }
+}
+
+function rounded(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3)
+}
+
+function loadInWords(): string {
+  return loadavg()
+    .map((load) => load.toFixed(1))
+    .join(' ')
+}
+
+process.exitCode = await bench()

@@ -1,0 +1,51 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** What is measured, against whom, and what is aimed at: a line of the table. */
+export type Row = {
+  /** What `--only` takes. */
+  name: string
+  what: string
+  unit: 'per s' | 's' | 'ms' | 'MB'
+  aim: Aim
+  measure(scope: Scope): Promise<Measured>
+}
+
+/** `ours` and `peer` are medians; `ratio` is the median of the pairs' ratios, ours to the peer's. */
+export type Measured = { ours: number; peer?: number; ratio?: number }
+
+export type Aim = { ratioAtLeast: number } | { ratioAtMost: number } | { oursAtMost: number } | { laterByAtMostS: number }
+
+export function isMet(aim: Aim, { ours, peer, ratio }: Measured): boolean {
+  if ('oursAtMost' in aim) return ours <= aim.oursAtMost
+  if ('laterByAtMostS' in aim) return peer !== undefined && ours - peer <= aim.laterByAtMostS
+  if (ratio === undefined) return false
+  return 'ratioAtLeast' in aim ? ratio >= aim.ratioAtLeast : ratio <= aim.ratioAtMost
+}
+
+export function aimInWords(aim: Aim, unit: Row['unit']): string {
+  if ('oursAtMost' in aim) return `≤ ${aim.oursAtMost} ${unit}`
+  if ('laterByAtMostS' in aim) return `≤ + ${aim.laterByAtMostS} s`
+  return 'ratioAtLeast' in aim ? `≥ ${aim.ratioAtLeast}×` : `≤ ${aim.ratioAtMost}×`
+}
+
+/** What a row starts and writes; all of it is gone when the row has ended, however it ended. */
+export type Scope = {
+  /** A folder of its own, on the disk of the repository: /tmp may be memory. */
+  folder: string
+  /** Runs at the row's end, last first. */
+  defer(end: () => unknown): void
+}
+
+export const CACHE = join(import.meta.dirname, '../.cache/bench')
+
+export async function withScope<T>(use: (scope: Scope) => Promise<T>): Promise<T> {
+  await mkdir(CACHE, { recursive: true })
+  await using ends = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(CACHE, 'run-'))
+  ends.defer(() => rm(folder, { recursive: true, force: true }))
+  return await use({
+    folder,
+    defer: (end) => ends.defer(async () => void (await end())),
+  })
+}

@@ -1,0 +1,52 @@
+import { join } from 'node:path'
+import { createOwner } from '../test/client.ts'
+import { listSegments, untilFinished } from '../test/data-folder.ts'
+import { footage } from '../test/footage.ts'
+import { createViewer } from '../test/viewer.ts'
+import { answersPerS, rawRequest } from './load.ts'
+import type { Row, Scope } from './row.ts'
+import { firstApiKey, startPeer, startService } from './service.ts'
+import { inTurns } from './turns.ts'
+
+const PAIRS = 5
+
+export const SEGMENT_ROWS: readonly Row[] = [
+  {
+    name: 'segment-plain',
+    what: 'segments of a 720p film; peer: plain Node, createReadStream with reads of 256 KiB',
+    unit: 'per s',
+    aim: { ratioAtLeast: 0.9 },
+    measure: (scope) => segmentsAgainst(scope, 'create-read-stream.ts'),
+  },
+  {
+    name: 'segment-static',
+    what: 'segments of a 720p film; peer: @fastify/static',
+    unit: 'per s',
+    aim: { ratioAtLeast: 3 },
+    measure: (scope) => segmentsAgainst(scope, 'static.ts'),
+  },
+]
+
+async function segmentsAgainst(scope: Scope, peerName: string) {
+  const dataDir = join(scope.folder, 'data')
+  const service = await startService(scope, dataDir)
+  const owner = createOwner(service.url, firstApiKey(service))
+  const installed = { dataDir, masterKeyFile: `${dataDir}.key` }
+  const videoId = await owner.upload('A film', footage.movieHello)
+  await untilFinished(installed, videoId)
+  const segments = listSegments(installed, videoId)
+
+  const viewer = createViewer(service.url)
+  await viewer.redeem(await owner.issueOtp(videoId))
+  const [, signed] = /"(?:\.\.\/)*(media\/.*)\/\d+\/init\.mp4"/.exec(await viewer.playlist('1')) ?? []
+  if (!signed) throw new Error('the playlist names no signed path')
+
+  const peer = await startPeer(scope, peerName, join(dataDir, 'segments'))
+  const ours = segments.map(({ rendition_id, number }) => rawRequest('GET', `/${signed}/${rendition_id}/${number}.m4s`))
+  const theirs = segments.map(({ file }) => rawRequest('GET', `/${file}`))
+  const askService = () => answersPerS(scope, service.url, { requests: ours })
+  const askPeer = () => answersPerS(scope, peer.url, { requests: theirs })
+  await askService()
+  await askPeer()
+  return inTurns(PAIRS, askService, askPeer)
+}
