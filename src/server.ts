@@ -85,7 +85,7 @@ async function openServer(
   const sandbox = await openSandbox()
   const installation = await openInstallation(config)
   opened.defer(() => installation.close())
-  const { db, write, masterKey, folders } = installation
+  const { db, slowDb, write, masterKey, folders } = installation
 
   const nowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const clock = await startPlaybackClock(db, write, nowS)
@@ -133,12 +133,19 @@ async function openServer(
   app.register(currentInterface, {
     ...deletion,
     prefix: '/api',
+    slowDb,
     masterKey,
     publicUrl,
     deletionsWaiting: removals.run,
     playbackOtps: { write, nowS: clock.nowS },
   })
-  app.register(v2Interface, { prefix: '/v2', db, write, nowS, playbackOtps: { write, nowS: clock.nowS } })
+  app.register(v2Interface, {
+    ...deletion,
+    prefix: '/v2',
+    slowDb,
+    deletionsWaiting: removals.run,
+    playbackOtps: { write, nowS: clock.nowS },
+  })
   app.register(uploadInterface, {
     prefix: '/upload',
     db,

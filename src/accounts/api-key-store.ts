@@ -1,3 +1,4 @@
+import { prepared } from '../db/prepared.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { KeyHolder, Permission } from './api-key.ts'
 
@@ -14,16 +15,27 @@ export async function insertApiKey(db: Db, accountId: string, key: NewApiKey): P
   return true
 }
 
-/** The account behind a live key; undefined when the key is unknown or revoked, or its account disabled. */
-export async function findKeyHolder(db: Db, hash: Buffer): Promise<KeyHolder | undefined> {
-  const row = await db
+const selectKeyHolder = prepared<{ hash: Buffer }>()((db, value) =>
+  db
     .selectFrom('apiKey')
     .innerJoin('account', 'account.id', 'apiKey.accountId')
-    .select(['apiKey.id as apiKeyId', 'apiKey.permissions', 'account.id as accountId', 'mayUpload', 'mayImport', 'pageMax'])
-    .where('apiKey.hash', '=', hash)
+    .select([
+      'apiKey.id as apiKeyId',
+      'apiKey.permissions',
+      'account.id as accountId',
+      'mayUpload',
+      'mayImport',
+      'pageMax',
+      'changeNumber',
+    ])
+    .where('apiKey.hash', '=', value('hash'))
     .where('apiKey.revokedAtS', 'is', null)
-    .where('account.disabled', '=', 0)
-    .executeTakeFirst()
+    .where('account.disabled', '=', 0),
+)
+
+/** The account behind a live key; undefined when the key is unknown or revoked, or its account disabled. */
+export async function findKeyHolder(db: Db, hash: Buffer): Promise<KeyHolder | undefined> {
+  const [row] = (await selectKeyHolder(db, { hash })).rows
   if (!row) return undefined
   return { ...row, permissions: asPermissions(row.permissions), mayUpload: row.mayUpload === 1, mayImport: row.mayImport === 1 }
 }

@@ -18,6 +18,8 @@ export type KeyHolder = {
   mayUpload: boolean
   mayImport: boolean
   pageMax: number
+  /** Stands as long as nothing that a list of the account's videos could show has changed. */
+  changeNumber: number
 }
 
 /** Characters of a key that are shown in lists. */

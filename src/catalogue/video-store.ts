@@ -22,14 +22,37 @@ export async function findVideo(db: Db, accountId: string, videoId: string): Pro
   return ofAccount(db, accountId).where('id', '=', videoId).executeTakeFirst()
 }
 
-/** A page of videos, newest first; the position makes the order total. */
-export async function listVideos(db: Db, accountId: string, slice: { limit: number; offset: number }): Promise<VideoRow[]> {
-  return ofAccount(db, accountId).orderBy('position', 'desc').limit(slice.limit).offset(slice.offset).execute()
+/** The videos at these positions, newest first; one that was deleted meanwhile is missing. */
+export async function findVideosAt(db: Db, accountId: string, positions: readonly number[]): Promise<VideoRow[]> {
+  if (positions.length === 0) return []
+  return ofAccount(db, accountId).where('position', 'in', positions).orderBy('position', 'desc').execute()
 }
 
-export async function countVideos(db: Db, accountId: string): Promise<number> {
-  const account = await db.selectFrom('account').select('videoCount').where('id', '=', accountId).executeTakeFirst()
-  return account?.videoCount ?? 0
+/** Positions of those of the videos that are the account's. */
+export async function positionsOf(db: Db, accountId: string, videoIds: readonly string[]): Promise<number[]> {
+  const rows = await db
+    .selectFrom('video')
+    .select('position')
+    .where('accountId', '=', accountId)
+    .where('id', 'in', videoIds)
+    .where('deletedAtS', 'is', null)
+    .execute()
+  return rows.map((row) => row.position)
+}
+
+/** What an owner may change of a video. */
+export type VideoChanges = { title?: string; description?: string; public?: 0 | 1 }
+
+/** False: the account has no such video. */
+export async function updateVideo(tx: Db, accountId: string, videoId: string, changes: VideoChanges): Promise<boolean> {
+  const updated = await tx
+    .updateTable('video')
+    .set(changes)
+    .where('accountId', '=', accountId)
+    .where('id', '=', videoId)
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
+  return updated.numUpdatedRows > 0n
 }
 
 function ofAccount(db: Db, accountId: string) {

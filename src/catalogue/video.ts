@@ -3,27 +3,68 @@ import type { VideoRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { type Poster, postersOf } from './poster-store.ts'
-import { countVideos, findVideo, listVideos } from './video-store.ts'
+import { countMatches, isSlow, listPositions, type VideoFilter } from './search-store.ts'
+import { tagsOf } from './tag-store.ts'
+import { readDescription, readTitle } from './title.ts'
+import { findVideo, findVideosAt, updateVideo, type VideoChanges } from './video-store.ts'
 
 export type CatalogueDeps = { db: Db; write: Write; nowS: () => number }
+/** What lists are read with: quick reads, and slow ones in a thread of their own. */
+export type ListDeps = { db: Db; slowDb: Db }
 
 /** A video as its owner sees it. */
-export type Video = VideoRow & { posters: Poster[] }
+export type Video = VideoRow & { posters: Poster[]; tags: string[] }
 
-/** Videos newest first, and how many there are in all. `page` counts from 1. */
-export async function findVideos({ db }: Pick<CatalogueDeps, 'db'>, accountId: string, at: { page: number; limit: number }) {
-  const rows = await listVideos(db, accountId, { limit: at.limit, offset: (at.page - 1) * at.limit })
-  const posters = await postersOf(
-    db,
-    rows.map((row) => row.id),
-  )
-  return { count: await countVideos(db, accountId), videos: rows.map((row) => ({ ...row, posters: posters.get(row.id) ?? [] })) }
+/** Rows passed over on the way to a page: more may take milliseconds. */
+const FEW_ROWS = 5_000
+
+/**
+ * A page of the videos that the filter finds, newest first, and how many it finds in all. Both are read one after the other:
+ * what comes or goes meanwhile may be in one of them only.
+ * @param wanted `page` counts from 1; one behind the last is empty and costs nothing
+ */
+export async function findVideos(
+  { db, slowDb }: ListDeps,
+  accountId: string,
+  wanted: { filter: VideoFilter; page: number; limit: number },
+): Promise<{ count: number; videos: Video[] }> {
+  const { filter, limit } = wanted
+  const offset = (wanted.page - 1) * limit
+  const reader = isSlow(filter) || offset > FEW_ROWS ? slowDb : db
+  const count = await countMatches(reader, accountId, filter)
+  const positions = offset < count ? await listPositions(reader, accountId, filter, { limit, offset }) : []
+  return { count, videos: await withPostersAndTags(db, await findVideosAt(db, accountId, positions)) }
 }
 
 /** @throws Failure `not-found`, the same for an id that does not exist and for another account's */
 export async function getVideo({ db }: Pick<CatalogueDeps, 'db'>, accountId: string, videoId: string): Promise<Video> {
   const row = await findVideo(db, accountId, videoId)
-  if (!row) throw new Failure('not-found', 'Video not found')
-  const posters = await postersOf(db, [videoId])
-  return { ...row, posters: posters.get(videoId) ?? [] }
+  const [video] = row ? await withPostersAndTags(db, [row]) : []
+  if (!video) throw new Failure('not-found', 'Video not found')
+  return video
+}
+
+/** Changes what is given and nothing else. @throws Failure `not-found`; `invalid` for a text that cannot be kept */
+export async function editVideo(
+  { write }: Pick<CatalogueDeps, 'write'>,
+  accountId: string,
+  videoId: string,
+  changes: VideoChanges,
+): Promise<void> {
+  if (changes.title !== undefined) readTitle(changes.title)
+  if (changes.description !== undefined) readDescription(changes.description)
+  const edited = await write((tx) => updateVideo(tx, accountId, videoId, changes))
+  if (!edited) throw new Failure('not-found', 'Video not found')
+}
+
+async function withPostersAndTags(db: Db, rows: readonly VideoRow[]): Promise<Video[]> {
+  const posters = await postersOf(
+    db,
+    rows.map((row) => row.id),
+  )
+  const tags = await tagsOf(
+    db,
+    rows.map((row) => row.position),
+  )
+  return rows.map((row) => ({ ...row, posters: posters.get(row.id) ?? [], tags: tags.get(row.position) ?? [] }))
 }

@@ -2,10 +2,14 @@ import { type Kysely, sql } from 'kysely'
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration'
 import { Failure } from '../errors.ts'
 import { firstTables } from './migrations/0001-first-tables.ts'
+import { tagsAndSearch } from './migrations/0002-tags-and-search.ts'
 import type { Tables } from './tables.ts'
 
 /** In order; a released one never changes. */
-const MIGRATIONS: Record<string, Migration> = { '0001-first-tables': firstTables }
+const MIGRATIONS: Record<string, Migration> = {
+  '0001-first-tables': firstTables,
+  '0002-tags-and-search': tagsAndSearch,
+}
 
 /**
  * Brings the tables up to this version, each migration in a transaction.

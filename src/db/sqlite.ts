@@ -3,7 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { CamelCasePlugin, Kysely, SqliteDialect, sql } from 'kysely'
 import { Failure } from '../errors.ts'
+import { fold } from './fold.ts'
 import { migrate } from './migrations.ts'
+import { openSlowReads } from './slow-reads.ts'
+import { keepStatements } from './statements.ts'
 import type { Tables } from './tables.ts'
 import { groupCommits, type Write } from './write.ts'
 
@@ -13,6 +16,8 @@ export type Db = Kysely<Tables>
 export type Database = {
   /** Reads only: the connection cannot write. */
   db: Db
+  /** For reads that may take milliseconds: in a thread of their own, where they hold up nobody. */
+  slowDb: Db
   write: Write
   close(): Promise<void>
 }
@@ -37,10 +42,13 @@ export async function openSqlite(path: string): Promise<Database> {
     throw error
   }
   const reader = connect(path, (connection) => connection.pragma('query_only = ON'))
+  const slowReader = openSlowReads(path)
   return {
     db: reader,
+    slowDb: slowReader,
     write: groupCommits(writer),
     async close() {
+      await slowReader.destroy()
       await reader.destroy()
       await writer.destroy()
     },
@@ -53,6 +61,7 @@ async function openWriter(path: string): Promise<Db> {
     connection.pragma('synchronous = FULL')
     connection.pragma('foreign_keys = ON')
     connection.pragma('secure_delete = ON')
+    connection.function('fold', { deterministic: true }, (text) => fold(String(text)))
   })
   try {
     await sql`select count(*) from sqlite_master`.execute(writer)
@@ -85,25 +94,6 @@ function connect(path: string, prepare: (connection: SqliteDatabase.Database) =>
     }),
     plugins: [new CamelCasePlugin()],
   })
-}
-
-/** Statements kept compiled on a connection; those with lists of many lengths come and go. */
-const KEPT_STATEMENTS = 500
-
-/** Compiling a statement costs more than most of them take to run, so each is kept under its text. */
-function keepStatements(connection: SqliteDatabase.Database) {
-  const kept = new Map<string, SqliteDatabase.Statement>()
-  return {
-    close: () => connection.close(),
-    prepare(text: string) {
-      const known = kept.get(text)
-      if (known) return known
-      const statement = connection.prepare(text)
-      if (kept.size >= KEPT_STATEMENTS) kept.delete(kept.keys().next().value ?? '')
-      kept.set(text, statement)
-      return statement
-    },
-  }
 }
 
 const CHECKPOINT_TRIES = 20

@@ -8,6 +8,9 @@ export type Tables = {
   account: AccountTable
   apiKey: ApiKeyTable
   video: VideoTable
+  tag: TagTable
+  videoTag: VideoTagTable
+  videoText: VideoTextTable
   uploadPolicy: UploadPolicyTable
   source: SourceTable
   generation: GenerationTable
@@ -32,6 +35,8 @@ type AccountTable = {
   pageMax: Generated<number>
   /** Videos not deleted: kept in step with `video` in the same transaction, so that a list needs no count. */
   videoCount: Generated<number>
+  /** Rises with every change that a list of its videos could show; kept by triggers. */
+  changeNumber: Generated<number>
 }
 
 type ApiKeyTable = {
@@ -69,6 +74,28 @@ type VideoTable = {
   generation: Generated<number>
   /** Set when deleted: the row is a tombstone till its files are gone. */
   deletedAtS: number | null
+}
+
+/** A tag that videos of the account carry, and how many; kept by triggers on `video_tag`. */
+type TagTable = { accountId: string; name: string; videoCount: number }
+
+/** Pairs of tag and video. */
+type VideoTagTable = {
+  accountId: string
+  name: string
+  /** The video's. */
+  position: number
+  /** Rises in the order in which the video got its tags. */
+  ordinal: number
+}
+
+/** What is searched, folded by db/fold.ts; kept by triggers on `video`. */
+type VideoTextTable = {
+  /** The video's position. */
+  rowid: number
+  id: string
+  title: string
+  fileName: string
 }
 
 type UploadPolicyTable = {

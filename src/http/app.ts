@@ -32,6 +32,8 @@ export function createApp(log: Logger): App {
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     trustProxy: false,
+    // A value of another type is refused, not bent: strict where meaning is at stake.
+    ajv: { customOptions: { coerceTypes: false } },
     forceCloseConnections: 'idle',
     // A connection on which nothing moves; uploads that go on are never cut.
     connectionTimeout: SILENT_CONNECTION_MS,

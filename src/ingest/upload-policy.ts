@@ -1,4 +1,5 @@
 import type { KeyHolder } from '../accounts/api-key.ts'
+import { readTitle } from '../catalogue/title.ts'
 import type { CatalogueDeps } from '../catalogue/video.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
 import { Failure } from '../errors.ts'
@@ -23,7 +24,7 @@ const FREE_FIELDS = ['success_action_status', 'success_action_redirect']
 
 /**
  * Makes a video that waits for its upload, and the signed form that uploads it once within 24 hours.
- * @throws Failure `forbidden` when the account's uploads are off
+ * @throws Failure `forbidden` when the account's uploads are off; `invalid` for a title that cannot be kept
  */
 export async function issueUploadPolicy(
   deps: PolicyDeps,
@@ -37,7 +38,7 @@ export async function issueUploadPolicy(
   const expiresAtS = nowS + POLICY_LIFE_S
   const form = signedForm(signerOf(deps.masterKey), `orig/${videoId}/${newId()}`, nowS, expiresAtS)
   await deps.write(async (tx) => {
-    await insertVideo(tx, holder.accountId, { id: videoId, title, uploadTimeS: nowS })
+    await insertVideo(tx, holder.accountId, { id: videoId, title: readTitle(title), uploadTimeS: nowS })
     await insertPolicy(tx, holder.accountId, { key: form.key, videoId, expiresAtS })
   })
   return { videoId, form }

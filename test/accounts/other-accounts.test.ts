@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Owner } from '../client.ts'
 import { listFiles, readRows, untilFinished } from '../data-folder.ts'
@@ -26,14 +25,20 @@ const NO_SUCH = '0123456789abcdef'.repeat(2)
 const OPERATIONS: Record<string, (owner: Owner, videoId: string) => Promise<Response>> = {
   'GET /api/videos/{id}': (owner, id) => owner.call('GET', `/api/videos/${id}`),
   'POST /api/videos/{id}/otp': (owner, id) => owner.call('POST', `/api/videos/${id}/otp`, { body: {} }),
+  'POST /api/videos/{id}': (owner, id) => owner.call('POST', `/api/videos/${id}`, { body: { title: 'Ann was here' } }),
+  'POST /api/videos/tags': (owner, id) => owner.call('POST', '/api/videos/tags', { body: { videos: [id], tags: ['a'] } }),
+  'PUT /api/videos/tags': (owner, id) => owner.call('PUT', '/api/videos/tags', { body: { videos: [id], tags: [] } }),
+  'DELETE /api/videos/tags': (owner, id) => owner.call('DELETE', '/api/videos/tags', { body: { videos: [id], tags: ['a'] } }),
   'DELETE /api/videos?videos={id}': (owner, id) => owner.call('DELETE', `/api/videos?videos=${id}`),
-  'POST /v2/otp?video={id}': (owner, id) =>
-    fetch(`${owner.url}/v2/otp?video=${id}`, { method: 'POST', body: new URLSearchParams({ clientSecretKey: owner.apiKey }) }),
-  'POST /v2/otp?video={id}&type=xml': (owner, id) =>
-    fetch(`${owner.url}/v2/otp?video=${id}&type=xml`, {
-      method: 'POST',
-      body: new URLSearchParams({ clientSecretKey: owner.apiKey }),
-    }),
+  'POST /v2/otp?video={id}': (owner, id) => callV2(owner, `/otp?video=${id}`),
+  'POST /v2/otp?video={id}&type=xml': (owner, id) => callV2(owner, `/otp?video=${id}&type=xml`),
+  'POST /v2/video?id={id}': (owner, id) => callV2(owner, `/video?id=${id}`),
+  'DELETE by POST /v2/video?id={id}': (owner, id) => callV2(owner, `/video?id=${id}`, { action: 'delete' }),
+}
+
+function callV2(owner: Owner, path: string, fields: Record<string, string> = {}): Promise<Response> {
+  const body = new URLSearchParams({ clientSecretKey: owner.apiKey, ...fields })
+  return fetch(`${owner.url}/v2${path}`, { method: 'POST', body })
 }
 
 /** An answer without what differs at every call. */
@@ -44,14 +49,13 @@ async function told(response: Response) {
 }
 
 /** Every row of every table but the clock's mark, and every file of a video. */
-async function stateOf(installed: Reelgate): Promise<string> {
-  const hash = createHash('sha256')
+async function stateOf(installed: Reelgate) {
   const tables = readRows<{ name: string }>(installed, "select name from sqlite_master where type = 'table' order by name")
-  for (const { name } of tables.filter((table) => !table.name.startsWith('sqlite_') && table.name !== 'setting')) {
-    hash.update(JSON.stringify([name, readRows(installed, `select * from ${name}`)]))
-  }
-  for (const folder of ['sources', 'segments', 'posters']) hash.update(JSON.stringify(await listFiles(installed, folder)))
-  return hash.digest('hex')
+  const rows = tables
+    .filter(({ name }) => !name.startsWith('sqlite_') && name !== 'setting')
+    .map(({ name }) => [name, JSON.stringify(readRows(installed, `select * from ${name}`))])
+  const files = ['sources', 'segments', 'posters'].map(async (folder) => [folder, await listFiles(installed, folder)])
+  return Object.fromEntries([...rows, ...(await Promise.all(files))])
 }
 
 describe('K07: another account’s film is to its caller as one that does not exist, and stays as it is', () => {
@@ -60,7 +64,30 @@ describe('K07: another account’s film is to its caller as one that does not ex
     const other = await told(await operation(ann, bensFilm))
     const none = await told(await operation(ann, NO_SUCH))
     expect(other).toEqual(none)
-    expect(await stateOf(reelgate)).toBe(before)
+    expect(await stateOf(reelgate)).toEqual(before)
+  })
+
+  test('K08: tags for one’s own film and another’s are refused as a whole, and neither gets them', async () => {
+    const { videoId } = await ann.credentials('Ann’s film')
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      const { status } = await ann.call(method, '/api/videos/tags', { body: { videos: [videoId, bensFilm], tags: ['both'] } })
+      expect(status).toBe(404)
+    }
+    expect((await ann.video(videoId)).tags).toEqual([])
+    expect((await ben.video(bensFilm)).tags).not.toContain('both')
+    await ann.delete([videoId])
+  })
+
+  test('tags are each account’s own', async () => {
+    const { videoId } = await ann.credentials('Ann’s film')
+    await ann.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['Ann’s tag'] } })
+    const tagsOf = async (owner: Owner) =>
+      ((await (await owner.call('GET', '/api/videos/tags')).json()) as { rows: string[] }).rows
+    expect(await tagsOf(ann)).toEqual(['Ann’s tag'])
+    expect(await tagsOf(ben)).not.toContain('Ann’s tag')
+    expect((await ben.list(`?tag=${encodeURIComponent('Ann’s tag')}`)).count).toBe(0)
+    expect((await ben.list('?q=Ann')).count).toBe(0)
+    await ann.delete([videoId])
   })
 
   test('the list names and counts one’s own films alone', async () => {

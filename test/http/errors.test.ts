@@ -55,7 +55,8 @@ describe('a method that does not exist on a route is 405 and Allow names those t
     ['POST /api/videos', ['DELETE', 'GET', 'PUT']],
     ['POST /api/videos/', ['DELETE', 'GET', 'PUT']],
     ['HEAD /api/videos', ['DELETE', 'GET', 'PUT']],
-    ['PUT /api/videos/ID', ['GET']],
+    ['PUT /api/videos/ID', ['GET', 'POST']],
+    ['PATCH /api/videos/tags', ['DELETE', 'GET', 'POST', 'PUT']],
     ['GET /api/videos/ID/otp', ['POST']],
     ['DELETE /api/videos/ID/otp', ['POST']],
   ])('%s', async (line, methods) => {

@@ -4,11 +4,13 @@ import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
 import { readSecret } from './key.ts'
+import { type ListRoutesDeps, listRoutes } from './list.ts'
 import { otpRoutes } from './otp.ts'
+import { tagRoutes } from './tags.ts'
 import { uploadRoutes } from './uploads.ts'
 import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
 
-export type CurrentDeps = VideoRoutesDeps & Parameters<typeof uploadRoutes>[1] & Parameters<typeof otpRoutes>[1]
+export type CurrentDeps = VideoRoutesDeps & ListRoutesDeps & Parameters<typeof uploadRoutes>[1] & Parameters<typeof otpRoutes>[1]
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function currentInterface(app: App, deps: CurrentDeps): Promise<void> {
@@ -33,7 +35,9 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
     if (answer.allow) reply.header('Allow', answer.allow)
     return reply.code(answer.status).send({ message: answer.message, code: answer.code, requestId: request.id })
   })
+  listRoutes(app, deps)
   videoRoutes(app, deps)
+  tagRoutes(app, deps)
   uploadRoutes(app, deps)
   otpRoutes(app, deps)
 }
@@ -46,7 +50,9 @@ type Route = { methods: string[]; path: string }
 
 function answerUnknownRoute(routes: readonly Route[], request: FastifyRequest) {
   const path = request.url.split('?')[0]?.replace(/\/+$/, '') ?? ''
-  const allowed = routes.filter((route) => matches(route.path, path)).flatMap(({ methods }) => methods)
+  const matching = routes.filter((route) => matches(route.path, path))
+  const exact = matching.filter((route) => route.path === path)
+  const allowed = (exact.length > 0 ? exact : matching).flatMap(({ methods }) => methods)
   if (allowed.length > 0) {
     return {
       status: 405,

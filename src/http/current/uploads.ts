@@ -1,15 +1,13 @@
 import { Type } from 'typebox'
-import { Failure } from '../../errors.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
 import type { App } from '../app.ts'
+import { refuseOtherFolders } from './folder.ts'
 import { holderOf } from './key.ts'
 
 export type UploadRoutesDeps = PolicyDeps & { publicUrl(): string }
 
-const MAX_TITLE_LENGTH = 500
-
 const UploadQuery = Type.Object({
-  title: Type.String({ minLength: 1, maxLength: MAX_TITLE_LENGTH }),
+  title: Type.String(),
   folderId: Type.Optional(Type.String({ maxLength: 64 })),
 })
 
@@ -33,7 +31,7 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
     { config: { permission: 'uploader' }, schema: { querystring: UploadQuery, response: { 200: UploadReply } } },
     async (request) => {
       const { title, folderId } = request.query
-      if (folderId !== undefined && folderId !== '' && folderId !== 'root') throw new Failure('not-found', 'Folder not found')
+      refuseOtherFolders(folderId)
       const { videoId, form } = await issueUploadPolicy(deps, holderOf(request), title)
       return { clientPayload: { ...form, uploadLink: `${deps.publicUrl()}/upload` }, videoId }
     },

@@ -24,9 +24,11 @@ export function fieldOf(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? Object.entries(body).find(([field]) => field === name)?.[1] : undefined
 }
 
-/** Sends an answer in the representation that `type` asks for. */
-export function sendV2(request: FastifyRequest, reply: FastifyReply, body: Record<string, unknown>): FastifyReply {
+export const NO_VIDEO = { error: 'No video found' }
+
+/** Sends an answer in the representation that `type` asks for; `xml` is its one root element. */
+export function sendV2(request: FastifyRequest, reply: FastifyReply, body: object, xml: object = { result: body }): FastifyReply {
   const wantsXml = fieldOf(request.query, 'type') === 'xml'
   if (!wantsXml) return reply.type('application/json').send(JSON.stringify(body))
-  return reply.type('application/xml').send(xmlDocument({ result: body }))
+  return reply.type('application/xml').send(xmlDocument(xml))
 }

@@ -1,10 +1,11 @@
 import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
-import { sendV2 } from './answer.ts'
+import { NO_VIDEO, sendV2 } from './answer.ts'
 import { type V2OtpDeps, v2OtpRoutes } from './otp.ts'
+import { type V2VideoDeps, v2VideoRoutes } from './videos.ts'
 
-export type V2Deps = V2OtpDeps
+export type V2Deps = V2OtpDeps & V2VideoDeps
 
 /** The earlier interface, `/v2`: POST with `clientSecretKey` in the body, JSON or XML out (wire-contract.md, section 6). */
 export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
@@ -12,13 +13,14 @@ export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
   app.setErrorHandler((error, request, reply) => {
     const { status, message, code } = answerFor(error, request, reply)
     // Clients of this interface look for 200 before they read the body.
-    if (code === 'not-found') return sendV2(request, reply, { error: 'No video found' })
+    if (code === 'not-found') return sendV2(request, reply, NO_VIDEO)
     return sendV2(request, reply.code(status), { error: message })
   })
   app.setNotFoundHandler((request, reply) =>
     sendV2(request, reply.code(404), {
-      error: 'There is no such operation. The earlier interface is called by POST at /v2/otp.',
+      error: 'There is no such operation. The earlier interface is called by POST at /v2/otp, /v2/videos and /v2/video.',
     }),
   )
   v2OtpRoutes(app, deps)
+  v2VideoRoutes(app, deps)
 }

@@ -1,0 +1,134 @@
+import { type RawBuilder, sql } from 'kysely'
+import { fold } from '../db/fold.ts'
+import type { Db } from '../db/sqlite.ts'
+
+/** Which of an account's videos: all that is given must hold. Texts are parts, taken literally, compared as db/fold.ts says. */
+export type VideoFilter = {
+  /** Part of the id or the title. */
+  text?: string
+  id?: string
+  title?: string
+  fileName?: string
+  /** Exact names, each once. */
+  tags?: readonly string[]
+}
+
+/** Shorter texts hold no trigram: they are looked for in every text of the index. */
+const TRIGRAM = 3
+
+/** More UTF-16 units than any text has that is kept: nothing contains it. */
+const LONGER_THAN_ANY = 2000
+
+/** True when finding these may take milliseconds: such a read belongs into a thread of its own. */
+export function isSlow(filter: VideoFilter): boolean {
+  return textsOf(filter).length > 0 || (filter.tags ?? []).length > 1
+}
+
+/** How many videos the filter finds. */
+export async function countMatches(db: Db, accountId: string, filter: VideoFilter): Promise<number> {
+  const tags = await rarestFirst(db, accountId, filter.tags ?? [])
+  if (tags === undefined || isBeyondAny(filter)) return 0
+  if (textsOf(filter).length === 0 && tags.length < 2) return tags[0]?.videoCount ?? countVideos(db, accountId)
+  const { rows } = await sql<{ count: number }>`select count(*) as count ${matches(accountId, filter, tags).from}`.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+/** Positions of a slice of what the filter finds, newest first: indexes are walked, no more. */
+export async function listPositions(
+  db: Db,
+  accountId: string,
+  filter: VideoFilter,
+  slice: { limit: number; offset: number },
+): Promise<number[]> {
+  const tags = await rarestFirst(db, accountId, filter.tags ?? [])
+  if (tags === undefined || isBeyondAny(filter)) return []
+  const { position, from } = matches(accountId, filter, tags)
+  const { rows } = await sql<{ position: number }>`
+    select ${position} as position ${from} order by ${position} desc limit ${slice.limit} offset ${slice.offset}`.execute(db)
+  return rows.map((row) => row.position)
+}
+
+type Matches = { position: RawBuilder<number>; from: RawBuilder<unknown> }
+type CountedTag = { name: string; videoCount: number }
+
+/** The smallest index that knows the answer, walked in list order; the rest is asked of each of its entries. */
+function matches(accountId: string, filter: VideoFilter, tags: readonly CountedTag[]): Matches {
+  const texts = textsOf(filter)
+  if (texts.length > 0) {
+    const position = sql<number>`video_text.rowid`
+    // A cross join is never turned round: the index of texts leads, in its own order.
+    const from = sql`from video_text cross join video on video.position = video_text.rowid
+      where ${hold(texts)} and video.account_id = ${accountId} ${alsoTagged(accountId, position, tags)}`
+    return { position, from }
+  }
+  const [rarest, ...others] = tags
+  if (rarest) {
+    const position = sql<number>`video_tag.position`
+    const from = sql`from video_tag
+      where video_tag.account_id = ${accountId} and video_tag.name = ${rarest.name} ${alsoTagged(accountId, position, others)}`
+    return { position, from }
+  }
+  return {
+    position: sql`video.position`,
+    from: sql`from video where video.account_id = ${accountId} and video.deleted_at_s is null`,
+  }
+}
+
+function alsoTagged(accountId: string, position: RawBuilder<number>, tags: readonly CountedTag[]): RawBuilder<unknown> {
+  const conditions = tags.map(
+    ({ name }) => sql`and exists (select 1 from video_tag as other
+      where other.account_id = ${accountId} and other.name = ${name} and other.position = ${position})`,
+  )
+  return sql.join(conditions, sql` `)
+}
+
+type Column = 'id' | 'title' | 'file_name'
+type SoughtText = { columns: readonly Column[]; part: string }
+
+function textsOf({ text, id, title, fileName }: VideoFilter): SoughtText[] {
+  const sought: { columns: readonly Column[]; part: string | undefined }[] = [
+    { columns: ['id', 'title'], part: text },
+    { columns: ['id'], part: id },
+    { columns: ['title'], part: title },
+    { columns: ['file_name'], part: fileName },
+  ]
+  return sought.flatMap(({ columns, part }) => (part === undefined ? [] : [{ columns, part: fold(part) }]))
+}
+
+/** Never a word of SQL or of a pattern language: phrases in quotes for the index, plain comparison for what is too short for it. */
+function hold(texts: readonly SoughtText[]): RawBuilder<unknown> {
+  const [long, short] = [texts.filter(hasTrigram), texts.filter((text) => !hasTrigram(text))]
+  const phrases = long.map(({ columns, part }) => `{${columns.join(' ')}} : "${part.replaceAll('"', '""')}"`)
+  const compared = short.map(({ columns, part }) => {
+    const found = columns.map((column) => sql`instr(${sql.ref(`video_text.${column}`)}, ${part}) > 0`)
+    return sql`(${sql.join(found, sql` or `)})`
+  })
+  const matched = phrases.length > 0 ? [sql`video_text match ${phrases.join(' AND ')}`] : []
+  return sql.join([...matched, ...compared], sql` and `)
+}
+
+function hasTrigram({ part }: SoughtText): boolean {
+  return [...part].length >= TRIGRAM
+}
+
+function isBeyondAny(filter: VideoFilter): boolean {
+  return textsOf(filter).some(({ part }) => part.length > LONGER_THAN_ANY || part.includes('\0'))
+}
+
+async function countVideos(db: Db, accountId: string): Promise<number> {
+  const account = await db.selectFrom('account').select('videoCount').where('id', '=', accountId).executeTakeFirst()
+  return account?.videoCount ?? 0
+}
+
+/** Undefined: no video carries one of them. */
+async function rarestFirst(db: Db, accountId: string, names: readonly string[]): Promise<CountedTag[] | undefined> {
+  if (names.length === 0) return []
+  const tags = await db
+    .selectFrom('tag')
+    .select(['name', 'videoCount'])
+    .where('accountId', '=', accountId)
+    .where('name', 'in', names)
+    .orderBy('videoCount')
+    .execute()
+  return tags.length === names.length ? tags : undefined
+}

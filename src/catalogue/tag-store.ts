@@ -1,0 +1,53 @@
+import { sql } from 'kysely'
+import type { Db } from '../db/sqlite.ts'
+
+/** Names of all tags that videos of the account carry, in the order of their code points. */
+export async function listTags(db: Db, accountId: string): Promise<string[]> {
+  const rows = await db.selectFrom('tag').select('name').where('accountId', '=', accountId).orderBy('name').execute()
+  return rows.map((row) => row.name)
+}
+
+/** The tags of each of the videos, in the order in which it got them. */
+export async function tagsOf(db: Db, positions: readonly number[]): Promise<Map<number, string[]>> {
+  if (positions.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('videoTag')
+    .select(['position', 'name'])
+    .where('position', 'in', positions)
+    .orderBy('position')
+    .orderBy('ordinal')
+    .execute()
+  const byPosition = Map.groupBy(rows, (row) => row.position)
+  return new Map([...byPosition].map(([position, tags]) => [position, tags.map((tag) => tag.name)]))
+}
+
+/** Adds the pairs that are not there yet; one statement, however many. */
+export async function insertTags(
+  tx: Db,
+  accountId: string,
+  positions: readonly number[],
+  names: readonly string[],
+): Promise<void> {
+  await sql`
+    insert into video_tag (account_id, name, position, ordinal)
+    select ${accountId}, tag.value, video.value,
+      tag.key + 1 + coalesce((select max(ordinal) from video_tag where position = video.value), 0)
+    from json_each(${JSON.stringify(positions)}) as video cross join json_each(${JSON.stringify(names)}) as tag
+    where true
+    on conflict do nothing`.execute(tx)
+}
+
+/** Removes these pairs; without names, all tags of the videos. */
+export async function removeTags(
+  tx: Db,
+  accountId: string,
+  positions: readonly number[],
+  names?: readonly string[],
+): Promise<void> {
+  await tx
+    .deleteFrom('videoTag')
+    .where('accountId', '=', accountId)
+    .where('position', 'in', positions)
+    .$if(names !== undefined, (pairs) => pairs.where('name', 'in', names ?? []))
+    .execute()
+}

@@ -1,0 +1,67 @@
+import type { Db } from '../db/sqlite.ts'
+import type { Write } from '../db/write.ts'
+import { Failure } from '../errors.ts'
+import { insertTags, listTags, removeTags } from './tag-store.ts'
+import { positionsOf } from './video-store.ts'
+
+export type TagDeps = { db: Db; write: Write }
+
+/** Which tags on which of the account's videos. */
+export type Tagging = { videoIds: readonly string[]; tags: readonly string[] }
+
+const MAX_TAG_CHARACTERS = 255
+/** Pairs of one call: they share a transaction, in which nobody else writes. */
+const MAX_PAIRS = 10_000
+
+/** All tags of the account's videos, in the order of their code points. */
+export async function findTags({ db }: Pick<TagDeps, 'db'>, accountId: string): Promise<string[]> {
+  return listTags(db, accountId)
+}
+
+/** Adds the tags to each of the videos; those that are there already stay. @throws Failure as `changeTags` */
+export async function addTags(deps: TagDeps, accountId: string, tagging: Tagging): Promise<void> {
+  await changeTags(deps, accountId, tagging, (tx, positions, tags) => insertTags(tx, accountId, positions, tags))
+}
+
+/** Gives each of the videos exactly these tags; none clears them. @throws Failure as `changeTags` */
+export async function replaceTags(deps: TagDeps, accountId: string, tagging: Tagging): Promise<void> {
+  await changeTags(deps, accountId, tagging, async (tx, positions, tags) => {
+    await removeTags(tx, accountId, positions)
+    await insertTags(tx, accountId, positions, tags)
+  })
+}
+
+/** Takes the tags from each of the videos, where they are. @throws Failure as `changeTags` */
+export async function takeTags(deps: TagDeps, accountId: string, tagging: Tagging): Promise<void> {
+  await changeTags(deps, accountId, tagging, (tx, positions, tags) => removeTags(tx, accountId, positions, tags))
+}
+
+/**
+ * The one form in which a tag is kept and looked for: NFC, without space around it, case as it is.
+ * @throws Failure `invalid`
+ */
+export function readTag(text: string): string {
+  const tag = text.normalize('NFC').trim()
+  if (tag === '' || [...tag].length > MAX_TAG_CHARACTERS || /\p{Cc}/u.test(tag) || !tag.isWellFormed())
+    throw new Failure('invalid', `A tag has 1 to ${MAX_TAG_CHARACTERS} characters, none of them a control character.`)
+  return tag
+}
+
+/** All or nothing. @throws Failure `invalid`, or `not-found` when one of the videos is not the account's */
+async function changeTags(
+  { write }: TagDeps,
+  accountId: string,
+  tagging: Tagging,
+  change: (tx: Db, positions: number[], tags: string[]) => Promise<void>,
+): Promise<void> {
+  const videoIds = [...new Set(tagging.videoIds)]
+  const tags = [...new Set(tagging.tags.map(readTag))]
+  if (videoIds.length === 0) return
+  if (videoIds.length * Math.max(1, tags.length) > MAX_PAIRS)
+    throw new Failure('invalid', `One call changes at most ${MAX_PAIRS} pairs of video and tag. Send several.`)
+  await write(async (tx) => {
+    const positions = await positionsOf(tx, accountId, videoIds)
+    if (positions.length < videoIds.length) throw new Failure('not-found', 'Video not found')
+    await change(tx, positions, tags)
+  })
+}

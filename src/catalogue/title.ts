@@ -1,0 +1,27 @@
+import { Failure } from '../errors.ts'
+
+// The one place that knows which texts an owner may give a video. They are kept as they came, character for character.
+
+const MAX_TITLE_CHARACTERS = 500
+const MAX_DESCRIPTION_CHARACTERS = 5_000
+
+/** @throws Failure `invalid` */
+export function readTitle(text: string): string {
+  if (text === '' || !isKept(text, MAX_TITLE_CHARACTERS))
+    throw new Failure('invalid', `A title has 1 to ${MAX_TITLE_CHARACTERS} characters, none of them U+0000 or half a character.`)
+  return text
+}
+
+/** @throws Failure `invalid` */
+export function readDescription(text: string): string {
+  if (!isKept(text, MAX_DESCRIPTION_CHARACTERS))
+    throw new Failure(
+      'invalid',
+      `A description has at most ${MAX_DESCRIPTION_CHARACTERS} characters, none of them U+0000 or half a character.`,
+    )
+  return text
+}
+
+function isKept(text: string, maxCharacters: number): boolean {
+  return [...text].length <= maxCharacters && text.isWellFormed() && !text.includes('\0')
+}

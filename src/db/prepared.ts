@@ -1,0 +1,29 @@
+import { type Compilable, type CompiledQuery, type RawBuilder, sql } from 'kysely'
+import type { Db } from './sqlite.ts'
+
+/**
+ * A statement that is built and compiled once; each call only binds its values. For the few that run with every request:
+ * building one costs several times what SQLite needs to run it.
+ * @param build makes the statement; `value(name)` stands where a value will be bound
+ */
+export function prepared<Values extends Record<string, unknown>>() {
+  return <Row>(
+    build: (db: Db, value: <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>) => Compilable<Row>,
+  ) => {
+    let compiled: CompiledQuery<Row> | undefined
+    return async (db: Db, values: Values) => {
+      compiled ??= build(db, (name) => sql.val(new Placeholder(name)).$castTo()).compile()
+      const parameters = compiled.parameters.map((parameter) =>
+        parameter instanceof Placeholder ? values[parameter.name] : parameter,
+      )
+      return db.executeQuery<Row>({ ...compiled, parameters })
+    }
+  }
+}
+
+class Placeholder {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}

@@ -1,0 +1,22 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import SqliteDatabase from 'better-sqlite3'
+import { keepStatements } from './statements.ts'
+
+// The thread of slow-reads.ts: a statement in, its rows out, one at a time.
+
+export type Question = { id: number; sql: string; parameters: readonly unknown[] }
+export type Answer = { id: number; rows: unknown[] } | { id: number; error: unknown }
+
+const connection = keepStatements(new SqliteDatabase(workerData.path, { readonly: true }))
+
+parentPort?.on('message', ({ id, sql, parameters }: Question) => {
+  parentPort?.postMessage(answer(id, sql, parameters))
+})
+
+function answer(id: number, sql: string, parameters: readonly unknown[]): Answer {
+  try {
+    return { id, rows: connection.prepare(sql).all(parameters) }
+  } catch (error) {
+    return { id, error }
+  }
+}

@@ -1,0 +1,93 @@
+import { Worker } from 'node:worker_threads'
+import {
+  CamelCasePlugin,
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+import { Failure } from '../errors.ts'
+import type { Answer, Question } from './slow-reads-worker.ts'
+import type { Tables } from './tables.ts'
+
+/** Reads that may wait for the thread; more would only be answered after their askers have gone. */
+const MAX_WAITING = 500
+
+/** Kysely whose statements run in a worker thread, on a connection that cannot write: SQLite holds up the thread it thinks in. */
+export function openSlowReads(path: string): Kysely<Tables> {
+  return new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new SqliteAdapter(),
+      createDriver: () => createDriver(path),
+      createIntrospector: (db) => new SqliteIntrospector(db),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+    plugins: [new CamelCasePlugin()],
+  })
+}
+
+function createDriver(path: string): Driver {
+  let thread: ReturnType<typeof startThread> | undefined
+  const connection: DatabaseConnection = {
+    // Started by the first slow read: many installations never have one.
+    async executeQuery<R>({ sql, parameters }: CompiledQuery) {
+      thread ??= startThread(path, () => {
+        thread = undefined
+      })
+      return { rows: (await thread.ask(sql, parameters)) as R[] }
+    },
+    streamQuery: refuse,
+  }
+  return {
+    async init() {},
+    async acquireConnection() {
+      return connection
+    },
+    beginTransaction: refuse,
+    commitTransaction: refuse,
+    rollbackTransaction: refuse,
+    async releaseConnection() {},
+    async destroy() {
+      await thread?.stop()
+    },
+  }
+}
+
+function refuse(): never {
+  throw new Error('slow reads are single statements')
+}
+
+function startThread(path: string, ended: () => void) {
+  const worker = new Worker(new URL('./slow-reads-worker.ts', import.meta.url), { workerData: { path } })
+  const waiting = new Map<number, PromiseWithResolvers<unknown[]>>()
+  let asked = 0
+  worker.unref()
+  worker.on('message', (answer: Answer) => {
+    const asker = waiting.get(answer.id)
+    waiting.delete(answer.id)
+    if ('rows' in answer) asker?.resolve(answer.rows)
+    else asker?.reject(answer.error)
+  })
+  function fail(error: Error) {
+    ended()
+    for (const asker of waiting.values()) asker.reject(error)
+    waiting.clear()
+  }
+  worker.on('error', fail)
+  worker.on('exit', () => fail(new Error('the thread of slow reads has ended')))
+
+  function ask(sql: string, parameters: readonly unknown[]): Promise<unknown[]> {
+    if (waiting.size >= MAX_WAITING)
+      return Promise.reject(new Failure('unavailable', 'Too many searches wait already. Try again in a moment.'))
+    const id = asked++
+    const asker = Promise.withResolvers<unknown[]>()
+    waiting.set(id, asker)
+    const question: Question = { id, sql, parameters }
+    worker.postMessage(question)
+    return asker.promise
+  }
+  return { ask, stop: () => worker.terminate() }
+}

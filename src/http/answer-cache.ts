@@ -1,0 +1,40 @@
+/** Bodies kept in all: some hundred list pages. */
+const MAX_BYTES = 16 * 2 ** 20
+/** Longer questions are rare and their keys would cost more than they save. */
+const MAX_KEY_LENGTH = 300
+
+/** Answers that stay right as long as an account's change number stands; the longest unasked go first. */
+export type AnswerCache = {
+  find(key: string, changeNumber: number): Buffer | undefined
+  keep(key: string, changeNumber: number, body: Buffer): void
+}
+
+export function createAnswerCache(): AnswerCache {
+  const kept = new Map<string, { changeNumber: number; body: Buffer }>()
+  let bytes = 0
+
+  function forget(key: string): void {
+    bytes -= kept.get(key)?.body.length ?? 0
+    kept.delete(key)
+  }
+
+  return {
+    find(key, changeNumber) {
+      const answer = kept.get(key)
+      if (answer?.changeNumber !== changeNumber) return undefined
+      kept.delete(key)
+      kept.set(key, answer)
+      return answer.body
+    },
+    keep(key, changeNumber, body) {
+      if (key.length > MAX_KEY_LENGTH || body.length > MAX_BYTES) return
+      forget(key)
+      kept.set(key, { changeNumber, body })
+      bytes += body.length
+      for (const oldest of kept.keys()) {
+        if (bytes <= MAX_BYTES) break
+        forget(oldest)
+      }
+    },
+  }
+}

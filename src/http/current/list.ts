@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import type { KeyHolder } from '../../accounts/api-key.ts'
+import type { VideoFilter } from '../../catalogue/search-store.ts'
+import { readTag } from '../../catalogue/tag.ts'
+import { findVideos, type ListDeps } from '../../catalogue/video.ts'
+import { Failure } from '../../errors.ts'
+import { createAnswerCache } from '../answer-cache.ts'
+import type { App } from '../app.ts'
+import { readPaging } from '../paging.ts'
+import { refuseOtherFolders } from './folder.ts'
+import { holderOf } from './key.ts'
+import { VideoBody, videoBody } from './video-body.ts'
+
+export type ListRoutesDeps = ListDeps & { publicUrl(): string }
+
+const ListQuery = Type.Object({
+  page: Type.Optional(Type.String({ description: 'from 1' })),
+  limit: Type.Optional(Type.String({ description: 'default 20; clamped to 40, or to what the account was raised to' })),
+  tag: Type.Optional(Type.String()),
+  tags: Type.Optional(Type.String({ description: 'separated by commas; a video must carry them all' })),
+  q: Type.Optional(Type.String({ description: 'part of id or title, in any case, taken literally' })),
+  folderId: Type.Optional(Type.String()),
+})
+
+const ListReply = Type.Object({ count: Type.Integer(), rows: Type.Array(VideoBody) })
+
+const USUAL_LIMIT = 20
+const MAX_TAGS = 50
+
+/** `GET /videos`: an account that has not changed since is answered from memory, or by 304 (wire-contract.md, section 3). */
+export function listRoutes(app: App, deps: ListRoutesDeps): void {
+  const pages = createAnswerCache()
+  // New with each start: addresses in a page, and the form of one, may differ from what the last start answered.
+  const start = randomBytes(6).toString('base64url')
+
+  app.get(
+    '/videos',
+    { config: { permission: 'viewer' }, schema: { querystring: ListQuery, response: { 200: ListReply, 304: Type.Null() } } },
+    async (request, reply) => {
+      const holder = holderOf(request)
+      const tag = `"${start}.${holder.accountId.slice(0, 12)}.${holder.pageMax}.${holder.changeNumber}"`
+      reply.header('ETag', tag).header('Cache-Control', 'private, max-age=0')
+      if (isKnown(request, tag)) return reply.code(304).send(null)
+      const key = `${holder.accountId} ${holder.pageMax} ${request.url}`
+      const kept = pages.find(key, holder.changeNumber)
+      if (kept) return sendJson(reply, kept)
+      const page = await readPage(deps, holder, request.query)
+      pages.keep(key, holder.changeNumber, page)
+      return sendJson(reply, page)
+    },
+  )
+}
+
+async function readPage(deps: ListRoutesDeps, holder: KeyHolder, query: Static<typeof ListQuery>): Promise<Buffer> {
+  const paging = readPaging(query, { usual: USUAL_LIMIT, largest: holder.pageMax })
+  const { count, videos } = await findVideos(deps, holder.accountId, { filter: readFilter(query), ...paging })
+  const page: Static<typeof ListReply> = { count, rows: videos.map((video) => videoBody(deps.publicUrl(), video)) }
+  return Buffer.from(JSON.stringify(page))
+}
+
+/** Empty parameters filter nothing. @throws Failure `invalid`, `not-found` */
+function readFilter({ tag = '', tags = '', q = '', folderId }: Static<typeof ListQuery>): VideoFilter {
+  refuseOtherFolders(folderId)
+  const wanted = [tag, ...tags.split(',')].filter((name) => name.trim() !== '').map(readTag)
+  if (wanted.length > MAX_TAGS) throw new Failure('invalid', `A list is filtered by at most ${MAX_TAGS} tags.`)
+  return { tags: [...new Set(wanted)], ...(q === '' ? {} : { text: q }) }
+}
+
+/** RFC 9110, section 13.1.2: any of the listed tags, compared weakly. */
+function isKnown(request: FastifyRequest, tag: string): boolean {
+  const given = request.headers['if-none-match']
+  if (given === undefined) return false
+  return given.split(',').some((known) => known.trim().replace(/^W\//, '') === tag || known.trim() === '*')
+}
+
+// Bytes, since the framework would serialise a string once more.
+function sendJson(reply: FastifyReply, body: Buffer): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(body)
+}

@@ -1,0 +1,49 @@
+import { type Static, Type } from 'typebox'
+import type { Video } from '../../catalogue/video.ts'
+import { posterPath } from '../media/posters.ts'
+
+const PosterBody = Type.Object({ width: Type.Integer(), height: Type.Integer(), posterUrl: Type.String() })
+
+/** A video on the wire (wire-contract.md, section 3). */
+export const VideoBody = Type.Object({
+  id: Type.String({ description: '32 lower-case hexadecimal digits' }),
+  title: Type.String(),
+  description: Type.String(),
+  upload_time: Type.Integer({ description: 'Unix seconds' }),
+  length: Type.Number({ description: 'seconds; 0 before the probe' }),
+  status: Type.String({ description: 'PRE-Upload, Queued, Processing, ready, Not a media file or Encoding error' }),
+  statusReason: Type.Optional(Type.String({ description: 'why it failed, in words' })),
+  posters: Type.Array(PosterBody),
+  poster: Type.String({ description: 'address of the main poster, empty while there is none' }),
+  tags: Type.Array(Type.String()),
+  public: Type.Integer({ description: '0 or 1: whether posters and meta are served without a playback session' }),
+  ipGeoRules: Type.String(),
+  whitelisthref: Type.String(),
+  totalSizeBytes: Type.Integer(),
+  folderId: Type.String(),
+})
+
+export function videoBody(publicUrl: string, video: Video): Static<typeof VideoBody> {
+  const posters = video.posters.map((poster) => ({
+    width: poster.widthPx,
+    height: poster.heightPx,
+    posterUrl: `${publicUrl}/${posterPath(poster.token)}`,
+  }))
+  return {
+    id: video.id,
+    title: video.title,
+    description: video.description,
+    upload_time: video.uploadTimeS,
+    length: Math.round(video.durationS * 1000) / 1000,
+    status: video.status,
+    ...(video.statusReason === null ? {} : { statusReason: video.statusReason }),
+    posters,
+    poster: posters[0]?.posterUrl ?? '',
+    tags: video.tags,
+    public: video.public,
+    ipGeoRules: '',
+    whitelisthref: '',
+    totalSizeBytes: video.totalSizeBytes,
+    folderId: video.folderId,
+  }
+}

@@ -1,0 +1,21 @@
+import { Failure } from '../errors.ts'
+
+/**
+ * The page that a list call asks for. A limit above the largest is clamped, never refused; what is not a whole number from 1 is.
+ * @throws Failure `invalid`
+ */
+export function readPaging(
+  query: { page?: unknown; limit?: unknown },
+  limits: { usual: number; largest: number },
+): { page: number; limit: number } {
+  const page = readCount('page', query.page) ?? 1
+  const limit = Math.min(readCount('limit', query.limit) ?? limits.usual, limits.largest)
+  return { page, limit }
+}
+
+function readCount(name: string, given: unknown): number | undefined {
+  if (given === undefined) return undefined
+  if (typeof given !== 'string' || !/^[0-9]{1,40}$/.test(given) || Number(given) < 1)
+    throw new Failure('invalid', `${name} is one whole number from 1, in digits, such as ${name}=2.`)
+  return Number(given)
+}

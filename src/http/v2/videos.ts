@@ -1,0 +1,90 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
+import type { VideoFilter } from '../../catalogue/search-store.ts'
+import { findVideos, getVideo, type ListDeps, type Video } from '../../catalogue/video.ts'
+import { Failure } from '../../errors.ts'
+import type { App } from '../app.ts'
+import { readPaging } from '../paging.ts'
+import { fieldOf, holderOfBody, NO_VIDEO, sendV2 } from './answer.ts'
+
+export type V2VideoDeps = ListDeps & DeletionDeps & { deletionsWaiting(): void }
+
+const PAGE_LIMITS = { usual: 30, largest: 100 }
+
+/** List, one video and deletion in the earlier interface (wire-contract.md, section 6). */
+export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
+  app.post('/videos', async (request, reply) => {
+    const { accountId } = await holderOfBody(deps, request, 'viewer')
+    const paging = readPaging({ page: fieldOf(request.query, 'page'), limit: fieldOf(request.query, 'limit') }, PAGE_LIMITS)
+    const { videos } = await findVideos(deps, accountId, { filter: readSearch(request.query), ...paging })
+    const entities = videos.map(videoEntity)
+    return sendV2(request, reply, entities, { videos: { video: entities } })
+  })
+
+  app.post('/video', async (request, reply) => {
+    const action = fieldOf(request.body, 'action')
+    if (action === 'delete') return deleteOne(request, reply)
+    const { accountId } = await holderOfBody(deps, request, 'viewer')
+    if (action !== undefined) throw new Failure('invalid', 'action is "delete", or left out to read the video.')
+    const entity = videoEntity(await getVideo(deps, accountId, readId(request)))
+    return sendV2(request, reply, entity, { video: entity })
+  })
+
+  async function deleteOne(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { accountId } = await holderOfBody(deps, request, 'editor')
+    const deleted = await deleteVideos(deps, accountId, [readId(request)])
+    // Here 200 means deleted, so an unknown video is told by the status.
+    if (deleted === 0) return sendV2(request, reply.code(404), NO_VIDEO)
+    deps.deletionsWaiting()
+    return sendV2(request, reply, { message: 'Deleted' })
+  }
+}
+
+function readId(request: FastifyRequest): string {
+  const id = fieldOf(request.query, 'id')
+  if (typeof id !== 'string' || id === '') throw new Failure('invalid', 'Name one video in the query: /v2/video?id=ID.')
+  return id
+}
+
+const SEARCHED = { id: 'id', title: 'title', file: 'fileName' } as const
+
+/** `search[id]=…&search[title]=…&search[file]=…`, or one JSON object; unknown keys are ignored, empty ones filter nothing. */
+function readSearch(query: unknown): VideoFilter {
+  const given = fieldOf(query, 'search')
+  const whole = given === undefined || given === '' ? {} : parseObject(given)
+  const filter: VideoFilter = {}
+  for (const [name, column] of Object.entries(SEARCHED)) {
+    const part = fieldOf(query, `search[${name}]`) ?? fieldOf(whole, name)
+    if (part === undefined || part === '') continue
+    if (typeof part !== 'string') throw new Failure('invalid', `search[${name}] is one text.`)
+    filter[column] = part
+  }
+  return filter
+}
+
+function parseObject(given: unknown): object {
+  try {
+    const value: unknown = JSON.parse(String(given))
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  } catch {
+    // told below
+  }
+  throw new Failure('invalid', 'search is given as search[id], search[title] and search[file], or as one JSON object of these.')
+}
+
+const STATUS_TEXTS: Record<string, string> = { 'PRE-Upload': 'queued', Queued: 'queued', ready: 'ready' }
+
+function videoEntity(video: Video) {
+  const isFailed = video.status === 'Encoding error' || video.status === 'Not a media file'
+  return {
+    id: video.id,
+    title: video.title,
+    description: video.description,
+    file: video.fileName,
+    length: video.durationS > 0 ? Math.max(1, Math.round(video.durationS)) : 0,
+    viewCount: 0,
+    statusText: STATUS_TEXTS[video.status] ?? 'processing',
+    date_added: video.uploadTimeS,
+    ...(isFailed ? { error: video.statusReason ?? video.status } : {}),
+  }
+}
