@@ -73,7 +73,7 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
     return op
   }
 
-  /** @param held waits before the last byte is sent */
+  /** @param held waits before the last bytes are sent */
   async function upload(
     client: number,
     videoId: string,
@@ -362,13 +362,13 @@ export function seenOf({ id, status, title, tags }: VideoBody): Seen {
   return { id, status, title, tags: Array.isArray(tags) ? tags : [] }
 }
 
-/** All but the last byte, then what is waited for, then the last byte. */
+/** All but the end of the file and of the form, then what is waited for, then the rest. */
 function inPieces(body: Buffer, held: () => Promise<unknown>): ReadableStream<Uint8Array> {
   return ReadableStream.from(
     (async function* () {
-      yield body.subarray(0, -1)
+      yield body.subarray(0, -100)
       await held()
-      yield body.subarray(-1)
+      yield body.subarray(-100)
     })(),
   )
 }

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { listFiles } from '../data-folder.ts'
+import { newChance, rounds } from '../pipeline/chance.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { uniqueFilm } from './clients.ts'
+import { newOrdeal, type Ordeal, UNLIMITED } from './round.ts'
+import { killAt, type Place, watch } from './strace.ts'
+
+// SQLite's way of testing crashes: one short scenario, killed before its first system call that changes something, its second, …
+// until it runs through. Each time the folder is examined, the server started again, and every promise compared with what is there.
+
+/** What is ready before the scenario's call is sent, and the call; it has ended when everything that it set off is done. */
+type Scenario = { rows: string; name: string; prepare(ordeal: Ordeal): Promise<() => Promise<unknown>> }
+
+const SCENARIOS: readonly Scenario[] = [
+  {
+    rows: 'I1, I9',
+    name: 'credentials',
+    prepare:
+      async ({ clients }) =>
+      () =>
+        clients.create(0),
+  },
+  { rows: 'I1, I9', name: 'an upload', prepare: uploadOf },
+  { rows: 'F-02, I1, I9', name: 'the finish of an upload, after its last byte', prepare: finishOfUpload },
+  { rows: 'F-06, I3, I6', name: 'publication, from the probe to the last segment and poster', prepare: publication },
+  {
+    rows: 'I4, I9',
+    name: 'an OTP',
+    prepare:
+      async ({ clients, world }) =>
+      () =>
+        clients.issueOtp(0, aReadyVideo(world), 'v2'),
+  },
+  { rows: 'O04, I4', name: 'a redeem', prepare: redeeming },
+  { rows: 'F-05, I2', name: 'a deletion, to its last file', prepare: deletion },
+]
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let ordeal: Ordeal
+const chance = newChance('crash points')
+beforeAll(async () => {
+  // One thread for files, so that the n-th call is the same call each time.
+  reelgate = await startSharedReelgate({ env: { ...UNLIMITED, UV_THREADPOOL_SIZE: '1' } })
+  ordeal = await newOrdeal(reelgate, chance)
+  const { clients, films } = ordeal
+  const { videoId = '' } = await clients.create(0)
+  await clients.upload(0, videoId, { clear: films[0] ?? Buffer.alloc(0), isFilm: true })
+  await reelgate.owner.until(videoId, 'ready')
+  expect(await ordeal.compare()).toEqual([])
+})
+afterAll(() => reelgate.remove())
+
+for (const { rows, name, prepare } of SCENARIOS) {
+  test(`${rows}: ${name} survives kill -9 before each of its system calls`, async () => {
+    const all = await findPlaces(prepare)
+    const places = choose(all)
+    let kills = 0
+    for (const place of places) {
+      const act = await prepare(ordeal)
+      const attached = await killAt(reelgate.pid, place)
+      await act()
+      await attached.detach()
+      kills += Number(!(await isServing(reelgate)))
+      await reelgate.kill()
+      expect(await ordeal.afterwards(), `killed before ${place.syscall} ${place.nth}`).toEqual([])
+    }
+    expect(await ordeal.settled()).toEqual([])
+    process.stderr.write(`${name}: ${all.length} places, ${places.length} tried, ${kills} kills\n`)
+  }, 3_600_000)
+}
+
+/** The places that an undisturbed scenario passes. */
+async function findPlaces(prepare: Scenario['prepare']): Promise<Place[]> {
+  const act = await prepare(ordeal)
+  const watched = await watch(reelgate.pid, join(reelgate.dataDir, '..', 'places'))
+  await act()
+  const places = await watched.places()
+  expect(await ordeal.compare()).toEqual([])
+  return places
+}
+
+/** All, or two of each scenario, of different system calls. */
+function choose(places: readonly Place[]): Place[] {
+  const kinds = [...Map.groupBy(places, ({ syscall }) => syscall).values()]
+  const pick = <T>(from: T[]): T | undefined => from.splice(Math.floor(chance.between(0, from.length)), 1)[0]
+  return rounds(0, 1) ? [...places] : [pick(kinds), pick(kinds)].flatMap((kind) => pick(kind ?? []) ?? [])
+}
+
+async function isServing({ url }: Reelgate): Promise<boolean> {
+  return fetch(`${url}/healthz`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+}
+
+/** Waits until the scenario has had all its consequences, or has lost its server. */
+async function untilQuiet({ isQuiet, reelgate: server }: Ordeal): Promise<void> {
+  while (!isQuiet() && (await isServing(server))) await pause(20)
+}
+
+async function newFilm({ clients, films }: Ordeal): Promise<string> {
+  const { videoId = '' } = await clients.create(0)
+  await clients.upload(0, videoId, { clear: uniqueFilm(films[2] ?? Buffer.alloc(0)), isFilm: true })
+  return videoId
+}
+
+async function uploadOf({ clients }: Ordeal): Promise<() => Promise<unknown>> {
+  const { videoId = '' } = await clients.create(0)
+  return () => clients.upload(0, videoId, { clear: randomBytes(300_000), isFilm: false })
+}
+
+/** All but the last byte has arrived before the scenario begins. */
+async function finishOfUpload({ clients, reelgate: server }: Ordeal): Promise<() => Promise<unknown>> {
+  const { videoId = '' } = await clients.create(0)
+  const last = Promise.withResolvers<void>()
+  const sending = clients.upload(0, videoId, { clear: randomBytes(300_000), isFilm: false }, () => last.promise)
+  await expect.poll(() => listFiles(server, 'tmp')).not.toEqual([])
+  return async () => {
+    last.resolve()
+    await sending
+  }
+}
+
+/** From the answer to the upload on, which the probe follows. */
+async function publication(of: Ordeal): Promise<() => Promise<unknown>> {
+  await newFilm(of)
+  return () => untilQuiet(of)
+}
+
+async function redeeming({ clients, world }: Ordeal): Promise<() => Promise<unknown>> {
+  const videoId = aReadyVideo(world)
+  const { otp = '' } = await clients.issueOtp(0, videoId)
+  return () => clients.redeem(0, { otp, videoId })
+}
+
+/** A film with all its files, and beside it a video that has none yet. */
+async function deletion(of: Ordeal): Promise<() => Promise<unknown>> {
+  const film = await newFilm(of)
+  const { videoId = '' } = await of.clients.create(0)
+  await expect.poll(of.isQuiet, { timeout: 60_000 }).toBe(true)
+  return async () => {
+    await of.clients.remove(0, [film, videoId])
+    await untilQuiet(of)
+  }
+}
+
+function aReadyVideo(world: Ordeal['world']): string {
+  const [found] = [...world.videos].find(([, { isFilm, rank }]) => isFilm && rank === 3) ?? []
+  if (!found) throw new Error('no film plays')
+  return found
+}

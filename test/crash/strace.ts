@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, rm } from 'node:fs/promises'
+
+// Kills from outside, at an exact place: strace is attached to the threads of a running server, not to what it starts.
+
+/** Everything by which bytes, names and answers leave the server. */
+export const SYSCALLS = [
+  'fsync',
+  'fdatasync',
+  'rename',
+  'unlink',
+  'rmdir',
+  'mkdir',
+  'ftruncate',
+  'pwrite64',
+  'write',
+  'writev',
+] as const
+export type Syscall = (typeof SYSCALLS)[number]
+
+/** Before which of a scenario's system calls the server is killed: the `nth` such call of any one thread. */
+export type Place = { syscall: Syscall; nth: number }
+
+/** Kills the server before the place is reached: the call itself is not made any more. */
+export async function killAt(pid: number, { syscall, nth }: Place): Promise<Attached> {
+  return attach(pid, ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:signal=KILL:when=${nth}`, '-o', '/dev/null'])
+}
+
+/** Watches a scenario that nothing disturbs. @returns what ends the watch and gives every place that it passed */
+export async function watch(pid: number, log: string): Promise<{ places(): Promise<Place[]> }> {
+  const attached = await attach(pid, ['-e', `trace=${SYSCALLS.join(',')}`, '-o', log])
+  return {
+    async places() {
+      await attached.detach()
+      const lines = (await readFile(log, 'utf8')).split('\n')
+      await rm(log)
+      const counts = new Map<string, number>()
+      for (const line of lines) {
+        const [, thread, name] = /^(\d+) +(\w+)\(/.exec(line) ?? []
+        if (thread && name) counts.set(`${thread} ${name}`, (counts.get(`${thread} ${name}`) ?? 0) + 1)
+      }
+      return SYSCALLS.flatMap((syscall) => {
+        const most = Math.max(0, ...[...counts].filter(([key]) => key.endsWith(` ${syscall}`)).map(([, count]) => count))
+        return Array.from({ length: most }, (_, i) => ({ syscall, nth: i + 1 }))
+      })
+    },
+  }
+}
+
+export type Attached = { /** Lets the server go on by itself; nothing when it has been killed. */ detach(): Promise<void> }
+
+async function attach(pid: number, args: readonly string[]): Promise<Attached> {
+  const threads = await readdir(`/proc/${pid}/task`)
+  const strace = spawn('strace', [...args, ...threads.flatMap((thread) => ['-p', thread])], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const ended = once(strace, 'exit')
+  await allAttached(strace, threads.length)
+  return {
+    async detach() {
+      strace.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+/** strace says one line for each thread that it holds. */
+async function allAttached(strace: ChildProcess, threads: number): Promise<void> {
+  let said = ''
+  for await (const text of strace.stderr ?? []) {
+    said += text
+    if ((said.match(/ attached/g) ?? []).length >= threads) break
+  }
+  if (!said.includes('attached')) throw new Error(`strace did not start: ${said}`)
+  strace.stderr?.resume()
+}
