@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, {
   type FastifyBaseLogger,
@@ -38,6 +39,7 @@ export function createApp(log: Logger): App {
     // A connection on which nothing moves; uploads that go on are never cut.
     connectionTimeout: SILENT_CONNECTION_MS,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: ADDRESS_MAX_LENGTH },
+    clientErrorHandler: answerNoHttp,
     frameworkErrors: (_error, request, reply) => sendUnreadableAddress(request, reply),
     // v2 was always case-insensitive in its paths, the rest never.
     rewriteUrl: (request) => (request.url ?? '/').replace(/^\/v2\/[^?]*/i, (path) => path.toLowerCase()),
@@ -62,5 +64,29 @@ export function createApp(log: Logger): App {
 /** Percent signs that cannot be decoded: refused before any interface knows of it, so the body has the field of each. */
 function sendUnreadableAddress(request: FastifyRequest, reply: FastifyReply): void {
   const message = 'The address is not well formed: a percent sign in it does not stand for a character.'
-  reply.code(400).header('Cache-Control', 'no-store').send({ message, error: message, code: 'invalid', requestId: request.id })
+  reply
+    .code(400)
+    .headers({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
+    .send({ message, error: message, code: 'invalid', requestId: request.id })
+}
+
+const NO_HTTP = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: '408 Request Timeout', message: 'The request did not arrive in time.' },
+  HPE_HEADER_OVERFLOW: { status: '431 Request Header Fields Too Large', message: 'The headers are too large.' },
+  other: { status: '400 Bad Request', message: 'The request is not well formed.' },
+} as const
+
+/** What Node cannot read as HTTP reaches no route. Fastify would log the bytes with whatever key is in them, so nothing is logged. */
+function answerNoHttp(error: NodeJS.ErrnoException, socket: Socket): void {
+  const { status, message } = Object.entries(NO_HTTP).find(([code]) => code === error.code)?.[1] ?? NO_HTTP.other
+  const body = JSON.stringify({ message, error: message, code: 'invalid' })
+  const headers = [
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${body.length}`,
+    'X-Content-Type-Options: nosniff',
+    'Cache-Control: no-store',
+    'Connection: close',
+  ]
+  if (socket.writable && error.code !== 'ECONNRESET') socket.write(`HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n${body}`)
+  socket.destroy()
 }

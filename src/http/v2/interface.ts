@@ -14,7 +14,8 @@ export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
     const { status, message, code } = answerFor(error, request, reply)
     // Clients of this interface look for 200 before they read the body.
     if (code === 'not-found') return sendV2(request, reply, NO_VIDEO)
-    return sendV2(request, reply.code(status), { error: message })
+    // The sentence of a fault points to the log, which knows it by this id.
+    return sendV2(request, reply.code(status), status === 500 ? { error: message, requestId: request.id } : { error: message })
   })
   app.setNotFoundHandler((request, reply) =>
     sendV2(request, reply.code(404), {
