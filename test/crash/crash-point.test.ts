@@ -16,25 +16,12 @@ import { killAt, type Place, watch } from './strace.ts'
 type Scenario = { rows: string; name: string; prepare(ordeal: Ordeal): Promise<() => Promise<unknown>> }
 
 const SCENARIOS: readonly Scenario[] = [
-  {
-    rows: 'I1, I9',
-    name: 'credentials',
-    prepare:
-      async ({ clients }) =>
-      () =>
-        clients.create(0),
-  },
+  { rows: 'I1, I9', name: 'credentials', prepare: credentials },
   { rows: 'I1, I9', name: 'an upload', prepare: uploadOf },
   { rows: 'F-02, I1, I9', name: 'the finish of an upload, after its last byte', prepare: finishOfUpload },
   { rows: 'F-06, I3, I6', name: 'publication, from the probe to the last segment and poster', prepare: publication },
-  {
-    rows: 'I4, I9',
-    name: 'an OTP',
-    prepare:
-      async ({ clients, world }) =>
-      () =>
-        clients.issueOtp(0, aReadyVideo(world), 'v2'),
-  },
+  { rows: 'I5, I9', name: 'tagging and renaming', prepare: tagging },
+  { rows: 'I4, I9', name: 'an OTP', prepare: issuing },
   { rows: 'O04, I4', name: 'a redeem', prepare: redeeming },
   { rows: 'F-05, I2', name: 'a deletion, to its last file', prepare: deletion },
 ]
@@ -108,6 +95,15 @@ async function newFilm({ clients, films }: Ordeal): Promise<string> {
   return videoId
 }
 
+async function credentials({ clients }: Ordeal): Promise<() => Promise<unknown>> {
+  return () => clients.create(0)
+}
+
+async function issuing({ clients, world }: Ordeal): Promise<() => Promise<unknown>> {
+  const videoId = aReadyVideo(world)
+  return () => clients.issueOtp(0, videoId, 'v2')
+}
+
 async function uploadOf({ clients }: Ordeal): Promise<() => Promise<unknown>> {
   const { videoId = '' } = await clients.create(0)
   return () => clients.upload(0, videoId, { clear: randomBytes(300_000), isFilm: false })
@@ -129,6 +125,18 @@ async function finishOfUpload({ clients, reelgate: server }: Ordeal): Promise<()
 async function publication(of: Ordeal): Promise<() => Promise<unknown>> {
   await newFilm(of)
   return () => untilQuiet(of)
+}
+
+async function tagging({ clients }: Ordeal): Promise<() => Promise<unknown>> {
+  const made = [await clients.create(0), await clients.create(0)]
+  const videoIds = made.flatMap(({ videoId }) => videoId ?? [])
+  await clients.tag(0, 'add', videoIds, ['before'])
+  return async () => {
+    await clients.tag(0, 'add', videoIds, ['one', 'two'])
+    await clients.tag(0, 'replace', videoIds, ['two', 'three'])
+    await clients.tag(0, 'remove', videoIds, ['three'])
+    await clients.edit(0, videoIds[0] ?? '')
+  }
 }
 
 async function redeeming({ clients, world }: Ordeal): Promise<() => Promise<unknown>> {

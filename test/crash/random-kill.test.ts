@@ -15,7 +15,7 @@ test(`I1–I6, I8–I10: nothing acknowledged is lost, nothing half done, when t
   await haveSomeReady(ordeal)
   for (let round = 1; round <= KILLS; round++) {
     const calling = ordeal.clients.run(CLIENTS)
-    await pause(chance.between(300, 2500))
+    await pause(chance.between(300, rounds(2500, 5000)))
     await ordeal.reelgate.kill()
     await calling
     if (chance.next() < 0.3) await killAStart(ordeal, chance)

@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { windowKey } from '../../src/protect/content-key.ts'
-import type { VideoBody } from '../client.ts'
+import type { Owner } from '../client.ts'
 import { findEncoders, getContentKey, listFiles, readRows } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import type { Chance } from '../pipeline/chance.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
-import { createClients, seenOf } from './clients.ts'
-import { openHistory } from './history.ts'
+import { createClients, seenOf, TAGS } from './clients.ts'
+import { openHistory, type Seen } from './history.ts'
 import { judge, newWorld, type Observation, remember } from './judge.ts'
 import { examine, newMemory } from './stopped.ts'
 
@@ -66,7 +66,7 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance) {
     const breaches = judge(world, ops, observed)
     remember(world, ops, observed)
     clients.learn(observed)
-    return [...breaches, ...errorsLogged()]
+    return [...breaches, ...(await listBreaches(reelgate.owner, observed)), ...errorsLogged()]
   }
 
   /** Nothing that a killed server leaves is an error to the next one. */
@@ -105,17 +105,39 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance) {
   return { reelgate, clients, history, world, films, isQuiet, afterwards, compare, settled }
 }
 
+/** Every page of a list, put together. */
+async function listAll(owner: Owner, query: string): Promise<{ count: number; videos: Map<string, Seen> }> {
+  const videos = new Map<string, Seen>()
+  for (let page = 1; ; page++) {
+    const { count, rows } = await owner.list(`?limit=40&page=${page}${query}`)
+    for (const row of rows) videos.set(row.id, seenOf(row))
+    if (rows.length < 40) return { count, videos }
+  }
+}
+
+/** The filtered lists, whose counters and index are kept apart, say the same as the whole one. */
+async function listBreaches(owner: Owner, { videos }: Observation): Promise<string[]> {
+  const breaches: string[] = []
+  const compare = async (query: string, belongs: (video: Seen) => boolean) => {
+    const found = await listAll(owner, `&${query}`)
+    const wanted = [...videos.values()].filter(belongs).map(({ id }) => id)
+    const isSame = found.count === wanted.length && wanted.every((id) => found.videos.has(id))
+    if (!isSame) breaches.push(`${query} finds ${found.count} videos instead of ${wanted.length}`)
+  }
+  for (const tag of TAGS) await compare(`tag=${encodeURIComponent(tag)}`, ({ tags }) => tags.includes(tag))
+  for (const { title } of [...videos.values()].slice(0, 3))
+    await compare(`q=${encodeURIComponent(title)}`, (video) => video.title.includes(title))
+  const { rows: names } = (await (await owner.call('GET', '/api/videos/tags')).json()) as { rows: string[] }
+  const carried = new Set([...videos.values()].flatMap(({ tags }) => tags))
+  if (names.toSorted().join() !== [...carried].toSorted().join())
+    breaches.push(`the tags are ${names}, carried are ${[...carried]}`)
+  return breaches
+}
+
 /** What the public API says of everything, and the few rows that it does not show. */
 async function observe(reelgate: Reelgate, deleted: readonly string[], keys: Record<string, string>): Promise<Observation> {
   const { owner } = reelgate
-  const videos = new Map<string, ReturnType<typeof seenOf>>()
-  let count = 0
-  for (let page = 1; ; page++) {
-    const answer = await owner.list(`?limit=40&page=${page}`)
-    count = answer.count
-    for (const row of answer.rows) videos.set(row.id, seenOf(row as VideoBody))
-    if (answer.rows.length < 40) break
-  }
+  const { count, videos } = await listAll(owner, '')
   const answers = await Promise.all(
     deleted.map(async (id) => ({ id, status: (await owner.call('GET', `/api/videos/${id}`)).status })),
   )

@@ -17,9 +17,21 @@ import { decrypt } from '../viewer.ts'
 // Only the folder is looked at, on a copy of its database, so that nothing is mended before the next start mends it.
 
 /** What an earlier look saw: states only go forward, texts under a name never change. */
-export type Memory = { ranks: Map<string, number>; attempts: Map<string, number>; texts: Map<string, string>; read: Set<string> }
+export type Memory = {
+  ranks: Map<string, number>
+  attempts: Map<string, number>
+  texts: Map<string, string>
+  read: Set<string>
+  changes: Map<string, number>
+}
 
-export const newMemory = (): Memory => ({ ranks: new Map(), attempts: new Map(), texts: new Map(), read: new Set() })
+export const newMemory = (): Memory => ({
+  ranks: new Map(),
+  attempts: new Map(),
+  texts: new Map(),
+  read: new Set(),
+  changes: new Map(),
+})
 
 /** A video's states in the only order in which they may come; the two failures are one place. */
 export const rankOf = (status: string): number =>
@@ -56,10 +68,7 @@ type ChunkRow = {
 type SegmentRow = { video_id: string; generation: number; rendition_id: number; number: number; file: string; size_bytes: number }
 type PosterRow = { video_id: string; file: string; size_bytes: number }
 
-type Rows = {
-  all<Row>(sql: string): Row[]
-  has(table: string): boolean
-}
+type Rows = { all<Row>(sql: string): Row[] }
 
 /**
  * Looks for broken promises in the folder of a stopped server.
@@ -67,7 +76,13 @@ type Rows = {
  */
 export async function examine(installed: Installed, memory: Memory): Promise<{ breaches: string[]; orphans: string[] }> {
   return withCopy(installed, async (rows) => {
-    const breaches = [...healthBreaches(rows), ...counterBreaches(rows), ...playbackBreaches(rows), ...halfRows(rows)]
+    const breaches = [
+      ...healthBreaches(rows),
+      ...changeBreaches(rows, memory),
+      ...counterBreaches(rows),
+      ...playbackBreaches(rows),
+      ...halfRows(rows),
+    ]
     const masterKey = getMasterKey(installed)
     for (const video of rows.all<VideoRow>('select * from video')) {
       const found = await videoBreaches(installed, masterKey, rows, video, memory)
@@ -85,7 +100,6 @@ async function withCopy<T>({ dataDir }: Installed, look: (rows: Rows) => Promise
     try {
       return await look({
         all: <Row>(sql: string) => database.prepare<[], Row>(sql).all(),
-        has: (table) => database.prepare('select 1 from sqlite_master where name = ?').get(table) !== undefined,
       })
     } finally {
       database.close()
@@ -105,13 +119,25 @@ function healthBreaches(rows: Rows): string[] {
   return [...(integrity.join() === 'ok' ? [] : integrity), ...foreign.map((row) => `foreign key: ${JSON.stringify(row)}`)]
 }
 
+/** A change number that went back would let a client keep an old list. */
+function changeBreaches(rows: Rows, memory: Memory): string[] {
+  return rows.all<{ id: string; change_number: number }>('select id, change_number from account').flatMap((account) => {
+    const before = memory.changes.get(account.id) ?? 0
+    memory.changes.set(account.id, account.change_number)
+    return account.change_number < before ? [`the change number of ${account.id} went back`] : []
+  })
+}
+
 /** Stored counters against counts made afresh. */
 function counterBreaches(rows: Rows): string[] {
   const counters = [
     `select 'account ' || account.id as what, video_count as kept, count(video.id) as counted
      from account left join video on account_id = account.id and deleted_at_s is null group by account.id`,
+    TAG_COUNTERS,
+    `select 'search index of ' || video.id as what, count(video_text.rowid) as kept, deleted_at_s is null as counted
+     from video left join video_text on video_text.rowid = position and video_text.id = video.id group by video.id`,
+    `select 'search index' as what, (select count(*) from video_text) as kept, count(*) as counted from video where deleted_at_s is null`,
   ]
-  if (rows.has('video_tag')) counters.push(TAG_COUNTERS)
   return counters
     .flatMap((sql) => rows.all<{ what: string; kept: number; counted: number }>(sql))
     .filter(({ kept, counted }) => kept !== counted)
@@ -152,7 +178,6 @@ function halfRows(rows: Rows): string[] {
       .all<{ video_id: string }>(`select distinct video_id from ${table} where video_id not in (select id from video)`)
       .map(({ video_id }) => `${table} has a row of ${video_id}, which is no video`),
   )
-  if (!rows.has('video_tag')) return found
   const tagged = rows.all<{ name: string }>('select name from video_tag where position not in (select position from video)')
   return [...found, ...tagged.map(({ name }) => `a video that is not there has the tag ${name}`)]
 }
