@@ -1,0 +1,154 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { LookupFunction } from 'node:net'
+import { Agent } from 'undici'
+import { Failure } from '../errors.ts'
+import { describeUrl, mayDial, type Outbound, readOutboundUrl } from './allowance.ts'
+
+export type OutboundRequest = {
+  url: string
+  /** Longest body that is read; a longer one is refused, by its announced or its real length. */
+  maxBytes: number
+  /** Longest silence: until it is connected, until the answer begins, between two pieces of it. */
+  idleMs: number
+  /** From the call to the last byte. */
+  totalMs: number
+  signal?: AbortSignal
+}
+
+export type OutboundAnswer = {
+  status: number
+  headers: IncomingHttpHeaders
+  /** As sent: never unpacked, so that a small answer stays small. */
+  bytes: AsyncIterable<Buffer>
+}
+
+const MAX_REDIRECTS = 5
+const MAX_HEADER_BYTES = 16 * 1024
+
+/**
+ * Asks an address that somebody else wrote, by GET, so that it cannot be turned against this machine or its network: the address
+ * that is dialled is the one that was checked, and each redirect is checked like the first.
+ * No cookies, credentials or proxy of the environment are used, certificates must be valid.
+ * @param read gets the answer, whatever its status; the connection ends with it
+ * @throws Failure `invalid` for what the address itself shows, `unavailable` for what became of it; `signal.reason`
+ * @see threats-and-faults.md, section S
+ */
+export async function fetchOutside<T>(
+  outbound: Outbound,
+  request: OutboundRequest,
+  read: (answer: OutboundAnswer) => Promise<T>,
+): Promise<T> {
+  const signal = AbortSignal.any([AbortSignal.timeout(request.totalMs), ...(request.signal ? [request.signal] : [])])
+  let url = readOutboundUrl(outbound, request.url)
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    const outcome = await ask(outbound, url, request, signal, read)
+    if ('value' in outcome) return outcome.value
+    url = followed(outbound, url, outcome.location)
+  }
+  throw new Failure('unavailable', `${describeUrl(url)} was not fetched: it leads on more than ${MAX_REDIRECTS} times.`)
+}
+
+async function ask<T>(
+  outbound: Outbound,
+  url: URL,
+  request: OutboundRequest,
+  signal: AbortSignal,
+  read: (answer: OutboundAnswer) => Promise<T>,
+): Promise<{ location: string } | { value: T }> {
+  const { idleMs } = request
+  const agent = new Agent({
+    connect: { lookup: checkedLookup(outbound, url), timeout: idleMs },
+    headersTimeout: idleMs,
+    bodyTimeout: idleMs,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    allowH2: false,
+  })
+  // Only failures of the connection become sentences of ours; what `read` throws is its caller's.
+  const explain = (error: unknown): never => {
+    request.signal?.throwIfAborted()
+    throw explained(error, url, signal)
+  }
+  try {
+    const asked = { origin: url.origin, path: `${url.pathname}${url.search}`, method: 'GET' } as const
+    const headers = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 'Reelgate' }
+    const { statusCode, headers: answered, body } = await agent.request({ ...asked, headers, signal }).catch(explain)
+    body.on('error', () => {}) // read below, or given up on purpose
+    const location = statusCode >= 300 && statusCode < 400 ? answered.location : undefined
+    if (typeof location === 'string') return { location }
+    refuseLength(url, answered, request.maxBytes)
+    return { value: await read({ status: statusCode, headers: answered, bytes: bounded(body, url, request.maxBytes, explain) }) }
+  } finally {
+    await agent.destroy()
+  }
+}
+
+/** Addresses are checked here and nowhere earlier: what this gives is what the socket dials, whatever the name answers next time. */
+function checkedLookup(outbound: Outbound, url: URL): LookupFunction {
+  return (hostname, options, done) => {
+    outbound.lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return done(error, '')
+      const allowed = addresses.filter(({ address }) => mayDial(outbound, url, address))
+      const [first] = allowed
+      if (!first) return done(new Failure('unavailable', notPublic(url)), '')
+      return options.all ? done(null, allowed) : done(null, first.address, first.family)
+    })
+  }
+}
+
+function notPublic(url: URL): string {
+  return `${describeUrl(url)} was not fetched: its host is not on the public internet. REELGATE_OUTBOUND_ALLOW can name it.`
+}
+
+function followed(outbound: Outbound, url: URL, location: string): URL {
+  const next = URL.parse(location, url)
+  if (!next) throw new Failure('unavailable', `${describeUrl(url)} was not fetched: it leads on to what is not an address.`)
+  if (url.protocol === 'https:' && next.protocol !== 'https:')
+    throw new Failure('unavailable', `${describeUrl(url)} was not fetched: it leads on from https to an open connection.`)
+  return readOutboundUrl(outbound, next.href)
+}
+
+function refuseLength(url: URL, headers: IncomingHttpHeaders, maxBytes: number): void {
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLong(url, maxBytes)
+}
+
+async function* bounded(
+  body: AsyncIterable<Buffer>,
+  url: URL,
+  maxBytes: number,
+  explain: (error: unknown) => never,
+): AsyncGenerator<Buffer> {
+  let sizeBytes = 0
+  try {
+    for await (const part of body) {
+      sizeBytes += part.length
+      if (sizeBytes > maxBytes) throw tooLong(url, maxBytes)
+      yield part
+    }
+  } catch (error) {
+    explain(error)
+  }
+}
+
+function tooLong(url: URL, maxBytes: number): Failure {
+  return new Failure('unavailable', `${describeUrl(url)} was not fetched: it is longer than ${maxBytes} bytes.`)
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'its host name is not known.',
+  EAI_AGAIN: 'its host name cannot be looked up now.',
+  ECONNREFUSED: 'nothing answers there.',
+  UND_ERR_CONNECT_TIMEOUT: 'nothing answers there.',
+  UND_ERR_HEADERS_TIMEOUT: 'it did not answer in time.',
+  UND_ERR_BODY_TIMEOUT: 'it stopped in the middle.',
+  UND_ERR_HEADERS_OVERFLOW: 'its headers are too long.',
+}
+
+function explained(error: unknown, url: URL, signal: AbortSignal): Failure {
+  if (error instanceof Failure) return error
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const isCertificate = /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(code)
+  const why = signal.aborted
+    ? 'it took too long.'
+    : (WORDS[code] ?? (isCertificate ? 'its certificate is not valid.' : 'the connection failed.'))
+  return new Failure('unavailable', `${describeUrl(url)} was not fetched: ${why}`, { cause: error })
+}
