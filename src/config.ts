@@ -13,6 +13,8 @@ export const VARIABLES = {
   REELGATE_MASTER_KEY_FILE: 'file with the master key (the data folder’s name with .key beside it)',
   REELGATE_MASTER_KEY: 'the master key itself, 64 hexadecimal digits, instead of a file',
   REELGATE_UPLOAD_MAX_BYTES: 'largest upload in bytes (32212254720, 30 GiB)',
+  REELGATE_OUTBOUND_ALLOW:
+    'what may be asked besides public addresses on ports 80 and 443: HOST:PORT or ADDRESS/BITS, with commas (nothing)',
   REELGATE_ENCODERS: 'films’ chunks encoded side by side (one per core)',
   REELGATE_TRUSTED_PROXIES:
     'addresses or networks (CIDR) of proxies in front, with commas; from others X-Forwarded-For is ignored',
@@ -28,6 +30,7 @@ const Variables = Type.Object({
   REELGATE_MASTER_KEY_FILE: Type.Optional(Type.String({ minLength: 1 })),
   REELGATE_MASTER_KEY: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$' })),
   REELGATE_UPLOAD_MAX_BYTES: Type.String({ pattern: '^[1-9][0-9]{0,15}$', default: String(30 * 2 ** 30) }),
+  REELGATE_OUTBOUND_ALLOW: Type.String({ default: '' }),
   REELGATE_ENCODERS: Type.Optional(Type.String({ pattern: '^([1-9]|[1-5][0-9]|6[0-4])$' })),
   REELGATE_TRUSTED_PROXIES: Type.Optional(Type.String()),
   REELGATE_LIMITS: Type.Optional(Type.String()),
@@ -75,6 +78,8 @@ export type Config = Readonly<{
   /** 64 hexadecimal digits, when the environment and not a file holds the key. */
   masterKeyHex: string | undefined
   uploadMaxBytes: number
+  /** Entries `HOST:PORT` or `ADDRESS/BITS`, as written: `openOutbound` reads them. */
+  outboundAllow: readonly string[]
   /** Undefined: one per core. */
   encoders: number | undefined
   /** Undefined: off. */
@@ -129,6 +134,7 @@ function toConfig(variables: Variables): Config {
     masterKeyFile: resolve(variables.REELGATE_MASTER_KEY_FILE ?? `${dataDir}.key`),
     masterKeyHex: variables.REELGATE_MASTER_KEY,
     uploadMaxBytes: Number(variables.REELGATE_UPLOAD_MAX_BYTES),
+    outboundAllow: variables.REELGATE_OUTBOUND_ALLOW.split(',').flatMap((entry) => entry.trim() || []),
     encoders: variables.REELGATE_ENCODERS === undefined ? undefined : Number(variables.REELGATE_ENCODERS),
     limits: readLimits(variables.REELGATE_LIMITS),
     trustedProxies,

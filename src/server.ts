@@ -26,8 +26,10 @@ import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
 import { checkStorage, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
+import { openOutbound } from './outbound/allowance.ts'
 import { startPlaybackClock } from './playback/clock.ts'
 import { createFilms } from './playback/film.ts'
+import { createMarkImages } from './playback/mark-image.ts'
 import { mediaSecret } from './playback/media-path.ts'
 import { createNonces } from './playback/proof.ts'
 import { type LiveSessions, saveSessions, sessionsOfVideos } from './playback/session.ts'
@@ -79,6 +81,7 @@ async function openServer(
   replaced: Replaced,
   opened: AsyncDisposableStack,
 ): Promise<ReelgateServer> {
+  const outbound = openOutbound(config.outboundAllow)
   const lock = await lockForServer(config)
   opened.defer(() => lock.release())
   const player = readPlayerAssets(PLAYER_FOLDER)
@@ -91,6 +94,9 @@ async function openServer(
   const clock = await startPlaybackClock(db, write, nowS)
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
 
+  const markImages = createMarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp: folders.sources.tmp, log })
+  opened.defer(() => markImages.stop())
+
   const live: LiveSessions = new Map()
   const playback = {
     db,
@@ -101,6 +107,7 @@ async function openServer(
     films: createFilms(db, masterKey),
     sessions: live,
     mediaSecret: mediaSecret(masterKey),
+    markImages,
     log,
   }
   opened.defer(() => logged(log, 'sessions could not be saved', () => saveSessions(playback)))
@@ -127,6 +134,7 @@ async function openServer(
   const removals = inTurn(() => removeTombstones(deletion), log)
   opened.defer(async () => removals.idle())
 
+  const playbackOtps = { write, nowS: clock.nowS, outbound, markImages }
   let url = ''
   const publicUrl = () => config.publicUrl ?? url
   const app = createApp(log)
@@ -137,14 +145,14 @@ async function openServer(
     masterKey,
     publicUrl,
     deletionsWaiting: removals.run,
-    playbackOtps: { write, nowS: clock.nowS },
+    playbackOtps,
   })
   app.register(v2Interface, {
     ...deletion,
     prefix: '/v2',
     slowDb,
     deletionsWaiting: removals.run,
-    playbackOtps: { write, nowS: clock.nowS },
+    playbackOtps,
   })
   app.register(uploadInterface, {
     prefix: '/upload',

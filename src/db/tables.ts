@@ -21,6 +21,7 @@ export type Tables = {
   otp: OtpTable
   playbackSession: PlaybackSessionTable
   redeemAttempt: RedeemAttemptTable
+  markImage: MarkImageTable
   setting: SettingTable
 }
 
@@ -232,10 +233,22 @@ type RedeemAttemptTable = {
   times: Generated<number>
 }
 
+type MarkImageTable = {
+  accountId: string
+  /** SHA-256 of the address it comes from. */
+  urlHash: Buffer
+  /** PNG, sealed; null while no try has brought one. */
+  sealed: Buffer | null
+  /** Why the last try failed; null when it did not. */
+  problem: string | null
+  triedAtS: number
+}
+
 type SettingTable = { name: string; value: string }
 
 export type VideoRow = Selectable<VideoTable>
 export type ChunkRow = Selectable<ChunkTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
+export type MarkImageRow = Selectable<MarkImageTable>
 export type NewOtp = Insertable<OtpTable>
 export type NewRedeemAttempt = Insertable<RedeemAttemptTable>

@@ -17,6 +17,8 @@ export type Reader = (bytes: Readable) => Promise<void>
 
 export type MediaRun = {
   tool: 'ffmpeg' | 'ffprobe'
+  /** What may be opened: a film, which is meant when nothing is said, or a still picture. */
+  media?: 'film' | 'picture'
   source: SealedSource
   /** Options of the input, such as `-ss`. */
   inputArgs?: readonly string[]
@@ -43,7 +45,10 @@ export type MediaEnd = {
 // More pixels than any camera's film; checked by the decoders before they ask for memory.
 export const MAX_PIXELS = 40_000_000
 // A demuxer that opens other files (hls, concat, dash, sdp, image2) is not here: this list, not the protocols', keeps it from reading them.
-const DEMUXERS = 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,wav,mp3,aac,flac,mxf'
+const DEMUXERS = {
+  film: 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,wav,mp3,aac,flac,mxf',
+  picture: 'png_pipe,jpeg_pipe,webp_pipe,gif_pipe',
+}
 const STDERR_TAIL_BYTES = 64 * 1024
 /** Killed: by us, by its processor limit, or by a machine that ran out of memory. */
 export const SIGKILL_EXIT = 137
@@ -178,10 +183,10 @@ async function keepTail(bytes: Readable, said: { tail: Buffer; lines: number }) 
   }
 }
 
-function mediaArgs(sandbox: Sandbox, { tool, source, inputArgs = [], outputArgs }: MediaRun): string[] {
+function mediaArgs(sandbox: Sandbox, { tool, media = 'film', source, inputArgs = [], outputArgs }: MediaRun): string[] {
   return [
     ...(tool === 'ffmpeg' ? ['-nostdin'] : []),
-    ...['-hide_banner', '-v', 'error', '-protocol_whitelist', 'file,crypto,pipe', '-format_whitelist', DEMUXERS],
+    ...['-hide_banner', '-v', 'error', '-protocol_whitelist', 'file,crypto,pipe', '-format_whitelist', DEMUXERS[media]],
     ...['-max_pixels', String(MAX_PIXELS), '-decryption_key', source.keyHex, '-decryption_iv', source.ivHex],
     ...inputArgs,
     ...['-i', `crypto:${sandbox.bubblewrap ? '/in' : path.resolve(source.path)}`],

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from '../errors.ts'
 import { readMarks } from '../playback/marks.ts'
-import type { OtpRequest } from '../playback/otp.ts'
+import type { OtpDeps, OtpRequest } from '../playback/otp.ts'
 
 // The options of an OTP as both interfaces send them, JSON or form (wire-contract.md, section 5). Unknown keys are ignored.
 
@@ -26,7 +26,7 @@ const RULES_TO_COME = ['whitelisthref', 'ipGeo', 'ipGeoRules', 'streamLimit'] as
 type OtpChoices = Pick<OtpRequest, 'ttlS' | 'userId' | 'marks' | 'forcedBitrateKbps' | 'licenseRules'>
 
 /** @throws Failure `invalid` that names the option */
-export function readOtpOptions(body: unknown): OtpChoices {
+export function readOtpOptions({ outbound }: Pick<OtpDeps, 'outbound'>, body: unknown): OtpChoices {
   const options = asRecord(body)
   for (const rule of RULES_TO_COME) {
     if (isGiven(options[rule]))
@@ -38,16 +38,16 @@ export function readOtpOptions(body: unknown): OtpChoices {
     ),
   )
   if (!Value.Check(OtpOptions, known)) throw new Failure('invalid', refusal(known))
-  return choices(known, options)
+  return choices(outbound, known, options)
 }
 
-function choices(known: Static<typeof OtpOptions>, options: Record<string, unknown>): OtpChoices {
+function choices(outbound: OtpDeps['outbound'], known: Static<typeof OtpOptions>, options: Record<string, unknown>): OtpChoices {
   const ttlS = known.ttl === undefined ? DEFAULT_TTL_S : Number(known.ttl)
   if (ttlS < 1) throw new Failure('invalid', 'ttl is a number of seconds, at least 1.')
   return {
     ttlS,
     userId: known.userId === undefined ? undefined : String(known.userId),
-    marks: readMarks(options.annotate, known.viewer),
+    marks: readMarks(outbound, options.annotate, known.viewer),
     forcedBitrateKbps: known.forcedBitrate === undefined ? undefined : Math.min(Number(known.forcedBitrate), 1_000_000),
     licenseRules: readLicenseRules(options.licenseRules),
   }

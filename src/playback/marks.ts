@@ -1,9 +1,12 @@
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from '../errors.ts'
+import { type Outbound, readOutboundUrl } from '../outbound/allowance.ts'
 
-/** A watermark entry as the player shows it: checked, clamped, its words filled in. */
-export type Mark = {
+/** A watermark entry: checked, clamped, its words filled in. */
+export type Mark = TextMark | ImageMark
+
+export type TextMark = {
   /** `rtext` moves to another place at each interval, `text` stays. */
   type: 'rtext' | 'text'
   text: string
@@ -20,16 +23,32 @@ export type Mark = {
   y?: string
 }
 
+export type ImageMark = {
+  type: 'image'
+  /** Asked by this server alone, never by a viewer's browser. */
+  url: string
+  alpha: number
+  /** Absent: as wide as the picture itself is. */
+  widthPx?: number
+  x: string
+  y: string
+}
+
 /** What `{name}` and `{email}` in a mark stand for. */
 export type Viewer = { name?: string; email?: string }
 
 const MAX_MARKS = 20
 const MAX_TEXT_LENGTH = 500
+/** Each comes whole with the answer that opens a playback session. */
+const MAX_IMAGES = 4
+
+const IMAGE_WIDTHS_PX = { least: 8, most: 1920, otherwise: 120 }
 
 const Amount = Type.Union([Type.Number(), Type.String({ maxLength: 32 })])
 const Entry = Type.Object({
   type: Type.String(),
   text: Type.Optional(Type.Union([Type.String(), Type.Number()])),
+  url: Type.Optional(Type.String()),
   alpha: Type.Optional(Amount),
   color: Type.Optional(Amount),
   size: Type.Optional(Amount),
@@ -46,26 +65,30 @@ type Entry = Static<typeof Entry>
  * @throws Failure `invalid` when it cannot be read
  * @see wire-contract.md, section 5
  */
-export function readMarks(annotate: unknown, viewer: Viewer = {}): Mark[] {
+export function readMarks(outbound: Outbound, annotate: unknown, viewer: Viewer = {}): Mark[] {
   if (annotate === undefined || annotate === null || annotate === '') return []
   const value = typeof annotate === 'string' ? parseLoosely(annotate) : annotate
   const entries = Array.isArray(value) ? value : [value]
   if (entries.length > MAX_MARKS)
     throw new Failure('invalid', `annotate has ${entries.length} entries; at most ${MAX_MARKS} are shown at once.`)
-  return entries.map((entry) => readMark(entry, viewer))
+  const marks = entries.map((entry) => readMark(outbound, entry, viewer))
+  if (imageUrls(marks).length > MAX_IMAGES)
+    throw new Failure('invalid', `annotate has more than ${MAX_IMAGES} entries of type "image". Put them into one picture.`)
+  return marks
 }
 
-function readMark(entry: unknown, viewer: Viewer): Mark {
+/** Where the pictures of image marks come from. */
+export function imageUrls(marks: readonly Mark[]): string[] {
+  return marks.flatMap((mark) => (mark.type === 'image' ? [mark.url] : []))
+}
+
+function readMark(outbound: Outbound, entry: unknown, viewer: Viewer): Mark {
   if (!Value.Check(Entry, entry))
     throw new Failure('invalid', 'annotate has an entry that cannot be read: each is an object with a type and plain values.')
-  if (entry.type === 'image')
-    throw new Failure(
-      'invalid',
-      'annotate has an entry of type "image", which this version does not show yet. Use "rtext" or "text".',
-    )
+  if (entry.type === 'image') return readImage(outbound, entry)
   if (entry.type !== 'rtext' && entry.type !== 'text')
-    throw new Failure('invalid', `annotate has an entry of type "${entry.type.slice(0, 20)}". Use "rtext" or "text".`)
-  const mark: Mark = {
+    throw new Failure('invalid', `annotate has an entry of type "${entry.type.slice(0, 20)}". Use "rtext", "text" or "image".`)
+  const mark: TextMark = {
     type: entry.type,
     text: fillIn(String(entry.text ?? ''), viewer),
     alpha: within(entry.alpha, { least: 0, most: 1, otherwise: 1 }),
@@ -75,6 +98,26 @@ function readMark(entry: unknown, viewer: Viewer): Mark {
     skipMs: within(entry.skip, { least: 0, most: 3_600_000, otherwise: 0 }),
   }
   return mark.type === 'text' ? { ...mark, x: readPlace(entry.x), y: readPlace(entry.y) } : mark
+}
+
+function readImage(outbound: Outbound, entry: Entry): ImageMark {
+  return {
+    type: 'image',
+    url: readUrl(outbound, entry.url),
+    alpha: within(entry.alpha, { least: 0, most: 1, otherwise: 1 }),
+    ...(entry.size === undefined || entry.size === '' ? {} : { widthPx: within(entry.size, IMAGE_WIDTHS_PX) }),
+    x: readPlace(entry.x),
+    y: readPlace(entry.y),
+  }
+}
+
+function readUrl(outbound: Outbound, url: string | undefined): string {
+  try {
+    return readOutboundUrl(outbound, url ?? '').href
+  } catch (cause) {
+    if (!(cause instanceof Failure)) throw cause
+    throw new Failure('invalid', `annotate has an entry of type "image" whose url cannot be asked. ${cause.message}`, { cause })
+  }
 }
 
 function fillIn(text: string, viewer: Viewer): string {

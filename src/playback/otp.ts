@@ -1,8 +1,12 @@
 import type { CatalogueDeps } from '../catalogue/video.ts'
 import { Failure } from '../errors.ts'
+import type { Outbound } from '../outbound/allowance.ts'
 import { hashSecret, newSecret } from '../protect/secret.ts'
-import type { Mark } from './marks.ts'
+import type { MarkImages } from './mark-image.ts'
+import { imageUrls, type Mark } from './marks.ts'
 import { insertOtp } from './otp-store.ts'
+
+export type OtpDeps = Pick<CatalogueDeps, 'write' | 'nowS'> & { outbound: Outbound; markImages: Pick<MarkImages, 'want'> }
 
 export type OtpRequest = {
   accountId: string
@@ -21,12 +25,12 @@ const MAX_TTL_S = 2 ** 31 - 1
 
 /**
  * Issues a one-time password for one playback session. Resolves after the row is durable; the returned string is the only copy,
- * the database keeps its SHA-256.
+ * the database keeps its SHA-256. Pictures of its marks are fetched afterwards.
  * @returns 64 of `[A-Za-z0-9]`: embedders put it into addresses and element ids unescaped
  * @throws Failure `not-found` when the account has no such video
  * @see playback-protocol.md, section 1
  */
-export async function issueOtp({ write, nowS }: Pick<CatalogueDeps, 'write' | 'nowS'>, request: OtpRequest): Promise<string> {
+export async function issueOtp({ write, nowS, markImages }: OtpDeps, request: OtpRequest): Promise<string> {
   const otp = newSecret()
   const issuedAtS = nowS()
   const issued = await write((tx) =>
@@ -43,5 +47,6 @@ export async function issueOtp({ write, nowS }: Pick<CatalogueDeps, 'write' | 'n
     }),
   )
   if (!issued) throw new Failure('not-found', 'Video not found')
+  markImages.want(request.accountId, imageUrls(request.marks))
   return otp
 }

@@ -3,7 +3,7 @@ import { findVideoShown } from '../catalogue/video-store.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import { hashSecret, isSecret, newToken } from '../protect/secret.ts'
-import type { Mark } from './marks.ts'
+import type { ImageMark, Mark, TextMark } from './marks.ts'
 import { findOtp, spendOtp } from './otp-store.ts'
 import { importPublicKey, isSignedBy, keyIdOf, markSeq, type Proof } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
@@ -125,7 +125,15 @@ function refused(...refusal: ConstructorParameters<typeof PlaybackRefusal>): Out
 }
 
 /** What a viewer is shown of their film, besides its picture. `posterToken` is absent where posters are kept private. */
-export type FilmView = { title: string; durationS: number; aspectRatio: number; posterToken: string | undefined; marks: Mark[] }
+export type FilmView = {
+  title: string
+  durationS: number
+  aspectRatio: number
+  posterToken: string | undefined
+  marks: ShownMark[]
+}
+/** An image mark comes with its picture, and without the address it is from. */
+export type ShownMark = TextMark | (Omit<ImageMark, 'url'> & { png: Buffer })
 
 /** @throws PlaybackRefusal `video-gone` */
 export async function viewFilm(deps: PlaybackDeps, { row }: LiveSession): Promise<FilmView> {
@@ -138,6 +146,24 @@ export async function viewFilm(deps: PlaybackDeps, { row }: LiveSession): Promis
     durationS: film.plan.durationS,
     aspectRatio: film.plan.picture?.aspectRatio ?? 16 / 9,
     posterToken: poster?.token,
-    marks: JSON.parse(row.marks),
+    marks: await shownMarks(deps, row, JSON.parse(row.marks)),
   }
+}
+
+/** A mark whose picture cannot be had is left out: a dead image host must not stop an owner's films. */
+async function shownMarks(deps: PlaybackDeps, row: PlaybackSessionRow, marks: readonly Mark[]): Promise<ShownMark[]> {
+  const shown = await Promise.all(
+    marks.map(async (mark): Promise<ShownMark[]> => {
+      if (mark.type !== 'image') return [mark]
+      const { url, ...rest } = mark
+      const png = await deps.markImages.find(row.accountId, url)
+      if (png) return [{ ...rest, png }]
+      deps.log.warn(
+        { accountId: row.accountId, videoId: row.videoId },
+        'a film plays without an image mark: its picture is not here',
+      )
+      return []
+    }),
+  )
+  return shown.flat()
 }

@@ -5,6 +5,7 @@ import type { Db } from '../db/sqlite.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import type { Films } from './film.ts'
+import type { MarkImages } from './mark-image.ts'
 import {
   importPublicKey,
   isSignedBy,
@@ -29,6 +30,7 @@ export type PlaybackDeps = {
   films: Films
   sessions: LiveSessions
   mediaSecret: string
+  markImages: Pick<MarkImages, 'find'>
   log: Logger
 }
 

@@ -128,6 +128,13 @@ describe('rules that are not enforced yet are refused by name, in both forms of 
   })
 })
 
+test('X06: an annotate of a megabyte is refused for its length', async () => {
+  const annotate = JSON.stringify([{ type: 'rtext', text: 'x'.repeat(2 ** 20) }])
+  const refusal = { status: 413, body: { message: expect.any(String), code: 'too-large', requestId: expect.any(String) } }
+  expect(await askJson({ annotate })).toEqual(refusal)
+  expect(await askForm({ annotate })).toEqual(refusal)
+})
+
 describe('annotate reaches the player', () => {
   const marksOf = async (answer: { status: number; body: { otp: string } }) => {
     expect(answer).toEqual(issued())
@@ -168,6 +175,19 @@ describe('annotate reaches the player', () => {
     expect(marks).toMatchObject([{ text: 'Ann <ann@example.org>' }])
   })
 
+  test('X06: brought within reason where it is beyond it', async () => {
+    const beyond = { type: 'rtext', text: 'x'.repeat(5000), alpha: '99', size: 1e9, interval: 0, skip: -1 }
+    const below = { type: 'text', text: '\u0000\n', alpha: -1, size: -5, x: '-99999', y: '99999%' }
+    expect(await marksOf(await askJson({ annotate: [beyond, below] }))).toEqual([
+      { type: 'rtext', text: 'x'.repeat(500), alpha: 1, color: '#ffffff', sizePx: 120, intervalMs: 500, skipMs: 0 },
+      {
+        ...{ type: 'text', text: '  ', alpha: 0, color: '#ffffff', sizePx: 6, intervalMs: 5000, skipMs: 0 },
+        x: '-99999',
+        y: '99999%',
+      },
+    ])
+  })
+
   test('nothing is no mark', async () => {
     for (const annotate of ['', null, [], '[]']) expect(await marksOf(await askJson({ annotate }))).toEqual([])
   })
@@ -183,6 +203,18 @@ describe('annotate reaches the player', () => {
     ['a size that is no number', [{ type: 'rtext', text: 'x', size: 'big' }]],
     ['a colour that is none', [{ type: 'rtext', text: 'x', color: 'reddish' }]],
     ['a text that is a list', [{ type: 'rtext', text: ['x'] }]],
+    ['an image without a url', [{ type: 'image' }]],
+    ['an image at a path', [{ type: 'image', url: '/logo.png' }]],
+    ['S13: an image of a file', [{ type: 'image', url: 'file:///etc/passwd' }]],
+    ['S13: an image inside its own address', [{ type: 'image', url: 'data:image/png;base64,AAAA' }]],
+    ['X05: an image that is a script', [{ type: 'image', url: 'javascript:alert(1)' }]],
+    ['S01: an image of this machine', [{ type: 'image', url: 'http://127.0.0.1/logo.png' }]],
+    ['S14: an image at another port', [{ type: 'image', url: 'http://example.org:8080/logo.png' }]],
+    ['five images', Array(5).fill({ type: 'image', url: 'https://example.org/logo.png' })],
+    ['X06: a size that is not a number', [{ type: 'rtext', text: 'x', size: 'NaN' }]],
+    ['X06: a size without end', [{ type: 'rtext', text: 'x', size: 'Infinity' }]],
+    ['X06: ten thousand entries', JSON.stringify(Array(10_000).fill({ type: 'rtext' }))],
+    ['X06: JSON inside JSON inside JSON', `${'['.repeat(5000)}${']'.repeat(5000)}`],
   ])('%s is 400', async (_, annotate) => {
     expect(await askJson({ annotate })).toEqual(refused(/^annotate /))
   })

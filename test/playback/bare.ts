@@ -7,6 +7,7 @@ import { createAccount } from '../../src/accounts/account.ts'
 import { authenticate } from '../../src/accounts/api-key.ts'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
 import { openSqlite } from '../../src/db/sqlite.ts'
+import { openOutbound } from '../../src/outbound/allowance.ts'
 import { noteLeave } from '../../src/playback/delivery.ts'
 import { createFilms } from '../../src/playback/film.ts'
 import { issueOtp } from '../../src/playback/otp.ts'
@@ -36,6 +37,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   const clock = { nowS: STARTED_AT_S }
   const nowS = () => clock.nowS
   const masterKey = masterKeyFrom(Buffer.alloc(32, 1))
+  const noMarkImages = { want() {}, find: async () => undefined } // its marks are texts
   const newDeps = (): PlaybackDeps => ({
     db,
     write,
@@ -45,6 +47,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     films: createFilms(db, masterKey),
     sessions: new Map(),
     mediaSecret: 'secret',
+    markImages: noMarkImages,
     log: pino({ level: 'silent' }),
   })
   let deps = newDeps()
@@ -59,7 +62,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
 
   const newOtp = (ttlS = 3600) =>
     issueOtp(
-      { write, nowS },
+      { write, nowS, outbound: openOutbound([]), markImages: noMarkImages },
       { accountId, apiKeyId, videoId, ttlS, userId: undefined, marks: [], forcedBitrateKbps: undefined, licenseRules: undefined },
     )
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Mark, markCorner, markTurn, pictureBox } from '../../web/player/marks.ts'
+import { glideMs, type Mark, markCorner, markTurn, pictureBox } from '../../web/player/marks.ts'
 
-const MARK: Mark = {
+const MARK = {
   type: 'rtext',
   text: 'anna@example.org',
   alpha: 0.6,
@@ -10,7 +10,7 @@ const MARK: Mark = {
   sizePx: 18,
   intervalMs: 5000,
   skipMs: 0,
-}
+} satisfies Mark
 const length = fc.integer({ min: 1, max: 4000 })
 
 test('a mark lies in the picture, not in the black bars, wherever chance puts it', () => {
@@ -59,6 +59,29 @@ test('a moving mark changes its place each interval and is absent for the skip b
 
 test('without a skip a moving mark is never absent', () => {
   fc.assert(fc.property(fc.nat(10_000_000), (ms) => markTurn(MARK, ms).shown))
+})
+
+test('a moving mark stays above the captions while there are any', () => {
+  const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
+  const bottomOf = (captions: boolean) =>
+    markCorner(MARK, picture, { widthPx: 120, heightPx: 20 }, [0, 0.999], captions).topPx + 20
+  expect(bottomOf(false)).toBeCloseTo(600, 0)
+  expect(bottomOf(true)).toBeCloseTo(100 + 0.75 * 500, 0)
+})
+
+test('a moving mark glides to its next place, unless it is absent between two or the viewer wants no motion', () => {
+  expect(glideMs(MARK, false)).toBe(1500)
+  expect(glideMs({ ...MARK, intervalMs: 500 }, false)).toBe(250)
+  expect(glideMs({ ...MARK, skipMs: 100 }, false)).toBe(0)
+  expect(glideMs(MARK, true)).toBe(0)
+  expect(glideMs({ ...MARK, type: 'text' }, false)).toBe(0)
+})
+
+test('a picture stands where its owner put it, all the time', () => {
+  const logo: Mark = { type: 'image', image: 'data:,', alpha: 1, x: '100%', y: '0' }
+  const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
+  expect(markCorner(logo, picture, { widthPx: 120, heightPx: 40 }, [0.5, 0.5])).toEqual({ leftPx: 880, topPx: 100 })
+  expect([0, 5000, 1e9].map((ms) => markTurn(logo, ms))).toEqual(Array(3).fill({ turn: 0, shown: true }))
 })
 
 test('a fixed mark stands at its share or its pixels of the picture, and never leaves it', () => {

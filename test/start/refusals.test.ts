@@ -179,6 +179,12 @@ test('R03: a public address before a loopback one needs the name of the proxy be
     expect(readConfig({ REELGATE_PUBLIC_URL: local }).publicUrl).toBe(local)
 })
 
+test('a place to ask that cannot be read is refused at the start', async () => {
+  expect(await serve({ REELGATE_OUTBOUND_ALLOW: '10.0.0.0/8, images.lan' })).toRefuse(
+    /REELGATE_OUTBOUND_ALLOW has "images.lan", which is neither HOST:PORT nor ADDRESS\/BITS/,
+  )
+})
+
 test('limits are the shipped ones, changed by name, or off', () => {
   const shipped = readConfig({}).limits
   expect(shipped?.reads).toEqual({ ip: 600, key: 1200, account: 2400 })

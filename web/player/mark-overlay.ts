@@ -1,4 +1,4 @@
-import { type Mark, markCorner, markTurn, pictureBox } from './marks.ts'
+import { type Box, glideMs, type Mark, markCorner, markTurn, pictureBox } from './marks.ts'
 
 const CHECK_EVERY_MS = 500
 const MOST_STRIKES = 20
@@ -92,7 +92,17 @@ export function showMarks(
   }
 }
 
-type Line = { mark: Mark; element: HTMLElement; turn: number; chance: [number, number]; style: string }
+type Line = {
+  mark: Mark
+  element: HTMLElement
+  turn: number
+  chance: [number, number]
+  /** Its place, as CSS. */
+  corner: string
+  /** How it got there from the place before. */
+  glideMs: number
+  style: string
+}
 type Overlay = { element: HTMLElement; root: ShadowRoot; lines: Line[] }
 
 function createOverlay(marks: readonly Mark[]): Overlay {
@@ -102,12 +112,19 @@ function createOverlay(marks: readonly Mark[]): Overlay {
   element.setAttribute('noautohide', '')
   const root = element.attachShadow({ mode: 'closed' })
   const lines = marks.map((mark): Line => {
-    const line = document.createElement('div')
-    line.textContent = mark.text
+    const line = mark.type === 'image' ? pictureOf(mark.image) : document.createElement('div')
+    if (mark.type !== 'image') line.textContent = mark.text
     root.append(line)
-    return { mark, element: line, turn: -1, chance: [0, 0], style: '' }
+    return { mark, element: line, turn: -1, chance: [0, 0], corner: '', glideMs: 0, style: '' }
   })
   return { element, root, lines }
+}
+
+function pictureOf(source: string): HTMLImageElement {
+  const picture = document.createElement('img')
+  picture.alt = ''
+  picture.src = source
+  return picture
 }
 
 function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: number): void {
@@ -115,26 +132,31 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
     { widthPx: element.clientWidth, heightPx: element.clientHeight },
     { widthPx: video.videoWidth, heightPx: video.videoHeight },
   )
+  const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)').matches
+  const captions = [...video.textTracks].some(({ mode }) => mode === 'showing')
   for (const line of lines) {
     const { turn, shown } = markTurn(line.mark, elapsedMs)
-    if (turn !== line.turn) {
+    const turns = turn !== line.turn
+    const isFirst = line.turn < 0
+    if (turns) {
       line.turn = turn
       line.chance = [Math.random(), Math.random()]
     }
-    const text = { widthPx: line.element.offsetWidth, heightPx: line.element.offsetHeight }
-    const corner = markCorner(line.mark, picture, text, line.chance)
+    const size = { widthPx: line.element.offsetWidth, heightPx: line.element.offsetHeight }
+    const { leftPx, topPx } = markCorner(line.mark, picture, size, line.chance, captions)
+    const corner = `${Math.round(leftPx)}px ${Math.round(topPx)}px`
+    // It glides from turn to turn; a picture that changes its size takes its marks along at once.
+    if (corner !== line.corner) line.glideMs = turns && !isFirst ? glideMs(line.mark, reducedMotion) : 0
+    line.corner = corner
     const style = important({
       position: 'absolute',
-      left: `${Math.round(corner.leftPx)}px`,
-      top: `${Math.round(corner.topPx)}px`,
+      left: '0',
+      top: '0',
+      translate: corner,
+      transition: line.glideMs > 0 ? `translate ${line.glideMs}ms ease-in-out` : 'none',
       display: 'block',
-      width: 'max-content',
-      'max-width': `${Math.round(picture.widthPx * 0.9)}px`,
-      color: line.mark.color,
-      opacity: line.mark.type === 'text' || shown ? String(line.mark.alpha) : '0',
-      font: `500 ${line.mark.sizePx}px/1.25 system-ui, sans-serif`,
-      'overflow-wrap': 'anywhere',
-      'text-shadow': '0 0 2px rgb(0 0 0 / 45%)', // legible on white without a box
+      opacity: shown ? String(line.mark.alpha) : '0',
+      ...(line.mark.type === 'image' ? imageStyle(line.mark, picture) : textStyle(line.mark, picture)),
     })
     if (style === line.style) continue
     line.style = style
@@ -142,13 +164,39 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
   }
 }
 
+type MarkOf<T extends Mark['type']> = Extract<Mark, { type: T }>
+
+function textStyle(mark: MarkOf<'text' | 'rtext'>, picture: Box): Record<string, string> {
+  return {
+    width: 'max-content',
+    'max-width': `${Math.round(picture.widthPx * 0.9)}px`,
+    color: mark.color,
+    font: `500 ${mark.sizePx}px/1.25 system-ui, sans-serif`,
+    'overflow-wrap': 'anywhere',
+    'text-shadow': '0 0 2px rgb(0 0 0 / 45%)', // legible on white without a box
+  }
+}
+
+function imageStyle(mark: MarkOf<'image'>, picture: Box): Record<string, string> {
+  return {
+    width: mark.widthPx === undefined ? 'auto' : `${mark.widthPx}px`,
+    height: 'auto',
+    'max-width': `${Math.round(picture.widthPx / 2)}px`,
+    'max-height': `${Math.round(picture.heightPx / 2)}px`,
+    'object-fit': 'contain',
+  }
+}
+
+function isUnchanged({ mark, element, style }: Line): boolean {
+  const shows = mark.type === 'image' ? element.getAttribute('src') === mark.image : element.textContent === mark.text
+  return shows && element.getAttribute('style') === style
+}
+
 function isShown({ element, lines }: Overlay, container: HTMLElement, video: HTMLVideoElement): boolean {
   if (element.parentElement !== container || container.lastElementChild !== element || !container.contains(video)) return false
   if (element.getAttribute('style') !== OVERLAY_STYLE) return false
   if (document.fullscreenElement === video || video.matches(':popover-open')) return false
-  if (!lines.every((line) => line.element.textContent === line.mark.text && line.element.getAttribute('style') === line.style)) {
-    return false
-  }
+  if (!lines.every(isUnchanged)) return false
   const style = getComputedStyle(element)
   const plain =
     style.display === 'block' &&

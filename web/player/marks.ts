@@ -2,9 +2,13 @@ import type { MarkBody } from '../../src/http/playback/wire.ts'
 
 /**
  * A viewer's mark in the picture. `rtext` moves to a random place every `intervalMs` and is absent for `skipMs` between two places;
- * `text` stays at `x`, `y`: a share of the picture (`12%`) or pixels (`40`).
+ * `text` and `image` stay at `x`, `y`: a share of the picture (`12%`) or pixels (`40`).
  */
 export type Mark = MarkBody
+
+const LONGEST_GLIDE_MS = 1500
+/** Two lines of captions lie below this part of the picture. */
+const CAPTIONS_BEGIN = 0.75
 
 export type Size = { widthPx: number; heightPx: number }
 export type Box = Size & { leftPx: number; topPx: number }
@@ -18,25 +22,38 @@ export function pictureBox(box: Size, picture: Size): Box {
   return { leftPx: (box.widthPx - widthPx) / 2, topPx: (box.heightPx - heightPx) / 2, widthPx, heightPx }
 }
 
-/** Where a moving mark is in its rhythm: `turn` counts its places, `shown` is false in the pause between two. */
-export function markTurn({ intervalMs, skipMs }: Mark, elapsedMs: number): { turn: number; shown: boolean } {
+/** Where a mark is in its rhythm: `turn` counts the places of a moving one, `shown` is false in the pause between two. */
+export function markTurn(mark: Mark, elapsedMs: number): { turn: number; shown: boolean } {
+  if (mark.type !== 'rtext') return { turn: 0, shown: true }
+  const { intervalMs, skipMs } = mark
   const shownMs = Math.max(250, intervalMs) // a mark that moves with every frame could not be read
   const turnMs = shownMs + Math.max(0, skipMs)
   return { turn: Math.floor(elapsedMs / turnMs), shown: elapsedMs % turnMs < shownMs }
 }
 
-/** The top left corner of a mark, always so that the whole mark lies in the picture. `chance`: two numbers of [0, 1) for a moving one. */
+/** How long a moving mark takes to its next place; 0: it is there at once. */
+export function glideMs(mark: Mark, reducedMotion: boolean): number {
+  if (mark.type !== 'rtext' || mark.skipMs > 0 || reducedMotion) return 0
+  return Math.min(LONGEST_GLIDE_MS, mark.intervalMs / 2)
+}
+
+/**
+ * The top left corner of a mark, always so that the whole mark lies in the picture. `chance`: two numbers of [0, 1) for a moving one,
+ * which also stays above the captions while there are any.
+ */
 export function markCorner(
   mark: Mark,
   picture: Box,
   text: Size,
   chance: readonly [number, number],
+  captions = false,
 ): { leftPx: number; topPx: number } {
   const roomX = Math.max(0, picture.widthPx - text.widthPx)
   const roomY = Math.max(0, picture.heightPx - text.heightPx)
   const moves = mark.type === 'rtext'
+  const aboveCaptionsY = Math.max(0, CAPTIONS_BEGIN * picture.heightPx - text.heightPx)
   const xPx = moves ? chance[0] * roomX : lengthPx(mark.x, picture.widthPx)
-  const yPx = moves ? chance[1] * roomY : lengthPx(mark.y, picture.heightPx)
+  const yPx = moves ? chance[1] * (captions ? aboveCaptionsY : roomY) : lengthPx(mark.y, picture.heightPx)
   return { leftPx: picture.leftPx + clamp(xPx, roomX), topPx: picture.topPx + clamp(yPx, roomY) }
 }
 

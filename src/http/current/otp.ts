@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
-import { issueOtp } from '../../playback/otp.ts'
+import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
 import { readOtpOptions } from '../otp-options.ts'
 import { holderOf } from './key.ts'
 import { VideoParams } from './videos.ts'
 
-export type OtpRoutesDeps = { playbackOtps: Parameters<typeof issueOtp>[0] }
+export type OtpRoutesDeps = { playbackOtps: OtpDeps }
 
 const OtpReply = Type.Object({
   otp: Type.String({ description: '64 of [A-Za-z0-9]' }),
@@ -19,7 +19,12 @@ export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
     async (request) => {
       const { accountId, apiKeyId } = holderOf(request)
       const videoId = request.params.id
-      const otp = await issueOtp(deps.playbackOtps, { accountId, apiKeyId, videoId, ...readOtpOptions(request.body) })
+      const otp = await issueOtp(deps.playbackOtps, {
+        accountId,
+        apiKeyId,
+        videoId,
+        ...readOtpOptions(deps.playbackOtps, request.body),
+      })
       return { otp, playbackInfo: Buffer.from(JSON.stringify({ videoId })).toString('base64') }
     },
   )

@@ -3,13 +3,13 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { noteBeat, noteLeave, playlistFor, releaseKey } from '../../playback/delivery.ts'
 import { type Operation, readProof } from '../../playback/proof.ts'
-import { redeem, viewFilm } from '../../playback/redeem.ts'
+import { redeem, type ShownMark, viewFilm } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { admit, IDLE_ENDS_S, type LiveSession, type PlaybackDeps } from '../../playback/session.ts'
 import type { App } from '../app.ts'
 import { posterPath } from '../media/posters.ts'
 import { sendRefusal } from '../refusals.ts'
-import { BeatBody, RedeemBody, SessionAnswer } from './wire.ts'
+import { BeatBody, type MarkBody, RedeemBody, SessionAnswer } from './wire.ts'
 
 // The routes behind the player page: playback-protocol.md, sections 2 to 5 and 9.
 
@@ -105,7 +105,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
       ...(posterToken === undefined ? {} : { poster: posterPath(posterToken) }),
     },
     playlist: `/play/${id}/playlist/main`,
-    marks,
+    marks: marks.map(markBody),
     resumeAtS: session.positionS,
     beatEveryMs: BEAT_EVERY_MS,
     leaseMs: LEASE_MS,
@@ -113,6 +113,12 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
     endsAtS,
     idleEndsS: IDLE_ENDS_S,
   }
+}
+
+function markBody(mark: ShownMark): MarkBody {
+  if (mark.type !== 'image') return mark
+  const { png, ...rest } = mark
+  return { ...rest, image: `data:image/png;base64,${png.toString('base64')}` }
 }
 
 function sendKey(reply: FastifyReply, key: Buffer): FastifyReply {

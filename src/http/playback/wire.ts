@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 
 // What player and server say to each other (playback-protocol.md, sections 2 and 7). The player's types are made from these.
 
-export const MarkBody = Type.Object({
+const TextMarkBody = Type.Object({
   type: Type.Union([Type.Literal('rtext'), Type.Literal('text')]),
   text: Type.String(),
   alpha: Type.Number({ description: '0 to 1' }),
@@ -13,6 +13,15 @@ export const MarkBody = Type.Object({
   x: Type.Optional(Type.String({ description: 'place of a text: pixels, or with % a part of the picture' })),
   y: Type.Optional(Type.String()),
 })
+const ImageMarkBody = Type.Object({
+  type: Type.Literal('image'),
+  image: Type.String({ description: 'a PNG as data: address, so that no browser asks for it elsewhere' }),
+  alpha: Type.Number({ description: '0 to 1' }),
+  widthPx: Type.Optional(Type.Number({ description: 'absent: as wide as it is' })),
+  x: Type.String(),
+  y: Type.String(),
+})
+export const MarkBody = Type.Union([TextMarkBody, ImageMarkBody])
 export type MarkBody = Static<typeof MarkBody>
 
 export const SessionAnswer = Type.Object({

@@ -1,0 +1,38 @@
+import type { Db } from '../db/sqlite.ts'
+import type { MarkImageRow } from '../db/tables.ts'
+
+export async function findMarkImage(db: Db, accountId: string, urlHash: Buffer): Promise<MarkImageRow | undefined> {
+  return db
+    .selectFrom('markImage')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .where('urlHash', '=', urlHash)
+    .executeTakeFirst()
+}
+
+/** Keeps what a try brought. A failed one leaves the picture of an earlier one; the account's oldest beyond `limit` go. */
+export async function saveMarkImage(tx: Db, image: MarkImageRow, limit: number): Promise<void> {
+  const { accountId, sealed, problem, triedAtS } = image
+  await tx
+    .insertInto('markImage')
+    .values(image)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['accountId', 'urlHash'])
+        .doUpdateSet(sealed === null ? { problem, triedAtS } : { sealed, problem, triedAtS }),
+    )
+    .execute()
+  await tx
+    .deleteFrom('markImage')
+    .where('accountId', '=', accountId)
+    .where('urlHash', 'in', (of) =>
+      of
+        .selectFrom('markImage')
+        .select('urlHash')
+        .where('accountId', '=', accountId)
+        .orderBy('triedAtS', 'desc')
+        .limit(1000)
+        .offset(limit),
+    )
+    .execute()
+}
