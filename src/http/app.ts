@@ -46,6 +46,8 @@ export function createApp(log: Logger): App {
   }).withTypeProvider<TypeBoxTypeProvider>()
   app.addHook('onSend', async (_request, reply) => {
     reply.header('X-Content-Type-Options', 'nosniff')
+    // Caches in between do not look at keys or bodies: what they may keep says so itself.
+    if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-store')
   })
   // For what belongs to no interface; Fastify's own answers would repeat the address, with the OTP in it.
   app.setErrorHandler((error, request, reply) => {

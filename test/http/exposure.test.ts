@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile, rm } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { getStoredSource, listSegments, readRows, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
+import { findFreePort } from '../free-port.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readMediaPlaylist, type Viewer } from '../viewer.ts'
@@ -36,15 +36,6 @@ async function addFilm(title: string): Promise<string> {
   await untilFinished(reelgate, id)
   await vi.waitUntil(async () => (await reelgate.owner.video(id)).posters.length > 0, { timeout: 20_000 })
   return id
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 const withKey = () => `Authorization: Apisecret ${reelgate.owner.apiKey}`

@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { findFreePort } from '../free-port.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { bytesOf, createViewer, readMediaPlaylist, type Viewer } from '../viewer.ts'
+
+// A cache that many viewers share lies between them and the server: Debian's nginx, which keeps whatever it is not forbidden to.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let nginx: { url: string; remove(): Promise<void> }
+let videoId: string
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  nginx = await startCache(reelgate.url)
+  videoId = await reelgate.owner.readyVideo(await makeFilm())
+  await untilFinished(reelgate, videoId)
+})
+afterAll(async () => {
+  await nginx?.remove()
+  await reelgate?.remove()
+})
+
+async function startCache(behind: string): Promise<{ url: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-nginx-'))
+  const port = await findFreePort()
+  const ofItsOwn = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`)
+  await writeFile(
+    join(folder, 'nginx.conf'),
+    `daemon off; master_process off; pid ${folder}/pid; error_log stderr error;
+     events {}
+     http {
+       access_log off;
+       ${ofItsOwn.join('\n')}
+       proxy_cache_path ${folder}/cache keys_zone=shared:1m;
+       server {
+         listen 127.0.0.1:${port};
+         location / {
+           proxy_pass ${behind};
+           proxy_cache shared;
+           proxy_cache_valid any 10m;
+           proxy_cache_methods GET HEAD POST;
+           proxy_cache_lock on;
+           add_header X-Cache $upstream_cache_status always;
+         }
+       }
+     }`,
+  )
+  const child = spawn('nginx', ['-e', 'stderr', '-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'inherit' })
+  const ended = once(child, 'exit')
+  const url = `http://127.0.0.1:${port}`
+  const isUp = () => fetch(`${url}/healthz`).then(({ ok }) => ok)
+  await vi.waitUntil(() => isUp().catch(() => false), { timeout: 20_000 })
+  return {
+    url,
+    async remove() {
+      child.kill('SIGTERM')
+      await ended
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function newPlayingViewer(): Promise<Viewer> {
+  const viewer = createViewer(nginx.url)
+  expect((await viewer.redeem(await reelgate.owner.issueOtp(videoId))).playing).toBe(true)
+  return viewer
+}
+
+/** An answer's status, bytes, and whether the cache gave it. */
+async function taken(asked: Response | Promise<Response>) {
+  const response = await asked
+  const bytes = Buffer.from(await response.arrayBuffer())
+  return { status: response.status, bytes, fromCache: response.headers.get('x-cache') === 'HIT' }
+}
+
+test('P07: the key that one viewer was given is given to no other by the cache between them', async () => {
+  const ann = await newPlayingViewer()
+  const address = `/play/${ann.state.session}/key/0`
+  const annsProof = ann.proof({ operation: 'key', session: ann.state.session, argument: '0' })
+  const key = await taken(ann.send('GET', address, annsProof))
+  expect(key).toMatchObject({ status: 200, fromCache: false })
+  expect(key.bytes).toHaveLength(16)
+
+  const ben = await newPlayingViewer()
+  const bensProof = ben.proof({ operation: 'key', session: ann.state.session, argument: '0' })
+  for (const proof of [undefined, annsProof, bensProof]) {
+    for (let time = 0; time < 3; time++) {
+      const other = await taken(ben.send('GET', address, proof))
+      expect([401, 403]).toContain(other.status)
+      expect(other.fromCache).toBe(false)
+      expect(other.bytes.includes(key.bytes)).toBe(false)
+    }
+  }
+  // Ann asks on: neither her key nor the refusals of others were kept.
+  expect(await taken(ann.key(0))).toMatchObject({ status: 200, fromCache: false })
+})
+
+test('P07: nothing that is one viewer’s alone is kept: no page, no session, no playlist, no refusal', async () => {
+  const ann = await newPlayingViewer()
+  const pages = await Promise.all([1, 2].map(async () => (await fetch(`${nginx.url}/player/`)).text()))
+  expect(pages[0]).not.toBe(pages[1])
+  for (const name of ['main', '1', 'main', '1']) expect((await taken(ann.call('playlist', name))).fromCache).toBe(false)
+  const otp = await reelgate.owner.issueOtp(videoId)
+  const first = createViewer(nginx.url)
+  const second = createViewer(nginx.url)
+  expect((await first.redeem(otp)).playing).toBe(true)
+  expect((await second.redeem(otp)).body.code).toBe('otp-used')
+})
+
+test('P07: what an owner was told is told to nobody without a key, at either interface', async () => {
+  const { apiKey } = reelgate.owner
+  for (const [method, path] of [
+    ['GET', '/api/videos'],
+    ['GET', `/api/videos/${videoId}`],
+    ['POST', `/api/videos/${videoId}/otp`],
+    ['POST', `/v2/otp?video=${videoId}`],
+    ['POST', `/v2/videos`],
+  ] as const) {
+    const ask = async (key: string) => {
+      const body = method === 'POST' ? new URLSearchParams({ clientSecretKey: key }) : undefined
+      return taken(fetch(`${nginx.url}${path}`, { method, headers: { Authorization: `Apisecret ${key}` }, body }))
+    }
+    const told = await ask(apiKey)
+    expect([path, told.status, told.fromCache]).toEqual([path, 200, false])
+    expect([path, (await ask('x'.repeat(64))).status]).toEqual([path, 401])
+    expect([path, (await ask(apiKey)).status]).toEqual([path, 200])
+  }
+})
+
+test('P07: the cache is a true one: a segment, which is ciphertext, comes from it the second time', async () => {
+  const ann = await newPlayingViewer()
+  const { segments } = readMediaPlaylist(await ann.playlist('1'))
+  const address = new URL(segments[0]?.uri ?? '', `${nginx.url}/play/x/playlist/`).href
+  const sealed = await bytesOf(address)
+  expect(await taken(fetch(address))).toMatchObject({ status: 200, fromCache: true, bytes: sealed })
+})
