@@ -1,0 +1,263 @@
+import { cp, mkdtemp, open, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Installed, listSegments, readRows, untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { startSharedReelgate } from '../reelgate.ts'
+import type { Call, Op, Seen } from './history.ts'
+import { hashOf, judge, newWorld, type Observation, type World } from './judge.ts'
+import { examine, type Memory, newMemory } from './stopped.ts'
+
+// A checker that sees nothing would let every crash test pass: each promise is broken here by hand, and must be missed.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let film: string
+let memory: Memory
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  const { owner } = reelgate
+  film = await owner.readyVideo(await makeFilm({ seconds: 1 }))
+  await untilFinished(reelgate, film)
+  await owner.call('POST', '/api/videos/tags', { body: { videos: [film], tags: ['news'] } })
+  await reelgate.newViewer().redeem(await owner.issueOtp(film))
+  await reelgate.kill()
+  memory = newMemory()
+  expect(await examine(reelgate, memory)).toEqual({ breaches: [], orphans: [] })
+})
+afterAll(() => reelgate.remove())
+
+type Harm = [what: string, harm: string | ((copy: Installed) => Promise<void>), seen: RegExp]
+
+const HARMS: readonly Harm[] = [
+  ['an account’s counter is off', 'update account set video_count = 2', /the counter says 2, there are 1/],
+  ['a tag’s counter is off', 'update tag set video_count = 2', /tag .* news: the counter says 2, there are 1/],
+  ['a video is not in the search index', 'delete from video_text', /search index/],
+  ['a deleted video is in the search index', `insert into video_text (rowid, id) values (99, 'x')`, /search index/],
+  ['a foreign key points nowhere', 'pragma foreign_keys = off; delete from api_key; delete from account', /foreign key/],
+  ['a state goes back', `update video set status = 'Processing'`, /went back/],
+  ['a change number goes back', 'update account set change_number = 1', /change number/],
+  ['a run is counted twice', 'update chunk set attempt = 0', /attempts of chunk/],
+  ['a source’s row is lost', 'delete from source', /has no source/],
+  ['a policy can be used again', 'update upload_policy set spent_at_s = null', /policy/],
+  ['a plan is lost', 'delete from generation', /generation 1, which is not there/],
+  ['a chunk is lost', `delete from chunk where kind = 'picture'`, /in 0 chunks/],
+  ['a segment’s row is lost', 'delete from segment where rendition_id = 1', /missing although its chunk is done/],
+  ['an init segment is lost', 'update rendition set init = null', /without its init segment/],
+  ['a poster’s row is lost', 'delete from poster', /without a poster/],
+  ['a segment gets another text', `update segment set file = file || 'x'`, /another text/],
+  ['an OTP may be spent again', 'update otp set spent_at_s = null', /spent without a session, or the reverse/],
+  ['a session is forgotten', 'delete from playback_session', /spent without a session, or the reverse/],
+  ['a video is removed by half', 'delete from video', /which is no video/],
+  ['a deleted video keeps its keys and sessions', 'update video set deleted_at_s = 1', /key of it is kept|outlives/],
+  ['a failure has no reason', `update video set status = 'Encoding error', status_reason = null`, /without a reason/],
+  ['a segment’s file is lost', async (copy) => rm(join(copy.dataDir, 'segments', firstSegment(copy))), /cannot be opened/],
+  ['a segment is cut short', async (copy) => truncate(join(copy.dataDir, 'segments', firstSegment(copy)), 64), /has 64 bytes/],
+  ['a segment is another', (copy) => overwrite(join(copy.dataDir, 'segments', firstSegment(copy))), /cannot be opened/],
+  ['a source is changed', (copy) => overwrite(join(copy.dataDir, 'sources', fileOf(copy, 'source'))), /source/],
+  [
+    'a poster is changed',
+    (copy) => overwrite(join(copy.dataDir, 'posters', fileOf(copy, 'poster'))),
+    /a poster cannot be opened/,
+  ],
+  ['the database is damaged', damagePage, /tree|page|malformed|index|database/i],
+]
+
+test.each(HARMS)('the examination of a stopped folder sees it when %s', async (_, harm, seen) => {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-harmed-'))
+  try {
+    const copy = { dataDir: join(folder, 'data'), masterKeyFile: reelgate.masterKeyFile }
+    await cp(reelgate.dataDir, copy.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+    if (typeof harm === 'string') change(copy, harm)
+    else await harm(copy)
+    const remembered = { ...structuredClone(memory), read: new Set<string>() }
+    const { breaches } = await examine(copy, remembered).catch((error) => ({ breaches: [String(error)] }))
+    expect(breaches.join('\n')).toMatch(seen)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+test('a file that no row names is found', async () => {
+  const orphan = join(reelgate.dataDir, 'sources', 'orphan.sealed')
+  await writeFile(orphan, 'x')
+  expect((await examine(reelgate, newMemory())).orphans).toEqual([orphan])
+  await rm(orphan)
+})
+
+const firstSegment = (copy: Installed) => listSegments(copy, film)[0]?.file ?? ''
+const fileOf = (copy: Installed, table: string) => readRows<{ file: string }>(copy, `select file from ${table}`)[0]?.file ?? ''
+
+function change({ dataDir }: Installed, sql: string): void {
+  const database = new SqliteDatabase(join(dataDir, 'reelgate.db'))
+  database.exec(sql)
+  database.close()
+}
+
+async function overwrite(path: string): Promise<void> {
+  const { length } = await readFile(path)
+  await writeFile(path, Buffer.alloc(length, 'x'))
+}
+
+async function damagePage(copy: Installed): Promise<void> {
+  change(copy, 'pragma wal_checkpoint(truncate)')
+  await using file = await open(join(copy.dataDir, 'reelgate.db'), 'r+')
+  for (let page = 2; page < 12; page++) await file.write(Buffer.alloc(40, 0xff), 0, 40, page * 4096)
+}
+
+// --- the judge ---
+
+const OTP = 'o'.repeat(64)
+const LATER = { client: 0, status: 200, outcome: 'ok' } as const
+let place = 0
+/** A call after all before it. */
+const did = (call: Call, more: Partial<Pick<Op, 'outcome' | 'status' | 'start' | 'end'>> = {}): Op => ({
+  ...call,
+  ...LATER,
+  start: place++,
+  end: place++,
+  ...more,
+})
+const unknown = { outcome: 'info', status: 0 } as const
+const refused = { outcome: 'fail', status: 404 } as const
+
+const video = (more: Partial<Seen> = {}): Seen => ({ id: 'v', status: 'ready', title: 'a title', tags: ['news'], ...more })
+const seeing = (...videos: Seen[]): Partial<Observation> => ({
+  videos: new Map(videos.map((seen) => [seen.id, seen])),
+  count: videos.length,
+})
+const fresh = (id: string) => video({ id, status: 'PRE-Upload', title: id, tags: [] })
+
+/** One ready video `v` with a tag, an OTP spent by `s`, and a key; the list says so unless told otherwise. */
+function judged(ops: readonly Op[], observed: Partial<Observation> = {}): string {
+  const world: World = {
+    ...newWorld(),
+    videos: new Map([['v', { title: 'a title', tags: new Set(['news']), rank: 3, sha256: 'sent', isFilm: true }]]),
+    gone: new Set(['old']),
+    otps: new Map([[OTP, { videoId: 'v', session: 's' }]]),
+    keys: new Map([['k', { secret: '', isRevoked: false }]]),
+  }
+  const all: Observation = {
+    ...{ count: 1, videos: new Map([['v', video()]]), answeredFor: [], sources: new Map([['v', 'sent']]) },
+    ...{ sessions: new Map([[hashOf(OTP), ['s']]]), otpHashes: new Set([hashOf(OTP)]) },
+    ...{ windowKeys: new Map([['v', 'ff']]), workingKeys: new Set(['k']) },
+    ...observed,
+  }
+  return judge(world, ops, all).join('\n')
+}
+
+const create = (videoId?: string) => ({ kind: 'create', title: 'n', videoId }) as const
+const remove = (...videoIds: string[]) => ({ kind: 'delete', videoIds }) as const
+const tag = (how: 'add' | 'replace' | 'remove', videoIds: string[], ...tags: string[]) =>
+  ({ kind: 'tag', how, videoIds, tags }) as const
+const upload = (sha256: string) => ({ kind: 'upload', videoId: 'n', sha256, isFilm: true }) as const
+const list = (...seen: Seen[]) => ({ kind: 'list', seen }) as const
+const redeem = (session?: string) => ({ kind: 'redeem', videoId: 'v', otp: OTP, viewer: 1, session }) as const
+const edit = (title: string) => ({ kind: 'edit', videoId: 'v', title }) as const
+
+test.each<[string, () => string]>([
+  ['nothing happened', () => judged([])],
+  ['a creation without an answer has not happened', () => judged([did(create(), unknown)])],
+  ['a creation without an answer has happened', () => judged([did(create(), unknown)], seeing(video(), fresh('n')))],
+  ['a deletion without an answer has happened', () => judged([did(remove('v'), unknown)], seeing())],
+  [
+    'of two titles at the same time the first stays',
+    () => judged([did(edit('x'), { start: 1, end: 9 }), did(edit('y'), { start: 2, end: 8 })], seeing(video({ title: 'x' }))),
+  ],
+  [
+    'a call was refused because the video was being deleted',
+    () => judged([did(edit('x'), { ...refused, start: 1, end: 4 }), did(remove('v'), { start: 2, end: 9 })], seeing()),
+  ],
+  [
+    'an upload without an answer has happened',
+    () =>
+      judged([did(create('n')), did(upload('new'), unknown)], {
+        ...seeing(video(), { ...fresh('n'), status: 'Queued', title: 'n' }),
+        sources: new Map([
+          ['v', 'sent'],
+          ['n', 'new'],
+        ]),
+      }),
+  ],
+])('the judge is content when %s', (_, verdict) => {
+  expect(verdict()).toBe('')
+})
+
+test.each<[string, () => string, RegExp]>([
+  ['a video is lost', () => judged([], seeing()), /was lost/],
+  ['an acknowledged creation is lost', () => judged([did(create('n'))]), /video n was lost/],
+  ['a deleted video comes back', () => judged([], seeing(video(), fresh('old'))), /deleted and is listed/],
+  ['an acknowledged deletion is undone', () => judged([did(remove('v'))]), /deleted and is listed/],
+  ['a deleted video is answered for', () => judged([], { answeredFor: ['old'] }), /answered for/],
+  ['a video comes from nowhere', () => judged([], seeing(video(), fresh('n'))), /never created/],
+  ['the count is off', () => judged([], { count: 2 }), /counts 2/],
+  ['a deletion happens by half', () => judged([did(create('n')), did(remove('v', 'n'), unknown)], seeing(video())), /by half/],
+  [
+    'a tag call happens by half',
+    () =>
+      judged(
+        [did(create('n')), did(tag('add', ['v', 'n'], 'x'), unknown)],
+        seeing(video({ tags: ['news', 'x'] }), { ...fresh('n') }),
+      ),
+    /by half/,
+  ],
+  ['an acknowledged tag is lost', () => judged([did(tag('add', ['v'], 'x'))]), /without the tag x/],
+  ['a removed tag stays', () => judged([did(tag('remove', ['v'], 'news'))]), /with the tag news/],
+  [
+    'a replaced tag stays',
+    () => judged([did(tag('replace', ['v'], 'x'))], seeing(video({ tags: ['news', 'x'] }))),
+    /with the tag news/,
+  ],
+  ['a title is an old one', () => judged([did(edit('x')), did(edit('y'))], seeing(video({ title: 'x' }))), /with the title x/],
+  [
+    'a list shows an old title',
+    () => judged([did(edit('x')), did(list(video()))], seeing(video({ title: 'x' }))),
+    /with the title a title/,
+  ],
+  ['an upload is lost', () => judged([did(create('n')), did(upload('new'))], seeing(video(), fresh('n'))), /was lost/],
+  [
+    'a source is not what was sent',
+    () =>
+      judged([did(create('n')), did(upload('new'))], {
+        ...seeing(video(), { ...fresh('n'), status: 'Queued' }),
+        sources: new Map([
+          ['v', 'sent'],
+          ['n', 'other'],
+        ]),
+      }),
+    /not what was sent/,
+  ],
+  ['a source changes', () => judged([], { sources: new Map([['v', 'other']]) }), /has changed/],
+  ['a state goes back', () => judged([], seeing(video({ status: 'Processing' }))), /went back/],
+  ['a list shows an earlier state', () => judged([did(list(video({ status: 'Queued' })))]), /went back/],
+  ['a list shows a deleted video', () => judged([did(remove('v')), did(list(video()))], seeing()), /showed the deleted/],
+  ['a list lacks a video', () => judged([did(list())]), /lacked/],
+  [
+    'a deleted video gives a key',
+    () => judged([did(remove('v')), did({ kind: 'key', videoId: 'v', session: 's', key: 'ff' })], seeing()),
+    /gave a key/,
+  ],
+  ['a key opens nothing', () => judged([did({ kind: 'key', videoId: 'v', session: 's', key: '00' })]), /opens nothing/],
+  ['an OTP opens two sessions', () => judged([did(redeem('t'))]), /two sessions/],
+  ['an OTP has two sessions', () => judged([], { sessions: new Map([[hashOf(OTP), ['s', 't']]]) }), /two sessions/],
+  ['a session is lost', () => judged([], { sessions: new Map() }), /session of .* was lost/],
+  ['an OTP is lost', () => judged([], { otpHashes: new Set() }), /OTP .* was lost/],
+  [
+    'an OTP was redeemed by nobody',
+    () => {
+      const otp = 'p'.repeat(64)
+      return judged([did({ kind: 'otp', videoId: 'v', otp })], {
+        otpHashes: new Set([OTP, otp].map(hashOf)),
+        sessions: new Map([OTP, otp].map((text) => [hashOf(text), ['s']])),
+      })
+    },
+    /nobody asked for/,
+  ],
+  ['a revoked key works', () => judged([did({ kind: 'revoke-key', keyId: 'k' })]), /revoked key k works/],
+  ['a key is lost', () => judged([], { workingKeys: new Set() }), /key k was lost/],
+  ['a call is refused without a reason', () => judged([did(edit('x'), refused)]), /without a reason/],
+  ['the server answers with 500', () => judged([did(edit('a title'), { outcome: 'info', status: 500 })]), /answered with 500/],
+])('the judge sees it when %s', (_, verdict, seen) => {
+  expect(verdict()).toMatch(seen)
+})
