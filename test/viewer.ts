@@ -1,4 +1,6 @@
 import { createDecipheriv, createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 
 // A viewer's browser without a screen, written from playback-protocol.md and from nothing of the service's own code.
 
@@ -112,6 +114,20 @@ export function createViewer(url: string) {
 }
 
 export type Viewer = ReturnType<typeof createViewer>
+
+/** Asks from another address of this machine, such as 127.0.0.2: what a phone does that leaves the house. */
+export async function sendFrom(
+  localAddress: string,
+  url: string,
+  headers: Record<string, string>,
+  method = 'GET',
+  body?: string,
+) {
+  const asked = request(url, { localAddress, method, headers }).end(body)
+  const [answer]: IncomingMessage[] = await once(asked, 'response')
+  if (!answer) throw new Error(`${url}: no answer`)
+  return { status: answer.statusCode, headers: answer.headers, bytes: Buffer.concat(await answer.toArray()) }
+}
 
 /** What a playback answer says: its status, and of a refusal the code and, where there is one, the reason. */
 export async function told(response: Response | Promise<Response>): Promise<(number | string)[]> {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { getStoredSource } from '../data-folder.ts'
+import { anonymousMiB } from '../memory.ts'
 import { startReelgate } from '../reelgate.ts'
 import { BOUNDARY, formBody, uploadParts } from './raw-form.ts'
 
@@ -37,10 +37,6 @@ test('E04: an upload of 300 MB goes through in constant memory, its hash right',
   // What has been read is garbage that V8 collects 60 to 75 MiB at a time; a third of the file would be a buffered one.
   expect(Math.max(...memoryMiB) - (memoryMiB[0] ?? 0)).toBeLessThan(100)
 })
-
-async function anonymousMiB(pid: number): Promise<number> {
-  return Number(/RssAnon:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
-}
 
 function splitAt(body: Buffer, mark: string): Buffer[] {
   const at = body.indexOf(mark)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readRows, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
-import { readMediaPlaylist, type Viewer } from '../viewer.ts'
+import { bytesOf, readMediaPlaylist, type Viewer } from '../viewer.ts'
 
 // A film that is deleted while somebody watches it.
 
@@ -79,6 +79,37 @@ describe('O07: after the deletion', () => {
     }
     expect(await told(await viewer.key(0))).toEqual(ENDED)
   })
+})
+
+test('P16: a segment asked for while its film is deleted is sent whole or refused, never cut', async () => {
+  const base = `${reelgate.url}/play/${viewer.state.session}/playlist/`
+  const addresses = ['1', '2'].flatMap(async (name) => {
+    const { init, segments } = readMediaPlaylist(await viewer.playlist(name))
+    return [init, ...segments.map(({ uri }) => uri)].map((uri) => new URL(uri, base).href)
+  })
+  const wholes = new Map<string, Buffer>()
+  for (const address of (await Promise.all(addresses)).flat()) wholes.set(address, await bytesOf(address))
+  expect(wholes.size).toBeGreaterThan(3)
+
+  let deleted = false
+  const outcomes: number[] = []
+  async function ask(address: string, whole: Buffer) {
+    const wasDeleted = deleted
+    const response = await fetch(address)
+    const bytes = Buffer.from(await response.arrayBuffer()) // throws where fewer bytes come than were announced
+    outcomes.push(response.status)
+    if (response.status === 200) expect([wasDeleted, bytes.equals(whole)]).toEqual([false, true])
+    else expect([response.status, JSON.parse(bytes.toString()).code]).toEqual([403, 'video-gone'])
+  }
+  const asking = Promise.all(
+    Array.from({ length: 8 }, async () => {
+      while (!deleted || outcomes.at(-1) === 200) for (const [address, whole] of wholes) await ask(address, whole)
+    }),
+  )
+  await reelgate.owner.delete([videoId])
+  deleted = true
+  await asking
+  expect(new Set(outcomes)).toEqual(new Set([200, 403]))
 })
 
 test('sessions of other films go on', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
+import { anonymousMiB } from '../memory.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { bytesOf, decrypt, type MediaPlaylist, readMediaPlaylist, readRenditions, type Viewer } from '../viewer.ts'
@@ -48,6 +49,7 @@ async function aSegment(): Promise<{ address: string; bytes: Buffer }> {
   return { address, bytes: await bytesOf(address) }
 }
 
+const hasBoxes = (bytes: Buffer) => ['moof', 'mdat', 'traf', 'trun', 'styp'].some((box) => bytes.includes(box))
 const windowOf = (keyUri: string) => keyUri.split('/').at(-1) ?? ''
 const keyOf = async (viewer: Viewer, keyUri: string) =>
   Buffer.from(await (await viewer.call('key', windowOf(keyUri))).arrayBuffer())
@@ -58,7 +60,7 @@ describe('P05: what lies on the signed paths', () => {
     for (const { segments, addressOf } of await renditionsOf(viewer)) {
       for (const { uri, keyUri, iv } of segments) {
         const sealed = await bytesOf(addressOf(uri))
-        for (const box of ['moof', 'mdat', 'traf', 'trun', 'styp']) expect(sealed.includes(box)).toBe(false)
+        expect(hasBoxes(sealed)).toBe(false)
         expect(sealed.length % 16).toBe(0)
         const clear = decrypt(sealed, await keyOf(viewer, keyUri), iv)
         for (const box of ['moof', 'mdat']) expect(clear.includes(box)).toBe(true)
@@ -171,7 +173,7 @@ describe('a segment', () => {
     }
   })
 
-  test('is sent whole, or the part that is asked for', async () => {
+  test('P11: is sent whole, or the part that is asked for', async () => {
     const { address, bytes } = await aSegment()
     const size = bytes.length
     const part = async (range: string) => {
@@ -210,6 +212,48 @@ describe('a segment', () => {
     for (const range of [`bytes=${size}-`, 'bytes=999999999999-', 'bytes=-0']) {
       expect(await part(range)).toEqual({ status: 416, range: `bytes */${size}`, cache: 'no-store', bytes: Buffer.alloc(0) })
     }
+  })
+
+  test('P11: asked for a thousand times over in one request, is sent once, and the server’s memory stays as it was', async () => {
+    const { address, bytes } = await aSegment()
+    const overAndOver = `bytes=${Array.from({ length: 1000 }, () => '0-').join(',')}`
+    const askTwentyTimes = () =>
+      Promise.all(
+        Array.from({ length: 20 }, async () => {
+          const response = await fetch(address, { headers: { Range: overAndOver } })
+          expect([response.status, (await response.arrayBuffer()).byteLength]).toEqual([200, bytes.length])
+        }),
+      )
+    await askTwentyTimes()
+    const before = await anonymousMiB(reelgate.pid)
+    const memoryMiB: number[] = []
+    for (let time = 0; time < 15; time++) {
+      await askTwentyTimes()
+      memoryMiB.push(await anonymousMiB(reelgate.pid))
+    }
+    // A thousand copies for each of twenty requests would be 20 000 segments at a time.
+    expect((20_000 * bytes.length) / 2 ** 20).toBeGreaterThan(400)
+    expect(Math.max(...memoryMiB) - before).toBeLessThan(100)
+  })
+
+  test('P03: copied to somebody without a session gives ciphertext at most, and nothing that opens it', async () => {
+    const { address, bytes } = await aSegment()
+    const stranger = await fetch(address, { headers: { Cookie: 'session=copied', Referer: `${reelgate.url}/player/` } })
+    const copied = Buffer.from(await stranger.arrayBuffer())
+    expect(copied).toEqual(bytes)
+    expect(hasBoxes(copied)).toBe(false)
+    const viewer = await playing(films[0])
+    const [rendition] = await renditionsOf(viewer)
+    const key = await keyOf(viewer, rendition?.segments[1]?.keyUri ?? '')
+    const headers = Buffer.from(JSON.stringify([...stranger.headers]))
+    for (const secret of [key, ...(['hex', 'base64', 'base64url'] as const).map((form) => Buffer.from(key.toString(form)))]) {
+      for (const given of [copied, headers]) expect(given.includes(secret)).toBe(false)
+    }
+    // All that is in the clear is the init segment: codec, size, rate, and not one sample.
+    const init = await bytesOf(address.replace(/\d+\.m4s$/, 'init.mp4'))
+    expect(init.includes('moov') && init.includes('avcC')).toBe(true)
+    expect(init.includes('mdat') || init.includes('moof')).toBe(false)
+    expect(init.length).toBeLessThan(2000)
   })
 
   test.each([

@@ -6,7 +6,7 @@ import { readRows } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
-import { newPageId, type Outcome, told } from '../viewer.ts'
+import { newPageId, type Outcome, sendFrom, told } from '../viewer.ts'
 
 // Redeem, the one call that spends an OTP: playback-protocol.md, sections 1 and 2.
 
@@ -436,4 +436,26 @@ test('a ticket that was not issued here counts as none: the redeem is recorded w
   expect(await hosts((ticket) => ticket)).toEqual(['school.example'])
   expect(await hosts((ticket) => ticket.replace('school', 'public'))).toEqual(['-'])
   expect(await hosts(() => newPageId())).toEqual(['-'])
+})
+
+test('O13: a session is not bound to the address or the user agent that redeemed it, which are recorded', async () => {
+  const otp = await owner.issueOtp(videoId)
+  const viewer = reelgate.newViewer()
+  viewer.state.headers = { 'User-Agent': 'a browser at home' }
+  expect((await viewer.redeem(otp)).playing).toBe(true)
+  const { session } = viewer.state
+  for (const address of ['127.0.0.2', '127.0.0.3', '127.0.0.2']) {
+    const proof = viewer.proof({ operation: 'key', session, argument: '0' })
+    const answer = await sendFrom(address, `${reelgate.url}/play/${session}/key/0`, {
+      'Reelgate-Proof': proof,
+      'User-Agent': `a browser at ${address}`,
+    })
+    expect([answer.status, answer.bytes.length]).toEqual([200, 16])
+  }
+  // Of two viewers behind one address each has a session, and neither the other's.
+  const neighbour = reelgate.newViewer()
+  expect((await neighbour.redeem(await owner.issueOtp(videoId))).body.session).not.toBe(session)
+  expect(readRows(reelgate, 'select address, user_agent, outcome from redeem_attempt where otp_hash = ?', hashOf(otp))).toEqual([
+    { address: '127.0.0.1', user_agent: 'a browser at home', outcome: 'opened' },
+  ])
 })

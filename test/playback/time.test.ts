@@ -8,7 +8,7 @@ import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner, type Owner } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
-import { createViewer, readMediaPlaylist, told, type Viewer } from '../viewer.ts'
+import { createViewer, readMediaPlaylist, sendFrom, told, type Viewer } from '../viewer.ts'
 
 // What time does, over HTTP. The server runs in this process; each start gives it the wall clock that the test wants.
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'reelgate-time-'))
   await startAt(wallS)
   owner = createOwner(server.url, server.firstAccount?.apiKey ?? '')
-  videoId = await owner.readyVideo(await makeFilm())
+  videoId = await owner.readyVideo(await makeFilm({ seconds: 15, rate: 10 }))
   const dataDir = join(folder, 'data')
   await untilFinished({ dataDir, masterKeyFile: `${dataDir}.key` }, videoId)
 })
@@ -87,6 +87,24 @@ describe('O06: an OTP', () => {
     expect((await viewer.redeem(otp)).body.session).toBe(body.session)
     expect((await newViewer().redeem(otp)).body.code).toBe('otp-used')
   })
+})
+
+test('P09: half an hour’s pause, a seek and another network are one session', async () => {
+  const viewer = await newPlayingViewer()
+  const { session } = viewer.state
+  expect(await ask(viewer)).toEqual([200])
+  const paused = '{"state":"paused","positionS":2,"rate":1,"bufferS":4}'
+  expect((await viewer.call('beat', undefined, paused)).status).toBe(200)
+  await restartAfter(HOUR_S / 2) // harder than a pause: the server was not even there
+  expect(await ask(viewer)).toEqual([200])
+  expect(await told(viewer.key(1))).toEqual([200]) // the film's second half, never asked for before
+  const proof = viewer.proof({ operation: 'key', session, argument: '1' })
+  const elsewhere = await sendFrom('127.0.0.77', `${server.url}/play/${session}/key/1`, {
+    'Reelgate-Proof': proof,
+    'User-Agent': 'the same browser in a train',
+  })
+  expect([elsewhere.status, elsewhere.bytes.length]).toEqual([200, 16])
+  expect((await viewer.call('beat', undefined, paused)).status).toBe(200)
 })
 
 describe('P01, P08: a session', () => {
