@@ -19,11 +19,11 @@ const SCENARIOS: readonly Scenario[] = [
   { rows: 'I1, I9', name: 'credentials', prepare: credentials },
   { rows: 'I1, I9', name: 'an upload', prepare: uploadOf },
   { rows: 'F-02, I1, I9', name: 'the finish of an upload, after its last byte', prepare: finishOfUpload },
-  { rows: 'F-06, I3, I6', name: 'publication, from the probe to the last segment and poster', prepare: publication },
   { rows: 'I5, I9', name: 'tagging and renaming', prepare: tagging },
   { rows: 'I4, I9', name: 'an OTP', prepare: issuing },
   { rows: 'O04, I4', name: 'a redeem', prepare: redeeming },
   { rows: 'F-05, I2', name: 'a deletion, to its last file', prepare: deletion },
+  { rows: 'F-06, I3, I6', name: 'publication, from the probe to the last segment and poster', prepare: publication },
 ]
 
 let reelgate: Reelgate & { remove(): Promise<void> }
@@ -91,7 +91,7 @@ async function untilQuiet({ isQuiet, reelgate: server }: Ordeal): Promise<void> 
 
 async function newFilm({ clients, films }: Ordeal): Promise<string> {
   const { videoId = '' } = await clients.create(0)
-  await clients.upload(0, videoId, { clear: uniqueFilm(films[2] ?? Buffer.alloc(0)), isFilm: true })
+  await clients.upload(0, videoId, { clear: uniqueFilm(films[0] ?? Buffer.alloc(0)), isFilm: true })
   return videoId
 }
 

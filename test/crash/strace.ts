@@ -60,18 +60,22 @@ async function attach(pid: number, args: readonly string[]): Promise<Attached> {
   return {
     async detach() {
       strace.kill('SIGTERM')
+      // Of a killed server strace now and then waits for a thread that is no more; its own end frees what is left.
+      const impatience = setTimeout(() => strace.kill('SIGKILL'), 1000)
       await ended
+      clearTimeout(impatience)
     },
   }
 }
 
 /** strace says one line for each thread that it holds. */
 async function allAttached(strace: ChildProcess, threads: number): Promise<void> {
+  const attached = Promise.withResolvers<void>()
   let said = ''
-  for await (const text of strace.stderr ?? []) {
+  strace.stderr?.on('data', (text: Buffer) => {
     said += text
-    if ((said.match(/ attached/g) ?? []).length >= threads) break
-  }
-  if (!said.includes('attached')) throw new Error(`strace did not start: ${said}`)
-  strace.stderr?.resume()
+    if ((said.match(/ attached/g) ?? []).length >= threads) attached.resolve()
+  })
+  strace.once('exit', () => attached.reject(new Error(`strace did not attach: ${said}`)))
+  await attached.promise
 }
