@@ -29,6 +29,7 @@ import { startDispatcher } from './jobs/dispatcher.ts'
 import { openOutbound } from './outbound/allowance.ts'
 import { startPlaybackClock } from './playback/clock.ts'
 import { createFilms } from './playback/film.ts'
+import { createHotSegments } from './playback/hot-segments.ts'
 import { createMarkImages } from './playback/mark-image.ts'
 import { mediaSecret } from './playback/media-path.ts'
 import { createNonces } from './playback/proof.ts'
@@ -85,9 +86,11 @@ async function openServer(
   const lock = await lockForServer(config)
   opened.defer(() => lock.release())
   const player = readPlayerAssets(PLAYER_FOLDER)
-  const sandbox = await openSandbox()
+  const sandboxOpens = openSandbox() // ffmpeg is tried while the database opens
+  sandboxOpens.catch(() => undefined) // what it has to say is heard below, after the database
   const installation = await openInstallation(config)
   opened.defer(() => installation.close())
+  const sandbox = await sandboxOpens
   const { db, slowDb, write, masterKey, folders } = installation
 
   const nowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
@@ -167,7 +170,14 @@ async function openServer(
   })
   app.register(playerInterface, { ...playback, prefix: '/player', player })
   app.register(playbackInterface, { ...playback, prefix: '/play' })
-  app.register(mediaInterface, { ...playback, prefix: '/media', segments: folders.segments, news, wakeEncoders: encoders.wake })
+  app.register(mediaInterface, {
+    ...playback,
+    prefix: '/media',
+    segments: folders.segments,
+    hotSegments: createHotSegments(),
+    news,
+    wakeEncoders: encoders.wake,
+  })
   app.register(posterInterface, { prefix: '/poster', db, masterKey, posters: folders.posters })
   app.register(healthInterface, {
     checks: {

@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, readFile } from 'node:fs/promises'
 import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
 import { findInit, findSegment } from '../encode/film-store.ts'
@@ -6,6 +6,7 @@ import { hurrySegment } from '../encode/hurry.ts'
 import type { SegmentNews } from '../encode/publication.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
 import { type Film, type Films, findSegmentCount } from './film.ts'
+import type { HotSegments } from './hot-segments.ts'
 import { isSignedMediaPath } from './media-path.ts'
 import { PlaybackRefusal } from './refusal.ts'
 
@@ -16,6 +17,7 @@ export type SegmentDeps = {
   films: Films
   mediaSecret: string
   segments: BlobFolder
+  hotSegments: HotSegments
   news: SegmentNews
   /** Says that a chunk was moved forward. */
   wakeEncoders(): void
@@ -27,8 +29,8 @@ export type MediaPath = { exp: number; sig: string; videoId: string; generation:
 /** Longer than a player likes to wait makes it think that the network is slow (playback-facts.md, section 2). */
 const HOLD_MS = 4_000
 
-/** A segment's file, open: whatever is deleted from now on, the whole of it can be sent. The caller closes it. */
-export type OpenSegment = { file: FileHandle; sizeBytes: number }
+/** A segment in memory, or its file, open, which the caller closes: whatever is deleted from now on, the whole of it can be sent. */
+export type OpenSegment = { bytes: Buffer } | { file: FileHandle; sizeBytes: number }
 
 /**
  * Opens a segment. One that is not encoded yet is moved forward and waited for, at most 4 s.
@@ -43,10 +45,15 @@ export async function openSegment(
   signal: AbortSignal,
 ): Promise<OpenSegment> {
   await getSignedFilm(deps, path)
-  const segment =
+  const name = `${path.videoId}/${path.generation}/${renditionId}/${number}`
+  const hot = deps.hotSegments.find(name)
+  if (hot) return { bytes: await hot }
+  const { file, sizeBytes } =
     (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, path, renditionId, number, signal))
+  const place = blobPath(deps.segments, file)
   try {
-    return { file: await open(blobPath(deps.segments, segment.file)), sizeBytes: segment.sizeBytes }
+    const bytes = await deps.hotSegments.readIfHot(name, sizeBytes, () => readFile(place))
+    return bytes ? { bytes } : { file: await open(place), sizeBytes }
   } catch (error) {
     await getSignedFilm(deps, path) // gone, because the film was deleted meanwhile; otherwise the disk has lost it
     throw error

@@ -173,6 +173,15 @@ describe('a segment', () => {
     }
   })
 
+  test('is the same for all who want it at once, from the disk and from memory, whole and in part', async () => {
+    const { address, bytes } = await aSegment()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => bytesOf(address)))
+    for (const answer of answers) expect(answer.equals(bytes)).toBe(true)
+    const half = await fetch(address, { headers: { Range: 'bytes=100-199' } })
+    expect([half.status, half.headers.get('content-length')]).toEqual([206, '100'])
+    expect(Buffer.from(await half.arrayBuffer()).equals(bytes.subarray(100, 200))).toBe(true)
+  })
+
   test('P11: is sent whole, or the part that is asked for', async () => {
     const { address, bytes } = await aSegment()
     const size = bytes.length

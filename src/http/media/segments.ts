@@ -43,19 +43,17 @@ export async function mediaInterface(app: App, deps: SegmentDeps): Promise<void>
   })
 }
 
-async function sendSegment(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { file, sizeBytes }: OpenSegment,
-): Promise<FastifyReply> {
+async function sendSegment(request: FastifyRequest, reply: FastifyReply, segment: OpenSegment): Promise<FastifyReply> {
+  const sizeBytes = 'bytes' in segment ? segment.bytes.length : segment.sizeBytes
   const range = readRange(request.headers.range, sizeBytes)
   reply.headers({ 'Accept-Ranges': 'bytes', 'Content-Type': 'video/iso.segment' })
   if (range === 'unsatisfiable') {
-    await file.close()
+    if ('file' in segment) await segment.file.close()
     return reply.code(416).header('Content-Range', `bytes */${sizeBytes}`).send()
   }
   const { first, last } = range ?? { first: 0, last: sizeBytes - 1 }
   if (range) reply.code(206).header('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
   reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Length': last - first + 1 })
-  return reply.send(file.createReadStream({ start: first, end: last, highWaterMark: READ_BYTES }))
+  if ('bytes' in segment) return reply.send(segment.bytes.subarray(first, last + 1))
+  return reply.send(segment.file.createReadStream({ start: first, end: last, highWaterMark: READ_BYTES }))
 }
