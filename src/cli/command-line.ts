@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { Command, CommanderError, Option } from 'commander'
 import { pino } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -115,6 +116,7 @@ async function serve(): Promise<void> {
   const { startServer } = await import('../server.ts')
   const stopped = stopSignal() // before the start: whoever reads its last line may stop it at once
   const server = await startServer(config, log)
+  flushCompileCache() // Node would do it at an orderly end only
   announce(config, server)
   if (!server.bubblewrap)
     log.warn(
