@@ -26,6 +26,7 @@ const PROGRAMS = [
   { program: 'strace', package: 'strace', for: ['test'] },
   { program: 'nginx', package: 'nginx', for: ['test'] },
   { program: 'wrk', package: 'wrk', for: ['bench'] },
+  { program: 'faketime', package: 'faketime', for: ['test'] },
 ]
 
 async function prepare(purpose, isLocked) {

@@ -17,3 +17,20 @@ export class Failure extends Error {
     this.kind = kind
   }
 }
+
+const MACHINE_TROUBLE: Readonly<Record<string, string>> = {
+  ENOSPC: 'The disk of this server is full. Try again when there is space.',
+  EDQUOT: 'The disk quota of this server is used up. Try again when there is space.',
+  EROFS: 'The disk of this server cannot be written. Try again when that is corrected.',
+  EMFILE: 'This server has too many files open. Try again in a moment.',
+  ENFILE: 'This server has too many files open. Try again in a moment.',
+  EAGAIN: 'This server is busy. Try again in a moment.',
+  ENOMEM: 'This server is short of memory. Try again in a moment.',
+}
+
+/** Trouble of the whole machine, in words for the caller: nothing is wrong with what was asked, and it may be over in a while. */
+export function machineTrouble(error: unknown): Failure | undefined {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const sentence = MACHINE_TROUBLE[code]
+  return sentence === undefined ? undefined : new Failure('unavailable', sentence, { cause: error })
+}

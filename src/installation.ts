@@ -65,7 +65,7 @@ export async function openInstallation(config: Config): Promise<Installation> {
 }
 
 /** Whether the folder of files can still be written and read. */
-export async function checkStorage(installation: Pick<Installation, 'folders'>): Promise<void> {
+export async function checkStorage(installation: Pick<Installation, 'folders'>): Promise<undefined> {
   for (const folder of Object.values(installation.folders)) await access(folder.root, constants.R_OK | constants.W_OK)
 }
 

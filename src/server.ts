@@ -6,10 +6,12 @@ import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import { createAccount, isUnused } from './accounts/account.ts'
 import { type DeletionDeps, removeTombstones } from './catalogue/deletion.ts'
+import { findNamedPosters, POSTER_BLOB } from './catalogue/poster-store.ts'
 import { startControl } from './cli/control.ts'
 import { type Config, dataPaths, listenUrl } from './config.ts'
 import type { FolderLock } from './db/sqlite.ts'
 import { resumeCutOffRuns } from './encode/chunk-store.ts'
+import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
 import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
 import { openSandbox } from './encode/sandbox.ts'
@@ -24,7 +26,8 @@ import { readPlayerAssets } from './http/player/assets.ts'
 import { playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
-import { checkStorage, lockDataFolder, openInstallation } from './installation.ts'
+import { findNamedSources, SOURCE_BLOB } from './ingest/source-store.ts'
+import { checkStorage, type Installation, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
 import { openOutbound } from './outbound/allowance.ts'
 import { startPlaybackClock } from './playback/clock.ts'
@@ -36,6 +39,8 @@ import { createNonces } from './playback/proof.ts'
 import { type LiveSessions, saveSessions, sessionsOfVideos } from './playback/session.ts'
 import { sweepPlayback } from './playback/sweep.ts'
 import { createTickets } from './playback/ticket.ts'
+import { hasRoomIn } from './storage/space.ts'
+import { createSweep, createUnfinishedSweep } from './storage/sweep.ts'
 
 /** A server that answers. */
 export type ReelgateServer = {
@@ -55,6 +60,8 @@ const SAVE_SESSIONS_EVERY_MS = 5_000
 const LOCK_TRIES = 10
 const LOCK_PAUSE_MS = 150
 const SWEEP_EVERY_MS = 3_600_000
+/** Names of one folder that a sweep looks at: a second or two of work, never the whole of a large installation at once. */
+const SWEPT_NAMES = 100_000
 /** In-flight answers get so long at a stop; then their connections are closed. */
 const STOP_GRACE_MS = 6_000
 
@@ -115,12 +122,16 @@ async function openServer(
   }
   opened.defer(() => logged(log, 'sessions could not be saved', () => saveSessions(playback)))
 
+  const hasRoom = watchSpace([config.dataDir, folders.sources.tmp], log)
   const news = createSegmentNews()
   const sessions = sessionsOfVideos(playback)
   await write(resumeCutOffRuns)
   const encoders = startDispatcher({
     places: config.encoders ?? availableParallelism(),
-    claim: createEncodeWork({ db, write, nowS, masterKey, sandbox, folders, news, sessions, log }, () => encoders.wake()).claim,
+    claim: createEncodeWork(
+      { db, write, nowS, masterKey, sandbox, folders, news, sessions, hasRoom: () => hasRoom(0), log },
+      () => encoders.wake(),
+    ).claim,
     log,
   })
   opened.defer(() => encoders.stop())
@@ -166,6 +177,7 @@ async function openServer(
     publicUrl,
     sources: folders.sources,
     uploadMaxBytes: config.uploadMaxBytes,
+    hasRoom,
     sourceArrived: encoders.wake,
   })
   app.register(playerInterface, { ...playback, prefix: '/player', player })
@@ -183,6 +195,7 @@ async function openServer(
     checks: {
       database: async () => void (await sql`select 1`.execute(db)),
       storage: () => checkStorage(installation),
+      space: async () => ((await hasRoom(0)) ? undefined : 'low'),
       ffmpeg: async () => void (await openSandbox()),
     },
   })
@@ -193,7 +206,12 @@ async function openServer(
   const control = await startControl(dataPaths(config.dataDir).controlSocket, { db, write, nowS }, log)
   opened.defer(() => control.stop())
 
-  const sweep = () => logged(log, 'old rows could not be removed', () => sweepPlayback(playback))
+  // A wall clock that has jumped must not make fresh files look old; the playback clock only goes as time does.
+  const sweepFiles = sweepOf(installation, () => Math.min(nowS(), clock.nowS()), log)
+  const sweep = async () => {
+    await logged(log, 'old rows could not be removed', () => sweepPlayback(playback))
+    await logged(log, 'files that nothing names could not be removed', sweepFiles)
+  }
   const save = () => logged(log, 'sessions could not be saved', () => saveSessions(playback))
   const timers = [setInterval(save, SAVE_SESSIONS_EVERY_MS), setInterval(sweep, SWEEP_EVERY_MS)]
   opened.defer(() => timers.forEach(clearInterval))
@@ -248,6 +266,34 @@ async function closeApp(app: ReturnType<typeof createApp>): Promise<void> {
   const impatience = setTimeout(() => app.server.closeAllConnections(), STOP_GRACE_MS)
   await app.close()
   clearTimeout(impatience)
+}
+
+/** Says when the space runs out and when there is some again: once each, though everybody asks. */
+function watchSpace(folders: readonly string[], log: Logger): (forBytes: number) => Promise<boolean> {
+  let wasLow = false
+  return async (forBytes) => {
+    const isLow = !(await hasRoomIn(folders, 0))
+    if (isLow && !wasLow) log.warn('the disk is nearly full: uploads are refused and encodes wait until there is space')
+    if (!isLow && wasLow) log.info('the disk has space again: uploads and encodes go on')
+    wasLow = isLow
+    return !isLow && (forBytes === 0 || hasRoomIn(folders, forBytes))
+  }
+}
+
+/** Removes, a part in each run, what lies in the data folder and no row names: a crash between a rename and its commit leaves it. */
+function sweepOf({ db, folders }: Installation, nowS: () => number, log: Logger): () => Promise<void> {
+  const sweeps = {
+    sources: createSweep(folders.sources, SOURCE_BLOB, (names) => findNamedSources(db, names)),
+    segments: createSweep(folders.segments, SEGMENT_BLOB, (names) => findNamedSegments(db, names)),
+    posters: createSweep(folders.posters, POSTER_BLOB, (names) => findNamedPosters(db, names)),
+    tmp: createUnfinishedSweep(folders.sources),
+  }
+  return async () => {
+    for (const [folder, sweep] of Object.entries(sweeps)) {
+      const removed = await sweep(nowS(), SWEPT_NAMES)
+      if (removed > 0) log.info({ folder, removed }, 'files that nothing names were removed')
+    }
+  }
 }
 
 /** Runs a piece of work one at a time; a call during a run makes one more run after it. */

@@ -32,11 +32,17 @@ export type Reelgate = {
   restart(): Promise<void>
 }
 
-export type StartOptions = { env?: Record<string, string> /** What starts the server, such as faketime. */; wrapper?: string[] }
+export type StartOptions = {
+  env?: Record<string, string>
+  /** What starts the server, such as faketime. */
+  wrapper?: string[]
+  /** Where the test's folder is made, such as a small disk. */
+  within?: string
+}
 
 /** Starts a server for this test; it is stopped and its folder removed when the test has finished. */
 export async function startReelgate(options: StartOptions = {}): Promise<Reelgate> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-'))
+  const folder = await mkdtemp(join(options.within ?? tmpdir(), 'reelgate-'))
   const reelgate = await startIn(folder, options)
   onTestFinished(async () => {
     await reelgate.kill()

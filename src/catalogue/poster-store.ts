@@ -51,3 +51,13 @@ export async function findPublicPoster(db: Db, token: string) {
     .where('video.deletedAtS', 'is', null)
     .executeTakeFirst()
 }
+
+/** The name of a poster's blob: its video, then its token. */
+export const POSTER_BLOB = /^([0-9a-f]{32})\/[\w-]{22}\.sealed$/
+
+/** Which of these blobs are posters. */
+export async function findNamedPosters(db: Db, blobs: readonly string[]): Promise<Set<string>> {
+  const videoIds = new Set(blobs.map((blob) => POSTER_BLOB.exec(blob)?.[1] ?? ''))
+  const posters = await postersOf(db, [...videoIds])
+  return new Set([...posters.values()].flat().map(({ file }) => file))
+}

@@ -8,6 +8,7 @@ import { Failure } from '../errors.ts'
 import { lockDataFolder, openDatabase } from '../installation.ts'
 import { COMMANDS, type CommandName } from './commands.ts'
 import { sendCommand } from './control.ts'
+import { stderrLines } from './log.ts'
 
 /** Runs one command. @returns 0 done, 1 failed (one sentence on stderr), 2 wrong use */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
@@ -109,7 +110,7 @@ function readable(result: unknown): string {
 
 async function serve(): Promise<void> {
   const config = readConfig()
-  const log = pino({ level: config.logLevel, base: null }, pino.destination(2))
+  const log = pino({ level: config.logLevel, base: null }, stderrLines)
   for (const name of unknownVariables()) log.warn(`${name} is not a variable of this version and has no effect`)
   if (!config.limits) log.warn('REELGATE_LIMITS is off: nobody is slowed down or banned. Set it so for measurements alone.')
   // Loaded here: the other commands start without the server's parts.

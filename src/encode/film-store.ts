@@ -224,3 +224,29 @@ export async function finishGeneration(tx: Db, film: { videoId: string; generati
   }
   await tx.updateTable('video').set({ totalSizeBytes }).where('id', '=', film.videoId).execute()
 }
+
+/** The name of a segment's blob: video, generation, rendition and number, then what tells its text from others. */
+export const SEGMENT_BLOB = /^([0-9a-f]{32}\/\d+\/\d+)\/(\d+)\.[0-9a-f]{12}\.m4s$/
+
+/** Which of these blobs are published segments. */
+export async function findNamedSegments(db: Db, blobs: readonly string[]): Promise<Set<string>> {
+  const named = new Set<string>()
+  const byRendition = Map.groupBy(blobs, (blob) => SEGMENT_BLOB.exec(blob)?.[1] ?? '')
+  for (const [rendition, theirs] of byRendition) {
+    const [videoId = '', generation, renditionId] = rendition.split('/')
+    const rows = await db
+      .selectFrom('segment')
+      .select('file')
+      .where('videoId', '=', videoId)
+      .where('generation', '=', Number(generation))
+      .where('renditionId', '=', Number(renditionId))
+      .where(
+        'number',
+        'in',
+        theirs.map((blob) => Number(SEGMENT_BLOB.exec(blob)?.[2])),
+      )
+      .execute()
+    for (const { file } of rows) named.add(file)
+  }
+  return named
+}

@@ -5,7 +5,7 @@ import type { VideoFolders, VideoSessions } from '../catalogue/deletion.ts'
 import { moveStatus, noteReason } from '../catalogue/status.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
-import { Failure } from '../errors.ts'
+import { Failure, machineTrouble } from '../errors.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import type { Job } from '../jobs/dispatcher.ts'
@@ -55,11 +55,17 @@ export type EncodeDeps = {
   news: SegmentNews
   log: Logger
   sessions: VideoSessions
+  /** Whether the disk has room for what an encode makes. */
+  hasRoom(): Promise<boolean>
 }
 
 /** How often work on a film may fail before the film does; trouble of the whole machine does not count. */
 const TRIES = 3
 const REST_MS = 30_000
+/** Trouble of the machine is over all at once, and what would only meet it again does not begin: see `hasRoom`. */
+const MACHINE_REST_MS = 5_000
+/** How soon a disk without room is looked at again. */
+const LOOK_FOR_ROOM_MS = 2_000
 /** A file may lack so many frames at its end without anybody noticing. */
 const TOLERATED_FRAMES = 3
 
@@ -76,9 +82,21 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
   /** Runs that have ended and could not be given back yet. */
   const lost: FilmChunk[] = []
 
+  let looksForRoom = false
+
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
+    if (!(await deps.hasRoom())) {
+      if (!looksForRoom) setTimeout(lookForRoom, LOOK_FOR_ROOM_MS).unref()
+      looksForRoom = true
+      return undefined
+    }
     if (urgentOnly) return (await claimRun(true)) ?? (await claimPlan())
     return (await claimPlan()) ?? (await claimRun(false)) ?? (await claimFinish())
+  }
+
+  function lookForRoom() {
+    looksForRoom = false
+    wake()
   }
 
   async function claimPlan(): Promise<Job | undefined> {
@@ -123,7 +141,8 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
   }
 
   async function afterTrouble(videoId: string, error: unknown, signal: AbortSignal): Promise<void> {
-    const count = (failures.get(videoId) ?? 0) + (isOfTheMachine(error) ? 0 : 1)
+    const ofTheMachine = isOfTheMachine(error)
+    const count = (failures.get(videoId) ?? 0) + (ofTheMachine ? 0 : 1)
     failures.set(videoId, count)
     if (count >= TRIES || (await isSourceGone(deps, videoId))) {
       failures.delete(videoId)
@@ -132,21 +151,21 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
     }
     deps.log.warn({ err: error, videoId }, 'work on a film failed and is tried again')
     resting.add(videoId)
-    setTimeout(() => {
-      resting.delete(videoId)
-      wake()
-    }, REST_MS).unref()
+    setTimeout(
+      () => {
+        resting.delete(videoId)
+        wake()
+      },
+      ofTheMachine ? MACHINE_REST_MS : REST_MS,
+    ).unref()
   }
 
   return { claim }
 }
 
-const MACHINE_CODES = ['ENOSPC', 'EDQUOT', 'EROFS', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM']
-
 /** Trouble that has nothing to do with this film and may be over in a while. */
 function isOfTheMachine(error: unknown): boolean {
-  if (error instanceof Failure) return error.kind === 'unavailable'
-  return error instanceof Error && 'code' in error && MACHINE_CODES.includes(String(error.code))
+  return error instanceof Failure ? error.kind === 'unavailable' : machineTrouble(error) !== undefined
 }
 
 /** From a source to its plan: probe, ladder, grid, content key and chunks, in one transaction. */

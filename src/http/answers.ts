@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Failure, type FailureKind } from '../errors.ts'
+import { Failure, type FailureKind, machineTrouble } from '../errors.ts'
 
 // The only place that knows which failure has which status; each interface puts it into its own body.
 
@@ -18,10 +18,11 @@ export type Answer = { status: number; code: string; message: string }
 
 /** Turns whatever was thrown into what may be told. Bugs are logged once and stay silent: no stack, no path, no SQL. */
 export function answerFor(error: unknown, request: FastifyRequest, reply: FastifyReply): Answer {
-  if (error instanceof Failure) {
-    if (error.kind === 'unavailable') reply.header('Retry-After', '5')
-    if (error.kind === 'unavailable') request.log.warn({ err: error }, 'refused')
-    return { status: STATUS[error.kind], code: error.kind, message: error.message }
+  const failure = error instanceof Failure ? error : machineTrouble(error)
+  if (failure) {
+    if (failure.kind === 'unavailable') reply.header('Retry-After', '5')
+    if (failure.kind === 'unavailable') request.log.warn({ err: failure }, 'refused')
+    return { status: STATUS[failure.kind], code: failure.kind, message: failure.message }
   }
   if (isFastifyError(error) && error.validation) return { status: 400, code: 'invalid', message: validationSentence(error) }
   if (isFastifyError(error) && error.statusCode !== undefined && error.statusCode < 500) return ofStatus(error.statusCode)

@@ -11,3 +11,17 @@ export async function insertSource(tx: Db, source: SourceRow): Promise<void> {
 export async function findSource(db: Db, videoId: string): Promise<SourceRow | undefined> {
   return db.selectFrom('source').selectAll().where('videoId', '=', videoId).executeTakeFirst()
 }
+
+/** The name of a source's blob: its video, then a name of its own. */
+export const SOURCE_BLOB = /^([0-9a-f]{32})\/[0-9a-f]{32}\.sealed$/
+
+/** Which of these blobs are a video's source. */
+export async function findNamedSources(db: Db, blobs: readonly string[]): Promise<Set<string>> {
+  const videoIds = new Set(blobs.map((blob) => SOURCE_BLOB.exec(blob)?.[1] ?? ''))
+  const rows = await db
+    .selectFrom('source')
+    .select('file')
+    .where('videoId', 'in', [...videoIds])
+    .execute()
+  return new Set(rows.map(({ file }) => file))
+}

@@ -5,7 +5,7 @@ import { Failure } from '../errors.ts'
 import { unwrap, wrap } from '../protect/master-key.ts'
 import { newSeal, type Seal, type Sealed, SealingStream } from '../protect/sealed-file.ts'
 import { newId } from '../protect/secret.ts'
-import { type BlobFolder, putBlobStream, removeBlobAndEmptyFolder } from '../storage/folder.ts'
+import { type BlobFolder, putBlobStream, removeBlobAndEmptyFolders } from '../storage/folder.ts'
 import { insertSource, type SourceRow } from './source-store.ts'
 import type { PolicyDeps } from './upload-policy.ts'
 import { spendPolicy } from './upload-policy-store.ts'
@@ -13,6 +13,8 @@ import { spendPolicy } from './upload-policy-store.ts'
 export type SourceDeps = PolicyDeps & {
   sources: BlobFolder
   uploadMaxBytes: number
+  /** Whether the disk has room for so many bytes more. */
+  hasRoom(forBytes: number): Promise<boolean>
   /** Told after the commit that a video's source is there. */
   sourceArrived(videoId: string): void
 }
@@ -24,26 +26,39 @@ export type ReceivedSource = Sealed & { file: string; seal: Seal }
  * Receives a source in constant memory: sealed and hashed on its way, fsynced before it resolves. Nothing clear touches the disk.
  * @throws Failure `too-large` past the limit; whatever broke the stream. Nothing is left then.
  */
-export async function receiveSource(
-  { sources, uploadMaxBytes }: SourceDeps,
-  videoId: string,
-  bytes: Readable,
-): Promise<ReceivedSource> {
+export async function receiveSource(deps: SourceDeps, videoId: string, bytes: Readable): Promise<ReceivedSource> {
   const seal = newSeal()
   const sealing = new SealingStream(seal)
   const file = `${videoId}/${newId()}.sealed`
-  await putBlobStream(sources, file, [Readable.from(upTo(uploadMaxBytes, bytes)), sealing])
+  await putBlobStream(deps.sources, file, [Readable.from(watched(deps, bytes)), sealing])
   return { ...sealing.sealed, file, seal }
 }
 
-async function* upTo(maxBytes: number, bytes: Readable): AsyncGenerator<Buffer> {
+/** How often the room is looked at again: several uploads at once may take it from each other, and some do not say how large they are. */
+const LOOK_EVERY_BYTES = 8 * 2 ** 20
+
+async function* watched(deps: Pick<SourceDeps, 'uploadMaxBytes' | 'hasRoom'>, bytes: Readable): AsyncGenerator<Buffer> {
   let receivedBytes = 0
+  let lookAtBytes = LOOK_EVERY_BYTES
   for await (const chunk of bytes) {
     receivedBytes += chunk.length
-    if (receivedBytes > maxBytes)
-      throw new Failure('too-large', `The file is larger than ${maxBytes} bytes, the largest this server accepts.`)
+    if (receivedBytes > deps.uploadMaxBytes)
+      throw new Failure('too-large', `The file is larger than ${deps.uploadMaxBytes} bytes, the largest this server accepts.`)
+    if (receivedBytes >= lookAtBytes) {
+      await refuseWithoutRoom(deps, 0)
+      lookAtBytes = receivedBytes + LOOK_EVERY_BYTES
+    }
     yield chunk
   }
+}
+
+/**
+ * Uploads are the first that a disk running full refuses; playback and deletion go on.
+ * @throws Failure `unavailable` when the disk would be left with too little
+ */
+export async function refuseWithoutRoom({ hasRoom }: Pick<SourceDeps, 'hasRoom'>, forBytes: number): Promise<void> {
+  if (await hasRoom(forBytes)) return
+  throw new Failure('unavailable', 'The disk of this server has no room for this file. Try again when there is space.')
 }
 
 /**
@@ -89,7 +104,7 @@ export async function acceptSource(
 
 /** Removes a received source that no row will name. */
 export async function discardSource({ sources }: Pick<SourceDeps, 'sources'>, source: ReceivedSource): Promise<void> {
-  await removeBlobAndEmptyFolder(sources, source.file)
+  await removeBlobAndEmptyFolders(sources, source.file)
 }
 
 /** What opens a source. */

@@ -35,13 +35,22 @@ async function putBlobWith(folder: BlobFolder, name: string, write: (file: FileH
     await using file = await open(unfinished, 'wx', 0o600)
     await write(file)
     await file.sync()
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    await rename(unfinished, path)
+    await moveTo(path, unfinished)
+    await syncFolders(folder.root, dirname(path))
   } catch (error) {
-    await rm(unfinished, { force: true })
+    // What could not be made durable is lost, whatever a second try would say: the kernel reports a failed write once.
+    for (const left of [unfinished, path]) await rm(left, { force: true })
     throw error
   }
-  await syncFolders(folder.root, dirname(path))
+}
+
+async function moveTo(path: string, unfinished: string, tries = 2): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await rename(unfinished, path).catch((error) => {
+    // Whoever emptied the folder at this very moment took it away.
+    if (tries > 1 && error.code === 'ENOENT') return moveTo(path, unfinished, tries - 1)
+    throw error
+  })
 }
 
 /** Makes the names durable, from the blob's own folder up to the root: a new folder is a name too. */
@@ -64,11 +73,17 @@ export async function removeBlobs(folder: BlobFolder, name: string): Promise<voi
   await rm(blobPath(folder, name), { recursive: true, force: true })
 }
 
-/** Removes a blob, and its folder when nothing else lies there. */
-export async function removeBlobAndEmptyFolder(folder: BlobFolder, name: string): Promise<void> {
+/** Removes a blob, and the folders it was in when nothing else lies there. */
+export async function removeBlobAndEmptyFolders(folder: BlobFolder, name: string): Promise<void> {
   const path = blobPath(folder, name)
   await rm(path, { force: true })
-  await rmdir(dirname(path)).catch(() => undefined)
+  for (let at = dirname(path); at !== folder.root; at = dirname(at)) {
+    const isGone = await rmdir(at).then(
+      () => true,
+      () => false,
+    )
+    if (!isGone) return
+  }
 }
 
 /** Empties the folder of unfinished blobs; only at a start, before anything writes. */

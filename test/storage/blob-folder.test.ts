@@ -10,7 +10,7 @@ import {
   openBlobFolder,
   putBlob,
   putBlobStream,
-  removeBlobAndEmptyFolder,
+  removeBlobAndEmptyFolders,
   removeBlobs,
   removeUnfinished,
 } from '../../src/storage/folder.ts'
@@ -82,9 +82,9 @@ test('removing what is not there is as good as removing it', async () => {
 test('a blob’s folder goes with its last blob, and stays for the others', async () => {
   const blobs = await newBlobs()
   for (const name of ['film/a', 'film/b']) await putBlob(blobs, name, Buffer.from(name))
-  await removeBlobAndEmptyFolder(blobs, 'film/a')
+  await removeBlobAndEmptyFolders(blobs, 'film/a')
   expect(await readdir(join(blobs.root, 'film'))).toEqual(['b'])
-  await removeBlobAndEmptyFolder(blobs, 'film/b')
+  await removeBlobAndEmptyFolders(blobs, 'film/b')
   expect(await readdir(blobs.root)).toEqual([])
 })
 

@@ -38,11 +38,12 @@ export async function readUploadForm<T>(request: IncomingMessage, { receive, dis
   let file: Readable | undefined
   let received: Promise<T> | undefined
   const fields = new Map<string, string>()
-  const breakOff = (cause: unknown) => {
-    const failure = cause instanceof Failure ? cause : new Failure('invalid', 'The form cannot be read, or broke off.', { cause })
-    ended.reject(failure)
-    file?.destroy(failure) // the parser leaves it open, and whoever reads it would wait for ever
+  const giveUp = (error: Error) => {
+    ended.reject(error)
+    file?.destroy(error) // the parser leaves it open, and whoever reads it would wait for ever
   }
+  const breakOff = (cause: unknown) =>
+    giveUp(cause instanceof Failure ? cause : new Failure('invalid', 'The form cannot be read, or broke off.', { cause }))
 
   // A part without a name comes with none, whatever the parser's types say.
   parser.on('field', (name: string | undefined, value: string, nameTruncated: boolean, valueTruncated: boolean) => {
@@ -54,7 +55,8 @@ export async function readUploadForm<T>(request: IncomingMessage, { receive, dis
     file = stream
     file.on('error', () => undefined) // whoever reads it hears; when a refusal came first, nobody does
     received = receive({ fields, fileName: fileName ?? '', file })
-    received.catch(breakOff)
+    // What became of the file's stream is the client's doing; all else that goes wrong with it is ours, and told as it is.
+    received.catch((error) => (error === stream.errored ? breakOff(error) : giveUp(error)))
   })
   for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
     parser.on(limit, () => breakOff(new Failure('invalid', 'The form has too many parts.')))

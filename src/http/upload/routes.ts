@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { Failure } from '../../errors.ts'
-import { acceptSource, discardSource, receiveSource, type SourceDeps } from '../../ingest/source.ts'
+import { acceptSource, discardSource, receiveSource, refuseWithoutRoom, type SourceDeps } from '../../ingest/source.ts'
 import { admitUpload, BUCKET } from '../../ingest/upload-policy.ts'
 import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
@@ -17,7 +17,7 @@ const S3_CODES: Record<string, string> = {
   conflict: 'AccessDenied',
   'too-large': 'EntityTooLarge',
   unsupported: 'PreconditionFailed',
-  unavailable: 'SlowDown',
+  unavailable: 'ServiceUnavailable',
 }
 
 /** Before a refusal so much of the body is still read, for so long: a client that sends before it listens would not hear it. */
@@ -51,7 +51,9 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   )
 
   app.post('/', async (request, reply) => {
-    refuseDeclaredSize(request, deps.uploadMaxBytes)
+    const declaredBytes = Number(request.headers['content-length'] ?? 0)
+    refuseDeclaredSize(declaredBytes, deps.uploadMaxBytes)
+    await refuseWithoutRoom(deps, declaredBytes)
     const { key, videoId, fields, fileName, source } = await readUploadForm(request.raw, {
       async receive({ fields, fileName, file }) {
         const admitted = await admitUpload(deps, fields)
@@ -64,8 +66,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   })
 }
 
-function refuseDeclaredSize(request: FastifyRequest, uploadMaxBytes: number): void {
-  const declaredBytes = Number(request.headers['content-length'] ?? 0)
+function refuseDeclaredSize(declaredBytes: number, uploadMaxBytes: number): void {
   const formBytes = 2 ** 20 // fields and boundaries
   if (declaredBytes > uploadMaxBytes + formBytes)
     throw new Failure('too-large', `The file is larger than ${uploadMaxBytes} bytes, the largest this server accepts.`)

@@ -1,0 +1,156 @@
+import { mkdir, readFile, rename, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { findEncoders, listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { formBody, post, uploadParts } from '../ingest/raw-form.ts'
+import { downloadFilm } from '../pipeline/films.ts'
+import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { mountSmallDisk } from './small-disk.ts'
+
+const MIB = 2 ** 20
+
+test('F-13: a nearly full disk refuses uploads first; playing, listing, OTPs and deletion go on, encodes wait, and all goes on when there is space', async () => {
+  const disk = await mountSmallDisk(64)
+  const reelgate = await startReelgate({ within: disk.path })
+  const { owner } = reelgate
+  const ready = await owner.upload('ready', await makeFilm())
+  await untilFinished(reelgate, ready)
+  const doomed = await owner.upload('doomed', await makeFilm())
+  await untilFinished(reelgate, doomed)
+  const early = await owner.credentials('early')
+  const waiting = await owner.upload('waiting', await makeFilm({ seconds: 20, size: '320x240' }))
+  await reelgate.kill()
+  await disk.leave(2 * MIB)
+  await reelgate.restart()
+
+  await expect.poll(() => reelgate.output()).toContain('the disk is nearly full')
+  expect(await readiness(reelgate)).toMatchObject({ status: 200, body: { status: 'ready', checks: { space: 'low' } } })
+  const late = await owner.credentials('late')
+  for (const upload of [early, late]) {
+    const refused = await owner.send(upload, new Blob(['a film']))
+    expect(refused.status).toBe(503)
+    expect(refused.headers.get('retry-after')).toMatch(/^\d+$/)
+    expect(await refused.text()).toMatch(/<Error><Code>ServiceUnavailable<\/Code><Message>The disk of this server has no room/)
+  }
+  expect((await owner.list()).count).toBe(5)
+  expect((await downloadFilm(reelgate, ready)).length).toBeGreaterThan(1)
+  expect((await owner.delete([doomed])).message).toBe('Successfully deleted 1 videos')
+  await expect.poll(() => listFiles(reelgate)).not.toContainEqual(expect.stringContaining(doomed))
+  expect(await findEncoders(reelgate)).toEqual([])
+  expect(readRows(reelgate, `select 1 from chunk where state = 'running'`)).toEqual([])
+
+  await disk.makeRoom()
+  await untilFinished(reelgate, waiting)
+  expect((await owner.send(early, new Blob(['a film']))).status).toBe(201)
+  await expect.poll(async () => (await readiness(reelgate)).body).toMatchObject({ checks: { space: 'ok' } })
+})
+
+test('F-13: an upload that says how large it is is refused before its body when it would not fit', async () => {
+  const disk = await mountSmallDisk(24)
+  const { owner } = await startReelgate({ within: disk.path })
+  const upload = await owner.credentials('too large for this disk')
+  const answer = await post(`${owner.url}/upload`, formBody(uploadParts(upload, Buffer.alloc(23 * MIB))))
+  expect(answer?.status).toBe(503)
+  expect(answer?.text).toContain('no room for this file')
+})
+
+test('F-11: a disk that is full in mid-upload refuses it in words and keeps nothing of it; reads and deletions go on, and then uploads', async () => {
+  const disk = await mountSmallDisk(24)
+  const reelgate = await startReelgate({ within: disk.path })
+  const { owner } = reelgate
+  const doomed = await owner.upload('doomed', await makeFilm())
+  await untilFinished(reelgate, doomed)
+  const upload = await owner.credentials('larger than the disk')
+  const form = formBody(uploadParts(upload, Buffer.alloc(30 * MIB, 'x')))
+  const answer = await post(`${owner.url}/upload`, form, { chunkBytes: MIB })
+  expect(answer?.status).toBe(503)
+  expect(answer?.text).toMatch(/<Error><Code>ServiceUnavailable<\/Code><Message>The disk of this server is full/)
+  expect(reelgate.output()).toContain('ENOSPC')
+  expect(await listFiles(reelgate, 'tmp')).toEqual([])
+  expect((await listFiles(reelgate, 'sources')).filter((name) => name.includes(upload.videoId))).toEqual([])
+  expect((await owner.video(upload.videoId)).status).toBe('PRE-Upload')
+  expect((await owner.delete([doomed])).message).toBe('Successfully deleted 1 videos')
+  expect((await owner.send(upload, new Blob(['a film']))).status).toBe(201)
+})
+
+test('F-12: a disk that is full in mid-encode only delays the film', async () => {
+  const disk = await mountSmallDisk(64)
+  const reelgate = await startReelgate({ within: disk.path, env: { REELGATE_ENCODERS: '1' } })
+  const videoId = await reelgate.owner.upload('A film', await makeFilm({ seconds: 30, size: '320x240' }))
+  await reelgate.owner.until(videoId, 'ready')
+  await disk.leave(0)
+  await expect.poll(() => reelgate.output(), { timeout: 30_000 }).toMatch(/ENOSPC|SQLITE_FULL|nearly full/)
+  await expect.poll(() => findEncoders(reelgate), { timeout: 30_000 }).toEqual([])
+  await disk.makeRoom()
+  await untilFinished(reelgate, videoId)
+  expect((await reelgate.owner.video(videoId)).status).toBe('ready')
+}, 90_000)
+
+test('F-12: a database whose disk is full refuses writes in words and is whole; reads go on, and writes when there is space', async () => {
+  const disk = await mountSmallDisk(8)
+  const { path: elsewhere } = await mountSmallDisk(64)
+  // The database has the small disk to itself.
+  const dataDir = join(disk.path, 'data')
+  await mkdir(dataDir)
+  for (const name of ['sources', 'segments', 'posters', 'tmp']) {
+    await mkdir(join(elsewhere, name))
+    await symlink(join(elsewhere, name), join(dataDir, name))
+  }
+  const reelgate = await startReelgate({ env: { REELGATE_DATA: dataDir } })
+  const { owner } = reelgate
+  const acknowledged: string[] = []
+  const film = await owner.readyVideo(await makeFilm())
+  await disk.leave(64 * 1024)
+  // Through the log's room, its checkpoints and on: each call is either done or refused, whole.
+  let refused = 0
+  for (let i = 0; refused < 3; i++) {
+    if (i === 2_000) throw new Error('the database’s disk never was full')
+    const answer = await owner.call('PUT', `/api/videos?title=${i}%20${'x'.repeat(200)}`)
+    if (answer.status === 200) acknowledged.push(((await answer.json()) as { videoId: string }).videoId)
+    else {
+      refused += 1
+      expect(answer.status).toBe(503)
+      expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+      expect(await answer.json()).toMatchObject({ message: expect.stringContaining('The disk is full: nothing was changed') })
+    }
+  }
+  expect((await owner.list()).count).toBe(acknowledged.length + 1)
+  await disk.makeRoom()
+  expect(await owner.issueOtp(film)).toHaveLength(64)
+  await reelgate.kill()
+  expect(integrityOf(join(dataDir, 'reelgate.db'))).toBe('ok')
+  await reelgate.restart()
+  expect((await owner.list()).count).toBe(acknowledged.length + 1)
+})
+
+test('F-12: a log that cannot be written any more stops nothing, and goes on when there is space', async () => {
+  const disk = await mountSmallDisk(1)
+  const log = join(disk.path, 'log')
+  const logTo = ['sh', '-c', `exec "$@" 2>>${log}`, 'sh']
+  await disk.leave(0)
+  const reelgate = await startReelgate({ wrapper: logTo })
+  await rename(join(reelgate.dataDir, 'posters'), join(reelgate.dataDir, 'posters.away'))
+  expect(await readiness(reelgate)).toMatchObject({ status: 503, body: { checks: { storage: 'failed' } } }) // and logs why
+  expect(await readFile(log, 'utf8')).toBe('')
+  await disk.makeRoom()
+  await expect
+    .poll(async () => (await readiness(reelgate)) && readFile(log, 'utf8'), { timeout: 10_000 })
+    .toMatch(/^(\{.*"msg":"not ready"\}\n)+$/)
+  expect(await reelgate.stop()).toBe(0)
+})
+
+function integrityOf(path: string): unknown {
+  const database = new SqliteDatabase(path)
+  try {
+    return database.pragma('integrity_check', { simple: true })
+  } finally {
+    database.close()
+  }
+}
+
+async function readiness({ url }: Reelgate): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${url}/readyz`)
+  return { status: response.status, body: await response.json() }
+}

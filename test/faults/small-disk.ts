@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, open, rm, statfs } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { onTestFinished } from 'vitest'
+
+const run = promisify(execFile)
+const MIB = 2 ** 20
+
+export type SmallDisk = {
+  path: string
+  /** Takes all of the disk but so many bytes. */
+  leave(bytes: number): Promise<void>
+  /** Gives back what `leave` took. */
+  makeRoom(): Promise<void>
+}
+
+/** A file system of its own (tmpfs), unmounted when the test has finished: on it the disk is really full. */
+export async function mountSmallDisk(mebibytes: number): Promise<SmallDisk> {
+  const path = await mkdtemp(join(tmpdir(), 'reelgate-disk-'))
+  await run('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', path])
+  onTestFinished(async () => {
+    await run('umount', ['-l', path])
+    await rm(path, { recursive: true })
+  })
+  const filler = join(path, 'filler')
+  return {
+    path,
+    async leave(bytes) {
+      await rm(filler, { force: true })
+      const { bavail, bsize } = await statfs(path)
+      await using file = await open(filler, 'w')
+      for (let left = bavail * bsize - bytes; left > 0; left -= MIB) {
+        // The last bytes go one page at a time: the disk must end as full as was asked.
+        await file.write(Buffer.alloc(Math.min(left, MIB))).catch(() => undefined)
+      }
+    },
+    makeRoom: () => rm(filler, { force: true }),
+  }
+}

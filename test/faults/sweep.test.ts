@@ -1,0 +1,119 @@
+import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createSweep, createUnfinishedSweep } from '../../src/storage/sweep.ts'
+import { listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { newFolder } from '../pipeline/films.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { shiftedClock } from './clock.ts'
+
+// What a crash between a rename and its commit leaves, and what a failed removal leaves, is gone after a day.
+
+const DAY_S = 24 * 3600
+const OTHER_VIDEO = 'f'.repeat(32)
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let videoId: string
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  videoId = await reelgate.owner.upload('A film', await makeFilm({ seconds: 6 }))
+  await untilFinished(reelgate, videoId)
+})
+afterAll(() => reelgate.remove())
+
+test('F-31, I8: files that no row names are gone after a day, younger ones and those of films stay', async () => {
+  await reelgate.stop()
+  const films = await listFiles(reelgate)
+  const orphans = [
+    `sources/${videoId}/${'0'.repeat(32)}.sealed`,
+    `sources/${OTHER_VIDEO}/${'0'.repeat(32)}.sealed`,
+    `segments/${videoId}/1/1/0.0123456789ab.m4s`,
+    `segments/${videoId}/1/9/0.0123456789ab.m4s`,
+    `segments/${OTHER_VIDEO}/1/1/0.0123456789ab.m4s`,
+    `posters/${videoId}/${'A'.repeat(22)}.sealed`,
+    `posters/${OTHER_VIDEO}/${'A'.repeat(22)}.sealed`,
+  ]
+  const fresh = orphans.map((name) => name.replaceAll('0', '1').replaceAll('AA', 'BB'))
+  const notOurs = ['sources/notes.txt', `segments/${videoId}/1/1/.nfs0001`]
+  for (const name of [...orphans, ...notOurs]) await put(name, DAY_S + 3600)
+  for (const name of fresh) await put(name, DAY_S - 3600)
+  // Age alone says nothing about what a row names.
+  for (const name of films.filter((name) => /\.(sealed|m4s)$/.test(name))) await age(name, 400 * DAY_S)
+  await reelgate.restart()
+  await expect.poll(() => presentOf(orphans), { timeout: 10_000 }).toEqual([])
+  await expect.poll(() => reelgate.output()).toContain('"folder":"posters"')
+  expect(await presentOf([...fresh, ...notOurs])).toEqual([...fresh, ...notOurs].sort())
+  expect(await presentOf(films)).toEqual(films)
+  for (const name of [...fresh, ...notOurs]) await rm(join(reelgate.dataDir, name))
+})
+
+test.each(['+1d', '+3650d', '-1d'])('C01: a server whose clock stands %s takes nothing that is named or new', async (shift) => {
+  const own = await startSharedReelgate({ env: shiftedClock(shift) })
+  try {
+    const id = await own.owner.upload('A film', await makeFilm({ seconds: 6 }))
+    await untilFinished(own, id)
+    const films = (await listFiles(own)).filter((name) => /\.(sealed|m4s)$/.test(name))
+    await own.kill()
+    await own.restart()
+    await own.owner.video(id)
+    // A sweep has run when what it must take is gone.
+    await own.kill()
+    const orphan = join(own.dataDir, `posters/${OTHER_VIDEO}/${'A'.repeat(22)}.sealed`)
+    await mkdir(dirname(orphan), { recursive: true })
+    await writeFile(orphan, '')
+    await utimes(orphan, 0, 0)
+    await own.restart()
+    await expect.poll(() => listFiles(own, 'posters')).not.toContain(`${OTHER_VIDEO}/`)
+    expect((await listFiles(own)).filter((name) => /\.(sealed|m4s)$/.test(name))).toEqual(films)
+    expect(readRows(own, 'select 1 from video')).toHaveLength(1)
+  } finally {
+    await own.remove()
+  }
+})
+
+test('I8: a folder of any size is swept a part at a time, and the next run goes on where the last one stopped', async () => {
+  const root = await newFolder()
+  for (let film = 0; film < 30; film++) {
+    await mkdir(join(root, `film-${film}`))
+    for (let n = 0; n < 100; n++) await writeFile(join(root, `film-${film}`, `${n}`), '')
+  }
+  let largestQuestion = 0
+  const sweep = createSweep({ root, tmp: root }, /^film-\d+\/\d+$/, async (names) => {
+    largestQuestion = Math.max(largestQuestion, names.length)
+    return new Set(names.filter((name) => name.endsWith('/7')))
+  })
+  const tomorrowS = Date.now() / 1000 + DAY_S + 60
+  const removed = [await sweep(tomorrowS, 1000), await sweep(tomorrowS, 1000), await sweep(tomorrowS, 5000)]
+  expect(removed.slice(0, 2)).toEqual([990, 990])
+  expect(removed[2]).toBe(990)
+  expect(largestQuestion).toBeLessThanOrEqual(200)
+  expect(await readdir(root)).toHaveLength(30)
+  expect(await readdir(join(root, 'film-3'))).toEqual(['7'])
+})
+
+test('I8: what was left unfinished while the server runs is gone after a day, what is being written stays', async () => {
+  const tmp = await newFolder()
+  const [old = '', young = '', other = ''] = ['0'.repeat(32), '1'.repeat(32), 'a film.part']
+  const nowS = Date.now() / 1000
+  for (const name of [old, young, other]) await writeFile(join(tmp, name), 'x')
+  for (const name of [old, other]) await utimes(join(tmp, name), nowS - DAY_S - 60, nowS - DAY_S - 60)
+  expect(await createUnfinishedSweep({ root: tmp, tmp })(nowS, 100)).toBe(1)
+  expect((await readdir(tmp)).sort()).toEqual([young, other].sort())
+})
+
+async function put(name: string, ageS: number): Promise<void> {
+  await mkdir(dirname(join(reelgate.dataDir, name)), { recursive: true })
+  await writeFile(join(reelgate.dataDir, name), 'x')
+  await age(name, ageS)
+}
+
+async function age(name: string, ageS: number): Promise<void> {
+  const atS = Date.now() / 1000 - ageS
+  await utimes(join(reelgate.dataDir, name), atS, atS)
+}
+
+async function presentOf(names: readonly string[]): Promise<string[]> {
+  const present = new Set(await listFiles(reelgate))
+  return names.filter((name) => present.has(name)).sort()
+}
