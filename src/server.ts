@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import { createAccount, isUnused } from './accounts/account.ts'
+import { createAuthenticate } from './accounts/api-key.ts'
 import { type DeletionDeps, removeTombstones } from './catalogue/deletion.ts'
 import { findNamedPosters, POSTER_BLOB } from './catalogue/poster-store.ts'
 import { startControl } from './cli/control.ts'
@@ -149,6 +150,7 @@ async function openServer(
   opened.defer(async () => removals.idle())
 
   const playbackOtps = { write, nowS: clock.nowS, outbound, markImages }
+  const authenticate = createAuthenticate({ db, write })
   let url = ''
   const publicUrl = () => config.publicUrl ?? url
   const app = createApp(log)
@@ -156,6 +158,7 @@ async function openServer(
     ...deletion,
     prefix: '/api',
     slowDb,
+    authenticate,
     masterKey,
     publicUrl,
     deletionsWaiting: removals.run,
@@ -165,6 +168,7 @@ async function openServer(
     ...deletion,
     prefix: '/v2',
     slowDb,
+    authenticate,
     deletionsWaiting: removals.run,
     playbackOtps,
   })

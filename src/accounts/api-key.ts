@@ -1,3 +1,4 @@
+import { remembered } from '../db/remembered.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
@@ -26,13 +27,18 @@ export type KeyHolder = {
 export const PREFIX_LENGTH = 6
 
 /**
- * Finds whom an API secret speaks for. Read from the database each time, so a revoked key fails at the next request.
+ * Finds whom an API secret speaks for. What it finds is remembered until the next commit, so a revoked key fails at the next request.
  * @throws Failure `unauthenticated` for every unknown, revoked or malformed secret alike
  */
-export async function authenticate({ db }: Pick<AccountDeps, 'db'>, secret: string): Promise<KeyHolder> {
-  const holder = isSecret(secret) ? await findKeyHolder(db, hashSecret(secret)) : undefined
-  if (!holder) throw new Failure('unauthenticated', 'The API key is unknown or was revoked. Use a key of this account.')
-  return holder
+export type Authenticate = (secret: string) => Promise<KeyHolder>
+
+export function createAuthenticate({ db, write }: Pick<AccountDeps, 'db' | 'write'>): Authenticate {
+  const findHolder = remembered(write, (hash: string) => findKeyHolder(db, Buffer.from(hash, 'latin1')))
+  return async (secret) => {
+    const holder = isSecret(secret) ? await findHolder(hashSecret(secret).toString('latin1')) : undefined
+    if (!holder) throw new Failure('unauthenticated', 'The API key is unknown or was revoked. Use a key of this account.')
+    return holder
+  }
 }
 
 /** @throws Failure `forbidden` when the key lacks the permission */

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { type Kysely, sql } from 'kysely'
+import { CompiledQuery, type Kysely } from 'kysely'
 import { Failure } from '../errors.ts'
 import type { Tables } from './tables.ts'
 
@@ -12,9 +12,19 @@ export type Write = {
   <T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** Runs a statement that no transaction may surround, between two groups. */
   outside<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+  /** How many groups were committed: as long as it stands, whatever was read would be read again. */
+  commits(): number
 }
 
 type Call = { run(db: Kysely<Tables>): Promise<void>; committed(): void; failed(error: unknown): void; madeMs: number }
+
+// Compiled once: they run with every call.
+const BEGIN = CompiledQuery.raw('begin immediate')
+const COMMIT = CompiledQuery.raw('commit')
+const ROLLBACK = CompiledQuery.raw('rollback')
+const SAVEPOINT = CompiledQuery.raw('savepoint call')
+const RELEASE = CompiledQuery.raw('release call')
+const ROLLBACK_TO = CompiledQuery.raw('rollback to call')
 
 /** How long a call waits for another program that writes to the database. */
 const PATIENCE_MS = 5_000
@@ -27,6 +37,7 @@ const LOOK_AGAIN_MS = 25
 export function groupCommits(writer: Kysely<Tables>): Write {
   let waiting: Call[] = []
   let turn: Promise<void> = Promise.resolve()
+  let commits = 0
 
   // One after the other on the single connection; calls that arrive while a group commits form the next one.
   function next(work: () => Promise<void>) {
@@ -60,7 +71,7 @@ export function groupCommits(writer: Kysely<Tables>): Write {
           if (waiting.length > 0) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
         }
         const group = take(() => true)
-        if (group.length > 0) await commitGroup(db, group)
+        if (group.length > 0) await commitGroup(db, group, () => commits++)
       })
     } catch (error) {
       refuse(
@@ -80,13 +91,13 @@ export function groupCommits(writer: Kysely<Tables>): Write {
     return new Promise<T>((resolve, reject) => next(() => statement(writer).then(resolve, reject)))
   }
 
-  return Object.assign(write, { outside })
+  return Object.assign(write, { outside, commits: () => commits })
 }
 
 /** False: another program writes to the database. */
 async function begin(db: Kysely<Tables>): Promise<boolean> {
   try {
-    await sql`begin immediate`.execute(db)
+    await db.executeQuery(BEGIN)
     return true
   } catch (error) {
     if (codeOf(error).startsWith('SQLITE_BUSY')) return false
@@ -95,15 +106,16 @@ async function begin(db: Kysely<Tables>): Promise<boolean> {
 }
 
 /** Runs the calls in the transaction that has been begun, and ends it. */
-async function commitGroup(db: Kysely<Tables>, group: readonly Call[]): Promise<void> {
+async function commitGroup(db: Kysely<Tables>, group: readonly Call[], committed: () => void): Promise<void> {
   const done: Call[] = []
   try {
     for (const call of group) if (await runInSavepoint(db, call)) done.push(call)
-    await sql`commit`.execute(db)
+    await db.executeQuery(COMMIT)
   } catch (error) {
-    await sql`rollback`.execute(db).catch(() => undefined)
+    await db.executeQuery(ROLLBACK).catch(() => undefined)
     return refuse(group, error)
   }
+  committed()
   for (const call of done) call.committed()
 }
 
@@ -113,15 +125,15 @@ function refuse(calls: readonly Call[], error: unknown): void {
 }
 
 async function runInSavepoint(db: Kysely<Tables>, call: Call): Promise<boolean> {
-  await sql`savepoint call`.execute(db)
+  await db.executeQuery(SAVEPOINT)
   try {
     await call.run(db)
-    await sql`release call`.execute(db)
+    await db.executeQuery(RELEASE)
     return true
   } catch (error) {
     try {
-      await sql`rollback to call`.execute(db)
-      await sql`release call`.execute(db)
+      await db.executeQuery(ROLLBACK_TO)
+      await db.executeQuery(RELEASE)
     } catch {
       throw error // SQLite has undone the whole transaction by itself, for this reason
     }

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { Compile } from 'typebox/compile'
 import { Failure } from '../errors.ts'
 import { readMarks } from '../playback/marks.ts'
 import type { OtpDeps, OtpRequest } from '../playback/otp.ts'
@@ -20,6 +20,8 @@ export const OtpOptions = Type.Object({
   ),
 })
 
+const isOtpOptions = Compile(OtpOptions)
+
 /** Rules that limit who may watch. One that this version cannot enforce is refused, never ignored. */
 const RULES_TO_COME = ['whitelisthref', 'ipGeo', 'ipGeoRules', 'streamLimit'] as const
 
@@ -37,7 +39,7 @@ export function readOtpOptions({ outbound }: Pick<OtpDeps, 'outbound'>, body: un
       isGiven(options[name]) ? [[name, jsonOrSame(name, options[name])]] : [],
     ),
   )
-  if (!Value.Check(OtpOptions, known)) throw new Failure('invalid', refusal(known))
+  if (!isOtpOptions.Check(known)) throw new Failure('invalid', refusal(known))
   return choices(outbound, known, options)
 }
 
@@ -61,7 +63,7 @@ const SENTENCES: Record<string, string> = {
 }
 
 function refusal(known: unknown): string {
-  const name = Value.Errors(OtpOptions, known)[0]?.instancePath.split('/')[1] ?? ''
+  const name = isOtpOptions.Errors(known)[0]?.instancePath.split('/')[1] ?? ''
   return SENTENCES[name] ?? 'The options of the OTP cannot be read.'
 }
 

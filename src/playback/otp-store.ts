@@ -1,10 +1,9 @@
+import { prepared } from '../db/prepared.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { NewOtp } from '../db/tables.ts'
 
-/** Inserts an OTP for a video of the account, in one statement. False: the account has no such video. */
-export async function insertOtp(tx: Db, accountId: string, otp: Omit<NewOtp, 'accountId' | 'spentAtS'>): Promise<boolean> {
-  const { hash, apiKeyId, userId, marks, forcedBitrateKbps, licenseRules, issuedAtS, expiresAtS } = otp
-  const inserted = await tx
+const insertForVideo = prepared<Omit<Required<NewOtp>, 'spentAtS'>>()((db, value) =>
+  db
     .insertInto('otp')
     .columns([
       'hash',
@@ -21,24 +20,28 @@ export async function insertOtp(tx: Db, accountId: string, otp: Omit<NewOtp, 'ac
     .expression((from) =>
       from
         .selectFrom('video')
-        .select(({ val, ref }) => [
-          val(hash).as('hash'),
-          ref('video.accountId').as('accountId'),
-          val(apiKeyId).as('apiKeyId'),
-          ref('video.id').as('videoId'),
-          val(userId).as('userId'),
-          val(marks).as('marks'),
-          val(forcedBitrateKbps).as('forcedBitrateKbps'),
-          val(licenseRules).as('licenseRules'),
-          val(issuedAtS).as('issuedAtS'),
-          val(expiresAtS).as('expiresAtS'),
+        .select([
+          value('hash').as('hash'),
+          'video.accountId',
+          value('apiKeyId').as('apiKeyId'),
+          'video.id as videoId',
+          value('userId').as('userId'),
+          value('marks').as('marks'),
+          value('forcedBitrateKbps').as('forcedBitrateKbps'),
+          value('licenseRules').as('licenseRules'),
+          value('issuedAtS').as('issuedAtS'),
+          value('expiresAtS').as('expiresAtS'),
         ])
-        .where('video.id', '=', otp.videoId)
-        .where('video.accountId', '=', accountId)
+        .where('video.id', '=', value('videoId'))
+        .where('video.accountId', '=', value('accountId'))
         .where('video.deletedAtS', 'is', null),
-    )
-    .executeTakeFirst()
-  return Number(inserted.numInsertedOrUpdatedRows ?? 0) > 0
+    ),
+)
+
+/** Inserts an OTP for a video of the account, in one statement. False: the account has no such video. */
+export async function insertOtp(tx: Db, otp: Omit<Required<NewOtp>, 'spentAtS'>): Promise<boolean> {
+  const { numAffectedRows } = await insertForVideo(tx, otp)
+  return Number(numAffectedRows) > 0
 }
 
 /** What redeeming needs to know of the OTP's video and giver. */

@@ -34,8 +34,9 @@ export async function issueOtp({ write, nowS, markImages }: OtpDeps, request: Ot
   const otp = newSecret()
   const issuedAtS = nowS()
   const issued = await write((tx) =>
-    insertOtp(tx, request.accountId, {
+    insertOtp(tx, {
       hash: hashSecret(otp),
+      accountId: request.accountId,
       apiKeyId: request.apiKeyId,
       videoId: request.videoId,
       userId: request.userId ?? null,

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const SECRET_LENGTH = 64
@@ -20,7 +20,7 @@ export function isSecret(text: string): boolean {
 
 /** What is kept of a secret: its SHA-256. No salt, since 381 bits cannot be guessed. */
 export function hashSecret(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest()
+  return hash('sha256', secret, 'buffer')
 }
 
 /** 32 lower-case hexadecimal digits, 128 random bits: the form of every id of an owner's things. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createAccount } from '../../src/accounts/account.ts'
-import { authenticate } from '../../src/accounts/api-key.ts'
+import { createAuthenticate } from '../../src/accounts/api-key.ts'
 import { openSqlite } from '../../src/db/sqlite.ts'
 import { amzCredential, amzDate, isSignatureOf, signPolicy } from '../../src/ingest/aws-v4.ts'
 import { admitUpload, issueUploadPolicy } from '../../src/ingest/upload-policy.ts'
@@ -99,7 +99,7 @@ async function openPolicies({ mayUpload = true } = {}) {
   const clock = { nowS: Date.UTC(2026, 10, 21) / 1000 }
   const deps = { ...database, masterKey: masterKeyFrom(randomBytes(32)), nowS: () => clock.nowS }
   const { apiKey } = await createAccount(deps, 'owner', { mayUpload, mayImport: true })
-  const holder = await authenticate(deps, apiKey)
+  const holder = await createAuthenticate(deps)(apiKey)
   return {
     clock,
     issue: () => issueUploadPolicy(deps, holder, 'A film'),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
 import { createAccount } from '../../src/accounts/account.ts'
-import { authenticate } from '../../src/accounts/api-key.ts'
+import { createAuthenticate } from '../../src/accounts/api-key.ts'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
 import { openSqlite } from '../../src/db/sqlite.ts'
 import { openOutbound } from '../../src/outbound/allowance.ts'
@@ -53,7 +53,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   let deps = newDeps()
 
   const { accountId, apiKey } = await createAccount({ db, write, nowS }, 'owner', { mayUpload: true, mayImport: true })
-  const { apiKeyId } = await authenticate({ db }, apiKey)
+  const { apiKeyId } = await createAuthenticate({ db, write })(apiKey)
   const videoId = newId()
   await write(async (tx) => {
     await insertVideo(tx, accountId, { id: videoId, title: 'A film', uploadTimeS: clock.nowS })

@@ -1,5 +1,5 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
-import { authenticate, requirePermission } from '../../accounts/api-key.ts'
+import { type Authenticate, requirePermission } from '../../accounts/api-key.ts'
 import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
@@ -10,7 +10,10 @@ import { tagRoutes } from './tags.ts'
 import { uploadRoutes } from './uploads.ts'
 import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
 
-export type CurrentDeps = VideoRoutesDeps & ListRoutesDeps & Parameters<typeof uploadRoutes>[1] & Parameters<typeof otpRoutes>[1]
+export type CurrentDeps = { authenticate: Authenticate } & VideoRoutesDeps &
+  ListRoutesDeps &
+  Parameters<typeof uploadRoutes>[1] &
+  Parameters<typeof otpRoutes>[1]
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function currentInterface(app: App, deps: CurrentDeps): Promise<void> {
@@ -22,7 +25,7 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   })
   app.addHook('onRequest', async (request) => {
     if (request.is404) return
-    request.holder = await authenticate(deps, readSecret(request))
+    request.holder = await deps.authenticate(readSecret(request))
     const { permission } = request.routeOptions.config
     if (permission) requirePermission(request.holder, permission)
   })

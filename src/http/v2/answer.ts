@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type AccountDeps, authenticate, type KeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
+import { type Authenticate, type KeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import { xmlDocument } from '../xml.ts'
 
@@ -8,14 +8,14 @@ import { xmlDocument } from '../xml.ts'
  * @throws Failure `unauthenticated`, `forbidden`
  */
 export async function holderOfBody(
-  deps: Pick<AccountDeps, 'db'>,
+  { authenticate }: { authenticate: Authenticate },
   request: FastifyRequest,
   permission: Permission,
 ): Promise<KeyHolder> {
   const secret = fieldOf(request.body, 'clientSecretKey')
   if (typeof secret !== 'string')
     throw new Failure('unauthenticated', 'Send the key once, as the field clientSecretKey of the body.')
-  const holder = await authenticate(deps, secret)
+  const holder = await authenticate(secret)
   requirePermission(holder, permission)
   return holder
 }

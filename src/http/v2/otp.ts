@@ -1,11 +1,11 @@
-import type { AccountDeps } from '../../accounts/api-key.ts'
+import type { Authenticate } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
 import { readOtpOptions } from '../otp-options.ts'
 import { fieldOf, holderOfBody, sendV2 } from './answer.ts'
 
-export type V2OtpDeps = AccountDeps & { playbackOtps: OtpDeps }
+export type V2OtpDeps = { authenticate: Authenticate; playbackOtps: OtpDeps }
 
 /** `POST /v2/otp?video=ID`: exactly `{"otp":"…"}`, compact, since clients cut it by offset. */
 export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Authenticate } from '../../accounts/api-key.ts'
 import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
 import { findVideos, getVideo, type ListDeps, type Video } from '../../catalogue/video.ts'
@@ -7,7 +8,7 @@ import type { App } from '../app.ts'
 import { readPaging } from '../paging.ts'
 import { fieldOf, holderOfBody, NO_VIDEO, sendV2 } from './answer.ts'
 
-export type V2VideoDeps = ListDeps & DeletionDeps & { deletionsWaiting(): void }
+export type V2VideoDeps = ListDeps & DeletionDeps & { authenticate: Authenticate; deletionsWaiting(): void }
 
 const PAGE_LIMITS = { usual: 30, largest: 100 }
 
