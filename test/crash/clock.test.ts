@@ -1,0 +1,144 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { readRows, untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { told } from '../viewer.ts'
+
+// The wall clock of a real server process is moved from outside, by libfaketime; its monotonic clock goes on as it does in life.
+
+const DAY_S = 24 * 3600
+
+/** A server whose wall clock is what `set` says, in seconds ahead of the true one. */
+async function startClocked(): Promise<{ reelgate: Reelgate; set(aheadS: number): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-clock-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const offset = join(folder, 'offset')
+  const set = (aheadS: number) => writeFile(offset, `${aheadS < 0 ? '' : '+'}${aheadS}\n`)
+  await set(0)
+  const { stdout } = await promisify(execFile)('faketime', ['-m', '-f', '+0', 'env'])
+  const reelgate = await startReelgate({
+    env: {
+      LD_PRELOAD: /^LD_PRELOAD=(.+)$/m.exec(stdout)?.[1] ?? '',
+      FAKETIME_TIMESTAMP_FILE: offset,
+      FAKETIME_NO_CACHE: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    },
+  })
+  return { reelgate, set }
+}
+
+/** How far ahead the server believes to be. */
+async function aheadS({ owner }: Reelgate): Promise<number> {
+  const { videoId } = await owner.credentials('what time is it?')
+  const aheadS = Number((await owner.video(videoId)).upload_time) - Date.now() / 1000
+  await owner.delete([videoId])
+  return aheadS
+}
+
+const KEPT = [
+  'video',
+  'source',
+  'segment',
+  'chunk',
+  'generation',
+  'rendition',
+  'poster',
+  'account',
+  'api_key',
+  'upload_policy',
+  'tag',
+]
+const countsOf = (reelgate: Reelgate, ...tables: string[]) =>
+  Object.fromEntries(tables.map((table) => [table, readRows(reelgate, `select 1 from ${table}`).length]))
+
+test.each([
+  ['a day ahead', DAY_S + 60],
+  ['a day behind', -DAY_S - 60],
+  ['ten years ahead', 3653 * DAY_S],
+])('C01: a server whose clock is %s starts, keeps everything, and keeps its rules', async (_, offsetS) => {
+  const { reelgate, set } = await startClocked()
+  const { owner } = reelgate
+  const film = await makeFilm({ seconds: 1 })
+  const videoId = await owner.readyVideo(film)
+  await untilFinished(reelgate, videoId)
+  await owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['kept'] } })
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await owner.issueOtp(videoId))
+  const unspent = await owner.issueOtp(videoId, { ttl: 3600 })
+  const longLived = await owner.issueOtp(videoId, { ttl: 20 * 366 * DAY_S })
+  const credentials = await owner.credentials('not sent yet')
+  const kept = countsOf(reelgate, ...KEPT)
+  const [before] = (await owner.list('?limit=2')).rows.slice(1)
+
+  await reelgate.stop()
+  await set(offsetS)
+  await reelgate.restart()
+  expect(countsOf(reelgate, ...KEPT)).toEqual(kept)
+  expect(reelgate.output()).not.toMatch(/"level":[56]0/)
+  expect(Math.abs((await aheadS(reelgate)) - offsetS)).toBeLessThan(60)
+  expect(await owner.video(videoId)).toEqual(before)
+
+  // Time only goes on: what a later clock has ended, an earlier one does not begin again.
+  const isLater = offsetS > 0
+  expect((await reelgate.newViewer().redeem(longLived)).playing).toBe(true)
+  expect((await reelgate.newViewer().redeem(unspent)).playing).toBe(!isLater)
+  await viewer.openPage()
+  const [status, code] = await told(viewer.key(0))
+  expect([status, code]).toEqual(isLater ? [403, expect.stringMatching(/session-ended|not-allowed/)] : [200, undefined])
+  expect((await owner.send(credentials, new Blob(['no film']))).status).toBe(isLater ? 403 : 201)
+  const newcomer = await owner.readyVideo(film, 'made at another time')
+  const otp = await owner.issueOtp(newcomer)
+  expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)
+  expect((await reelgate.newViewer().redeem(otp)).body.code).toBe('otp-used')
+  const { rows } = await owner.list()
+  expect(rows[0]?.id).toBe(newcomer)
+  expect(rows.every(({ length }) => length >= 0)).toBe(true)
+
+  // And with the right time again.
+  await untilFinished(reelgate, newcomer)
+  await reelgate.stop()
+  await set(0)
+  await reelgate.restart()
+  expect((await owner.list()).rows.map(({ id }) => id)).toEqual(rows.map(({ id }) => id))
+  const refused = await reelgate.newViewer().redeem(unspent)
+  expect(refused.body.code).toMatch(isLater ? /otp-expired|otp-unknown/ : /otp-used/)
+  expect((await reelgate.newViewer().redeem(await owner.issueOtp(videoId))).playing).toBe(true)
+  expect((await owner.send(await owner.credentials('again'), new Blob(['no film']))).status).toBe(201)
+})
+
+test('C02: a clock that steps back an hour under live OTPs, sessions and encodes revives no OTP and begins no chunk twice', async () => {
+  const { reelgate, set } = await startClocked()
+  const { owner } = reelgate
+  const videoId = await owner.readyVideo(await makeFilm({ seconds: 1 }))
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await owner.issueOtp(videoId))
+  const [short, live] = [await owner.issueOtp(videoId, { ttl: 1 }), await owner.issueOtp(videoId, { ttl: 600 })]
+  const credentials = await owner.credentials('sent after the step')
+  await pause(2000) // the OTP's life: the monotonic clock cannot be moved
+  expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
+  const encoded = await owner.upload('being encoded', await makeFilm({ seconds: 24, size: '160x90' }))
+  const running = () => readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, encoded).length
+  await expect.poll(running, { timeout: 30_000, interval: 10 }).toBeGreaterThan(0)
+
+  await set(-3600)
+  expect(Math.abs((await aheadS(reelgate)) + 3600)).toBeLessThan(60)
+  expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
+  expect((await viewer.key(0)).status).toBe(200)
+  expect((await reelgate.newViewer().redeem(live)).playing).toBe(true)
+  const issued = await owner.issueOtp(videoId, { ttl: 600 })
+  expect((await owner.send(credentials, new Blob(['no film']))).status).toBe(201)
+  await untilFinished(reelgate, encoded)
+  expect(readRows(reelgate, 'select 1 from chunk where attempt <> 1')).toEqual([])
+
+  await set(0)
+  expect((await viewer.key(0)).status).toBe(200)
+  expect((await reelgate.newViewer().redeem(issued)).playing).toBe(true)
+  expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
+  expect(reelgate.output()).not.toMatch(/"level":[56]0/)
+})
