@@ -7,14 +7,18 @@ export type FailureKind =
   | 'conflict'
   | 'too-large'
   | 'unsupported'
+  | 'limited'
   | 'unavailable'
 
 /** A refusal the caller may read: what was refused, why, what to do. Everything else that is thrown is a bug. */
 export class Failure extends Error {
   readonly kind: FailureKind
-  constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
+  /** When the same may succeed, where that is known. */
+  readonly retryAfterS: number | undefined
+  constructor(kind: FailureKind, message: string, options?: ErrorOptions & { retryAfterS?: number }) {
     super(message, options)
     this.kind = kind
+    this.retryAfterS = options?.retryAfterS
   }
 }
 

@@ -18,6 +18,7 @@ import { createSegmentNews } from './encode/publication.ts'
 import { openSandbox } from './encode/sandbox.ts'
 import { Failure } from './errors.ts'
 import { createApp } from './http/app.ts'
+import { clientAddresses } from './http/client-address.ts'
 import { currentInterface } from './http/current/interface.ts'
 import { healthInterface } from './http/health.ts'
 import { posterInterface } from './http/media/posters.ts'
@@ -30,6 +31,8 @@ import { v2Interface } from './http/v2/interface.ts'
 import { findNamedSources, SOURCE_BLOB } from './ingest/source-store.ts'
 import { checkStorage, type Installation, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
+import { sweepBans } from './limits/bans.ts'
+import { openLimits } from './limits/limits.ts'
 import { openOutbound } from './outbound/allowance.ts'
 import { startPlaybackClock } from './playback/clock.ts'
 import { createFilms } from './playback/film.ts'
@@ -107,6 +110,9 @@ async function openServer(
 
   const markImages = createMarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp: folders.sources.tmp, log })
   opened.defer(() => markImages.stop())
+  const bans = { db, write, nowS: clock.nowS, log }
+  const limits = config.limits && (await openLimits(bans, config.limits))
+  const limiting = { limits, addressOf: clientAddresses(config.trustedProxies) }
 
   const live: LiveSessions = new Map()
   const playback = {
@@ -119,6 +125,7 @@ async function openServer(
     sessions: live,
     mediaSecret: mediaSecret(masterKey),
     markImages,
+    paced: limits !== undefined,
     log,
   }
   opened.defer(() => logged(log, 'sessions could not be saved', () => saveSessions(playback)))
@@ -156,6 +163,7 @@ async function openServer(
   const app = createApp(log)
   app.register(currentInterface, {
     ...deletion,
+    ...limiting,
     prefix: '/api',
     slowDb,
     authenticate,
@@ -166,6 +174,7 @@ async function openServer(
   })
   app.register(v2Interface, {
     ...deletion,
+    ...limiting,
     prefix: '/v2',
     slowDb,
     authenticate,
@@ -173,6 +182,7 @@ async function openServer(
     playbackOtps,
   })
   app.register(uploadInterface, {
+    ...limiting,
     prefix: '/upload',
     db,
     write,
@@ -185,9 +195,10 @@ async function openServer(
     sourceArrived: encoders.wake,
   })
   app.register(playerInterface, { ...playback, prefix: '/player', player })
-  app.register(playbackInterface, { ...playback, prefix: '/play' })
+  app.register(playbackInterface, { ...playback, ...limiting, prefix: '/play' })
   app.register(mediaInterface, {
     ...playback,
+    ...limiting,
     prefix: '/media',
     segments: folders.segments,
     hotSegments: createHotSegments(),
@@ -207,13 +218,15 @@ async function openServer(
   opened.defer(() => closeApp(app))
   url = listenUrl(config.host, (app.server.address() as AddressInfo).port)
 
-  const control = await startControl(dataPaths(config.dataDir).controlSocket, { db, write, nowS }, log)
+  const commands = { db, write, nowS, bans: { ...bans, forget: (subject: string) => limits?.forget(subject) } }
+  const control = await startControl(dataPaths(config.dataDir).controlSocket, commands, log)
   opened.defer(() => control.stop())
 
   // A wall clock that has jumped must not make fresh files look old; the playback clock only goes as time does.
   const sweepFiles = sweepOf(installation, () => Math.min(nowS(), clock.nowS()), log)
   const sweep = async () => {
     await logged(log, 'old rows could not be removed', () => sweepPlayback(playback))
+    await logged(log, 'old bans could not be removed', () => sweepBans(bans))
     await logged(log, 'files that nothing names could not be removed', sweepFiles)
   }
   const save = () => logged(log, 'sessions could not be saved', () => saveSessions(playback))

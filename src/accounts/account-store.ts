@@ -9,6 +9,19 @@ export async function insertAccount(db: Db, account: NewAccount): Promise<void> 
     .execute()
 }
 
+export type AccountChanges = { pageMax?: number; limitFactor?: number }
+
+/** Changes the accounts that have this id or name. @returns their ids */
+export async function updateAccounts(tx: Db, idOrName: string, changes: AccountChanges): Promise<string[]> {
+  const rows = await tx
+    .updateTable('account')
+    .set(changes)
+    .where(({ or, eb }) => or([eb('id', '=', idOrName), eb('name', '=', idOrName)]))
+    .returning('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 export async function countAccounts(db: Db): Promise<number> {
   const row = await db.selectFrom('account').select(db.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
   return Number(row.count)
@@ -17,7 +30,7 @@ export async function countAccounts(db: Db): Promise<number> {
 export async function listAccounts(db: Db) {
   const rows = await db
     .selectFrom('account')
-    .select(['id', 'name', 'createdAtS', 'mayUpload', 'mayImport', 'disabled', 'pageMax', 'videoCount'])
+    .select(['id', 'name', 'createdAtS', 'mayUpload', 'mayImport', 'disabled', 'pageMax', 'limitFactor', 'videoCount'])
     .orderBy('createdAtS')
     .execute()
   return rows.map((row) => ({

@@ -1,5 +1,6 @@
+import { Failure } from '../errors.ts'
 import { hashSecret, newId, newSecret } from '../protect/secret.ts'
-import { countAccounts, insertAccount, listAccounts } from './account-store.ts'
+import { type AccountChanges, countAccounts, insertAccount, listAccounts, updateAccounts } from './account-store.ts'
 import { type AccountDeps, PERMISSIONS, PREFIX_LENGTH } from './api-key.ts'
 import { insertApiKey } from './api-key-store.ts'
 
@@ -26,6 +27,25 @@ export async function createAccount(
     })
   })
   return { accountId, apiKey }
+}
+
+/**
+ * Changes what an account may ask for; its next request has it.
+ * @param idOrName its id, or its name where no other account has it
+ * @throws Failure `not-found`, or `conflict` when several accounts have the name
+ */
+export async function changeAccount({ write }: AccountDeps, idOrName: string, changes: AccountChanges) {
+  const [accountId] = await write(async (tx) => {
+    const changed = await updateAccounts(tx, idOrName, changes)
+    if (changed.length > 1)
+      throw new Failure(
+        'conflict',
+        `${changed.length} accounts are named "${idOrName}": ${changed.join(', ')}. Give one of these ids.`,
+      )
+    return changed
+  })
+  if (accountId === undefined) throw new Failure('not-found', `There is no account "${idOrName}". See "reelgate account list".`)
+  return { accountId, ...changes }
 }
 
 /** True until the first account exists. */

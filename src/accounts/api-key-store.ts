@@ -27,6 +27,7 @@ const selectKeyHolder = prepared<{ hash: Buffer }>()((db, value) =>
       'mayImport',
       'pageMax',
       'changeNumber',
+      'limitFactor',
     ])
     .where('apiKey.hash', '=', value('hash'))
     .where('apiKey.revokedAtS', 'is', null)

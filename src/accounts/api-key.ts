@@ -21,6 +21,8 @@ export type KeyHolder = {
   pageMax: number
   /** Stands as long as nothing that a list of the account's videos could show has changed. */
   changeNumber: number
+  /** How many times the limits it may ask for. */
+  limitFactor: number
 }
 
 /** Characters of a key that are shown in lists. */

@@ -1,5 +1,5 @@
 import { flushCompileCache } from 'node:module'
-import { Command, CommanderError, Option } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { pino } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/api-key.ts'
@@ -47,6 +47,18 @@ function commandLine(): Command {
     .addOption(jsonOption())
     .action((options) => run('account list', {}, options))
 
+  account
+    .command('set <account>')
+    .description('change what an account, given by name or id, may ask for')
+    .option('--limit-factor <times>', 'how many times the limits, 1 to 1000', wholeNumber(1, 1000))
+    .option('--page-max <rows>', 'largest page of a list, 1 to 100', wholeNumber(1, 100))
+    .addOption(jsonOption())
+    .action((name: string, options: { limitFactor?: number; pageMax?: number; json?: true }, command: Command) => {
+      const { json: _, ...changes } = options
+      if (Object.keys(changes).length === 0) command.error('say what to set: --limit-factor or --page-max')
+      return run('account set', { account: name, ...changes }, options)
+    })
+
   const key = program.command('key').description('API keys of an account')
   key
     .command('create <accountId>')
@@ -67,7 +79,27 @@ function commandLine(): Command {
     .description('make a key worthless, from its next request on')
     .addOption(jsonOption())
     .action((keyId: string, options) => run('key revoke', { keyId }, options))
+
+  const ban = program.command('ban').description('bans for asking too often')
+  ban
+    .command('list')
+    .description('list the bans that stand')
+    .addOption(jsonOption())
+    .action((options) => run('ban list', {}, options))
+  ban
+    .command('lift <subject>')
+    .description('lift the bans of an address, a key or an account, and forget its strikes')
+    .addOption(jsonOption())
+    .action((subject: string, options) => run('ban lift', { subject }, options))
   return program
+}
+
+function wholeNumber(least: number, most: number) {
+  return (text: string) => {
+    if (!/^\d{1,6}$/.test(text) || Number(text) < least || Number(text) > most)
+      throw new InvalidArgumentError(`It is a whole number from ${least} to ${most}.`)
+    return Number(text)
+  }
 }
 
 function jsonOption(): Option {
@@ -92,7 +124,8 @@ async function run(name: CommandName, args: unknown, { json }: { json?: true }):
 async function runHere(config: Config, name: CommandName, args: unknown): Promise<unknown> {
   const database = await openDatabase(config)
   try {
-    return await COMMANDS[name].run({ ...database, nowS: () => Math.floor(Date.now() / 1000) }, args)
+    const deps = { ...database, nowS: () => Math.floor(Date.now() / 1000) }
+    return await COMMANDS[name].run({ ...deps, bans: { ...deps, forget: () => undefined } }, args)
   } finally {
     await database.close()
   }

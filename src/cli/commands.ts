@@ -1,13 +1,17 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { createAccount, findAccounts } from '../accounts/account.ts'
+import { changeAccount, createAccount, findAccounts } from '../accounts/account.ts'
 import { type AccountDeps, createApiKey, findApiKeys, PERMISSIONS, revokeKey } from '../accounts/api-key.ts'
 import { Failure } from '../errors.ts'
+import { findBans, type Lifting, liftBan } from '../limits/bans.ts'
+
+/** What commands work on. `bans.forget`: a running server's memory. */
+export type CommandDeps = AccountDeps & { bans: Lifting }
 
 /** One thing that the command line asks for, here or of a running server. */
-type Command = { args: TSchema; run(deps: AccountDeps, args: unknown): Promise<unknown> }
+type Command = { args: TSchema; run(deps: CommandDeps, args: unknown): Promise<unknown> }
 
-function command<S extends TSchema>(args: S, run: (deps: AccountDeps, args: Static<S>) => Promise<unknown>): Command {
+function command<S extends TSchema>(args: S, run: (deps: CommandDeps, args: Static<S>) => Promise<unknown>): Command {
   return {
     args,
     run(deps, given) {
@@ -25,6 +29,14 @@ export const COMMANDS = {
     Type.Object({ name: Name, mayUpload: Type.Boolean(), mayImport: Type.Boolean() }),
     (deps, { name, ...switches }) => createAccount(deps, name, switches),
   ),
+  'account set': command(
+    Type.Object({
+      account: Name,
+      limitFactor: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+      pageMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    }),
+    (deps, { account, ...changes }) => changeAccount(deps, account, changes),
+  ),
   'account list': command(Type.Object({}), (deps) => findAccounts(deps)),
   'key create': command(
     Type.Object({
@@ -39,6 +51,10 @@ export const COMMANDS = {
     await revokeKey(deps, keyId)
     return { keyId, revoked: true }
   }),
+  'ban list': command(Type.Object({}), ({ bans }) => findBans(bans)),
+  'ban lift': command(Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }), ({ bans }, { subject }) =>
+    liftBan(bans, subject),
+  ),
 } as const satisfies Record<string, Command>
 
 export type CommandName = keyof typeof COMMANDS

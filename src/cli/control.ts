@@ -3,9 +3,8 @@ import { createConnection, createServer, type Socket } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Logger } from 'pino'
-import type { AccountDeps } from '../accounts/api-key.ts'
 import { Failure } from '../errors.ts'
-import { COMMANDS, type CommandName, isCommandName } from './commands.ts'
+import { COMMANDS, type CommandDeps, type CommandName, isCommandName } from './commands.ts'
 
 // Commands for a running server: one JSON line each way over a socket that only its user can open.
 
@@ -13,7 +12,7 @@ import { COMMANDS, type CommandName, isCommandName } from './commands.ts'
 const LONGEST_PATH = 100
 
 /** Answers commands until stopped. The caller holds the folder's lock, so a socket that lies there is a dead server's. */
-export async function startControl(path: string, deps: AccountDeps, log: Logger): Promise<{ stop(): Promise<void> }> {
+export async function startControl(path: string, deps: CommandDeps, log: Logger): Promise<{ stop(): Promise<void> }> {
   rmSync(path, { force: true })
   const silent = new Set<Socket>()
   const server = createServer((socket) => {
@@ -32,7 +31,7 @@ export async function startControl(path: string, deps: AccountDeps, log: Logger)
   }
 }
 
-function answer(socket: Socket, deps: AccountDeps, log: Logger, asked: () => void): void {
+function answer(socket: Socket, deps: CommandDeps, log: Logger, asked: () => void): void {
   socket.once('close', asked)
   socket.on('error', (error) => log.debug({ err: error }, 'a command’s connection broke'))
   firstLine(socket, (line) => {
@@ -46,7 +45,7 @@ function answer(socket: Socket, deps: AccountDeps, log: Logger, asked: () => voi
   })
 }
 
-async function run(line: string, deps: AccountDeps): Promise<{ result: unknown }> {
+async function run(line: string, deps: CommandDeps): Promise<{ result: unknown }> {
   const { name, args }: { name?: unknown; args?: unknown } = JSON.parse(line)
   if (!isCommandName(name))
     throw new Failure('invalid', 'The running server does not know this command. Restart it with this version.')

@@ -23,6 +23,8 @@ export type Tables = {
   redeemAttempt: RedeemAttemptTable
   markImage: MarkImageTable
   setting: SettingTable
+  strike: StrikeTable
+  ban: BanTable
 }
 
 type AccountTable = {
@@ -34,6 +36,8 @@ type AccountTable = {
   disabled: Generated<number>
   /** Largest page of a list. */
   pageMax: Generated<number>
+  /** How many times the limits of a key and an account it may ask for. */
+  limitFactor: Generated<number>
   /** Videos not deleted: kept in step with `video` in the same transaction, so that a list needs no count. */
   videoCount: Generated<number>
   /** Rises with every change that a list of its videos could show; kept by triggers. */
@@ -246,9 +250,26 @@ type MarkImageTable = {
 
 type SettingTable = { name: string; value: string }
 
+/** Twice a limit in one window. */
+type StrikeTable = { id: Generated<number>; scope: LimitScope; subject: string; budget: string; atS: number }
+
+type BanTable = {
+  scope: LimitScope
+  /** An IPv4 address, the /64 of an IPv6 one, the id of a key or an account. */
+  subject: string
+  budget: string
+  beganAtS: number
+  endsAtS: number
+}
+
+/** `viewer`: an address, as players ask from it. */
+type LimitScope = 'ip' | 'key' | 'account' | 'viewer'
+
 export type VideoRow = Selectable<VideoTable>
 export type ChunkRow = Selectable<ChunkTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
 export type MarkImageRow = Selectable<MarkImageTable>
+export type BanRow = Selectable<BanTable>
+export type NewBan = Insertable<BanTable>
 export type NewOtp = Insertable<OtpTable>
 export type NewRedeemAttempt = Insertable<RedeemAttemptTable>

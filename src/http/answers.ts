@@ -11,6 +11,7 @@ const STATUS = {
   conflict: 409,
   'too-large': 413,
   unsupported: 415,
+  limited: 429,
   unavailable: 503,
 } as const satisfies Record<FailureKind, number>
 
@@ -20,7 +21,8 @@ export type Answer = { status: number; code: string; message: string }
 export function answerFor(error: unknown, request: FastifyRequest, reply: FastifyReply): Answer {
   const failure = error instanceof Failure ? error : machineTrouble(error)
   if (failure) {
-    if (failure.kind === 'unavailable') reply.header('Retry-After', '5')
+    const retryAfterS = failure.retryAfterS ?? (failure.kind === 'unavailable' ? 5 : undefined)
+    if (retryAfterS !== undefined) reply.header('Retry-After', String(retryAfterS))
     if (failure.kind === 'unavailable') request.log.warn({ err: failure }, 'refused')
     return { status: STATUS[failure.kind], code: failure.kind, message: failure.message }
   }

@@ -6,8 +6,9 @@ import { answerFor } from './answers.ts'
 export function sendRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = error instanceof PlaybackRefusal ? error : asRefusal(error, request, reply)
   const { status, message } = REFUSALS[refusal.code]
-  if (status === 503) reply.header('Retry-After', '1')
-  const body = { code: refusal.code, message, ...refusal.details }
+  const { retryAfterS = status === 503 ? 1 : undefined, ...details } = refusal.details
+  if (retryAfterS !== undefined) reply.header('Retry-After', String(retryAfterS))
+  const body = { code: refusal.code, message, ...details }
   return reply
     .code(status)
     .header('Cache-Control', 'no-store')

@@ -11,6 +11,7 @@ export const REFUSALS = {
   'video-gone': { status: 403, message: 'This film was deleted.' },
   'session-ended': { status: 403, message: 'Playback has ended. Reload the page you came from to watch again.' },
   'page-replaced': { status: 409, message: 'The film plays in another tab of this browser.' },
+  'slow-down': { status: 429, message: 'Too many requests come from here. Wait a moment.' },
   internal: { status: 500, message: 'Something went wrong on this server. Try again in a moment.' },
   busy: { status: 503, message: 'This part of the film is being prepared.' },
 } as const
@@ -32,7 +33,7 @@ export const END_REASONS = [
 export type EndReason = (typeof END_REASONS)[number]
 
 /** Facts that go with a refusal. */
-export type RefusalDetails = { why?: string }
+export type RefusalDetails = { why?: string /** Told by the header of that name. */; retryAfterS?: number }
 
 /** A viewer's request that is refused. */
 export class PlaybackRefusal extends Error {

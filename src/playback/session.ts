@@ -4,6 +4,7 @@ import type { VideoSessions } from '../catalogue/deletion.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
+import { keepsPace, newPace, type Pace } from '../limits/pace.ts'
 import type { Films } from './film.ts'
 import type { MarkImages } from './mark-image.ts'
 import {
@@ -31,6 +32,8 @@ export type PlaybackDeps = {
   sessions: LiveSessions
   mediaSecret: string
   markImages: Pick<MarkImages, 'find'>
+  /** Whether true proofs are counted: `REELGATE_LIMITS` may be off. */
+  paced: boolean
   log: Logger
 }
 
@@ -41,6 +44,7 @@ export type LiveSession = {
   /** Every page of this session, newest last. */
   pages: string[]
   seqs: SeqWindow
+  pace: Pace
   lastSeenAtS: number
   /** When its page said goodbye and none came back since. This and `lastSeenAtS` run ahead of the row, `saveSessions` follows. */
   leftAtS: number | null
@@ -72,6 +76,7 @@ export async function admit(
   const session = await findLive(deps, sessionId)
   if (!session || !isSignedBy(session.publicKey, proof, { ...signed, session: sessionId }))
     throw new PlaybackRefusal('not-allowed')
+  if (deps.paced && !keepsPace(session.pace, performance.now())) throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   if (signed.operation === 'page') {
     await openPage(deps, session, proof)
   } else {
@@ -151,7 +156,8 @@ export function keepLive(sessions: LiveSessions, row: PlaybackSessionRow): LiveS
   if (!publicKey) return undefined
   const pages: string[] = JSON.parse(row.pages)
   const { lastSeenAtS, leftAtS } = row
-  const live = { row, publicKey, pages, seqs: newSeqWindow(), lastSeenAtS, leftAtS, positionS: 0 }
+  const pace = newPace(performance.now())
+  const live = { row, publicKey, pages, seqs: newSeqWindow(), pace, lastSeenAtS, leftAtS, positionS: 0 }
   sessions.set(row.id, live)
   return live
 }

@@ -48,6 +48,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     sessions: new Map(),
     mediaSecret: 'secret',
     markImages: noMarkImages,
+    paced: false,
     log: pino({ level: 'silent' }),
   })
   let deps = newDeps()

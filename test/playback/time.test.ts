@@ -23,7 +23,12 @@ let wallS = Math.floor(Date.now() / 1000)
 
 async function startAt(nowS: number): Promise<void> {
   wallS = nowS
-  const config = readConfig({ REELGATE_DATA: join(folder, 'data'), PORT: port, REELGATE_LOG_LEVEL: 'silent' })
+  const config = readConfig({
+    REELGATE_DATA: join(folder, 'data'),
+    PORT: port,
+    REELGATE_LIMITS: 'off',
+    REELGATE_LOG_LEVEL: 'silent',
+  })
   server = await startServer(config, pino({ level: 'silent' }), { wallNowS: () => nowS })
   port = new URL(server.url).port
 }

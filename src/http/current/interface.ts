@@ -3,6 +3,7 @@ import { type Authenticate, requirePermission } from '../../accounts/api-key.ts'
 import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
+import { type LimitDeps, limitAddresses, limitHolder } from '../limits.ts'
 import { readSecret } from './key.ts'
 import { type ListRoutesDeps, listRoutes } from './list.ts'
 import { otpRoutes } from './otp.ts'
@@ -10,7 +11,7 @@ import { tagRoutes } from './tags.ts'
 import { uploadRoutes } from './uploads.ts'
 import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
 
-export type CurrentDeps = { authenticate: Authenticate } & VideoRoutesDeps &
+export type CurrentDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDeps &
   ListRoutesDeps &
   Parameters<typeof uploadRoutes>[1] &
   Parameters<typeof otpRoutes>[1]
@@ -23,10 +24,12 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
     requirePermissionOf(route)
     routes.push({ methods: [route.method].flat(), path: route.url })
   })
+  limitAddresses(app, deps)
   app.addHook('onRequest', async (request) => {
     if (request.is404) return
     request.holder = await deps.authenticate(readSecret(request))
     const { permission } = request.routeOptions.config
+    await limitHolder(request, request.holder, permission ?? 'viewer')
     if (permission) requirePermission(request.holder, permission)
   })
   app.setErrorHandler((error, request, reply) => {

@@ -1,9 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { type OpenSegment, openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
 import type { App } from '../app.ts'
-import { sendRefusal } from '../refusals.ts'
+import { type LimitDeps, refuseViewers } from '../limits.ts'
 import { readRange } from './range.ts'
 
 const MediaParams = Type.Object({
@@ -19,7 +18,7 @@ const READ_BYTES = 256 * 1024
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
 /** Ciphertext on signed paths: cacheable for ever, open to any origin, no credentials (playback-protocol.md, section 8). */
-export async function mediaInterface(app: App, deps: SegmentDeps): Promise<void> {
+export async function mediaInterface(app: App, deps: SegmentDeps & LimitDeps): Promise<void> {
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({
       'Cache-Control': 'no-store',
@@ -27,8 +26,7 @@ export async function mediaInterface(app: App, deps: SegmentDeps): Promise<void>
       'Cross-Origin-Resource-Policy': 'cross-origin',
     })
   })
-  app.setErrorHandler(sendRefusal)
-  app.setNotFoundHandler((request, reply) => sendRefusal(new PlaybackRefusal('bad-request'), request, reply))
+  refuseViewers(app, deps)
   app.get('/:exp/:sig/:videoId/:generation/:rendition/:file', { schema: { params: MediaParams } }, async (request, reply) => {
     const { params } = request
     const path = { exp: Number(params.exp), sig: params.sig, videoId: params.videoId, generation: Number(params.generation) }

@@ -7,8 +7,8 @@ import { redeem, type ShownMark, viewFilm } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { admit, IDLE_ENDS_S, type LiveSession, type PlaybackDeps } from '../../playback/session.ts'
 import type { App } from '../app.ts'
+import { type LimitDeps, refuseViewers } from '../limits.ts'
 import { posterPath } from '../media/posters.ts'
-import { sendRefusal } from '../refusals.ts'
 import { BeatBody, type MarkBody, RedeemBody, SessionAnswer } from './wire.ts'
 
 // The routes behind the player page: playback-protocol.md, sections 2 to 5 and 9.
@@ -25,14 +25,13 @@ const SessionParams = Type.Object({ session: Token })
 const PlaylistParams = Type.Object({ session: Token, name: Type.String({ pattern: '^(main|[1-9][0-9]{0,8})$' }) })
 const KeyParams = Type.Object({ session: Token, window: Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }) })
 
-export async function playbackInterface(app: App, deps: PlaybackDeps): Promise<void> {
+export async function playbackInterface(app: App, deps: PlaybackDeps & LimitDeps): Promise<void> {
   // The proof covers the body's bytes, so they are kept as they came.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES }, (_request, body, done) =>
     done(null, body),
   )
-  app.setErrorHandler(sendRefusal)
-  app.setNotFoundHandler((request, reply) => sendRefusal(new PlaybackRefusal('bad-request'), request, reply))
+  refuseViewers(app, deps)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({
       'Cache-Control': 'no-store',
@@ -44,11 +43,11 @@ export async function playbackInterface(app: App, deps: PlaybackDeps): Promise<v
     if (site !== undefined && site !== 'same-origin') throw new PlaybackRefusal('not-allowed')
   })
 
-  app.post('/redeem', { schema: { response: { 200: SessionAnswer } } }, async (request) => {
+  app.post('/redeem', { config: { isRedeem: true }, schema: { response: { 200: SessionAnswer } } }, async (request) => {
     const proof = readProof(proofHeader(request))
     const raw = bodyOf(request)
     const { otp, videoId, publicKey, ticket } = readBody(RedeemBody, raw)
-    const visit = { address: request.ip, userAgent: request.headers['user-agent'] ?? '' }
+    const visit = { address: deps.addressOf(request), userAgent: request.headers['user-agent'] ?? '' }
     const session = await redeem(
       deps,
       { otp, videoId, publicKey: Buffer.from(publicKey, 'base64url'), ticket, body: raw },

@@ -5,10 +5,11 @@ import { acceptSource, discardSource, receiveSource, refuseWithoutRoom, type Sou
 import { admitUpload, BUCKET } from '../../ingest/upload-policy.ts'
 import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
+import { type LimitDeps, limitForms } from '../limits.ts'
 import { xmlDocument } from '../xml.ts'
 import { readUploadForm } from './form.ts'
 
-export type UploadDeps = SourceDeps & { publicUrl(): string }
+export type UploadDeps = LimitDeps & SourceDeps & { publicUrl(): string }
 
 /** S3's names for our refusals. */
 const S3_CODES: Record<string, string> = {
@@ -18,6 +19,7 @@ const S3_CODES: Record<string, string> = {
   'too-large': 'EntityTooLarge',
   unsupported: 'PreconditionFailed',
   unavailable: 'ServiceUnavailable',
+  limited: 'SlowDown',
 }
 
 /** Before a refusal so much of the body is still read, for so long: a client that sends before it listens would not hear it. */
@@ -31,6 +33,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('Access-Control-Allow-Origin', '*')
   })
+  limitForms(app, deps)
   app.setErrorHandler(async (error, request, reply) => {
     const { status, code, message } = answerFor(error, request, reply)
     await drain(request.raw)

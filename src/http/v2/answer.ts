@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Authenticate, type KeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
+import { limitHolder } from '../limits.ts'
 import { xmlDocument } from '../xml.ts'
 
 /**
@@ -16,6 +17,7 @@ export async function holderOfBody(
   if (typeof secret !== 'string')
     throw new Failure('unauthenticated', 'Send the key once, as the field clientSecretKey of the body.')
   const holder = await authenticate(secret)
+  await limitHolder(request, holder, permission)
   requirePermission(holder, permission)
   return holder
 }

@@ -1,15 +1,17 @@
 import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
+import { type LimitDeps, limitAddresses } from '../limits.ts'
 import { NO_VIDEO, sendV2 } from './answer.ts'
 import { type V2OtpDeps, v2OtpRoutes } from './otp.ts'
 import { type V2VideoDeps, v2VideoRoutes } from './videos.ts'
 
-export type V2Deps = V2OtpDeps & V2VideoDeps
+export type V2Deps = LimitDeps & V2OtpDeps & V2VideoDeps
 
 /** The earlier interface, `/v2`: POST with `clientSecretKey` in the body, JSON or XML out (wire-contract.md, section 6). */
 export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
   acceptBodies(app)
+  limitAddresses(app, deps)
   app.setErrorHandler((error, request, reply) => {
     const { status, message, code } = answerFor(error, request, reply)
     // Clients of this interface look for 200 before they read the body.

@@ -9,7 +9,7 @@ export type V2OtpDeps = { authenticate: Authenticate; playbackOtps: OtpDeps }
 
 /** `POST /v2/otp?video=ID`: exactly `{"otp":"…"}`, compact, since clients cut it by offset. */
 export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
-  app.post('/otp', async (request, reply) => {
+  app.post('/otp', { config: { permission: 'otpCreator' } }, async (request, reply) => {
     const { accountId, apiKeyId } = await holderOfBody(deps, request, 'otpCreator')
     const videoId = fieldOf(request.query, 'video')
     if (typeof videoId !== 'string' || videoId === '')

@@ -1,0 +1,39 @@
+import { isIP } from 'node:net'
+
+/**
+ * Whom an address stands for: an IPv4 address itself, also where it comes mapped into IPv6; of an IPv6 address its /64, since
+ * whoever has one address of it has all 2^64.
+ */
+export function subjectOfAddress(address: string): string {
+  if (!address.includes(':')) return address
+  const groups = ipv6Groups(address.split('%')[0] ?? '')
+  const mapped = mappedIpv4(groups)
+  if (mapped) return mapped
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')}::/64`
+}
+
+/** The address in a text that a proxy may have written with brackets or a port. Undefined: there is none. */
+export function readAddress(text: string): string | undefined {
+  const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
+  if (isIP(bare) === 0) return undefined
+  return bare.includes(':') ? (mappedIpv4(ipv6Groups(bare.split('%')[0] ?? '')) ?? bare) : bare
+}
+
+/** The eight numbers of a well formed IPv6 address. */
+function ipv6Groups(address: string): number[] {
+  const [, head = address, dotted] = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(address) ?? []
+  const [a = 0, b = 0, c = 0, d = 0] = dotted?.split('.').map(Number) ?? []
+  const text = dotted ? `${head}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}` : address
+  const [left = [], right] = text.split('::').map((side) => side.split(':').filter((group) => group !== ''))
+  const zeros = right ? Array<string>(8 - left.length - right.length).fill('0') : []
+  return [...left, ...zeros, ...(right ?? [])].map((group) => Number.parseInt(group, 16))
+}
+
+function mappedIpv4(groups: readonly number[]): string | undefined {
+  const [high = 0, low = 0] = groups.slice(6)
+  if (groups[5] !== 0xffff || groups.slice(0, 5).some((group) => group !== 0)) return undefined
+  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
+}

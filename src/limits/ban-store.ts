@@ -1,0 +1,48 @@
+import type { Db } from '../db/sqlite.ts'
+import type { BanRow, NewBan } from '../db/tables.ts'
+
+export async function insertStrike(tx: Db, scope: BanRow['scope'], subject: string, budget: string, atS: number): Promise<void> {
+  await tx.insertInto('strike').values({ scope, subject, budget, atS }).execute()
+}
+
+export async function countStrikes(db: Db, scope: BanRow['scope'], subject: string, afterS: number): Promise<number> {
+  const row = await db
+    .selectFrom('strike')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('scope', '=', scope)
+    .where('subject', '=', subject)
+    .where('atS', '>', afterS)
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}
+
+/** Makes the ban, or puts it in the place of an older one. */
+export async function saveBan(tx: Db, ban: NewBan): Promise<void> {
+  const { scope: _, subject: __, ...rest } = ban
+  await tx
+    .insertInto('ban')
+    .values(ban)
+    .onConflict((conflict) => conflict.columns(['scope', 'subject']).doUpdateSet(rest))
+    .execute()
+}
+
+/** Makes a ban that still stands longer; one that was lifted stays lifted. */
+export async function lengthenBan(tx: Db, scope: BanRow['scope'], subject: string, endsAtS: number): Promise<void> {
+  await tx.updateTable('ban').set({ endsAtS }).where('scope', '=', scope).where('subject', '=', subject).execute()
+}
+
+export async function listBans(db: Db, nowS: number): Promise<BanRow[]> {
+  return db.selectFrom('ban').selectAll().where('endsAtS', '>', nowS).orderBy('endsAtS', 'desc').execute()
+}
+
+/** Removes the bans of a subject and its strikes. @returns how many bans */
+export async function removeBans(tx: Db, subject: string): Promise<number> {
+  await tx.deleteFrom('strike').where('subject', '=', subject).execute()
+  const { numDeletedRows } = await tx.deleteFrom('ban').where('subject', '=', subject).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+export async function removeOldBans(tx: Db, nowS: number, strikesBeforeS: number): Promise<void> {
+  await tx.deleteFrom('ban').where('endsAtS', '<=', nowS).execute()
+  await tx.deleteFrom('strike').where('atS', '<=', strikesBeforeS).execute()
+}

@@ -1,0 +1,140 @@
+import type { Logger } from 'pino'
+import type { Db } from '../db/sqlite.ts'
+import type { Write } from '../db/write.ts'
+import { Failure } from '../errors.ts'
+import { readAddress, subjectOfAddress } from './address.ts'
+import { countStrikes, insertStrike, lengthenBan, listBans, removeBans, removeOldBans, saveBan } from './ban-store.ts'
+
+// Twice the limit in one window is a strike; a strike bans (wire-contract.md, section 9).
+
+/** Who is limited. A `viewer` is an address that asks as a player does: its bans never close the API to an owner behind it. */
+export type Scope = 'ip' | 'key' | 'account' | 'viewer'
+
+export type BanDeps = {
+  db: Db
+  write: Write
+  /** The playback clock: it never goes back, so no step of the wall clock makes a ban longer. */
+  nowS: () => number
+}
+
+/** The window in which a subject went too far. `all` goes on counting till its end. */
+export type Offence = { scope: Scope; subject: string; budget: string; limit: number; all: number; windowEndsAtS: number }
+
+type Ban = Offence & { beganAtS: number; endsAtS: number; earlierStrikes: number; savedExcess: number }
+
+const BASE_S = 1800
+const STEP_S = 225
+const MOST_BY_SEVERITY_S = 1800
+const PER_EARLIER_STRIKE_S = 1800
+const LONGEST_S = 24 * 3600
+const STRIKE_KEPT_S = 7 * 24 * 3600
+
+/** How long a ban is: by how many times the limit was exceeded, and by the strikes of the last 7 days before it. */
+export function banLengthS(excess: number, earlierStrikes: number): number {
+  const severityS = Math.min(MOST_BY_SEVERITY_S, STEP_S * Math.max(0, excess - 2))
+  return Math.min(LONGEST_S, Math.ceil(BASE_S + severityS + PER_EARLIER_STRIKE_S * earlierStrikes))
+}
+
+export type Bans = Awaited<ReturnType<typeof openBans>>
+
+/** The bans in memory: requests of the banned are answered from here alone. The rows are what a restart knows. */
+export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger }) {
+  const bans: Record<Scope, Map<string, Ban>> = { ip: new Map(), key: new Map(), account: new Map(), viewer: new Map() }
+  for (const row of await listBans(db, nowS())) {
+    // The window of a ban from before this start is over: nothing makes it longer.
+    const counts = { limit: 1, all: 0, windowEndsAtS: 0, earlierStrikes: 0, savedExcess: Number.POSITIVE_INFINITY }
+    bans[row.scope].set(row.subject, { ...row, ...counts })
+  }
+
+  function inBackground(change: (tx: Db) => Promise<void>): void {
+    write(change).catch((error) => log.error({ err: error }, 'a ban could not be written; it holds until a restart'))
+  }
+
+  function grow(ban: Ban): void {
+    const excess = ban.all / ban.limit
+    ban.endsAtS = Math.max(ban.endsAtS, ban.beganAtS + banLengthS(excess, ban.earlierStrikes))
+    if (Math.floor(excess) <= ban.savedExcess || ban.savedExcess >= MOST_SAVED_EXCESS) return
+    ban.savedExcess = Math.floor(excess) // eight times at most: a flood must not become writes
+    const { scope, subject, endsAtS } = ban
+    inBackground((tx) => lengthenBan(tx, scope, subject, endsAtS))
+  }
+
+  return {
+    /** How long the subject is banned yet; 0: it is not. Counts the call: a flood that goes on makes its ban longer. */
+    leftS(scope: Scope, subject: string): number {
+      const found = bans[scope].size === 0 ? undefined : bans[scope].get(subject)
+      if (!found) return 0
+      const now = nowS()
+      if (now < found.windowEndsAtS) {
+        found.all += 1
+        grow(found)
+      }
+      if (now >= found.endsAtS) bans[scope].delete(subject)
+      return Math.max(0, found.endsAtS - now)
+    },
+    /** The same without counting. */
+    peekS(scope: Scope, subject: string): number {
+      return Math.max(0, (bans[scope].get(subject)?.endsAtS ?? 0) - nowS())
+    },
+    /** Bans at once in memory; resolves when it is on disk and has the length that earlier strikes give it. */
+    async strike(offence: Offence): Promise<void> {
+      const { scope, subject, budget, all, limit } = offence
+      const beganAtS = nowS()
+      const excess = all / limit
+      const ban: Ban = {
+        ...offence,
+        beganAtS,
+        endsAtS: beganAtS + banLengthS(excess, 0),
+        earlierStrikes: 0,
+        savedExcess: Number.POSITIVE_INFINITY, // the row is not there yet
+      }
+      bans[scope].set(subject, ban)
+      log.warn({ scope, subject, budget, limit }, 'banned for asking twice as often as it may')
+      try {
+        ban.earlierStrikes = await write(async (tx) => {
+          const earlier = await countStrikes(tx, scope, subject, beganAtS - STRIKE_KEPT_S)
+          await insertStrike(tx, scope, subject, budget, beganAtS)
+          await saveBan(tx, { scope, subject, budget, beganAtS, endsAtS: beganAtS + banLengthS(excess, earlier) })
+          return earlier
+        })
+        ban.savedExcess = Math.floor(excess)
+        grow(ban)
+      } catch (error) {
+        log.error({ err: error }, 'a ban could not be written; it holds until a restart')
+      }
+    },
+    forget(subject: string): void {
+      for (const map of Object.values(bans)) map.delete(subject)
+    },
+  }
+}
+
+/** From here on a ban does not grow. */
+const MOST_SAVED_EXCESS = 2 + MOST_BY_SEVERITY_S / STEP_S
+
+/** What `reelgate ban list` shows of those that stand. */
+export async function findBans({ db, nowS }: BanDeps) {
+  const bans = await listBans(db, nowS())
+  return bans.map(({ scope, subject, budget, endsAtS }) => ({ scope, subject, budget, secondsLeft: endsAtS - nowS() }))
+}
+
+/** What a running server must forget of a subject whose ban is lifted. */
+export type Lifting = BanDeps & { forget(subject: string): void }
+
+/**
+ * Lifts the bans of an address, key or account, and forgets its strikes.
+ * @throws Failure `not-found` when it has none
+ */
+export async function liftBan({ write, forget }: Lifting, text: string): Promise<{ subject: string; lifted: true }> {
+  const address = readAddress(text.replace(/\/64$/, ''))
+  const subject = address === undefined ? text : subjectOfAddress(address)
+  const lifted = await write((tx) => removeBans(tx, subject))
+  forget(subject)
+  if (lifted === 0) throw new Failure('not-found', `There is no ban of ${subject}. See "reelgate ban list".`)
+  return { subject, lifted: true }
+}
+
+/** Removes what no answer needs any more: bans that are over, strikes of more than 7 days ago. */
+export async function sweepBans({ write, nowS }: Pick<BanDeps, 'write' | 'nowS'>): Promise<void> {
+  await write((tx) => removeOldBans(tx, nowS(), nowS() - STRIKE_KEPT_S))
+}

@@ -1,0 +1,171 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { openSqlite } from '../../src/db/sqlite.ts'
+import { banLengthS, findBans, liftBan, sweepBans } from '../../src/limits/bans.ts'
+import { openLimits } from '../../src/limits/limits.ts'
+
+// Strikes and bans over hours and days, on a database of their own and a clock that the test moves.
+
+const MINUTE_S = 60
+const DAY_S = 24 * 3600
+const LIMIT = 10
+
+async function openBareLimits() {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-bans-'))
+  const database = await openSqlite(join(folder, 'reelgate.db'))
+  onTestFinished(async () => {
+    await database.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const clock = { nowS: 1_800_000_000 }
+  const deps = { ...database, nowS: () => clock.nowS, log: pino({ level: 'silent' }) }
+  const ofOwners = { ip: LIMIT, key: LIMIT, account: LIMIT }
+  const numbers = {
+    reads: ofOwners,
+    writes: ofOwners,
+    otp: ofOwners,
+    uploads: ofOwners,
+    redeem: { ip: LIMIT },
+    playback: { ip: LIMIT },
+  }
+  let limits = await openLimits(deps, numbers)
+  const take = (subject: string) => limits.reads.ip.take(subject)
+  return {
+    deps,
+    clock,
+    take,
+    limits: () => limits,
+    /** Asks so often at once. @returns how long it must wait after the last call, once what that brought about is written */
+    async ask(subject: string, times: number): Promise<number> {
+      let last = take(subject)
+      for (let i = 1; i < times; i++) last = take(subject)
+      // Behind whatever that has to write: the ban, then how much longer it has become.
+      for (let i = 0; i < 2; i++) await database.write(async () => undefined)
+      return last.refused?.retryAfterS() ?? 0
+    },
+    async restart() {
+      limits = await openLimits(deps, numbers)
+    },
+  }
+}
+
+test('R01: up to the limit all pass, then none to the window’s end, then they pass again', async () => {
+  const { take, clock } = await openBareLimits()
+  for (let i = 0; i < LIMIT; i++) expect(take('192.0.2.1').refused).toBeUndefined()
+  clock.nowS += 20
+  expect(take('192.0.2.1').refused).toMatchObject({ isBan: false })
+  expect(take('192.0.2.1').refused?.retryAfterS()).toBe(40)
+  expect(take('192.0.2.2').refused).toBeUndefined()
+  clock.nowS += 39
+  expect(take('192.0.2.1').refused?.retryAfterS()).toBe(1)
+  clock.nowS += 1
+  expect(take('192.0.2.1').refused).toBeUndefined()
+})
+
+test.each([
+  { times: 2, minutes: 30 },
+  { times: 4, minutes: 37.5 },
+  { times: 6, minutes: 45 },
+  { times: 10, minutes: 60 },
+  { times: 40, minutes: 60 },
+])('R01: asking $times times as often as one may is a ban of $minutes minutes', async ({ times, minutes }) => {
+  const { ask, restart } = await openBareLimits()
+  expect(await ask('192.0.2.1', LIMIT * times)).toBe(minutes * MINUTE_S)
+  await restart()
+  expect(await ask('192.0.2.1', 1)).toBe(minutes * MINUTE_S)
+})
+
+test('less than twice the limit in a window is no strike, however long it goes on', async () => {
+  const { ask, clock, deps } = await openBareLimits()
+  for (let i = 0; i < 10; i++) {
+    expect(await ask('192.0.2.1', 2 * LIMIT - 1)).toBeLessThanOrEqual(MINUTE_S)
+    clock.nowS += MINUTE_S
+  }
+  expect(await findBans(deps)).toEqual([])
+})
+
+test('asking on during a ban does not make it longer once the window in which it began is over', async () => {
+  const { ask, clock } = await openBareLimits()
+  expect(await ask('192.0.2.1', 2 * LIMIT)).toBe(1800)
+  clock.nowS += MINUTE_S
+  expect(await ask('192.0.2.1', 100 * LIMIT)).toBe(1740)
+})
+
+test('R10: each strike of the last 7 days makes the next ban half an hour longer, over restarts, up to a day', async () => {
+  const { ask, clock, restart } = await openBareLimits()
+  for (let strike = 0; strike < 6; strike++) {
+    const bannedS = await ask('192.0.2.1', 2 * LIMIT)
+    expect(bannedS).toBe(Math.min(DAY_S, 1800 + strike * 1800))
+    if (strike === 2) await restart()
+    clock.nowS += bannedS
+  }
+  expect(banLengthS(2, 100)).toBe(DAY_S)
+  expect(banLengthS(1000, 3)).toBe(3600 + 3 * 1800)
+})
+
+test('R10: a strike is forgotten after 7 days', async () => {
+  const { ask, clock, deps } = await openBareLimits()
+  await ask('192.0.2.1', 2 * LIMIT)
+  clock.nowS += 6 * DAY_S
+  expect(await ask('192.0.2.1', 2 * LIMIT)).toBe(3600)
+  clock.nowS += DAY_S // the first is forgotten, the second not
+  expect(await ask('192.0.2.1', 2 * LIMIT)).toBe(3600)
+  await sweepBans(deps)
+  expect(await deps.db.selectFrom('strike').selectAll().execute()).toHaveLength(2)
+  clock.nowS += 7 * DAY_S
+  await sweepBans(deps)
+  expect(await deps.db.selectFrom('strike').selectAll().execute()).toEqual([])
+  expect(await deps.db.selectFrom('ban').selectAll().execute()).toEqual([])
+})
+
+test('R13: a million addresses take bounded memory, and lift no ban', async () => {
+  const { ask, take } = await openBareLimits()
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  collect()
+  const before = process.memoryUsage().heapUsed
+  await ask('192.0.2.1', 2 * LIMIT)
+  for (let i = 0; i < 1_000_000; i++) take(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`)
+  collect()
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(32 * 2 ** 20)
+  expect(take('192.0.2.1').refused?.isBan).toBe(true)
+})
+
+test('R15: what an address does as a viewer does not ban it as an owner, nor the other way', async () => {
+  const { limits } = await openBareLimits()
+  const { redeem, playback, reads, forms } = limits()
+  for (let i = 0; i < 3 * LIMIT; i++) redeem.take('192.0.2.1')
+  expect(playback.findBan('192.0.2.1')?.isBan).toBe(true)
+  expect(reads.ip.take('192.0.2.1').refused).toBeUndefined()
+  for (let i = 0; i < 3 * LIMIT; i++) reads.ip.take('192.0.2.2')
+  expect(forms.take('192.0.2.2').refused?.isBan).toBe(true)
+  expect(redeem.take('192.0.2.2').refused).toBeUndefined()
+})
+
+test('a lifted ban is lifted at once and for good, with its strikes', async () => {
+  const { ask, clock, deps, limits, restart } = await openBareLimits()
+  await ask('2001:db8:0:1::/64', 2 * LIMIT)
+  await ask('192.0.2.1', 2 * LIMIT)
+  expect(await findBans(deps)).toHaveLength(2)
+  const lifting = { ...deps, forget: (subject: string) => limits().forget(subject) }
+  expect(await liftBan(lifting, '2001:db8:0:1::77')).toEqual({ subject: '2001:db8:0:1::/64', lifted: true })
+  expect(await ask('2001:db8:0:1::/64', 1)).toBe(0)
+  await restart()
+  expect(await ask('2001:db8:0:1::/64', 1)).toBe(0)
+  expect(await findBans(deps)).toEqual([{ scope: 'ip', subject: '192.0.2.1', budget: 'reads', secondsLeft: 1800 }])
+  clock.nowS += 3600
+  expect(await ask('2001:db8:0:1::/64', 2 * LIMIT)).toBe(1800)
+  await expect(liftBan(lifting, '192.0.2.9')).rejects.toMatchObject({ kind: 'not-found' })
+})
+
+test('many limits exceeded at once are as many bans, each of its own', async () => {
+  const { ask, deps } = await openBareLimits()
+  const subjects = Array.from({ length: 50 }, (_, i) => `192.0.2.${i}`)
+  await Promise.all(subjects.map((subject) => ask(subject, 2 * LIMIT)))
+  expect((await findBans(deps)).map(({ subject }) => subject).toSorted()).toEqual(subjects.toSorted())
+})

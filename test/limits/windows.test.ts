@@ -1,0 +1,63 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createWindows, WINDOW_S } from '../../src/limits/windows.ts'
+
+test('of any calls at any time, the same pass as by counting them one by one', () => {
+  const call = fc.record({
+    afterS: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 0, max: 70 })),
+    subject: fc.constantFrom('a', 'b'),
+    givesBack: fc.constantFrom(0, 0, 0, 0.75),
+  })
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 6 }), fc.array(call, { maxLength: 80 }), (limit, calls) => {
+      let nowS = 1000
+      const windows = createWindows(() => nowS)
+      const seen: { subject: string; atS: number; passed: number; all: number }[] = []
+      const stillIn = (subject: string, atS: number) => seen.filter((one) => one.subject === subject && one.atS + WINDOW_S > atS)
+      const sum = (calls: { passed: number }[]) => calls.reduce((total, { passed }) => total + passed, 0)
+      const wouldPass = (subject: string, atS: number) => sum(stillIn(subject, atS)) + 1 <= limit + 1e-6
+
+      for (const { afterS, subject, givesBack } of calls) {
+        nowS += afterS
+        const passes = wouldPass(subject, nowS)
+        seen.push({ subject, atS: nowS, passed: passes ? 1 : 0, all: 1 })
+        const found = windows.take(subject, limit)
+        expect(found.passed).toBe(passes)
+        expect(found.all).toBeCloseTo(stillIn(subject, nowS).reduce((total, { all }) => total + all, 0))
+        expect(found.remaining).toBeCloseTo(Math.max(0, limit - sum(stillIn(subject, nowS))))
+        if (!passes) {
+          // Who waits as told passes; who waits a second less does not.
+          expect(found.waitS).toBeGreaterThan(0)
+          expect(found.waitS).toBeLessThanOrEqual(WINDOW_S)
+          expect(wouldPass(subject, nowS + found.waitS)).toBe(true)
+          expect(wouldPass(subject, nowS + found.waitS - 1)).toBe(false)
+        }
+        if (passes && givesBack > 0) {
+          windows.giveBack(subject, givesBack)
+          Object.assign(seen.at(-1) ?? {}, { passed: 1 - givesBack, all: 1 - givesBack })
+        }
+      }
+    }),
+  )
+})
+
+test('R17: around no edge do more calls pass than the limit, wherever two bursts of it fall', () => {
+  const bursts = fc.array(fc.record({ atMs: fc.integer({ min: 0, max: 300_000 }), calls: fc.integer({ min: 1, max: 20 }) }), {
+    maxLength: 40,
+  })
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 10 }), bursts, (limit, unordered) => {
+      let nowMs = 0
+      const windows = createWindows(() => Math.floor(nowMs / 1000))
+      const passedAtMs: number[] = []
+      for (const { atMs, calls } of unordered.toSorted((a, b) => a.atMs - b.atMs)) {
+        nowMs = atMs
+        for (let i = 0; i < calls; i++) if (windows.take('a', limit).passed) passedAtMs.push(atMs)
+      }
+      // Seconds are the grain: 59 of them are always within the window.
+      for (const fromMs of passedAtMs) {
+        expect(passedAtMs.filter((atMs) => atMs >= fromMs && atMs <= fromMs + 59_000).length).toBeLessThanOrEqual(limit)
+      }
+    }),
+  )
+})
