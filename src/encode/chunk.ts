@@ -58,7 +58,7 @@ export async function encodePictureChunk(
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
-    inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...pictureInputArgs(picture), ...seekArgs(picture, frames)],
+    inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...pictureInputArgs(plan), ...seekArgs(picture, frames)],
     outputArgs: pictureArgs(picture, frames, threads),
     pipes: [...rungs, ...landing, ...ending].map(({ reader }) => reader),
     limits: chunkLimits(frames.count / rateHz(picture), (frames.skipped + frames.trimmed) / rateHz(picture)),
@@ -99,7 +99,7 @@ export function firstLine({ stderr }: MediaEnd): string {
   const [line = ''] = stderr.split('\n').filter((text) => text.trim() !== '')
   return line
     .replace(/ @ 0x[0-9a-f]+/g, '')
-    .replace(/crypto:\S+/g, 'the source')
+    .replace(/\S*crypto:\S+/g, 'the source')
     .slice(0, 200)
 }
 

@@ -39,10 +39,11 @@ export async function makePosters(sandbox: Sandbox, source: SealedSource, plan: 
 
 /** Key frames are quick to look through. Where a seek is not clean or there is none, the film's first 20 s are decoded instead. */
 function searches(plan: Plan): Search[] {
-  const fromStart: Search = { inputArgs: ['-t', '20'], filters: ['fps=1'], mayComplain: true }
+  const always = pictureInputArgs(plan)
+  const fromStart: Search = { inputArgs: [...always, '-t', '20'], filters: ['fps=1'], mayComplain: true }
   if (!plan.mayBeSought) return [fromStart]
   const atS = (plan.durationS / 10).toFixed(3)
-  return [{ inputArgs: ['-skip_frame', 'nokey', '-ss', atS, '-t', '120'], filters: [], mayComplain: false }, fromStart]
+  return [{ inputArgs: [...always, '-skip_frame', 'nokey', '-ss', atS, '-t', '120'], filters: [], mayComplain: false }, fromStart]
 }
 
 /** The mean brightness of each candidate; undefined when there is none, or the decoder complained where it must not. */
@@ -73,7 +74,7 @@ async function measure(
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
-    inputArgs: [...pictureInputArgs(picture), ...inputArgs],
+    inputArgs,
     outputArgs,
     pipes: [means.reader],
     limits: LIMITS,
@@ -117,7 +118,7 @@ async function draw(
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
-    inputArgs: [...pictureInputArgs(picture), ...inputArgs],
+    inputArgs,
     outputArgs,
     pipes: jpegs.map(({ reader }) => reader),
     limits: LIMITS,

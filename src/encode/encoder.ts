@@ -1,8 +1,8 @@
-import type { PicturePlan, PictureRendition, SoundPlan } from './plan.ts'
+import { AAC_RATE_HZ, type PicturePlan, type PictureRendition, type Plan, type SoundPlan } from './plan.ts'
 import type { Sandbox } from './sandbox.ts'
 
 // Raise it with every change of an argument below: segments of two encoders must not be mixed in one rendition.
-const ARGUMENTS_VERSION = 1
+const ARGUMENTS_VERSION = 2
 
 /** What encodes: equal fingerprints mean that a killed run's gaps may be filled by this run. */
 export function encoderFingerprint(sandbox: Sandbox): string {
@@ -55,13 +55,33 @@ export function pictureFilters({ hdr, renditions: [largest] }: PicturePlan): str
 }
 
 /** What must be done to the source's own pictures, before the others. */
-export function sourceFilters({ interlaced }: PicturePlan): string[] {
-  return interlaced ? ['yadif=mode=send_frame:deint=interlaced'] : []
+export function sourceFilters({ interlaced, storedPx }: PicturePlan): string[] {
+  if (!interlaced) return []
+  // yadif compares neighbours, so they must be of one size; those that are pass unchanged.
+  return [`scale=${storedPx.widthPx}:${storedPx.heightPx}:interl=-1`, 'yadif=mode=send_frame:deint=interlaced']
 }
 
 /** Input options of every picture run. */
-export function pictureInputArgs({ interlaced }: PicturePlan): string[] {
+export function pictureInputArgs(plan: Plan): string[] {
   // A picture that changes its size in mid-film is scaled on; by default all filters would begin again, and count frames anew.
-  // Not with yadif, which keeps pictures of the first size.
-  return interlaced ? [] : ['-reinit_filter', '0']
+  return ['-reinit_filter', '0', ...clockArgs(plan)]
+}
+
+/** Input options of every sound run. */
+export function soundInputArgs(plan: Plan): string[] {
+  return clockArgs(plan)
+}
+
+/** Sound at our rate, in which time 0 is the film's; gaps that its times tell are filled. */
+export function soundClock(): string {
+  // From 40 ms on lips are seen to be late; below, a jitter of the times would be heard as clicks.
+  return `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=0.04:first_pts=0`
+}
+
+/**
+ * Picture and sound are read by processes of their own. In the containers that may not be sought (MPEG-TS and its like) ffmpeg
+ * then counts from the first packet of the stream it reads, unless the input is shifted: by a microsecond will do.
+ */
+function clockArgs({ mayBeSought }: Plan): string[] {
+  return mayBeSought ? [] : ['-itsoffset', '0.000001']
 }

@@ -321,7 +321,12 @@ async function openSource(deps: EncodeDeps, videoId: string): Promise<SealedSour
   const row = await findSource(deps.db, videoId)
   if (!row?.wrappedKey) return undefined
   const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
-  return { path: blobPath(deps.folders.sources, row.file), keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex') }
+  return {
+    path: blobPath(deps.folders.sources, row.file),
+    keyHex: seal.key.toString('hex'),
+    ivHex: seal.iv.toString('hex'),
+    sizeBytes: row.sizeBytes,
+  }
 }
 
 async function openFilm(deps: EncodeDeps, videoId: string, generation: number): Promise<OpenFilm | undefined> {

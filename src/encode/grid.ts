@@ -11,8 +11,9 @@ const SOUND_AFTER_PICTURE_S = 0.5
 /** Decides a film's grid and ladder. Pure: the same probe always gives the same plan. */
 export function planFilm(probe: Probe): Plan {
   const picture = probe.picture && planPicture(probe.picture, probe.sound?.durationS ?? 0)
-  const sound = probe.sound && planSound(probe.sound.durationS, (picture?.renditions.length ?? 0) + 1)
   const pictureS = picture ? (picture.frameCount * picture.rateDen) / picture.rateNum : 0
+  // Where the sound ends first, silence goes on: a player of two tracks stands still where one of them ends.
+  const sound = probe.sound && planSound(Math.max(probe.sound.durationS, pictureS), (picture?.renditions.length ?? 0) + 1)
   const soundS = sound ? (sound.frameCount * AAC_FRAME_SAMPLES) / AAC_RATE_HZ : 0
   return { picture, sound, durationS: Math.max(pictureS, soundS), mayBeSought: probe.mayBeSought }
 }
@@ -30,6 +31,7 @@ function planPicture(source: NonNullable<Probe['picture']>, soundS: number): Pic
     heldFrames,
     gopFrames: Math.round(SEGMENT_S * hz),
     interlaced: source.interlaced,
+    storedPx: source.storedPx,
     hdr: source.hdr,
     aspectRatio: source.widthPx / source.heightPx,
     renditions: planLadder(source, rate),

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import Type, { type Static } from 'typebox'
@@ -25,6 +24,8 @@ export type Probe = {
     /** As shown: rotation and sample aspect ratio applied. May be fractions of a pixel. */
     widthPx: number
     heightPx: number
+    /** As the decoder gives it, turned upright; the sample aspect ratio is not applied. */
+    storedPx: { widthPx: number; heightPx: number }
     baseRateHz?: number
     averageRateHz?: number
     interlaced: boolean
@@ -40,6 +41,8 @@ const MAX_MEGAPIXELS = MAX_PIXELS / 1_000_000
 // The rest (mpegts, mpeg, ogg, asf, mp3, aac, mxf) loses or shifts frames after a seek, or was never tried.
 const SEEKABLE = ['mov', 'matroska', 'avi', 'flv', 'wav', 'flac']
 const PROBE_LIMITS = { cpuS: 30, wallS: 60 }
+// Its last packets, reached by a seek, carry times that are not theirs.
+const READ_WHOLE = ['ogg']
 const OUTPUT_LIMIT_BYTES = 1024 * 1024
 // Beyond these a sample aspect ratio is taken for a mistake.
 const WIDEST_ASPECT_RATIO = 20
@@ -86,8 +89,7 @@ const REPORTED = [
  * @throws MediaFailure when it is no film, or one that cannot be accepted; the message is for its owner
  */
 export async function probeSource(sandbox: Sandbox, source: SealedSource, signal?: AbortSignal): Promise<Probe> {
-  // A sealed file has at least one block of padding, so up to 16 bytes say nothing.
-  if ((await stat(source.path)).size <= 16) throw notMedia('The file is empty or only a few bytes long: upload it again.')
+  if (source.sizeBytes < 16) throw notMedia('The file is empty or only a few bytes long: upload it again.')
   const report = await readReport(sandbox, source, signal)
   const picture = report.streams.find((stream) => stream.codec_type === 'video' && stream.disposition?.attached_pic !== 1)
   const sound = report.streams.find((stream) => stream.codec_type === 'audio')
@@ -160,17 +162,22 @@ async function readEnds(
   report: Report,
   signal?: AbortSignal,
 ): Promise<Map<number, number>> {
+  const [container = ''] = report.format.format_name.split(',')
   const ends = new Map<number, number>()
-  const end = await runMedia(sandbox, {
-    tool: 'ffprobe',
-    source,
-    inputArgs: ['-read_intervals', '99999%'],
-    outputArgs: ['-of', 'csv=p=0', '-show_entries', 'packet=stream_index,pts_time,dts_time,duration_time,flags'],
-    stdout: (bytes) => keepEnds(bytes, ends),
-    limits: PROBE_LIMITS,
-    signal,
-  })
-  const isMov = report.format.format_name.startsWith('mov')
+  const readPackets = (inputArgs: string[]) =>
+    runMedia(sandbox, {
+      tool: 'ffprobe',
+      source,
+      inputArgs,
+      outputArgs: ['-of', 'csv=p=0', '-show_entries', 'packet=stream_index,pts_time,dts_time,duration_time,flags'],
+      stdout: (bytes) => keepEnds(bytes, ends),
+      limits: PROBE_LIMITS,
+      signal,
+    })
+  const isMov = container === 'mov'
+  let end = await readPackets(READ_WHOLE.includes(container) ? [] : ['-read_intervals', '99999%'])
+  // A file that was cut off or recorded live can send the seek nowhere: there is nothing, or its first packets pass for its last.
+  if ((end.errorLines > 0 || ends.size === 0) && !isMov) end = await readPackets([])
   const hasTable = report.streams.some((stream) => (number(stream.nb_frames) ?? 0) > 0)
   if (isMov && ((hasTable && ends.size === 0) || end.stderr.includes('partial file'))) {
     throw notMedia(
@@ -191,11 +198,13 @@ async function keepEnds(bytes: Readable, ends: Map<number, number>) {
   }
 }
 
-function shapeOf({ width = 1, height = 1, sample_aspect_ratio, side_data_list }: Stream): { widthPx: number; heightPx: number } {
+function shapeOf({ width = 1, height = 1, sample_aspect_ratio, side_data_list }: Stream) {
   const told = width * (ratio(sample_aspect_ratio?.replace(':', '/')) ?? 1)
   const shown = Math.max(told / height, height / told) <= WIDEST_ASPECT_RATIO ? told : width
   const quarterTurns = Math.round((side_data_list?.find((data) => data.rotation !== undefined)?.rotation ?? 0) / 90)
-  return quarterTurns % 2 === 0 ? { widthPx: shown, heightPx: height } : { widthPx: height, heightPx: shown }
+  return quarterTurns % 2 === 0
+    ? { widthPx: shown, heightPx: height, storedPx: { widthPx: width, heightPx: height } }
+    : { widthPx: height, heightPx: shown, storedPx: { widthPx: height, heightPx: width } }
 }
 
 function ratesOf({ r_frame_rate, avg_frame_rate }: Stream) {

@@ -6,7 +6,13 @@ import { Readable } from 'node:stream'
 import { Failure } from '../errors.ts'
 
 /** A source as it lies on disk: AES-128-CBC. ffmpeg deciphers it while reading, with seeks, so that no clear copy is needed. */
-export type SealedSource = { path: string; keyHex: string; ivHex: string }
+export type SealedSource = {
+  path: string
+  keyHex: string
+  ivHex: string
+  /** As it was uploaded, without the padding. */
+  sizeBytes: number
+}
 
 /** What media is run with. `bubblewrap` false: this machine forbids user namespaces, only limits and whitelists hold. */
 export type Sandbox = { tools: Tools; bubblewrap: boolean; ffmpegVersion: string }
@@ -186,10 +192,11 @@ async function keepTail(bytes: Readable, said: { tail: Buffer; lines: number }) 
 function mediaArgs(sandbox: Sandbox, { tool, media = 'film', source, inputArgs = [], outputArgs }: MediaRun): string[] {
   return [
     ...(tool === 'ffmpeg' ? ['-nostdin'] : []),
-    ...['-hide_banner', '-v', 'error', '-protocol_whitelist', 'file,crypto,pipe', '-format_whitelist', DEMUXERS[media]],
+    ...['-hide_banner', '-v', 'error', '-protocol_whitelist', 'file,crypto,subfile,pipe', '-format_whitelist', DEMUXERS[media]],
     ...['-max_pixels', String(MAX_PIXELS), '-decryption_key', source.keyHex, '-decryption_iv', source.ivHex],
     ...inputArgs,
-    ...['-i', `crypto:${sandbox.bubblewrap ? '/in' : path.resolve(source.path)}`],
+    // A demuxer that looks for something at the end (MXF, FLV) must find the end: `crypto` counts the padding in.
+    ...['-i', `subfile,,start,0,end,${source.sizeBytes},,:crypto:${sandbox.bubblewrap ? '/in' : path.resolve(source.path)}`],
     ...outputArgs,
   ]
 }

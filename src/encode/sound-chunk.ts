@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { soundInit, soundSegment, splitAdts } from './aac.ts'
 import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, refuseFailure } from './chunk.ts'
-import { soundEncoderArgs } from './encoder.ts'
+import { soundClock, soundEncoderArgs, soundInputArgs } from './encoder.ts'
 import { MediaFailure, UncleanSeek } from './media-failure.ts'
 import { AAC_FRAME_SAMPLES, AAC_FRAMES_PER_SEGMENT, AAC_RATE_HZ, type SoundPlan } from './plan.ts'
 import { runMedia } from './sandbox.ts'
@@ -25,17 +25,12 @@ export async function encodeSoundChunk({ sandbox, source, plan, chunk, signal }:
   // The encoder puts 1024 samples of its own before the first.
   const startSample = (first - dropped + 1) * AAC_FRAME_SAMPLES
   const seekToS = chunk.fromStart ? 0 : Math.max(0, Math.floor(startSample / AAC_RATE_HZ) - 1)
-  const filters = [
-    `aresample=${AAC_RATE_HZ}:async=1:first_pts=0`,
-    `atrim=start_sample=${startSample - seekToS * AAC_RATE_HZ}`,
-    'asetpts=PTS-STARTPTS',
-    'apad',
-  ]
+  const filters = [soundClock(), `atrim=start_sample=${startSample - seekToS * AAC_RATE_HZ}`, 'asetpts=PTS-STARTPTS', 'apad']
   let frames = 0
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
-    inputArgs: seekToS > 0 ? ['-ss', String(seekToS)] : [],
+    inputArgs: [...soundInputArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])],
     outputArgs: [
       '-map',
       '0:a:0',

@@ -71,5 +71,5 @@ async function sealAway(tmp: string, bytes: Buffer): Promise<SealedSource> {
   const cipher = createCipheriv('aes-128-cbc', key, iv)
   const path = join(tmp, randomBytes(16).toString('hex'))
   await writeFile(path, Buffer.concat([cipher.update(bytes), cipher.final()]), { flag: 'wx', mode: 0o600 })
-  return { path, keyHex: key.toString('hex'), ivHex: iv.toString('hex') }
+  return { path, keyHex: key.toString('hex'), ivHex: iv.toString('hex'), sizeBytes: bytes.length }
 }

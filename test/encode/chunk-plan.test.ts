@@ -16,6 +16,7 @@ function filmOf(segmentCount: number, mayBeSought = true): Plan {
       frameCount: segmentCount * 100,
       gopFrames: 100,
       interlaced: false,
+      storedPx: { widthPx: 1920, heightPx: 1080 },
       hdr: false,
       aspectRatio: 16 / 9,
       renditions: [{ id: 1, widthPx: 426, heightPx: 240, maxBitrateBps: 400_000, level: 21 }],

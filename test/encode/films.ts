@@ -38,17 +38,26 @@ export async function seal(file: string): Promise<SealedSource> {
   const iv = randomBytes(16)
   const cipher = createCipheriv('aes-128-cbc', key, iv)
   const sealed = path.join(await newFolder(), 'source')
-  await writeFile(sealed, Buffer.concat([cipher.update(await readFile(file)), cipher.final()]))
-  return { path: sealed, keyHex: key.toString('hex'), ivHex: iv.toString('hex') }
+  const clear = await readFile(file)
+  await writeFile(sealed, Buffer.concat([cipher.update(clear), cipher.final()]))
+  return { path: sealed, keyHex: key.toString('hex'), ivHex: iv.toString('hex'), sizeBytes: clear.length }
 }
 
 const BITS = 12
 
+export type NumberedFilm = {
+  frames: number
+  rate: string
+  widthPx: number
+  heightPx: number
+  encode: string[]
+  inputs?: string[]
+  /** Sample aspect ratio for which the lower half of the picture shows a square; without it the bars go down to the bottom. */
+  squareAt?: number
+}
+
 /** Makes a film in which every frame shows its own number, as twelve black or white bars. */
-export async function makeNumberedFilm(
-  file: string,
-  film: { frames: number; rate: string; widthPx: number; heightPx: number; encode: string[]; inputs?: string[] },
-): Promise<string> {
+export async function makeNumberedFilm(file: string, film: NumberedFilm): Promise<string> {
   const args = ['-f', 'rawvideo', '-pix_fmt', 'gray', '-s', `${film.widthPx}x${film.heightPx}`, '-r', film.rate, '-i', 'pipe:0']
   const child = spawn('ffmpeg', ['-hide_banner', '-v', 'error', '-y', ...args, ...(film.inputs ?? []), ...film.encode, file], {
     stdio: ['pipe', 'ignore', 'inherit'],
@@ -58,20 +67,56 @@ export async function makeNumberedFilm(
   return file
 }
 
-function* numberedFrames({ frames, widthPx, heightPx }: { frames: number; widthPx: number; heightPx: number }) {
+function* numberedFrames({ frames, widthPx, heightPx, squareAt }: NumberedFilm) {
+  const barsPx = squareAt === undefined ? heightPx : Math.ceil(heightPx / 2)
+  const below = squareAt === undefined ? Buffer.alloc(0) : squareBelow(widthPx, heightPx - barsPx, squareAt)
   for (let frame = 0; frame < frames; frame++) {
     const row = Buffer.alloc(widthPx)
     for (let x = 0; x < widthPx; x++) row[x] = (frame >> Math.floor((x * BITS) / widthPx)) & 1 ? 235 : 16
-    yield Buffer.concat(Array.from({ length: heightPx }, () => row))
+    yield Buffer.concat([...Array.from({ length: barsPx }, () => row), below])
   }
 }
 
-/** The numbers that the frames of a film show, in the order of presentation. */
-export async function readNumbers(file: string, options: { upright?: boolean } = {}): Promise<number[]> {
+/** A white square on dark ground, as high as half of what it stands on and as wide as that is once it is shown. */
+function squareBelow(widthPx: number, heightPx: number, sampleAspectRatio: number): Buffer {
+  const pixels = Buffer.alloc(widthPx * heightPx, 40)
+  const [halfWidth, halfHeight] = [heightPx / 4 / sampleAspectRatio, heightPx / 4]
+  for (let y = 0; y < heightPx; y++)
+    for (let x = 0; x < widthPx; x++)
+      if (Math.abs(x + 0.5 - widthPx / 2) < halfWidth && Math.abs(y + 0.5 - heightPx / 2) < halfHeight)
+        pixels[y * widthPx + x] = 235
+  return pixels
+}
+
+/** Width, height and sample aspect ratio of a film, as a player finds them. */
+export async function readShape(file: string): Promise<string> {
+  const shown = ['-show_entries', 'stream=width,height,sample_aspect_ratio', '-of', 'csv=p=0:s=x']
+  return (await run('ffprobe', ['-v', 'error', '-select_streams', 'v:0', ...shown, file])).stdout.trim()
+}
+
+/** How wide and how high the square of a film's first picture is, in pixels. */
+export async function measureSquare(file: string, turn = 'null'): Promise<{ widthPx: number; heightPx: number }> {
+  const graph = `${turn},crop=iw:floor(ih/2):0:ceil(ih/2):exact=1,format=gray`
+  const sides = await Promise.all(
+    // A strip through the middle of the square, along and across.
+    [
+      `${graph},crop=iw:2:0:ih/2-1:exact=1,scale=iw:1:flags=area`,
+      `${graph},crop=2:ih:iw/2-1:0:exact=1,scale=1:ih:flags=area`,
+    ].map(async (strip) => {
+      const pixels = await ffmpeg('-i', file, '-map', '0:v', '-vf', strip, '-frames:v', '1', '-f', 'rawvideo', '-')
+      // Blurred edges count for what they cover.
+      return pixels.reduce((sum, level) => sum + Math.min(1, Math.max(0, (level - 40) / (235 - 40))), 0)
+    }),
+  )
+  const [widthPx = 0, heightPx = 0] = sides
+  return { widthPx, heightPx }
+}
+
+/** The numbers that the frames of a film show, in the order of presentation; `turn` lays it down first. */
+export async function readNumbers(file: string, turn = 'null'): Promise<number[]> {
   const [widthPx, heightPx] = [BITS * 8, 2]
-  const turn = options.upright === false ? 'transpose=1,' : ''
   const pixels = await ffmpeg(
-    ...['-i', file, '-map', '0:v', '-vf', `${turn}scale=${widthPx}:${heightPx}:flags=area,format=gray`],
+    ...['-i', file, '-map', '0:v', '-vf', `${turn},scale=${widthPx}:${heightPx}:flags=area,format=gray`],
     ...['-fps_mode', 'passthrough', '-f', 'rawvideo', '-'],
   )
   const frameBytes = widthPx * heightPx

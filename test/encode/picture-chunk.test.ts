@@ -125,7 +125,7 @@ test('a film that lies on its side is upright, and its ladder is counted on the 
     '240×426',
   ])
   const encoded = await encodeFilm(film, { chunkSegments: 1 })
-  expect(await readNumbers(await joinRendition(folder, encoded, 1), { upright: false })).toEqual(count(60))
+  expect(await readNumbers(await joinRendition(folder, encoded, 1), 'transpose=1')).toEqual(count(60))
 })
 
 test('slides that stand for seconds show at the right time, or the chunk is refused as not clean', async () => {

@@ -6,7 +6,16 @@ import { type PicturePlan, pictureSegmentCount, soundSegmentCount } from '../../
 import type { Probe } from '../../src/encode/probe.ts'
 
 const RATE = { rateNum: 30, rateDen: 1 }
-const PICTURE = { widthPx: 1280, heightPx: 720, baseRateHz: 30, averageRateHz: 30, interlaced: false, hdr: false, durationS: 60 }
+const PICTURE = {
+  widthPx: 1280,
+  heightPx: 720,
+  storedPx: { widthPx: 1280, heightPx: 720 },
+  baseRateHz: 30,
+  averageRateHz: 30,
+  interlaced: false,
+  hdr: false,
+  durationS: 60,
+}
 const PROBE: Probe = { formatName: 'mov,mp4', mayBeSought: true, picture: PICTURE, sound: { durationS: 60.02 } }
 
 test.each([

@@ -157,7 +157,7 @@ async function runStub(sandbox: Sandbox, run: Partial<Parameters<typeof runMedia
   const key = '00'.repeat(16)
   return runMedia(sandbox, {
     tool: 'ffprobe',
-    source: { path: file, keyHex: key, ivHex: key },
+    source: { path: file, keyHex: key, ivHex: key, sizeBytes: 7 },
     outputArgs: [],
     limits: LIMITS,
     ...run,

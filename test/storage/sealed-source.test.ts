@@ -90,9 +90,10 @@ test('ffmpeg reads a sealed source with seeks: the same pictures as from the cle
   const sandbox = await openSandbox()
   const path = join(await newFolder(), 'film.sealed')
   for (const film of [footage.wannaworktogether, footage.movieHello]) {
-    const { seal, sealed } = await sealBytes([await readFile(film)])
+    const clear = await readFile(film)
+    const { seal, sealed } = await sealBytes([clear])
     await writeFile(path, sealed)
-    const source = { path, keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex') }
+    const source = { path, keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex'), sizeBytes: clear.length }
     for (const seekS of ['0', '5.25']) {
       const pictures = ['-map', '0:v:0', '-frames:v', '10', '-f', 'framemd5']
       const output = collect(MIB)
