@@ -39,11 +39,12 @@ export function openHistory(path: string) {
   let place = 0
   let ops: Op[] = []
   let calls = 0
+  let awaited = { calls: Number.POSITIVE_INFINITY, resolve() {} }
 
   /** @param C the call, with what its answer will have told of it */
   async function record<C extends Call>(client: number, call: C, send: () => Promise<Answer<C>>): Promise<C & Heard> {
     const start = place++
-    calls++
+    if (++calls >= awaited.calls) awaited.resolve()
     writeSync(file, `${JSON.stringify({ type: 'invoke', client, start, ...call })}\n`)
     // A connection that breaks, or an answer that breaks off, tells nothing of what was done.
     const answer = await send().catch((error): Answer<C> => ({ status: isRefusal(error) ? 409 : 0 }))
@@ -62,6 +63,12 @@ export function openHistory(path: string) {
       const taken = ops
       ops = []
       return taken
+    },
+    /** Resolves when so many more calls have begun: a busy machine takes its time. */
+    after(more: number): Promise<void> {
+      return new Promise((resolve) => {
+        awaited = { calls: calls + more, resolve }
+      })
     },
     get calls() {
       return calls

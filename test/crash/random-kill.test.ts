@@ -15,7 +15,7 @@ test(`I1–I6, I8–I10: nothing acknowledged is lost, nothing half done, when t
   await haveSomeReady(ordeal)
   for (let round = 1; round <= KILLS; round++) {
     const calling = ordeal.clients.run(CLIENTS)
-    await pause(chance.between(300, rounds(2500, 5000)))
+    await Promise.race([untilBusy(ordeal, chance), calling])
     await ordeal.reelgate.kill()
     await calling
     if (chance.next() < 0.3) await killAStart(ordeal, chance)
@@ -32,7 +32,7 @@ test(`F-10: nor when it is restarted under load again and again, by kill -9 or S
   await haveSomeReady(ordeal)
   for (let round = 1; round <= RESTARTS; round++) {
     const calling = ordeal.clients.run(CLIENTS)
-    await pause(chance.between(100, 1500))
+    await Promise.race([untilBusy(ordeal, chance), calling])
     if (round % 2) expect(await ordeal.reelgate.stop(), 'exit code after SIGTERM').toBe(0)
     else await ordeal.reelgate.kill()
     await calling
@@ -41,6 +41,12 @@ test(`F-10: nor when it is restarted under load again and again, by kill -9 or S
   expect(await ordeal.settled()).toEqual([])
   process.stderr.write(`${RESTARTS} restarts, ${ordeal.history.calls} calls\n`)
 }, 3_600_000)
+
+/** Some hundred calls on, and a little later still: inside any of them, or between two. */
+async function untilBusy({ history }: Ordeal, chance: Chance): Promise<void> {
+  await history.after(Math.floor(chance.between(20, 600)))
+  await pause(chance.between(0, 30))
+}
 
 /** Two films that play, so that OTPs have something to open. */
 async function haveSomeReady({ clients, films, reelgate, compare }: Ordeal): Promise<void> {
