@@ -6,6 +6,7 @@ import { unwrap, wrap } from '../protect/master-key.ts'
 import { newSeal, type Seal, type Sealed, SealingStream } from '../protect/sealed-file.ts'
 import { newId } from '../protect/secret.ts'
 import { type BlobFolder, putBlobStream, removeBlobAndEmptyFolders } from '../storage/folder.ts'
+import { collectReadBuffers } from './garbage.ts'
 import { insertSource, type SourceRow } from './source-store.ts'
 import type { PolicyDeps } from './upload-policy.ts'
 import { spendPolicy } from './upload-policy-store.ts'
@@ -34,7 +35,7 @@ export async function receiveSource(deps: SourceDeps, videoId: string, bytes: Re
   return { ...sealing.sealed, file, seal }
 }
 
-/** How often the room is looked at again: several uploads at once may take it from each other, and some do not say how large they are. */
+/** How often memory is freed, and the room looked at again: several uploads may take it from each other, and some do not say how large they are. */
 const LOOK_EVERY_BYTES = 8 * 2 ** 20
 
 async function* watched(deps: Pick<SourceDeps, 'uploadMaxBytes' | 'hasRoom'>, bytes: Readable): AsyncGenerator<Buffer> {
@@ -46,6 +47,7 @@ async function* watched(deps: Pick<SourceDeps, 'uploadMaxBytes' | 'hasRoom'>, by
       throw new Failure('too-large', `The file is larger than ${deps.uploadMaxBytes} bytes, the largest this server accepts.`)
     if (receivedBytes >= lookAtBytes) {
       await refuseWithoutRoom(deps, 0)
+      collectReadBuffers()
       lookAtBytes = receivedBytes + LOOK_EVERY_BYTES
     }
     yield chunk
