@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { moveStatus } from '../catalogue/status.ts'
 import { setSourceName } from '../catalogue/video-store.ts'
@@ -7,7 +8,7 @@ import { newSeal, type Seal, type Sealed, SealingStream } from '../protect/seale
 import { newId } from '../protect/secret.ts'
 import { type BlobFolder, putBlobStream, removeBlobAndEmptyFolders } from '../storage/folder.ts'
 import { collectReadBuffers } from './garbage.ts'
-import { insertSource, type SourceRow } from './source-store.ts'
+import { findSource, insertSource, type SourceRow } from './source-store.ts'
 import type { PolicyDeps } from './upload-policy.ts'
 import { spendPolicy } from './upload-policy-store.ts'
 
@@ -66,6 +67,7 @@ export async function refuseWithoutRoom({ hasRoom }: Pick<SourceDeps, 'hasRoom'>
 /**
  * Gives a video its source: one policy, one source. Durable when it resolves; the film is `Queued` then.
  * @param name the file's name as the client gave it, for display only
+ * The same bytes sent twice at once are as good as sent once.
  * @throws Failure `conflict` when another upload used the policy first, or the video was deleted meanwhile; the file is removed
  */
 export async function acceptSource(
@@ -99,9 +101,34 @@ export async function acceptSource(
     })
   if (!accepted) {
     await discardSource(deps, source)
+    const winner = await findSource(deps.db, videoId)
+    if (winner && isSameSource(winner, source)) return
     throw new Failure('conflict', 'This policy was already used by another upload. Ask for a new one.')
   }
   deps.sourceArrived(videoId)
+}
+
+/**
+ * Reads a file that is sent again, because the answer to the first time was lost. Nothing of it is stored.
+ * @returns the SHA-256 of the video's source, which this is
+ * @throws Failure `forbidden` when it is another file: one policy, one source
+ */
+export async function confirmSource({ db }: Pick<SourceDeps, 'db'>, videoId: string, bytes: Readable): Promise<Buffer> {
+  const source = await findSource(db, videoId)
+  const hash = createHash('sha256')
+  let sizeBytes = 0
+  for await (const chunk of bytes) {
+    hash.update(chunk)
+    sizeBytes += chunk.length
+    if (sizeBytes > (source?.sizeBytes ?? 0)) break
+  }
+  const sent = { sizeBytes, sha256: hash.digest() }
+  if (source && isSameSource(source, sent)) return source.sha256
+  throw new Failure('forbidden', 'This policy was already used for another file. Ask for a new one.')
+}
+
+function isSameSource(one: Pick<Sealed, 'sizeBytes' | 'sha256'>, other: Pick<Sealed, 'sizeBytes' | 'sha256'>): boolean {
+  return one.sizeBytes === other.sizeBytes && one.sha256.equals(other.sha256)
 }
 
 /** Removes a received source that no row will name. */

@@ -11,14 +11,13 @@ export async function insertPolicy(
     .execute()
 }
 
-/** A policy that no upload has used and whose video still waits for one. */
-export async function findOpenPolicy(db: Db, key: string) {
+/** A policy whose video is not deleted; `spentAtS` is set when an upload has used it. */
+export async function findPolicy(db: Db, key: string) {
   return db
     .selectFrom('uploadPolicy')
     .innerJoin('video', 'video.id', 'uploadPolicy.videoId')
-    .select('uploadPolicy.videoId')
+    .select(['uploadPolicy.videoId', 'uploadPolicy.spentAtS'])
     .where('uploadPolicy.key', '=', key)
-    .where('uploadPolicy.spentAtS', 'is', null)
     .where('video.deletedAtS', 'is', null)
     .executeTakeFirst()
 }

@@ -6,7 +6,7 @@ import { Failure } from '../errors.ts'
 import { deriveKey, type MasterKey } from '../protect/master-key.ts'
 import { newId } from '../protect/secret.ts'
 import { ALGORITHM, amzCredential, amzDate, isSignatureOf, type Signer, signPolicy } from './aws-v4.ts'
-import { findOpenPolicy, insertPolicy } from './upload-policy-store.ts'
+import { findPolicy, insertPolicy } from './upload-policy-store.ts'
 
 export type PolicyDeps = CatalogueDeps & { masterKey: MasterKey }
 
@@ -69,13 +69,13 @@ function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: numbe
 
 /**
  * Judges the fields that came before a form's file. `fields` has lower-case names.
- * @returns the video that the file will belong to
- * @throws Failure `forbidden` when the signature, a field, the time or an earlier use forbids it
+ * @returns the video that the file belongs to; `isSpent` when an earlier upload gave it one: see `confirmSource`
+ * @throws Failure `forbidden` when the signature, a field or the time forbids it
  */
 export async function admitUpload(
   deps: PolicyDeps,
   fields: ReadonlyMap<string, string>,
-): Promise<{ key: string; videoId: string }> {
+): Promise<{ key: string; videoId: string; isSpent: boolean }> {
   const signed = Object.fromEntries(fields)
   const { policy = '', key = '', 'x-amz-date': date = '', 'x-amz-signature': signature = '' } = signed
   const signer = signerOf(deps.masterKey)
@@ -89,9 +89,9 @@ export async function admitUpload(
   if (Date.parse(issued.expiration) <= deps.nowS() * 1000)
     throw new Failure('forbidden', 'The policy has expired. Ask for a new one.')
   refuseOtherFields(fields, issued.conditions)
-  const open = await findOpenPolicy(deps.db, key)
-  if (!open) throw new Failure('forbidden', 'This policy was already used, or its video was deleted. Ask for a new one.')
-  return { key, videoId: open.videoId }
+  const found = await findPolicy(deps.db, key)
+  if (!found) throw new Failure('forbidden', 'The video of this policy was deleted. Ask for a new one.')
+  return { key, videoId: found.videoId, isSpent: found.spentAtS !== null }
 }
 
 function refuseOtherFields(

@@ -199,6 +199,32 @@ test('U02: credentials that were used are refused the second time, and the first
   expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('first'))
 })
 
+test('F-02: an upload whose answer was lost is sent again and answered as the first time; there is one film', async () => {
+  const upload = await reelgate.owner.credentials('A film')
+  const film = new Blob(['a film '.repeat(100_000)])
+  const first = await reelgate.owner.send(upload, film)
+  const files = await listFiles(reelgate, 'sources')
+  const again = await reelgate.owner.send(upload, film)
+  expect([first.status, again.status]).toEqual([201, 201])
+  expect(again.headers.get('etag')).toBe(first.headers.get('etag'))
+  expect(await again.text()).toBe(await first.text())
+  expect(await listFiles(reelgate, 'sources')).toEqual(files)
+  // A part of it, or more than it, is another file.
+  for (const other of ['a film ', 'a film '.repeat(100_001)])
+    expect((await reelgate.owner.send(upload, new Blob([other]))).status).toBe(403)
+  await reelgate.owner.delete([upload.videoId])
+  expect((await reelgate.owner.send(upload, film)).status).toBe(403)
+})
+
+test('F-02: the same upload sent twenty times at once is accepted each time, and there is one film', async () => {
+  const upload = await reelgate.owner.credentials('A film')
+  const film = new Blob(['a film '.repeat(20_000)])
+  const answers = await Promise.all(Array.from({ length: 20 }, () => reelgate.owner.send(upload, film)))
+  expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201))
+  expect(await listFiles(reelgate, `sources/${upload.videoId}`)).toHaveLength(1)
+  expect(await listFiles(reelgate, 'tmp')).toEqual([])
+})
+
 test('U02: of twenty uploads with the same credentials at once, one becomes the film and the others leave nothing', async () => {
   const upload = await reelgate.owner.credentials('A film')
   const answers = await Promise.all(

@@ -1,7 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { Failure } from '../../errors.ts'
-import { acceptSource, discardSource, receiveSource, refuseWithoutRoom, type SourceDeps } from '../../ingest/source.ts'
+import {
+  acceptSource,
+  confirmSource,
+  discardSource,
+  receiveSource,
+  refuseWithoutRoom,
+  type SourceDeps,
+} from '../../ingest/source.ts'
 import { admitUpload, BUCKET } from '../../ingest/upload-policy.ts'
 import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
@@ -57,15 +64,17 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
     const declaredBytes = Number(request.headers['content-length'] ?? 0)
     refuseDeclaredSize(declaredBytes, deps.uploadMaxBytes)
     await refuseWithoutRoom(deps, declaredBytes)
-    const { key, videoId, fields, fileName, source } = await readUploadForm(request.raw, {
+    const { key, fields, sha256, received } = await readUploadForm(request.raw, {
       async receive({ fields, fileName, file }) {
-        const admitted = await admitUpload(deps, fields)
-        return { ...admitted, fields, fileName, source: await receiveSource(deps, admitted.videoId, file) }
+        const { key, videoId, isSpent } = await admitUpload(deps, fields)
+        if (isSpent) return { key, fields, sha256: await confirmSource(deps, videoId, file), received: undefined }
+        const source = await receiveSource(deps, videoId, file)
+        return { key, fields, sha256: source.sha256, received: { videoId, fileName, source } }
       },
-      discard: ({ source }) => discardSource(deps, source),
+      discard: async ({ received }) => received && discardSource(deps, received.source),
     })
-    await acceptSource(deps, key, videoId, source, fileName)
-    return answerUpload(reply, deps.publicUrl(), { key, etag: source.sha256.toString('hex') }, fields)
+    if (received) await acceptSource(deps, key, received.videoId, received.source, received.fileName)
+    return answerUpload(reply, deps.publicUrl(), { key, etag: sha256.toString('hex') }, fields)
   })
 }
 
