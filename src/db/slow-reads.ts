@@ -1,15 +1,7 @@
 import { Worker } from 'node:worker_threads'
-import {
-  CamelCasePlugin,
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Driver,
-  Kysely,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from 'kysely'
+import type { CompiledQuery, Kysely } from 'kysely'
 import { Failure } from '../errors.ts'
+import { kyselyOver } from './kysely-over.ts'
 import type { Answer, Question } from './slow-reads-worker.ts'
 import type { Tables } from './tables.ts'
 
@@ -18,46 +10,17 @@ const MAX_WAITING = 500
 
 /** Kysely whose statements run in a worker thread, on a connection that cannot write: SQLite holds up the thread it thinks in. */
 export function openSlowReads(path: string): Kysely<Tables> {
-  return new Kysely<Tables>({
-    dialect: {
-      createAdapter: () => new SqliteAdapter(),
-      createDriver: () => createDriver(path),
-      createIntrospector: (db) => new SqliteIntrospector(db),
-      createQueryCompiler: () => new SqliteQueryCompiler(),
-    },
-    plugins: [new CamelCasePlugin()],
-  })
-}
-
-function createDriver(path: string): Driver {
   let thread: ReturnType<typeof startThread> | undefined
-  const connection: DatabaseConnection = {
-    // Started by the first slow read: many installations never have one.
-    async executeQuery<R>({ sql, parameters }: CompiledQuery) {
-      thread ??= startThread(path, () => {
-        thread = undefined
-      })
-      return { rows: (await thread.ask(sql, parameters)) as R[] }
-    },
-    streamQuery: refuse,
-  }
-  return {
-    async init() {},
-    async acquireConnection() {
-      return connection
-    },
-    beginTransaction: refuse,
-    commitTransaction: refuse,
-    rollbackTransaction: refuse,
-    async releaseConnection() {},
-    async destroy() {
-      await thread?.stop()
-    },
-  }
-}
 
-function refuse(): never {
-  throw new Error('slow reads are single statements')
+  // Started by the first slow read: many installations never have one.
+  async function executeQuery<R>({ sql, parameters }: CompiledQuery) {
+    thread ??= startThread(path, () => {
+      thread = undefined
+    })
+    return { rows: (await thread.ask(sql, parameters)) as R[] }
+  }
+
+  return kyselyOver(executeQuery, async () => void (await thread?.stop()))
 }
 
 function startThread(path: string, ended: () => void) {

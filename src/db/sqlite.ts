@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
-import { CamelCasePlugin, Kysely, SqliteDialect, sql } from 'kysely'
+import { type CompiledQuery, type Kysely, type QueryResult, sql } from 'kysely'
 import { Failure } from '../errors.ts'
 import { fold } from './fold.ts'
+import { kyselyOver } from './kysely-over.ts'
 import { migrate } from './migrations.ts'
 import { openSlowReads } from './slow-reads.ts'
 import { keepStatements } from './statements.ts'
@@ -56,14 +57,14 @@ export async function openSqlite(path: string): Promise<Database> {
 }
 
 async function openWriter(path: string): Promise<Db> {
-  const writer = connect(path, (connection) => {
-    connection.pragma('journal_mode = WAL')
-    connection.pragma('synchronous = FULL')
-    connection.pragma('foreign_keys = ON')
-    connection.pragma('secure_delete = ON')
-    connection.function('fold', { deterministic: true }, (text) => fold(String(text)))
-  })
   try {
+    const writer = connect(path, (connection) => {
+      connection.pragma('journal_mode = WAL')
+      connection.pragma('synchronous = FULL')
+      connection.pragma('foreign_keys = ON')
+      connection.pragma('secure_delete = ON')
+      connection.function('fold', { deterministic: true }, (text) => fold(String(text)))
+    })
     await sql`select count(*) from sqlite_master`.execute(writer)
     await refuseDamage(writer, path)
     return writer
@@ -84,16 +85,17 @@ async function refuseDamage(writer: Db, path: string): Promise<void> {
 }
 
 function connect(path: string, prepare: (connection: SqliteDatabase.Database) => void): Db {
-  return new Kysely<Tables>({
-    dialect: new SqliteDialect({
-      database: async () => {
-        const connection = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS })
-        prepare(connection)
-        return keepStatements(connection)
-      },
-    }),
-    plugins: [new CamelCasePlugin()],
-  })
+  const connection = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS })
+  prepare(connection)
+  const statements = keepStatements(connection)
+
+  async function executeQuery<R>({ sql: text, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    const statement = statements.prepare(text)
+    if (statement.reader) return { rows: statement.all(parameters) as R[] }
+    return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) }
+  }
+
+  return kyselyOver(executeQuery, async () => void connection.close())
 }
 
 const CHECKPOINT_TRIES = 20

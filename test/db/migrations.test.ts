@@ -2,7 +2,11 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import { Migrator } from 'kysely/migration'
 import { expect, onTestFinished, test } from 'vitest'
+import { countMatches } from '../../src/catalogue/search-store.ts'
+import { firstTables } from '../../src/db/migrations/0001-first-tables.ts'
 import { openSqlite, takeFolderLock } from '../../src/db/sqlite.ts'
 
 const schemaOf = (path: string) =>
@@ -48,6 +52,42 @@ test('F-08: a migration that a crash cut off is done whole at the next start', a
     tables(schema)?.filter((name) => !name.includes('kysely')),
   )
 })
+
+test('F-08: a step that fails in its middle leaves nothing of itself, and says so', async () => {
+  const path = await newPlace()
+  await firstVersion(path)
+  using(path, (database) => database.exec('create table tag (in_the_way text)'))
+  const before = schemaOf(path)
+  await expect(openSqlite(path)).rejects.toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringContaining('nothing was changed'),
+  })
+  expect(schemaOf(path)).toEqual(before)
+  using(path, (database) => database.exec('drop table tag'))
+  await (await openSqlite(path)).close()
+})
+
+test('F-37: videos of the first version are found by search after the step that brings it', async () => {
+  const path = await newPlace()
+  await firstVersion(path)
+  using(path, (database) =>
+    database.exec(`insert into account (id, name, created_at_s, may_upload, may_import) values ('a', 'a', 1, 1, 1);
+      insert into video (id, account_id, title, description, file_name, upload_time_s, status, deleted_at_s)
+        values ('v1', 'a', 'LIGHT and shadow', '', 'film.mp4', 1, 'ready', null), ('v2', 'a', 'Light', '', '', 1, 'ready', 5)`),
+  )
+  const database = await openSqlite(path)
+  expect(await countMatches(database.db, 'a', { text: 'light' })).toBe(1)
+  await database.close()
+})
+
+/** A database as the first version made it. */
+async function firstVersion(path: string): Promise<void> {
+  const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: new SqliteDatabase(path) }) })
+  const provider = { getMigrations: async () => ({ '0001-first-tables': firstTables }) }
+  const { error } = await new Migrator({ db, provider }).migrateToLatest()
+  await db.destroy()
+  if (error) throw error
+}
 
 test.each([
   { damage: 'its header is overwritten', offset: 0, bytes: 100 },

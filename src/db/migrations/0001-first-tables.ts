@@ -128,6 +128,7 @@ const STATEMENTS = [
   )`,
   `create index poster_of_video on poster (video_id)`,
 
+  // Rows in the order they come, found by their hash: a table in the order of random hashes costs half as much again to write.
   `create table otp (
     hash blob primary key,
     account_id text not null,
@@ -140,7 +141,7 @@ const STATEMENTS = [
     issued_at_s integer not null,
     expires_at_s integer not null,
     spent_at_s integer
-  ) without rowid`,
+  )`,
   `create index otp_expiry on otp (expires_at_s)`,
   `create index otp_spent on otp (spent_at_s) where spent_at_s is not null`,
 
