@@ -211,6 +211,8 @@ describe('annotate reaches the player', () => {
     ['S01: an image of this machine', [{ type: 'image', url: 'http://127.0.0.1/logo.png' }]],
     ['S14: an image at another port', [{ type: 'image', url: 'http://example.org:8080/logo.png' }]],
     ['five images', Array(5).fill({ type: 'image', url: 'https://example.org/logo.png' })],
+    ['X05: a colour that is more than one', [{ type: 'rtext', text: 'x', color: '0xff0000;background:url(//x)' }]],
+    ['X05: a place that is more than one', [{ type: 'text', text: 'x', x: '1px;background:url(//x)' }]],
     ['X06: a size that is not a number', [{ type: 'rtext', text: 'x', size: 'NaN' }]],
     ['X06: a size without end', [{ type: 'rtext', text: 'x', size: 'Infinity' }]],
     ['X06: ten thousand entries', JSON.stringify(Array(10_000).fill({ type: 'rtext' }))],

@@ -11,7 +11,7 @@ const VALUES = {
   style: 'assets/main-3c4d.css',
 }
 
-test('the player reads from the page what the server wrote, whatever it holds', () => {
+test('X13: the player reads from the page what the server wrote, whatever it holds', () => {
   const ticket = '</script><script>alert(1)</script>\u2028\u2029<!-- & "\\'
   const page = playerPage({ ...VALUES, ticket })
   const json = /id="reelgate-page"[^>]*>([^<]*)<\/script>/.exec(page)?.[1] ?? ''

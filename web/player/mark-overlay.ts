@@ -72,10 +72,25 @@ export function showMarks(
 
   function check() {
     if (ended) return
+    try {
+      if (!showAgain()) block()
+    } catch {
+      block() // something of the browser's own was replaced
+    }
+  }
+
+  function block() {
+    video.pause()
+    if (!blocked) onBlocked()
+    blocked = true
+  }
+
+  /** False: it cannot be shown, or was taken away too often. */
+  function showAgain(): boolean {
     place(overlay, video, performance.now() - startedMs)
     if (isShown(overlay, container, video)) {
       blocked = false
-      return
+      return true
     }
     const nowMs = performance.now()
     if (nowMs - lastStrikeMs > STRIKES_FORGOTTEN_MS) strikes = 0
@@ -85,10 +100,7 @@ export function showMarks(
     overlay = createOverlay(marks)
     attach()
     place(overlay, video, nowMs - startedMs)
-    if (strikes <= MOST_STRIKES && isShown(overlay, container, video)) return
-    video.pause()
-    if (!blocked) onBlocked()
-    blocked = true
+    return strikes <= MOST_STRIKES && isShown(overlay, container, video)
   }
 }
 
