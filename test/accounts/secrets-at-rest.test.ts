@@ -1,8 +1,11 @@
+import { openAsBlob } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { getContentKey, getMasterKey, getStoredSource, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
+import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 
 // What a thief of the data folder, or a reader of the log, holds in the hand.
@@ -86,3 +89,128 @@ test('O01: a hundred OTPs are all distinct and have no beginning in common', asy
     expect(new Set(otps.map(part)).size).toBe(100)
   expect(new Set(otps.map((otp) => otp[0])).size).toBeGreaterThan(20)
 })
+
+test('L01: of all secrets of a day none is in the log, the folder, a process’s arguments or a refusal, but those the docs admit', async () => {
+  const refusals = keepRefusals()
+  const owner = await reelgate.newOwner('an owner of a day')
+  const startedWith = reelgate.output()
+  const upload = await owner.credentials('A film of a day')
+  const args = watchArguments(reelgate.dataDir)
+  expect((await owner.send(upload, await openAsBlob(await makeFilm({ seconds: 15, rate: 10 })))).status).toBe(201)
+  await untilFinished(reelgate, upload.videoId)
+  const seen = await args.end()
+
+  const otps = await Promise.all([1, 2, 3].map(() => owner.issueOtp(upload.videoId, { userId: 'ann', ttl: 300 })))
+  const [otp = '', second = ''] = otps
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(otp)
+  const { session, ticket } = viewer.state
+  const proofs = [0, 1].map((window) => viewer.proof({ operation: 'key', session, argument: String(window) }))
+  const keys: Buffer[] = []
+  for (const [window, proof] of proofs.entries())
+    keys.push(Buffer.from(await (await viewer.send('GET', `/play/${session}/key/${window}`, proof)).arrayBuffer()))
+
+  // Everything that is refused, with a true secret in each place where somebody may put one.
+  const { apiKey } = owner
+  const stranger = reelgate.newViewer()
+  const signature = upload.clientPayload['x-amz-signature'] ?? ''
+  await stranger.redeem(otp)
+  await viewer.send('GET', `/play/${session}/key/0`, proofs[0])
+  await viewer.send('GET', `/play/${session}/key/99999999`, viewer.proof({ operation: 'key', session, argument: '99999999' }))
+  await stranger.send('GET', `/play/${session}/playlist/main`, stranger.proof({ operation: 'playlist', session }))
+  await owner.send(upload, new Blob(['again']))
+  for (const secret of [apiKey, second, session, signature]) {
+    const Authorization = `Apisecret ${apiKey}`
+    await fetch(`${reelgate.url}/${secret}`)
+    await fetch(`${reelgate.url}/api/videos/${secret}?clientSecretKey=${secret}`, { headers: { Authorization } })
+    await fetch(`${reelgate.url}/api/videos?limit=${secret}`, { headers: { Authorization } })
+    await fetch(`${reelgate.url}/api/videos`, { headers: { Authorization: `Bearer ${secret}` } })
+    await fetch(`${reelgate.url}/api/${secret}`, { method: 'PUT', headers: { Authorization } })
+    await fetch(`${reelgate.url}/v2/otp?video=${secret}`, {
+      method: 'POST',
+      body: new URLSearchParams({ clientSecretKey: secret }),
+    })
+    await fetch(`${reelgate.url}/play/${secret}/key/0?otp=${secret}`, { headers: { 'Reelgate-Proof': secret } })
+    await fetch(`${reelgate.url}/play/redeem`, { method: 'POST', body: secret, headers: { 'Content-Type': 'application/json' } })
+    await fetch(`${reelgate.url}/upload`, {
+      method: 'POST',
+      body: secret,
+      headers: { 'Content-Type': `multipart/form-data; boundary=${secret}` },
+    })
+    await fetch(`${reelgate.url}/media/1/${secret.slice(0, 22)}/x/1/1/0.m4s`)
+    await sendRaw(reelgate.url, `GET /\u0000${secret} HTTP/9.9`, [`Authorization: ${secret}`]) // what is no HTTP at all
+  }
+  await reelgate.cli('key', 'revoke', apiKey)
+
+  const source = getStoredSource(reelgate, upload.videoId).seal.key
+  const secrets: Record<string, Buffer> = {
+    'an API key': Buffer.from(apiKey),
+    'the master key': getMasterKey(reelgate).bytes,
+    'the content key': getContentKey(reelgate, upload.videoId),
+    'an upload’s signature': Buffer.from(signature),
+    'a ticket': Buffer.from(ticket.split('.').at(-1) ?? ''),
+    ...Object.fromEntries(otps.map((text, i) => [`OTP ${i}`, Buffer.from(text)])),
+    ...Object.fromEntries(keys.map((key, i) => [`window key ${i}`, key])),
+    ...Object.fromEntries(proofs.map((proof, i) => [`the signature of proof ${i}`, Buffer.from(proof.split('.').at(-1) ?? '')])),
+  }
+  const sessionIds = { 'a session’s id': Buffer.from(session) }
+  for (const secret of Object.values(secrets)) expect(secret.length).toBeGreaterThanOrEqual(16)
+
+  // docs/security.md admits two: ffmpeg is told the key of the one source it reads, and the database names its sessions.
+  expect(findSecrets(seen, { 'the source’s key': source })).not.toEqual([])
+  expect(findSecrets(seen, { ...secrets, ...sessionIds })).toEqual([])
+
+  expect(refusals.size).toBeGreaterThan(30)
+  expect(findSecrets(refusals, { ...secrets, ...sessionIds, 'the source’s key': source })).toEqual([])
+
+  const log = () => new Map([['log', Buffer.from(reelgate.output().slice(startedWith.length))]])
+  const files = async () =>
+    new Map([...(await filesOf(reelgate.dataDir))].map(([path, bytes]) => [path.slice(reelgate.dataDir.length + 1), bytes]))
+  for (const stop of [async () => {}, reelgate.stop]) {
+    await stop()
+    expect(findSecrets(log(), { ...secrets, ...sessionIds, 'the source’s key': source })).toEqual([])
+    const found = findSecrets(await files(), { ...secrets, ...sessionIds, 'the source’s key': source })
+    expect(found.filter((place) => !/^a session’s id in reelgate\.db(-wal)?$/.test(place))).toEqual([])
+  }
+  await reelgate.restart()
+})
+
+/** From now on every refusal that `fetch` gets in this test: its headers and text, by number. */
+function keepRefusals(): Map<string, Buffer> {
+  const kept = new Map<string, Buffer>()
+  const fetching = globalThis.fetch
+  vi.spyOn(globalThis, 'fetch').mockImplementation(async (...asked) => {
+    const response = await fetching(...asked)
+    if (response.status >= 400) {
+      const text = `${JSON.stringify([...response.headers])} ${await response.clone().text()}`
+      kept.set(`refusal ${kept.size}: ${response.status} ${text}`, Buffer.from(text))
+    }
+    return response
+  })
+  onTestFinished(() => void vi.restoreAllMocks())
+  return kept
+}
+
+/** Reads the arguments of every process that names the folder, again and again, until it is told to end. */
+function watchArguments(dataDir: string) {
+  const seen = new Map<string, Buffer>()
+  let isOver = false
+  async function look() {
+    while (!isOver) {
+      const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+      for (const pid of pids) {
+        const line = await readFile(`/proc/${pid}/cmdline`).catch(() => Buffer.alloc(0)) // it has ended meanwhile
+        if (line.includes(dataDir)) seen.set(`the arguments of ${pid}`, line)
+      }
+      await pause(20) // a film's encoders live for tenths of a second
+    }
+  }
+  const looking = look()
+  return {
+    async end() {
+      isOver = true
+      await looking
+      return seen
+    },
+  }
+}
