@@ -41,6 +41,7 @@ import { createMarkImages } from './playback/mark-image.ts'
 import { mediaSecret } from './playback/media-path.ts'
 import { createNonces } from './playback/proof.ts'
 import { type LiveSessions, saveSessions, sessionsOfVideos } from './playback/session.ts'
+import { resumeSlots } from './playback/stream-slot.ts'
 import { sweepPlayback } from './playback/sweep.ts'
 import { createTickets } from './playback/ticket.ts'
 import { hasRoomIn } from './storage/space.ts'
@@ -107,6 +108,7 @@ async function openServer(
   const nowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const clock = await startPlaybackClock(db, write, nowS)
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
+  await resumeSlots({ write, clock })
 
   const markImages = createMarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp: folders.sources.tmp, log })
   opened.defer(() => markImages.stop())

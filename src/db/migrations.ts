@@ -4,6 +4,7 @@ import { Failure } from '../errors.ts'
 import { firstTables } from './migrations/0001-first-tables.ts'
 import { tagsAndSearch } from './migrations/0002-tags-and-search.ts'
 import { markImages } from './migrations/0003-mark-images.ts'
+import { streamSlots } from './migrations/0005-stream-slots.ts'
 import { limits } from './migrations/0006-limits.ts'
 import type { Tables } from './tables.ts'
 
@@ -12,6 +13,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0001-first-tables': firstTables,
   '0002-tags-and-search': tagsAndSearch,
   '0003-mark-images': markImages,
+  '0005-stream-slots': streamSlots,
   '0006-limits': limits,
 }
 

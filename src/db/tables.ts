@@ -20,6 +20,7 @@ export type Tables = {
   poster: PosterTable
   otp: OtpTable
   playbackSession: PlaybackSessionTable
+  streamSlot: StreamSlotTable
   redeemAttempt: RedeemAttemptTable
   markImage: MarkImageTable
   setting: SettingTable
@@ -200,6 +201,8 @@ type OtpTable = {
   issuedAtS: number
   expiresAtS: number
   spentAtS: number | null
+  /** Most streams of this userId at once; null: no limit. */
+  streamLimit: number | null
 }
 
 type PlaybackSessionTable = {
@@ -222,6 +225,20 @@ type PlaybackSessionTable = {
   leftAtS: number | null
   endedAtS: number | null
   endReason: string | null
+  /** As its OTP says. */
+  streamLimit: number | null
+}
+
+/** A place among the streams that one viewer may have at once, leased by a session (playback-protocol.md, section 7). */
+type StreamSlotTable = {
+  accountId: string
+  userId: string
+  /** 1 to the limit. */
+  n: number
+  sessionId: string
+  takenAtS: number
+  /** On the playback clock; from then on another session may take it. */
+  endsAtS: number
 }
 
 type RedeemAttemptTable = {

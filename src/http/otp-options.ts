@@ -15,6 +15,9 @@ export const OtpOptions = Type.Object({
   ttl: Type.Optional(Whole),
   forcedBitrate: Type.Optional(Whole),
   userId: Type.Optional(Type.Union([Type.String({ pattern: '^[A-Za-z0-9_-]{1,36}$' }), Type.Integer({ minimum: 0 })])),
+  streamLimit: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: 100 }), Type.String({ pattern: '^([1-9][0-9]?|100)$' })]),
+  ),
   viewer: Type.Optional(
     Type.Object({ name: Type.Optional(Type.String({ maxLength: 128 })), email: Type.Optional(Type.String({ maxLength: 128 })) }),
   ),
@@ -23,9 +26,9 @@ export const OtpOptions = Type.Object({
 const isOtpOptions = Compile(OtpOptions)
 
 /** Rules that limit who may watch. One that this version cannot enforce is refused, never ignored. */
-const RULES_TO_COME = ['whitelisthref', 'ipGeo', 'ipGeoRules', 'streamLimit'] as const
+const RULES_TO_COME = ['whitelisthref', 'ipGeo', 'ipGeoRules'] as const
 
-type OtpChoices = Pick<OtpRequest, 'ttlS' | 'userId' | 'marks' | 'forcedBitrateKbps' | 'licenseRules'>
+type OtpChoices = Pick<OtpRequest, 'ttlS' | 'userId' | 'streamLimit' | 'marks' | 'forcedBitrateKbps' | 'licenseRules'>
 
 /** @throws Failure `invalid` that names the option */
 export function readOtpOptions({ outbound }: Pick<OtpDeps, 'outbound'>, body: unknown): OtpChoices {
@@ -46,9 +49,12 @@ export function readOtpOptions({ outbound }: Pick<OtpDeps, 'outbound'>, body: un
 function choices(outbound: OtpDeps['outbound'], known: Static<typeof OtpOptions>, options: Record<string, unknown>): OtpChoices {
   const ttlS = known.ttl === undefined ? DEFAULT_TTL_S : Number(known.ttl)
   if (ttlS < 1) throw new Failure('invalid', 'ttl is a number of seconds, at least 1.')
+  if (known.streamLimit !== undefined && known.userId === undefined)
+    throw new Failure('invalid', 'streamLimit counts the streams of a userId: send userId with it.')
   return {
     ttlS,
     userId: known.userId === undefined ? undefined : String(known.userId),
+    streamLimit: known.streamLimit === undefined ? undefined : Number(known.streamLimit),
     marks: readMarks(outbound, options.annotate, known.viewer),
     forcedBitrateKbps: known.forcedBitrate === undefined ? undefined : Math.min(Number(known.forcedBitrate), 1_000_000),
     licenseRules: readLicenseRules(options.licenseRules),
@@ -59,6 +65,7 @@ const SENTENCES: Record<string, string> = {
   ttl: 'ttl is a number of seconds, at least 1.',
   forcedBitrate: 'forcedBitrate is a whole number of kbit/s.',
   userId: 'userId has 1 to 36 of the characters A–Z, a–z, 0–9, _ and -.',
+  streamLimit: 'streamLimit is a whole number from 1 to 100.',
   viewer: 'viewer is an object with name and email, each at most 128 characters.',
 }
 

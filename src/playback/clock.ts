@@ -6,14 +6,20 @@ import type { Write } from '../db/write.ts'
  * The playback clock, in whole seconds: `max(wall clock, saved mark)` at the start, from then on moved by the monotonic clock only.
  * It never goes back, so an expired OTP never revives and no session is stretched by a step of the wall clock (playback-protocol.md).
  */
-export type PlaybackClock = { nowS(): number; stop(): Promise<void> }
+export type PlaybackClock = {
+  nowS(): number
+  /** What was saved before this start, at most 5 s before the last one ended; 0 at the first. */
+  savedAtStartS: number
+  stop(): Promise<void>
+}
 
 const MARK = 'playback-clock'
 const SAVE_EVERY_MS = 5_000
 
 export async function startPlaybackClock(db: Db, write: Write, wallNowS: () => number): Promise<PlaybackClock> {
   const saved = await db.selectFrom('setting').select('value').where('name', '=', MARK).executeTakeFirst()
-  const startS = Math.max(wallNowS(), Number(saved?.value ?? 0))
+  const savedAtStartS = Number(saved?.value ?? 0)
+  const startS = Math.max(wallNowS(), savedAtStartS)
   const startedMs = performance.now()
   const nowS = () => startS + Math.floor((performance.now() - startedMs) / 1000)
 
@@ -34,6 +40,7 @@ export async function startPlaybackClock(db: Db, write: Write, wallNowS: () => n
   const timer = setInterval(() => save().catch(() => undefined), SAVE_EVERY_MS).unref()
   return {
     nowS,
+    savedAtStartS,
     async stop() {
       clearInterval(timer)
       await save()

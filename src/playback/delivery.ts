@@ -4,6 +4,7 @@ import { signedMediaPath } from './media-path.ts'
 import { mediaPlaylist, multivariantPlaylist, windowCount } from './playlist.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import type { LiveSession, PlaybackDeps } from './session.ts'
+import { giveUpSlot, holdSlot } from './stream-slot.ts'
 
 // What an admitted session is given. Each call comes after `admit`.
 
@@ -16,22 +17,31 @@ export async function playlistFor(deps: PlaybackDeps, session: LiveSession, name
   return playlist
 }
 
-/** The 16 bytes of one key window. */
+/** The 16 bytes of one key window, to a session that has its stream slot. */
 export async function releaseKey(deps: PlaybackDeps, session: LiveSession, window: number): Promise<Buffer> {
   const film = await filmOf(deps, session)
   if (window >= windowCount(film)) throw new PlaybackRefusal('bad-request')
+  await holdSlot(deps, session)
   return windowKey(film.contentKey, window)
 }
 
-/** The player says that it is there, and where in the film; a page that had said goodbye is back. */
-export function noteBeat(session: LiveSession, positionS: number): void {
+export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; positionS: number }
+
+/**
+ * The player says that it is there, and where in the film; a page that had said goodbye is back. While it plays it needs its stream
+ * slot; paused, it gives it up by renewing it no more.
+ * @throws PlaybackRefusal `stream-limit`
+ */
+export async function noteBeat(deps: PlaybackDeps, session: LiveSession, { state, positionS }: Beat): Promise<void> {
   session.positionS = positionS
   session.leftAtS = null
+  if (state === 'playing' || state === 'stalled') await holdSlot(deps, session)
 }
 
-/** The page was closed. The session ends ten minutes later, unless a page of it comes back. */
-export function noteLeave(deps: PlaybackDeps, session: LiveSession): void {
+/** The page was closed: its stream slot is free. The session ends ten minutes later, unless a page of it comes back. */
+export async function noteLeave(deps: PlaybackDeps, session: LiveSession): Promise<void> {
   session.leftAtS = deps.nowS()
+  await giveUpSlot(deps, session)
 }
 
 async function filmOf(deps: PlaybackDeps, session: LiveSession): Promise<Film> {

@@ -14,6 +14,8 @@ export type OtpRequest = {
   videoId: string
   ttlS: number
   userId: string | undefined
+  /** Most streams of the userId at once. */
+  streamLimit: number | undefined
   marks: readonly Mark[]
   forcedBitrateKbps: number | undefined
   /** Checked for form and kept, for DRM licences. */
@@ -40,6 +42,7 @@ export async function issueOtp({ write, nowS, markImages }: OtpDeps, request: Ot
       apiKeyId: request.apiKeyId,
       videoId: request.videoId,
       userId: request.userId ?? null,
+      streamLimit: request.streamLimit ?? null,
       marks: JSON.stringify(request.marks),
       forcedBitrateKbps: request.forcedBitrateKbps ?? null,
       licenseRules: request.licenseRules ? JSON.stringify(request.licenseRules) : null,

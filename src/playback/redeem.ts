@@ -91,6 +91,7 @@ async function settle(
       videoId: otp.videoId,
       generation: otp.generation ?? 0,
       userId: otp.userId,
+      streamLimit: otp.streamLimit,
       publicKey: request.publicKey,
       keyId,
       pages: JSON.stringify([proof.pageId]),

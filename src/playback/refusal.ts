@@ -12,6 +12,10 @@ export const REFUSALS = {
   'session-ended': { status: 403, message: 'Playback has ended. Reload the page you came from to watch again.' },
   'page-replaced': { status: 409, message: 'The film plays in another tab of this browser.' },
   'slow-down': { status: 429, message: 'Too many requests come from here. Wait a moment.' },
+  'stream-limit': {
+    status: 409,
+    message: 'This viewer already watches on as many screens as allowed. Stop one of them, then try again.',
+  },
   internal: { status: 500, message: 'Something went wrong on this server. Try again in a moment.' },
   busy: { status: 503, message: 'This part of the film is being prepared.' },
 } as const

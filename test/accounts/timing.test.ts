@@ -42,8 +42,7 @@ describe.runIf(process.env.REELGATE_LONG === '1')('L04: over ten thousand answer
     async () => {
       const reelgate = await startReelgate()
       const { apiKey } = reelgate.owner
-      const ask = (secret: string) =>
-        fetch(`${reelgate.url}/api/videos`, { headers: { Authorization: `Apisecret ${secret}` } })
+      const ask = (secret: string) => fetch(`${reelgate.url}/api/videos`, { headers: { Authorization: `Apisecret ${secret}` } })
       const [near, far] = await mediansOf(
         () => ask(apiKey.slice(0, 63) + (apiKey.endsWith('a') ? 'b' : 'a')),
         () => ask('x'.repeat(64)),

@@ -8,7 +8,7 @@ import { createAuthenticate } from '../../src/accounts/api-key.ts'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
 import { openSqlite } from '../../src/db/sqlite.ts'
 import { openOutbound } from '../../src/outbound/allowance.ts'
-import { noteLeave } from '../../src/playback/delivery.ts'
+import { type Beat, noteBeat, noteLeave } from '../../src/playback/delivery.ts'
 import { createFilms } from '../../src/playback/film.ts'
 import { issueOtp } from '../../src/playback/otp.ts'
 import { createNonces, type Operation, readProof } from '../../src/playback/proof.ts'
@@ -61,10 +61,20 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     await tx.updateTable('video').set({ status: 'ready', generation: 1, durationS }).where('id', '=', videoId).execute()
   })
 
-  const newOtp = (ttlS = 3600) =>
+  const newOtp = (ttlS = 3600, { userId, streamLimit }: { userId?: string; streamLimit?: number } = {}) =>
     issueOtp(
       { write, nowS, outbound: openOutbound([]), markImages: noMarkImages },
-      { accountId, apiKeyId, videoId, ttlS, userId: undefined, marks: [], forcedBitrateKbps: undefined, licenseRules: undefined },
+      {
+        accountId,
+        apiKeyId,
+        videoId,
+        ttlS,
+        userId,
+        streamLimit,
+        marks: [],
+        forcedBitrateKbps: undefined,
+        licenseRules: undefined,
+      },
     )
 
   async function redeemBy(viewer: Viewer, otp: string): Promise<LiveSession> {
@@ -77,9 +87,9 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   }
 
   /** A viewer who has just redeemed. */
-  async function newPlayingViewer(): Promise<Viewer> {
+  async function newPlayingViewer(options: Parameters<typeof newOtp>[1] = {}): Promise<Viewer> {
     const viewer = createViewer('http://viewer.invalid')
-    await redeemBy(viewer, await newOtp())
+    await redeemBy(viewer, await newOtp(3600, options))
     return viewer
   }
 
@@ -104,6 +114,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     passS(seconds: number) {
       clock.nowS += seconds
     },
+    beat: async (viewer: Viewer, state: Beat['state'] = 'playing') => noteBeat(deps, await ask(viewer), { state, positionS: 1 }),
     leave: async (viewer: Viewer) => noteLeave(deps, await ask(viewer, 'leave')),
     save: () => saveSessions(deps),
     /** Forgets what was in memory and makes nonces of another start: what a kill leaves. */

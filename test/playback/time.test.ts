@@ -126,9 +126,9 @@ describe('P01, P08: a session', () => {
   test('whose page was closed is over after ten minutes, also when the server restarted meanwhile', async () => {
     const viewer = await newPlayingViewer()
     expect((await viewer.call('leave', undefined, '{}')).status).toBe(200)
-    await restartAfter(599)
+    await restartAfter(300)
     await viewer.openPage()
-    await restartAfter(1)
+    await restartAfter(330)
     expect(await ask(viewer)).toEqual([403, 'session-ended', 'viewer-left'])
   })
 
@@ -142,6 +142,16 @@ describe('P01, P08: a session', () => {
     await restartAfter(900)
     expect(await ask(viewer)).toEqual([200])
   })
+})
+
+test('P10: a viewer’s one stream stays theirs over a restart, however long it took; nobody jumps in', async () => {
+  const one = { userId: 'ann', streamLimit: 1 }
+  const [playing, waiting] = [newViewer(), newViewer()]
+  for (const viewer of [playing, waiting]) await viewer.redeem(await owner.issueOtp(videoId, one))
+  expect(await ask(playing)).toEqual([200])
+  await restartAfter(HOUR_S / 2)
+  expect(await ask(waiting)).toEqual([409, 'stream-limit'])
+  expect(await ask(playing)).toEqual([200])
 })
 
 test('P03: a segment’s address is worth nothing once the last session of its six hours is over', async () => {

@@ -6,6 +6,7 @@ import { type Operation, readProof } from '../../playback/proof.ts'
 import { redeem, type ShownMark, viewFilm } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { admit, IDLE_ENDS_S, type LiveSession, type PlaybackDeps } from '../../playback/session.ts'
+import { LEASE_S } from '../../playback/stream-slot.ts'
 import type { App } from '../app.ts'
 import { type LimitDeps, refuseViewers } from '../limits.ts'
 import { posterPath } from '../media/posters.ts'
@@ -17,7 +18,6 @@ const BODY_MAX_BYTES = 8 * 1024
 
 // What the player is told of beats, slots and speed (playback-protocol.md, sections 6 and 7).
 const BEAT_EVERY_MS = 6_000
-const LEASE_MS = 18_000
 const MAX_SPEED = 2
 
 const Token = Type.String({ pattern: '^[A-Za-z0-9_-]{22}$' })
@@ -75,12 +75,12 @@ export async function playbackInterface(app: App, deps: PlaybackDeps & LimitDeps
 
   app.post('/:session/beat', { schema: { params: SessionParams } }, async (request) => {
     const session = await admitted(request, 'beat', request.params.session)
-    noteBeat(session, readBody(BeatBody, bodyOf(request)).positionS)
+    await noteBeat(deps, session, readBody(BeatBody, bodyOf(request)))
     return {}
   })
 
   app.post('/:session/leave', { schema: { params: SessionParams } }, async (request) => {
-    noteLeave(deps, await admitted(request, 'leave', request.params.session))
+    await noteLeave(deps, await admitted(request, 'leave', request.params.session))
     return {}
   })
 
@@ -107,7 +107,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
     marks: marks.map(markBody),
     resumeAtS: session.positionS,
     beatEveryMs: BEAT_EVERY_MS,
-    leaseMs: LEASE_MS,
+    leaseMs: LEASE_S * 1000,
     maxSpeed: MAX_SPEED,
     endsAtS,
     idleEndsS: IDLE_ENDS_S,

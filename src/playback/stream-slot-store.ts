@@ -1,0 +1,64 @@
+import { prepared } from '../db/prepared.ts'
+import type { Db } from '../db/sqlite.ts'
+
+/** A session that needs a place among its viewer's streams. `limit`: how many places there are. */
+export type StreamClaim = { sessionId: string; accountId: string; userId: string; limit: number }
+
+const renew = prepared<{ sessionId: string; limit: number; endsAtS: number }>()((db, value) =>
+  db
+    .updateTable('streamSlot')
+    .set({ endsAtS: value('endsAtS') })
+    .where('sessionId', '=', value('sessionId'))
+    .where('n', '<=', value('limit')),
+)
+
+const takeNth = prepared<{ accountId: string; userId: string; n: number; sessionId: string; nowS: number; endsAtS: number }>()(
+  (db, value) =>
+    db
+      .insertInto('streamSlot')
+      .values({
+        accountId: value('accountId'),
+        userId: value('userId'),
+        n: value('n'),
+        sessionId: value('sessionId'),
+        takenAtS: value('nowS'),
+        endsAtS: value('endsAtS'),
+      })
+      .onConflict((conflict) =>
+        conflict
+          .columns(['accountId', 'userId', 'n'])
+          .doUpdateSet({ sessionId: value('sessionId'), takenAtS: value('nowS'), endsAtS: value('endsAtS') })
+          .where('streamSlot.endsAtS', '<=', value('nowS')),
+      ),
+)
+
+/**
+ * Renews the session's slot, or takes the first free one. A lapsed slot still names its session, which renews it unless another has
+ * taken it. False: all are taken. Nothing is counted, so nothing can be miscounted.
+ * @see playback-protocol.md, section 7
+ */
+export async function takeSlot(tx: Db, { sessionId, accountId, userId, limit }: StreamClaim, nowS: number, endsAtS: number) {
+  const renewed = await renew(tx, { sessionId, limit, endsAtS })
+  if (changed(renewed)) return true
+  for (let n = 1; n <= limit; n++) {
+    if (changed(await takeNth(tx, { accountId, userId, n, sessionId, nowS, endsAtS }))) return true
+  }
+  return false
+}
+
+function changed({ numAffectedRows }: { numAffectedRows?: bigint }): boolean {
+  return (numAffectedRows ?? 0n) > 0n
+}
+
+export async function freeSlot(tx: Db, sessionId: string): Promise<void> {
+  await tx.deleteFrom('streamSlot').where('sessionId', '=', sessionId).execute()
+}
+
+/** Gives the slots that were live at `liveAtS` until then. */
+export async function extendSlots(tx: Db, liveAtS: number, endsAtS: number): Promise<void> {
+  await tx.updateTable('streamSlot').set({ endsAtS }).where('endsAtS', '>', liveAtS).execute()
+}
+
+export async function removeOldSlots(tx: Db, beforeS: number): Promise<void> {
+  await tx.deleteFrom('streamSlot').where('endsAtS', '<', beforeS).execute()
+}

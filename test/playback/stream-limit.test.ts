@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { resumeSlots } from '../../src/playback/stream-slot.ts'
+import { sweepPlayback } from '../../src/playback/sweep.ts'
+import { readRows, untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { told, type Viewer } from '../viewer.ts'
+import { openBarePlayback, outcomeOf } from './bare.ts'
+
+// At most N streams of one viewer at a time: playback-protocol.md, section 7.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let videoId: string
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  videoId = await reelgate.owner.readyVideo(await makeFilm())
+  await untilFinished(reelgate, videoId)
+})
+afterAll(() => reelgate?.remove())
+
+/** Each test has a viewer of its own. */
+let userId = 'ann-0'
+beforeEach(() => {
+  userId = `ann-${Number(userId.split('-')[1]) + 1}`
+})
+
+async function newScreen(options: Record<string, unknown>): Promise<Viewer> {
+  const viewer = reelgate.newViewer()
+  expect((await viewer.redeem(await reelgate.owner.issueOtp(videoId, options))).playing).toBe(true)
+  return viewer
+}
+const newScreens = (count: number, options: Record<string, unknown>) =>
+  Promise.all(Array.from({ length: count }, () => newScreen(options)))
+const slots = () =>
+  readRows<{ n: number; session_id: string }>(
+    reelgate,
+    'select n, session_id from stream_slot where user_id = ? order by n',
+    userId,
+  )
+
+const beat = (viewer: Viewer, state = 'playing') =>
+  told(viewer.call('beat', undefined, JSON.stringify({ state, positionS: 1, rate: 1, bufferS: 5 })))
+const LIMIT = [409, 'stream-limit']
+
+describe('P10: a viewer’s limit of streams', () => {
+  test('holds under fifty screens that ask for a key at once: three of three play, and go on', async () => {
+    const screens = await newScreens(50, { userId, streamLimit: 3 })
+    const outcomes = await Promise.all(screens.map(async (screen) => ({ screen, said: await told(screen.key(0)) })))
+    const playing = outcomes.filter(({ said }) => said[0] === 200).map(({ screen }) => screen)
+    expect(playing).toHaveLength(3)
+    for (const { screen, said } of outcomes) if (!playing.includes(screen)) expect(said).toEqual(LIMIT)
+    expect(slots().map(({ n }) => n)).toEqual([1, 2, 3])
+    expect(new Set(slots().map(({ session_id }) => session_id))).toEqual(new Set(playing.map(({ state }) => state.session)))
+
+    const again = await Promise.all(screens.map((screen, i) => (i % 2 ? beat(screen) : told(screen.key(0)))))
+    for (const [i, screen] of screens.entries()) expect(again[i]).toEqual(playing.includes(screen) ? [200] : LIMIT)
+    expect(slots()).toHaveLength(3)
+  })
+
+  test('is one place for one screen, however many requests it sends at once', async () => {
+    const [screen, other] = await newScreens(2, { userId, streamLimit: 2 })
+    const answers = await Promise.all(Array.from({ length: 20 }, () => (screen ? told(screen.key(0)) : [])))
+    expect(new Set(answers.map(String))).toEqual(new Set(['200']))
+    expect(slots()).toHaveLength(1)
+    expect(await (other && told(other.key(0)))).toEqual([200])
+  })
+
+  test('needs no place before play is pressed: opened pages, playlists and pauses take none', async () => {
+    const [screen, waiting] = await newScreens(2, { userId, streamLimit: 1 })
+    if (!screen || !waiting) throw new Error('there are two')
+    expect((await waiting.call('playlist', 'main')).status).toBe(200)
+    expect(await beat(waiting, 'paused')).toEqual([200])
+    expect(slots()).toEqual([])
+    expect(await beat(screen)).toEqual([200])
+    expect(await beat(waiting, 'paused')).toEqual([200])
+    expect(await beat(waiting, 'stalled')).toEqual(LIMIT)
+  })
+
+  test('gives the place of a closed page to the next one at once', async () => {
+    const [first, second] = await newScreens(2, { userId, streamLimit: 1 })
+    if (!first || !second) throw new Error('there are two')
+    expect(await told(first.key(0))).toEqual([200])
+    expect(await told(second.key(0))).toEqual(LIMIT)
+    expect((await first.call('leave', undefined, '{}')).status).toBe(200)
+    expect(await told(second.key(0))).toEqual([200])
+    expect(await beat(first)).toEqual(LIMIT)
+  })
+
+  test('is this viewer’s alone: other viewers, and who has no limit, play', async () => {
+    expect(await told((await newScreen({ userId, streamLimit: 1 })).key(0))).toEqual([200])
+    expect(await told((await newScreen({ userId, streamLimit: 1 })).key(0))).toEqual(LIMIT)
+    for (const options of [{ userId: `${userId}x`, streamLimit: 1 }, { userId }, {}])
+      expect(await told((await newScreen(options)).key(0))).toEqual([200])
+    const ben = await reelgate.newOwner('Ben')
+    const bensFilm = await ben.readyVideo(await makeFilm())
+    await untilFinished(reelgate, bensFilm)
+    const viewer = reelgate.newViewer()
+    await viewer.redeem(await ben.issueOtp(bensFilm, { userId, streamLimit: 1 }))
+    expect(await told(viewer.key(0))).toEqual([200])
+  })
+
+  test('is over all films of the account', async () => {
+    const other = await reelgate.owner.readyVideo(await makeFilm(), 'Another film')
+    await untilFinished(reelgate, other)
+    expect(await told((await newScreen({ userId, streamLimit: 1 })).key(0))).toEqual([200])
+    const viewer = reelgate.newViewer()
+    await viewer.redeem(await reelgate.owner.issueOtp(other, { userId, streamLimit: 1 }))
+    expect(await told(viewer.key(0))).toEqual(LIMIT)
+  })
+
+  test('survives kill -9: after the restart nobody jumps in, and who played plays on', async () => {
+    const [playing, waiting] = await newScreens(2, { userId, streamLimit: 1 })
+    if (!playing || !waiting) throw new Error('there are two')
+    expect(await told(playing.key(0))).toEqual([200])
+    await reelgate.kill()
+    await reelgate.restart()
+    await Promise.all([playing.openPage(), waiting.openPage()])
+    expect(await told(waiting.key(0))).toEqual(LIMIT)
+    expect(await told(playing.key(0))).toEqual([200])
+    expect(slots()).toHaveLength(1)
+  })
+})
+
+describe('the option streamLimit', () => {
+  test.each([1, 100, '1', '37'])('of %j is taken', async (streamLimit) => {
+    expect(await reelgate.owner.issueOtp(videoId, { userId, streamLimit })).toHaveLength(64)
+  })
+
+  test.each([0, 101, -1, 1.5, '0', '101', '1e1', 'two', true, [2], {}])('of %j is 400', async (streamLimit) => {
+    const response = await reelgate.owner.call('POST', `/api/videos/${videoId}/otp`, { body: { userId, streamLimit } })
+    expect({ status: response.status, body: await response.json() }).toMatchObject({
+      status: 400,
+      body: { code: 'invalid', message: 'streamLimit is a whole number from 1 to 100.' },
+    })
+  })
+
+  test('without a userId, of which alone there can be many, is 400 at either interface', async () => {
+    const current = await reelgate.owner.call('POST', `/api/videos/${videoId}/otp`, { body: { streamLimit: 2 } })
+    const v2 = await fetch(`${reelgate.url}/v2/otp?video=${videoId}`, {
+      method: 'POST',
+      body: new URLSearchParams({ clientSecretKey: reelgate.owner.apiKey, streamLimit: '2' }),
+    })
+    for (const response of [current, v2]) {
+      expect(response.status).toBe(400)
+      expect(await response.text()).toContain('send userId with it')
+    }
+  })
+})
+
+describe('a lease of 18 seconds', () => {
+  const ANN = { userId: 'ann', streamLimit: 1 }
+
+  async function openTwoScreens() {
+    const playback = await openBarePlayback()
+    const [first, second] = [await playback.newPlayingViewer(ANN), await playback.newPlayingViewer(ANN)]
+    await playback.beat(first)
+    return { playback, first, second }
+  }
+
+  test('ends by itself when nothing renews it: then, and not a second before, another screen may play', async () => {
+    const { playback, first, second } = await openTwoScreens()
+    playback.passS(17)
+    expect(await outcomeOf(playback.beat(second))).toBe('stream-limit')
+    playback.passS(1)
+    expect(await outcomeOf(playback.beat(second))).toBe('allowed')
+    expect(await outcomeOf(playback.beat(first))).toBe('stream-limit')
+  })
+
+  test('is kept by a beat every six seconds, also when two in a row are lost', async () => {
+    const { playback, first, second } = await openTwoScreens()
+    for (const passedS of [6, 6, 17, 6]) {
+      playback.passS(passedS)
+      expect(await outcomeOf(playback.beat(second))).toBe('stream-limit')
+      expect(await outcomeOf(playback.beat(first))).toBe('allowed')
+    }
+  })
+
+  test('is given up by a pause, and taken again by play where nobody else has it', async () => {
+    const { playback, first, second } = await openTwoScreens()
+    playback.passS(6)
+    await playback.beat(first, 'paused')
+    playback.passS(12)
+    await playback.beat(first, 'paused')
+    expect(await outcomeOf(playback.beat(first))).toBe('allowed') // lapsed, and still named: nobody took it
+    await playback.beat(first, 'paused')
+    playback.passS(18)
+    expect(await outcomeOf(playback.beat(second))).toBe('allowed')
+    expect(await outcomeOf(playback.beat(first))).toBe('stream-limit')
+  })
+
+  test('that was live when the clock was last saved is whole again after a restart, however long that took', async () => {
+    const { playback, first, second } = await openTwoScreens()
+    const savedAtStartS = playback.nowS() + 5
+    playback.passS(1800)
+    const clock = { nowS: playback.nowS, savedAtStartS, stop: async () => {} }
+    await resumeSlots({ write: playback.write, clock })
+    playback.crash()
+    playback.passS(17)
+    expect(await outcomeOf(playback.beat(second))).toBe('stream-limit')
+    playback.passS(1)
+    expect(await outcomeOf(playback.beat(second))).toBe('allowed')
+    expect(await outcomeOf(playback.beat(first))).toBe('stream-limit')
+  })
+
+  test('that had lapsed before is not revived by a restart', async () => {
+    const { playback, second } = await openTwoScreens()
+    playback.passS(18)
+    await resumeSlots({
+      write: playback.write,
+      clock: { nowS: playback.nowS, savedAtStartS: playback.nowS(), stop: async () => {} },
+    })
+    expect(await outcomeOf(playback.beat(second))).toBe('allowed')
+  })
+
+  test('is counted with the limit of the OTP that asks', async () => {
+    const { playback } = await openTwoScreens()
+    const wider = await playback.newPlayingViewer({ userId: 'ann', streamLimit: 2 })
+    expect(await outcomeOf(playback.beat(wider))).toBe('allowed')
+    expect(await outcomeOf(playback.beat(await playback.newPlayingViewer({ userId: 'ann', streamLimit: 2 })))).toBe(
+      'stream-limit',
+    )
+  })
+
+  test('is forgotten a day after its end', async () => {
+    const { playback } = await openTwoScreens()
+    const count = () => playback.db.selectFrom('streamSlot').selectAll().execute()
+    playback.passS(18 + 24 * 3600)
+    await sweepPlayback(playback)
+    expect(await count()).toHaveLength(1)
+    playback.passS(1)
+    await sweepPlayback(playback)
+    expect(await count()).toEqual([])
+  })
+})
