@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { type Config, dataPaths } from './config.ts'
 import { type Database, type Db, type FolderLock, openSqlite, takeFolderLock } from './db/sqlite.ts'
 import { Failure } from './errors.ts'
-import { createMasterKey, type MasterKey, readMasterKey } from './protect/master-key.ts'
+import { createMasterKey, type MasterKey, readMasterKey, removeUnfinishedKey, writeMasterKey } from './protect/master-key.ts'
+import { keyOfPhrase, phraseOf } from './protect/recovery-phrase.ts'
 import { type BlobFolder, openBlobFolder, removeUnfinished } from './storage/folder.ts'
 
 /** A data folder in this process's hands: locked, opened, and of this master key. */
@@ -51,6 +52,7 @@ export async function openInstallation(config: Config): Promise<Installation> {
   try {
     const masterKey = found ?? createMasterKey(config.masterKeyFile)
     await bindMasterKey(database, masterKey)
+    removeUnfinishedKey(config.masterKeyFile)
     const folders = {
       sources: await openBlobFolder(paths.sources, paths.tmp),
       segments: await openBlobFolder(paths.segments, paths.tmp),
@@ -110,7 +112,42 @@ async function bindMasterKey(database: Database, masterKey: MasterKey): Promise<
   }
 }
 
-async function boundKeyId(db: Db): Promise<string | undefined> {
+/** The id of the master key that the data folder belongs to, in hexadecimal digits; undefined before its first start. */
+export async function boundKeyId(db: Db): Promise<string | undefined> {
   const row = await db.selectFrom('setting').select('value').where('name', '=', KEY_ID).executeTakeFirst()
   return row?.value
+}
+
+/**
+ * Writes the master key's file again, from its recovery phrase.
+ * @param bound the id of the key that the data folder belongs to
+ * @returns false when the very key lies there already
+ * @throws Failure when the phrase is wrong or of another installation, or something else lies in the place; nothing is changed then
+ */
+export function restoreMasterKey(config: Config, phrase: string, bound: string): boolean {
+  const key = keyOfPhrase(phrase)
+  if (key.id.toString('hex') !== bound)
+    throw new Failure(
+      'conflict',
+      `This recovery phrase is another installation’s: it does not open ${config.dataDir}. Nothing was changed.`,
+    )
+  const { masterKeyFile } = config
+  if (existsSync(masterKeyFile) && holdsKey(masterKeyFile, key)) return false
+  writeMasterKey(masterKeyFile, key)
+  return true
+}
+
+function holdsKey(masterKeyFile: string, key: MasterKey): boolean {
+  try {
+    return readMasterKey({ masterKeyFile, masterKeyHex: undefined })?.bytes.equals(key.bytes) ?? false
+  } catch {
+    return false // something else lies there, and is not written over
+  }
+}
+
+/** The recovery phrase of the key whose file lies there. @throws Failure `not-found` without one */
+export function recoveryPhrase({ masterKeyFile }: Config): string[] {
+  const key = readMasterKey({ masterKeyFile, masterKeyHex: undefined })
+  if (!key) throw new Failure('not-found', `There is no master key ${masterKeyFile}. Set REELGATE_DATA to its data folder.`)
+  return phraseOf(key)
 }

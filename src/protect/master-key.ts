@@ -1,5 +1,16 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { Failure } from '../errors.ts'
 
@@ -38,21 +49,63 @@ export function readMasterKey(place: { masterKeyHex: string | undefined; masterK
   return masterKeyFrom(Buffer.from(text, 'hex'))
 }
 
-/** Makes a new master key and its file (0600), durable before it returns. Only for an installation that has wrapped nothing yet. */
+/** Makes a new master key and its file. Only for an installation that has wrapped nothing yet. */
 export function createMasterKey(file: string): MasterKey {
   const key = masterKeyFrom(randomBytes(32))
-  mkdirSync(dirname(file), { recursive: true })
-  const handle = openSync(file, 'wx', 0o600)
-  try {
-    writeSync(handle, `${key.bytes.toString('hex')}\n`)
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
-  const folder = openSync(dirname(file), 'r')
-  fsyncSync(folder)
-  closeSync(folder)
+  writeMasterKey(file, key)
   return key
+}
+
+/**
+ * Writes a key's file (0600), durable before it returns. A power cut at any moment leaves the whole file or none, never an empty one,
+ * and what lies there is never written over.
+ * @throws Failure `conflict` when something lies there; `unavailable` when the folder cannot be written
+ */
+export function writeMasterKey(file: string, key: MasterKey): void {
+  const unfinished = unfinishedKeyFile(file)
+  try {
+    const firstNewFolder = mkdirSync(dirname(file), { recursive: true })
+    rmSync(unfinished, { force: true })
+    const handle = openSync(unfinished, 'wx', 0o600)
+    try {
+      writeSync(handle, `${key.bytes.toString('hex')}\n`)
+      fsyncSync(handle)
+    } finally {
+      closeSync(handle)
+    }
+    linkSync(unfinished, file) // a rename would take the place of what lies there
+    rmSync(unfinished)
+    syncFolders(dirname(file), firstNewFolder)
+  } catch (cause) {
+    rmSync(unfinished, { force: true })
+    if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')
+      throw new Failure('conflict', `${file} is there already, and a key is never written over. Move it away first.`, { cause })
+    throw new Failure(
+      'unavailable',
+      `The master key cannot be written to ${file}. Correct the permissions of its folder, or name another file with REELGATE_MASTER_KEY_FILE.`,
+      { cause },
+    )
+  }
+}
+
+/** Removes what a cut-off `writeMasterKey` may have left beside the file. */
+export function removeUnfinishedKey(file: string): void {
+  rmSync(unfinishedKeyFile(file), { force: true })
+}
+
+function unfinishedKeyFile(file: string): string {
+  return `${file}.new`
+}
+
+/** Makes the file's name durable, and those of the folders that were made for it. */
+function syncFolders(folder: string, firstNew: string | undefined): void {
+  const last = firstNew === undefined ? folder : dirname(firstNew)
+  for (let at = folder; ; at = dirname(at)) {
+    const handle = openSync(at, 'r')
+    fsyncSync(handle)
+    closeSync(handle)
+    if (at === last) return
+  }
 }
 
 /**
