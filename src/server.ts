@@ -4,13 +4,15 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
-import { createAccount, isUnused } from './accounts/account.ts'
+import { addAccount, isUnused } from './accounts/account.ts'
 import { createAuthenticate } from './accounts/api-key.ts'
 import { type DeletionDeps, removeTombstones } from './catalogue/deletion.ts'
 import { findNamedPosters, POSTER_BLOB } from './catalogue/poster-store.ts'
 import { startControl } from './cli/control.ts'
 import { type Config, dataPaths, listenUrl } from './config.ts'
 import type { FolderLock } from './db/sqlite.ts'
+import type { Write } from './db/write.ts'
+import { addDemo, openDemo } from './demo/demo.ts'
 import { resumeCutOffRuns } from './encode/chunk-store.ts'
 import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
 import { createEncodeWork } from './encode/film-work.ts'
@@ -20,6 +22,8 @@ import { Failure } from './errors.ts'
 import { createApp } from './http/app.ts'
 import { clientAddresses } from './http/client-address.ts'
 import { currentInterface } from './http/current/interface.ts'
+import { isLoopbackHost } from './http/demo/from-this-machine.ts'
+import { demoInterface } from './http/demo/routes.ts'
 import { healthInterface } from './http/health.ts'
 import { posterInterface } from './http/media/posters.ts'
 import { mediaInterface } from './http/media/segments.ts'
@@ -44,20 +48,27 @@ import { type LiveSessions, saveSessions, sessionsOfVideos } from './playback/se
 import { resumeSlots } from './playback/stream-slot.ts'
 import { sweepPlayback } from './playback/sweep.ts'
 import { createTickets } from './playback/ticket.ts'
+import { phraseOf } from './protect/recovery-phrase.ts'
 import { hasRoomIn } from './storage/space.ts'
 import { createSweep, createUnfinishedSweep } from './storage/sweep.ts'
 
 /** A server that answers. */
 export type ReelgateServer = {
   url: string
-  /** The first account of a new installation, whose key exists nowhere else. */
-  firstAccount: { accountId: string; apiKey: string } | undefined
-  /** Set when this start made the master key. */
-  newMasterKeyFile: string | undefined
+  /** What this start made that exists nowhere else: tell the owner, once. */
+  firstStart: FirstStart | undefined
+  /** Where a demo film that this start makes will play. */
+  demoUrl: string | undefined
   /** Without bubblewrap ffmpeg runs with limits alone. */
   bubblewrap: boolean
   /** Stops accepting, finishes what is in flight, gives chunks back; at most 10 s. */
   stop(): Promise<void>
+}
+
+export type FirstStart = {
+  account: { accountId: string; apiKey: string } | undefined
+  /** Undefined when the environment holds the key. */
+  recoveryPhrase: string[] | undefined
 }
 
 const PLAYER_FOLDER = join(import.meta.dirname, '..', 'dist', 'player')
@@ -216,12 +227,38 @@ async function openServer(
       ffmpeg: async () => void (await openSandbox()),
     },
   })
+  const demo = mayShowDemo(config)
+    ? openDemo({
+        db,
+        write,
+        nowS,
+        masterKey,
+        sandbox,
+        sources: folders.sources,
+        sourceArrived: encoders.wake,
+        hasRoom,
+        playbackOtps,
+        log,
+      })
+    : undefined
+  if (demo) app.register(demoInterface, { demo })
   await listen(app, config)
   opened.defer(() => closeApp(app))
   url = listenUrl(config.host, (app.server.address() as AddressInfo).port)
 
-  const commands = { db, write, nowS, bans: { ...bans, forget: (subject: string) => limits?.forget(subject) } }
-  const control = await startControl(dataPaths(config.dataDir).controlSocket, commands, log)
+  const control = await startControl(
+    dataPaths(config.dataDir).controlSocket,
+    {
+      ...deletion,
+      bans: { ...bans, forget: (subject: string) => limits?.forget(subject) },
+      masterKey,
+      localUrl: () => url,
+      publicUrl,
+      deletionsWaiting: removals.run,
+      playbackOtps,
+    },
+    log,
+  )
   opened.defer(() => control.stop())
 
   // A wall clock that has jumped must not make fresh files look old; the playback clock only goes as time does.
@@ -236,14 +273,38 @@ async function openServer(
   opened.defer(() => timers.forEach(clearInterval))
   void sweep()
 
-  const accounts = { db, write, nowS }
-  const firstAccount = (await isUnused(accounts))
-    ? await createAccount(accounts, 'owner', { mayUpload: true, mayImport: true })
-    : undefined
+  const account = (await isUnused({ db, write, nowS })) ? await makeFirstAccount(write, nowS(), demo !== undefined) : undefined
+  const isFirstStart = account !== undefined || installation.masterKeyIsNew
+  const phrase = isFirstStart && !config.masterKeyHex ? phraseOf(masterKey) : undefined
   encoders.wake()
   removals.run()
-  const newMasterKeyFile = installation.masterKeyIsNew ? config.masterKeyFile : undefined
-  return { url, firstAccount, newMasterKeyFile, bubblewrap: sandbox.bubblewrap, stop: () => opened.disposeAsync() }
+  const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined
+  if (demo) opened.defer(() => demo.stop())
+  return {
+    url,
+    firstStart: isFirstStart ? { account, recoveryPhrase: phrase } : undefined,
+    demoUrl,
+    bubblewrap: sandbox.bubblewrap,
+    stop: () => opened.disposeAsync(),
+  }
+}
+
+/** One transaction: a start that is cut off leaves both or neither, so there is never a second demo, nor half of one. */
+async function makeFirstAccount(write: Write, nowS: number, withDemo: boolean) {
+  return write(async (tx) => {
+    const account = await addAccount(tx, 'owner', { mayUpload: true, mayImport: true }, nowS)
+    if (withDemo) await addDemo(tx, nowS)
+    return account
+  })
+}
+
+/**
+ * The demo is for this machine alone. A public address means a proxy in front, and what comes through one that says nothing of itself
+ * looks as if it came from here; and where no loopback address is listened on, nobody could open it.
+ */
+function mayShowDemo({ demo, publicUrl, host }: Config): boolean {
+  const addresses = [listenUrl(host, 80), ...(publicUrl === undefined ? [] : [publicUrl])]
+  return demo && addresses.every((address) => isLoopbackHost(new URL(address).host))
 }
 
 /** A command line holds the lock for a moment only; a server for its life. */

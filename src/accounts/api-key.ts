@@ -76,6 +76,20 @@ export async function findApiKeys({ db }: AccountDeps, accountId: string) {
   return listApiKeys(db, accountId)
 }
 
+/**
+ * A live key of the account that may issue OTPs, for what acts on the account's behalf on this machine.
+ * @throws Failure `forbidden` when the account has none: an OTP lives no longer than the key that issued it
+ */
+export async function getOtpKey({ db }: Pick<AccountDeps, 'db'>, accountId: string): Promise<string> {
+  const keys = await listApiKeys(db, accountId)
+  const key = keys.find(({ revokedAtS, permissions }) => revokedAtS === null && permissions.includes('otpCreator'))
+  if (!key) {
+    const remedy = `Make one with "reelgate key create ${accountId}".`
+    throw new Failure('forbidden', `The account has no live API key that may issue OTPs. ${remedy}`)
+  }
+  return key.id
+}
+
 /** Durable when it resolves: the next request with the key, on any connection, is refused. */
 export async function revokeKey({ write, nowS }: AccountDeps, keyId: string): Promise<void> {
   const revoked = await write((tx) => revokeApiKey(tx, keyId, nowS()))

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { checkpoint, type Db } from '../db/sqlite.ts'
 import { type BlobFolder, removeBlobs } from '../storage/folder.ts'
+import type { VideoStatus } from './status.ts'
 import type { CatalogueDeps } from './video.ts'
 import { forgetKeys, listTombstones, removeTombstone, tombstoneVideos } from './video-store.ts'
 
@@ -26,11 +27,17 @@ export type VideoSessions = {
 /**
  * Deletes the account's videos among `videoIds`. Resolves when it is durable: they are never listed or played again.
  * Their files go afterwards, by `removeTombstones`.
+ * @param only in this state: whoever gives up an upload must not delete the film that arrived at the same moment
  * @returns how many there were
  */
-export async function deleteVideos(deps: DeletionDeps, accountId: string, videoIds: readonly string[]): Promise<number> {
+export async function deleteVideos(
+  deps: DeletionDeps,
+  accountId: string,
+  videoIds: readonly string[],
+  only?: VideoStatus,
+): Promise<number> {
   const deletedIds = await deps.write(async (tx) => {
-    const ids = await tombstoneVideos(tx, accountId, videoIds, deps.nowS())
+    const ids = await tombstoneVideos(tx, accountId, videoIds, deps.nowS(), only)
     if (ids.length > 0) {
       await forgetKeys(tx, ids)
       await deps.sessions.end(tx, ids, 'video-deleted')

@@ -1,5 +1,6 @@
 import type { Db } from '../db/sqlite.ts'
 import type { VideoRow } from '../db/tables.ts'
+import type { VideoStatus } from './status.ts'
 
 /** Adds a video that waits for its upload, and counts it. */
 export async function insertVideo(
@@ -59,14 +60,25 @@ function ofAccount(db: Db, accountId: string) {
   return db.selectFrom('video').selectAll().where('accountId', '=', accountId).where('deletedAtS', 'is', null)
 }
 
-/** Marks the account's videos deleted and uncounts them. @returns the ids that were there */
-export async function tombstoneVideos(tx: Db, accountId: string, videoIds: readonly string[], nowS: number): Promise<string[]> {
+/**
+ * Marks the account's videos deleted and uncounts them.
+ * @param only in this state, when given
+ * @returns the ids that were there
+ */
+export async function tombstoneVideos(
+  tx: Db,
+  accountId: string,
+  videoIds: readonly string[],
+  nowS: number,
+  only?: VideoStatus,
+): Promise<string[]> {
   const rows = await tx
     .updateTable('video')
     .set({ deletedAtS: nowS })
     .where('accountId', '=', accountId)
     .where('id', 'in', videoIds)
     .where('deletedAtS', 'is', null)
+    .$if(only !== undefined, (videos) => videos.where('status', '=', only ?? ''))
     .returning('id')
     .execute()
   await tx

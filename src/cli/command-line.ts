@@ -1,14 +1,19 @@
+import { existsSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { pino } from 'pino'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/api-key.ts'
 import { type Config, dataPaths, readConfig, unknownVariables, VARIABLES } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { lockDataFolder, openDatabase } from '../installation.ts'
+import { lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '../installation.ts'
 import { COMMANDS, type CommandName } from './commands.ts'
-import { sendCommand } from './control.ts'
+import { requireServer, sendCommand } from './control.ts'
 import { stderrLines } from './log.ts'
+import { phraseInLines, readPhrase } from './recovery.ts'
+import { welcome } from './welcome.ts'
 
 /** Runs one command. @returns 0 done, 1 failed (one sentence on stderr), 2 wrong use */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
@@ -59,7 +64,7 @@ function commandLine(): Command {
       return run('account set', { account: name, ...changes }, options)
     })
 
-  const key = program.command('key').description('API keys of an account')
+  const key = program.command('key').description('API keys of an account; the recovery of the master key')
   key
     .command('create <accountId>')
     .description('make a key and print it, once')
@@ -79,6 +84,16 @@ function commandLine(): Command {
     .description('make a key worthless, from its next request on')
     .addOption(jsonOption())
     .action((keyId: string, options) => run('key revoke', { keyId }, options))
+  key
+    .command('restore')
+    .description('write the master key’s file again, from its recovery phrase on stdin')
+    .addOption(jsonOption())
+    .action(restoreKey)
+  key
+    .command('phrase')
+    .description('show the recovery phrase of the master key that lies in its file')
+    .addOption(jsonOption())
+    .action(showPhrase)
 
   const ban = program.command('ban').description('bans for asking too often')
   ban
@@ -91,6 +106,24 @@ function commandLine(): Command {
     .description('lift the bans of an address, a key or an account, and forget its strikes')
     .addOption(jsonOption())
     .action((subject: string, options) => run('ban lift', { subject }, options))
+
+  program
+    .command('try <file>')
+    .description('upload a film to the running server, and print a link that opens it once')
+    .option('--account <name>', 'name or id of the account that gets it (the first one)')
+    .addOption(jsonOption())
+    .action(async (file: string, options: { account?: string; json?: true }) => {
+      const { tryFilm } = await import('./try.ts')
+      await tryFilm(readConfig(), file, options)
+    })
+
+  program
+    .command('demo')
+    .description('the demo film of a new installation')
+    .command('remove')
+    .description('remove it for good, through the running server')
+    .addOption(jsonOption())
+    .action(removeDemo)
   return program
 }
 
@@ -111,13 +144,19 @@ function variablesHelp(): string {
   return `\nVariables:\n${lines.join('\n')}\n`
 }
 
+/** Runs a command and prints what it answers. */
+async function run(name: CommandName, args: unknown, options: { json?: true }): Promise<void> {
+  print(await ask(readConfig(), name, args), options)
+}
+
 /** Runs a command on the data folder itself, or, while a server holds it, through that server. */
-async function run(name: CommandName, args: unknown, { json }: { json?: true }): Promise<void> {
-  const config = readConfig()
+async function ask(config: Config, name: CommandName, args: unknown): Promise<unknown> {
   const lock = lockDataFolder(config)
-  const result = lock
-    ? await runHere(config, name, args).finally(lock.release)
-    : await sendCommand(dataPaths(config.dataDir).controlSocket, name, args)
+  if (!lock) return sendCommand(dataPaths(config.dataDir).controlSocket, name, args)
+  return runHere(config, name, args).finally(lock.release)
+}
+
+function print(result: unknown, { json }: { json?: true }): void {
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : readable(result))
 }
 
@@ -129,6 +168,34 @@ async function runHere(config: Config, name: CommandName, args: unknown): Promis
   } finally {
     await database.close()
   }
+}
+
+async function restoreKey(options: { json?: true }): Promise<void> {
+  const config = readConfig()
+  if (config.masterKeyHex)
+    throw new Failure('invalid', 'REELGATE_MASTER_KEY is set, so no key file is read. Unset it, then restore the file.')
+  if (!existsSync(dataPaths(config.dataDir).database))
+    throw new Failure('not-found', `There is no installation in ${config.dataDir}. Set REELGATE_DATA to its data folder.`)
+  const bound = await ask(config, 'master key id', {})
+  if (!Value.Check(KeyId, bound))
+    throw new Failure('conflict', `${config.dataDir} has no master key yet: its first start makes one. Nothing was changed.`)
+  const restored = restoreMasterKey(config, await readPhrase(), bound.id)
+  const { masterKeyFile } = config
+  if (options.json) return print({ masterKeyFile, restored }, options)
+  print(restored ? `The master key lies in ${masterKeyFile} again.` : `The master key lies in ${masterKeyFile} already.`, options)
+}
+
+const KeyId = Type.Object({ id: Type.String() })
+
+async function showPhrase(options: { json?: true }): Promise<void> {
+  const phrase = recoveryPhrase(readConfig())
+  print(options.json ? { phrase: phrase.join(' ') } : phraseInLines(phrase), options)
+}
+
+async function removeDemo(options: { json?: true }): Promise<void> {
+  const config = readConfig()
+  requireServer(config)
+  print(await sendCommand(dataPaths(config.dataDir).controlSocket, 'demo remove', {}), options)
 }
 
 /** A list becomes lines of its own, a record lines of `name  value`. */
@@ -151,34 +218,13 @@ async function serve(): Promise<void> {
   const stopped = stopSignal() // before the start: whoever reads its last line may stop it at once
   const server = await startServer(config, log)
   flushCompileCache() // Node would do it at an orderly end only
-  announce(config, server)
+  process.stdout.write(welcome(config, server))
   if (!server.bubblewrap)
     log.warn(
       'bubblewrap does not run here: ffmpeg is held by limits and lists alone. Install it with apt-get install bubblewrap.',
     )
   await stopped
   await server.stop()
-}
-
-function announce(config: Config, server: Awaited<ReturnType<typeof import('../server.ts').startServer>>): void {
-  const lines = [`Reelgate ${packageJson.version} serves ${config.publicUrl ?? server.url} with the data in ${config.dataDir}`]
-  if (server.newMasterKeyFile) {
-    lines.push(
-      '',
-      `The master key lies in ${server.newMasterKeyFile}. Keep a copy of it apart from the data: without it no film opens.`,
-    )
-  }
-  if (server.firstAccount) {
-    lines.push(
-      '',
-      'The first account is made. Its API secret is shown this once:',
-      '',
-      `  account     ${server.firstAccount.accountId}`,
-      `  API secret  ${server.firstAccount.apiKey}`,
-      '',
-    )
-  }
-  process.stdout.write(`${lines.join('\n')}\n`)
 }
 
 function stopSignal(): Promise<void> {

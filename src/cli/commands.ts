@@ -3,15 +3,16 @@ import { Value } from 'typebox/value'
 import { changeAccount, createAccount, findAccounts } from '../accounts/account.ts'
 import { type AccountDeps, createApiKey, findApiKeys, PERMISSIONS, revokeKey } from '../accounts/api-key.ts'
 import { Failure } from '../errors.ts'
+import { boundKeyId } from '../installation.ts'
 import { findBans, type Lifting, liftBan } from '../limits/bans.ts'
 
 /** What commands work on. `bans.forget`: a running server's memory. */
 export type CommandDeps = AccountDeps & { bans: Lifting }
 
 /** One thing that the command line asks for, here or of a running server. */
-type Command = { args: TSchema; run(deps: CommandDeps, args: unknown): Promise<unknown> }
+export type Command<Deps> = { args: TSchema; run(deps: Deps, args: unknown): Promise<unknown> }
 
-function command<S extends TSchema>(args: S, run: (deps: CommandDeps, args: Static<S>) => Promise<unknown>): Command {
+export function command<Deps, S extends TSchema>(args: S, run: (deps: Deps, args: Static<S>) => Promise<unknown>): Command<Deps> {
   return {
     args,
     run(deps, given) {
@@ -27,7 +28,7 @@ const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
 export const COMMANDS = {
   'account create': command(
     Type.Object({ name: Name, mayUpload: Type.Boolean(), mayImport: Type.Boolean() }),
-    (deps, { name, ...switches }) => createAccount(deps, name, switches),
+    (deps: CommandDeps, { name, ...switches }) => createAccount(deps, name, switches),
   ),
   'account set': command(
     Type.Object({
@@ -35,30 +36,28 @@ export const COMMANDS = {
       limitFactor: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
       pageMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     }),
-    (deps, { account, ...changes }) => changeAccount(deps, account, changes),
+    (deps: CommandDeps, { account, ...changes }) => changeAccount(deps, account, changes),
   ),
-  'account list': command(Type.Object({}), (deps) => findAccounts(deps)),
+  'account list': command(Type.Object({}), (deps: CommandDeps) => findAccounts(deps)),
   'key create': command(
     Type.Object({
       accountId: Id,
       name: Name,
       permissions: Type.Array(Type.Union(PERMISSIONS.map((name) => Type.Literal(name))), { minItems: 1 }),
     }),
-    (deps, { accountId, ...key }) => createApiKey(deps, accountId, key),
+    (deps: CommandDeps, { accountId, ...key }) => createApiKey(deps, accountId, key),
   ),
-  'key list': command(Type.Object({ accountId: Id }), (deps, { accountId }) => findApiKeys(deps, accountId)),
-  'key revoke': command(Type.Object({ keyId: Id }), async (deps, { keyId }) => {
+  'key list': command(Type.Object({ accountId: Id }), (deps: CommandDeps, { accountId }) => findApiKeys(deps, accountId)),
+  'key revoke': command(Type.Object({ keyId: Id }), async (deps: CommandDeps, { keyId }) => {
     await revokeKey(deps, keyId)
     return { keyId, revoked: true }
   }),
-  'ban list': command(Type.Object({}), ({ bans }) => findBans(bans)),
-  'ban lift': command(Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }), ({ bans }, { subject }) =>
-    liftBan(bans, subject),
+  'ban list': command(Type.Object({}), ({ bans }: CommandDeps) => findBans(bans)),
+  'ban lift': command(
+    Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }),
+    ({ bans }: CommandDeps, { subject }) => liftBan(bans, subject),
   ),
-} as const satisfies Record<string, Command>
+  'master key id': command(Type.Object({}), async ({ db }: CommandDeps) => ({ id: (await boundKeyId(db)) ?? null })),
+} as const satisfies Record<string, Command<CommandDeps>>
 
 export type CommandName = keyof typeof COMMANDS
-
-export function isCommandName(name: unknown): name is CommandName {
-  return typeof name === 'string' && Object.hasOwn(COMMANDS, name)
-}

@@ -3,8 +3,11 @@ import { createConnection, createServer, type Socket } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Logger } from 'pino'
+import { type Config, dataPaths } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { COMMANDS, type CommandDeps, type CommandName, isCommandName } from './commands.ts'
+import { lockDataFolder } from '../installation.ts'
+import { COMMANDS, type CommandName } from './commands.ts'
+import { SERVER_COMMANDS, type ServerCommandName, type ServerDeps } from './server-commands.ts'
 
 // Commands for a running server: one JSON line each way over a socket that only its user can open.
 
@@ -12,7 +15,7 @@ import { COMMANDS, type CommandDeps, type CommandName, isCommandName } from './c
 const LONGEST_PATH = 100
 
 /** Answers commands until stopped. The caller holds the folder's lock, so a socket that lies there is a dead server's. */
-export async function startControl(path: string, deps: CommandDeps, log: Logger): Promise<{ stop(): Promise<void> }> {
+export async function startControl(path: string, deps: ServerDeps, log: Logger): Promise<{ stop(): Promise<void> }> {
   rmSync(path, { force: true })
   const silent = new Set<Socket>()
   const server = createServer((socket) => {
@@ -31,7 +34,7 @@ export async function startControl(path: string, deps: CommandDeps, log: Logger)
   }
 }
 
-function answer(socket: Socket, deps: CommandDeps, log: Logger, asked: () => void): void {
+function answer(socket: Socket, deps: ServerDeps, log: Logger, asked: () => void): void {
   socket.once('close', asked)
   socket.on('error', (error) => log.debug({ err: error }, 'a command’s connection broke'))
   firstLine(socket, (line) => {
@@ -45,15 +48,28 @@ function answer(socket: Socket, deps: CommandDeps, log: Logger, asked: () => voi
   })
 }
 
-async function run(line: string, deps: CommandDeps): Promise<{ result: unknown }> {
+async function run(line: string, deps: ServerDeps): Promise<{ result: unknown }> {
   const { name, args }: { name?: unknown; args?: unknown } = JSON.parse(line)
-  if (!isCommandName(name))
-    throw new Failure('invalid', 'The running server does not know this command. Restart it with this version.')
-  return { result: await COMMANDS[name].run(deps, args) }
+  const command = Object.entries({ ...COMMANDS, ...SERVER_COMMANDS }).find(([known]) => known === name)?.[1]
+  if (!command) throw new Failure('invalid', 'The running server does not know this command. Restart it with this version.')
+  return { result: await command.run(deps, args) }
+}
+
+/** @throws Failure that says how to start one */
+export function requireServer(config: Config): void {
+  if (existsSync(dataPaths(config.dataDir).lock)) {
+    const lock = lockDataFolder(config)
+    if (!lock) return
+    lock.release()
+  }
+  throw new Failure(
+    'unavailable',
+    `No server runs on ${config.dataDir}. Start it with npm start in another terminal, or set REELGATE_DATA to the folder of the one that runs, then try again.`,
+  )
 }
 
 /** Sends a command to the running server. @throws Failure with the server's words */
-export async function sendCommand(path: string, name: CommandName, args: unknown): Promise<unknown> {
+export async function sendCommand(path: string, name: CommandName | ServerCommandName, args: unknown): Promise<unknown> {
   if (!existsSync(path)) throw notYetListening()
   await using place = shortPath(path)
   const socket = createConnection(place.path)

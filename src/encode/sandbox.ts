@@ -90,8 +90,24 @@ export async function openSandbox(folders: readonly string[] = ['/usr/local/bin'
 export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
   await access(run.source.path, constants.R_OK)
-  const end = await runCaged(sandbox, { ...run, args: mediaArgs(sandbox, run) })
-  // Not the film's fault, and not a sentence for its owner.
+  return refuseBrokenCage(await runCaged(sandbox, { ...run, args: mediaArgs(sandbox, run) }))
+}
+
+/**
+ * Runs ffmpeg on no file at all, in the same cage: its own sources make picture and sound, and nothing comes from outside.
+ * @throws as `runMedia` does
+ */
+export async function drawMedia(
+  sandbox: Sandbox,
+  run: Pick<MediaRun, 'stdout' | 'limits' | 'signal'> & { args: readonly string[] },
+): Promise<MediaEnd> {
+  run.signal?.throwIfAborted()
+  const args = ['-nostdin', '-hide_banner', '-v', 'error', ...run.args]
+  return refuseBrokenCage(await runCaged(sandbox, { ...run, tool: 'ffmpeg', args }))
+}
+
+/** Not the film's fault, and not a sentence for its owner. */
+function refuseBrokenCage(end: MediaEnd): MediaEnd {
   if (end.exitCode !== 0 && /^(bwrap|prlimit): /.test(end.stderr))
     throw new Error(`the sandbox did not start: ${end.stderr.trim()}`)
   return end

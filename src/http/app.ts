@@ -25,7 +25,7 @@ const SILENT_CONNECTION_MS = 300_000
 
 export function createApp(log: Logger): App {
   const app = Fastify({
-    loggerInstance: log as FastifyBaseLogger,
+    loggerInstance: withoutGreeting(log) as FastifyBaseLogger,
     // Addresses of playback carry OTPs and session ids: calls are not logged one by one.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_MAX_BYTES,
@@ -61,6 +61,11 @@ export function createApp(log: Logger): App {
       .send({ message: 'There is nothing at this address.', code: 'not-found', requestId: request.id }),
   )
   return app
+}
+
+/** Fastify says on its own, at level info, where it listens; the first line of a start has said so. */
+function withoutGreeting(log: Logger): Logger {
+  return log.level === 'info' ? log.child({}, { level: 'warn' }) : log
 }
 
 /** Percent signs that cannot be decoded: refused before any interface knows of it, so the body has the field of each. */

@@ -28,7 +28,7 @@ const FREE_FIELDS = ['success_action_status', 'success_action_redirect']
  */
 export async function issueUploadPolicy(
   deps: PolicyDeps,
-  holder: KeyHolder,
+  holder: Pick<KeyHolder, 'accountId' | 'mayUpload'>,
   title: string,
 ): Promise<{ videoId: string; form: UploadForm }> {
   if (!holder.mayUpload)

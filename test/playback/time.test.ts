@@ -27,6 +27,7 @@ async function startAt(nowS: number): Promise<void> {
     REELGATE_DATA: join(folder, 'data'),
     PORT: port,
     REELGATE_LIMITS: 'off',
+    REELGATE_DEMO: 'off',
     REELGATE_LOG_LEVEL: 'silent',
   })
   server = await startServer(config, pino({ level: 'silent' }), { wallNowS: () => nowS })
@@ -42,7 +43,7 @@ async function restartAfter(seconds: number): Promise<void> {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'reelgate-time-'))
   await startAt(wallS)
-  owner = createOwner(server.url, server.firstAccount?.apiKey ?? '')
+  owner = createOwner(server.url, server.firstStart?.account?.apiKey ?? '')
   videoId = await owner.readyVideo(await makeFilm({ seconds: 15, rate: 10 }))
   const dataDir = join(folder, 'data')
   await untilFinished({ dataDir, masterKeyFile: `${dataDir}.key` }, videoId)

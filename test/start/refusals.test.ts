@@ -153,6 +153,7 @@ test.each([
   { name: 'REELGATE_LIMITS', value: '{"reads":{"ip":1.5}}' },
   { name: 'REELGATE_LIMITS', value: '{"reeds":{"ip":1}}' },
   { name: 'REELGATE_LIMITS', value: '{"redeem":{"key":1}}' },
+  { name: 'REELGATE_DEMO', value: 'no' },
   { name: 'REELGATE_LOG_LEVEL', value: 'loud' },
 ])('$name=$value is refused by name', ({ name, value }) => {
   const read = () => readConfig({ [name]: value })

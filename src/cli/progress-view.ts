@@ -1,0 +1,81 @@
+import type { WriteStream } from 'node:tty'
+
+/** Shows how far a long piece of work has come. */
+export type ProgressView = {
+  /** @param part 0 to 1 @param words what is being done now */
+  show(part: number, words: string): void
+  /** Takes the bar away, so that other words stand alone. */
+  clear(): void
+}
+
+const BAR_WIDTH = 24
+const PLAIN_STEP = 0.1
+const SECONDS_BEFORE_A_GUESS = 3
+
+/** A live bar on a terminal; elsewhere a line whenever the step or a tenth is new, since a file of carriage returns is no log. */
+export function openProgressView(out: NodeJS.WriteStream & Partial<WriteStream>): ProgressView {
+  return out.isTTY ? liveBar(out) : plainLines(out)
+}
+
+export const SILENT_VIEW: ProgressView = { show: () => undefined, clear: () => undefined }
+
+function liveBar(out: NodeJS.WriteStream): ProgressView {
+  const guess = newGuess()
+  return {
+    show(part, words) {
+      const filled = Math.round(part * BAR_WIDTH)
+      const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled)
+      const line = [`  ${bar} ${percent(part).padStart(5)}`, words, guess(part)].filter((piece) => piece !== '').join('  ')
+      // A line that wraps could not be taken back.
+      out.write(
+        `\r\x1b[K${Array.from(line)
+          .slice(0, Math.max(1, out.columns - 1))
+          .join('')}`,
+      )
+    },
+    clear: () => void out.write('\r\x1b[K'),
+  }
+}
+
+function plainLines(out: NodeJS.WriteStream): ProgressView {
+  let shown = { step: '', part: 0 }
+  return {
+    show(part, words) {
+      const [step = ''] = words.split(',')
+      if (step === shown.step && part < shown.part + PLAIN_STEP) return
+      shown = { step, part }
+      out.write(`${percent(part).padStart(5)}  ${words}\n`)
+    },
+    clear: () => undefined,
+  }
+}
+
+function percent(part: number): string {
+  return `${Math.floor(part * 100)} %`
+}
+
+/** How much longer it takes, if it goes on as it did since the part last fell back to its beginning. */
+function newGuess(): (part: number) => string {
+  let start = { atMs: performance.now(), part: 0 }
+  let last = 0
+  return (part) => {
+    if (part < last) start = { atMs: performance.now(), part }
+    last = part
+    const sinceS = (performance.now() - start.atMs) / 1000
+    if (sinceS < SECONDS_BEFORE_A_GUESS || part <= start.part || part >= 1) return ''
+    return `about ${durationInWords(((1 - part) * sinceS) / (part - start.part))} left`
+  }
+}
+
+export function durationInWords(seconds: number): string {
+  if (seconds < 90) return `${Math.ceil(seconds)} s`
+  return seconds < 90 * 60 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`
+}
+
+export function sizeInWords(sizeBytes: number): string {
+  if (sizeBytes < 1000) return `${sizeBytes} bytes`
+  const units = ['kB', 'MB', 'GB', 'TB']
+  const power = Math.min(units.length, Math.floor(Math.log10(sizeBytes) / 3))
+  const amount = sizeBytes / 1000 ** power
+  return `${amount.toFixed(amount < 10 ? 1 : 0)} ${units[power - 1]}`
+}

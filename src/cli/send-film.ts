@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { Failure } from '../errors.ts'
+
+export type FilmUpload = { url: string; form: Record<string, string>; path: string; fileName: string; sizeBytes: number }
+
+/**
+ * Sends a file as the upload form that any client sends, and tells how many of its bytes have gone.
+ * Resolves when the server has it for good.
+ * @throws Failure in the server's words; the signal's reason when aborted
+ */
+export async function sendFilm(upload: FilmUpload, sent: (bytes: number) => void, signal: AbortSignal): Promise<void> {
+  const boundary = `reelgate-${randomBytes(16).toString('hex')}`
+  const head = Buffer.from(formHead(upload, boundary))
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
+  const call = request(upload.url, {
+    method: 'POST',
+    agent: false,
+    signal,
+    headers: {
+      'Content-Type': `multipart/form-data; boundary=${boundary}`,
+      'Content-Length': head.length + upload.sizeBytes + tail.length,
+    },
+  })
+  const answered = new Promise<IncomingMessage>((resolve, reject) => call.once('response', resolve).once('error', reject))
+  const heard = answered.catch(() => undefined) // whoever sends too much is answered before the end
+  let isAnswered = false
+  void heard.then(() => {
+    isAnswered = true
+  })
+
+  call.write(head)
+  let sentBytes = 0
+  for await (const bytes of createReadStream(upload.path, { end: upload.sizeBytes - 1, highWaterMark: 2 ** 18, signal })) {
+    if (isAnswered) break
+    if (!call.write(bytes)) await Promise.race([once(call, 'drain').catch(() => undefined), heard])
+    sentBytes += bytes.length
+    sent(sentBytes)
+  }
+  if (sentBytes < upload.sizeBytes && !isAnswered) {
+    call.destroy()
+    await heard
+    throw new Failure('conflict', 'The file became shorter while it was read. Try again when nothing writes to it any more.')
+  }
+  call.end(tail)
+
+  const answer = await answered.catch((cause: unknown) => {
+    signal.throwIfAborted()
+    throw new Failure('unavailable', 'The connection to the server broke off while the film was being sent. Try again.', {
+      cause,
+    })
+  })
+  const said = await text(answer)
+  if (answer.statusCode !== 201) throw new Failure('invalid', sentenceIn(said))
+}
+
+function formHead({ form, fileName }: FilmUpload, boundary: string): string {
+  const fields = Object.entries({ ...form, success_action_status: '201' }).map(
+    ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  )
+  const name = fileName.replace(/[\r\n"]/g, '_')
+  return `${fields.join('')}--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`
+}
+
+/** The `Message` of the server's XML. */
+function sentenceIn(answer: string): string {
+  const [, message] = /<Message>([^<]*)<\/Message>/.exec(answer) ?? []
+  return message?.replaceAll('&quot;', '"').replaceAll('&apos;', "'").replaceAll('&amp;', '&') ?? 'The server refused the film.'
+}

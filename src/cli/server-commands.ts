@@ -1,0 +1,87 @@
+import { Type } from 'typebox'
+import { getAccount } from '../accounts/account.ts'
+import { getOtpKey } from '../accounts/api-key.ts'
+import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
+import { removeDemo } from '../demo/demo.ts'
+import { findProgress } from '../encode/progress.ts'
+import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
+import { issueOtp, type OtpDeps } from '../playback/otp.ts'
+import { type CommandDeps, command } from './commands.ts'
+
+/** What a running server has and a data folder alone has not. */
+export type ServerDeps = CommandDeps &
+  DeletionDeps &
+  PolicyDeps & {
+    /** Where this machine reaches the server, whatever its public address. */
+    localUrl(): string
+    publicUrl(): string
+    deletionsWaiting(): void
+    playbackOtps: OtpDeps
+  }
+
+const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
+const VideoOfAccount = Type.Object({ accountId: Id, videoId: Id })
+
+const TRY_LINK_TTL_S = 6 * 3600
+
+// What the commands answer, checked by who asked: the server may be of another version.
+export const TryBegun = Type.Object({
+  accountId: Id,
+  videoId: Id,
+  uploadUrl: Type.String(),
+  form: Type.Record(Type.String(), Type.String()),
+})
+export const TryProgress = Type.Object({
+  status: Type.String(),
+  reason: Type.Union([Type.String(), Type.Null()]),
+  part: Type.Number(),
+  step: Type.String(),
+  isWhole: Type.Boolean(),
+})
+export const TryLink = Type.Object({ url: Type.String(), ttlS: Type.Integer() })
+export const TryWithdrawn = Type.Object({ withdrawn: Type.Boolean() })
+
+/** Commands that only a running server can do; `try` is made of four. */
+export const SERVER_COMMANDS = {
+  'try begin': command(
+    Type.Object({
+      account: Type.Optional(Type.String({ maxLength: 100 })),
+      title: Type.String({ minLength: 1, maxLength: 500 }),
+    }),
+    async (deps: ServerDeps, { account, title }) => {
+      const { id: accountId, mayUpload } = await getAccount(deps, account)
+      await getOtpKey(deps, accountId) // before anything is sent: without it there would be no link in the end
+      const { videoId, form } = await issueUploadPolicy(deps, { accountId, mayUpload }, title)
+      return { accountId, videoId, uploadUrl: `${deps.localUrl()}/upload`, form }
+    },
+  ),
+  'try progress': command(VideoOfAccount, (deps: ServerDeps, { accountId, videoId }) =>
+    findProgress(deps.db, accountId, videoId),
+  ),
+  'try link': command(VideoOfAccount, async (deps: ServerDeps, { accountId, videoId }) => {
+    const otp = await issueOtp(deps.playbackOtps, {
+      accountId,
+      apiKeyId: await getOtpKey(deps, accountId),
+      videoId,
+      ttlS: TRY_LINK_TTL_S,
+      userId: undefined,
+      marks: [],
+      forcedBitrateKbps: undefined,
+      licenseRules: undefined,
+    })
+    const playbackInfo = Buffer.from(JSON.stringify({ videoId })).toString('base64')
+    return { url: `${deps.publicUrl()}/player/?${new URLSearchParams({ otp, playbackInfo })}`, ttlS: TRY_LINK_TTL_S }
+  }),
+  'try withdraw': command(VideoOfAccount, async (deps: ServerDeps, { accountId, videoId }) => {
+    const withdrawn = (await deleteVideos(deps, accountId, [videoId], 'PRE-Upload')) > 0
+    if (withdrawn) deps.deletionsWaiting()
+    return { withdrawn }
+  }),
+  'demo remove': command(Type.Object({}), async (deps: ServerDeps) => {
+    await removeDemo(deps)
+    deps.deletionsWaiting()
+    return { removed: true }
+  }),
+} as const
+
+export type ServerCommandName = keyof typeof SERVER_COMMANDS

@@ -1,0 +1,146 @@
+import { access, constants, stat } from 'node:fs/promises'
+import { basename, extname, resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Static, TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+import { type Config, dataPaths } from '../config.ts'
+import { Failure } from '../errors.ts'
+import { requireServer, sendCommand } from './control.ts'
+import { durationInWords, openProgressView, type ProgressView, SILENT_VIEW, sizeInWords } from './progress-view.ts'
+import { sendFilm } from './send-film.ts'
+import { type ServerCommandName, TryBegun, TryLink, TryProgress, TryWithdrawn } from './server-commands.ts'
+
+type TryOptions = { account?: string; json?: true }
+type Film = { path: string; fileName: string; sizeBytes: number }
+type Ask = <S extends TSchema>(name: ServerCommandName, args: unknown, reply: S) => Promise<Static<S>>
+type Video = { accountId: string; videoId: string }
+
+const ASK_EVERY_MS = 300
+/** What people see goes to stderr; stdout has the link. */
+const OUT = process.stderr
+
+/**
+ * Sends a film to the running server as any client would, shows how it is encoded, and prints a link that opens it once. With
+ * `json` it ends with the link, else when the film is whole.
+ * @throws Failure that says why there is no film to watch; nothing half is left then
+ */
+export async function tryFilm(config: Config, path: string, { account, json }: TryOptions): Promise<void> {
+  const film = await findFilm(path)
+  requireServer(config)
+  const ask: Ask = async (name, args, reply) =>
+    checked(reply, await sendCommand(dataPaths(config.dataDir).controlSocket, name, args))
+  const view = json ? SILENT_VIEW : openProgressView(OUT)
+  using interruption = listenForInterruption()
+  try {
+    const title = Array.from(basename(film.fileName, extname(film.fileName)))
+      .slice(0, 500)
+      .join('')
+    if (!json) OUT.write(`${film.fileName}, ${sizeInWords(film.sizeBytes)}\n`)
+    const video = await upload(ask, film, { account, title: title || film.fileName }, view, interruption.signal)
+    const link = await untilPlayable(ask, video, view, interruption.signal)
+    view.clear()
+    process.stdout.write(json ? `${JSON.stringify({ ...video, watchUrl: link.url })}\n` : linkInWords(link))
+    if (!json) await untilWhole(ask, video, view, interruption.signal)
+  } finally {
+    view.clear()
+  }
+}
+
+/** @throws Failure for what cannot be a film, before the server hears of it */
+async function findFilm(given: string): Promise<Film> {
+  const path = resolve(given)
+  const refuse = (why: string): never => {
+    throw new Failure('invalid', `${given} ${why}.`)
+  }
+  const found = await stat(path).catch(() => refuse('does not exist: name a film on this machine'))
+  if (found.isDirectory()) refuse('is a folder: name one film in it')
+  if (!found.isFile()) refuse('is not a file: name a film')
+  if (found.size === 0) refuse('is empty: name a film')
+  await access(path, constants.R_OK).catch(() => refuse('cannot be read: correct its permissions'))
+  return { path, fileName: basename(path), sizeBytes: found.size }
+}
+
+async function upload(
+  ask: Ask,
+  film: Film,
+  wish: { account: string | undefined; title: string },
+  view: ProgressView,
+  signal: AbortSignal,
+): Promise<Video> {
+  const { uploadUrl, form, accountId, videoId } = await ask('try begin', wish, TryBegun)
+  const video = { accountId, videoId }
+  try {
+    const sent = (bytes: number) =>
+      view.show(bytes / film.sizeBytes, `uploading, ${sizeInWords(bytes)} of ${sizeInWords(film.sizeBytes)}`)
+    await sendFilm({ ...film, url: uploadUrl, form }, sent, signal)
+  } catch (error) {
+    const { withdrawn } = await ask('try withdraw', video, TryWithdrawn)
+    if (signal.aborted) throw interrupted(withdrawn ? 'Stopped: nothing of the film was kept.' : KEPT)
+    throw error
+  }
+  return video
+}
+
+async function untilPlayable(ask: Ask, video: Video, view: ProgressView, signal: AbortSignal): Promise<Static<typeof TryLink>> {
+  for (;;) {
+    const progress = await ask('try progress', video, TryProgress)
+    refuseFailed(progress)
+    if (progress.status === 'ready') return ask('try link', video, TryLink)
+    view.show(progress.part, progress.step)
+    await patience(signal, KEPT)
+  }
+}
+
+async function untilWhole(ask: Ask, video: Video, view: ProgressView, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const progress = await ask('try progress', video, TryProgress)
+    refuseFailed(progress)
+    if (progress.isWhole) {
+      view.clear()
+      if (progress.reason) OUT.write(`${progress.reason}\n`)
+      OUT.write('Encoded whole.\n')
+      return
+    }
+    view.show(progress.part, `${progress.step}; it plays already`)
+    if (signal.aborted) return
+    await pause(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined)
+  }
+}
+
+function refuseFailed({ status, reason }: Static<typeof TryProgress>): void {
+  if (status === 'Not a media file' || status === 'Encoding error') throw new Failure('invalid', reason ?? `${status}.`)
+}
+
+const KEPT = 'Stopped watching. The film was uploaded, and the server goes on with it.'
+
+async function patience(signal: AbortSignal, words: string): Promise<void> {
+  await pause(ASK_EVERY_MS, undefined, { signal }).catch(() => {
+    throw interrupted(words)
+  })
+}
+
+function interrupted(words: string): Failure {
+  return new Failure('unavailable', words)
+}
+
+function linkInWords({ url, ttlS }: Static<typeof TryLink>): string {
+  return `It plays. This link opens once, in one browser, within ${durationInWords(ttlS)}:\n\n  ${url}\n\n`
+}
+
+/** The first Ctrl-C, or an end that somebody else asked for, is an order to tidy up; the second ends at once. */
+function listenForInterruption(): Disposable & { signal: AbortSignal } {
+  const controller = new AbortController()
+  const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const stop = () => {
+    for (const signal of SIGNALS) process.off(signal, stop)
+    controller.abort()
+  }
+  for (const signal of SIGNALS) process.on(signal, stop)
+  return { signal: controller.signal, [Symbol.dispose]: () => SIGNALS.forEach((signal) => void process.off(signal, stop)) }
+}
+
+function checked<S extends TSchema>(schema: S, reply: unknown): Static<S> {
+  if (!Value.Check(schema, reply))
+    throw new Failure('unavailable', 'The running server is of another version than this command. Restart it with this one.')
+  return reply
+}

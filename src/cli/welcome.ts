@@ -1,0 +1,33 @@
+import packageJson from '../../package.json' with { type: 'json' }
+import type { Config } from '../config.ts'
+import type { ReelgateServer } from '../server.ts'
+import { phraseInLines } from './recovery.ts'
+
+/** What a start says: one line, and on the first one what an owner must keep and may do next. */
+export function welcome(config: Config, { url, firstStart, demoUrl }: ReelgateServer): string {
+  const paragraphs = [`Reelgate ${packageJson.version} serves ${config.publicUrl ?? url} with the data in ${config.dataDir}`]
+  if (firstStart?.account) {
+    const { accountId, apiKey } = firstStart.account
+    paragraphs.push(
+      'The first account is made. Its API secret is shown this once:',
+      `  account     ${accountId}\n  API secret  ${apiKey}`,
+    )
+  }
+  if (firstStart?.recoveryPhrase) {
+    paragraphs.push(
+      `The master key lies in ${config.masterKeyFile}: without it no film opens. Its recovery phrase is shown this once. Write it down and
+keep it away from this machine; \`npx reelgate key restore\` makes the file again from it.`,
+      phraseInLines(firstStart.recoveryPhrase),
+    )
+  } else if (firstStart && config.masterKeyHex) {
+    paragraphs.push(
+      'The master key is the one in REELGATE_MASTER_KEY: without it no film opens. It is yours to keep, so no recovery phrase is shown.',
+    )
+  }
+  const next = [
+    ...(demoUrl ? [`A demo film     ${demoUrl}  (on this machine only)`] : []),
+    ...(firstStart ? ['Your own film   npx reelgate try film.mp4'] : []),
+  ]
+  if (next.length > 0) paragraphs.push(next.join('\n'))
+  return `${paragraphs.join('\n\n')}\n`
+}

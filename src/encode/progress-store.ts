@@ -1,0 +1,28 @@
+import type { Db } from '../db/sqlite.ts'
+import type { Plan } from './plan.ts'
+
+/** A video of the account with its generation's plan, as far as there is one. */
+export async function findFilmState(db: Db, accountId: string, videoId: string) {
+  const row = await db
+    .selectFrom('video')
+    .leftJoin('generation', (on) =>
+      on.onRef('generation.videoId', '=', 'video.id').onRef('generation.number', '=', 'video.generation'),
+    )
+    .select(['status', 'statusReason', 'durationS', 'generation', 'plan', 'finishedAtS'])
+    .where('id', '=', videoId)
+    .where('accountId', '=', accountId)
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
+  const plan: Plan | undefined = row?.plan ? JSON.parse(row.plan) : undefined
+  return row && { ...row, plan }
+}
+
+export async function countChunks(db: Db, film: { videoId: string; generation: number }) {
+  const row = await db
+    .selectFrom('chunk')
+    .select(({ fn }) => [fn.countAll<number>().as('all'), fn.countAll<number>().filterWhere('state', '=', 'done').as('done')])
+    .where('videoId', '=', film.videoId)
+    .where('generation', '=', film.generation)
+    .executeTakeFirstOrThrow()
+  return { all: Number(row.all), done: Number(row.done) }
+}

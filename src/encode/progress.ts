@@ -1,0 +1,37 @@
+import type { Db } from '../db/sqlite.ts'
+import { Failure } from '../errors.ts'
+import { countSegments } from './film-store.ts'
+import { plannedSegmentCount } from './plan.ts'
+import { countChunks, findFilmState } from './progress-store.ts'
+
+/** How far a film has come. */
+export type Progress = {
+  status: string
+  /** Why it failed, or something its owner should know. */
+  reason: string | null
+  /** Published segments among all that are planned, 0 to 1; 0 before the plan. */
+  part: number
+  /** What is being done, in words. */
+  step: string
+  /** Every rendition is there. */
+  isWhole: boolean
+}
+
+/** @throws Failure `not-found` when the account has no such video */
+export async function findProgress(db: Db, accountId: string, videoId: string): Promise<Progress> {
+  const film = await findFilmState(db, accountId, videoId)
+  if (!film) throw new Failure('not-found', 'Video not found')
+  const { status, statusReason: reason, generation, plan } = film
+  const isWhole = film.finishedAtS !== null
+  if (!plan) return { status, reason, part: 0, isWhole, step: WORDS_BEFORE_THE_PLAN[status] ?? status }
+  const part = (await countSegments(db, { videoId, generation })) / Math.max(1, plannedSegmentCount(plan))
+  const chunks = await countChunks(db, { videoId, generation })
+  const step = chunks.done < chunks.all ? `encoding, chunk ${chunks.done + 1} of ${chunks.all}` : 'checking'
+  return { status, reason, part: isWhole ? 1 : Math.min(part, 1), isWhole, step: isWhole ? 'encoded whole' : step }
+}
+
+const WORDS_BEFORE_THE_PLAN: Record<string, string> = {
+  'PRE-Upload': 'waiting for its file',
+  Queued: 'waiting to be examined',
+  Processing: 'being examined',
+}

@@ -1,0 +1,30 @@
+import type { IncomingMessage } from 'node:http'
+import { BlockList } from 'node:net'
+
+const LOOPBACK = new BlockList()
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
+LOOPBACK.addAddress('::1', 'ipv6')
+LOOPBACK.addSubnet('::ffff:127.0.0.0', 104, 'ipv6')
+
+/** What proxies and tunnels say of the one they speak for. */
+const PROXY_HEADERS =
+  /^(forwarded|via|x-forwarded.*|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-.*|cdn-.*|fastly-.*)$/
+
+/**
+ * Whether a request was made by a program on this machine to this machine: the peer is loopback, no proxy left a trace, and the one
+ * Host is a name of loopback, which no page of another site reaches by pointing its own name here. HTTP/1.0 is how a proxy speaks
+ * that was told nothing.
+ */
+export function isFromThisMachine({ socket, rawHeaders, httpVersion }: IncomingMessage): boolean {
+  const { remoteAddress = '', remoteFamily } = socket
+  if (!LOOPBACK.check(remoteAddress, remoteFamily === 'IPv6' ? 'ipv6' : 'ipv4')) return false
+  const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase())
+  if (httpVersion === '1.0' || names.some((name) => PROXY_HEADERS.test(name))) return false
+  const hosts = names.flatMap((name, index) => (name === 'host' ? [rawHeaders[2 * index + 1] ?? ''] : []))
+  return hosts.length === 1 && isLoopbackHost(hosts[0] ?? '')
+}
+
+/** Whether `host` or `host:port` names this machine to itself: `localhost`, `127.…` or `[::1]`. */
+export function isLoopbackHost(host: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i.test(host)
+}

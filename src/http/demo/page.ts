@@ -1,0 +1,86 @@
+import { escapeHtml, ICON } from '../player/page.ts'
+
+/** What the page of the demo shows: the player with a one-time password of its own, or why there is none yet. */
+export type DemoPage = { state: 'playable'; otp: string; playbackInfo: string } | { state: 'being made' } | { state: 'failed' }
+
+/** The page around the player, as an owner's own site would have it. Send it with `demoPolicy` of the same nonce, and `no-store`. */
+export function demoPage(cspNonce: string, page: DemoPage): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+${page.state === 'being made' ? '<meta http-equiv="refresh" content="2">' : ''}
+<title>Demo film · Reelgate</title>
+<link rel="icon" href="${escapeHtml(ICON)}">
+<style nonce="${cspNonce}">${STYLE}</style>
+</head>
+<body>
+<header><img src="${escapeHtml(ICON)}" alt="" width="28" height="28"><span>Reelgate</span></header>
+<main>
+<h1>Your first film</h1>
+<div class="screen">${screen(page)}</div>
+<p>This page stands for one of your own site. It asked for a one-time password, and the player has spent it: the film plays in this
+browser and nowhere else. Load the page again and it asks for another.</p>
+<h2>Your own film</h2>
+<p>In a second terminal, in this folder. It prints a link that opens once.</p>
+<pre><code>npx reelgate try film.mp4</code></pre>
+<h2>Done looking?</h2>
+<p>This removes the demo for good. Only this machine can open this page; nobody else ever sees it.</p>
+<pre><code>npx reelgate demo remove</code></pre>
+</main>
+</body>
+</html>
+`
+}
+
+function screen(page: DemoPage): string {
+  if (page.state === 'being made')
+    return '<p role="status">The demo film is being made. It takes a few seconds, and this page goes on by itself.</p>'
+  if (page.state === 'failed')
+    return '<p role="status">The demo film could not be made on this machine. The server’s log says why; your own films may still play.</p>'
+  const query = new URLSearchParams({ otp: page.otp, playbackInfo: page.playbackInfo })
+  return `<iframe src="/player/?${escapeHtml(String(query))}" title="Demo film" allow="encrypted-media; fullscreen; autoplay"></iframe>`
+}
+
+/** Nothing but its own style and the player in its frame; and no site may put this page into a frame of its own. */
+export function demoPolicy(cspNonce: string): string {
+  return [
+    "default-src 'none'",
+    `style-src 'nonce-${cspNonce}'`,
+    'img-src data:',
+    "frame-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ')
+}
+
+const STYLE = `
+:root {
+  color-scheme: dark light;
+  --paper: #111214; --card: #191b1f; --line: #2a2d33; --ink: #f2f0ec; --ink-soft: #a5a29b;
+  font: 15px/1.55 system-ui, sans-serif;
+}
+@media (prefers-color-scheme: light) {
+  :root { --paper: #fbfaf8; --card: #ffffff; --line: #e4e1db; --ink: #1b1c1f; --ink-soft: #63615c; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink); }
+header, main { width: min(100%, 960px); margin: 0 auto; padding: 0 20px; }
+header { display: flex; align-items: center; gap: 8px; padding-top: 20px; font-weight: 600; }
+h1 { margin: 20px 0 16px; font-size: 28px; line-height: 1.2; font-weight: 600; }
+h2 { margin: 28px 0 4px; font-size: 17px; font-weight: 600; }
+p { max-width: 66ch; margin: 0 0 12px; color: var(--ink-soft); }
+.screen { display: grid; aspect-ratio: 16 / 9; margin-bottom: 16px; border-radius: 8px; overflow: hidden; background: #000; }
+.screen p { place-self: center; padding: 24px; color: #a5a29b; text-align: center; }
+iframe { width: 100%; height: 100%; border: 0; }
+pre { margin: 0; padding: 12px 16px; overflow-x: auto; border: 1px solid var(--line); border-radius: 8px; background: var(--card); }
+code { font: 13px/1.5 ui-monospace, monospace; }
+main { padding-bottom: 40px; }
+@media (max-width: 520px) {
+  .screen { margin: 0 -20px 16px; border-radius: 0; }
+  h1 { margin: 16px 0 12px; font-size: 22px; }
+}
+`
