@@ -24,6 +24,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     counted: Counted | undefined
+    /** Comes from a banned address: nothing of its body is read, not even out of politeness. */
+    isBanned: boolean
   }
 }
 
@@ -71,11 +73,13 @@ async function refuse(reply: FastifyReply, taken: Taken, refused: Refused, who: 
 
 /** Counts upload forms against their address; form and file carry their own proof and are not read yet. */
 export function limitForms(app: App, { limits, addressOf }: LimitDeps): void {
+  app.decorateRequest('isBanned', false)
   if (!limits) return
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.method === 'OPTIONS') return done()
     const { refused } = limits.forms.take(subjectOfAddress(addressOf(request)))
     if (!refused) return done()
+    request.isBanned = refused.isBan
     refusalOf(refused, 'address').then(done, done)
   })
 }
@@ -133,5 +137,5 @@ async function refusalOf(refused: Refused, who: string): Promise<Failure> {
 /** draft-ietf-httpapi-ratelimit-headers-10 */
 function tellLimit(reply: FastifyReply, { budget, quota, remaining, waitS }: Taken): void {
   reply.header('RateLimit-Policy', `"${budget}";q=${quota};w=60`)
-  reply.header('RateLimit', `"${budget}";r=${Math.floor(remaining)};t=${waitS}`)
+  reply.header('RateLimit', `"${budget}";r=${Math.max(0, Math.floor(remaining + 0.001))};t=${waitS}`)
 }

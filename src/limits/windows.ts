@@ -13,6 +13,7 @@ export type Found = {
   passed: boolean
   /** Calls of the window, passed and refused. */
   all: number
+  /** Below 0 by a part of a call where parts were given back. */
   remaining: number
   /** Till calls leave the window: as many as the next one needs when this one was refused, else the oldest. */
   waitS: number
@@ -61,7 +62,8 @@ export function createWindows(nowS: () => number) {
     take(subject: string, limit: number): Found {
       const window = windowOf(subject)
       const slice = sliceAt(window, nowS())
-      const passed = window.passed + 1 <= limit + ROUNDING
+      // Not `+ 1 <=`: parts of calls were given back, and the last part of a limit is a call, too.
+      const passed = window.passed < limit - ROUNDING
       slice.all += 1
       window.all += 1
       if (passed) {
@@ -72,7 +74,7 @@ export function createWindows(nowS: () => number) {
       return {
         passed,
         all: window.all,
-        remaining: Math.max(0, limit - window.passed),
+        remaining: limit - window.passed,
         waitS: (passed ? oldestS : lastNeeded(window, limit)) + WINDOW_S - nowS(),
         endsAtS: oldestS + WINDOW_S,
       }
@@ -116,10 +118,10 @@ function sliceAt(window: Window, nowS: number): Slice {
 
 /** The second of the last call that must leave before the next one passes. */
 function lastNeeded(window: Window, limit: number): number {
-  let tooMany = window.passed + 1 - limit
+  let tooMany = window.passed - limit
   for (const { atS, passed } of window.slices) {
     tooMany -= passed
-    if (tooMany <= ROUNDING) return atS
+    if (tooMany < -ROUNDING) return atS
   }
   return window.slices.at(-1)?.atS ?? 0
 }

@@ -43,7 +43,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   limitForms(app, deps)
   app.setErrorHandler(async (error, request, reply) => {
     const { status, code, message } = answerFor(error, request, reply)
-    await drain(request.raw)
+    if (!request.isBanned) await drain(request.raw)
     return sendXml(reply.code(status).header('Connection', 'close'), {
       Error: { Code: S3_CODES[code] ?? 'InternalError', Message: message, RequestId: request.id },
     })
