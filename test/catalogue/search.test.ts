@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { countMatches, listPositions, type VideoFilter } from '../../src/catalogue/search-store.ts'
+import { insertTags } from '../../src/catalogue/tag-store.ts'
+import { insertVideo, tombstoneVideos, updateVideo } from '../../src/catalogue/video-store.ts'
+import { type Database, openSqlite } from '../../src/db/sqlite.ts'
+import { newId } from '../../src/protect/secret.ts'
+
+// Search, counters and paging against a plain filter over the same videos.
+
+let folder: string
+let database: Database
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'reelgate-search-'))
+  database = await openSqlite(join(folder, 'reelgate.db'))
+})
+afterAll(async () => {
+  await database.close()
+  await rm(folder, { recursive: true })
+})
+
+/** Few letters, so that parts are often found; those that mean something to SQL, LIKE, GLOB and FTS5 among them. */
+const letters = fc.constantFrom(
+  'a',
+  'b',
+  'A',
+  'B',
+  'é',
+  'É',
+  'e\u0301',
+  'Σ',
+  'ς',
+  '%',
+  '_',
+  '*',
+  '"',
+  "'",
+  '\\',
+  '(',
+  ':',
+  '^',
+  ' ',
+  '🎬',
+  '-',
+)
+const texts = (maxLength: number) => fc.array(letters, { minLength: 1, maxLength }).map((parts) => parts.join(''))
+const tagNames = fc.uniqueArray(fc.constantFrom('x', 'y', 'z'), { maxLength: 3 })
+const videos = fc.array(
+  fc.record({ title: texts(8), tags: tagNames, fate: fc.constantFrom('stays', 'stays', 'deleted', 'renamed') }),
+  {
+    maxLength: 12,
+  },
+)
+
+/** Independent of db/fold.ts in form: what the docs say of comparing. */
+const compared = (text: string) => text.normalize('NFC').toLowerCase().replace(/ς/g, 'σ')
+
+test('every filter finds what a plain look at each video finds, newest first, and counts it', async () => {
+  await fc.assert(
+    fc.asyncProperty(videos, texts(5), tagNames, fc.boolean(), async (made, part, tags, byText) => {
+      const accountId = newId()
+      const kept = await fill(accountId, made)
+      const filter: VideoFilter = { tags, ...(byText ? { text: part } : {}) }
+      const wanted = kept
+        .filter((video) => !byText || compared(video.title).includes(compared(part)) || video.id.includes(compared(part)))
+        .filter((video) => tags.every((tag) => video.tags.includes(tag)))
+        .map((video) => video.position)
+        .toReversed()
+      for (const db of [database.db, database.slowDb]) {
+        expect(await countMatches(db, accountId, filter)).toBe(wanted.length)
+        expect(await listPositions(db, accountId, filter, { limit: 100, offset: 0 })).toEqual(wanted)
+        expect(await listPositions(db, accountId, filter, { limit: 2, offset: 1 })).toEqual(wanted.slice(1, 3))
+      }
+    }),
+    { numRuns: 60 },
+  )
+})
+
+async function fill(accountId: string, made: readonly { title: string; tags: readonly string[]; fate: string }[]) {
+  return database.write(async (tx) => {
+    await tx.insertInto('account').values({ id: accountId, name: 'a', createdAtS: 1, mayUpload: 1, mayImport: 1 }).execute()
+    const kept: { id: string; position: number; title: string; tags: readonly string[] }[] = []
+    for (const { title, tags, fate } of made) {
+      const id = newId()
+      await insertVideo(tx, accountId, { id, title: fate === 'renamed' ? `before ${title}` : title, uploadTimeS: 1 })
+      const { position } = await tx.selectFrom('video').select('position').where('id', '=', id).executeTakeFirstOrThrow()
+      await insertTags(tx, accountId, [position], tags)
+      if (fate === 'renamed') await updateVideo(tx, accountId, id, { title })
+      if (fate === 'deleted') await tombstoneVideos(tx, accountId, [id], 1)
+      else kept.push({ id, position, title, tags })
+    }
+    return kept
+  })
+}
