@@ -14,9 +14,9 @@ export const HITS = 2_000
 /** A data folder with one owner and so many videos, titles, tags and posters without files. */
 export type Filled = { dataDir: string; apiKey: string }
 
-/** A copy for one row, which may change it. The first call for a number makes the original: a minute or two for a million. */
+/** A copy for one row, which may change it. */
 export async function filledFolder(scope: Scope, videos: number): Promise<Filled> {
-  const original = await originalOf(videos)
+  const original = await makeFilled(videos)
   const dataDir = join(scope.folder, `data-${videos}`)
   await mkdir(dataDir)
   const copy = (from: string, to: string) => copyFile(from, to, constants.COPYFILE_FICLONE)
@@ -25,7 +25,8 @@ export async function filledFolder(scope: Scope, videos: number): Promise<Filled
   return { dataDir, apiKey: await readFile(join(original, 'api-key'), 'utf8') }
 }
 
-async function originalOf(videos: number): Promise<string> {
+/** Makes what is copied, unless it is there: some minutes for a million. @returns its folder */
+export async function makeFilled(videos: number): Promise<string> {
   const folder = join(CACHE, `${videos}-${versionOfTables()}`)
   if (existsSync(folder)) return folder
   for (const old of readdirSync(CACHE)) if (old.startsWith(`${videos}-`)) await rm(join(CACHE, old), { recursive: true })
@@ -86,9 +87,23 @@ const INSERTS = [
     select video.value ->> 'id', size.value ->> 0, size.value ->> 1, 24000, substr(video.value ->> 'id', 1, 21) || size.key,
       (video.value ->> 'id') || '/' || substr(video.value ->> 'id', 1, 21) || size.key || '.sealed', video.value ->> 'uploadTimeS'
     from json_each(?) as video, json_each('[[854, 480], [427, 240]]') as size where ? is not null`,
+  `insert into video_tag (account_id, name, position, ordinal)
+    select account_id, tag.value, position, tag.key + 1
+    from json_each(?) as given join video on video.id = given.value ->> 'id', json_each(given.value -> 'tags') as tag
+    where account_id = ?`,
 ]
 
-type Video = { id: string; title: string; fileName: string; uploadTimeS: number; durationS: number; sizeBytes: number }
+const TAGS = ['course', 'year', 'teacher'] as const
+
+type Video = {
+  id: string
+  title: string
+  fileName: string
+  uploadTimeS: number
+  durationS: number
+  sizeBytes: number
+  tags: string[]
+}
 
 function* batches(videos: number): Generator<Video[]> {
   const chance = newChance(1)
@@ -110,6 +125,7 @@ function newVideo(number: number, isMarked: boolean, chance: Chance): Video {
     uploadTimeS: FIRST_UPLOAD_S + 60 * number,
     durationS: 60 + chance(7_000),
     sizeBytes: 10_000_000 + chance(1_000_000_000),
+    tags: Array.from({ length: chance(4) }, (_, index) => `${TAGS[index]} ${chance(20)}`),
   }
 }
 

@@ -53,7 +53,7 @@ export const FILM_ROWS: readonly Row[] = [
 async function longFilm(): Promise<string> {
   const path = join(CACHE, 'film-48-s.mp4')
   if (existsSync(path)) return path
-  const unfinished = join(CACHE, `film-${process.pid}.mp4`)
+  const unfinished = join(CACHE, `unfinished-${process.pid}.mp4`)
   const encode = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-c:a', 'aac', '-b:a', '128k']
   await ffmpeg(['-stream_loop', '5', '-i', footage.movieHello, ...encode, '-y', unfinished])
   await rename(unfinished, path)

@@ -64,7 +64,7 @@ async function showFirstFrame(browser: Browser, address: string): Promise<void> 
 async function halfAnHour(): Promise<string> {
   const path = join(CACHE, 'film-half-an-hour.mp4')
   if (existsSync(path)) return path
-  const unfinished = join(CACHE, `half-an-hour-${process.pid}.mp4`)
+  const unfinished = join(CACHE, `unfinished-${process.pid}.mp4`)
   const args = ['-nostdin', '-v', 'error', '-stream_loop', '9', '-i', footage.wannaworktogether, '-c', 'copy', '-y', unfinished]
   await promisify(execFile)('ffmpeg', args)
   await rename(unfinished, path)

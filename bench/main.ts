@@ -7,7 +7,7 @@ import { KEY_ROWS } from './key.ts'
 import { LIST_ROWS } from './list.ts'
 import { OTP_ROWS } from './otp.ts'
 import { PROCESS_ROWS } from './process.ts'
-import { aimInWords, isMet, type Measured, type Row, withScope } from './row.ts'
+import { aimInWords, isMet, type Measured, type Row, removeLeftovers, withScope } from './row.ts'
 import { SEGMENT_ROWS } from './segment.ts'
 
 const ROWS: readonly Row[] = [
@@ -33,6 +33,7 @@ async function bench(): Promise<number> {
     return 2
   }
   console.log(`${availableParallelism()} × ${cpus()[0]?.model}, Node ${process.versions.node}, load ${loadInWords()} before\n`)
+  await removeLeftovers()
   const results: Result[] = []
   for (const row of rows) {
     const result = await measureRow(row)
@@ -52,6 +53,7 @@ function chosenRows(only: string | undefined): readonly Row[] {
 }
 
 async function measureRow(row: Row): Promise<Result> {
+  await row.prepare?.()
   const { promise: tooLong, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error(`it took longer than ${ROW_MAX_MS / 1000} s`)), ROW_MAX_MS)
   try {

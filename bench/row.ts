@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** What is measured, against whom, and what is aimed at: a line of the table. */
@@ -8,6 +8,8 @@ export type Row = {
   what: string
   unit: 'per s' | 's' | 'ms' | 'MB'
   aim: Aim
+  /** What is made once and kept; its time is not the row's. */
+  prepare?(): Promise<unknown>
   measure(scope: Scope): Promise<Measured>
 }
 
@@ -39,8 +41,19 @@ export type Scope = {
 
 export const CACHE = join(import.meta.dirname, '../.cache/bench')
 
-export async function withScope<T>(use: (scope: Scope) => Promise<T>): Promise<T> {
+const FORGOTTEN_AFTER_MS = 3_600_000
+
+/** Removes what runs that were killed left behind. */
+export async function removeLeftovers(): Promise<void> {
   await mkdir(CACHE, { recursive: true })
+  for (const name of await readdir(CACHE)) {
+    const isLeftover = name.startsWith('run-') || name.startsWith('unfinished-')
+    if (!isLeftover || Date.now() - (await stat(join(CACHE, name))).mtimeMs < FORGOTTEN_AFTER_MS) continue
+    await rm(join(CACHE, name), { recursive: true, force: true })
+  }
+}
+
+export async function withScope<T>(use: (scope: Scope) => Promise<T>): Promise<T> {
   await using ends = new AsyncDisposableStack()
   const folder = await mkdtemp(join(CACHE, 'run-'))
   ends.defer(() => rm(folder, { recursive: true, force: true }))
