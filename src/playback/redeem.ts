@@ -28,7 +28,7 @@ export async function redeem(deps: PlaybackDeps, request: RedeemRequest, proof: 
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
   const publicKey = importPublicKey(request.publicKey)
   const signed = { operation: 'redeem', session: '', argument: '', body: request.body } as const
-  if (!publicKey || !isSignedBy(publicKey, proof, signed)) throw new PlaybackRefusal('not-allowed')
+  if (!publicKey || !(await isSignedBy(publicKey, proof, signed))) throw new PlaybackRefusal('not-allowed')
   if (!isSecret(request.otp)) throw new PlaybackRefusal('otp-unknown')
 
   const outcome = await deps.write((tx) => spendOrResume(deps, tx, request, proof, visit))

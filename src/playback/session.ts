@@ -73,9 +73,12 @@ export async function admit(
   signed: Omit<Signed, 'session'>,
 ): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
-  const session = await findLive(deps, sessionId)
-  if (!session || !isSignedBy(session.publicKey, proof, { ...signed, session: sessionId }))
+  const found = await findLive(deps, sessionId)
+  if (!found || !(await isSignedBy(found.publicKey, proof, { ...signed, session: sessionId })))
     throw new PlaybackRefusal('not-allowed')
+  // Meanwhile it may have been dropped from memory, and with it the numbers that this proof must be marked among.
+  const session = deps.sessions.get(sessionId) ?? found
+  deps.sessions.set(sessionId, session)
   if (deps.paced && !keepsPace(session.pace, performance.now())) throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   if (signed.operation === 'page') {
     await openPage(deps, session, proof)
