@@ -1,0 +1,110 @@
+import type { Browser, BrowserContextOptions } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../reelgate.ts'
+import { startChromium } from './chromium.ts'
+import { addSmallFilm } from './films.ts'
+import { openPlayer, type Player, playerAddress } from './player.ts'
+
+// One screen too many, as its viewer meets it.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+let film: string
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  chromium = await startChromium()
+  film = await addSmallFilm(reelgate, 'Small film')
+})
+
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+const DESKTOP: BrowserContextOptions = { viewport: { width: 1280, height: 720 } }
+const PHONE: BrowserContextOptions = {
+  viewport: { width: 390, height: 844 },
+  isMobile: true,
+  hasTouch: true,
+  deviceScaleFactor: 2,
+}
+const SENTENCE = 'You are already watching on as many screens as allowed. Stop one of them, then try again.'
+
+async function openScreen(userId: string, screen: BrowserContextOptions): Promise<Player> {
+  const otp = await reelgate.owner.issueOtp(film, { userId, streamLimit: 1 })
+  const player = await openPlayer(await chromium.newContext(screen), playerAddress(reelgate.url, otp))
+  await player.shows('ready')
+  return player
+}
+
+test.each([
+  ['desktop', DESKTOP],
+  ['phone', PHONE],
+])('P10: one screen too many says so (%s), plays nothing, and plays when the other was closed', async (name, screen) => {
+  const first = await openScreen(`ann-${name}`, DESKTOP)
+  await first.play()
+  await first.playsPast(0.5)
+
+  const second = await openScreen(`ann-${name}`, screen)
+  await second.play()
+  await second.shows('refused', 'stream-limit')
+  expect(await second.sentence()).toBe(SENTENCE)
+  expect(await second.video()).toMatchObject({ framesDecoded: 0 })
+  await second.screenshot(`stream-limit-${name}`)
+  await expectReadable(second)
+
+  await second.press('Try again')
+  await second.shows('refused', 'stream-limit')
+  await first.playsPast(1.5) // whoever had the place keeps it, however often the other tries
+
+  await first.page.close({ runBeforeUnload: true })
+  await expect
+    .poll(
+      async () => {
+        if (await second.frame.getByRole('button', { name: 'Try again' }).isVisible()) await second.press('Try again')
+        return (await second.video()).framesDecoded
+      },
+      { timeout: 15_000, interval: 500 },
+    )
+    .toBeGreaterThan(0)
+  await second.playsPast(0.5)
+})
+
+test('P10: who paused and came back after another screen had begun is told so, and goes on where they were', async () => {
+  const [first, second] = [await openScreen('ben', DESKTOP), await openScreen('ben', DESKTOP)]
+  await first.play()
+  await first.playsPast(1)
+  await first.page.keyboard.press('k')
+  await first.until(({ paused }) => paused)
+  const { timeS } = await first.video()
+  // The place lapses 18 s after the pause; till then the second screen is refused.
+  await second.play()
+  await expect
+    .poll(
+      async () => {
+        if (await second.frame.getByRole('button', { name: 'Try again' }).isVisible()) await second.press('Try again')
+        return (await second.video()).timeS
+      },
+      { timeout: 40_000, interval: 1000 },
+    )
+    .toBeGreaterThan(0.5)
+  await first.page.keyboard.press('k')
+  await first.shows('refused', 'stream-limit')
+  expect((await first.video()).paused).toBe(true)
+
+  await second.page.close({ runBeforeUnload: true })
+  await first.press('Try again')
+  await first.playsPast(timeS + 0.5)
+})
+
+/** Sentence and button lie whole within the screen, and the button is as large as a thumb. */
+async function expectReadable({ page }: Player) {
+  const { width, height } = page.viewportSize() ?? { width: 0, height: 0 }
+  for (const part of ['.panel .sentence', '.panel .action']) {
+    const box = await page.locator(part).boundingBox()
+    if (!box) throw new Error(`${part} is not on the screen`)
+    expect(box.x >= 0 && box.y >= 0 && box.x + box.width <= width && box.y + box.height <= height).toBe(true)
+    if (part.endsWith('action')) expect(Math.min(box.width, box.height)).toBeGreaterThanOrEqual(44)
+  }
+}
