@@ -117,6 +117,7 @@ async function issueDemoOtp(deps: DemoDeps): Promise<{ otp: string; videoId: str
     marks: MARKS,
     forcedBitrateKbps: undefined,
     licenseRules: undefined,
+    streamLimit: undefined,
   })
   return { otp, videoId: video.id }
 }

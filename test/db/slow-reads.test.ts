@@ -17,7 +17,12 @@ test('while a slow read thinks, quick reads and writes go on', async () => {
   })
   let quick = 0
   for (; !isDone; quick++) {
-    await write((tx) => tx.insertInto('setting').values({ name: `s${quick}`, value: 'x' }).execute())
+    await write((tx) =>
+      tx
+        .insertInto('setting')
+        .values({ name: `s${quick}`, value: 'x' })
+        .execute(),
+    )
     expect(await db.selectFrom('setting').selectAll().execute()).toHaveLength(quick + 1)
   }
   expect(quick).toBeGreaterThan(2)

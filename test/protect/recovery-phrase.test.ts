@@ -36,7 +36,9 @@ test('a misspelt word is named by its place, and never repeated', () => {
       expect(() => keyOfPhrase(words.join(' '))).not.toThrow(/xylograph/)
     }),
   )
-  const two = phraseOf(masterKeyFrom(Buffer.alloc(32))).with(2, 'kittenx').with(22, 'çafé')
+  const two = phraseOf(masterKeyFrom(Buffer.alloc(32)))
+    .with(2, 'kittenx')
+    .with(22, 'çafé')
   expect(() => keyOfPhrase(two.join(' '))).toThrow('Words 3 and 23 are not of the list')
 })
 
