@@ -1,0 +1,100 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../reelgate.ts'
+import { startChromium } from './chromium.ts'
+import { addSmallFilm } from './films.ts'
+import { lookAtPlayer, openTab, playerAddress } from './player.ts'
+
+// O08: an OTP is a bearer secret until it is used, and a browser tells each site it is led to where it came from.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+let film: string
+let school: Site
+let canary: Site
+const LEADS = ['/link', '/window', '/away', '/lesson']
+let lesson = ''
+const heard: { path: string; referer: string | undefined }[] = []
+
+type Site = { server: Server; url: string }
+
+beforeAll(async () => {
+  canary = await startSite((request, response) => {
+    heard.push({ path: request.url ?? '', referer: request.headers.referer })
+    response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>Elsewhere</title>')
+  })
+  school = await startSite((_request, response) => {
+    response.setHeader('Content-Type', 'text/html').end(`<!doctype html><title>School</title>${lesson}`)
+  })
+  reelgate = await startSharedReelgate()
+  film = await addSmallFilm(reelgate, 'Small film')
+  chromium = await startChromium()
+}, 120_000)
+
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+  for (const site of [school, canary]) site?.server.close()
+})
+
+test('O08: no site that a page with the player leads to learns the OTP, before it is used or after', async () => {
+  for (const used of [false, true]) {
+    const otp = await reelgate.owner.issueOtp(film)
+    lesson = `<iframe src="${playerAddress(reelgate.url, otp)}" allow="fullscreen" width="800" height="450"></iframe><a href="${canary.url}lesson">More</a>`
+    const page = await openTab(await chromium.newContext())
+    if (!used) await page.route('**/play/redeem', () => {}) // asked, and never answered: the link stays in the frame's address
+    await page.goto(school.url)
+    const frame = page.frames().find((one) => one.url().startsWith(reelgate.url))
+    if (!frame) throw new Error('the lesson has no player')
+    await lookAtPlayer(page, frame).shows(used ? 'ready' : 'loading')
+    expect(frame.url().includes(otp)).toBe(!used)
+
+    await leadTo(
+      page,
+      'link',
+      `document.body.append(Object.assign(document.createElement('a'), { href: '${canary.url}link', target: '_blank', id: 'out' })); document.querySelector('#out').click()`,
+      frame,
+    )
+    await leadTo(page, 'window', `window.open('${canary.url}window'); undefined`, frame)
+    await leadTo(page, 'away', `location.href = '${canary.url}away'`, frame)
+    await leadTo(page, 'lesson', "document.querySelector('a').click()")
+    await page.close()
+  }
+  expect(heard.map(({ path }) => path)).toEqual([...LEADS, ...LEADS])
+  // The lesson is a page of the school, and names itself; the player names nothing.
+  for (const { path, referer } of heard) expect(referer, path).toBe(path === '/lesson' ? school.url : undefined)
+})
+
+test('O08: an OTP is given for a POST alone, so that none is in an address that a log or a cache keeps', async () => {
+  const secret = reelgate.owner.apiKey
+  for (const path of [`/api/videos/${film}/otp`, `/v2/otp?video=${film}&clientSecretKey=${secret}`]) {
+    const answer = await fetch(`${reelgate.url}${path}`, { headers: { Authorization: `Apisecret ${secret}` } })
+    expect([404, 405], path).toContain(answer.status)
+    expect(await answer.text()).not.toMatch(/[A-Za-z0-9]{64}/)
+  }
+  const given = await fetch(`${reelgate.url}/api/videos/${film}/otp`, {
+    method: 'POST',
+    headers: { Authorization: `Apisecret ${secret}` },
+  })
+  expect([given.status, given.headers.get('cache-control')]).toEqual([200, 'no-store'])
+  const page = await fetch(playerAddress(reelgate.url, 'A'.repeat(64)))
+  expect([page.headers.get('referrer-policy'), page.headers.get('cache-control')]).toEqual(['no-referrer', 'no-store'])
+})
+
+/** Runs a script in a page or a frame of it, and waits until the canary has been asked for this. */
+async function leadTo(page: Page, path: string, script: string, where: Pick<Page, 'evaluate'> = page): Promise<void> {
+  const before = heard.length
+  await where.evaluate(script).catch(() => {}) // the page it ran in may be gone before it answers
+  await expect.poll(() => heard.slice(before).map((one) => one.path)).toEqual([`/${path}`])
+}
+
+async function startSite(listener: RequestListener): Promise<Site> {
+  const server = createServer((request, response) => {
+    if (request.url === '/favicon.ico') response.writeHead(404).end()
+    else listener(request, response)
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  return { server, url: `http://localhost:${(server.address() as AddressInfo).port}/` }
+}
