@@ -148,7 +148,8 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
               body: new URLSearchParams({ clientSecretKey: owner.apiKey, ttl: '3600' }),
             })
       const { otp, error } = (await answer.json()) as { otp?: string; error?: string }
-      return { status: error ? 404 : answer.status, told: { otp } } // the earlier interface says 200 to a video that is gone
+      // The earlier interface says 200 to a video that is gone.
+      return { status: error && answer.ok ? 404 : answer.status, told: { otp } }
     })
     if (op.outcome === 'ok' && op.otp) known.otps.push({ otp: op.otp, videoId })
     return op

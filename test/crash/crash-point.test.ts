@@ -32,7 +32,7 @@ const chance = newChance('crash points')
 beforeAll(async () => {
   // One thread for files, so that the n-th call is the same call each time.
   reelgate = await startSharedReelgate({ env: { ...UNLIMITED, UV_THREADPOOL_SIZE: '1' } })
-  ordeal = await newOrdeal(reelgate, chance)
+  ordeal = await newOrdeal(reelgate, chance, 'crash-points')
   const { clients, films } = ordeal
   const { videoId = '' } = await clients.create(0)
   await clients.upload(0, videoId, { clear: films[0] ?? Buffer.alloc(0), isFilm: true })

@@ -35,7 +35,7 @@ export type History = ReturnType<typeof openHistory>
 
 /** @param path the log of every call, one JSON line when it begins and one when it ends; outside the service's folder */
 export function openHistory(path: string) {
-  const file = openSync(path, 'a')
+  const file = openSync(path, 'w')
   let place = 0
   let ops: Op[] = []
   let calls = 0

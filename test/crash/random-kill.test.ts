@@ -11,7 +11,7 @@ const MAIN = join(import.meta.dirname, '../../src/main.ts')
 const KILLS = rounds(2, 30)
 test(`I1–I6, I8–I10: nothing acknowledged is lost, nothing half done, when the server of eight clients is killed (kill -9, ${KILLS} times)`, async () => {
   const chance = newChance('kill -9 under mixed calls')
-  const ordeal = await startOrdeal(chance)
+  const ordeal = await startOrdeal(chance, 'kills')
   await haveSomeReady(ordeal)
   for (let round = 1; round <= KILLS; round++) {
     const calling = ordeal.clients.run(CLIENTS)
@@ -28,7 +28,7 @@ test(`I1–I6, I8–I10: nothing acknowledged is lost, nothing half done, when t
 const RESTARTS = rounds(1, 20)
 test(`F-10: nor when it is restarted under load again and again, by kill -9 or SIGTERM (${RESTARTS} times)`, async () => {
   const chance = newChance('restarts under load')
-  const ordeal = await startOrdeal(chance)
+  const ordeal = await startOrdeal(chance, 'restarts')
   await haveSomeReady(ordeal)
   for (let round = 1; round <= RESTARTS; round++) {
     const calling = ordeal.clients.run(CLIENTS)

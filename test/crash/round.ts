@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readFile, utimes } from 'node:fs/promises'
+import { mkdir, readFile, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { windowKey } from '../../src/protect/content-key.ts'
@@ -15,6 +15,8 @@ import { examine, newMemory } from './stopped.ts'
 
 export type Ordeal = Awaited<ReturnType<typeof newOrdeal>>
 
+const HISTORIES = join(import.meta.dirname, '../../.cache/crash')
+
 /** Films so small that they are encoded in an instant, yet of more than one chunk. */
 const FILMS = [
   { seconds: 1, size: '160x90' },
@@ -23,15 +25,18 @@ const FILMS = [
 ] as const
 
 /** A server of this test alone, with its clients; see `newOrdeal`. */
-export const startOrdeal = async (chance: Chance) => newOrdeal(await startReelgate({ env: UNLIMITED }), chance)
+export const startOrdeal = async (chance: Chance, name: string) =>
+  newOrdeal(await startReelgate({ env: UNLIMITED }), chance, name)
 
 /** Eight clients are busier than any limit allows. */
 export const UNLIMITED = { REELGATE_LIMITS: 'off' }
 
 /** A server with its clients, their history, and what is known to be there; whoever breaks it asks `afterwards`. */
-export async function newOrdeal(reelgate: Reelgate, chance: Chance) {
+export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string) {
   const films = await Promise.all(FILMS.map(async (recipe) => readFile(await makeFilm(recipe))))
-  const history = openHistory(join(reelgate.dataDir, '..', 'history.jsonl'))
+  // Kept, for whoever wants to know how it came to a breach.
+  await mkdir(HISTORIES, { recursive: true })
+  const history = openHistory(join(HISTORIES, `${name}.jsonl`))
   const clients = createClients(reelgate, history, chance, films)
   const world = newWorld()
   const memory = newMemory()
