@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { join, resolve } from 'node:path'
+import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from './errors.ts'
@@ -15,6 +15,7 @@ export const VARIABLES = {
   REELGATE_UPLOAD_MAX_BYTES: 'largest upload in bytes (32212254720, 30 GiB)',
   REELGATE_OUTBOUND_ALLOW:
     'what may be asked besides public addresses on ports 80 and 443: HOST:PORT or ADDRESS/BITS, with commas (nothing)',
+  PATH: 'folders in which ffmpeg, ffprobe, prlimit and bwrap are looked for (/usr/local/bin:/usr/bin:/bin)',
   REELGATE_ENCODERS: 'films’ chunks encoded side by side (one per core)',
   REELGATE_TRUSTED_PROXIES:
     'addresses or networks (CIDR) of proxies in front, with commas; from others X-Forwarded-For is ignored',
@@ -32,6 +33,7 @@ const Variables = Type.Object({
   REELGATE_MASTER_KEY: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$' })),
   REELGATE_UPLOAD_MAX_BYTES: Type.String({ pattern: '^[1-9][0-9]{0,15}$', default: String(30 * 2 ** 30) }),
   REELGATE_OUTBOUND_ALLOW: Type.String({ default: '' }),
+  PATH: Type.String({ default: '/usr/local/bin:/usr/bin:/bin' }),
   REELGATE_ENCODERS: Type.Optional(Type.String({ pattern: '^([1-9]|[1-5][0-9]|6[0-4])$' })),
   REELGATE_TRUSTED_PROXIES: Type.Optional(Type.String()),
   REELGATE_LIMITS: Type.Optional(Type.String()),
@@ -82,6 +84,8 @@ export type Config = Readonly<{
   uploadMaxBytes: number
   /** Entries `HOST:PORT` or `ADDRESS/BITS`, as written: `openOutbound` reads them. */
   outboundAllow: readonly string[]
+  /** Absolute, in order. */
+  toolFolders: readonly string[]
   /** Undefined: one per core. */
   encoders: number | undefined
   /** Undefined: off. */
@@ -139,6 +143,7 @@ function toConfig(variables: Variables): Config {
     masterKeyHex: variables.REELGATE_MASTER_KEY,
     uploadMaxBytes: Number(variables.REELGATE_UPLOAD_MAX_BYTES),
     outboundAllow: variables.REELGATE_OUTBOUND_ALLOW.split(',').flatMap((entry) => entry.trim() || []),
+    toolFolders: variables.PATH.split(delimiter).filter(isAbsolute),
     encoders: variables.REELGATE_ENCODERS === undefined ? undefined : Number(variables.REELGATE_ENCODERS),
     limits: readLimits(variables.REELGATE_LIMITS),
     trustedProxies,

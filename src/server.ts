@@ -109,7 +109,7 @@ async function openServer(
   const lock = await lockForServer(config)
   opened.defer(() => lock.release())
   const player = readPlayerAssets(PLAYER_FOLDER)
-  const sandboxOpens = openSandbox() // ffmpeg is tried while the database opens
+  const sandboxOpens = openSandbox(config.toolFolders) // ffmpeg is tried while the database opens
   sandboxOpens.catch(() => undefined) // what it has to say is heard below, after the database
   const installation = await openInstallation(config)
   opened.defer(() => installation.close())
@@ -224,7 +224,7 @@ async function openServer(
       database: async () => void (await sql`select 1`.execute(db)),
       storage: () => checkStorage(installation),
       space: async () => ((await hasRoom(0)) ? undefined : 'low'),
-      ffmpeg: async () => void (await openSandbox()),
+      ffmpeg: async () => void (await openSandbox(config.toolFolders)),
     },
   })
   const demo = mayShowDemo(config)

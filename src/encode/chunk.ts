@@ -12,6 +12,7 @@ import {
   type Sandbox,
   type SealedSource,
   SIGKILL_EXIT,
+  wasEndedBySignal,
 } from './sandbox.ts'
 
 /** A run of neighbouring segments. `fromStart`: decode from the film's first frame instead of seeking. */
@@ -66,8 +67,8 @@ export async function encodePictureChunk(
   })
   // First, for an unclean seek may also be the cause of everything below.
   if (frames.isSought && end.errorLines > 0) throw new UncleanSeek(firstLine(end))
-  if (landing.some((early) => early.frames() === 0)) throw new UncleanSeek('it landed after the chunk’s first picture')
   refuseFailure(end)
+  if (landing.some((early) => early.frames() === 0)) throw new UncleanSeek('it landed after the chunk’s first picture')
   const shortest = Math.min(...rungs.map((rung) => rung.frames()))
   if (shortest < frames.count) throw brokenOff((frames.first + shortest) / rateHz(picture))
   return { missingFrames: Math.max(0, ...ending.map((real) => frames.real - real.frames())) }
@@ -83,6 +84,7 @@ export function refuseFailure(end: MediaEnd): void {
   }
   // The machine may have been short of memory: worth another try, so no verdict on the film.
   if (end.exitCode === SIGKILL_EXIT) throw new Error('ffmpeg was killed: at its processor limit, or because memory ran out')
+  if (wasEndedBySignal(end)) throw new Error(`ffmpeg crashed with exit code ${end.exitCode}: ${firstLine(end)}`)
   if (end.exitCode !== 0) {
     throw new MediaFailure('Encoding error', `The encoder stopped: ${firstLine(end) || `exit code ${end.exitCode}`}`)
   }
@@ -99,6 +101,7 @@ export function firstLine({ stderr }: MediaEnd): string {
   const [line = ''] = stderr.split('\n').filter((text) => text.trim() !== '')
   return line
     .replace(/ @ 0x[0-9a-f]+/g, '')
+    .replace(/\p{C}/gu, ' ')
     .replace(/\S*crypto:\S+/g, 'the source')
     .slice(0, 200)
 }

@@ -58,7 +58,8 @@ export function pictureFilters({ hdr, renditions: [largest] }: PicturePlan): str
 export function sourceFilters({ interlaced, storedPx }: PicturePlan): string[] {
   if (!interlaced) return []
   // yadif compares neighbours, so they must be of one size; those that are pass unchanged.
-  return [`scale=${storedPx.widthPx}:${storedPx.heightPx}:interl=-1`, 'yadif=mode=send_frame:deint=interlaced']
+  const oneSize = storedPx ? [`scale=${storedPx.widthPx}:${storedPx.heightPx}:interl=-1`] : []
+  return [...oneSize, 'yadif=mode=send_frame:deint=interlaced']
 }
 
 /** Input options of every picture run. */

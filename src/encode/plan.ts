@@ -26,8 +26,8 @@ export type PicturePlan = {
   /** Frames in one segment (one GOP), about 4 s. */
   gopFrames: number
   interlaced: boolean
-  /** Size of the source's pictures, turned upright, before their sample aspect ratio is applied. */
-  storedPx: { widthPx: number; heightPx: number }
+  /** Size of the source's pictures, turned upright, before their sample aspect ratio is applied; older plans do not tell it. */
+  storedPx?: { widthPx: number; heightPx: number }
   /** Perceptual quantiser or hybrid log-gamma: mapped to ordinary brightness, without which it looks grey. */
   hdr?: boolean
   /** Width ÷ height as shown: rotation and sample aspect ratio applied. */

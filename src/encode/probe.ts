@@ -12,6 +12,7 @@ import {
   type Sandbox,
   type SealedSource,
   SIGKILL_EXIT,
+  wasEndedBySignal,
 } from './sandbox.ts'
 
 /** What a source is, as far as planning needs it. Times count from the film's start: the earliest stream's first moment. */
@@ -138,6 +139,7 @@ async function readReport(sandbox: Sandbox, source: SealedSource, signal?: Abort
   })
   const size = /Picture size (\d+)x(\d+)/.exec(end.stderr)
   if (size) throw tooManyPixels(Number(size[1]), Number(size[2]))
+  if (wasEndedBySignal(end) && !end.outOfTime) throw new Error(`ffprobe crashed or was killed, with exit code ${end.exitCode}`)
   if (end.exitCode !== 0) throw notMedia(whyUnreadable(end))
   const report: unknown = JSON.parse(output.bytes().toString('utf8'))
   if (!Value.Check(Report, report)) throw notMedia('The file could not be read as a film.')

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { access, constants, realpath } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
+import os from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { Failure } from '../errors.ts'
@@ -55,11 +55,19 @@ const DEMUXERS = {
   film: 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,wav,mp3,aac,flac,mxf',
   picture: 'png_pipe,jpeg_pipe,webp_pipe,gif_pipe',
 }
+// The first with -fps_mode.
+const OLDEST_FFMPEG = { major: 5, minor: 1 }
 const STDERR_TAIL_BYTES = 64 * 1024
+/** What the number of the signal that ended a process is added to. */
+const SIGNALLED = 128
 /** Killed: by us, by its processor limit, or by a machine that ran out of memory. */
-export const SIGKILL_EXIT = 137
+export const SIGKILL_EXIT = SIGNALLED + os.constants.signals.SIGKILL
+/** Whether a run crashed or was killed. That may be the machine's fault, so it says nothing of the film yet. */
+export function wasEndedBySignal({ exitCode }: MediaEnd): boolean {
+  return exitCode > SIGNALLED
+}
 // A four-rung 1080p ladder takes 0.5 GB; address space also counts each thread's stack and arena, so it grows with the machine.
-const MEMORY_BYTES = 4 * 2 ** 30 + availableParallelism() * 2 ** 28
+const MEMORY_BYTES = 4 * 2 ** 30 + os.availableParallelism() * 2 ** 28
 
 /**
  * Finds ffmpeg and its cage, and tries them once.
@@ -75,10 +83,18 @@ export async function openSandbox(folders: readonly string[] = ['/usr/local/bin'
   const tools: Tools = { ffmpeg, ffprobe, prlimit, bwrap }
   // The very command that will be used later: some machines have bwrap but forbid user namespaces.
   const caged = bwrap ? await readVersion({ tools, bubblewrap: true, ffmpegVersion: '' }) : undefined
-  if (caged) return { tools, bubblewrap: true, ffmpegVersion: caged }
-  const bare = await readVersion({ tools, bubblewrap: false, ffmpegVersion: '' })
-  if (!bare) throw new Failure('unavailable', 'ffmpeg is installed but does not start: run ffmpeg -version to see why')
-  return { tools, bubblewrap: false, ffmpegVersion: bare }
+  const ffmpegVersion = caged ?? (await readVersion({ tools, bubblewrap: false, ffmpegVersion: '' }))
+  if (!ffmpegVersion) throw new Failure('unavailable', 'ffmpeg is installed but does not start: run ffmpeg -version to see why')
+  refuseOldVersion(ffmpegVersion)
+  return { tools, bubblewrap: caged !== undefined, ffmpegVersion }
+}
+
+/** Builds of a day have no such number; they are newer. */
+function refuseOldVersion(version: string) {
+  const [, major = 0, minor = 0] = (/^n?(\d+)\.(\d+)/.exec(version) ?? [0, OLDEST_FFMPEG.major, OLDEST_FFMPEG.minor]).map(Number)
+  if (major > OLDEST_FFMPEG.major || (major === OLDEST_FFMPEG.major && minor >= OLDEST_FFMPEG.minor)) return
+  const needed = `${OLDEST_FFMPEG.major}.${OLDEST_FFMPEG.minor}`
+  throw new Failure('unavailable', `ffmpeg ${version} is installed, but ${needed} or newer is needed: install a newer one`)
 }
 
 /**
@@ -109,7 +125,7 @@ export async function drawMedia(
 /** Not the film's fault, and not a sentence for its owner. */
 function refuseBrokenCage(end: MediaEnd): MediaEnd {
   if (end.exitCode !== 0 && /^(bwrap|prlimit): /.test(end.stderr))
-    throw new Error(`the sandbox did not start: ${end.stderr.trim()}`)
+    throw new Failure('unavailable', `the sandbox did not start: ${end.stderr.trim()}`)
   return end
 }
 
@@ -168,7 +184,7 @@ async function runCaged(sandbox: Sandbox, run: CagedRun): Promise<MediaEnd> {
     // Node's error would carry the arguments, and with them the source's key, into the log.
     child.once('error', (error) => reject(withCode(new Error(`${run.tool} did not start`), error)))
     child.once('exit', killGroup) // a grandchild would hold the pipes open
-    child.once('close', (code) => resolve(code ?? SIGKILL_EXIT))
+    child.once('close', (code, signal) => resolve(code ?? SIGNALLED + (signal ? os.constants.signals[signal] : 0)))
   })
   const said = { tail: Buffer.alloc(0), lines: 0 }
   const reads = [

@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, readdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { probeSource } from '../../src/encode/probe.ts'
 import { collect, openSandbox, runMedia, type Sandbox } from '../../src/encode/sandbox.ts'
+import { processesWith } from '../processes.ts'
 import { ffmpeg, newFolder, openFilm, seal } from './films.ts'
 
 const LIMITS = { cpuS: 20, wallS: 60 }
@@ -162,11 +163,4 @@ async function runStub(sandbox: Sandbox, run: Partial<Parameters<typeof runMedia
     limits: LIMITS,
     ...run,
   })
-}
-
-/** Command lines of the processes that have a word in theirs. */
-async function processesWith(word: string): Promise<string[]> {
-  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const lines = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')))
-  return lines.filter((line) => line.includes(word))
 }

@@ -1,0 +1,199 @@
+import { randomInt } from 'node:crypto'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test, vi } from 'vitest'
+import { readRows, untilFinished } from '../data-folder.ts'
+import { newFolder } from '../encode/films.ts'
+import { shiftedClock } from '../faults/clock.ts'
+import { makeFilm } from '../films.ts'
+import { processesWith } from '../processes.ts'
+import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
+
+// A server whose PATH finds our ffmpeg first, and whose clock can be put forward, past limits and rests of minutes.
+
+const REST_S = 31
+const LONGER_THAN_ANY_LIMIT_S = 900
+
+test('F-23: an ffmpeg that hangs and ignores TERM is killed with all it started, and the next film is encoded', async () => {
+  const { reelgate, stub, clock } = await startWithStub()
+  const mark = newMark()
+  await stub.becomes('ffmpeg', `trap "" TERM INT HUP; sleep ${mark} & while :; do sleep ${mark}; done`)
+  const hanging = await reelgate.owner.upload('hangs', await makeFilm())
+  await untilItRuns(mark)
+  await clock.goesOn(LONGER_THAN_ANY_LIMIT_S)
+  const { statusReason } = await untilFailed(reelgate, hanging, clock)
+  expect(statusReason).toBe('Encoding took far longer than the film lasts: convert it to H.264 in MP4 and upload it again.')
+  await stub.becomes('ffmpeg', PASS_ON)
+  await untilFinished(reelgate, await reelgate.owner.upload('goes', await makeFilm()))
+  expect(await processesWith(mark)).toEqual([])
+})
+
+test('F-23: so is an ffprobe that hangs', async () => {
+  const { reelgate, stub, clock } = await startWithStub()
+  const mark = newMark()
+  await stub.becomes('ffprobe', `trap "" TERM INT HUP; sleep ${mark} & while :; do sleep ${mark}; done`)
+  const hanging = await reelgate.owner.upload('hangs', await makeFilm())
+  await untilItRuns(mark)
+  await clock.goesOn(LONGER_THAN_ANY_LIMIT_S)
+  const { status, statusReason } = await untilFailed(reelgate, hanging, clock)
+  expect([status, statusReason]).toEqual([
+    'Not a media file',
+    'Reading the file took too long: it is damaged, or made to keep readers busy.',
+  ])
+  await stub.becomes('ffprobe', PASS_ON)
+  await untilFinished(reelgate, await reelgate.owner.upload('goes', await makeFilm()))
+  expect(await processesWith(mark)).toEqual([])
+})
+
+const TRIED = 'The film could not be encoded on this server. Its log says why; then upload the film again.'
+
+test.each([
+  { harm: 'crashes', script: 'kill -SEGV $$', reason: TRIED, tries: 3 },
+  { harm: 'is killed for want of memory', script: 'kill -KILL $$', reason: TRIED, tries: 3 },
+  {
+    harm: 'writes what is no film',
+    script: 'for fd in 3 4 5; do head -c 5000 /dev/urandom >&$fd; done 2>/dev/null',
+    reason: TRIED,
+    tries: 3,
+  },
+  {
+    harm: 'fails with a word',
+    script: 'printf "\\033[31mno luck\\007 <script>\\n" >&2; exit 1',
+    reason: 'The encoder stopped:  [31mno luck  <script>',
+    tries: 1,
+  },
+  {
+    harm: 'ends well without a picture',
+    script: 'exit 0',
+    reason: /^The (picture cannot be read past 0:00|sound cannot be read): .*upload it again\.$/i,
+    tries: 1,
+  },
+])(
+  'F-24: of an ffmpeg that $harm nothing is published, it is not tried for ever, and the owner reads why',
+  async ({ script, reason, tries }) => {
+    const { reelgate, stub, clock } = await startWithStub()
+    await stub.becomes('ffmpeg', script)
+    const videoId = await reelgate.owner.upload('A film', await makeFilm())
+    const { status, statusReason } = await untilFailed(reelgate, videoId, clock)
+    expect(status).toBe('Encoding error')
+    expect(statusReason).toMatch(reason)
+    expect(readRows(reelgate, 'select * from segment')).toEqual([])
+    const [{ attempts } = { attempts: 0 }] = readRows<{ attempts: number }>(
+      reelgate,
+      'select max(attempt) as attempts from chunk',
+    )
+    expect(attempts).toBeLessThanOrEqual(tries)
+  },
+)
+
+test('F-24: an ffmpeg that crashes once costs one more try, and the film is ready', async () => {
+  const { reelgate, stub, clock } = await startWithStub()
+  await stub.becomes('ffmpeg', 'kill -SEGV $$')
+  const videoId = await reelgate.owner.upload('A film', await makeFilm())
+  await vi.waitFor(() => expect(restsOf(reelgate)).toBeGreaterThan(0), { timeout: 30_000 })
+  await stub.becomes('ffmpeg', PASS_ON)
+  await clock.goesOn(REST_S)
+  await reelgate.owner.video(videoId) // so that it looks at its clock
+  await untilFinished(reelgate, videoId)
+})
+
+test('F-24: an ffmpeg that is taken away while the server runs fails no film; they wait until it is back', async () => {
+  const { reelgate, stub, clock } = await startWithStub()
+  await stub.goes('ffprobe')
+  const videoId = await reelgate.owner.upload('A film', await makeFilm())
+  for (const rests of [1, 2, 3, 4]) {
+    await vi.waitFor(() => expect(restsOf(reelgate)).toBe(rests), { timeout: 30_000 })
+    await clock.goesOn(REST_S)
+    await reelgate.owner.video(videoId) // so that it looks at its clock
+  }
+  expect((await reelgate.owner.video(videoId)).status).toBe('Processing')
+  await stub.becomes('ffprobe', PASS_ON)
+  await untilFinished(reelgate, videoId)
+})
+
+test.each([
+  { what: 'without ffmpeg', stubs: {}, says: 'ffmpeg is not installed: run apt-get install ffmpeg' },
+  {
+    what: 'with one that is too old',
+    stubs: { ffmpeg: 'echo ffmpeg version 4.4.2-0ubuntu0.22.04.1', ffprobe: 'exit 0' },
+    says: 'ffmpeg 4.4.2-0ubuntu0.22.04.1 is installed, but 5.1 or newer is needed: install a newer one',
+  },
+  {
+    what: 'with one that does not start',
+    stubs: { ffmpeg: 'exit 127', ffprobe: 'exit 0' },
+    says: 'ffmpeg is installed but does not start: run ffmpeg -version to see why',
+  },
+])('F-24: $what the server does not start, and says what to do', async ({ stubs, says }) => {
+  const folder = await newFolder()
+  const tools = join(folder, 'tools')
+  await mkdir(tools)
+  for (const [name, script] of Object.entries({ prlimit: 'exec /usr/bin/prlimit "$@"', ...stubs }))
+    await writeStub(tools, name, script)
+  const { code, stderr } = await runCli(['serve'], { PATH: tools, PORT: '0', REELGATE_DATA: join(folder, 'data') })
+  expect(code).toBe(1)
+  expect(stderr.trim()).toBe(says)
+})
+
+const PASS_ON = 'exec /usr/bin/$name "$@"'
+
+/** A server with an ffmpeg and an ffprobe that can become others while it runs. They always tell their version. */
+async function startWithStub() {
+  const folder = await newFolder()
+  const stub = {
+    becomes: (name: string, script: string) =>
+      writeStub(folder, name, `[ "$1" = -version ] && exec /usr/bin/${name} -version\nname=${name}\n${script}`),
+    goes: (name: string) => chmod(join(folder, name), 0o000),
+  }
+  for (const name of ['ffmpeg', 'ffprobe']) await stub.becomes(name, PASS_ON)
+  const clock = await newClock(folder)
+  const reelgate = await startReelgate({ env: { PATH: [folder, process.env.PATH].join(delimiter), ...clock.env } })
+  return { reelgate, stub, clock }
+}
+
+type Clock = { goesOn(seconds: number): Promise<void>; env: Record<string, string> }
+
+/** A clock that can be put forward while the server runs, the monotonic one too; its encoders do not see it. */
+async function newClock(folder: string): Promise<Clock> {
+  const file = join(folder, 'clock')
+  let aheadS = 0
+  const goesOn = (seconds: number) => {
+    aheadS += seconds
+    return writeFile(file, `+${aheadS}\n`)
+  }
+  await goesOn(0)
+  const { LD_PRELOAD = '' } = shiftedClock('+0')
+  return { goesOn, env: { LD_PRELOAD, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1' } }
+}
+
+/** How often a film was left alone for a while. */
+function restsOf(reelgate: Reelgate): number {
+  return reelgate.output().split('work on a film failed and is tried again').length - 1
+}
+
+/** A number that no other process on this machine has in its command line. */
+function newMark(): string {
+  return String(1_000_000 + randomInt(1_000_000_000))
+}
+
+async function untilItRuns(mark: string): Promise<void> {
+  await vi.waitFor(async () => expect(await processesWith(mark)).not.toEqual([]), { timeout: 30_000, interval: 50 })
+}
+
+async function writeStub(folder: string, name: string, script: string): Promise<void> {
+  await writeFile(join(folder, name), `#!/usr/bin/bash\nPATH=/usr/bin\n${script}\n`)
+  await chmod(join(folder, name), 0o755)
+}
+
+/** Waits for the film to fail; each time it rests, the clock is put forward. */
+async function untilFailed(reelgate: Reelgate, videoId: string, clock: Clock) {
+  for (let rests = restsOf(reelgate); ; ) {
+    const video = await reelgate.owner.video(videoId)
+    if (/error|Not/.test(video.status)) return video
+    if (restsOf(reelgate) > rests) {
+      rests = restsOf(reelgate)
+      await clock.goesOn(REST_S)
+    }
+    await pause(50)
+  }
+}
