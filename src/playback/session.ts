@@ -45,6 +45,8 @@ export type LiveSession = {
   pages: string[]
   seqs: SeqWindow
   pace: Pace
+  /** When the log last said that it asks too fast. */
+  warnedAtS: number
   lastSeenAtS: number
   /** When its page said goodbye and none came back since. This and `lastSeenAtS` run ahead of the row, `saveSessions` follows. */
   leftAtS: number | null
@@ -79,7 +81,10 @@ export async function admit(
   // Meanwhile it may have been dropped from memory, and with it the numbers that this proof must be marked among.
   const session = deps.sessions.get(sessionId) ?? found
   deps.sessions.set(sessionId, session)
-  if (deps.paced && !keepsPace(session.pace, performance.now())) throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
+  if (deps.paced && !keepsPace(session.pace, performance.now())) {
+    warnOfHaste(deps, session)
+    throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
+  }
   if (signed.operation === 'page') {
     await openPage(deps, session, proof)
   } else {
@@ -89,6 +94,14 @@ export async function admit(
   }
   session.lastSeenAtS = deps.nowS()
   return session
+}
+
+/** No player asks so fast: somebody runs a program of their own with the key of a viewer's browser. Said once a minute, without ids that play. */
+function warnOfHaste({ nowS, log }: PlaybackDeps, session: LiveSession): void {
+  if (nowS() - session.warnedAtS < 60) return
+  session.warnedAtS = nowS()
+  const { accountId, videoId, userId } = session.row
+  log.warn({ accountId, videoId, userId }, 'a playback session asks faster than any player, and is slowed down')
 }
 
 /**
@@ -160,7 +173,7 @@ export function keepLive(sessions: LiveSessions, row: PlaybackSessionRow): LiveS
   const pages: string[] = JSON.parse(row.pages)
   const { lastSeenAtS, leftAtS } = row
   const pace = newPace(performance.now())
-  const live = { row, publicKey, pages, seqs: newSeqWindow(), pace, lastSeenAtS, leftAtS, positionS: 0 }
+  const live = { row, publicKey, pages, seqs: newSeqWindow(), pace, warnedAtS: 0, lastSeenAtS, leftAtS, positionS: 0 }
   sessions.set(row.id, live)
   return live
 }
