@@ -216,6 +216,7 @@ export function listenUrl(host: string, port: number): string {
 export function dataPaths(dataDir: string) {
   return {
     database: join(dataDir, 'reelgate.db'),
+    mark: join(dataDir, 'reelgate.mark'),
     lock: join(dataDir, 'lock.db'),
     controlSocket: join(dataDir, 'control.sock'),
     sources: join(dataDir, 'sources'),

@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { access, constants } from 'node:fs/promises'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { access, constants, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Config, dataPaths } from './config.ts'
-import { type Database, type Db, type FolderLock, openSqlite, takeFolderLock } from './db/sqlite.ts'
+import { type Database, type Db, type FolderLock, openSqlite, peekSetting, takeFolderLock } from './db/sqlite.ts'
 import { Failure } from './errors.ts'
 import { createMasterKey, type MasterKey, readMasterKey, removeUnfinishedKey, writeMasterKey } from './protect/master-key.ts'
 import { keyOfPhrase, phraseOf } from './protect/recovery-phrase.ts'
@@ -39,6 +39,7 @@ export function lockDataFolder(config: Config): FolderLock | undefined {
  */
 export async function openDatabase(config: Config): Promise<Database> {
   refuseLostDatabase(config)
+  refuseOlderDatabase(config)
   return openSqlite(dataPaths(config.dataDir).database)
 }
 
@@ -80,6 +81,39 @@ function refuseLostDatabase(config: Config): void {
       'unavailable',
       `There are films in ${left} but no database ${paths.database}. Restore it from a backup; a new one is never made over existing films.`,
     )
+  }
+  if (existsSync(paths.mark)) {
+    throw new Failure(
+      'unavailable',
+      `The database ${paths.database} is missing. Restore it from a backup; to begin anew, remove the whole folder ${config.dataDir}.`,
+    )
+  }
+}
+
+/** The setting that a server moves forward as time passes (playback/clock.ts); how far it came is noted beside the database. */
+const DATABASE_MARK = 'playback-clock'
+
+/** Notes beside the database how far it has come. The caller has committed it: the note is never ahead of the database. */
+export async function noteMark(config: Config, mark: number): Promise<void> {
+  await writeFile(dataPaths(config.dataDir).mark, `${mark}\n`, { mode: 0o600 })
+}
+
+/** A database without its log, or an old copy in its place, would lose films in silence; and the sweep would take their files. */
+function refuseOlderDatabase(config: Config): void {
+  const paths = dataPaths(config.dataDir)
+  const noted = existsSync(paths.mark) ? Number(readFileSync(paths.mark, 'utf8')) : 0
+  if (noted === 0 || noted <= markOf(paths.database)) return
+  throw new Failure(
+    'unavailable',
+    `The database ${paths.database} is older than its data folder: its log reelgate.db-wal is missing, or it is an old copy. Put back what belongs together; to lose what came after this database, remove ${paths.mark} and start again.`,
+  )
+}
+
+function markOf(database: string): number {
+  try {
+    return Number(peekSetting(database, DATABASE_MARK) ?? 0)
+  } catch {
+    return Number.POSITIVE_INFINITY // damaged: whoever opens it says so
   }
 }
 

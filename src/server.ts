@@ -33,7 +33,7 @@ import { playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
 import { findNamedSources, SOURCE_BLOB } from './ingest/source-store.ts'
-import { checkStorage, type Installation, lockDataFolder, openInstallation } from './installation.ts'
+import { checkStorage, type Installation, lockDataFolder, noteMark, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
 import { sweepBans } from './limits/bans.ts'
 import { openLimits } from './limits/limits.ts'
@@ -116,8 +116,17 @@ async function openServer(
   const sandbox = await sandboxOpens
   const { db, slowDb, write, masterKey, folders } = installation
 
+  let isDamaged = false
+  void installation.damage.then((damage) => {
+    if (damage === undefined) return
+    isDamaged = true
+    log.fatal({ damage }, 'the database is damaged: nothing is written any more; stop Reelgate and restore it from a backup')
+  })
+
   const nowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
-  const clock = await startPlaybackClock(db, write, nowS)
+  const clock = await startPlaybackClock(db, write, nowS, (markS) =>
+    logged(log, 'how far the database has come could not be noted', () => noteMark(config, markS)),
+  )
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
   await resumeSlots({ write, clock })
 
@@ -221,7 +230,11 @@ async function openServer(
   app.register(posterInterface, { prefix: '/poster', db, masterKey, posters: folders.posters })
   app.register(healthInterface, {
     checks: {
-      database: async () => void (await sql`select 1`.execute(db)),
+      database: async () => {
+        if (isDamaged) throw new Error('the database is damaged')
+        await sql`select 1`.execute(db)
+        return undefined
+      },
       storage: () => checkStorage(installation),
       space: async () => ((await hasRoom(0)) ? undefined : 'low'),
       ffmpeg: async () => void (await openSandbox(config.toolFolders)),

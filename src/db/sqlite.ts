@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { type CompiledQuery, type Kysely, type QueryResult, sql } from 'kysely'
@@ -20,6 +20,8 @@ export type Database = {
   /** For reads that may take milliseconds: in a thread of their own, where they hold up nobody. */
   slowDb: Db
   write: Write
+  /** What is found of a database too large to be checked before it is used; undefined when it is whole. Writes are refused from then on. */
+  damage: Promise<string | undefined>
   close(): Promise<void>
 }
 
@@ -44,11 +46,16 @@ export async function openSqlite(path: string): Promise<Database> {
   }
   const reader = connect(path, (connection) => connection.pragma('query_only = ON'))
   const slowReader = openSlowReads(path)
+  const write = groupCommits(writer)
+  const checker = openSlowReads(path)
+  const damage = statSync(path).size > CHECKED_BYTES ? findDamageBeside(checker, write) : Promise.resolve(undefined)
   return {
     db: reader,
     slowDb: slowReader,
-    write: groupCommits(writer),
+    write,
+    damage,
     async close() {
+      await checker.destroy()
       await slowReader.destroy()
       await reader.destroy()
       await writer.destroy()
@@ -66,6 +73,7 @@ async function openWriter(path: string): Promise<Db> {
       connection.function('fold', { deterministic: true }, (text) => fold(String(text)))
     })
     await sql`select count(*) from sqlite_master`.execute(writer)
+    accessSync(path, constants.W_OK) // SQLite would open it to read, and say so at the first write
     await refuseDamage(writer, path)
     return writer
   } catch (error) {
@@ -79,9 +87,43 @@ async function openWriter(path: string): Promise<Db> {
 
 /** A page that no statement reads at the start would otherwise be found by a viewer, hours later. */
 async function refuseDamage(writer: Db, path: string): Promise<void> {
-  if (statSync(path).size > CHECKED_BYTES) return
-  const { rows } = await sql<{ quickCheck: string }>`pragma quick_check(1)`.execute(writer)
-  if (rows[0]?.quickCheck !== 'ok') throw new Error(`quick_check: ${rows[0]?.quickCheck}`)
+  if (statSync(path).size > CHECKED_BYTES) return // checked while it serves
+  const damage = await findDamage(writer)
+  if (damage) throw new Error(damage)
+}
+
+/** The first damage, in SQLite's words. */
+async function findDamage(db: Db): Promise<string | undefined> {
+  const { rows } = await sql<{ quickCheck: string }>`pragma quick_check(1)`.execute(db)
+  return rows[0]?.quickCheck === 'ok' ? undefined : `quick_check: ${rows[0]?.quickCheck}`
+}
+
+/** Checks a large database in a thread of its own. What is damaged must not grow: reads go on as far as they can, writes do not. */
+async function findDamageBeside(checker: Db, write: { forbid(why: Failure): void }): Promise<string | undefined> {
+  const damage = await findDamage(checker).catch((error: Error) => {
+    // The thread's errors have words only. It also ends, without a result, when the database is closed.
+    return /malformed|not a database/.test(error.message) ? error.message : undefined
+  })
+  if (damage !== undefined)
+    write.forbid(
+      new Failure('unavailable', 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.'),
+    )
+  return damage
+}
+
+/**
+ * A setting as it stands before anything opens the database to write; undefined when there is none, or no table of them.
+ * @throws when the file is not a database, or damaged
+ */
+export function peekSetting(path: string, name: string): string | undefined {
+  const connection = new SqliteDatabase(path, { readonly: true, timeout: BUSY_TIMEOUT_MS })
+  try {
+    const isThere = connection.prepare("select 1 from sqlite_master where name = 'setting'").get()
+    if (!isThere) return undefined
+    return connection.prepare<[string], { value: string }>('select value from setting where name = ?').get(name)?.value
+  } finally {
+    connection.close()
+  }
 }
 
 function connect(path: string, prepare: (connection: SqliteDatabase.Database) => void): Db {

@@ -34,8 +34,9 @@ const LOOK_AGAIN_MS = 25
  * The durable form of writing for a database with one writer: group commit.
  * @param writer does not wait when the database is locked: SQLite's own wait would hold up the whole event loop, reads as well
  */
-export function groupCommits(writer: Kysely<Tables>): Write {
+export function groupCommits(writer: Kysely<Tables>): Write & { forbid(why: Failure): void } {
   let waiting: Call[] = []
+  let forbidden: Failure | undefined
   let turn: Promise<void> = Promise.resolve()
   let commits = 0
 
@@ -61,6 +62,7 @@ export function groupCommits(writer: Kysely<Tables>): Write {
 
   async function commitWaiting(): Promise<void> {
     try {
+      if (forbidden) throw forbidden
       await writer.connection().execute(async (db) => {
         while (waiting.length > 0 && !(await begin(db))) {
           const tooLateMs = performance.now() - PATIENCE_MS
@@ -91,7 +93,12 @@ export function groupCommits(writer: Kysely<Tables>): Write {
     return new Promise<T>((resolve, reject) => next(() => statement(writer).then(resolve, reject)))
   }
 
-  return Object.assign(write, { outside, commits: () => commits })
+  /** Refuses every call from now on. */
+  function forbid(why: Failure): void {
+    forbidden = why
+  }
+
+  return Object.assign(write, { outside, commits: () => commits, forbid })
 }
 
 /** False: another program writes to the database. */
@@ -137,7 +144,7 @@ async function runInSavepoint(db: Kysely<Tables>, call: Call): Promise<boolean> 
     } catch {
       throw error // SQLite has undone the whole transaction by itself, for this reason
     }
-    call.failed(error)
+    call.failed(asFailure(error))
     return false
   }
 }

@@ -16,9 +16,14 @@ export type PlaybackClock = {
 const MARK = 'playback-clock'
 const SAVE_EVERY_MS = 5_000
 
-export async function startPlaybackClock(db: Db, write: Write, wallNowS: () => number): Promise<PlaybackClock> {
-  const saved = await db.selectFrom('setting').select('value').where('name', '=', MARK).executeTakeFirst()
-  const savedAtStartS = Number(saved?.value ?? 0)
+export async function startPlaybackClock(
+  db: Db,
+  write: Write,
+  wallNowS: () => number,
+  saved: (markS: number) => Promise<void> = async () => undefined,
+): Promise<PlaybackClock> {
+  const mark = await db.selectFrom('setting').select('value').where('name', '=', MARK).executeTakeFirst()
+  const savedAtStartS = Number(mark?.value ?? 0)
   const startS = Math.max(wallNowS(), savedAtStartS)
   const startedMs = performance.now()
   const nowS = () => startS + Math.floor((performance.now() - startedMs) / 1000)
@@ -35,8 +40,10 @@ export async function startPlaybackClock(db: Db, write: Write, wallNowS: () => n
         .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
         .execute(),
     )
+    await saved(Number(value))
   }
 
+  await save()
   const timer = setInterval(() => save().catch(() => undefined), SAVE_EVERY_MS).unref()
   return {
     nowS,
