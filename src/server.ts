@@ -182,7 +182,7 @@ async function openServer(
   const authenticate = createAuthenticate({ db, write })
   let url = ''
   const publicUrl = () => config.publicUrl ?? url
-  const app = createApp(log)
+  const app = createApp(log, limiting)
   app.register(currentInterface, {
     ...deletion,
     ...limiting,

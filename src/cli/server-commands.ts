@@ -65,6 +65,7 @@ export const SERVER_COMMANDS = {
       videoId,
       ttlS: TRY_LINK_TTL_S,
       userId: undefined,
+      streamLimit: undefined,
       marks: [],
       forcedBitrateKbps: undefined,
       licenseRules: undefined,

@@ -114,6 +114,7 @@ async function issueDemoOtp(deps: DemoDeps): Promise<{ otp: string; videoId: str
     videoId: video.id,
     ttlS: OTP_TTL_S,
     userId: undefined,
+    streamLimit: undefined,
     marks: MARKS,
     forcedBitrateKbps: undefined,
     licenseRules: undefined,

@@ -11,7 +11,9 @@ import Fastify, {
   type RawServerDefault,
 } from 'fastify'
 import type { Logger } from 'pino'
+import { Failure } from '../errors.ts'
 import { answerFor } from './answers.ts'
+import { type LimitDeps, limitLost } from './limits.ts'
 
 /** Fastify with schemas that type their handlers. */
 export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>
@@ -23,7 +25,7 @@ const ADDRESS_MAX_LENGTH = 16_384
 
 const SILENT_CONNECTION_MS = 300_000
 
-export function createApp(log: Logger): App {
+export function createApp(log: Logger, limiting: LimitDeps): App {
   const app = Fastify({
     loggerInstance: withoutGreeting(log) as FastifyBaseLogger,
     // Addresses of playback carry OTPs and session ids: calls are not logged one by one.
@@ -40,7 +42,7 @@ export function createApp(log: Logger): App {
     connectionTimeout: SILENT_CONNECTION_MS,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: ADDRESS_MAX_LENGTH },
     clientErrorHandler: answerNoHttp,
-    frameworkErrors: (_error, request, reply) => sendUnreadableAddress(request, reply),
+    frameworkErrors: (_error, request, reply) => sendUnreadableAddress(limiting, request, reply),
     // v2 was always case-insensitive in its paths, the rest never.
     rewriteUrl: (request) => (request.url ?? '/').replace(/^\/v2\/[^?]*/i, (path) => path.toLowerCase()),
   }).withTypeProvider<TypeBoxTypeProvider>()
@@ -69,12 +71,15 @@ function withoutGreeting(log: Logger): Logger {
 }
 
 /** Percent signs that cannot be decoded: refused before any interface knows of it, so the body has the field of each. */
-function sendUnreadableAddress(request: FastifyRequest, reply: FastifyReply): void {
-  const message = 'The address is not well formed: a percent sign in it does not stand for a character.'
+async function sendUnreadableAddress(limiting: LimitDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const failure =
+    (await limitLost(limiting, request, reply)) ??
+    new Failure('invalid', 'The address is not well formed: a percent sign in it does not stand for a character.')
+  const { status, code, message } = answerFor(failure, request, reply)
   reply
-    .code(400)
+    .code(status)
     .headers({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
-    .send({ message, error: message, code: 'invalid', requestId: request.id })
+    .send({ message, error: message, code, requestId: request.id })
 }
 
 const NO_HTTP = {

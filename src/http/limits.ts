@@ -71,6 +71,15 @@ async function refuse(reply: FastifyReply, taken: Taken, refused: Refused, who: 
   throw await refusalOf(refused, who)
 }
 
+/** Counts a call whose address leads to no interface where it seemed to go. @returns why it is refused, if it is */
+export async function limitLost({ limits, addressOf }: LimitDeps, request: FastifyRequest, reply: FastifyReply) {
+  if (!limits) return undefined
+  const isOfOwner = /^\/(api|v2)(\/|$)/.test(request.url)
+  const taken = (isOfOwner ? limits.reads.ip : limits.playback).take(subjectOfAddress(addressOf(request)))
+  if (isOfOwner) tellLimit(reply, taken)
+  return taken.refused && refusalOf(taken.refused, 'address')
+}
+
 /** Counts upload forms against their address; form and file carry their own proof and are not read yet. */
 export function limitForms(app: App, { limits, addressOf }: LimitDeps): void {
   app.decorateRequest('isBanned', false)
