@@ -61,63 +61,67 @@ test.each([
   ['a day ahead', DAY_S + 60],
   ['a day behind', -DAY_S - 60],
   ['ten years ahead', 3653 * DAY_S],
-])('C01: a server whose clock is %s starts, keeps everything, and keeps its rules', async (_, offsetS) => {
-  const { reelgate, set } = await startClocked()
-  const { owner } = reelgate
-  const film = await makeFilm({ seconds: 1 })
-  const videoId = await owner.readyVideo(film)
-  await untilFinished(reelgate, videoId)
-  await owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['kept'] } })
-  const viewer = reelgate.newViewer()
-  await viewer.redeem(await owner.issueOtp(videoId))
-  const unspent = await owner.issueOtp(videoId, { ttl: 3600 })
-  const longLived = await owner.issueOtp(videoId, { ttl: 20 * 366 * DAY_S })
-  const credentials = await owner.credentials('not sent yet')
-  const kept = countsOf(reelgate, ...KEPT)
-  const [before] = (await owner.list('?limit=2')).rows.slice(1)
+])(
+  'C01: a server whose clock is %s starts, keeps everything, and keeps its rules',
+  async (_, offsetS) => {
+    const { reelgate, set } = await startClocked()
+    const { owner } = reelgate
+    const film = await makeFilm({ seconds: 1 })
+    const videoId = await owner.readyVideo(film)
+    await untilFinished(reelgate, videoId)
+    await owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['kept'] } })
+    const viewer = reelgate.newViewer()
+    await viewer.redeem(await owner.issueOtp(videoId))
+    const unspent = await owner.issueOtp(videoId, { ttl: 3600 })
+    const longLived = await owner.issueOtp(videoId, { ttl: 20 * 366 * DAY_S })
+    const credentials = await owner.credentials('not sent yet')
+    const kept = countsOf(reelgate, ...KEPT)
+    const [before] = (await owner.list('?limit=2')).rows.slice(1)
 
-  await reelgate.stop()
-  await set(offsetS)
-  await reelgate.restart()
-  expect(countsOf(reelgate, ...KEPT)).toEqual(kept)
-  expect(reelgate.output()).not.toMatch(/"level":[56]0/)
-  expect(Math.abs((await aheadS(reelgate)) - offsetS)).toBeLessThan(60)
-  expect(await owner.video(videoId)).toEqual(before)
+    await reelgate.stop()
+    await set(offsetS)
+    await reelgate.restart()
+    expect(countsOf(reelgate, ...KEPT)).toEqual(kept)
+    expect(reelgate.output()).not.toMatch(/"level":[56]0/)
+    expect(Math.abs((await aheadS(reelgate)) - offsetS)).toBeLessThan(60)
+    expect(await owner.video(videoId)).toEqual(before)
 
-  // Time only goes on: what a later clock has ended, an earlier one does not begin again.
-  const isLater = offsetS > 0
-  expect((await reelgate.newViewer().redeem(longLived)).playing).toBe(true)
-  expect((await reelgate.newViewer().redeem(unspent)).playing).toBe(!isLater)
-  await viewer.openPage()
-  const [status, code] = await told(viewer.key(0))
-  expect([status, code]).toEqual(isLater ? [403, expect.stringMatching(/session-ended|not-allowed/)] : [200, undefined])
-  expect((await owner.send(credentials, new Blob(['no film']))).status).toBe(isLater ? 403 : 201)
-  const newcomer = await owner.readyVideo(film, 'made at another time')
-  const otp = await owner.issueOtp(newcomer)
-  expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)
-  expect((await reelgate.newViewer().redeem(otp)).body.code).toBe('otp-used')
-  const { rows } = await owner.list()
-  expect(rows[0]?.id).toBe(newcomer)
-  expect(rows.every(({ length }) => length >= 0)).toBe(true)
+    // Time only goes on: what a later clock has ended, an earlier one does not begin again.
+    const isLater = offsetS > 0
+    expect((await reelgate.newViewer().redeem(longLived)).playing).toBe(true)
+    expect((await reelgate.newViewer().redeem(unspent)).playing).toBe(!isLater)
+    await viewer.openPage()
+    const [status, code] = await told(viewer.key(0))
+    expect([status, code]).toEqual(isLater ? [403, expect.stringMatching(/session-ended|not-allowed/)] : [200, undefined])
+    expect((await owner.send(credentials, new Blob(['no film']))).status).toBe(isLater ? 403 : 201)
+    const newcomer = await owner.readyVideo(film, 'made at another time')
+    const otp = await owner.issueOtp(newcomer)
+    expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)
+    expect((await reelgate.newViewer().redeem(otp)).body.code).toBe('otp-used')
+    const { rows } = await owner.list()
+    expect(rows[0]?.id).toBe(newcomer)
+    expect(rows.every(({ length }) => length >= 0)).toBe(true)
 
-  // And with the right time again.
-  await untilFinished(reelgate, newcomer)
-  await reelgate.stop()
-  await set(0)
-  await reelgate.restart()
-  expect((await owner.list()).rows.map(({ id }) => id)).toEqual(rows.map(({ id }) => id))
-  const refused = await reelgate.newViewer().redeem(unspent)
-  expect(refused.body.code).toMatch(isLater ? /otp-expired|otp-unknown/ : /otp-used/)
-  expect((await reelgate.newViewer().redeem(await owner.issueOtp(videoId))).playing).toBe(true)
-  expect((await owner.send(await owner.credentials('again'), new Blob(['no film']))).status).toBe(201)
-})
+    // And with the right time again.
+    await untilFinished(reelgate, newcomer)
+    await reelgate.stop()
+    await set(0)
+    await reelgate.restart()
+    expect((await owner.list()).rows.map(({ id }) => id)).toEqual(rows.map(({ id }) => id))
+    const refused = await reelgate.newViewer().redeem(unspent)
+    expect(refused.body.code).toMatch(isLater ? /otp-expired|otp-unknown/ : /otp-used/)
+    expect((await reelgate.newViewer().redeem(await owner.issueOtp(videoId))).playing).toBe(true)
+    expect((await owner.send(await owner.credentials('again'), new Blob(['no film']))).status).toBe(201)
+  },
+  180_000,
+)
 
-test('C02: a clock that steps back an hour under live OTPs, sessions and encodes revives no OTP and begins no chunk twice', async () => {
+test('C02: a clock that steps back an hour under live OTPs, sessions and encodes revives no OTP, frees no stream’s slot and begins no chunk twice', async () => {
   const { reelgate, set } = await startClocked()
   const { owner } = reelgate
   const videoId = await owner.readyVideo(await makeFilm({ seconds: 1 }))
-  const viewer = reelgate.newViewer()
-  await viewer.redeem(await owner.issueOtp(videoId))
+  const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
+  for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(videoId, { userId: 'ann', streamLimit: 1 }))
   const [short, live] = [await owner.issueOtp(videoId, { ttl: 1 }), await owner.issueOtp(videoId, { ttl: 600 })]
   const credentials = await owner.credentials('sent after the step')
   await pause(2000) // the OTP's life: the monotonic clock cannot be moved
@@ -126,19 +130,23 @@ test('C02: a clock that steps back an hour under live OTPs, sessions and encodes
   const running = () => readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, encoded).length
   await expect.poll(running, { timeout: 30_000, interval: 10 }).toBeGreaterThan(0)
 
+  expect((await viewer.key(0)).status).toBe(200)
   await set(-3600)
+  expect(await told(rival.key(0))).toContain('stream-limit')
+  expect((await viewer.key(0)).status).toBe(200)
   expect(Math.abs((await aheadS(reelgate)) + 3600)).toBeLessThan(60)
   expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
-  expect((await viewer.key(0)).status).toBe(200)
   expect((await reelgate.newViewer().redeem(live)).playing).toBe(true)
   const issued = await owner.issueOtp(videoId, { ttl: 600 })
   expect((await owner.send(credentials, new Blob(['no film']))).status).toBe(201)
   await untilFinished(reelgate, encoded)
   expect(readRows(reelgate, 'select 1 from chunk where attempt <> 1')).toEqual([])
 
+  expect((await viewer.key(0)).status).toBe(200)
   await set(0)
+  expect(await told(rival.key(0))).toContain('stream-limit')
   expect((await viewer.key(0)).status).toBe(200)
   expect((await reelgate.newViewer().redeem(issued)).playing).toBe(true)
   expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
   expect(reelgate.output()).not.toMatch(/"level":[56]0/)
-})
+}, 180_000)

@@ -6,7 +6,7 @@ import { listFiles } from '../data-folder.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { uniqueFilm } from './clients.ts'
-import { newOrdeal, type Ordeal, UNLIMITED } from './round.ts'
+import { newOrdeal, type Ordeal } from './round.ts'
 import { killAt, type Place, watch } from './strace.ts'
 
 // SQLite's way of testing crashes: one short scenario, killed before its first system call that changes something, its second, …
@@ -31,7 +31,7 @@ let ordeal: Ordeal
 const chance = newChance('crash points')
 beforeAll(async () => {
   // One thread for files, so that the n-th call is the same call each time.
-  reelgate = await startSharedReelgate({ env: { ...UNLIMITED, UV_THREADPOOL_SIZE: '1' } })
+  reelgate = await startSharedReelgate({ env: { UV_THREADPOOL_SIZE: '1' } })
   ordeal = await newOrdeal(reelgate, chance, 'crash-points')
   const { clients, films } = ordeal
   const { videoId = '' } = await clients.create(0)

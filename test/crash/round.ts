@@ -25,11 +25,7 @@ const FILMS = [
 ] as const
 
 /** A server of this test alone, with its clients; see `newOrdeal`. */
-export const startOrdeal = async (chance: Chance, name: string) =>
-  newOrdeal(await startReelgate({ env: UNLIMITED }), chance, name)
-
-/** Eight clients are busier than any limit allows. */
-export const UNLIMITED = { REELGATE_LIMITS: 'off' }
+export const startOrdeal = async (chance: Chance, name: string) => newOrdeal(await startReelgate(), chance, name)
 
 /** A server with its clients, their history, and what is known to be there; whoever breaks it asks `afterwards`. */
 export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string) {

@@ -3,27 +3,30 @@ import { expect, test } from 'vitest'
 import { listFiles, listSegments, readRows, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { startReelgate } from '../reelgate.ts'
+import { told } from '../viewer.ts'
 
-test('F-32: a server that stands still for five seconds goes on: sessions play, no chunk is begun twice, nobody was forgotten', async () => {
+test('F-32: a server that stands still for five seconds goes on: sessions play, a stream’s slot is not lost to another, no chunk is begun twice', async () => {
   const reelgate = await startReelgate()
   const { owner } = reelgate
   const playing = await owner.readyVideo(await makeFilm({ seconds: 1 }))
-  const viewer = reelgate.newViewer()
-  await viewer.redeem(await owner.issueOtp(playing))
+  const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
+  for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(playing, { userId: 'ann', streamLimit: 1 }))
   const otp = await owner.issueOtp(playing)
   const waiting = reelgate.newViewer()
   await waiting.openPage()
 
   const videoId = await owner.upload('being encoded', await makeFilm({ seconds: 24, size: '160x90' }))
   await expect.poll(() => runsOf(videoId).length, { timeout: 30_000, interval: 10 }).toBeGreaterThan(0)
+  expect((await viewer.key(0)).status).toBe(200)
   process.kill(reelgate.pid, 'SIGSTOP')
-  const asked = [waiting.redeem(otp), viewer.key(0), owner.list()] as const
+  const asked = [told(rival.key(0)), waiting.redeem(otp), viewer.key(0), owner.list()] as const
   await pause(5000) // the fault itself
   process.kill(reelgate.pid, 'SIGCONT')
-  const [redeemed, key, list] = await Promise.all(asked)
+  const [second, redeemed, key, list] = await Promise.all(asked)
   expect(redeemed.playing).toBe(true)
   expect(key.status).toBe(200)
   expect(list.count).toBe(2)
+  expect(second).toContain('stream-limit')
   expect((await viewer.key(0)).status).toBe(200)
 
   await untilFinished(reelgate, videoId)
@@ -35,4 +38,4 @@ test('F-32: a server that stands still for five seconds goes on: sessions play, 
   function runsOf(id: string) {
     return readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, id)
   }
-})
+}, 180_000)
