@@ -108,6 +108,18 @@ describe('P18: a poster', () => {
       expect((await fetch(`${reelgate.url}/poster/${name}`)).status).not.toBe(200)
   })
 
+  test('of a film that is not public is nobody’s, and again everybody’s who has the address when it is', async () => {
+    const { owner } = reelgate
+    const [poster] = (await owner.video(videoId)).posters
+    for (const [isPublic, status] of [
+      [0, 404],
+      [1, 200],
+    ] as const) {
+      expect((await owner.call('POST', `/api/videos/${videoId}`, { body: { public: isPublic } })).status).toBe(200)
+      expect((await fetch(poster?.posterUrl ?? '')).status).toBe(status)
+    }
+  })
+
   test('says nothing from which a segment’s address could be made', async () => {
     const [poster] = (await reelgate.owner.video(videoId)).posters
     const { init, segments } = readMediaPlaylist(await viewer.playlist('1'))
