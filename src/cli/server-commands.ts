@@ -69,7 +69,6 @@ export const SERVER_COMMANDS = {
       marks: [],
       forcedBitrateKbps: undefined,
       licenseRules: undefined,
-      streamLimit: undefined,
     })
     const playbackInfo = Buffer.from(JSON.stringify({ videoId })).toString('base64')
     return { url: `${deps.publicUrl()}/player/?${new URLSearchParams({ otp, playbackInfo })}`, ttlS: TRY_LINK_TTL_S }

@@ -118,7 +118,6 @@ async function issueDemoOtp(deps: DemoDeps): Promise<{ otp: string; videoId: str
     marks: MARKS,
     forcedBitrateKbps: undefined,
     licenseRules: undefined,
-    streamLimit: undefined,
   })
   return { otp, videoId: video.id }
 }
