@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
@@ -14,6 +15,7 @@ let chromium: Browser
 let film: string
 let school: Site
 let canary: Site
+const requests = new EventEmitter()
 const LEADS = ['/link', '/window', '/away', '/lesson']
 let lesson = ''
 const heard: { path: string; referer: string | undefined }[] = []
@@ -23,6 +25,7 @@ type Site = { server: Server; url: string }
 beforeAll(async () => {
   canary = await startSite((request, response) => {
     heard.push({ path: request.url ?? '', referer: request.headers.referer })
+    requests.emit(request.url ?? '')
     response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>Elsewhere</title>')
   })
   school = await startSite((_request, response) => {
@@ -44,21 +47,17 @@ test('O08: no site that a page with the player leads to learns the OTP, before i
     const otp = await reelgate.owner.issueOtp(film)
     lesson = `<iframe src="${playerAddress(reelgate.url, otp)}" allow="fullscreen" width="800" height="450"></iframe><a href="${canary.url}lesson">More</a>`
     const page = await openTab(await chromium.newContext())
-    if (!used) await page.route('**/play/redeem', () => {}) // asked, and never answered: the link stays in the frame's address
+    if (!used) await page.route('**/play/redeem', (route) => route.abort()) // not answered: the link stays in the frame's address
     await page.goto(school.url)
     const frame = page.frames().find((one) => one.url().startsWith(reelgate.url))
     if (!frame) throw new Error('the lesson has no player')
-    await lookAtPlayer(page, frame).shows(used ? 'ready' : 'loading')
+    await lookAtPlayer(page, frame).shows(used ? 'ready' : 'waiting')
     expect(frame.url().includes(otp)).toBe(!used)
 
-    await leadTo(
-      page,
-      'link',
-      `document.body.append(Object.assign(document.createElement('a'), { href: '${canary.url}link', target: '_blank', id: 'out' })); document.querySelector('#out').click()`,
-      frame,
-    )
-    await leadTo(page, 'window', `window.open('${canary.url}window'); undefined`, frame)
-    await leadTo(page, 'away', `location.href = '${canary.url}away'`, frame)
+    const link = `Object.assign(document.createElement('a'), { href: '${canary.url}link', target: '_blank' })`
+    await leadTo(frame, 'link', `const link = ${link}; document.body.append(link); link.click()`)
+    await leadTo(frame, 'window', `window.open('${canary.url}window')`)
+    await leadTo(frame, 'away', `location.href = '${canary.url}away'`)
     await leadTo(page, 'lesson', "document.querySelector('a').click()")
     await page.close()
   }
@@ -83,11 +82,11 @@ test('O08: an OTP is given for a POST alone, so that none is in an address that 
   expect([page.headers.get('referrer-policy'), page.headers.get('cache-control')]).toEqual(['no-referrer', 'no-store'])
 })
 
-/** Runs a script in a page or a frame of it, and waits until the canary has been asked for this. */
-async function leadTo(page: Page, path: string, script: string, where: Pick<Page, 'evaluate'> = page): Promise<void> {
-  const before = heard.length
-  await where.evaluate(script).catch(() => {}) // the page it ran in may be gone before it answers
-  await expect.poll(() => heard.slice(before).map((one) => one.path)).toEqual([`/${path}`])
+/** Has a page or a frame of it do this, and waits until the canary has been asked for the path. */
+async function leadTo(page: Pick<Page, 'evaluate'>, path: string, script: string): Promise<void> {
+  const asked = once(requests, `/${path}`)
+  await page.evaluate(`setTimeout(() => { ${script} }); undefined`) // it answers before its page is gone
+  await asked
 }
 
 async function startSite(listener: RequestListener): Promise<Site> {
