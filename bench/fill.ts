@@ -38,8 +38,15 @@ export async function makeFilled(videos: number): Promise<string> {
   return folder
 }
 
-/** Changes with the migrations and with what is filled in. */
+let version: string | undefined
+
+/** Changes with the migrations and with what is filled in; the same for one run of the bench. */
 function versionOfTables(): string {
+  version ??= hashOfTables()
+  return version
+}
+
+function hashOfTables(): string {
   const migrations = join(import.meta.dirname, '../src/db/migrations')
   const files = [
     ...readdirSync(migrations)

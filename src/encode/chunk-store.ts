@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/sqlite.ts'
 import type { ChunkRow } from '../db/tables.ts'
-import type { Chunk } from './chunk-plan.ts'
+import { AWAITED_SEGMENTS, type Chunk } from './chunk-plan.ts'
 
 export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'firstSegment'>
 
@@ -50,6 +50,16 @@ export async function claimChunk(tx: Db, urgentOnly: boolean, exceptOf: readonly
   const attempt = next.attempt + 1
   await chunkOf(tx, next).set({ state: 'running', attempt }).execute()
   return toFilmChunk({ ...next, state: 'running', attempt })
+}
+
+/** Whether somebody waits for the pictures of this short chunk right now. */
+export function isAwaited({ kind, segmentCount, priority }: FilmChunk): boolean {
+  return kind === 'picture' && segmentCount <= AWAITED_SEGMENTS && priority <= URGENT_PRIORITY
+}
+
+export async function isAnyWaiting(db: Db): Promise<boolean> {
+  const row = await db.selectFrom('chunk').select('videoId').where('state', '=', sql.lit('waiting')).limit(1).executeTakeFirst()
+  return row !== undefined
 }
 
 function chunkOf(tx: Db, key: ChunkKey) {

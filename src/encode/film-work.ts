@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { VideoFolders, VideoSessions } from '../catalogue/deletion.ts'
@@ -22,6 +23,8 @@ import {
   type FilmChunk,
   giveUpChunks,
   insertChunks,
+  isAnyWaiting,
+  isAwaited,
   listUnfinishedChunks,
   mayPublish,
   replaceChunk,
@@ -66,6 +69,10 @@ const REST_MS = 30_000
 const MACHINE_REST_MS = 5_000
 /** How soon a disk without room is looked at again. */
 const LOOK_FOR_ROOM_MS = 2_000
+/** An ffmpeg that chooses its threads itself can use about so many cores. */
+const CORES_OF_ONE = 4
+/** A film that takes longer for its first seconds holds up the others no more. */
+const HURRY_MS = 5_000
 /** A file may lack so many frames at its end without anybody noticing. */
 const TOLERATED_FRAMES = 3
 
@@ -81,6 +88,8 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
   const failures = new Map<string, number>()
   /** Runs that have ended and could not be given back yet. */
   const lost: FilmChunk[] = []
+  /** Runs of pictures that somebody waits for right now. */
+  const hurried = new Set<FilmChunk>()
 
   let looksForRoom = false
 
@@ -111,14 +120,28 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
 
   async function claimRun(urgentOnly: boolean): Promise<Job | undefined> {
     for (const run of lost.splice(0)) await giveBack(run)
-    const run = await deps.write((tx) => claimChunk(tx, urgentOnly, [...resting]))
+    // What nobody waits for would take its share of the cores that a hurried run keeps busy, and double its time.
+    const isHurried = hurried.size * CORES_OF_ONE >= availableParallelism()
+    const run = await deps.write((tx) => claimChunk(tx, urgentOnly || isHurried, [...resting]))
     if (!run) return undefined
+    if (isAwaited(run)) hurry(run)
     const work = (signal: AbortSignal) =>
-      runChunk(deps, run, signal).catch(async (error) => {
-        await giveBack(run)
-        throw error
-      })
+      runChunk(deps, run, signal, () => calm(run))
+        .catch(async (error) => {
+          await giveBack(run)
+          throw error
+        })
+        .finally(() => calm(run))
     return { key: run.videoId, run: (signal) => minded(run.videoId, work, signal) }
+  }
+
+  function hurry(run: FilmChunk) {
+    hurried.add(run)
+    setTimeout(() => calm(run), HURRY_MS).unref()
+  }
+
+  function calm(run: FilmChunk) {
+    if (hurried.delete(run)) wake()
   }
 
   async function giveBack(run: FilmChunk): Promise<void> {
@@ -193,8 +216,8 @@ async function planSource(deps: EncodeDeps, source: SealedSource, signal: AbortS
   }
 }
 
-/** Encodes one chunk and publishes its segments. */
-async function runChunk(deps: EncodeDeps, run: FilmChunk, signal: AbortSignal): Promise<void> {
+/** Encodes one chunk and publishes its segments. @param published called when they are out and nobody waits any more */
+async function runChunk(deps: EncodeDeps, run: FilmChunk, signal: AbortSignal, published: () => void): Promise<void> {
   const film = await openFilm(deps, run.videoId, run.generation)
   const source = await openSource(deps, run.videoId)
   if (!film || !source) return // deleted meanwhile
@@ -205,6 +228,7 @@ async function runChunk(deps: EncodeDeps, run: FilmChunk, signal: AbortSignal): 
   try {
     if (chunk.segmentCount > 0) await encodeChunk(deps, film, source, chunk, signal, publication)
     await publication.finish()
+    published()
   } catch (error) {
     await publication.abandon()
     if (error instanceof FencedOff) return
@@ -244,8 +268,8 @@ async function encodeChunk(
   const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
   const request = { sandbox: deps.sandbox, source, plan: film.plan, chunk, signal }
   if (chunk.kind === 'sound') return encodeSoundChunk(request, sink)
-  // Side by side one thread each is cheapest; the chunk that somebody waits for is made as fast as the machine can.
-  const threads = chunk.segmentCount <= AWAITED_SEGMENTS ? 'auto' : 1
+  // Side by side one thread each is cheapest; a chunk that somebody waits for, or the last of all, is made as fast as the machine can.
+  const threads = chunk.segmentCount <= AWAITED_SEGMENTS || !(await isAnyWaiting(deps.db)) ? 'auto' : 1
   const { missingFrames } = await encodePictureChunk({ ...request, threads }, sink)
   if (missingFrames > TOLERATED_FRAMES) {
     const reason = `The file breaks off ${missingFrames} frames before the end that it announces; its last picture stands in for them.`
