@@ -46,10 +46,11 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
     // v2 was always case-insensitive in its paths, the rest never.
     rewriteUrl: (request) => (request.url ?? '/').replace(/^\/v2\/[^?]*/i, (path) => path.toLowerCase()),
   }).withTypeProvider<TypeBoxTypeProvider>()
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', (_request, reply, _payload, done) => {
     reply.header('X-Content-Type-Options', 'nosniff')
     // Caches in between do not look at keys or bodies: what they may keep says so itself.
     if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-store')
+    done()
   })
   // For what belongs to no interface; Fastify's own answers would repeat the address, with the OTP in it.
   app.setErrorHandler((error, request, reply) => {
