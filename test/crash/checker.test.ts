@@ -49,6 +49,11 @@ const HARMS: readonly Harm[] = [
   ['a segment gets another text', `update segment set file = file || 'x'`, /another text/],
   ['an OTP may be spent again', 'update otp set spent_at_s = null', /spent without a session, or the reverse/],
   ['a session is forgotten', 'delete from playback_session', /spent without a session, or the reverse/],
+  [
+    'a stream has a slot too many',
+    `insert into stream_slot select account_id, 'ann', 2, 'x', 0, 0 from video`,
+    /ann holds a stream’s slot that no session may have/,
+  ],
   ['a video is removed by half', 'delete from video', /which is no video/],
   ['a deleted video keeps its keys and sessions', 'update video set deleted_at_s = 1', /key of it is kept|outlives/],
   ['a failure has no reason', `update video set status = 'Encoding error', status_reason = null`, /without a reason/],

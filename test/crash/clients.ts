@@ -138,11 +138,11 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
       return { status }
     })
 
-  async function issueOtp(client: number, videoId: string, version: 'current' | 'v2' = 'current') {
+  async function issueOtp(client: number, videoId: string, version: 'current' | 'v2' = 'current', options = {}) {
     const op = await history.record<CallOf<'otp'>>(client, { kind: 'otp', videoId }, async () => {
       const answer =
         version === 'current'
-          ? await owner.call('POST', `/api/videos/${videoId}/otp`, { body: { ttl: 3600 } })
+          ? await owner.call('POST', `/api/videos/${videoId}/otp`, { body: { ttl: 3600, ...options } })
           : await fetch(`${reelgate.url}/v2/otp?video=${videoId}`, {
               method: 'POST',
               body: new URLSearchParams({ clientSecretKey: owner.apiKey, ttl: '3600' }),

@@ -22,6 +22,7 @@ const SCENARIOS: readonly Scenario[] = [
   { rows: 'I5, I9', name: 'tagging and renaming', prepare: tagging },
   { rows: 'I4, I9', name: 'an OTP', prepare: issuing },
   { rows: 'O04, I4', name: 'a redeem', prepare: redeeming },
+  { rows: 'P10, I9', name: 'a key that takes a stream’s slot', prepare: takingASlot },
   { rows: 'F-05, I2', name: 'a deletion, to its last file', prepare: deletion },
   { rows: 'F-06, I3, I6', name: 'publication, from the probe to the last segment and poster', prepare: publication },
 ]
@@ -143,6 +144,14 @@ async function redeeming({ clients, world }: Ordeal): Promise<() => Promise<unkn
   const videoId = aReadyVideo(world)
   const { otp = '' } = await clients.issueOtp(0, videoId)
   return () => clients.redeem(0, { otp, videoId })
+}
+
+/** The first key of a session takes the one slot of its viewer. */
+async function takingASlot({ clients, world }: Ordeal): Promise<() => Promise<unknown>> {
+  const videoId = aReadyVideo(world)
+  const { otp = '' } = await clients.issueOtp(0, videoId, 'current', { userId: randomBytes(4).toString('hex'), streamLimit: 1 })
+  const { viewer } = await clients.redeem(0, { otp, videoId })
+  return () => clients.askKey(0, { viewer, videoId })
 }
 
 /** A film with all its files, and beside it a video that has none yet. */

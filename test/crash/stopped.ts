@@ -163,7 +163,12 @@ function playbackBreaches(rows: Rows): string[] {
     `select playback_session.id from playback_session left join video on video.id = video_id
      where ended_at_s is null and (video.id is null or deleted_at_s is not null)`,
   )
+  const slots = rows.all<{ user_id: string }>(
+    `select stream_slot.user_id from stream_slot left join playback_session on id = session_id
+     where id is null or n > stream_limit or stream_slot.user_id <> playback_session.user_id`,
+  )
   return [
+    ...slots.map(({ user_id }) => `${user_id} holds a stream’s slot that no session may have`),
     ...spent.map(({ video_id }) => `an OTP of ${video_id} is spent without a session, or the reverse`),
     ...twice.map(({ otp }) => `the OTP ${otp} opened two sessions`),
     ...alive.map(({ id }) => `the session ${id} outlives its video`),
