@@ -134,7 +134,7 @@ async function readReport(sandbox: Sandbox, source: SealedSource, signal?: Abort
     limits: PROBE_LIMITS,
     signal,
   }).catch((error: unknown) => {
-    if (error instanceof OutputTooLong) throw notMedia('The file has more streams than a film can have.')
+    if (error instanceof OutputTooLong) throw notMedia(TOO_MANY_STREAMS)
     throw error
   })
   const size = /Picture size (\d+)x(\d+)/.exec(end.stderr)
@@ -224,10 +224,13 @@ function isDecodable({ codec_name }: Stream): boolean {
   return codec_name !== undefined && codec_name !== 'unknown'
 }
 
+const TOO_MANY_STREAMS = 'The file has more streams than a film can have.'
+
 function whyUnreadable({ stderr, outOfTime }: MediaEnd): string {
   if (outOfTime) return 'Reading the file took too long: it is damaged, or made to keep readers busy.'
   const demuxer = /\[(\w+)[^\]]*\] Format not on whitelist/.exec(stderr)?.[1]
   if (demuxer) return `The file is of the kind "${demuxer}", which is not a film: upload the film itself.`
+  if (stderr.includes('max_streams')) return TOO_MANY_STREAMS
   if (stderr.includes('moov atom not found'))
     return 'The file is not a film, or it was cut off before its index: upload the whole file again.'
   return 'The file is not a film, or it is damaged beyond reading.'
