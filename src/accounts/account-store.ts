@@ -9,7 +9,12 @@ export async function insertAccount(db: Db, account: NewAccount): Promise<void> 
     .execute()
 }
 
-export type AccountChanges = { pageMax?: number; limitFactor?: number }
+export type AccountChanges = {
+  pageMax?: number
+  limitFactor?: number
+  streamLimit?: number
+  whenFull?: 'refuse' | 'stop-oldest'
+}
 
 /** Changes the accounts that have this id or name. @returns their ids */
 export async function updateAccounts(tx: Db, idOrName: string, changes: AccountChanges): Promise<string[]> {
@@ -30,7 +35,19 @@ export async function countAccounts(db: Db): Promise<number> {
 export async function listAccounts(db: Db) {
   const rows = await db
     .selectFrom('account')
-    .select(['id', 'name', 'createdAtS', 'mayUpload', 'mayImport', 'disabled', 'pageMax', 'limitFactor', 'videoCount'])
+    .select([
+      'id',
+      'name',
+      'createdAtS',
+      'mayUpload',
+      'mayImport',
+      'disabled',
+      'pageMax',
+      'limitFactor',
+      'streamLimit',
+      'whenFull',
+      'videoCount',
+    ])
     .orderBy('createdAtS')
     .execute()
   return rows.map((row) => ({

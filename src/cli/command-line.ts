@@ -15,6 +15,8 @@ import { stderrLines } from './log.ts'
 import { phraseInLines, readPhrase } from './recovery.ts'
 import { welcome } from './welcome.ts'
 
+type AccountOptions = { limitFactor?: number; pageMax?: number; streamLimit?: number; whenFull?: string; json?: true }
+
 /** Runs one command. @returns 0 done, 1 failed (one sentence on stderr), 2 wrong use */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
   try {
@@ -57,10 +59,13 @@ function commandLine(): Command {
     .description('change what an account, given by name or id, may ask for')
     .option('--limit-factor <times>', 'how many times the limits, 1 to 1000', wholeNumber(1, 1000))
     .option('--page-max <rows>', 'largest page of a list, 1 to 100', wholeNumber(1, 100))
+    .option('--stream-limit <screens>', 'screens of one viewer (userId) at once, 0 for no limit', wholeNumber(0, 100))
+    .addOption(new Option('--when-full <what>', 'what one screen more brings about').choices(['refuse', 'stop-oldest']))
     .addOption(jsonOption())
-    .action((name: string, options: { limitFactor?: number; pageMax?: number; json?: true }, command: Command) => {
+    .action((name: string, options: AccountOptions, command: Command) => {
       const { json: _, ...changes } = options
-      if (Object.keys(changes).length === 0) command.error('say what to set: --limit-factor or --page-max')
+      if (Object.keys(changes).length === 0)
+        command.error('say what to set: --limit-factor, --page-max, --stream-limit or --when-full')
       return run('account set', { account: name, ...changes }, options)
     })
 

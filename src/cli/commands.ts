@@ -35,6 +35,8 @@ export const COMMANDS = {
       account: Name,
       limitFactor: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
       pageMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+      streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+      whenFull: Type.Optional(Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])),
     }),
     (deps: CommandDeps, { account, ...changes }) => changeAccount(deps, account, changes),
   ),

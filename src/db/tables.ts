@@ -39,6 +39,10 @@ type AccountTable = {
   pageMax: Generated<number>
   /** How many times the limits of a key and an account it may ask for. */
   limitFactor: Generated<number>
+  /** Most streams of one userId at once, where its OTP does not say; 0: no limit. */
+  streamLimit: Generated<number>
+  /** What becomes of one stream more: it is refused, or the viewer's oldest is stopped. */
+  whenFull: Generated<'refuse' | 'stop-oldest'>
   /** Videos not deleted: kept in step with `video` in the same transaction, so that a list needs no count. */
   videoCount: Generated<number>
   /** Rises with every change that a list of its videos could show; kept by triggers. */
@@ -225,7 +229,7 @@ type PlaybackSessionTable = {
   leftAtS: number | null
   endedAtS: number | null
   endReason: string | null
-  /** As its OTP says. */
+  /** As its OTP or its account said when it was opened. */
   streamLimit: number | null
 }
 

@@ -57,7 +57,8 @@ const spendable = (db: Db, hash: Buffer) =>
       'otp.accountId',
       'otp.videoId',
       'otp.userId',
-      'otp.streamLimit',
+      ({ fn, ref, val }) =>
+        fn.coalesce('otp.streamLimit', fn<number | null>('nullif', [ref('account.streamLimit'), val(0)])).as('streamLimit'),
       'otp.marks',
       'otp.forcedBitrateKbps',
       'otp.expiresAtS',

@@ -153,7 +153,12 @@ function endOf(session: LiveSession, nowS: number): EndReason | undefined {
 async function endNow(deps: PlaybackDeps, session: LiveSession, why: EndReason): Promise<void> {
   const endedAtS = deps.nowS()
   await deps.write((tx) => endSession(tx, session.row.id, endedAtS, why))
-  session.row = { ...session.row, endedAtS, endReason: why }
+  noteEnded(session, endedAtS, why)
+}
+
+/** Tells memory what was committed: a session has ended. The first reason stays. */
+export function noteEnded(session: LiveSession, endedAtS: number, endReason: EndReason): void {
+  if (session.row.endedAtS === null) session.row = { ...session.row, endedAtS, endReason }
 }
 
 /** A session by its id, from memory or its row. */
@@ -193,8 +198,7 @@ function forgetVideos(
 ): void {
   deps.films.forget(videoIds)
   for (const session of deps.sessions.values()) {
-    if (!videoIds.includes(session.row.videoId) || session.row.endedAtS !== null) continue
-    session.row = { ...session.row, endedAtS: deps.nowS(), endReason: why }
+    if (videoIds.includes(session.row.videoId)) noteEnded(session, deps.nowS(), why)
   }
 }
 

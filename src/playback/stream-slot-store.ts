@@ -50,6 +50,35 @@ function changed({ numAffectedRows }: { numAffectedRows?: bigint }): boolean {
   return (numAffectedRows ?? 0n) > 0n
 }
 
+/**
+ * Takes the slot that was taken longest ago from its session, for accounts that stop the oldest stream in place of refusing the
+ * newest. In one transaction with `takeSlot`, so the slot is still the one that was read.
+ * @returns the session that had it; undefined where the account refuses, or the asking session has ended meanwhile
+ */
+export async function takeOldestSlot(tx: Db, claim: StreamClaim, nowS: number, endsAtS: number): Promise<string | undefined> {
+  const { sessionId, accountId, userId, limit } = claim
+  const oldest = await tx
+    .selectFrom('streamSlot')
+    .innerJoin('account', 'account.id', 'streamSlot.accountId')
+    .innerJoin('playbackSession as asking', (on) => on.on('asking.id', '=', sessionId))
+    .select(['streamSlot.n', 'streamSlot.sessionId'])
+    .where('streamSlot.accountId', '=', accountId)
+    .where('streamSlot.userId', '=', userId)
+    .where('streamSlot.n', '<=', limit)
+    .where('account.whenFull', '=', 'stop-oldest')
+    .where('asking.endedAtS', 'is', null)
+    .orderBy('streamSlot.takenAtS')
+    .orderBy('streamSlot.n')
+    .executeTakeFirst()
+  if (!oldest) return undefined
+  await tx
+    .updateTable('streamSlot')
+    .set({ sessionId, takenAtS: nowS, endsAtS })
+    .where('sessionId', '=', oldest.sessionId)
+    .execute()
+  return oldest.sessionId
+}
+
 export async function freeSlot(tx: Db, sessionId: string): Promise<void> {
   await tx.deleteFrom('streamSlot').where('sessionId', '=', sessionId).execute()
 }

@@ -1,7 +1,8 @@
 import type { PlaybackClock } from './clock.ts'
 import { PlaybackRefusal } from './refusal.ts'
-import type { LiveSession, PlaybackDeps } from './session.ts'
-import { extendSlots, freeSlot, type StreamClaim, takeSlot } from './stream-slot-store.ts'
+import { type LiveSession, noteEnded, type PlaybackDeps } from './session.ts'
+import { endSession } from './session-store.ts'
+import { extendSlots, freeSlot, type StreamClaim, takeOldestSlot, takeSlot } from './stream-slot-store.ts'
 
 // At most N streams of one viewer at a time: playback-protocol.md, section 7. A slot is a lease that keys and beats renew.
 
@@ -9,15 +10,26 @@ import { extendSlots, freeSlot, type StreamClaim, takeSlot } from './stream-slot
 export const LEASE_S = 18
 
 /**
- * Takes or renews the session's stream slot, durable when it resolves; nothing where its OTP limits no streams.
+ * Takes or renews the session's stream slot, durable when it resolves; nothing where nobody limits its viewer's streams. Where the
+ * account stops the oldest stream, that one's session has ended: two players cannot wrest a slot from each other for ever.
  * @throws PlaybackRefusal `stream-limit`
  */
-export async function holdSlot({ write, nowS }: Pick<PlaybackDeps, 'write' | 'nowS'>, session: LiveSession): Promise<void> {
+export async function holdSlot(
+  { write, nowS, sessions }: Pick<PlaybackDeps, 'write' | 'nowS' | 'sessions'>,
+  session: LiveSession,
+): Promise<void> {
   const claim = claimOf(session)
   if (!claim) return
   const atS = nowS()
-  const held = await write((tx) => takeSlot(tx, claim, atS, atS + LEASE_S))
-  if (!held) throw new PlaybackRefusal('stream-limit')
+  const taken = await write(async (tx) => {
+    if (await takeSlot(tx, claim, atS, atS + LEASE_S)) return { stopped: undefined }
+    const stopped = await takeOldestSlot(tx, claim, atS, atS + LEASE_S)
+    if (stopped) await endSession(tx, stopped, atS, 'taken')
+    return stopped ? { stopped } : undefined
+  })
+  if (!taken) throw new PlaybackRefusal('stream-limit')
+  const stopped = taken.stopped && sessions.get(taken.stopped)
+  if (stopped) noteEnded(stopped, atS, 'taken')
 }
 
 /** The viewer has gone: the slot is free at once. */

@@ -121,6 +121,61 @@ describe('P10: a viewer’s limit of streams', () => {
   })
 })
 
+describe('P10: an account’s limit of streams', () => {
+  test('is for each viewer whose OTP does not say another, from the next link on; 0 takes it away', async () => {
+    const owner = await reelgate.newOwner('Cleo')
+    const film = await owner.readyVideo(await makeFilm())
+    await untilFinished(reelgate, film)
+    const ask = async (options: Record<string, unknown>) => {
+      const viewer = reelgate.newViewer()
+      await viewer.redeem(await owner.issueOtp(film, options))
+      return told(viewer.key(0))
+    }
+    expect((await reelgate.cli('account', 'set', 'Cleo', '--stream-limit', '1')).code).toBe(0)
+    expect(await ask({ userId })).toEqual([200])
+    expect(await ask({ userId })).toEqual(LIMIT)
+    expect(await ask({ userId, streamLimit: 2 })).toEqual([200])
+    expect(await ask({})).toEqual([200])
+    await reelgate.cli('account', 'set', 'Cleo', '--stream-limit', '0')
+    expect(await ask({ userId })).toEqual([200])
+    for (const odd of ['101', '-1', 'two'])
+      expect((await reelgate.cli('account', 'set', 'Cleo', '--stream-limit', odd)).code).toBe(2)
+  })
+
+  test('may stop the oldest screen in place of refusing the newest: it is told so, and cannot come back', async () => {
+    const owner = await reelgate.newOwner('Dora')
+    const film = await owner.readyVideo(await makeFilm())
+    await untilFinished(reelgate, film)
+    expect((await reelgate.cli('account', 'set', 'Dora', '--when-full', 'stop-oldest')).code).toBe(0)
+    const screens = await Promise.all(
+      Array.from({ length: 12 }, async () => {
+        const viewer = reelgate.newViewer()
+        await viewer.redeem(await owner.issueOtp(film, { userId, streamLimit: 2 }))
+        return viewer
+      }),
+    )
+    const [first, second, third, ...more] = screens
+    if (!first || !second || !third) throw new Error('there are twelve')
+    for (const screen of [first, second, third]) expect(await told(screen.key(0))).toEqual([200])
+    const TAKEN = [403, 'session-ended', 'taken']
+    expect(await told(first.key(0))).toEqual(TAKEN)
+    expect(await beat(first)).toEqual(TAKEN)
+    for (const screen of [second, third]) expect(await beat(screen)).toEqual([200])
+    expect(slots()).toHaveLength(2)
+
+    // Of many at once two are left, and no ended one has taken a place.
+    await Promise.all(more.map((screen) => told(screen.key(0))))
+    const left = await Promise.all(screens.map(async (screen) => ({ screen, said: await beat(screen, 'paused') })))
+    const open = left.filter(({ said }) => said[0] === 200).map(({ screen }) => screen.state.session)
+    expect(open).toHaveLength(2)
+    expect(new Set(slots().map(({ session_id }) => session_id))).toEqual(new Set(open))
+    await reelgate.kill()
+    await reelgate.restart()
+    await first.openPage()
+    expect(await told(first.key(0))).toEqual(TAKEN)
+  })
+})
+
 describe('the option streamLimit', () => {
   test.each([1, 100, '1', '37'])('of %j is taken', async (streamLimit) => {
     expect(await reelgate.owner.issueOtp(videoId, { userId, streamLimit })).toHaveLength(64)

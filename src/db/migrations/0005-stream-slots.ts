@@ -2,6 +2,8 @@ import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
 const STATEMENTS = [
+  `alter table account add column stream_limit integer not null default 0`,
+  `alter table account add column when_full text not null default 'refuse'`,
   'alter table otp add column stream_limit integer',
   'alter table playback_session add column stream_limit integer',
   // Numbered places: more streams than places cannot be written down, and a session has at most one of them.
