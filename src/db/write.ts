@@ -154,7 +154,8 @@ const DATABASE_IN_USE = new Failure('unavailable', 'The database is in use by an
 const SENTENCES: Record<string, string> = {
   SQLITE_FULL: 'The disk is full: nothing was changed. Free some space and try again.',
   SQLITE_READONLY: 'The database cannot be written: nothing was changed. Correct its permissions.',
-  SQLITE_IOERR: 'The disk reported an error: nothing was changed. Check the disk, then start Reelgate again.',
+  // A commit whose fsync failed lies in the log all the same: the next commit writes over it, but a crash before that brings it back.
+  SQLITE_IOERR: 'The disk reported an error: this may or may not have been kept. Check the disk, and look before you repeat it.',
   SQLITE_CORRUPT: 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.',
   SQLITE_CANTOPEN: 'The database cannot be opened: nothing was changed. Try again in a moment.',
 }

@@ -20,11 +20,17 @@ export const SYSCALLS = [
 export type Syscall = (typeof SYSCALLS)[number]
 
 /** Before which of a scenario's system calls the server is killed: the `nth` such call of any one thread. */
-export type Place = { syscall: Syscall; nth: number }
+export type Place = { syscall: Syscall | 'openat'; nth: number }
 
 /** Kills the server before the place is reached: the call itself is not made any more. */
 export async function killAt(pid: number, { syscall, nth }: Place): Promise<Attached> {
   return attach(pid, ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:signal=KILL:when=${nth}`, '-o', '/dev/null'])
+}
+
+/** Lets a system call fail instead of being made: the `nth` of each thread, or from then on all. */
+export async function failAt(pid: number, { syscall, nth }: Place, error: string, andAllAfter = false): Promise<Attached> {
+  const when = `${nth}${andAllAfter ? '+' : ''}`
+  return attach(pid, ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:error=${error}:when=${when}`, '-o', '/dev/null'])
 }
 
 /** Watches a scenario that nothing disturbs. @returns what ends the watch and gives every place that it passed */

@@ -6,9 +6,9 @@ import { makeFilm } from '../films.ts'
 import { startReelgate } from '../reelgate.ts'
 import { newFolder } from './films.ts'
 
-test('F-29, F-30: the 201 leaves after the film’s file, its name and its row are on the disk, in this order; segments as well', async () => {
+test('F-29, F-30: the 201 leaves after the film’s file, its name and its row are on the disk, in this order; segments, posters and the master key as well', async () => {
   const trace = join(await newFolder(), 'trace')
-  const traced = 'trace=write,writev,pwrite64,sendto,sendmsg,fsync,fdatasync,rename'
+  const traced = 'trace=write,writev,pwrite64,sendto,sendmsg,fsync,fdatasync,rename,link,linkat'
   const reelgate = await startReelgate({ wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '24', '-e', traced, '-o', trace] })
   const videoId = await reelgate.owner.upload('A film', await makeFilm({ seconds: 6 }))
   await untilFinished(reelgate, videoId)
@@ -22,6 +22,16 @@ test('F-29, F-30: the 201 leaves after the film’s file, its name and its row a
   const segments = calls.filter(({ text }) => /^rename\(".*\/segments\//.test(text))
   expect(segments.length).toBeGreaterThan(3)
   for (const segment of segments) committedAfter(calls, segment)
+  const posters = calls.filter(({ text }) => /^rename\(".*\/posters\//.test(text))
+  expect(posters).toHaveLength(2)
+  for (const poster of posters) committedAfter(calls, poster)
+
+  // Nothing is bound to a master key that a power cut could take.
+  const keyWritten = getCall(calls, 'write|pwrite64', /data\.key/)
+  const keySynced = getCall(calls, 'fsync', /data\.key/, keyWritten.end)
+  const keyLinked = getCall(calls, 'link|linkat', /data\.key/, keySynced.end)
+  const keyNamed = getCall(calls, 'fsync', new RegExp(`<${dirname(reelgate.dataDir)}>`), keyLinked.end)
+  getCall(calls, 'fsync|fdatasync', /reelgate\.db-wal>/, keyNamed.end)
 })
 
 type Call = { text: string; start: number; end: number }
@@ -29,7 +39,7 @@ type Call = { text: string; start: number; end: number }
 /** The commit that follows a file's rename, once its bytes, its name and the names of its folders are on the disk, in this order. */
 function committedAfter(calls: readonly Call[], rename: Call): Call {
   const [, unfinished = '', folder = '', root = ''] =
-    /"\S+\/tmp\/(\w+)", "((\S+\/(?:sources|segments))\/\S+)\/[^/]+"/.exec(rename.text) ?? []
+    /"\S+\/tmp\/(\w+)", "((\S+\/(?:sources|segments|posters))\/\S+)\/[^/]+"/.exec(rename.text) ?? []
   const written = calls.findLast(({ text }) => /^(write|pwrite64|writev)/.test(text) && text.includes(`/tmp/${unfinished}>`))
   const synced = getCall(calls, 'fsync', new RegExp(`/tmp/${unfinished}>`), written?.end)
   expect(synced.end).toBeLessThan(rename.start)

@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { Agent, request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { getStoredSource, listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { BOUNDARY, formBody, uploadParts } from '../ingest/raw-form.ts'
+import { newChance, rounds } from '../pipeline/chance.ts'
+import { startReelgate } from '../reelgate.ts'
+
+const UNLIMITED = { REELGATE_LIMITS: 'off' }
+const KILLS = rounds(3, 50)
+
+test(`F-01: kill -9 in mid-upload leaves nothing half, and the same form goes through afterwards (${KILLS} random places)`, async () => {
+  const reelgate = await startReelgate({ env: UNLIMITED })
+  const chance = newChance('kill -9 in mid-upload')
+  const film = Buffer.from('A pattern that is known, byte by byte. '.repeat(100_000))
+  for (let round = 0; round < KILLS; round++) {
+    const upload = await reelgate.owner.credentials(`killed ${round}`)
+    const form = formBody(uploadParts(upload, film))
+    const offset = Math.floor(chance.between(form.length - film.length, form.length - 100))
+    const socket = connect(Number(new URL(reelgate.url).port), '127.0.0.1')
+    socket.on('error', () => undefined)
+    socket.write(headOf(form.length))
+    socket.write(form.subarray(0, offset))
+    await expect.poll(() => largestIn(join(reelgate.dataDir, 'tmp'))).toBeGreaterThan((offset - 200_000) / 2)
+    await reelgate.kill()
+    socket.destroy()
+    await reelgate.restart()
+    expect(await listFiles(reelgate, 'tmp')).toEqual([])
+    expect(await listFiles(reelgate, 'sources')).not.toContainEqual(expect.stringContaining(upload.videoId))
+    expect((await reelgate.owner.video(upload.videoId)).status).toBe('PRE-Upload')
+    expect((await reelgate.owner.send(upload, new Blob([film]))).status).toBe(201)
+    expect((await getStoredSource(reelgate, upload.videoId).clear()).equals(film)).toBe(true)
+  }
+}, 600_000)
+
+test('F-33: a server that runs out of memory loses nothing that was acknowledged, and starts again by itself', async () => {
+  const reelgate = await startReelgate({ env: UNLIMITED })
+  const { owner } = reelgate
+  const film = await owner.upload('A film', await makeFilm({ seconds: 6 }))
+  const before = await owner.credentials('before')
+  // From here on the kernel gives it no more memory.
+  await promisify(execFile)('prlimit', ['--pid', String(reelgate.pid), '--data=1'])
+  const acknowledged = [film, before.videoId]
+  for (let i = 0; i < 5_000 && isAlive(reelgate.pid); i++) {
+    const answers = Array.from({ length: 20 }, (_, n) => owner.credentials(`while it lasts ${i} ${n}`).catch(() => undefined))
+    for (const made of await Promise.all(answers)) if (made) acknowledged.push(made.videoId)
+  }
+  expect(isAlive(reelgate.pid)).toBe(false)
+  await reelgate.restart()
+  const present = new Set(readRows<{ id: string }>(reelgate, 'select id from video').map(({ id }) => id))
+  expect(acknowledged.filter((id) => !present.has(id))).toEqual([])
+  await untilFinished(reelgate, film)
+  expect((await owner.send(before, new Blob(['a film']))).status).toBe(201)
+}, 120_000)
+
+test('F-09: SIGTERM under 200 clients and two encodes: what is in flight is answered, nothing acknowledged is lost, and it ends with 0 within 10 s', async () => {
+  const reelgate = await startReelgate({ env: { ...UNLIMITED, REELGATE_ENCODERS: '2' } })
+  const { owner } = reelgate
+  const ready = await owner.readyVideo(await makeFilm())
+  const film = await makeFilm({ seconds: 60, size: '320x240' })
+  const films = [await owner.upload('one', film), await owner.upload('two', film)]
+  let isStopping = false
+  let issued = 0
+  const odd: number[] = []
+  const clients = Array.from({ length: 200 }, async () => {
+    for (;;) {
+      const answer = await owner.call('POST', `/api/videos/${ready}/otp`, { body: {} }).catch(() => undefined)
+      if (answer?.status === 200) issued += 1
+      else if (answer) odd.push(answer.status)
+      if (!answer || isStopping) return
+    }
+  })
+  await expect.poll(() => issued).toBeGreaterThan(400)
+  isStopping = true
+  const stopped = await Promise.race([reelgate.stop(), new Promise((resolve) => setTimeout(resolve, 10_000, 'still running'))])
+  await Promise.all(clients)
+  expect(stopped).toBe(0)
+  expect(odd.filter((status) => status !== 503)).toEqual([])
+  await expect(fetch(`${reelgate.url}/healthz`)).rejects.toThrow()
+  expect(readRows(reelgate, `select 1 from chunk where state = 'running'`)).toEqual([])
+  expect(readRows(reelgate, 'select 1 from otp').length).toBeGreaterThanOrEqual(issued)
+  await reelgate.restart()
+  for (const id of films) await owner.until(id, 'ready')
+}, 90_000)
+
+test('E03: at its limit of open files the server refuses what needs one, serves what does not, and recovers', async () => {
+  const reelgate = await startReelgate({ wrapper: ['prlimit', '--nofile=256:256'], env: UNLIMITED })
+  const { owner } = reelgate
+  const upload = await owner.credentials('A film')
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const idle: Socket[] = []
+  onTestFinished(() => {
+    agent.destroy()
+    for (const socket of idle) socket.destroy()
+  })
+  const ask = (method: string, path: string, body?: Buffer) => call(agent, reelgate.url, method, path, owner.apiKey, body)
+  expect((await ask('GET', '/api/videos')).status).toBe(200)
+  await expect
+    .poll(
+      async () => {
+        for (let i = 0; i < 20; i++)
+          idle.push(connect(Number(new URL(reelgate.url).port), '127.0.0.1').on('error', () => undefined))
+        return (await readdir(`/proc/${reelgate.pid}/fd`)).length
+      },
+      { timeout: 20_000 },
+    )
+    .toBeGreaterThanOrEqual(255)
+  // On the connection that it has.
+  expect((await ask('GET', '/api/videos')).status).toBe(200)
+  const refused = await ask('POST', '/upload', formBody(uploadParts(upload, 'a film')))
+  expect(refused.status).toBe(503)
+  expect(refused.text).toContain('too many files open')
+  for (const socket of idle) socket.destroy()
+  await expect
+    .poll(() => owner.send(upload, new Blob(['a film'])).then(({ status }) => status, String), { timeout: 20_000 })
+    .toBe(201)
+})
+
+function headOf(length: number): string {
+  return `POST /upload HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=${BOUNDARY}\r\nContent-Length: ${length}\r\n\r\n`
+}
+
+async function largestIn(folder: string): Promise<number> {
+  const sizes = await Promise.all((await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size))
+  return Math.max(0, ...sizes)
+}
+
+function isAlive(pid: number): boolean {
+  return existsSync(`/proc/${pid}/fd/0`)
+}
+
+function call(agent: Agent, url: string, method: string, path: string, apiKey: string, body?: Buffer) {
+  const headers = {
+    Authorization: `Apisecret ${apiKey}`,
+    ...(body && { 'Content-Type': `multipart/form-data; boundary=${BOUNDARY}`, 'Content-Length': body.length }),
+  }
+  return new Promise<{ status: number; text: string }>((resolve, reject) => {
+    const asked = request(`${url}${path}`, { agent, method, headers }, async (response) => {
+      let text = ''
+      for await (const part of response) text += part
+      resolve({ status: response.statusCode ?? 0, text })
+    })
+    asked.on('error', reject).end(body)
+  })
+}
