@@ -5,8 +5,15 @@ export type RawAnswer = { status: number; headers: Headers; text: string }
 /**
  * Sends a request as its bytes: what `fetch` would tidy up (`..` in paths, a doubled header, a NUL) arrives as it was written.
  * @param lines the request's headers, each as it goes over the wire; Host and Connection are added
+ * @param as under which Host, and in which version of HTTP; those of any client when not given
  */
-export async function sendRaw(url: string, requestLine: string, lines: readonly string[] = [], body = ''): Promise<RawAnswer> {
+export async function sendRaw(
+  url: string,
+  requestLine: string,
+  lines: readonly string[] = [],
+  body = '',
+  as: { host?: string; version?: string } = {},
+): Promise<RawAnswer> {
   const { hostname, port, host } = new URL(url)
   const socket = connect(Number(port), hostname)
   const parts: Buffer[] = []
@@ -14,7 +21,13 @@ export async function sendRaw(url: string, requestLine: string, lines: readonly 
   socket.on('error', () => undefined) // a server that has said enough may reset
   const ended = new Promise((resolve) => socket.once('close', resolve))
   const length = body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]
-  const head = [`${requestLine} HTTP/1.1`, `Host: ${host}`, 'Connection: close', ...lines, ...length]
+  const head = [
+    `${requestLine} ${as.version ?? 'HTTP/1.1'}`,
+    `Host: ${as.host ?? host}`,
+    'Connection: close',
+    ...lines,
+    ...length,
+  ]
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
   await ended
   return readAnswer(Buffer.concat(parts))

@@ -2,7 +2,7 @@ import { Agent, request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOwner } from '../client.ts'
 import { sendRaw } from '../raw-http.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let key: string
@@ -136,4 +136,22 @@ test('K14: a key in the address, where logs keep it, does not open', async () =>
   const { host } = new URL(reelgate.url)
   const { status } = await sendRaw(reelgate.url, `GET http://${key}@${host}/api/videos`)
   expect(status).not.toBe(200)
+})
+
+test('K01: the two routes that ask for no key, those of the demo film, answer no stranger, whatever key they show', async () => {
+  const withDemo = await startReelgate({ env: { REELGATE_DEMO: 'on' } })
+  const film = () => sendRaw(withDemo.url, 'GET /api/site/homepage_video')
+  await expect.poll(async () => (await film()).status, { timeout: 50_000 }).toBe(200)
+  const right = `Authorization: Apisecret ${withDemo.owner.apiKey}`
+  for (const credential of [[], [right], [`Authorization: Apisecret ${wrongKey}`], ['Authorization: Bearer x'], [right, right]]) {
+    for (const path of ['/demo', '/api/site/homepage_video']) {
+      const here = await sendRaw(withDemo.url, `GET ${path}`, credential)
+      const stranger = await sendRaw(withDemo.url, `GET ${path}`, [...credential, 'X-Forwarded-For: 192.0.2.1'])
+      expect({ path, credential, here: here.status, stranger: stranger.status }).toMatchObject({ here: 200, stranger: 404 })
+    }
+  }
+  for (const path of ['/api/site', '/api/site/videos', '/api/site/homepage_video/x', '/demo/x'])
+    expect((await sendRaw(withDemo.url, `GET ${path}`)).status).not.toBe(200)
+  for (const method of ['POST', 'PUT', 'DELETE'])
+    expect((await sendRaw(withDemo.url, `${method} /api/site/homepage_video`)).status).toBeGreaterThanOrEqual(400)
 })

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { BlockList } from 'node:net'
+import { BlockList, type Socket } from 'node:net'
 
 const LOOPBACK = new BlockList()
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
@@ -10,12 +10,15 @@ LOOPBACK.addSubnet('::ffff:127.0.0.0', 104, 'ipv6')
 const PROXY_HEADERS =
   /^(forwarded|via|x-forwarded.*|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-.*|cdn-.*|fastly-.*)$/
 
+/** What of a request says where it comes from. */
+type Asking = Pick<IncomingMessage, 'rawHeaders' | 'httpVersion'> & { socket: Pick<Socket, 'remoteAddress' | 'remoteFamily'> }
+
 /**
  * Whether a request was made by a program on this machine to this machine: the peer is loopback, no proxy left a trace, and the one
  * Host is a name of loopback, which no page of another site reaches by pointing its own name here. HTTP/1.0 is how a proxy speaks
  * that was told nothing.
  */
-export function isFromThisMachine({ socket, rawHeaders, httpVersion }: IncomingMessage): boolean {
+export function isFromThisMachine({ socket, rawHeaders, httpVersion }: Asking): boolean {
   const { remoteAddress = '', remoteFamily } = socket
   if (!LOOPBACK.check(remoteAddress, remoteFamily === 'IPv6' ? 'ipv6' : 'ipv4')) return false
   const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase())

@@ -1,0 +1,61 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeFilm } from '../films.ts'
+import { startSharedReelgate } from '../reelgate.ts'
+import { startChromium } from './chromium.ts'
+import { lookAtPlayer, openPlayer, openTab } from './player.ts'
+
+// The first minute of a new owner, in a browser on the same machine.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+beforeAll(async () => {
+  chromium = await startChromium()
+  reelgate = await startSharedReelgate({ env: { REELGATE_DEMO: 'on' } })
+})
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+test.each([
+  { on: 'a desk', viewport: { width: 1280, height: 900 } },
+  { on: 'a phone', viewport: { width: 390, height: 844 } },
+])(
+  'the link that the first start prints shows the demo film on $on, also while it is still being made, and plays it',
+  async ({ on, viewport }) => {
+    const browser = await chromium.newContext({ viewport })
+    const page = await openTab(browser)
+    await page.goto(/A demo film +(\S+)/.exec(reelgate.output())?.[1] ?? '')
+    await page.waitForSelector('iframe') // the page goes on by itself when the film is there
+    const frame = page.frames().at(1)
+    if (!frame) throw new Error('The page has no frame')
+    const player = lookAtPlayer(page, frame)
+    await player.shows('ready')
+    await player.play()
+    await player.playsPast(2)
+    const { durationS } = await player.video()
+    expect(durationS).toBeCloseTo(20, 0)
+    await player.screenshot(`demo-on-${on.replace(' ', '-')}`)
+    const widthPx = await page.evaluate<number>('document.documentElement.scrollWidth')
+    expect(widthPx).toBe(viewport.width) // nothing sticks out at the side
+
+    const spent = frame.url()
+    await page.reload() // as on an owner's site: another visit, another OTP
+    await expect.poll(() => page.frames().at(1)?.url()).toMatch(/\/player\//)
+    expect(page.frames().at(1)?.url()).not.toBe(spent)
+    expect(player.complaints).toEqual([])
+    await browser.close()
+  },
+)
+
+test('the link that try prints plays the film in one browser, and tells a second one that it was used', async () => {
+  const { stdout } = await reelgate.cli('try', await makeFilm({ seconds: 8, size: '320x180' }))
+  const [link = ''] = /http:\S+/.exec(stdout) ?? []
+  const first = await openPlayer(await chromium.newContext(), link)
+  await first.shows('ready')
+  await first.play()
+  await first.playsPast(1)
+  const second = await openPlayer(await chromium.newContext(), link)
+  await second.shows('refused', 'otp-used')
+})

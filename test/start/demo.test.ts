@@ -1,0 +1,230 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { isFromThisMachine } from '../../src/http/demo/from-this-machine.ts'
+import { createOwner } from '../client.ts'
+import { listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { findFreePort } from '../free-port.ts'
+import { newChance, rounds } from '../pipeline/chance.ts'
+import { sendRaw } from '../raw-http.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
+
+const ON = { env: { REELGATE_DEMO: 'on' } }
+const HOMEPAGE = '/api/site/homepage_video'
+
+describe('a first start with a demo film', () => {
+  let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+  beforeAll(async () => {
+    reelgate = await startSharedReelgate(ON)
+  })
+  afterAll(() => reelgate.remove())
+
+  test('says where it plays, and its page says at once that the film is being made, or shows it', async () => {
+    expect(reelgate.output()).toContain(`A demo film     ${reelgate.url}/demo  (on this machine only)`)
+    const page = await fetch(`${reelgate.url}/demo`)
+    expect(page.status).toBe(200)
+    expect(page.headers.get('cache-control')).toBe('no-store')
+    expect(await page.text()).toMatch(/The demo film is being made|<iframe src="\/player\/\?otp=/)
+  })
+
+  test('has it soon, in an account of its own: twenty seconds of 240 lines, with sound', async () => {
+    const { videoId } = await untilPlayable(reelgate)
+    await untilFinished(reelgate, videoId)
+    const [video] = readRows(
+      reelgate,
+      'select name, duration_s, plan from video join account on account.id = account_id join generation on video_id = video.id',
+    )
+    expect(video).toMatchObject({ name: 'Demo', duration_s: expect.closeTo(20, 0) })
+    const { picture, sound } = JSON.parse(String(video?.plan))
+    expect(picture.renditions).toMatchObject([{ widthPx: 426, heightPx: 240 }])
+    expect(sound).toBeDefined()
+    expect((await reelgate.owner.list()).count).toBe(0) // nothing of it stands among the owner's films
+  })
+
+  test('the contract’s demo operation gives an OTP of the demo, another each time, of which one browser plays', async () => {
+    const first = await untilPlayable(reelgate)
+    const second = await untilPlayable(reelgate)
+    expect(first.otp).toMatch(/^[A-Za-z0-9]{64}$/)
+    expect(second.otp).not.toBe(first.otp)
+    expect((await reelgate.newViewer().redeem(first.otp, { videoId: first.videoId })).playing).toBe(true)
+    expect((await reelgate.newViewer().redeem(first.otp, { videoId: first.videoId })).playing).toBe(false)
+  })
+
+  test.each([
+    'Forwarded: for=192.0.2.1',
+    'X-Forwarded-For: 127.0.0.1',
+    'x-forwarded-proto: https',
+    'X-Forwarded-Host: localhost',
+    'X-Forwarded-Server: here',
+    'Via: 1.1 proxy',
+    'X-Real-IP: 127.0.0.1',
+    'CF-Connecting-IP: 127.0.0.1',
+  ])('what came through a proxy (%s) finds nothing', async (header) => {
+    await untilPlayable(reelgate)
+    for (const path of ['/demo', '/demo/', HOMEPAGE])
+      expect(await ask(reelgate, path, header)).toEqual({ status: 404, code: 'not-found' })
+  })
+
+  test.each([
+    'video.example.org',
+    '192.0.2.1',
+    'localhost.example.org',
+    '127.0.0.1.example.org',
+    '127.example.org',
+    '0.0.0.0',
+    '[::2]',
+    '',
+  ])('under the name "%s", which another site may point here, nobody finds anything', async (host) => {
+    await untilPlayable(reelgate)
+    const answers = [await ask(reelgate, '/demo', { host }), await ask(reelgate, HOMEPAGE, { host: `${host}:8080` })]
+    for (const { status } of answers) expect([400, 404]).toContain(status)
+  })
+
+  test.each(['localhost', 'LOCALHOST:80', '127.0.0.1', '127.8.8.8:8080', '[::1]', '[::1]:8080'])(
+    'under its own name "%s" this machine finds it',
+    async (host) => {
+      await untilPlayable(reelgate)
+      expect((await ask(reelgate, '/demo', { host })).status).toBe(200)
+      expect((await ask(reelgate, HOMEPAGE, { host })).status).toBe(200)
+    },
+  )
+
+  test('two Host headers, or HTTP/1.0 as a proxy speaks it that was told nothing, find nothing', async () => {
+    await untilPlayable(reelgate)
+    expect((await ask(reelgate, '/demo', 'Host: localhost')).status).not.toBe(200)
+    expect((await ask(reelgate, '/demo', { version: 'HTTP/1.0' })).status).toBe(404)
+    expect((await ask(reelgate, HOMEPAGE, { version: 'HTTP/1.0' })).status).toBe(404)
+  })
+})
+
+test('only loopback peers are of this machine, in whatever form the kernel writes their address', () => {
+  const from = (remoteAddress: string, remoteFamily: string) =>
+    isFromThisMachine({ socket: { remoteAddress, remoteFamily }, rawHeaders: ['Host', 'localhost'], httpVersion: '1.1' })
+  for (const address of ['127.0.0.1', '127.255.255.254'])
+    expect({ address, is: from(address, 'IPv4') }).toEqual({ address, is: true })
+  for (const address of ['::1', '::ffff:127.0.0.1']) expect({ address, is: from(address, 'IPv6') }).toEqual({ address, is: true })
+  for (const address of ['128.0.0.1', '10.0.0.1', '192.168.1.5', '172.17.0.1', '0.0.0.0', ''])
+    expect({ address, is: from(address, 'IPv4') }).toEqual({ address, is: false })
+  for (const address of ['::', '::2', '::ffff:10.0.0.1', 'fe80::1', 'fd00::2', '64:ff9b::7f00:1'])
+    expect({ address, is: from(address, 'IPv6') }).toEqual({ address, is: false })
+})
+
+const PUBLIC = { REELGATE_PUBLIC_URL: 'http://video.example.org', REELGATE_TRUSTED_PROXIES: '127.0.0.1' }
+
+test.each<{ why: string; env: Record<string, string> }>([
+  { why: 'REELGATE_DEMO=off', env: { REELGATE_DEMO: 'off' } },
+  { why: 'a public address, for a proxy is in front', env: { REELGATE_DEMO: 'on', ...PUBLIC } },
+])('there is no demo with $why, and a later start without it makes none', async ({ env }) => {
+  const PORT = String(await findFreePort())
+  const here = { url: `http://127.0.0.1:${PORT}` } // the start names the public address
+  const first = await startReelgate({ env: { ...env, PORT } })
+  expect(first.output()).not.toMatch(/demo/i)
+  expect((await ask(here, '/demo')).status).toBe(404)
+  expect((await ask(here, HOMEPAGE)).status).toBe(404)
+  await first.stop()
+  const later = await startReelgate({ env: { REELGATE_DEMO: 'on', REELGATE_DATA: first.dataDir } })
+  expect((await ask(later, '/demo')).status).toBe(404)
+  expect(readRows(first, 'select id from video')).toEqual([])
+})
+
+test('REELGATE_DEMO=off hides a demo that is there, and on shows it again; the start tells of it no more', async () => {
+  const reelgate = await startReelgate(ON)
+  await untilPlayable(reelgate)
+  await reelgate.stop()
+  const again = async (REELGATE_DEMO: string) => startReelgate({ env: { REELGATE_DATA: reelgate.dataDir, REELGATE_DEMO } })
+  const hidden = await again('off')
+  expect((await ask(hidden, '/demo')).status).toBe(404)
+  expect((await ask(hidden, HOMEPAGE)).status).toBe(404)
+  await hidden.stop()
+  const shown = await again('on')
+  expect((await ask(shown, '/demo')).status).toBe(200)
+  expect(shown.output()).not.toMatch(/demo film/)
+})
+
+test.each([
+  {
+    how: 'by its command',
+    remove: async ({ cli }: Reelgate) =>
+      expect(await cli('demo', 'remove', '--json')).toEqual({ code: 0, stdout: '{"removed":true}\n', stderr: '' }),
+  },
+  {
+    how: 'through the API, with a key of its account',
+    remove: async (reelgate: Reelgate, videoId: string) => {
+      const accounts: { id: string; name: string }[] = JSON.parse((await reelgate.cli('account', 'list', '--json')).stdout)
+      const accountId = accounts.find(({ name }) => name === 'Demo')?.id ?? ''
+      const key: { apiKey: string } = JSON.parse((await reelgate.cli('key', 'create', accountId, '--json')).stdout)
+      await createOwner(reelgate.url, key.apiKey).delete([videoId])
+    },
+  },
+])('a demo removed $how is gone for good: not shown, and not made again by the next start', async ({ remove }) => {
+  const reelgate = await startReelgate(ON)
+  const { videoId } = await untilPlayable(reelgate)
+  await remove(reelgate, videoId)
+  for (const round of ['at once', 'after the next start']) {
+    expect({ round, ...(await ask(reelgate, '/demo')) }).toEqual({ round, status: 404, code: 'not-found' })
+    expect({ round, ...(await ask(reelgate, HOMEPAGE)) }).toEqual({ round, status: 404, code: 'not-found' })
+    await reelgate.stop()
+    expect(readRows(reelgate, 'select id from video where deleted_at_s is null')).toEqual([])
+    await reelgate.restart()
+  }
+  expect(reelgate.output()).not.toMatch(/demo/i)
+  expect(await reelgate.cli('demo', 'remove')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('There is no demo film here'),
+  })
+})
+
+test('I10: whenever the first start is killed, the next ones have one demo and one owner’s account, and the film is whole', async () => {
+  const chance = newChance('demo film')
+  for (let round = 0; round < rounds(2, 30); round++) {
+    const folder = await mkdtemp(join(tmpdir(), 'reelgate-demo-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const dataDir = join(folder, 'data')
+    // From the middle of the start to the middle of the encode; twice, since what mends may be cut off as well.
+    await killedStart(dataDir, chance.between(200, 4_000))
+    await killedStart(dataDir, chance.between(200, 4_000))
+    const reelgate = await startReelgate({ env: { REELGATE_DEMO: 'on', REELGATE_DATA: dataDir } })
+    const { videoId } = await untilPlayable(reelgate)
+    const installed = { dataDir, masterKeyFile: `${dataDir}.key` }
+    await untilFinished(installed, videoId)
+    expect(readRows(installed, 'select name, video_count from account order by name')).toEqual([
+      { name: 'Demo', video_count: 1 },
+      { name: 'owner', video_count: 0 },
+    ])
+    expect(readRows(installed, 'select id from video')).toEqual([{ id: videoId }])
+    expect((await listFiles(installed, 'sources')).filter((name) => name.endsWith('.sealed'))).toHaveLength(1)
+    await reelgate.stop()
+  }
+}, 600_000)
+
+async function killedStart(dataDir: string, afterMs: number): Promise<void> {
+  const main = join(import.meta.dirname, '../../src/main.ts')
+  const env = { PATH: process.env.PATH ?? '', REELGATE_DATA: dataDir, PORT: '0' }
+  const child = spawn(process.execPath, [main, 'serve'], { env, stdio: 'ignore' })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  await pause(afterMs)
+  child.kill('SIGKILL')
+  await ended
+}
+
+async function untilPlayable({ url }: Reelgate): Promise<{ otp: string; videoId: string }> {
+  for (;;) {
+    const response = await fetch(`${url}${HOMEPAGE}`)
+    if (response.status === 200) {
+      const { otp, playbackInfo } = (await response.json()) as { otp: string; playbackInfo: string }
+      return { otp, ...JSON.parse(Buffer.from(playbackInfo, 'base64').toString()) }
+    }
+    await pause(100)
+  }
+}
+
+/** Asks with one more header, under another Host, or in another version of HTTP. */
+async function ask({ url }: { url: string }, path: string, how: string | { host?: string; version?: string } = {}) {
+  const { status, text } = await (typeof how === 'string'
+    ? sendRaw(url, `GET ${path}`, [how])
+    : sendRaw(url, `GET ${path}`, [], '', how))
+  return status === 404 ? { status, code: JSON.parse(text).code } : { status }
+}

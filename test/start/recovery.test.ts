@@ -1,0 +1,193 @@
+import { spawn } from 'node:child_process'
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { getMasterKey } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { type Reelgate, startReelgate } from '../reelgate.ts'
+
+// What the owner has on paper, and a machine that has lost its key.
+
+test('the first start prints 24 numbered words, once; they make the lost key file again, and the films open', async () => {
+  const reelgate = await startReelgate()
+  const words = wordsOf(reelgate)
+  expect(words.map(({ place }) => place)).toEqual(Array.from({ length: 24 }, (_, index) => index + 1))
+  const videoId = await reelgate.owner.readyVideo(await makeFilm())
+  await reelgate.stop()
+  const key = getMasterKey(reelgate)
+  await rm(reelgate.masterKeyFile)
+
+  const restored = await restore(reelgate.dataDir, paper(words), { args: ['--json'] })
+  expect({ ...restored, stdout: JSON.parse(restored.stdout) }).toEqual({
+    code: 0,
+    stdout: { masterKeyFile: reelgate.masterKeyFile, restored: true },
+    stderr: '',
+  })
+  expect(getMasterKey(reelgate)).toEqual(key)
+  expect((await stat(reelgate.masterKeyFile)).mode & 0o777).toBe(0o600)
+  expect(await filesBeside(reelgate)).toEqual(['data', 'data.key'])
+  await reelgate.restart()
+  expect(reelgate.output()).not.toMatch(/phrase|^ +1 [a-z]+/m)
+  const otp = await reelgate.owner.issueOtp(videoId)
+  expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)
+})
+
+test('it works beside the running server, which has the key in its memory alone', async () => {
+  const reelgate = await startReelgate()
+  const words = paper(wordsOf(reelgate))
+  await rm(reelgate.masterKeyFile)
+  expect(await restore(reelgate.dataDir, words)).toMatchObject({
+    code: 0,
+    stdout: `The master key lies in ${reelgate.masterKeyFile} again.\n`,
+  })
+  expect(await restore(reelgate.dataDir, words)).toMatchObject({ code: 0, stdout: expect.stringContaining('already') })
+  expect(await reelgate.stop()).toBe(0)
+  await reelgate.restart()
+})
+
+test('wrong words are refused by their place, and nothing is written', async () => {
+  const reelgate = await startReelgate()
+  const words = wordsOf(reelgate).map(({ word }) => word)
+  await reelgate.stop()
+  await rm(reelgate.masterKeyFile)
+  for (const [given, refusal] of [
+    [words.with(4, 'xylograph'), /^Word 5 is not of the list/],
+    [words.slice(0, 23), /^A recovery phrase has 24 words; these are 23\./],
+    [[], /these are 0\./],
+    ['abandon '.repeat(23).concat('art').split(' '), /^This recovery phrase is another installation’s/],
+  ] as const) {
+    const { code, stdout, stderr } = await restore(reelgate.dataDir, given.join(' '))
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(refusal)
+    for (const word of words.filter((word) => word.length > 6)) expect(stderr).not.toContain(word)
+  }
+  expect(await filesBeside(reelgate)).toEqual(['data'])
+})
+
+test.each([
+  { what: 'another key', text: `${'0'.repeat(64)}\n` },
+  { what: 'an empty file', text: '' },
+  { what: 'something else', text: 'my notes\n' },
+])('$what that lies there is not written over', async ({ text: there }) => {
+  const reelgate = await startReelgate()
+  const words = paper(wordsOf(reelgate))
+  await reelgate.stop()
+  await writeFile(reelgate.masterKeyFile, there)
+  expect(await restore(reelgate.dataDir, words)).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/never written over/),
+  })
+  expect(await readFile(reelgate.masterKeyFile, 'utf8')).toBe(there)
+  expect(await filesBeside(reelgate)).toEqual(['data', 'data.key'])
+})
+
+test('the words are taken from the input alone: an argument is wrong use', async () => {
+  const reelgate = await startReelgate()
+  expect(await reelgate.cli('key', 'restore', 'abandon', 'ability')).toMatchObject({ code: 2, stdout: '' })
+})
+
+test('where there is no installation, or the environment has the key, nothing is restored', async () => {
+  const reelgate = await startReelgate()
+  expect(await restore(reelgate.dataDir, 'abandon', { env: { REELGATE_MASTER_KEY: 'ab'.repeat(32) } })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/REELGATE_MASTER_KEY is set/),
+  })
+  const elsewhere = await restore(`${reelgate.dataDir}-none`, 'abandon')
+  expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringMatching(/There is no installation in/) })
+})
+
+test('an owner who has lost the paper sees the phrase again, as long as the key file is there', async () => {
+  const reelgate = await startReelgate()
+  const words = wordsOf(reelgate).map(({ word }) => word)
+  const { stdout } = await reelgate.cli('key', 'phrase', '--json')
+  expect(JSON.parse(stdout)).toEqual({ phrase: words.join(' ') })
+  await rename(reelgate.masterKeyFile, `${reelgate.masterKeyFile}-away`)
+  expect(await reelgate.cli('key', 'phrase')).toMatchObject({ code: 1, stderr: expect.stringMatching(/There is no master key/) })
+})
+
+test('F-29: a power cut while the first key is written leaves no file in its place, and the next start makes one', async () => {
+  const reelgate = await startReelgate()
+  await reelgate.stop()
+  const fresh = `${reelgate.dataDir}-fresh`
+  // Killed before the file gets its name: its bytes are there, under the other one.
+  const killed = await runKilledAt('link', fresh)
+  expect(killed).toContain('data-fresh.key.new')
+  await expect(stat(`${fresh}.key`)).rejects.toThrow('ENOENT')
+  const again = await startReelgate({ env: { REELGATE_DATA: fresh } })
+  expect(again.output()).toContain(`The master key lies in ${fresh}.key`)
+  expect(await readFile(`${fresh}.key`, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/)
+  await expect(stat(`${fresh}.key.new`)).rejects.toThrow('ENOENT')
+  await again.stop()
+})
+
+test('F-29: the key’s bytes are on the disk before its name, and its name before the database is bound to it', async () => {
+  const reelgate = await startReelgate()
+  await reelgate.stop()
+  const dataDir = `${reelgate.dataDir}-traced`
+  const trace = `${dataDir}.trace`
+  const traced = await startReelgate({
+    env: { REELGATE_DATA: dataDir },
+    wrapper: ['strace', '-D', '-f', '-qq', '-y', '-e', 'trace=fsync,fdatasync,link,unlink', '-o', trace],
+  })
+  await traced.stop()
+  const calls = (await readFile(trace, 'utf8')).split('\n')
+  const at = (pattern: RegExp, after = -1) => {
+    const found = calls.findIndex((call, index) => index > after && pattern.test(call))
+    expect({ pattern, found: found >= 0 }).toEqual({ pattern, found: true })
+    return found
+  }
+  const written = at(/fsync\(\d+<.*data-traced\.key\.new>/)
+  const named = at(/link\(".*\.key\.new", ".*data-traced\.key"\)/, written)
+  const folder = at(new RegExp(`fsync\\(\\d+<${dirname(dataDir)}>`), named)
+  at(/f(data)?sync\(\d+<.*reelgate\.db-wal>/, folder)
+})
+
+type Ended = { code: number | null; stdout: string; stderr: string }
+
+/** Runs `reelgate key restore` with these words on its input. */
+async function restore(
+  dataDir: string,
+  words: string,
+  { args = [], env = {} }: { args?: string[]; env?: Record<string, string> } = {},
+): Promise<Ended> {
+  const main = join(import.meta.dirname, '../../src/main.ts')
+  const child = spawn(process.execPath, [main, 'key', 'restore', ...args], {
+    env: { PATH: process.env.PATH ?? '', REELGATE_DATA: dataDir, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  child.stdin.on('error', () => undefined) // refused before it reads
+  child.stdin.end(words)
+  const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)])
+  return { code, stdout, stderr }
+}
+
+/** A first start that strace kills at its first such call. @returns what lies beside the data folder then */
+async function runKilledAt(syscall: string, dataDir: string): Promise<string[]> {
+  const main = join(import.meta.dirname, '../../src/main.ts')
+  const inject = ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:signal=KILL:when=1`, '-o', '/dev/null']
+  const child = spawn('strace', ['-f', '-qq', ...inject, process.execPath, main, 'serve'], {
+    env: { PATH: process.env.PATH ?? '', REELGATE_DATA: dataDir, PORT: '0', REELGATE_DEMO: 'off' },
+    stdio: 'ignore',
+  })
+  await new Promise((resolve) => child.once('exit', resolve))
+  return readdir(dirname(dataDir))
+}
+
+function wordsOf(reelgate: Reelgate): { place: number; word: string }[] {
+  return [...reelgate.output().matchAll(/(?<= )(\d{1,2}) ([a-z]{3,8})(?= |$)/gm)].map(([, place, word = '']) => ({
+    place: Number(place),
+    word,
+  }))
+}
+
+/** As somebody types it from paper: numbered, on several lines. */
+function paper(words: readonly { place: number; word: string }[]): string {
+  return words.map(({ place, word }) => `${place}. ${word}${place % 6 === 0 ? '\n' : ' '}`).join('')
+}
+
+async function filesBeside({ dataDir }: Reelgate): Promise<string[]> {
+  return (await readdir(dirname(dataDir))).filter((name) => name.startsWith(basename(dataDir))).sort()
+}

@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process'
+import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let folder: string
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ env: { REELGATE_UPLOAD_MAX_BYTES: '50000000' } })
+  folder = await mkdtemp(join(tmpdir(), 'reelgate-try-'))
+  await mkdir(join(folder, 'films'))
+  await writeFile(join(folder, 'empty.mp4'), '')
+})
+afterAll(async () => {
+  await reelgate.remove()
+  await rm(folder, { recursive: true, force: true })
+})
+
+test('try uploads a film, says how far it is, prints a link that opens once, and ends when the film is whole', async () => {
+  const { code, stdout, stderr } = await reelgate.cli('try', await makeFilm({ seconds: 12 }))
+  expect(code).toBe(0)
+  expect(stderr).toMatch(/^100 % {2}uploading, (.+) of \1$/m)
+  expect(stderr).toMatch(/^ +\d+ % {2}encoding, chunk \d+ of \d+/m)
+  expect(stderr).toMatch(/Encoded whole\.\n$/)
+  expect(stderr).not.toContain('\r') // no terminal: no bar that takes itself back
+
+  const [link = ''] = /http:\S+/.exec(stdout) ?? []
+  const { otp, videoId } = linkOf(link)
+  await untilFinished(reelgate, videoId)
+  expect((await reelgate.newViewer().redeem(otp, { videoId })).playing).toBe(true)
+  expect((await reelgate.newViewer().redeem(otp, { videoId })).playing).toBe(false)
+})
+
+test('with --json it prints one value, nothing else, and gives the film to the account that was named', async () => {
+  const name = 'A second school'
+  await reelgate.newOwner(name)
+  const { code, stdout, stderr } = await reelgate.cli('try', await makeFilm(), '--json', '--account', name)
+  expect({ code, stderr, lines: stdout.split('\n').length }).toEqual({ code: 0, stderr: '', lines: 2 })
+  const { accountId, videoId, watchUrl } = JSON.parse(stdout)
+  expect(linkOf(watchUrl).videoId).toBe(videoId)
+  expect(readRows(reelgate, 'select name from account where id = ?', accountId)).toEqual([{ name }])
+  expect(readRows(reelgate, 'select account_id from video where id = ?', videoId)).toEqual([{ account_id: accountId }])
+})
+
+test('without a name the film goes to the first account that may upload, under the name of its file', async () => {
+  const film = join(folder, 'Lesson 1 – “Licht”.mp4')
+  await writeFile(film, 'This is no film.')
+  const before = (await reelgate.owner.list()).count
+  expect(await reelgate.cli('try', film, '--json')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^The file is not a film, or it is damaged beyond reading\.\n$/),
+  })
+  const { count, rows } = await reelgate.owner.list()
+  expect({ count, title: rows[0]?.title, status: rows[0]?.status }).toEqual({
+    count: before + 1,
+    title: 'Lesson 1 – “Licht”',
+    status: 'Not a media file',
+  })
+})
+
+test.each([
+  { what: 'a file that is not there', name: 'nothing.mp4', words: /nothing\.mp4 does not exist: name a film/ },
+  { what: 'a folder', name: 'films', words: /films is a folder: name one film in it/ },
+  { what: 'an empty file', name: 'empty.mp4', words: /empty\.mp4 is empty/ },
+  { what: 'a device', name: '/dev/null', words: /\/dev\/null is not a file/ },
+])('$what is refused before the server hears of it', async ({ name, words }) => {
+  const videos = readRows(reelgate, 'select count(*) as count from video')
+  const ended = await reelgate.cli('try', resolve(folder, name))
+  expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(words) })
+  expect(ended.stderr).toMatch(/^[^\n]*\.\n$/)
+  expect(readRows(reelgate, 'select count(*) as count from video')).toEqual(videos)
+})
+
+test('what the server refuses is said in its words, and no video is left', async () => {
+  const film = join(folder, 'large.mp4')
+  await writeFile(film, '')
+  await truncate(film, 60_000_000)
+  const videos = readRows(reelgate, 'select id from video where deleted_at_s is null')
+  expect(await reelgate.cli('try', film, '--json')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'The file is larger than 50000000 bytes, the largest this server accepts.\n',
+  })
+  expect(await reelgate.cli('try', film, '--account', 'Nobody')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('There is no account of this name or id.'),
+  })
+  expect(readRows(reelgate, 'select id from video where deleted_at_s is null')).toEqual(videos)
+})
+
+test('without a server it says how to start one, and makes nothing', async () => {
+  const env = { REELGATE_DATA: join(folder, 'elsewhere') }
+  const words = /^No server runs on .*elsewhere\. Start it with npm start in another terminal.*\.\n$/
+  expect(await runCli(['try', await makeFilm()], env)).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(words) })
+  await expect(listFiles({ dataDir: env.REELGATE_DATA, masterKeyFile: '' })).rejects.toThrow('ENOENT')
+  const stopped = await startReelgate()
+  await stopped.kill()
+  expect(await stopped.cli('try', await makeFilm())).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/No server runs on/),
+  })
+})
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s while a film is sent leaves nothing of it: no video, no file',
+  async (signal) => {
+    const server = await startReelgate()
+    const film = join(folder, `${signal}.mp4`)
+    await writeFile(film, '')
+    await truncate(film, 1_500_000_000) // holes: no room of the disk, and not sent in an instant
+    onTestFinished(() => rm(film))
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../../src/main.ts'), 'try', film], {
+      env: { PATH: process.env.PATH ?? '', REELGATE_DATA: server.dataDir },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const sending = Promise.withResolvers<void>()
+    let said = ''
+    child.stderr.on('data', (text: Buffer) => {
+      said += text
+      if (said.includes('1.5 GB\n')) sending.resolve()
+    })
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    await sending.promise
+    await expect.poll(async () => (await listFiles(server, 'tmp')).length, { timeout: 20_000 }).toBe(1)
+    child.kill(signal)
+    expect(await ended).toBe(1)
+    expect(said).toMatch(/Stopped: nothing of the film was kept\.\n$/)
+    expect((await server.owner.list()).count).toBe(0)
+    const left = async () => [...(await listFiles(server, 'tmp')), ...(await listFiles(server, 'sources'))]
+    await expect.poll(left, { timeout: 20_000 }).toEqual([])
+  },
+)
+
+function linkOf(url: string): { otp: string; videoId: string } {
+  const { origin, pathname, searchParams } = new URL(url)
+  expect({ origin, pathname }).toEqual({ origin: reelgate.url, pathname: '/player/' })
+  const { videoId } = JSON.parse(Buffer.from(searchParams.get('playbackInfo') ?? '', 'base64').toString())
+  return { otp: searchParams.get('otp') ?? '', videoId }
+}
