@@ -3,7 +3,7 @@ import type { KeyHolder, Permission } from '../accounts/api-key.ts'
 import { Failure } from '../errors.ts'
 import { subjectOfAddress } from '../limits/address.ts'
 import type { Limiter, Limits, Refused, Taken } from '../limits/limits.ts'
-import { PlaybackRefusal } from '../playback/refusal.ts'
+import { PlaybackRefusal, type RefusalCode } from '../playback/refusal.ts'
 import type { App } from './app.ts'
 import type { AddressOf } from './client-address.ts'
 import { sendRefusal } from './refusals.ts'
@@ -94,10 +94,10 @@ export function limitForms(app: App, { limits, addressOf }: LimitDeps): void {
 }
 
 /**
- * The refusals of an interface for players. Redeems count against their address, and so does what is refused before its proof is
- * known to be true; a banned address is refused at once.
+ * The refusals of an interface for players. Redeems count against their address, and so does what is refused for one of these
+ * reasons, since nothing true is known of who asked; a banned address is refused at once.
  */
-export function refuseViewers(app: App, { limits, addressOf }: LimitDeps): void {
+export function refuseViewers(app: App, { limits, addressOf }: LimitDeps, reasons: readonly RefusalCode[]): void {
   const addressIn = (request: FastifyRequest) => subjectOfAddress(addressOf(request))
   app.setErrorHandler(async (error, request, reply) => sendRefusal(await counted(error, request), request, reply))
   app.setNotFoundHandler(async (request, reply) =>
@@ -112,7 +112,7 @@ export function refuseViewers(app: App, { limits, addressOf }: LimitDeps): void 
   })
 
   async function counted(error: unknown, request: FastifyRequest): Promise<unknown> {
-    if (!limits || isRedeem(request) || !isUnproved(error)) return error
+    if (!limits || isRedeem(request) || !isOneOf(error, reasons)) return error
     const { refused } = limits.playback.take(addressIn(request))
     return refused ? slowDown(refused) : error
   }
@@ -122,9 +122,9 @@ function isRedeem(request: FastifyRequest): boolean {
   return request.routeOptions.config?.isRedeem === true
 }
 
-/** Whether a request was refused before, or because, its proof or its signed address could not be believed. */
-function isUnproved(error: unknown): boolean {
-  if (error instanceof PlaybackRefusal) return ['bad-request', 'not-allowed', 'proof-stale', 'video-gone'].includes(error.code)
+/** What the framework refuses is a bad request, too. */
+function isOneOf(error: unknown, reasons: readonly RefusalCode[]): boolean {
+  if (error instanceof PlaybackRefusal) return reasons.includes(error.code)
   return error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500
 }
 

@@ -26,7 +26,7 @@ export async function mediaInterface(app: App, deps: SegmentDeps & LimitDeps): P
       'Cross-Origin-Resource-Policy': 'cross-origin',
     })
   })
-  refuseViewers(app, deps)
+  refuseViewers(app, deps, ['bad-request', 'not-allowed', 'video-gone'])
   app.get('/:exp/:sig/:videoId/:generation/:rendition/:file', { schema: { params: MediaParams } }, async (request, reply) => {
     const { params } = request
     const path = { exp: Number(params.exp), sig: params.sig, videoId: params.videoId, generation: Number(params.generation) }

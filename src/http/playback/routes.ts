@@ -31,7 +31,7 @@ export async function playbackInterface(app: App, deps: PlaybackDeps & LimitDeps
   app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES }, (_request, body, done) =>
     done(null, body),
   )
-  refuseViewers(app, deps)
+  refuseViewers(app, deps, ['bad-request', 'not-allowed', 'proof-stale'])
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({
       'Cache-Control': 'no-store',
