@@ -38,6 +38,7 @@ const TRACK: Box = { x: 53, y: 184, w: 320, h: 4 }
  */
 export function drawDemoFilm(sandbox: Sandbox, signal: AbortSignal): PassThrough {
   const film = new PassThrough()
+  film.on('error', () => undefined) // whoever reads it hears; at a stop it may be that nobody reads yet
   drawMedia(sandbox, { args: filmArgs(), stdout: (bytes) => pipeline(bytes, film, { end: false }), limits: LIMITS, signal }).then(
     (end) => {
       if (end.exitCode === 0) film.end()

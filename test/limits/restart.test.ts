@@ -14,7 +14,7 @@ test('R11: a ban outlives restarts; a clock that goes back makes it no longer, o
   const startS = Math.floor(Date.now() / 1000)
   /** Starts a server by this clock and asks it. @returns how many minutes the last of so many calls is told to wait, by fives, since real time passes too */
   async function askAt(wallS: number, calls: number): Promise<number> {
-    const env = { REELGATE_DATA: join(folder, 'data'), PORT: '0', REELGATE_LIMITS: '{"reads":{"ip":2}}' }
+    const env = { REELGATE_DATA: join(folder, 'data'), PORT: '0', REELGATE_DEMO: 'off', REELGATE_LIMITS: '{"reads":{"ip":2}}' }
     const server = await startServer(readConfig(env), pino({ level: 'silent' }), { wallNowS: () => wallS })
     let last = await fetch(`${server.url}/api/videos`)
     for (let i = 1; i < calls; i++) last = await fetch(`${server.url}/api/videos`)

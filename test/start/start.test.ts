@@ -2,6 +2,8 @@ import { chmod, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { drawDemoFilm } from '../../src/demo/demo-film.ts'
+import { openSandbox } from '../../src/encode/sandbox.ts'
 import { getMasterKey, listFiles } from '../data-folder.ts'
 import { startReelgate } from '../reelgate.ts'
 
@@ -121,4 +123,10 @@ test('in a data folder that others may enter they can still read nothing', async
   const files = await listFiles({ dataDir: folder, masterKeyFile: '' })
   expect(files.length).toBeGreaterThan(8)
   for (const file of files) expect({ file, others: (await stat(join(folder, file))).mode & 0o077 }).toEqual({ file, others: 0 })
+})
+
+test('F-09: a demo film that is given up before anybody reads it ends nothing but itself', async () => {
+  const film = drawDemoFilm(await openSandbox(), AbortSignal.abort())
+  await new Promise((resolve) => film.once('close', resolve))
+  expect(film.errored).toMatchObject({ name: 'AbortError' })
 })
