@@ -105,6 +105,7 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
     for (const name of await listFiles(reelgate))
       if (/\.(sealed|m4s)$/.test(name)) await utimes(join(reelgate.dataDir, name), then, then)
     await reelgate.restart()
+    if (orphans.length === 0) return []
     await expect.poll(() => orphans.filter((path) => existsSync(path)), { timeout: 20_000 }).toEqual([])
     await reelgate.kill()
     const { breaches, orphans: left } = await examine(reelgate, memory)
