@@ -11,7 +11,7 @@ import { untilFinished } from '../data-folder.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { startChromium } from './chromium.ts'
 import { findColour, type Rgb } from './picture.ts'
-import { openPlayer, type Player, playerAddress } from './player.ts'
+import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
 
 // Scripts in the page against the viewer's mark: the attack table of the playback facts, section 8. The film is of one dark colour,
 // so that what is green or magenta on the screen is a mark.
@@ -21,6 +21,7 @@ let chromium: Browser
 let host: Server
 let film: string
 let annotate: Record<string, unknown>[]
+const askedBy: string[] = []
 
 const GREEN: Rgb = [0, 255, 0]
 const MAGENTA: Rgb = [255, 0, 255]
@@ -34,7 +35,10 @@ beforeAll(async () => {
     await run('-f', 'lavfi', '-i', dark, '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '50', filmFile)
     await run('-f', 'lavfi', '-i', 'color=c=0xff00ff:size=64x64', '-frames:v', '1', logoFile)
     const logo = await readFile(logoFile)
-    host = createServer((_request, response) => response.end(logo)).listen(0, '127.0.0.1')
+    host = createServer((request, response) => {
+      askedBy.push(request.headers['user-agent'] ?? '')
+      response.end(logo)
+    }).listen(0, '127.0.0.1')
     await new Promise((resolve) => host.once('listening', resolve))
     const { port } = host.address() as AddressInfo
     annotate = [
@@ -178,6 +182,35 @@ test('P15: a small window of the browser never gets the bare film', async () => 
   await expectMarks(player, 'small-window')
 })
 
+test('the picture of a mark is on the screen, and the viewer’s browser has asked nobody but Reelgate for it', async () => {
+  const player = await watchFilm()
+  await expectMarks(player, 'pictures')
+  expect(askedBy).toEqual(['Reelgate'])
+})
+
+test.each([
+  { motion: 'no-preference', gliding: true },
+  { motion: 'reduce', gliding: false },
+] as const)('a moving mark of a viewer whose wish about motion is "$motion" glides: $gliding', async ({ motion, gliding }) => {
+  const page = await openTab(await chromium.newContext({ reducedMotion: motion }))
+  await page.addInitScript(`
+    const attachShadow = Element.prototype.attachShadow
+    globalThis.glides = 0
+    globalThis.places = new Set()
+    Element.prototype.attachShadow = function (how) {
+      const root = attachShadow.call(this, how)
+      if (how.mode !== 'closed') return root
+      root.addEventListener('transitionend', ({ propertyName }) => { if (propertyName === 'translate') glides++ })
+      new MutationObserver(() => places.add(root.firstElementChild.style.translate)).observe(root, { subtree: true, attributes: true })
+      return root
+    }`)
+  const player = lookAtPlayer(page)
+  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(film, { annotate })))
+  await player.play()
+  await expect.poll(() => page.evaluate(gliding ? 'glides > 1' : 'places.size > 4'), { timeout: 20_000 }).toBe(true)
+  expect(await page.evaluate('glides > 0')).toBe(gliding)
+})
+
 async function watchFilm(): Promise<Player> {
   const browser = await chromium.newContext({ viewport: { width: 1280, height: 720 } })
   const player = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(film, { annotate })))
@@ -188,6 +221,7 @@ async function watchFilm(): Promise<Player> {
 
 async function expectMarks(player: Player, name: string): Promise<void> {
   const png = await player.screenshot(`marks-${name}`)
-  expect((await findColour(png, GREEN)).pixels).toBeGreaterThan(500)
-  expect((await findColour(png, MAGENTA)).pixels).toBeGreaterThan(3000)
+  const [text, image] = await Promise.all([findColour(png, GREEN), findColour(png, MAGENTA)])
+  expect(text.pixels).toBeGreaterThan(500)
+  expect(image.pixels).toBeGreaterThan(3000)
 }
