@@ -165,6 +165,11 @@ function asFailure(error: unknown): unknown {
   return sentence ? new Failure('unavailable', sentence, { cause: error }) : error
 }
 
+/** Whether a refused call may come back after a crash: what it names on disk must stay, and the sweep takes it if nothing does. */
+export function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof Failure && codeOf(error.cause).startsWith('SQLITE_IOERR')
+}
+
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

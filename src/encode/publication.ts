@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import type { Db } from '../db/sqlite.ts'
-import type { Write } from '../db/write.ts'
+import { isOutcomeUnknown, type Write } from '../db/write.ts'
 import { encryptSegment, segmentIvs, windowKey } from '../protect/content-key.ts'
 import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
 import { type BlobFolder, putBlob, removeBlobs } from '../storage/folder.ts'
@@ -54,7 +54,7 @@ export function openPublication(deps: PublicationDeps, film: OpenFilm, run: Film
         return late
       })
       .catch(async (error) => {
-        await removeSegments(segments)
+        if (!isOutcomeUnknown(error)) await removeSegments(segments)
         throw error
       })
     await removeSegments(refused)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { moveStatus } from '../catalogue/status.ts'
 import { setSourceName } from '../catalogue/video-store.ts'
+import { isOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { unwrap, wrap } from '../protect/master-key.ts'
 import { newSeal, type Seal, type Sealed, SealingStream } from '../protect/sealed-file.ts'
@@ -96,7 +97,7 @@ export async function acceptSource(
       return true
     })
     .catch(async (error) => {
-      await discardSource(deps, source)
+      if (!isOutcomeUnknown(error)) await discardSource(deps, source)
       throw error
     })
   if (!accepted) {

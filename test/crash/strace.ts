@@ -28,9 +28,15 @@ export async function killAt(pid: number, { syscall, nth }: Place): Promise<Atta
 }
 
 /** Lets a system call fail instead of being made: the `nth` of each thread, or from then on all. */
-export async function failAt(pid: number, { syscall, nth }: Place, error: string, andAllAfter = false): Promise<Attached> {
+export async function failAt(
+  pid: number,
+  { syscall, nth }: Place,
+  error: string,
+  { andAllAfter = false, mainThreadOnly = false } = {},
+): Promise<Attached> {
   const when = `${nth}${andAllAfter ? '+' : ''}`
-  return attach(pid, ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:error=${error}:when=${when}`, '-o', '/dev/null'])
+  const args = ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:error=${error}:when=${when}`, '-o', '/dev/null']
+  return attach(pid, args, mainThreadOnly ? [String(pid)] : undefined)
 }
 
 /** Watches a scenario that nothing disturbs. @returns what ends the watch and gives every place that it passed */
@@ -56,8 +62,8 @@ export async function watch(pid: number, log: string): Promise<{ places(): Promi
 
 export type Attached = { /** Lets the server go on by itself; nothing when it has been killed. */ detach(): Promise<void> }
 
-async function attach(pid: number, args: readonly string[]): Promise<Attached> {
-  const threads = await readdir(`/proc/${pid}/task`)
+async function attach(pid: number, args: readonly string[], only?: readonly string[]): Promise<Attached> {
+  const threads = only ?? (await readdir(`/proc/${pid}/task`))
   const strace = spawn('strace', [...args, ...threads.flatMap((thread) => ['-p', thread])], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })

@@ -38,7 +38,7 @@ test('F-14: while the disk keeps nothing, nothing is acknowledged; the next star
   const { owner } = reelgate
   const upload = await owner.credentials('before')
   const before = await titles()
-  const attached = await failAt(reelgate.pid, { syscall: 'fsync', nth: 1 }, 'EIO', true)
+  const attached = await failAt(reelgate.pid, { syscall: 'fsync', nth: 1 }, 'EIO', { andAllAfter: true })
   expect((await owner.send(upload, new Blob(['a film']))).status).toBeGreaterThanOrEqual(500)
   const refused = await owner.call('PUT', '/api/videos?title=never')
   expect(refused.status).toBe(503)
@@ -54,6 +54,21 @@ test('F-14: while the disk keeps nothing, nothing is acknowledged; the next star
   expect(readRows(reelgate, policies)).toHaveLength(after.length - before.length)
   expect(await filesOf(upload.videoId)).toEqual([])
   expect((await owner.send(upload, new Blob(['a film']))).status).toBe(201)
+})
+
+test('F-14, F-31: an upload whose commit the disk did not keep is there after a crash with its file, or not at all', async () => {
+  const { owner } = reelgate
+  const upload = await owner.credentials('commit fails')
+  const attached = await failAt(reelgate.pid, { syscall: 'fsync', nth: 1 }, 'EIO', { andAllAfter: true, mainThreadOnly: true })
+  expect((await owner.send(upload, new Blob(['a film']))).status).toBe(503)
+  await attached.detach()
+  await reelgate.kill()
+  await reelgate.restart()
+  if ((await owner.video(upload.videoId)).status === 'PRE-Upload') {
+    expect((await owner.send(upload, new Blob(['a film']))).status).toBe(201)
+  }
+  expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('a film'))
+  await owner.until(upload.videoId, 'Not a media file') // what it is, and not that it is gone
 })
 
 const SAMPLE = rounds(6, 60)
@@ -92,7 +107,8 @@ test(`F-15: calls that are interrupted or refused by the system cut nothing shor
     } else {
       expect(answer.status, where).toBeGreaterThanOrEqual(500)
       expect(readRows(reelgate, 'select 1 from source where video_id = ?', upload.videoId), where).toEqual([])
-      expect(await filesOf(upload.videoId), where).toEqual([])
+      // A file whose row may come back stays for the sweep.
+      if (!/may or may not have been kept/.test(await answer.text())) expect(await filesOf(upload.videoId), where).toEqual([])
       expect((await owner.send(upload, new Blob([bytes]))).status, where).toBe(201)
     }
   }

@@ -1,0 +1,37 @@
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
+import { readRows, untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { startReelgate } from '../reelgate.ts'
+
+test('F-16: while another program holds the database, lists and running films go on and writes are refused in words; then all goes on', async () => {
+  const reelgate = await startReelgate()
+  const { owner } = reelgate
+  const film = await owner.readyVideo(await makeFilm())
+  const later = await owner.upload('in mid-encode', await makeFilm({ seconds: 20, size: '320x240' }))
+  const viewer = reelgate.newViewer()
+  expect(await viewer.redeem(await owner.issueOtp(film))).toMatchObject({ playing: true })
+
+  const other = new SqliteDatabase(join(reelgate.dataDir, 'reelgate.db'))
+  onTestFinished(() => void other.close())
+  other.exec('begin immediate')
+  let isRefused = false
+  const refused = owner.call('POST', `/api/videos/${film}/otp`, { body: {} }).finally(() => {
+    isRefused = true
+  })
+  // Each of these is answered while the write still waits.
+  expect((await owner.list()).count).toBe(2)
+  expect((await owner.video(film)).status).toBe('ready')
+  expect(await viewer.playlist('main')).toContain('#EXTM3U')
+  expect(isRefused).toBe(false)
+  const answer = await refused
+  expect(answer.status).toBe(503)
+  expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+  expect(await answer.json()).toMatchObject({ message: expect.stringContaining('in use by another program') })
+  other.exec('rollback')
+
+  expect(await owner.issueOtp(film)).toHaveLength(64)
+  await untilFinished(reelgate, later)
+  expect(readRows(reelgate, 'select 1 from otp')).toHaveLength(2)
+}, 90_000)
