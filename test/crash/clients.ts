@@ -224,7 +224,7 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
     if (!videoId) return create(client)
     const film = filmsLeft > 0 && chance.next() < 0.5 ? one(films) : undefined
     if (film) filmsLeft--
-    const clear = film ? uniqueFilm(film) : randomBytes(Math.floor(chance.between(1, 400_000)))
+    const clear = film ? uniqueFilm(film) : noFilm(Math.floor(chance.between(40, 400_000)))
     const slow = chance.next() < 0.5 ? () => pause(chance.between(0, 300)) : undefined
     return upload(client, videoId, { clear, isFilm: film !== undefined }, slow)
   }
@@ -343,6 +343,13 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
     useKey,
     readOne,
   }
+}
+
+/** Text, so that no demuxer takes it for anything; each is another. */
+export function noFilm(sizeBytes: number): Buffer {
+  const text = Buffer.alloc(sizeBytes, 'This is no film. ')
+  text.write(randomBytes(16).toString('hex'))
+  return text
 }
 
 /** The same film as a file of its own: a `free` box that no player reads follows it. */

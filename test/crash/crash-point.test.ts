@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listFiles } from '../data-folder.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
-import { uniqueFilm } from './clients.ts'
+import { noFilm, uniqueFilm } from './clients.ts'
 import { newOrdeal, type Ordeal } from './round.ts'
 import { killAt, type Place, watch } from './strace.ts'
 
@@ -107,14 +107,14 @@ async function issuing({ clients, world }: Ordeal): Promise<() => Promise<unknow
 
 async function uploadOf({ clients }: Ordeal): Promise<() => Promise<unknown>> {
   const { videoId = '' } = await clients.create(0)
-  return () => clients.upload(0, videoId, { clear: randomBytes(300_000), isFilm: false })
+  return () => clients.upload(0, videoId, { clear: noFilm(300_000), isFilm: false })
 }
 
 /** All but the last byte has arrived before the scenario begins. */
 async function finishOfUpload({ clients, reelgate: server }: Ordeal): Promise<() => Promise<unknown>> {
   const { videoId = '' } = await clients.create(0)
   const last = Promise.withResolvers<void>()
-  const sending = clients.upload(0, videoId, { clear: randomBytes(300_000), isFilm: false }, () => last.promise)
+  const sending = clients.upload(0, videoId, { clear: noFilm(300_000), isFilm: false }, () => last.promise)
   await expect.poll(() => listFiles(server, 'tmp')).not.toEqual([])
   return async () => {
     last.resolve()

@@ -9,7 +9,7 @@ import { makeFilm } from '../films.ts'
 import type { Chance } from '../pipeline/chance.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { createClients, seenOf, TAGS } from './clients.ts'
-import { openHistory, type Seen } from './history.ts'
+import { type Op, openHistory, type Seen } from './history.ts'
 import { judge, newWorld, type Observation, remember } from './judge.ts'
 import { examine, newMemory } from './stopped.ts'
 
@@ -36,6 +36,8 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
   const clients = createClients(reelgate, history, chance, films)
   const world = newWorld()
   const memory = newMemory()
+  /** Calls that nothing has been compared with yet. */
+  const heard: Op[] = []
 
   /** Of a server that is down: what its folder holds, then what the next start makes of it. No hand mends anything. */
   async function afterwards(): Promise<string[]> {
@@ -56,7 +58,6 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
     }
     heard.push(...history.take())
   }
-  const heard: ReturnType<typeof history.take> = []
 
   /** Compares what the clients heard with what is there. Nobody calls meanwhile. */
   async function compare(): Promise<string[]> {
