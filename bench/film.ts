@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { mkdir, rename } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -8,8 +7,8 @@ import { pictureEncoderArgs, pictureFilters, soundEncoderArgs } from '../src/enc
 import type { Plan } from '../src/encode/plan.ts'
 import { createOwner, type Owner } from '../test/client.ts'
 import { findEncoders, type Installed, listSegments, readRows, untilFinished } from '../test/data-folder.ts'
-import { footage } from '../test/footage.ts'
-import { CACHE, type Row, type Scope } from './row.ts'
+import { filmOf48S } from './films.ts'
+import type { Row, Scope } from './row.ts'
 import { firstApiKey, type Listening, startService } from './service.ts'
 import { inTurns, timeMs } from './turns.ts'
 
@@ -21,8 +20,9 @@ export const FILM_ROWS: readonly Row[] = [
     what: '48 s of 720p from upload end to the last segment of three rungs and sound; peer: one bare ffmpeg that makes the same',
     unit: 's',
     aim: { ratioAtMost: 1.1 },
+    prepare: filmOf48S,
     measure: async (scope) => {
-      const film = await longFilm()
+      const film = await filmOf48S()
       const studio = await openStudio(scope)
       const plan = await studio.encode(film).then(({ plan }) => plan) // warm
       return inTurns(
@@ -37,8 +37,9 @@ export const FILM_ROWS: readonly Row[] = [
     what: 'the same film with a kill -9 at half of it, no ffmpeg left behind; peer: an undisturbed run',
     unit: 's',
     aim: { laterByAtMostS: 15 },
+    prepare: filmOf48S,
     measure: async (scope) => {
-      const film = await longFilm()
+      const film = await filmOf48S()
       const studio = await openStudio(scope)
       return inTurns(
         1,
@@ -48,17 +49,6 @@ export const FILM_ROWS: readonly Row[] = [
     },
   },
 ]
-
-/** Eight seconds from a camera, six times over; made once. */
-async function longFilm(): Promise<string> {
-  const path = join(CACHE, 'film-48-s.mp4')
-  if (existsSync(path)) return path
-  const unfinished = join(CACHE, `unfinished-${process.pid}.mp4`)
-  const encode = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-c:a', 'aac', '-b:a', '128k']
-  await ffmpeg(['-stream_loop', '5', '-i', footage.movieHello, ...encode, '-y', unfinished])
-  await rename(unfinished, path)
-  return path
-}
 
 /** A service that gets one film after the other. */
 async function openStudio(scope: Scope) {

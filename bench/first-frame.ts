@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import type { Browser } from 'playwright-core'
 import { startChromium } from '../test/browser/chromium.ts'
 import { createOwner } from '../test/client.ts'
 import { footage } from '../test/footage.ts'
-import { CACHE, type Row, type Scope } from './row.ts'
+import { filmOfHalfAnHour } from './films.ts'
+import type { Row, Scope } from './row.ts'
 import { firstApiKey, startService } from './service.ts'
 import { median, repeat, timeMs } from './turns.ts'
 
@@ -27,7 +24,8 @@ export const FIRST_FRAME_ROWS: readonly Row[] = [
     what: 'the same, half an hour of 480 × 352',
     unit: 's',
     aim: { oursAtMost: 2.5 },
-    measure: async (scope) => firstFrameOf(scope, await halfAnHour()),
+    prepare: filmOfHalfAnHour,
+    measure: async (scope) => firstFrameOf(scope, await filmOfHalfAnHour()),
   },
 ]
 
@@ -58,15 +56,4 @@ async function showFirstFrame(browser: Browser, address: string): Promise<void> 
   const frame = page.evaluate('new Promise((shown) => document.querySelector("video").requestVideoFrameCallback(() => shown()))')
   await page.locator('.big-play').click()
   await frame
-}
-
-/** Three minutes of a camera, ten times over; made once. */
-async function halfAnHour(): Promise<string> {
-  const path = join(CACHE, 'film-half-an-hour.mp4')
-  if (existsSync(path)) return path
-  const unfinished = join(CACHE, `unfinished-${process.pid}.mp4`)
-  const args = ['-nostdin', '-v', 'error', '-stream_loop', '9', '-i', footage.wannaworktogether, '-c', 'copy', '-y', unfinished]
-  await promisify(execFile)('ffmpeg', args)
-  await rename(unfinished, path)
-  return path
 }

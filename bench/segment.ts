@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { createOwner } from '../test/client.ts'
 import { listSegments, untilFinished } from '../test/data-folder.ts'
-import { footage } from '../test/footage.ts'
 import { createViewer } from '../test/viewer.ts'
+import { filmOf48S } from './films.ts'
 import { answersPerS, rawRequest } from './load.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, startPeer, startService } from './service.ts'
@@ -16,6 +16,7 @@ export const SEGMENT_ROWS: readonly Row[] = [
     what: 'segments of a 720p film; peer: plain Node, createReadStream with reads of 256 KiB',
     unit: 'per s',
     aim: { ratioAtLeast: 0.9 },
+    prepare: filmOf48S,
     measure: (scope) => segmentsAgainst(scope, 'create-read-stream.ts'),
   },
   {
@@ -23,6 +24,7 @@ export const SEGMENT_ROWS: readonly Row[] = [
     what: 'segments of a 720p film; peer: @fastify/static',
     unit: 'per s',
     aim: { ratioAtLeast: 3 },
+    prepare: filmOf48S,
     measure: (scope) => segmentsAgainst(scope, 'static.ts'),
   },
 ]
@@ -32,7 +34,7 @@ async function segmentsAgainst(scope: Scope, peerName: string) {
   const service = await startService(scope, dataDir)
   const owner = createOwner(service.url, firstApiKey(service))
   const installed = { dataDir, masterKeyFile: `${dataDir}.key` }
-  const videoId = await owner.upload('A film', footage.movieHello)
+  const videoId = await owner.upload('A film', await filmOf48S())
   await untilFinished(installed, videoId)
   const segments = listSegments(installed, videoId)
 
