@@ -19,6 +19,7 @@ type AccountOptions = { limitFactor?: number; pageMax?: number; streamLimit?: nu
 
 /** Runs one command. @returns 0 done, 1 failed (one sentence on stderr), 2 wrong use */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
+  for (const out of [process.stdout, process.stderr]) out.on('error', passOverClosedPipe)
   try {
     await commandLine().parseAsync([...argv])
     return 0
@@ -28,6 +29,11 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     process.stderr.write(`${error.message}\n`)
     return 1
   }
+}
+
+/** Whoever reads may stop before the end, as `head` does: what was asked for is done nevertheless. */
+function passOverClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
 }
 
 function commandLine(): Command {

@@ -74,9 +74,10 @@ async function upload(
       view.show(bytes / film.sizeBytes, `uploading, ${sizeInWords(bytes)} of ${sizeInWords(film.sizeBytes)}`)
     await sendFilm({ ...film, url: uploadUrl, form }, sent, signal)
   } catch (error) {
-    const { withdrawn } = await ask('try withdraw', video, TryWithdrawn)
-    if (signal.aborted) throw interrupted(withdrawn ? 'Stopped: nothing of the film was kept.' : KEPT)
-    throw error
+    const end = await ask('try withdraw', video, TryWithdrawn).catch(() => undefined)
+    if (signal.aborted) throw interrupted(end ? (end.withdrawn ? 'Stopped: nothing of the film was kept.' : KEPT) : UNKNOWN)
+    if (end?.withdrawn !== false) throw error
+    // The film arrived, and only the answer got lost.
   }
   return video
 }
@@ -112,6 +113,8 @@ function refuseFailed({ status, reason }: Static<typeof TryProgress>): void {
 }
 
 const KEPT = 'Stopped watching. The film was uploaded, and the server goes on with it.'
+
+const UNKNOWN = 'Stopped. The server did not answer: if the film stands in its list without a file, delete it there.'
 
 async function patience(signal: AbortSignal, words: string): Promise<void> {
   await pause(ASK_EVERY_MS, undefined, { signal }).catch(() => {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { listFiles, readRows, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
@@ -135,6 +136,17 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     await expect.poll(left, { timeout: 20_000 }).toEqual([])
   },
 )
+
+test('a reader that goes away before the end, as head does, makes no noise', async () => {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../src/main.ts'), 'try', await makeFilm()], {
+    env: { PATH: process.env.PATH ?? '', REELGATE_DATA: reelgate.dataDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  child.stdout.destroy()
+  const [code, said] = await Promise.all([new Promise((resolve) => child.once('exit', resolve)), text(child.stderr)])
+  expect(code).toBe(0)
+  expect(said).toMatch(/Encoded whole\.\n$/)
+})
 
 function linkOf(url: string): { otp: string; videoId: string } {
   const { origin, pathname, searchParams } = new URL(url)
