@@ -1,9 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { remembered } from '../../src/db/remembered.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
+import { openDatabase } from './database.ts'
 
 test('a finding is read once, and again after the next commit', async () => {
   const { db, write, reads, find } = await open()
@@ -30,12 +27,7 @@ test('what was read before a commit is not remembered after it', async () => {
 })
 
 async function open() {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-db-'))
-  const database = await openSqlite(join(folder, 'reelgate.db'))
-  onTestFinished(async () => {
-    await database.close()
-    await rm(folder, { recursive: true })
-  })
+  const database = await openDatabase()
   let reads = 0
   const find = remembered(database.write, async (name) => {
     reads++

@@ -1,15 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { sql } from 'kysely'
-import { expect, onTestFinished, test } from 'vitest'
-import { openSqlite } from '../../src/db/sqlite.ts'
+import { expect, test } from 'vitest'
+import { openDatabase } from './database.ts'
 
 const LONG = sql<{ counted: number }>`
   with recursive counter (n) as (select 1 union all select n + 1 from counter where n < 3000000) select count(*) as counted from counter`
 
 test('while a slow read thinks, quick reads and writes go on', async () => {
-  const { db, slowDb, write } = await open()
+  const { db, slowDb, write } = await openDatabase()
   let isDone = false
   const slow = LONG.execute(slowDb).then(({ rows }) => {
     isDone = true
@@ -30,7 +27,7 @@ test('while a slow read thinks, quick reads and writes go on', async () => {
 })
 
 test('a slow read sees what was committed before it, by our names, and cannot write', async () => {
-  const { slowDb, write } = await open()
+  const { slowDb, write } = await openDatabase()
   await write((tx) =>
     tx.insertInto('account').values({ id: 'a', name: 'A', createdAtS: 7, mayUpload: 1, mayImport: 0 }).execute(),
   )
@@ -42,20 +39,10 @@ test('a slow read sees what was committed before it, by our names, and cannot wr
 })
 
 test('more slow reads than can ever be answered in time are refused, and the others are answered', async () => {
-  const { slowDb } = await open()
+  const { slowDb } = await openDatabase()
   const outcomes = await Promise.allSettled(Array.from({ length: 700 }, () => sql`select 1`.execute(slowDb)))
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
   expect(refused).toHaveLength(200)
   expect(refused[0]?.reason).toMatchObject({ kind: 'unavailable' })
   expect((await sql`select 1`.execute(slowDb)).rows).toHaveLength(1)
 })
-
-async function open() {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-db-'))
-  const database = await openSqlite(join(folder, 'reelgate.db'))
-  onTestFinished(async () => {
-    await database.close()
-    await rm(folder, { recursive: true })
-  })
-  return database
-}

@@ -1,10 +1,9 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile, stat } from 'node:fs/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
-import { checkpoint, type Database, type Db, openSqlite } from '../../src/db/sqlite.ts'
+import { checkpoint, type Database, type Db } from '../../src/db/sqlite.ts'
+import { openDatabase } from './database.ts'
 
 test('calls of one turn share one commit', async () => {
   const { write, commits } = await open()
@@ -165,20 +164,13 @@ type Opened = Database & {
 
 /** A database of the test's own, and another program's connection to it. */
 async function open(): Promise<Opened> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-db-'))
-  const path = join(folder, 'reelgate.db')
-  const database = await openSqlite(path)
-  const outsider = new SqliteDatabase(path)
-  onTestFinished(async () => {
-    outsider.close()
-    await database.close()
-    await rm(folder, { recursive: true })
-  })
+  const database = await openDatabase()
+  const outsider = new SqliteDatabase(database.path)
+  onTestFinished(() => void outsider.close())
   return {
     ...database,
-    path,
     outsider,
-    commits: async () => countCommits(path),
+    commits: async () => countCommits(database.path),
     names: async () => (await database.db.selectFrom('setting').select('name').orderBy('name').execute()).map(({ name }) => name),
   }
 }
