@@ -53,7 +53,7 @@ test('/healthz says that it serves, /readyz that database, storage and ffmpeg an
   const readiness = await fetch(`${reelgate.url}/readyz`)
   expect([readiness.status, await readiness.json()]).toEqual([
     200,
-    { status: 'ready', checks: { database: 'ok', storage: 'ok', ffmpeg: 'ok' } },
+    { status: 'ready', checks: { database: 'ok', storage: 'ok', space: 'ok', ffmpeg: 'ok' } },
   ])
 })
 
