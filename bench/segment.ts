@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import { createOwner } from '../test/client.ts'
 import { listSegments, untilFinished } from '../test/data-folder.ts'
 import { createViewer } from '../test/viewer.ts'
+import { downloadsPerS } from './download.ts'
 import { filmOf48S } from './films.ts'
-import { answersPerS, rawRequest } from './load.ts'
+import { rawRequest } from './load.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, startPeer, startService } from './service.ts'
 import { inTurns } from './turns.ts'
@@ -46,8 +47,8 @@ async function segmentsAgainst(scope: Scope, peerName: string) {
   const peer = await startPeer(scope, peerName, join(dataDir, 'segments'))
   const ours = segments.map(({ rendition_id, number }) => rawRequest('GET', `/${signed}/${rendition_id}/${number}.m4s`))
   const theirs = segments.map(({ file }) => rawRequest('GET', `/${file}`))
-  const askService = () => answersPerS(scope, service.url, { requests: ours })
-  const askPeer = () => answersPerS(scope, peer.url, { requests: theirs })
+  const askService = () => downloadsPerS(service.url, ours)
+  const askPeer = () => downloadsPerS(peer.url, theirs)
   await askService()
   await askPeer()
   return inTurns(PAIRS, askService, askPeer)
