@@ -39,6 +39,7 @@ test('the data folder holds what the documents name, and nothing in it can be re
     'lock.db',
     'posters/',
     'reelgate.db',
+    'reelgate.mark',
     'segments/',
     'sources/',
     'tmp/',
@@ -46,7 +47,7 @@ test('the data folder holds what the documents name, and nothing in it can be re
   expect((await stat(`${reelgate.dataDir}/control.sock`)).mode & 0o777).toBe(0o600)
 })
 
-test('/healthz says that it serves, /readyz that database, storage and ffmpeg answer', async () => {
+test('/healthz says that it serves, /readyz that database, storage and ffmpeg answer and that there is space', async () => {
   const reelgate = await startReelgate()
   const health = await fetch(`${reelgate.url}/healthz`)
   expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }])
