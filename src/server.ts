@@ -50,7 +50,7 @@ import { sweepPlayback } from './playback/sweep.ts'
 import { createTickets } from './playback/ticket.ts'
 import { phraseOf } from './protect/recovery-phrase.ts'
 import { hasRoomIn } from './storage/space.ts'
-import { createSweep, createUnfinishedSweep } from './storage/sweep.ts'
+import { createSweep, createUnfinishedSweep, fileSystemNowS } from './storage/sweep.ts'
 
 /** A server that answers. */
 export type ReelgateServer = {
@@ -274,8 +274,8 @@ async function openServer(
   )
   opened.defer(() => control.stop())
 
-  // A wall clock that has jumped must not make fresh files look old; the playback clock only goes as time does.
-  const sweepFiles = sweepOf(installation, () => Math.min(nowS(), clock.nowS()), log)
+  // A clock that has jumped must not make fresh files look old: the playback clock only goes as time does.
+  const sweepFiles = sweepOf(installation, clock.nowS, log)
   const sweep = async () => {
     await logged(log, 'old rows could not be removed', () => sweepPlayback(playback))
     await logged(log, 'old bans could not be removed', () => sweepBans(bans))
@@ -383,7 +383,7 @@ function sweepOf({ db, folders }: Installation, nowS: () => number, log: Logger)
   }
   return async () => {
     for (const [folder, sweep] of Object.entries(sweeps)) {
-      const removed = await sweep(nowS(), SWEPT_NAMES)
+      const removed = await sweep(Math.min(nowS(), await fileSystemNowS(folders.sources)), SWEPT_NAMES)
       if (removed > 0) log.info({ folder, removed }, 'files that nothing names were removed')
     }
   }

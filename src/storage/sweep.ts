@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import type { Dirent } from 'node:fs'
-import { lstat, opendir } from 'node:fs/promises'
+import { lstat, opendir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type BlobFolder, removeBlobAndEmptyFolders } from './folder.ts'
 
@@ -51,6 +52,17 @@ export function createSweep(folder: BlobFolder, ours: RegExp, namedAmong: NamedA
 /** Removes unfinished blobs that nobody has written to for a day. A running upload or encode writes to its own all the time. */
 export function createUnfinishedSweep({ tmp }: BlobFolder) {
   return createSweep({ root: tmp, tmp }, /^[0-9a-f]{32}$/, async () => new Set())
+}
+
+/** The time as the file system writes it: its clock may be another than ours, and a file's age is a matter of its own. */
+export async function fileSystemNowS({ tmp }: BlobFolder): Promise<number> {
+  const probe = join(tmp, randomBytes(16).toString('hex'))
+  try {
+    await writeFile(probe, '')
+    return (await lstat(probe)).mtimeMs / 1000
+  } finally {
+    await rm(probe, { force: true })
+  }
 }
 
 /** By its last change. A clock that went back makes a file look younger than it is, never older. */
