@@ -35,9 +35,9 @@ export const PREFIX_LENGTH = 6
 export type Authenticate = (secret: string) => Promise<KeyHolder>
 
 export function createAuthenticate({ db, write }: Pick<AccountDeps, 'db' | 'write'>): Authenticate {
-  const findHolder = remembered(write, (hash: string) => findKeyHolder(db, Buffer.from(hash, 'latin1')))
+  const findHolder = remembered(write, (secret) => findKeyHolder(db, hashSecret(secret)))
   return async (secret) => {
-    const holder = isSecret(secret) ? await findHolder(hashSecret(secret).toString('latin1')) : undefined
+    const holder = isSecret(secret) ? await findHolder(secret) : undefined
     if (!holder) throw new Failure('unauthenticated', 'The API key is unknown or was revoked. Use a key of this account.')
     return holder
   }

@@ -9,7 +9,7 @@ import { migrate } from './migrations.ts'
 import { openSlowReads } from './slow-reads.ts'
 import { keepStatements } from './statements.ts'
 import type { Tables } from './tables.ts'
-import { groupCommits, type Write } from './write.ts'
+import { groupCommits, type Write, type Writer } from './write.ts'
 
 /** A handle to read with, or inside `write` the transaction. */
 export type Db = Kysely<Tables>
@@ -28,6 +28,9 @@ export type Database = {
 /** How long a start waits for another process that holds the database; a running server waits in `write`, by timer. */
 const BUSY_TIMEOUT_MS = 5_000
 
+/** Pages in the write-ahead log before they are copied into the database: four times SQLite's usual, since hot pages are copied once then. */
+const LOG_PAGES = 4_000
+
 /** A database up to this size is checked whole at the start: about a millisecond per MiB. */
 const CHECKED_BYTES = 64 * 2 ** 20
 
@@ -38,13 +41,13 @@ const CHECKED_BYTES = 64 * 2 ** 20
 export async function openSqlite(path: string): Promise<Database> {
   const writer = await openWriter(path)
   try {
-    await migrate(writer)
-    await sql`pragma busy_timeout = 0`.execute(writer)
+    await migrate(writer.db)
+    await sql`pragma busy_timeout = 0`.execute(writer.db)
   } catch (error) {
-    await writer.destroy()
+    await writer.db.destroy()
     throw error
   }
-  const reader = connect(path, (connection) => connection.pragma('query_only = ON'))
+  const { db: reader } = connect(path, (connection) => connection.pragma('query_only = ON'))
   const slowReader = openSlowReads(path)
   const write = groupCommits(writer)
   const checker = openSlowReads(path)
@@ -58,23 +61,24 @@ export async function openSqlite(path: string): Promise<Database> {
       await checker.destroy()
       await slowReader.destroy()
       await reader.destroy()
-      await writer.destroy()
+      await writer.db.destroy()
     },
   }
 }
 
-async function openWriter(path: string): Promise<Db> {
+async function openWriter(path: string): Promise<Writer> {
   try {
     const writer = connect(path, (connection) => {
       connection.pragma('journal_mode = WAL')
       connection.pragma('synchronous = FULL')
+      connection.pragma(`wal_autocheckpoint = ${LOG_PAGES}`)
       connection.pragma('foreign_keys = ON')
       connection.pragma('secure_delete = ON')
       connection.function('fold', { deterministic: true }, (text) => fold(String(text)))
     })
-    await sql`select count(*) from sqlite_master`.execute(writer)
+    await sql`select count(*) from sqlite_master`.execute(writer.db)
     accessSync(path, constants.W_OK) // SQLite would open it to read, and say so at the first write
-    await refuseDamage(writer, path)
+    await refuseDamage(writer.db, path)
     return writer
   } catch (error) {
     throw new Failure(
@@ -126,7 +130,7 @@ export function peekSetting(path: string, name: string): string | undefined {
   }
 }
 
-function connect(path: string, prepare: (connection: SqliteDatabase.Database) => void): Db {
+function connect(path: string, prepare: (connection: SqliteDatabase.Database) => void): Writer {
   const connection = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS })
   prepare(connection)
   const statements = keepStatements(connection)
@@ -137,7 +141,10 @@ function connect(path: string, prepare: (connection: SqliteDatabase.Database) =>
     return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) }
   }
 
-  return kyselyOver(executeQuery, async () => void connection.close())
+  return {
+    db: kyselyOver(executeQuery, async () => void connection.close()),
+    run: (statement) => void statements.prepare(statement).run(),
+  }
 }
 
 const CHECKPOINT_TRIES = 20

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { CompiledQuery, type Kysely } from 'kysely'
+import type { Kysely } from 'kysely'
 import { Failure } from '../errors.ts'
 import type { Tables } from './tables.ts'
 
@@ -18,13 +18,8 @@ export type Write = {
 
 type Call = { run(db: Kysely<Tables>): Promise<void>; committed(): void; failed(error: unknown): void; madeMs: number }
 
-// Compiled once: they run with every call.
-const BEGIN = CompiledQuery.raw('begin immediate')
-const COMMIT = CompiledQuery.raw('commit')
-const ROLLBACK = CompiledQuery.raw('rollback')
-const SAVEPOINT = CompiledQuery.raw('savepoint call')
-const RELEASE = CompiledQuery.raw('release call')
-const ROLLBACK_TO = CompiledQuery.raw('rollback to call')
+/** The one connection that writes. `run` is for the statements around a transaction, which every call needs: at once, without a promise. */
+export type Writer = { db: Kysely<Tables>; run(statement: string): void }
 
 /** How long a call waits for another program that writes to the database. */
 const PATIENCE_MS = 5_000
@@ -34,7 +29,7 @@ const LOOK_AGAIN_MS = 25
  * The durable form of writing for a database with one writer: group commit.
  * @param writer does not wait when the database is locked: SQLite's own wait would hold up the whole event loop, reads as well
  */
-export function groupCommits(writer: Kysely<Tables>): Write & { forbid(why: Failure): void } {
+export function groupCommits({ db, run }: Writer): Write & { forbid(why: Failure): void } {
   let waiting: Call[] = []
   let forbidden: Failure | undefined
   let turn: Promise<void> = Promise.resolve()
@@ -63,18 +58,16 @@ export function groupCommits(writer: Kysely<Tables>): Write & { forbid(why: Fail
   async function commitWaiting(): Promise<void> {
     try {
       if (forbidden) throw forbidden
-      await writer.connection().execute(async (db) => {
-        while (waiting.length > 0 && !(await begin(db))) {
-          const tooLateMs = performance.now() - PATIENCE_MS
-          refuse(
-            take(({ madeMs }) => madeMs <= tooLateMs),
-            DATABASE_IN_USE,
-          )
-          if (waiting.length > 0) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
-        }
-        const group = take(() => true)
-        if (group.length > 0) await commitGroup(db, group, () => commits++)
-      })
+      while (waiting.length > 0 && !isBegun(run)) {
+        const tooLateMs = performance.now() - PATIENCE_MS
+        refuse(
+          take(({ madeMs }) => madeMs <= tooLateMs),
+          DATABASE_IN_USE,
+        )
+        if (waiting.length > 0) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+      }
+      const group = take(() => true)
+      if (group.length > 0) await commitGroup({ db, run }, group, () => commits++)
     } catch (error) {
       refuse(
         take(() => true),
@@ -90,7 +83,7 @@ export function groupCommits(writer: Kysely<Tables>): Write & { forbid(why: Fail
   }
 
   function outside<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => next(() => statement(writer).then(resolve, reject)))
+    return new Promise<T>((resolve, reject) => next(() => statement(db).then(resolve, reject)))
   }
 
   /** Refuses every call from now on. */
@@ -101,10 +94,10 @@ export function groupCommits(writer: Kysely<Tables>): Write & { forbid(why: Fail
   return Object.assign(write, { outside, commits: () => commits, forbid })
 }
 
-/** False: another program writes to the database. */
-async function begin(db: Kysely<Tables>): Promise<boolean> {
+/** Begins a transaction. False: another program writes to the database. */
+function isBegun(run: Writer['run']): boolean {
   try {
-    await db.executeQuery(BEGIN)
+    run('begin immediate')
     return true
   } catch (error) {
     if (codeOf(error).startsWith('SQLITE_BUSY')) return false
@@ -113,17 +106,25 @@ async function begin(db: Kysely<Tables>): Promise<boolean> {
 }
 
 /** Runs the calls in the transaction that has been begun, and ends it. */
-async function commitGroup(db: Kysely<Tables>, group: readonly Call[], committed: () => void): Promise<void> {
+async function commitGroup(writer: Writer, group: readonly Call[], committed: () => void): Promise<void> {
   const done: Call[] = []
   try {
-    for (const call of group) if (await runInSavepoint(db, call)) done.push(call)
-    await db.executeQuery(COMMIT)
+    for (const call of group) if (await runInSavepoint(writer, call)) done.push(call)
+    writer.run('commit')
   } catch (error) {
-    await db.executeQuery(ROLLBACK).catch(() => undefined)
+    undo(writer)
     return refuse(group, error)
   }
   committed()
   for (const call of done) call.committed()
+}
+
+function undo({ run }: Writer): void {
+  try {
+    run('rollback')
+  } catch {
+    // SQLite has undone it by itself
+  }
 }
 
 function refuse(calls: readonly Call[], error: unknown): void {
@@ -131,16 +132,16 @@ function refuse(calls: readonly Call[], error: unknown): void {
   for (const call of calls) call.failed(failure)
 }
 
-async function runInSavepoint(db: Kysely<Tables>, call: Call): Promise<boolean> {
-  await db.executeQuery(SAVEPOINT)
+async function runInSavepoint({ db, run }: Writer, call: Call): Promise<boolean> {
+  run('savepoint call')
   try {
     await call.run(db)
-    await db.executeQuery(RELEASE)
+    run('release call')
     return true
   } catch (error) {
     try {
-      await db.executeQuery(ROLLBACK_TO)
-      await db.executeQuery(RELEASE)
+      run('rollback to call')
+      run('release call')
     } catch {
       throw error // SQLite has undone the whole transaction by itself, for this reason
     }

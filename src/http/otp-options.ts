@@ -24,6 +24,7 @@ export const OtpOptions = Type.Object({
 })
 
 const isOtpOptions = Compile(OtpOptions)
+const NAMES = Object.keys(OtpOptions.properties)
 
 /** Rules that limit who may watch. One that this version cannot enforce is refused, never ignored. */
 const RULES_TO_COME = ['whitelisthref', 'ipGeo', 'ipGeoRules'] as const
@@ -37,16 +38,17 @@ export function readOtpOptions({ outbound }: Pick<OtpDeps, 'outbound'>, body: un
     if (isGiven(options[rule]))
       throw new Failure('invalid', `${rule} is not enforced by this version yet, so no OTP is made with it. Leave it out.`)
   }
-  const known = Object.fromEntries(
-    Object.keys(OtpOptions.properties).flatMap((name) =>
-      isGiven(options[name]) ? [[name, jsonOrSame(name, options[name])]] : [],
-    ),
-  )
+  const known: Record<string, unknown> = {}
+  for (const name of NAMES) if (isGiven(options[name])) known[name] = jsonOrSame(name, options[name])
   if (!isOtpOptions.Check(known)) throw new Failure('invalid', refusal(known))
   return choices(outbound, known, options)
 }
 
-function choices(outbound: OtpDeps['outbound'], known: Static<typeof OtpOptions>, options: Record<string, unknown>): OtpChoices {
+function choices(
+  outbound: OtpDeps['outbound'],
+  known: Static<typeof OtpOptions>,
+  options: Readonly<Record<string, unknown>>,
+): OtpChoices {
   const ttlS = known.ttl === undefined ? DEFAULT_TTL_S : Number(known.ttl)
   if (ttlS < 1) throw new Failure('invalid', 'ttl is a number of seconds, at least 1.')
   if (known.streamLimit !== undefined && known.userId === undefined)
@@ -77,15 +79,19 @@ function refusal(known: unknown): string {
 function readLicenseRules(given: unknown): Record<string, unknown> | undefined {
   if (!isGiven(given)) return undefined
   const rules = typeof given === 'string' ? parseJson(given) : given
-  const isRules = typeof rules === 'object' && rules !== null && !Array.isArray(rules)
-  if (!isRules) throw new Failure('invalid', 'licenseRules is a JSON object, such as {"canPersist":true,"rentalDuration":3600}.')
-  return Object.fromEntries(Object.entries(rules))
+  if (!isRecord(rules))
+    throw new Failure('invalid', 'licenseRules is a JSON object, such as {"canPersist":true,"rentalDuration":3600}.')
+  return rules
 }
 
-function asRecord(body: unknown): Record<string, unknown> {
+function asRecord(body: unknown): Readonly<Record<string, unknown>> {
   if (body === undefined || body === null || body === '') return {}
-  if (typeof body !== 'object' || Array.isArray(body)) throw new Failure('invalid', 'The body is an object of options.')
-  return Object.fromEntries(Object.entries(body))
+  if (!isRecord(body)) throw new Failure('invalid', 'The body is an object of options.')
+  return body
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isGiven(value: unknown): boolean {

@@ -4,16 +4,31 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const SECRET_LENGTH = 64
 // The largest multiple of 62 in a byte: bytes from here on are thrown away, so that every character is equally likely.
 const FAIR_BYTES = 248
-/** One call is nearly always enough. */
-const ENOUGH_BYTES = 80
+/** Bytes drawn at once: a call to the CSPRNG costs as much as writing an OTP. */
+const DRAWN_BYTES = 4_096
+
+let drawn = Buffer.alloc(0)
+let given = 0
 
 /** 64 characters `[A-Za-z0-9]`, 381 bits from the CSPRNG: the form of API secrets and OTPs (wire-contract.md, section 1). */
 export function newSecret(): string {
   let secret = ''
   while (secret.length < SECRET_LENGTH) {
-    for (const byte of randomBytes(ENOUGH_BYTES)) if (byte < FAIR_BYTES) secret += ALPHABET[byte % ALPHABET.length]
+    const byte = drawByte()
+    if (byte < FAIR_BYTES) secret += ALPHABET[byte % ALPHABET.length]
   }
-  return secret.slice(0, SECRET_LENGTH)
+  return secret
+}
+
+/** Each byte is given once, and nothing of it is left behind. */
+function drawByte(): number {
+  if (given === drawn.length) {
+    drawn = randomBytes(DRAWN_BYTES)
+    given = 0
+  }
+  const byte = drawn[given] ?? 0
+  drawn[given++] = 0
+  return byte
 }
 
 export function isSecret(text: string): boolean {
