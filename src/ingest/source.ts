@@ -67,8 +67,8 @@ export async function refuseWithoutRoom({ hasRoom }: Pick<SourceDeps, 'hasRoom'>
 
 /**
  * Gives a video its source: one policy, one source. Durable when it resolves; the film is `Queued` then.
- * @param name the file's name as the client gave it, for display only
  * The same bytes sent twice at once are as good as sent once.
+ * @param name the file's name as the client gave it, for display only
  * @throws Failure `conflict` when another upload used the policy first, or the video was deleted meanwhile; the file is removed
  */
 export async function acceptSource(

@@ -13,7 +13,7 @@ export const ENDED_WHYS = [
 ] as const satisfies readonly EndReason[]
 export type EndedWhy = (typeof ENDED_WHYS)[number]
 
-/** Every reason that stops the player. The first row comes from the server, the second is found in the browser. */
+/** Every reason that stops the player. The first two rows come from the server, the third is found in the browser. */
 export const REFUSAL_CODES = [
   ...(['not-allowed', 'otp-used', 'otp-expired', 'otp-unknown', 'site-not-allowed', 'place-not-allowed'] as const),
   ...(['video-gone', 'video-failed', 'session-ended', 'page-replaced', 'stream-limit', 'internal'] as const),
