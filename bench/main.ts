@@ -59,10 +59,14 @@ async function measureRow(row: Row): Promise<Result> {
   try {
     return { row, measured: await withScope((scope) => Promise.race([row.measure(scope), tooLong])) }
   } catch (error) {
-    return { row, failure: error instanceof Error ? error.message : String(error) }
+    return { row, failure: causesOf(error).join(' ← ') }
   } finally {
     clearTimeout(timer)
   }
+}
+
+function causesOf(error: unknown): string[] {
+  return error instanceof Error ? [error.message, ...(error.cause === undefined ? [] : causesOf(error.cause))] : [String(error)]
 }
 
 function lineOf({ row, measured, failure }: Result): string {
