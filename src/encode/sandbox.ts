@@ -178,26 +178,27 @@ async function runCaged(sandbox: Sandbox, run: CagedRun): Promise<MediaEnd> {
     killGroup()
   }, run.limits.wallS * 1000)
   run.signal?.addEventListener('abort', killGroup, { once: true })
-  if (run.signal?.aborted) killGroup() // between the first look and the listener
-
-  const ended = new Promise<number>((resolve, reject) => {
-    // Node's error would carry the arguments, and with them the source's key, into the log.
-    child.once('error', (error) => reject(withCode(new Error(`${run.tool} did not start`), error)))
-    child.once('exit', killGroup) // a grandchild would hold the pipes open
-    child.once('close', (code, signal) => resolve(code ?? SIGNALLED + (signal ? os.constants.signals[signal] : 0)))
-  })
-  const said = { tail: Buffer.alloc(0), lines: 0 }
-  const reads = [
-    readOutput(child.stderr, async (bytes) => keepTail(bytes, said)),
-    ...(run.stdout ? [readOutput(child.stdout, run.stdout)] : []),
-    ...pipes.map((reader, index) => readOutput(child.stdio[3 + index], reader)),
-  ].map((read) =>
-    read.catch((error: unknown) => {
-      killGroup()
-      throw error
-    }),
-  )
   try {
+    const ended = new Promise<number>((resolve, reject) => {
+      // Node's error would carry the arguments, and with them the source's key, into the log.
+      child.once('error', (error) => reject(withCode(new Error(`${run.tool} did not start`), error)))
+      child.once('exit', killGroup) // a grandchild would hold the pipes open
+      child.once('close', (code, signal) => resolve(code ?? SIGNALLED + (signal ? os.constants.signals[signal] : 0)))
+    })
+    if (child.pid === undefined) await ended // throws: where too many files are open, there are no outputs either
+    if (run.signal?.aborted) killGroup() // between the first look and the listener
+
+    const said = { tail: Buffer.alloc(0), lines: 0 }
+    const reads = [
+      readOutput(child.stderr, async (bytes) => keepTail(bytes, said)),
+      ...(run.stdout ? [readOutput(child.stdout, run.stdout)] : []),
+      ...pipes.map((reader, index) => readOutput(child.stdio[3 + index], reader)),
+    ].map((read) =>
+      read.catch((error: unknown) => {
+        killGroup()
+        throw error
+      }),
+    )
     const [exit, ...readings] = await Promise.allSettled([ended, ...reads])
     run.signal?.throwIfAborted()
     for (const reading of readings) if (reading.status === 'rejected' && !outOfTime) throw reading.reason

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { chmod, copyFile, readdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { probeSource } from '../../src/encode/probe.ts'
@@ -127,6 +128,23 @@ eachCage('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbox) 
   server.kill('SIGKILL')
   await vi.waitFor(async () => expect(await processesWith(film.source.keyHex)).toEqual([]), { timeout: 10_000 })
 })
+
+eachCage(
+  'F-15: where too many files are open, ffmpeg does not start, which is not the film’s fault, and nothing is left of it',
+  async (sandbox) => {
+    const source = await seal(await makeFilm())
+    const script = path.join(import.meta.dirname, 'out-of-files.ts')
+    const server = spawn('prlimit', ['--nofile=128', process.execPath, script], { stdio: ['pipe', 'pipe', 'inherit'] })
+    server.stdin.end(JSON.stringify({ source, sandbox }))
+    const { outcomes, listeners } = JSON.parse(await text(server.stdout))
+    const drawn = `0: ${(160 * 90 * 3) / 2} bytes`
+    expect(outcomes.at(0)).toBe(drawn)
+    expect(outcomes.at(1)).toBe('EMFILE')
+    expect(new Set(outcomes)).toEqual(new Set([drawn, 'EMFILE']))
+    expect(outcomes.at(-1)).toBe(drawn)
+    expect(listeners).toBe(0)
+  },
+)
 
 /** One test with bubblewrap, where this machine has it, and one without. */
 function eachCage(name: string, body: (sandbox: Sandbox) => Promise<void>) {
