@@ -14,10 +14,15 @@ export function openSlowReads(path: string): Kysely<Tables> {
 
   // Started by the first slow read: many installations never have one.
   async function executeQuery<R>({ sql, parameters }: CompiledQuery) {
-    thread ??= startThread(path, () => {
-      thread = undefined
-    })
+    thread ??= begin()
     return { rows: (await thread.ask(sql, parameters)) as R[] }
+  }
+
+  function begin() {
+    const begun = startThread(path, () => {
+      if (thread === begun) thread = undefined // its end is told twice, and another may have begun in between
+    })
+    return begun
   }
 
   return kyselyOver(executeQuery, async () => void (await thread?.stop()))

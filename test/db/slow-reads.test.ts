@@ -1,5 +1,9 @@
+import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { sql } from 'kysely'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { openSlowReads } from '../../src/db/slow-reads.ts'
 import { openDatabase } from './database.ts'
 
 const LONG = sql<{ counted: number }>`
@@ -46,3 +50,23 @@ test('more slow reads than can ever be answered in time are refused, and the oth
   expect(refused[0]?.reason).toMatchObject({ kind: 'unavailable' })
   expect((await sql`select 1`.execute(slowDb)).rows).toHaveLength(1)
 })
+
+test('a thread of slow reads that fails is followed by another, which ends with the database', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-slow-reads-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'reelgate.db')
+  const slowDb = openSlowReads(path)
+  await expect(sql`select 1`.execute(slowDb)).rejects.toThrow('unable to open')
+  await writeFile(path, '')
+  expect((await sql`select 1`.execute(slowDb)).rows).toHaveLength(1)
+  expect(await handlesOn(path)).toBe(1)
+  await slowDb.destroy()
+  expect(await handlesOn(path)).toBe(0)
+})
+
+/** How many times this process has a file open. */
+async function handlesOn(path: string): Promise<number> {
+  const handles = await readdir('/proc/self/fd')
+  const files = await Promise.all(handles.map((handle) => readlink(`/proc/self/fd/${handle}`).catch(() => '')))
+  return files.filter((file) => file === path).length
+}
