@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -6,15 +5,13 @@ import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import { addAccount, isUnused } from './accounts/account.ts'
 import { createAuthenticate } from './accounts/api-key.ts'
-import { type DeletionDeps, removeTombstones } from './catalogue/deletion.ts'
-import { findNamedPosters, POSTER_BLOB } from './catalogue/poster-store.ts'
+import { type DeletionDeps, startRemovals } from './catalogue/deletion.ts'
 import { startControl } from './cli/control.ts'
 import { type Config, dataPaths, listenUrl } from './config.ts'
 import type { FolderLock } from './db/sqlite.ts'
 import type { Write } from './db/write.ts'
 import { addDemo, openDemo } from './demo/demo.ts'
 import { resumeCutOffRuns } from './encode/chunk-store.ts'
-import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
 import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
 import { openSandbox } from './encode/sandbox.ts'
@@ -25,6 +22,7 @@ import { currentInterface } from './http/current/interface.ts'
 import { isLoopbackHost } from './http/demo/from-this-machine.ts'
 import { demoInterface } from './http/demo/routes.ts'
 import { healthInterface } from './http/health.ts'
+import { closeApp, listen } from './http/listen.ts'
 import { posterInterface } from './http/media/posters.ts'
 import { mediaInterface } from './http/media/segments.ts'
 import { playbackInterface } from './http/playback/routes.ts'
@@ -32,10 +30,8 @@ import { readPlayerAssets } from './http/player/assets.ts'
 import { playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
-import { findNamedSources, SOURCE_BLOB } from './ingest/source-store.ts'
-import { checkStorage, type Installation, lockDataFolder, noteMark, openInstallation } from './installation.ts'
+import { checkStorage, lockDataFolder, noteMark, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
-import { sweepBans } from './limits/bans.ts'
 import { openLimits } from './limits/limits.ts'
 import { openOutbound } from './outbound/allowance.ts'
 import { startPlaybackClock } from './playback/clock.ts'
@@ -46,11 +42,10 @@ import { mediaSecret } from './playback/media-path.ts'
 import { createNonces } from './playback/proof.ts'
 import { type LiveSessions, saveSessions, sessionsOfVideos } from './playback/session.ts'
 import { resumeSlots } from './playback/stream-slot.ts'
-import { sweepPlayback } from './playback/sweep.ts'
 import { createTickets } from './playback/ticket.ts'
 import { phraseOf } from './protect/recovery-phrase.ts'
-import { hasRoomIn } from './storage/space.ts'
-import { createSweep, createUnfinishedSweep, fileSystemNowS } from './storage/sweep.ts'
+import { watchSpace } from './storage/space.ts'
+import { logged, startUpkeep } from './upkeep.ts'
 
 /** A server that answers. */
 export type ReelgateServer = {
@@ -72,14 +67,8 @@ export type FirstStart = {
 }
 
 const PLAYER_FOLDER = join(import.meta.dirname, '..', 'dist', 'player')
-const SAVE_SESSIONS_EVERY_MS = 5_000
 const LOCK_TRIES = 10
 const LOCK_PAUSE_MS = 150
-const SWEEP_EVERY_MS = 3_600_000
-/** Names of one folder that a sweep looks at: a second or two of work, never the whole of a large installation at once. */
-const SWEPT_NAMES = 100_000
-/** In-flight answers get so long at a stop; then their connections are closed. */
-const STOP_GRACE_MS = 6_000
 
 /** What tests may replace: the clocks. */
 export type Replaced = { wallNowS?: () => number }
@@ -105,6 +94,33 @@ async function openServer(
   replaced: Replaced,
   opened: AsyncDisposableStack,
 ): Promise<ReelgateServer> {
+  const house = await openHouse(config, log, replaced, opened)
+  const limiting = await openLimiting(house)
+  const playback = await openPlayback(house, limiting, opened)
+  const work = await openWork(house, playback, opened)
+  const { url, demo } = await openDoors(house, limiting, playback, work, opened)
+  const upkeep = startUpkeep({ ...house, playback, bans: limiting.bans })
+  opened.defer(() => upkeep.stop())
+
+  const { db, write, nowS, masterKey, masterKeyIsNew } = house
+  const account = (await isUnused({ db, write, nowS })) ? await makeFirstAccount(write, nowS(), demo !== undefined) : undefined
+  const isFirstStart = account !== undefined || masterKeyIsNew
+  const recoveryPhrase = isFirstStart && !config.masterKeyHex ? phraseOf(masterKey) : undefined
+  work.encoders.wake()
+  work.removals.run()
+  const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined
+  if (demo) opened.defer(() => demo.stop())
+  return {
+    url,
+    firstStart: isFirstStart ? { account, recoveryPhrase } : undefined,
+    demoUrl,
+    bubblewrap: house.sandbox.bubblewrap,
+    stop: () => opened.disposeAsync(),
+  }
+}
+
+/** The data folder in this process's hands, and what else everything stands on: ffmpeg, clocks, the way outside. */
+async function openHouse(config: Config, log: Logger, replaced: Replaced, opened: AsyncDisposableStack) {
   const outbound = openOutbound(config.outboundAllow)
   const lock = await lockForServer(config)
   opened.defer(() => lock.release())
@@ -114,29 +130,38 @@ async function openServer(
   const installation = await openInstallation(config)
   opened.defer(() => installation.close())
   const sandbox = await sandboxOpens
-  const { db, slowDb, write, masterKey, folders } = installation
-
-  let isDamaged = false
   void installation.damage.then((damage) => {
     if (damage === undefined) return
-    isDamaged = true
     log.fatal({ damage }, 'the database is damaged: nothing is written any more; stop Reelgate and restore it from a backup')
   })
 
+  const { db, write, folders } = installation
   const nowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const clock = await startPlaybackClock(db, write, nowS, (markS) =>
     logged(log, 'how far the database has come could not be noted', () => noteMark(config, markS)),
   )
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
-  await resumeSlots({ write, clock })
+  const hasRoom = watchSpace([config.dataDir, folders.sources.tmp], log)
+  return { ...installation, installation, config, log, outbound, player, sandbox, nowS, clock, hasRoom }
+}
 
-  const markImages = createMarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp: folders.sources.tmp, log })
-  opened.defer(() => markImages.stop())
+type House = Awaited<ReturnType<typeof openHouse>>
+
+async function openLimiting({ config, db, write, clock, log }: House) {
   const bans = { db, write, nowS: clock.nowS, log }
   const limits = config.limits && (await openLimits(bans, config.limits))
-  const limiting = { limits, addressOf: clientAddresses(config.trustedProxies) }
+  return { bans, limits, addressOf: clientAddresses(config.trustedProxies) }
+}
 
-  const live: LiveSessions = new Map()
+type Limiting = Awaited<ReturnType<typeof openLimiting>>
+
+/** What viewers' requests need; the sessions in memory are saved at the end. */
+async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDisposableStack) {
+  const { db, write, masterKey, clock, folders, log } = house
+  await resumeSlots({ write, clock })
+  const markImages = createMarkImages({ ...house, tmp: folders.sources.tmp })
+  opened.defer(() => markImages.stop())
+  const sessions: LiveSessions = new Map()
   const playback = {
     db,
     write,
@@ -144,161 +169,116 @@ async function openServer(
     nonces: createNonces(masterKey, clock.nowS),
     tickets: createTickets(masterKey, clock.nowS),
     films: createFilms(db, masterKey),
-    sessions: live,
+    sessions,
     mediaSecret: mediaSecret(masterKey),
     markImages,
     paced: limits !== undefined,
     log,
   }
   opened.defer(() => logged(log, 'sessions could not be saved', () => saveSessions(playback)))
+  return playback
+}
 
-  const hasRoom = watchSpace([config.dataDir, folders.sources.tmp], log)
+type Playback = Awaited<ReturnType<typeof openPlayback>>
+
+/** What goes on behind the requests: encoding, and removing what was deleted. */
+async function openWork(house: House, playback: Playback, opened: AsyncDisposableStack) {
+  const { config, db, write, nowS, hasRoom, log } = house
   const news = createSegmentNews()
   const sessions = sessionsOfVideos(playback)
   await write(resumeCutOffRuns)
   const encoders = startDispatcher({
     places: config.encoders ?? availableParallelism(),
-    claim: createEncodeWork(
-      { db, write, nowS, masterKey, sandbox, folders, news, sessions, hasRoom: () => hasRoom(0), log },
-      () => encoders.wake(),
-    ).claim,
+    claim: createEncodeWork({ ...house, news, sessions, hasRoom: () => hasRoom(0) }, () => encoders.wake()).claim,
     log,
   })
   opened.defer(() => encoders.stop())
-
+  const removals = startRemovals(house)
+  opened.defer(() => removals.stop())
   const deletion: DeletionDeps = {
     db,
     write,
     nowS,
-    folders,
-    log,
     sessions,
     stopEncoding: async (videoIds) => void (await Promise.all(videoIds.map(encoders.stopJobs))),
+    removeFiles: removals.run,
   }
-  const removals = inTurn(() => removeTombstones(deletion), log)
-  opened.defer(async () => removals.idle())
+  return { news, encoders, removals, deletion }
+}
 
-  const playbackOtps = { write, nowS: clock.nowS, outbound, markImages }
-  const authenticate = createAuthenticate({ db, write })
+type Work = Awaited<ReturnType<typeof openWork>>
+
+/** Every way in: the interfaces over HTTP, and the socket of the command line. */
+async function openDoors(
+  house: House,
+  { bans, ...limiting }: Limiting,
+  playback: Playback,
+  { news, encoders, deletion }: Work,
+  opened: AsyncDisposableStack,
+) {
+  const { config, db, slowDb, write, masterKey, clock, folders, outbound, hasRoom, log } = house
   let url = ''
   const publicUrl = () => config.publicUrl ?? url
-  const app = createApp(log, limiting)
-  app.register(currentInterface, {
+  const playbackOtps = { write, nowS: clock.nowS, outbound, markImages: playback.markImages }
+  const owners = {
     ...deletion,
     ...limiting,
-    prefix: '/api',
     slowDb,
-    authenticate,
+    authenticate: createAuthenticate({ db, write }),
     masterKey,
     publicUrl,
-    deletionsWaiting: removals.run,
     playbackOtps,
-  })
-  app.register(v2Interface, {
+  }
+  const uploads = {
     ...deletion,
     ...limiting,
-    prefix: '/v2',
-    slowDb,
-    authenticate,
-    deletionsWaiting: removals.run,
-    playbackOtps,
-  })
-  app.register(uploadInterface, {
-    ...limiting,
-    prefix: '/upload',
-    db,
-    write,
-    nowS,
     masterKey,
     publicUrl,
     sources: folders.sources,
-    uploadMaxBytes: config.uploadMaxBytes,
     hasRoom,
     sourceArrived: encoders.wake,
-  })
-  app.register(playerInterface, { ...playback, prefix: '/player', player })
-  app.register(playbackInterface, { ...playback, ...limiting, prefix: '/play' })
-  app.register(mediaInterface, {
-    ...playback,
-    ...limiting,
-    prefix: '/media',
-    segments: folders.segments,
-    hotSegments: createHotSegments(),
-    news,
-    wakeEncoders: encoders.wake,
-  })
-  app.register(posterInterface, { prefix: '/poster', db, masterKey, posters: folders.posters })
-  app.register(healthInterface, {
-    checks: {
-      database: async () => {
-        if (isDamaged) throw new Error('the database is damaged')
-        await sql`select 1`.execute(db)
-        return undefined
-      },
-      storage: () => checkStorage(installation),
-      space: async () => ((await hasRoom(0)) ? undefined : 'low'),
-      ffmpeg: async () => void (await openSandbox(config.toolFolders)),
-    },
-  })
-  const demo = mayShowDemo(config)
-    ? openDemo({
-        db,
-        write,
-        nowS,
-        masterKey,
-        sandbox,
-        sources: folders.sources,
-        sourceArrived: encoders.wake,
-        hasRoom,
-        playbackOtps,
-        log,
-      })
-    : undefined
-  if (demo) app.register(demoInterface, { demo })
-  await listen(app, config)
-  opened.defer(() => closeApp(app))
-  url = listenUrl(config.host, (app.server.address() as AddressInfo).port)
+  }
+  const segments = { segments: folders.segments, hotSegments: createHotSegments(), news, wakeEncoders: encoders.wake }
+  const demo = mayShowDemo(config) ? openDemo({ ...house, ...uploads, playbackOtps }) : undefined
 
+  const app = createApp(log, limiting)
+  app.register(currentInterface, { ...owners, prefix: '/api' })
+  app.register(v2Interface, { ...owners, prefix: '/v2' })
+  app.register(uploadInterface, { ...uploads, uploadMaxBytes: config.uploadMaxBytes, prefix: '/upload' })
+  app.register(playerInterface, { ...playback, player: house.player, prefix: '/player' })
+  app.register(playbackInterface, { ...playback, ...limiting, prefix: '/play' })
+  app.register(mediaInterface, { ...playback, ...limiting, ...segments, prefix: '/media' })
+  app.register(posterInterface, { db, masterKey, posters: folders.posters, prefix: '/poster' })
+  app.register(healthInterface, { checks: checksOf(house) })
+  if (demo) app.register(demoInterface, { demo })
+  url = listenUrl(config.host, await listen(app, config))
+  opened.defer(() => closeApp(app))
+
+  const lifting = { ...bans, forget: (subject: string) => limiting.limits?.forget(subject) }
   const control = await startControl(
     dataPaths(config.dataDir).controlSocket,
-    {
-      ...deletion,
-      bans: { ...bans, forget: (subject: string) => limits?.forget(subject) },
-      masterKey,
-      localUrl: () => url,
-      publicUrl,
-      deletionsWaiting: removals.run,
-      playbackOtps,
-    },
+    { ...owners, bans: lifting, localUrl: () => url },
     log,
   )
   opened.defer(() => control.stop())
+  return { url, demo }
+}
 
-  // A clock that has jumped must not make fresh files look old: the playback clock only goes as time does.
-  const sweepFiles = sweepOf(installation, clock.nowS, log)
-  const sweep = async () => {
-    await logged(log, 'old rows could not be removed', () => sweepPlayback(playback))
-    await logged(log, 'old bans could not be removed', () => sweepBans(bans))
-    await logged(log, 'files that nothing names could not be removed', sweepFiles)
-  }
-  const save = () => logged(log, 'sessions could not be saved', () => saveSessions(playback))
-  const timers = [setInterval(save, SAVE_SESSIONS_EVERY_MS), setInterval(sweep, SWEEP_EVERY_MS)]
-  opened.defer(() => timers.forEach(clearInterval))
-  void sweep()
-
-  const account = (await isUnused({ db, write, nowS })) ? await makeFirstAccount(write, nowS(), demo !== undefined) : undefined
-  const isFirstStart = account !== undefined || installation.masterKeyIsNew
-  const phrase = isFirstStart && !config.masterKeyHex ? phraseOf(masterKey) : undefined
-  encoders.wake()
-  removals.run()
-  const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined
-  if (demo) opened.defer(() => demo.stop())
+/** What `/readyz` asks. */
+function checksOf({ installation, config, db, hasRoom }: House) {
+  let isDamaged = false
+  void installation.damage.then((damage) => {
+    isDamaged = damage !== undefined
+  })
   return {
-    url,
-    firstStart: isFirstStart ? { account, recoveryPhrase: phrase } : undefined,
-    demoUrl,
-    bubblewrap: sandbox.bubblewrap,
-    stop: () => opened.disposeAsync(),
+    database: async () => {
+      if (isDamaged) throw new Error('the database is damaged')
+      await sql`select 1`.execute(db)
+      return undefined
+    },
+    storage: () => checkStorage(installation),
+    space: async () => ((await hasRoom(0)) ? undefined : 'low'),
+    ffmpeg: async () => void (await openSandbox(config.toolFolders)),
   }
 }
 
@@ -331,78 +311,4 @@ async function lockForServer(config: Config): Promise<FolderLock> {
     'unavailable',
     `Another Reelgate server runs on ${config.dataDir}. Stop it first, or set REELGATE_DATA to another folder.`,
   )
-}
-
-/** Does what nobody waits for; its failure is for the log. */
-async function logged(log: Logger, words: string, work: () => Promise<void>): Promise<void> {
-  await work().catch((error) => log.error({ err: error }, words))
-}
-
-async function listen(app: ReturnType<typeof createApp>, config: Config): Promise<void> {
-  try {
-    await app.listen({ port: config.port, host: config.host })
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-    if (code === 'EADDRINUSE')
-      throw new Failure('unavailable', `Port ${config.port} is in use by another program. Stop it, or set PORT to another one.`, {
-        cause,
-      })
-    throw new Failure(
-      'unavailable',
-      `Reelgate cannot listen on ${config.host}:${config.port}. Set HOST and PORT to an address of this machine.`,
-      { cause },
-    )
-  }
-}
-
-async function closeApp(app: ReturnType<typeof createApp>): Promise<void> {
-  const impatience = setTimeout(() => app.server.closeAllConnections(), STOP_GRACE_MS)
-  await app.close()
-  clearTimeout(impatience)
-}
-
-/** Says when the space runs out and when there is some again: once each, though everybody asks. */
-function watchSpace(folders: readonly string[], log: Logger): (forBytes: number) => Promise<boolean> {
-  let wasLow = false
-  return async (forBytes) => {
-    const isLow = !(await hasRoomIn(folders, 0))
-    if (isLow && !wasLow) log.warn('the disk is nearly full: uploads are refused and encodes wait until there is space')
-    if (!isLow && wasLow) log.info('the disk has space again: uploads and encodes go on')
-    wasLow = isLow
-    return !isLow && (forBytes === 0 || hasRoomIn(folders, forBytes))
-  }
-}
-
-/** Removes, a part in each run, what lies in the data folder and no row names: a crash between a rename and its commit leaves it. */
-function sweepOf({ db, folders }: Installation, nowS: () => number, log: Logger): () => Promise<void> {
-  const sweeps = {
-    sources: createSweep(folders.sources, SOURCE_BLOB, (names) => findNamedSources(db, names)),
-    segments: createSweep(folders.segments, SEGMENT_BLOB, (names) => findNamedSegments(db, names)),
-    posters: createSweep(folders.posters, POSTER_BLOB, (names) => findNamedPosters(db, names)),
-    tmp: createUnfinishedSweep(folders.sources),
-  }
-  return async () => {
-    for (const [folder, sweep] of Object.entries(sweeps)) {
-      const removed = await sweep(Math.min(nowS(), await fileSystemNowS(folders.sources)), SWEPT_NAMES)
-      if (removed > 0) log.info({ folder, removed }, 'files that nothing names were removed')
-    }
-  }
-}
-
-/** Runs a piece of work one at a time; a call during a run makes one more run after it. */
-function inTurn(work: () => Promise<void>, log: Logger) {
-  let running: Promise<void> | undefined
-  let again = false
-  function run() {
-    again = true
-    running ??= (async () => {
-      while (again) {
-        again = false
-        await work().catch((error) => log.error({ err: error }, 'deleted videos could not be removed'))
-      }
-    })().finally(() => {
-      running = undefined
-    })
-  }
-  return { run, idle: async () => running }
 }

@@ -9,11 +9,11 @@ import { forgetKeys, listTombstones, removeTombstone, tombstoneVideos } from './
 export type VideoFolders = { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder }
 
 export type DeletionDeps = CatalogueDeps & {
-  folders: VideoFolders
-  log: Logger
   sessions: VideoSessions
   /** Told after the commit; resolves when nothing encodes these videos any more. */
   stopEncoding(videoIds: readonly string[]): Promise<void>
+  /** Told then: files wait to be removed. */
+  removeFiles(): void
 }
 
 /** The playback sessions on videos, which end when what they play is taken away. */
@@ -26,7 +26,7 @@ export type VideoSessions = {
 
 /**
  * Deletes the account's videos among `videoIds`. Resolves when it is durable: they are never listed or played again.
- * Their files go afterwards, by `removeTombstones`.
+ * Their files go afterwards, by `startRemovals`.
  * @param only in this state: whoever gives up an upload must not delete the film that arrived at the same moment
  * @returns how many there were
  */
@@ -47,23 +47,54 @@ export async function deleteVideos(
   if (deletedIds.length > 0) {
     deps.sessions.ended(deletedIds, 'video-deleted')
     await deps.stopEncoding(deletedIds)
+    deps.removeFiles()
   }
   return deletedIds.length
 }
 
-/** Finishes deletions: files first, then rows, then the log of the database. Safe to run again after a crash at any point. */
-export async function removeTombstones(deps: Pick<DeletionDeps, 'db' | 'write' | 'folders' | 'log'>): Promise<void> {
-  const videoIds = await listTombstones(deps.db)
-  for (const videoId of videoIds) {
-    try {
-      for (const folder of Object.values(deps.folders)) await removeBlobs(folder, videoId)
-      await deps.write((tx) => removeTombstone(tx, videoId))
-    } catch (error) {
-      deps.log.error(
-        { err: error, videoId },
-        'files of a deleted video could not be removed; the next deletion or start tries again',
+export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & { folders: VideoFolders; log: Logger }
+
+/** Finishes deletions in the background: files first, then rows, then the log of the database. Safe to cut off at any point. */
+export function startRemovals(deps: RemovalDeps) {
+  const stopping = new AbortController()
+  let running: Promise<void> | undefined
+  let again = false
+
+  async function removeAll(): Promise<void> {
+    while (again && !stopping.signal.aborted) {
+      again = false
+      await removeTombstones(deps, stopping.signal).catch((error) =>
+        deps.log.error({ err: error }, 'deleted videos could not be removed'),
       )
     }
   }
-  if (videoIds.length > 0) await checkpoint(deps.write)
+
+  return {
+    /** One run at a time; a call during a run makes one more after it. */
+    run(): void {
+      again = true
+      running ??= removeAll().finally(() => {
+        running = undefined
+      })
+    },
+    /** Ends with the video that is being removed; the next start goes on. */
+    async stop(): Promise<void> {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+async function removeTombstones({ db, write, folders, log }: RemovalDeps, signal: AbortSignal): Promise<void> {
+  const videoIds = await listTombstones(db)
+  for (const videoId of videoIds) {
+    if (signal.aborted) return
+    try {
+      for (const folder of Object.values(folders)) await removeBlobs(folder, videoId)
+      await write((tx) => removeTombstone(tx, videoId))
+    } catch (error) {
+      log.error({ err: error, videoId }, 'files of a deleted video could not be removed; the next deletion or start tries again')
+    }
+  }
+  if (videoIds.length > 0) await checkpoint(write)
 }

@@ -15,7 +15,6 @@ export type ServerDeps = CommandDeps &
     /** Where this machine reaches the server, whatever its public address. */
     localUrl(): string
     publicUrl(): string
-    deletionsWaiting(): void
     playbackOtps: OtpDeps
   }
 
@@ -75,12 +74,10 @@ export const SERVER_COMMANDS = {
   }),
   'try withdraw': command(VideoOfAccount, async (deps: ServerDeps, { accountId, videoId }) => {
     const withdrawn = (await deleteVideos(deps, accountId, [videoId], 'PRE-Upload')) > 0
-    if (withdrawn) deps.deletionsWaiting()
     return { withdrawn }
   }),
   'demo remove': command(Type.Object({}), async (deps: ServerDeps) => {
     await removeDemo(deps)
-    deps.deletionsWaiting()
     return { removed: true }
   }),
 } as const

@@ -98,9 +98,9 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== ''
 }
 
-/** A form sends `viewer` as text. */
+/** A form sends `viewer` as text; what cannot be read stays one, and is refused. */
 function jsonOrSame(name: string, value: unknown): unknown {
-  return name === 'viewer' && typeof value === 'string' ? parseJson(value) : value
+  return name === 'viewer' && typeof value === 'string' ? (parseJson(value) ?? value) : value
 }
 
 function parseJson(text: string): unknown {

@@ -16,7 +16,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: ['errors.ts', 'config.ts', ...FEATURES],
   'installation.ts': ['errors.ts', 'config.ts', ...BELOW],
   cli: ['errors.ts', 'config.ts', 'installation.ts', 'server.ts', ...FEATURES],
-  'server.ts': ['errors.ts', 'config.ts', 'installation.ts', 'cli', 'http', ...FEATURES, ...BELOW],
+  'upkeep.ts': ['installation.ts', ...FEATURES, ...BELOW],
+  'server.ts': ['errors.ts', 'config.ts', 'installation.ts', 'upkeep.ts', 'cli', 'http', ...FEATURES, ...BELOW],
   'main.ts': ['cli'],
 }
 

@@ -121,3 +121,13 @@ describe('O11: the video of an OTP', () => {
     await expectRefused(askV2(`?video=${doomed}`), [200])
   })
 })
+
+describe('X06: a viewer that cannot be read', () => {
+  test.each(['{bad', '[object Object]', '5', '[]', '"Ann"', '{"name":5}'])(
+    'of %s in a form is 400: a mark would name nobody',
+    async (viewer) => {
+      const sentence = await expectRefused(askV2(`?video=${videoId}`, `&viewer=${encodeURIComponent(viewer)}`), [400])
+      expect(sentence).toMatch(/viewer is an object/)
+    },
+  )
+})

@@ -8,7 +8,7 @@ import { refuseOtherFolders } from './folder.ts'
 import { holderOf } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
-export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string; deletionsWaiting(): void }
+export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string }
 
 export const VideoParams = Type.Object({ id: Type.String() })
 
@@ -51,7 +51,6 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
         .map((id) => id.trim())
         .filter((id) => id !== '')
       const count = ids.length === 0 ? 0 : await deleteVideos(deps, holderOf(request).accountId, ids)
-      if (count > 0) deps.deletionsWaiting()
       return { code: 200, message: `Successfully deleted ${count} videos` }
     },
   )

@@ -8,7 +8,7 @@ import type { App } from '../app.ts'
 import { readPaging } from '../paging.ts'
 import { fieldOf, holderOfBody, NO_VIDEO, sendV2 } from './answer.ts'
 
-export type V2VideoDeps = ListDeps & DeletionDeps & { authenticate: Authenticate; deletionsWaiting(): void }
+export type V2VideoDeps = ListDeps & DeletionDeps & { authenticate: Authenticate }
 
 const PAGE_LIMITS = { usual: 30, largest: 100 }
 
@@ -36,7 +36,6 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
     const deleted = await deleteVideos(deps, accountId, [readId(request)])
     // Here 200 means deleted, so an unknown video is told by the status.
     if (deleted === 0) return sendV2(request, reply.code(404), NO_VIDEO)
-    deps.deletionsWaiting()
     return sendV2(request, reply, { message: 'Deleted' })
   }
 }

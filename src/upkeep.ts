@@ -1,0 +1,68 @@
+import type { Logger } from 'pino'
+import { findNamedPosters, POSTER_BLOB } from './catalogue/poster-store.ts'
+import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
+import { findNamedSources, SOURCE_BLOB } from './ingest/source-store.ts'
+import type { Installation } from './installation.ts'
+import { type BanDeps, sweepBans } from './limits/bans.ts'
+import { type PlaybackDeps, saveSessions } from './playback/session.ts'
+import { sweepPlayback } from './playback/sweep.ts'
+import { createSweep, createUnfinishedSweep, fileSystemNowS } from './storage/sweep.ts'
+
+// What is done by the clock, not by a request: memory is saved, and what nobody needs is removed.
+
+const SAVE_SESSIONS_EVERY_MS = 5_000
+const SWEEP_EVERY_MS = 3_600_000
+/** Names of one folder that a sweep looks at: a second or two of work, never the whole of a large installation at once. */
+const SWEPT_NAMES = 100_000
+
+export type UpkeepDeps = { installation: Installation; playback: PlaybackDeps; bans: BanDeps; log: Logger }
+
+/** Begins with a sweep. `stop` resolves when nothing of it runs any more. */
+export function startUpkeep({ installation, playback, bans, log }: UpkeepDeps): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  // A clock that has jumped must not make fresh files look old: the playback clock only goes as time does.
+  const sweeps = sweepsOf(installation, playback.nowS, log)
+  let sweeping = sweepAll()
+
+  async function sweepAll(): Promise<void> {
+    const steps = [() => sweepPlayback(playback), () => sweepBans(bans), ...sweeps]
+    for (const step of steps) {
+      if (stopping.signal.aborted) return
+      await logged(log, 'what nobody needs could not be removed', step)
+    }
+  }
+
+  const save = () => logged(log, 'sessions could not be saved', () => saveSessions(playback))
+  const timers = [
+    setInterval(save, SAVE_SESSIONS_EVERY_MS),
+    setInterval(() => {
+      sweeping = sweeping.then(sweepAll)
+    }, SWEEP_EVERY_MS),
+  ]
+  return {
+    async stop() {
+      timers.forEach(clearInterval)
+      stopping.abort()
+      await sweeping
+    },
+  }
+}
+
+/** Each removes, a part in each run, what lies in one folder and no row names: a crash between a rename and its commit leaves it. */
+function sweepsOf({ db, folders }: Installation, nowS: () => number, log: Logger): (() => Promise<void>)[] {
+  const sweeps = {
+    sources: createSweep(folders.sources, SOURCE_BLOB, (names) => findNamedSources(db, names)),
+    segments: createSweep(folders.segments, SEGMENT_BLOB, (names) => findNamedSegments(db, names)),
+    posters: createSweep(folders.posters, POSTER_BLOB, (names) => findNamedPosters(db, names)),
+    tmp: createUnfinishedSweep(folders.sources),
+  }
+  return Object.entries(sweeps).map(([folder, sweep]) => async () => {
+    const removed = await sweep(Math.min(nowS(), await fileSystemNowS(folders.sources)), SWEPT_NAMES)
+    if (removed > 0) log.info({ folder, removed }, 'files that nothing names were removed')
+  })
+}
+
+/** Does what nobody waits for; its failure is for the log. */
+export async function logged(log: Logger, words: string, work: () => Promise<void>): Promise<void> {
+  await work().catch((error) => log.error({ err: error }, words))
+}
