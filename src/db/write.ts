@@ -83,7 +83,8 @@ export function groupCommits({ db, run }: Writer): Write & { forbid(why: Failure
   }
 
   function outside<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => next(() => statement(db).then(resolve, reject)))
+    // `try`: a statement that throws before it has a promise must not stop the turns of all that come after it.
+    return new Promise<T>((resolve, reject) => next(() => Promise.try(statement, db).then(resolve, reject)))
   }
 
   /** Refuses every call from now on. */

@@ -87,6 +87,16 @@ test('a statement between two groups runs in no transaction', async () => {
   await write((tx) => put(tx, 'c', '1'))
 })
 
+test('a statement between two groups that throws at once is told so, and writing goes on', async () => {
+  const { write, db } = await open()
+  const thrown = write.outside(() => {
+    throw new Error('never begun')
+  })
+  await expect(thrown).rejects.toThrow('never begun')
+  await write((tx) => put(tx, 'a', '1'))
+  expect(await value(db, 'a')).toBe('1')
+})
+
 test('F-16: while another program holds the database, writes are refused in words and reads go on; then all goes well again', async () => {
   const { write, db, outsider } = await open()
   await write((tx) => put(tx, 'a', '1'))
