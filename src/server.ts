@@ -292,12 +292,12 @@ async function makeFirstAccount(write: Write, nowS: number, withDemo: boolean) {
 }
 
 /**
- * The demo is for this machine alone. A public address means a proxy in front, and what comes through one that says nothing of itself
- * looks as if it came from here; and where no loopback address is listened on, nobody could open it.
+ * The demo is for this machine alone. A public address or a trusted proxy means a proxy in front, and what comes through one that says
+ * nothing of itself looks as if it came from here; and where no loopback address is listened on, nobody could open it.
  */
-function mayShowDemo({ demo, publicUrl, host }: Config): boolean {
+function mayShowDemo({ demo, publicUrl, host, trustedProxies }: Config): boolean {
   const addresses = [listenUrl(host, 80), ...(publicUrl === undefined ? [] : [publicUrl])]
-  return demo && addresses.every((address) => isLoopbackHost(new URL(address).host))
+  return demo && trustedProxies.length === 0 && addresses.every((address) => isLoopbackHost(new URL(address).host))
 }
 
 /** A command line holds the lock for a moment only; a server for its life. */

@@ -117,6 +117,7 @@ const PUBLIC = { REELGATE_PUBLIC_URL: 'http://video.example.org', REELGATE_TRUST
 test.each<{ why: string; env: Record<string, string> }>([
   { why: 'REELGATE_DEMO=off', env: { REELGATE_DEMO: 'off' } },
   { why: 'a public address, for a proxy is in front', env: { REELGATE_DEMO: 'on', ...PUBLIC } },
+  { why: 'a trusted proxy, which is in front too', env: { REELGATE_DEMO: 'on', REELGATE_TRUSTED_PROXIES: '127.0.0.1' } },
 ])('there is no demo with $why, and a later start without it makes none', async ({ env }) => {
   const PORT = String(await findFreePort())
   const here = { url: `http://127.0.0.1:${PORT}` } // the start names the public address
