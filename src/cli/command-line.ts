@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
+import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { pino } from 'pino'
 import { Type } from 'typebox'
@@ -224,10 +225,13 @@ async function serve(): Promise<void> {
   const log = pino({ level: config.logLevel, base: null }, stderrLines)
   for (const name of unknownVariables()) log.warn(`${name} is not a variable of this version and has no effect`)
   if (!config.limits) log.warn('REELGATE_LIMITS is off: nobody is slowed down or banned. Set it so for measurements alone.')
+  // What a start leaves behind comes only once: room for it would be kept for good.
+  setFlagsFromString('--semi-space-growth-factor=1')
   // Loaded here: the other commands start without the server's parts.
   const { startServer } = await import('../server.ts')
   const stopped = stopSignal() // before the start: whoever reads its last line may stop it at once
   const server = await startServer(config, log)
+  setFlagsFromString('--semi-space-growth-factor=2')
   flushCompileCache() // Node would do it at an orderly end only
   process.stdout.write(welcome(config, server))
   if (!server.bubblewrap)

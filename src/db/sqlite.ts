@@ -31,6 +31,9 @@ const BUSY_TIMEOUT_MS = 5_000
 /** Pages in the write-ahead log before they are copied into the database: four times SQLite's usual, since hot pages are copied once then. */
 const LOG_PAGES = 4_000
 
+/** What a connection keeps of the database in memory, in KiB. */
+const CACHE_KIB = 16_000
+
 /** A database up to this size is checked whole at the start: about a millisecond per MiB. */
 const CHECKED_BYTES = 64 * 2 ** 20
 
@@ -92,7 +95,9 @@ async function openWriter(path: string): Promise<Writer> {
 /** A page that no statement reads at the start would otherwise be found by a viewer, hours later. */
 async function refuseDamage(writer: Db, path: string): Promise<void> {
   if (statSync(path).size > CHECKED_BYTES) return // checked while it serves
+  await sql`pragma cache_size = -1000`.execute(writer) // every page is read once: none of them need stay in memory
   const damage = await findDamage(writer)
+  await sql.raw(`pragma cache_size = ${-CACHE_KIB}`).execute(writer)
   if (damage) throw new Error(damage)
 }
 

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { Agent } from 'undici'
 import { Failure } from '../errors.ts'
 import { describeUrl, mayDial, type Outbound, readOutboundUrl } from './allowance.ts'
 
@@ -56,6 +55,7 @@ async function ask<T>(
   read: (answer: OutboundAnswer) => Promise<T>,
 ): Promise<{ location: string } | { value: T }> {
   const { idleMs } = request
+  const { Agent } = await import('undici') // many installations never ask outside
   const agent = new Agent({
     connect: { lookup: checkedLookup(outbound, url), timeout: idleMs },
     headersTimeout: idleMs,
