@@ -99,7 +99,8 @@ async function openServer(
   const playback = await openPlayback(house, limiting, opened)
   const work = await openWork(house, playback, opened)
   const { url, demo } = await openDoors(house, limiting, playback, work, opened)
-  const upkeep = startUpkeep({ ...house, playback, bans: limiting.bans })
+  const ending = { ...limiting.bans, forgetEnded: () => limiting.limits?.forgetEnded() }
+  const upkeep = startUpkeep({ ...house, playback, bans: ending })
   opened.defer(() => upkeep.stop())
 
   const { db, write, nowS, masterKey, masterKeyIsNew } = house

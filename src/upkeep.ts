@@ -3,7 +3,7 @@ import { findNamedPosters, POSTER_BLOB } from './catalogue/poster-store.ts'
 import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
 import { findNamedSources, SOURCE_BLOB } from './ingest/source-store.ts'
 import type { Installation } from './installation.ts'
-import { type BanDeps, sweepBans } from './limits/bans.ts'
+import { type BanSweeping, sweepBans } from './limits/bans.ts'
 import { type PlaybackDeps, saveSessions } from './playback/session.ts'
 import { sweepPlayback } from './playback/sweep.ts'
 import { createSweep, createUnfinishedSweep, fileSystemNowS } from './storage/sweep.ts'
@@ -15,7 +15,7 @@ const SWEEP_EVERY_MS = 3_600_000
 /** Names of one folder that a sweep looks at: a second or two of work, never the whole of a large installation at once. */
 const SWEPT_NAMES = 100_000
 
-export type UpkeepDeps = { installation: Installation; playback: PlaybackDeps; bans: BanDeps; log: Logger }
+export type UpkeepDeps = { installation: Installation; playback: PlaybackDeps; bans: BanSweeping; log: Logger }
 
 /** Begins with a sweep. `stop` resolves when nothing of it runs any more. */
 export function startUpkeep({ installation, playback, bans, log }: UpkeepDeps): { stop(): Promise<void> } {

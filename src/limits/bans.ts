@@ -106,6 +106,11 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
     forget(subject: string): void {
       for (const map of Object.values(bans)) map.delete(subject)
     },
+    /** Drops those that are over: whoever was banned need not come back. */
+    forgetEnded(): void {
+      const now = nowS()
+      for (const map of Object.values(bans)) for (const [subject, ban] of map) if (now >= ban.endsAtS) map.delete(subject)
+    },
   }
 }
 
@@ -134,7 +139,11 @@ export async function liftBan({ write, forget }: Lifting, text: string): Promise
   return { subject, lifted: true }
 }
 
+/** What a running server must forget of bans that are over. */
+export type BanSweeping = Pick<BanDeps, 'write' | 'nowS'> & { forgetEnded(): void }
+
 /** Removes what no answer needs any more: bans that are over, strikes of more than 7 days ago. */
-export async function sweepBans({ write, nowS }: Pick<BanDeps, 'write' | 'nowS'>): Promise<void> {
+export async function sweepBans({ write, nowS, forgetEnded }: BanSweeping): Promise<void> {
+  forgetEnded()
   await write((tx) => removeOldBans(tx, nowS(), nowS() - STRIKE_KEPT_S))
 }

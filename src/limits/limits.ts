@@ -34,6 +34,8 @@ export type Limits = Readonly<{
   playback: Limiter
   /** Forgets bans and counts of a subject. */
   forget(subject: string): void
+  /** Forgets the bans that are over. */
+  forgetEnded(): void
 }>
 
 /** Opens the limits with the bans that are on disk. */
@@ -62,6 +64,7 @@ export async function openLimits(deps: BanDeps & { log: Logger }, numbers: RateL
       bans.forget(subject)
       for (const { forget } of limiters) forget(subject)
     },
+    forgetEnded: bans.forgetEnded,
   }
 }
 

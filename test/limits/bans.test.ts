@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { sql } from 'kysely'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { openSqlite } from '../../src/db/sqlite.ts'
@@ -48,6 +49,7 @@ async function openBareLimits() {
       for (let i = 0; i < 2; i++) await database.write(async () => undefined)
       return last.refused?.retryAfterS() ?? 0
     },
+    sweep: () => sweepBans({ ...deps, forgetEnded: limits.forgetEnded }),
     async restart() {
       limits = await openLimits(deps, numbers)
     },
@@ -109,32 +111,58 @@ test('R10: each strike of the last 7 days makes the next ban half an hour longer
 })
 
 test('R10: a strike is forgotten after 7 days', async () => {
-  const { ask, clock, deps } = await openBareLimits()
+  const { ask, clock, deps, sweep } = await openBareLimits()
   await ask('192.0.2.1', 2 * LIMIT)
   clock.nowS += 6 * DAY_S
   expect(await ask('192.0.2.1', 2 * LIMIT)).toBe(3600)
   clock.nowS += DAY_S // the first is forgotten, the second not
   expect(await ask('192.0.2.1', 2 * LIMIT)).toBe(3600)
-  await sweepBans(deps)
+  await sweep()
   expect(await deps.db.selectFrom('strike').selectAll().execute()).toHaveLength(2)
   clock.nowS += 7 * DAY_S
-  await sweepBans(deps)
+  await sweep()
   expect(await deps.db.selectFrom('strike').selectAll().execute()).toEqual([])
   expect(await deps.db.selectFrom('ban').selectAll().execute()).toEqual([])
 })
 
 test('R13: a million addresses take bounded memory, and lift no ban', async () => {
   const { ask, take } = await openBareLimits()
+  const before = heapBytes()
+  await ask('192.0.2.1', 2 * LIMIT)
+  for (let i = 0; i < 1_000_000; i++) take(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`)
+  expect(heapBytes() - before).toBeLessThan(32 * 2 ** 20)
+  expect(take('192.0.2.1').refused?.isBan).toBe(true)
+})
+
+test('R13: bans that are over leave memory by themselves, though nobody of them asks again; those that stand stay', async () => {
+  const { ask, clock, deps, take, sweep, restart } = await openBareLimits()
+  const before = heapBytes()
+  await deps.write((tx) =>
+    sql`insert into ban (scope, subject, budget, began_at_s, ends_at_s)
+      with recursive counter (n) as (select 1 union all select n + 1 from counter where n < 50000)
+      select 'ip', '2001:db8::' || n || '/64', 'reads', ${clock.nowS}, ${clock.nowS + 1800} from counter`.execute(tx),
+  )
+  await restart()
+  clock.nowS += 1799
+  await ask('192.0.2.1', 2 * LIMIT)
+  await sweep()
+  const keptBytes = heapBytes() - before
+  expect(keptBytes).toBeGreaterThan(5 * 2 ** 20)
+  expect(take('2001:db8::7/64').refused?.isBan).toBe(true)
+  clock.nowS += 1
+  await sweep()
+  expect(heapBytes() - before).toBeLessThan(keptBytes / 3)
+  expect(take('2001:db8::7/64').refused).toBeUndefined()
+  expect(take('192.0.2.1').refused?.isBan).toBe(true)
+})
+
+/** What is on the heap once all garbage has been taken away. */
+function heapBytes(): number {
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   collect()
-  const before = process.memoryUsage().heapUsed
-  await ask('192.0.2.1', 2 * LIMIT)
-  for (let i = 0; i < 1_000_000; i++) take(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`)
-  collect()
-  expect(process.memoryUsage().heapUsed - before).toBeLessThan(32 * 2 ** 20)
-  expect(take('192.0.2.1').refused?.isBan).toBe(true)
-})
+  return process.memoryUsage().heapUsed
+}
 
 test('R15: what an address does as a viewer does not ban it as an owner, nor the other way', async () => {
   const { limits } = await openBareLimits()
