@@ -1,6 +1,7 @@
 import type { Insertable } from 'kysely'
 import type { Db } from '../db/sqlite.ts'
 import type { NewRedeemAttempt, PlaybackSessionRow, Tables } from '../db/tables.ts'
+import { freeSlot, freeSlotsOfVideos } from './stream-slot-store.ts'
 
 type NewSession = Omit<Insertable<Tables['playbackSession']>, 'leftAtS' | 'endedAtS' | 'endReason'>
 
@@ -29,8 +30,9 @@ export async function saveLastSeen(tx: Db, sessionId: string, lastSeenAtS: numbe
   await tx.updateTable('playbackSession').set({ lastSeenAtS, leftAtS }).where('id', '=', sessionId).execute()
 }
 
-/** Ends a session, once. */
+/** Ends a session, once, and frees its stream slot. */
 export async function endSession(tx: Db, sessionId: string, endedAtS: number, endReason: string): Promise<void> {
+  await freeSlot(tx, sessionId)
   await tx
     .updateTable('playbackSession')
     .set({ endedAtS, endReason })
@@ -39,12 +41,14 @@ export async function endSession(tx: Db, sessionId: string, endedAtS: number, en
     .execute()
 }
 
+/** Ends the sessions on videos and frees their stream slots. */
 export async function endSessionsOfVideos(
   tx: Db,
   videoIds: readonly string[],
   endedAtS: number,
   endReason: string,
 ): Promise<void> {
+  await freeSlotsOfVideos(tx, videoIds)
   await tx
     .updateTable('playbackSession')
     .set({ endedAtS, endReason })

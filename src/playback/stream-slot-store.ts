@@ -16,14 +16,21 @@ const takeNth = prepared<{ accountId: string; userId: string; n: number; session
   (db, value) =>
     db
       .insertInto('streamSlot')
-      .values({
-        accountId: value('accountId'),
-        userId: value('userId'),
-        n: value('n'),
-        sessionId: value('sessionId'),
-        takenAtS: value('nowS'),
-        endsAtS: value('endsAtS'),
-      })
+      .columns(['accountId', 'userId', 'n', 'sessionId', 'takenAtS', 'endsAtS'])
+      .expression(
+        db
+          .selectFrom('playbackSession')
+          .select([
+            value('accountId').as('accountId'),
+            value('userId').as('userId'),
+            value('n').as('n'),
+            'id',
+            value('nowS').as('takenAtS'),
+            value('endsAtS').as('endsAtS'),
+          ])
+          .where('id', '=', value('sessionId'))
+          .where('endedAtS', 'is', null),
+      )
       .onConflict((conflict) =>
         conflict
           .columns(['accountId', 'userId', 'n'])
@@ -34,7 +41,7 @@ const takeNth = prepared<{ accountId: string; userId: string; n: number; session
 
 /**
  * Renews the session's slot, or takes the first free one. A lapsed slot still names its session, which renews it unless another has
- * taken it. False: all are taken. Nothing is counted, so nothing can be miscounted.
+ * taken it. False: all are taken, or the session has ended meanwhile. Nothing is counted, so nothing can be miscounted.
  * @see playback-protocol.md, section 7
  */
 export async function takeSlot(tx: Db, { sessionId, accountId, userId, limit }: StreamClaim, nowS: number, endsAtS: number) {
@@ -81,6 +88,16 @@ export async function takeOldestSlot(tx: Db, claim: StreamClaim, nowS: number, e
 
 export async function freeSlot(tx: Db, sessionId: string): Promise<void> {
   await tx.deleteFrom('streamSlot').where('sessionId', '=', sessionId).execute()
+}
+
+/** Frees the slots of the sessions on videos that have not ended yet. */
+export async function freeSlotsOfVideos(tx: Db, videoIds: readonly string[]): Promise<void> {
+  await tx
+    .deleteFrom('streamSlot')
+    .where('sessionId', 'in', (of) =>
+      of.selectFrom('playbackSession').select('id').where('videoId', 'in', videoIds).where('endedAtS', 'is', null),
+    )
+    .execute()
 }
 
 /** Gives the slots that were live at `liveAtS` until then. */

@@ -27,7 +27,7 @@ export async function holdSlot(
     if (stopped) await endSession(tx, stopped, atS, 'taken')
     return stopped ? { stopped } : undefined
   })
-  if (!taken) throw new PlaybackRefusal('stream-limit')
+  if (!taken) throw new PlaybackRefusal('stream-limit') // also to one that has ended meanwhile: its next request hears why
   const stopped = taken.stopped && sessions.get(taken.stopped)
   if (stopped) noteEnded(stopped, atS, 'taken')
 }

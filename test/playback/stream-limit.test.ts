@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { resumeSlots } from '../../src/playback/stream-slot.ts'
+import { sessionsOfVideos } from '../../src/playback/session.ts'
+import { endSession } from '../../src/playback/session-store.ts'
+import { holdSlot, resumeSlots } from '../../src/playback/stream-slot.ts'
 import { sweepPlayback } from '../../src/playback/sweep.ts'
 import { readRows, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
@@ -264,6 +266,24 @@ describe('a lease of 18 seconds', () => {
       write: playback.write,
       clock: { nowS: playback.nowS, savedAtStartS: playback.nowS(), stop: async () => {} },
     })
+    expect(await outcomeOf(playback.beat(second))).toBe('allowed')
+  })
+
+  test('is free at once when its session ends, and when its film is deleted', async () => {
+    const { playback, first, second } = await openTwoScreens()
+    await playback.beat(first, 'paused')
+    await playback.write((tx) => endSession(tx, first.state.session, playback.nowS(), 'time'))
+    expect(await outcomeOf(playback.beat(second))).toBe('allowed')
+    await playback.write((tx) => sessionsOfVideos(playback.deps).end(tx, [playback.videoId], 'video-deleted'))
+    expect(await playback.db.selectFrom('streamSlot').selectAll().execute()).toEqual([])
+  })
+
+  test('is not given to a session that ends while it asks', async () => {
+    const playback = await openBarePlayback()
+    const [first, second] = [await playback.newPlayingViewer(ANN), await playback.newPlayingViewer(ANN)]
+    const session = await playback.ask(first)
+    await playback.write((tx) => endSession(tx, session.row.id, playback.nowS(), 'stopped'))
+    expect(await outcomeOf(holdSlot(playback.deps, session))).toBe('stream-limit')
     expect(await outcomeOf(playback.beat(second))).toBe('allowed')
   })
 
