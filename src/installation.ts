@@ -1,12 +1,19 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { access, constants, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { access, constants } from 'node:fs/promises'
 import { type Config, dataPaths } from './config.ts'
+import { refuseOlderDatabase } from './db/mark.ts'
 import { type Database, type Db, type FolderLock, openSqlite, peekSetting, takeFolderLock } from './db/sqlite.ts'
 import { Failure } from './errors.ts'
-import { createMasterKey, type MasterKey, readMasterKey, removeUnfinishedKey, writeMasterKey } from './protect/master-key.ts'
+import {
+  createMasterKey,
+  type MasterKey,
+  readMasterKey,
+  removeUnfinishedKey,
+  syncMasterKey,
+  writeMasterKey,
+} from './protect/master-key.ts'
 import { keyOfPhrase, phraseOf } from './protect/recovery-phrase.ts'
-import { type BlobFolder, openBlobFolder, removeUnfinished } from './storage/folder.ts'
+import { type BlobFolder, openBlobFolder, removeUnfinished, syncNames } from './storage/folder.ts'
 
 /** A data folder in this process's hands: locked, opened, and of this master key. */
 export type Installation = Database & {
@@ -23,7 +30,9 @@ export type Installation = Database & {
 export function lockDataFolder(config: Config): FolderLock | undefined {
   try {
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
-    return takeFolderLock(dataPaths(config.dataDir).lock)
+    const lock = takeFolderLock(dataPaths(config.dataDir).lock)
+    if (lock) syncNames(config.dataDir) // whoever made it may have been killed before
+    return lock
   } catch (cause) {
     throw new Failure(
       'unavailable',
@@ -39,7 +48,7 @@ export function lockDataFolder(config: Config): FolderLock | undefined {
  */
 export async function openDatabase(config: Config): Promise<Database> {
   refuseLostDatabase(config)
-  refuseOlderDatabase(config)
+  refuseOlderDatabase(dataPaths(config.dataDir))
   return openSqlite(dataPaths(config.dataDir).database)
 }
 
@@ -48,11 +57,11 @@ export async function openInstallation(config: Config): Promise<Installation> {
   const paths = dataPaths(config.dataDir)
   // Before the database is made: a folder without its key must stay as it is.
   const found = readMasterKey(config)
-  if (!found && existsSync(paths.database)) await refuseLostKey(config)
+  if (!found) refuseLostKey(config)
   const database = await openDatabase(config)
   try {
     const masterKey = found ?? createMasterKey(config.masterKeyFile)
-    await bindMasterKey(database, masterKey)
+    await bindMasterKey(database, masterKey, config)
     removeUnfinishedKey(config.masterKeyFile)
     const folders = {
       sources: await openBlobFolder(paths.sources, paths.tmp),
@@ -90,53 +99,25 @@ function refuseLostDatabase(config: Config): void {
   }
 }
 
-/** The setting that a server moves forward as time passes (playback/clock.ts); how far it came is noted beside the database. */
-const DATABASE_MARK = 'playback-clock'
+const KEY_ID = 'master-key-id'
 
-/** Notes beside the database how far it has come. The caller has committed it: the note is never ahead of the database. */
-export async function noteMark(config: Config, mark: number): Promise<void> {
-  await writeFile(dataPaths(config.dataDir).mark, `${mark}\n`, { mode: 0o600 })
-}
-
-/** A database without its log, or an old copy in its place, would lose films in silence; and the sweep would take their files. */
-function refuseOlderDatabase(config: Config): void {
-  const paths = dataPaths(config.dataDir)
-  const noted = existsSync(paths.mark) ? Number(readFileSync(paths.mark, 'utf8')) : 0
-  if (noted === 0 || noted <= markOf(paths.database)) return
+/** Looks without opening to write: a database that waits for its key is not migrated either, so an older version still reads it. */
+function refuseLostKey(config: Config): void {
+  const { database } = dataPaths(config.dataDir)
+  if (!existsSync(database)) return
+  if (peekSetting(database, KEY_ID) === undefined) return // made by a command, nothing protected yet
   throw new Failure(
     'unavailable',
-    `The database ${paths.database} is older than its data folder: its log reelgate.db-wal is missing, or it is an old copy. Put back what belongs together; to lose what came after this database, remove ${paths.mark} and start again.`,
+    `The master key ${config.masterKeyFile} is missing, and ${database} needs it. Put the key file back, or name it with REELGATE_MASTER_KEY_FILE; a new key cannot open existing films.`,
   )
 }
 
-function markOf(database: string): number {
-  try {
-    return Number(peekSetting(database, DATABASE_MARK) ?? 0)
-  } catch {
-    return Number.POSITIVE_INFINITY // damaged: whoever opens it says so
-  }
-}
-
-const KEY_ID = 'master-key-id'
-
-async function refuseLostKey(config: Config): Promise<void> {
-  const database = await openDatabase(config)
-  try {
-    if (!(await boundKeyId(database.db))) return // made by a command, nothing protected yet
-    throw new Failure(
-      'unavailable',
-      `The master key ${config.masterKeyFile} is missing, and ${join(config.dataDir, 'reelgate.db')} needs it. Put the key file back, or name it with REELGATE_MASTER_KEY_FILE; a new key cannot open existing films.`,
-    )
-  } finally {
-    await database.close()
-  }
-}
-
 /** Ties an installation to its master key, for ever; a start with another key is refused. */
-async function bindMasterKey(database: Database, masterKey: MasterKey): Promise<void> {
+async function bindMasterKey(database: Database, masterKey: MasterKey, config: Config): Promise<void> {
   const id = masterKey.id.toString('hex')
   const bound = await boundKeyId(database.db)
   if (bound === undefined) {
+    if (!config.masterKeyHex) syncMasterKey(config.masterKeyFile)
     await database.write((tx) => tx.insertInto('setting').values({ name: KEY_ID, value: id }).execute())
   } else if (bound !== id) {
     throw new Failure(

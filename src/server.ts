@@ -8,6 +8,7 @@ import { createAuthenticate } from './accounts/api-key.ts'
 import { type DeletionDeps, startRemovals } from './catalogue/deletion.ts'
 import { startControl } from './cli/control.ts'
 import { type Config, dataPaths, listenUrl } from './config.ts'
+import { noteMark } from './db/mark.ts'
 import type { FolderLock } from './db/sqlite.ts'
 import type { Write } from './db/write.ts'
 import { addDemo, openDemo } from './demo/demo.ts'
@@ -30,7 +31,7 @@ import { readPlayerAssets } from './http/player/assets.ts'
 import { playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
-import { checkStorage, lockDataFolder, noteMark, openInstallation } from './installation.ts'
+import { checkStorage, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
 import { openLimits } from './limits/limits.ts'
 import { openOutbound } from './outbound/allowance.ts'
@@ -139,7 +140,7 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
   const { db, write, folders } = installation
   const nowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const clock = await startPlaybackClock(db, write, nowS, (markS) =>
-    logged(log, 'how far the database has come could not be noted', () => noteMark(config, markS)),
+    logged(log, 'how far the database has come could not be noted', () => noteMark(dataPaths(config.dataDir).mark, markS)),
   )
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
   const hasRoom = watchSpace([config.dataDir, folders.sources.tmp], log)

@@ -84,12 +84,16 @@ async function openWriter(path: string): Promise<Writer> {
     await refuseDamage(writer.db, path)
     return writer
   } catch (error) {
-    throw new Failure(
-      'unavailable',
-      `The database ${path} cannot be opened: it is damaged or not writable. Restore it from a backup, or correct its permissions.`,
-      { cause: error },
-    )
+    throw cannotBeOpened(path, error)
   }
+}
+
+function cannotBeOpened(path: string, cause: unknown): Failure {
+  return new Failure(
+    'unavailable',
+    `The database ${path} cannot be opened: it is damaged or not writable. Restore it from a backup, or correct its permissions.`,
+    { cause },
+  )
 }
 
 /** A page that no statement reads at the start would otherwise be found by a viewer, hours later. */
@@ -122,16 +126,19 @@ async function findDamageBeside(checker: Db, write: { forbid(why: Failure): void
 
 /**
  * A setting as it stands before anything opens the database to write; undefined when there is none, or no table of them.
- * @throws when the file is not a database, or damaged
+ * @throws Failure `unavailable` when the file is not a database, or damaged
  */
 export function peekSetting(path: string, name: string): string | undefined {
-  const connection = new SqliteDatabase(path, { readonly: true, timeout: BUSY_TIMEOUT_MS })
+  let connection: SqliteDatabase.Database | undefined
   try {
+    connection = new SqliteDatabase(path, { readonly: true, timeout: BUSY_TIMEOUT_MS })
     const isThere = connection.prepare("select 1 from sqlite_master where name = 'setting'").get()
     if (!isThere) return undefined
     return connection.prepare<[string], { value: string }>('select value from setting where name = ?').get(name)?.value
+  } catch (error) {
+    throw cannotBeOpened(path, error)
   } finally {
-    connection.close()
+    connection?.close()
   }
 }
 

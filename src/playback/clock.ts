@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { DATABASE_MARK } from '../db/mark.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
 
@@ -13,7 +14,6 @@ export type PlaybackClock = {
   stop(): Promise<void>
 }
 
-const MARK = 'playback-clock'
 const SAVE_EVERY_MS = 5_000
 
 export async function startPlaybackClock(
@@ -22,7 +22,7 @@ export async function startPlaybackClock(
   wallNowS: () => number,
   saved: (markS: number) => Promise<void> = async () => undefined,
 ): Promise<PlaybackClock> {
-  const mark = await db.selectFrom('setting').select('value').where('name', '=', MARK).executeTakeFirst()
+  const mark = await db.selectFrom('setting').select('value').where('name', '=', DATABASE_MARK).executeTakeFirst()
   const savedAtStartS = Number(mark?.value ?? 0)
   const startS = Math.max(wallNowS(), savedAtStartS)
   const startedMs = performance.now()
@@ -36,7 +36,7 @@ export async function startPlaybackClock(
     await write((tx) =>
       tx
         .insertInto('setting')
-        .values({ name: MARK, value })
+        .values({ name: DATABASE_MARK, value })
         .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
         .execute(),
     )

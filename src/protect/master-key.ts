@@ -9,10 +9,11 @@ import {
   readFileSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { Failure } from '../errors.ts'
+import { syncInPlace, syncNames } from '../storage/folder.ts'
 
 /** 32 bytes that open everything an installation stores; `id` names them in what they wrapped. */
 export type MasterKey = { id: Buffer; bytes: Buffer }
@@ -64,18 +65,18 @@ export function createMasterKey(file: string): MasterKey {
 export function writeMasterKey(file: string, key: MasterKey): void {
   const unfinished = unfinishedKeyFile(file)
   try {
-    const firstNewFolder = mkdirSync(dirname(file), { recursive: true })
+    mkdirSync(dirname(file), { recursive: true })
     rmSync(unfinished, { force: true })
     const handle = openSync(unfinished, 'wx', 0o600)
     try {
-      writeSync(handle, `${key.bytes.toString('hex')}\n`)
+      writeFileSync(handle, `${key.bytes.toString('hex')}\n`)
       fsyncSync(handle)
     } finally {
       closeSync(handle)
     }
     linkSync(unfinished, file) // a rename would take the place of what lies there
     rmSync(unfinished)
-    syncFolders(dirname(file), firstNewFolder)
+    syncNames(file)
   } catch (cause) {
     rmSync(unfinished, { force: true })
     if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')
@@ -88,6 +89,15 @@ export function writeMasterKey(file: string, key: MasterKey): void {
   }
 }
 
+/**
+ * Makes a key's file durable that this process found: whoever wrote it, an earlier start or its owner, may have been cut off before
+ * it was. Before anything is wrapped with the key.
+ */
+export function syncMasterKey(file: string): void {
+  syncInPlace(file)
+  syncNames(file)
+}
+
 /** Removes what a cut-off `writeMasterKey` may have left beside the file. */
 export function removeUnfinishedKey(file: string): void {
   rmSync(unfinishedKeyFile(file), { force: true })
@@ -95,17 +105,6 @@ export function removeUnfinishedKey(file: string): void {
 
 function unfinishedKeyFile(file: string): string {
   return `${file}.new`
-}
-
-/** Makes the file's name durable, and those of the folders that were made for it. */
-function syncFolders(folder: string, firstNew: string | undefined): void {
-  const last = firstNew === undefined ? folder : dirname(firstNew)
-  for (let at = folder; ; at = dirname(at)) {
-    const handle = openSync(at, 'r')
-    fsyncSync(handle)
-    closeSync(handle)
-    if (at === last) return
-  }
 }
 
 /**

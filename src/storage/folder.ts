@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import type { Dirent } from 'node:fs'
+import { accessSync, closeSync, constants, type Dirent, fsyncSync, openSync, statSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
 // Order on disk, always: write, fsync, rename, fsync the folder; then the caller commits the row that names the file.
@@ -9,8 +9,12 @@ import { pipeline } from 'node:stream/promises'
 /** A folder of blobs with the folder where unfinished ones lie, both on one file system. */
 export type BlobFolder = { root: string; tmp: string }
 
+/** Makes what is missing. Both names are durable when it resolves; the folders above them are the caller's. */
 export async function openBlobFolder(root: string, tmp: string): Promise<BlobFolder> {
-  for (const folder of [root, tmp]) await mkdir(folder, { recursive: true, mode: 0o700 })
+  for (const folder of [root, tmp]) {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await syncFolder(dirname(folder)) // also of one that is there: an earlier start may have been killed before
+  }
   return { root, tmp }
 }
 
@@ -56,9 +60,48 @@ async function moveTo(path: string, unfinished: string, tries = 2): Promise<void
 /** Makes the names durable, from the blob's own folder up to the root: a new folder is a name too. */
 async function syncFolders(root: string, folder: string): Promise<void> {
   for (let at = folder; at.startsWith(root); at = dirname(at)) {
-    await using handle = await open(at, 'r')
-    await handle.sync()
+    await syncFolder(at)
     if (at === root) return
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  await using handle = await open(folder, 'r')
+  await handle.sync()
+}
+
+/**
+ * Makes the name of a file or folder durable, and those of the folders above it, up to where their file system is mounted or what
+ * this user may read: nothing further up was made here.
+ */
+export function syncNames(path: string): void {
+  const folder = dirname(resolve(path))
+  const { dev } = statSync(folder)
+  for (let at = folder; mayRead(at) && statSync(at).dev === dev; at = dirname(at)) {
+    syncInPlace(at)
+    if (at === dirname(at)) return
+  }
+}
+
+/** Makes the bytes of a file durable, or the names in a folder, whoever wrote them. */
+export function syncInPlace(path: string): void {
+  const handle = openSync(path, 'r')
+  try {
+    fsyncSync(handle)
+  } catch (error) {
+    // A file system that only reads may know no fsync: nothing there waits for the disk.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EINVAL')) throw error
+  } finally {
+    closeSync(handle)
+  }
+}
+
+function mayRead(folder: string): boolean {
+  try {
+    accessSync(folder, constants.R_OK)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
-import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { getMasterKey } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
@@ -126,23 +127,72 @@ test('F-29: the key’s bytes are on the disk before its name, and its name befo
   const reelgate = await startReelgate()
   await reelgate.stop()
   const dataDir = `${reelgate.dataDir}-traced`
-  const trace = `${dataDir}.trace`
-  const traced = await startReelgate({
-    env: { REELGATE_DATA: dataDir },
-    wrapper: ['strace', '-D', '-f', '-qq', '-y', '-e', 'trace=fsync,fdatasync,link,unlink', '-o', trace],
-  })
-  await traced.stop()
-  const calls = (await readFile(trace, 'utf8')).split('\n')
-  const at = (pattern: RegExp, after = -1) => {
-    const found = calls.findIndex((call, index) => index > after && pattern.test(call))
-    expect({ pattern, found: found >= 0 }).toEqual({ pattern, found: true })
-    return found
-  }
+  const at = await traceFirstStart(dataDir)
   const written = at(/fsync\(\d+<.*data-traced\.key\.new>/)
   const named = at(/link\(".*\.key\.new", ".*data-traced\.key"\)/, written)
   const folder = at(new RegExp(`fsync\\(\\d+<${dirname(dataDir)}>`), named)
-  at(/f(data)?sync\(\d+<.*reelgate\.db-wal>/, folder)
+  at(BOUND, folder)
 })
+
+test('F-29: a key whose start was killed before its name was on the disk is put there before the database is bound to it', async () => {
+  const reelgate = await startReelgate()
+  await reelgate.stop()
+  const dataDir = `${reelgate.dataDir}-traced`
+  await copyFile(reelgate.masterKeyFile, `${dataDir}.key`) // what lies there between the link and the fsync
+  const at = await traceFirstStart(dataDir)
+  const bytes = at(/fsync\(\d+<.*data-traced\.key>/)
+  const folder = at(new RegExp(`fsync\\(\\d+<${dirname(dataDir)}>`), bytes)
+  at(BOUND, folder)
+})
+
+test('F-29: a key that the disk takes only a part of gets no name', async () => {
+  const reelgate = await startReelgate()
+  await reelgate.stop()
+  const file = `${reelgate.dataDir}-short.key`
+  const module = join(import.meta.dirname, '../../src/protect/master-key.ts')
+  const code = `import { createMasterKey } from ${JSON.stringify(module)}; createMasterKey(${JSON.stringify(file)})`
+  const child = spawn('prlimit', ['--fsize=10', process.execPath, '--input-type=module', '-e', code], { stdio: 'ignore' })
+  expect(await new Promise((resolve) => child.once('exit', resolve))).not.toBe(0)
+  await expect(stat(file)).rejects.toThrow('ENOENT')
+})
+
+test('F-30: the names of the data folder and of the folders in it are on the disk before the server serves', async () => {
+  const reelgate = await startReelgate()
+  await reelgate.stop()
+  const dataDir = `${reelgate.dataDir}-new/data`
+  const at = await traceFirstStart(dataDir)
+  const serves = at(/listen\(/)
+  for (let folder = dataDir; folder !== dirname(reelgate.dataDir); folder = dirname(folder)) {
+    const made = at(new RegExp(`mkdir\\("${folder}", .* = 0`))
+    expect(at(new RegExp(`fsync\\(\\d+<${dirname(folder)}>`), made)).toBeLessThan(serves)
+  }
+  for (const name of ['sources', 'segments', 'posters', 'tmp']) {
+    const made = at(new RegExp(`mkdir\\("${dataDir}/${name}", .* = 0`))
+    expect(at(new RegExp(`fsync\\(\\d+<${dataDir}>`), made)).toBeLessThan(serves)
+  }
+})
+
+/** The page with the key's id goes into the database's log. */
+const BOUND = /pwrite64\(\d+<.*reelgate\.db-wal>.*master-key-id/
+
+/** @returns finds the place of a call among those of a first start that make things durable */
+async function traceFirstStart(dataDir: string): Promise<(pattern: RegExp, after?: number) => number> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-trace-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const trace = join(folder, 'calls')
+  const calls = 'trace=fsync,fdatasync,link,mkdir,pwrite64,listen'
+  const traced = await startReelgate({
+    env: { REELGATE_DATA: dataDir },
+    wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '4096', '-e', calls, '-o', trace],
+  })
+  await traced.stop()
+  const lines = (await readFile(trace, 'utf8')).split('\n')
+  return (pattern, after = -1) => {
+    const found = lines.findIndex((line, index) => index > after && pattern.test(line))
+    expect({ pattern, found: found >= 0 }).toEqual({ pattern, found: true })
+    return found
+  }
+}
 
 type Ended = { code: number | null; stdout: string; stderr: string }
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmod, cp, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,6 +30,28 @@ test('F-39: without its master key an installation does not start, and no new ke
   await rm(`${dataDir}.key`)
   expect(await start()).toRefuse(/The master key .*data\.key is missing.*Put the key file back/)
   expect(await start()).toRefuse(/missing/)
+})
+
+test('F-37: a database of an older version that waits for its key is not changed, and that version still reads it', async () => {
+  const dataDir = join(await newFolder(), 'data')
+  await mkdir(dataDir)
+  const path = join(dataDir, 'reelgate.db')
+  const older = new SqliteDatabase(path)
+  older.exec(
+    "create table setting (name text primary key, value text not null); insert into setting values ('master-key-id', 'ab')",
+  )
+  older.close()
+  const before = await readFile(path)
+  expect(await serve({ REELGATE_DATA: dataDir })).toRefuse(/The master key .*data\.key is missing, and .*reelgate\.db needs it/)
+  expect(await readFile(path)).toEqual(before)
+})
+
+test('F-39: without its key and with a damaged database it is the damage that is told, and no new key is made', async () => {
+  const { dataDir, start } = await copyInstallation()
+  await rm(`${dataDir}.key`)
+  await writeFile(join(dataDir, 'reelgate.db'), 'not a database')
+  expect(await start()).toRefuse(/The database .*reelgate\.db cannot be opened: it is damaged/)
+  await expect(readFile(`${dataDir}.key`)).rejects.toThrow('ENOENT')
 })
 
 test('F-39: with another installation’s master key it does not start', async () => {
