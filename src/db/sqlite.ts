@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { type CompiledQuery, type Kysely, type QueryResult, sql } from 'kysely'
 import { Failure } from '../errors.ts'
+import { findDamage, findDamageBeside } from './damage.ts'
 import { fold } from './fold.ts'
 import { kyselyOver } from './kysely-over.ts'
 import { migrate } from './migrations.ts'
@@ -34,7 +35,7 @@ const LOG_PAGES = 4_000
 /** What a connection keeps of the database in memory, in KiB. */
 const CACHE_KIB = 16_000
 
-/** A database up to this size is checked whole at the start: about a millisecond per MiB. */
+/** A database up to this size is checked whole before it is used. */
 const CHECKED_BYTES = 64 * 2 ** 20
 
 /**
@@ -54,13 +55,16 @@ export async function openSqlite(path: string): Promise<Database> {
   const slowReader = openSlowReads(path)
   const write = groupCommits(writer)
   const checker = openSlowReads(path)
-  const damage = statSync(path).size > CHECKED_BYTES ? findDamageBeside(checker, write) : Promise.resolve(undefined)
+  let isClosing = false
+  const isLarge = statSync(path).size > CHECKED_BYTES
+  const damage = isLarge ? findDamageBeside(checker, write, () => !isClosing) : Promise.resolve(undefined)
   return {
     db: reader,
     slowDb: slowReader,
     write,
     damage,
     async close() {
+      isClosing = true
       await checker.destroy()
       await slowReader.destroy()
       await reader.destroy()
@@ -103,25 +107,6 @@ async function refuseDamage(writer: Db, path: string): Promise<void> {
   const damage = await findDamage(writer)
   await sql.raw(`pragma cache_size = ${-CACHE_KIB}`).execute(writer)
   if (damage) throw new Error(damage)
-}
-
-/** The first damage, in SQLite's words. */
-async function findDamage(db: Db): Promise<string | undefined> {
-  const { rows } = await sql<{ quickCheck: string }>`pragma quick_check(1)`.execute(db)
-  return rows[0]?.quickCheck === 'ok' ? undefined : `quick_check: ${rows[0]?.quickCheck}`
-}
-
-/** Checks a large database in a thread of its own. What is damaged must not grow: reads go on as far as they can, writes do not. */
-async function findDamageBeside(checker: Db, write: { forbid(why: Failure): void }): Promise<string | undefined> {
-  const damage = await findDamage(checker).catch((error: Error) => {
-    // The thread's errors have words only. It also ends, without a result, when the database is closed.
-    return /malformed|not a database/.test(error.message) ? error.message : undefined
-  })
-  if (damage !== undefined)
-    write.forbid(
-      new Failure('unavailable', 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.'),
-    )
-  return damage
 }
 
 /**

@@ -1,0 +1,53 @@
+import { open } from 'node:fs/promises'
+import SqliteDatabase from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
+import { findDamage, findDamageBeside } from '../../src/db/damage.ts'
+import { openSlowReads } from '../../src/db/slow-reads.ts'
+import type { Db } from '../../src/db/sqlite.ts'
+import { openDatabase } from './database.ts'
+
+const always = () => true
+const findByTable = (db: Db, mayGoOn: () => boolean) => findDamageBeside(db, { forbid: () => undefined }, mayGoOn)
+
+test('F-17: a whole database is found whole, at once and table by table', async () => {
+  const { db } = await openDatabase()
+  expect(await findDamage(db)).toBeUndefined()
+  expect(await findByTable(db, always)).toBeUndefined()
+})
+
+test.each([
+  { what: 'a table', place: pageOf('a "strange" table') },
+  { what: 'an index', place: pageOf('an_index') },
+  { what: 'the list of free pages', place: () => 36 }, // their number, in the header
+])('F-17: damage in $what is found table by table too', async ({ place }) => {
+  expect(await findByTable(await openDamaged(place), always)).toMatch(/^quick_check: .|malformed/)
+})
+
+test('F-09: a stop ends the check of a large database between two tables: what comes later is not looked at', async () => {
+  const db = await openDamaged(pageOf('a "strange" table'))
+  let asked = 0
+  expect(await findByTable(db, () => ++asked <= 3)).toBeUndefined()
+  expect(asked).toBe(4)
+})
+
+function pageOf(name: string) {
+  return (database: SqliteDatabase.Database) => {
+    const pages = database.prepare<[string], { rootpage: number }>('select rootpage from sqlite_master where name = ?')
+    return ((pages.get(name)?.rootpage ?? expect.fail()) - 1) * 4096
+  }
+}
+
+/** A database of this version with a table more, and four wrong bytes at a place of its file; read as a running server checks it. */
+async function openDamaged(place: (database: SqliteDatabase.Database) => number): Promise<Db> {
+  const { path } = await openDatabase()
+  const database = new SqliteDatabase(path)
+  database.exec(`create table "a ""strange"" table" (text); create index an_index on "a ""strange"" table" (text);
+    insert into "a ""strange"" table" values ('here'); pragma wal_checkpoint(truncate)`)
+  const offset = place(database)
+  database.close()
+  await using file = await open(path, 'r+')
+  await file.write(Buffer.from([9, 9, 9, 9]), 0, undefined, offset)
+  const checker = openSlowReads(path)
+  onTestFinished(() => checker.destroy())
+  return checker
+}
