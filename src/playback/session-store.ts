@@ -1,4 +1,5 @@
 import type { Insertable } from 'kysely'
+import { prepared } from '../db/prepared.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { NewRedeemAttempt, PlaybackSessionRow, Tables } from '../db/tables.ts'
 import { freeSlot, freeSlotsOfVideos } from './stream-slot-store.ts'
@@ -26,9 +27,12 @@ export async function setPages(tx: Db, sessionId: string, pages: readonly string
     .execute()
 }
 
-export async function saveLastSeen(tx: Db, sessionId: string, lastSeenAtS: number, leftAtS: number | null): Promise<void> {
-  await tx.updateTable('playbackSession').set({ lastSeenAtS, leftAtS }).where('id', '=', sessionId).execute()
-}
+export const saveLastSeen = prepared<{ id: string; lastSeenAtS: number; leftAtS: number | null }>()((db, value) =>
+  db
+    .updateTable('playbackSession')
+    .set({ lastSeenAtS: value('lastSeenAtS'), leftAtS: value('leftAtS') })
+    .where('id', '=', value('id')),
+)
 
 /** Ends a session, once, and frees its stream slot. */
 export async function endSession(tx: Db, sessionId: string, endedAtS: number, endReason: string): Promise<void> {

@@ -60,6 +60,9 @@ const MAX_PAGES = 32
 /** A session without proofs for so long is dropped from memory: every proof it has seen is stale by then. */
 const FORGOTTEN_AFTER_S = 300
 
+/** Sessions that are written down in one transaction: other writes wait a few milliseconds for it. */
+const SAVED_AT_ONCE = 250
+
 /** The sessions that are in use, in memory. */
 export type LiveSessions = Map<string, LiveSession>
 
@@ -204,15 +207,18 @@ function forgetVideos(
 
 /** Writes down when sessions were last seen or left, and drops the quiet ones from memory. */
 export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions' | 'nowS'>): Promise<void> {
-  const changes = [...deps.sessions.values()]
-    .filter(({ row, lastSeenAtS, leftAtS }) => lastSeenAtS > row.lastSeenAtS || leftAtS !== row.leftAtS)
-    .map((session) => ({ session, lastSeenAtS: session.lastSeenAtS, leftAtS: session.leftAtS }))
-  if (changes.length > 0) {
+  const changed = [...deps.sessions.values()].filter(
+    ({ row, lastSeenAtS, leftAtS }) => lastSeenAtS > row.lastSeenAtS || leftAtS !== row.leftAtS,
+  )
+  for (let first = 0; first < changed.length; first += SAVED_AT_ONCE) {
+    const changes = changed
+      .slice(first, first + SAVED_AT_ONCE)
+      .map((session) => ({ session, seen: { id: session.row.id, lastSeenAtS: session.lastSeenAtS, leftAtS: session.leftAtS } }))
     await deps.write(async (tx) => {
-      for (const { session, lastSeenAtS, leftAtS } of changes) await saveLastSeen(tx, session.row.id, lastSeenAtS, leftAtS)
+      for (const { seen } of changes) await saveLastSeen(tx, seen)
     })
+    for (const { session, seen } of changes) session.row = { ...session.row, ...seen }
   }
-  for (const { session, lastSeenAtS, leftAtS } of changes) session.row = { ...session.row, lastSeenAtS, leftAtS }
   const forgottenBeforeS = deps.nowS() - FORGOTTEN_AFTER_S
   for (const [id, session] of deps.sessions) if (session.lastSeenAtS < forgottenBeforeS) deps.sessions.delete(id)
 }

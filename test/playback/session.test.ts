@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { insertSession } from '../../src/playback/session-store.ts'
 import { sweepPlayback } from '../../src/playback/sweep.ts'
 import { createViewer } from '../viewer.ts'
 import { openBarePlayback, outcomeOf } from './bare.ts'
@@ -8,6 +9,28 @@ import { openBarePlayback, outcomeOf } from './bare.ts'
 const MINUTE_S = 60
 const HOUR_S = 3600
 const DAY_S = 24 * HOUR_S
+
+test('what is seen of a thousand viewers is written down in parts, and other writes go on in between', async () => {
+  const playback = await openBarePlayback()
+  const live = await playback.ask(await playback.newPlayingViewer())
+  const ids = Array.from({ length: 1_000 }, (_, i) => `viewer ${i}`)
+  for (const id of ids) {
+    const row = { ...live.row, id, otpHash: Buffer.from(id) }
+    await playback.write((tx) => insertSession(tx, row))
+    playback.deps.sessions.set(id, { ...live, row })
+  }
+  playback.passS(7)
+  for (const session of playback.deps.sessions.values()) session.lastSeenAtS = playback.nowS()
+  let isSaved = false
+  const saving = playback.save().then(() => {
+    isSaved = true
+  })
+  for (const _ of [1, 2]) await playback.write(async () => undefined)
+  expect(isSaved).toBe(false)
+  await saving
+  const seen = await playback.db.selectFrom('playbackSession').select('lastSeenAtS').execute()
+  expect(seen).toEqual(Array(1_001).fill({ lastSeenAtS: playback.nowS() }))
+})
 
 describe('P08: a session ends', () => {
   test('after an hour without a proof, and not a second before', async () => {
