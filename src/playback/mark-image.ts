@@ -43,25 +43,39 @@ const FRESH_S = 24 * 3600
 const FAILED_S = 60
 const KEPT_PER_ACCOUNT = 100
 const AT_ONCE_PER_ACCOUNT = 3
-const WANTED_AT_ONCE = 500
+/** What an account wants beyond these is left to the next showing, so that it takes nobody else's place. */
+const WANTED_PER_ACCOUNT = 50
+/** Of everybody: a picture costs the processor for a moment, and films are encoded beside it. */
+const DRAWN_AT_ONCE = 2
 const REMEMBERED = 5_000
 
 export function createMarkImages(deps: MarkImageDeps): MarkImages {
   const sealKey = deriveKey(deps.masterKey.bytes, 'reelgate mark-image 1', 32)
   const inFlight = new Map<string, Promise<void>>()
+  const wantedBy = new Map<string, number>()
   /** Until when nothing need be asked, so that an OTP with a known picture costs no read. */
   const settledUntilS = new Map<string, number>()
   const stopping = new AbortController()
   const through = createGates(AT_ONCE_PER_ACCOUNT)
+  const drawing = createGates(DRAWN_AT_ONCE)
 
   function want(accountId: string, urls: readonly string[]): void {
     for (const url of urls) {
       const name = nameOf(accountId, url)
       const isSettled = (settledUntilS.get(name) ?? 0) > deps.nowS()
-      if (isSettled || inFlight.has(name) || inFlight.size >= WANTED_AT_ONCE || stopping.signal.aborted) continue
-      const work = through(accountId, () => bring(accountId, url)).finally(() => inFlight.delete(name))
+      const wanted = wantedBy.get(accountId) ?? 0
+      if (isSettled || inFlight.has(name) || wanted >= WANTED_PER_ACCOUNT || stopping.signal.aborted) continue
+      wantedBy.set(accountId, wanted + 1)
+      const work = through(accountId, () => bring(accountId, url)).finally(() => settle(accountId, name))
       inFlight.set(name, work)
     }
+  }
+
+  function settle(accountId: string, name: string): void {
+    inFlight.delete(name)
+    const left = (wantedBy.get(accountId) ?? 0) - 1
+    if (left > 0) wantedBy.set(accountId, left)
+    else wantedBy.delete(accountId)
   }
 
   async function find(accountId: string, url: string): Promise<Buffer | undefined> {
@@ -121,7 +135,7 @@ export function createMarkImages(deps: MarkImageDeps): MarkImages {
         throw new Failure('unavailable', `The host of a mark's picture answers ${answer.status} instead of a picture.`)
       return Buffer.concat(await Array.fromAsync(answer.bytes))
     })
-    return redrawPicture(deps.sandbox, deps.tmp, bytes, signal)
+    return drawing('all', () => redrawPicture(deps.sandbox, deps.tmp, bytes, signal))
   }
 
   async function idle(): Promise<void> {
@@ -147,13 +161,13 @@ function nameOf(accountId: string, url: string): string {
 /** Lets so many pieces of work of one name go on at once; the others wait in turn. */
 function createGates(places: number) {
   const gates = new Map<string, { busy: number; waiting: (() => void)[] }>()
-  return async function through(name: string, work: () => Promise<void>): Promise<void> {
+  return async function through<T>(name: string, work: () => Promise<T>): Promise<T> {
     const gate = gates.get(name) ?? { busy: 0, waiting: [] }
     gates.set(name, gate)
     if (gate.busy < places) gate.busy++
     else await new Promise<void>((resolve) => gate.waiting.push(resolve)) // takes over the place of one that is done
     try {
-      await work()
+      return await work()
     } finally {
       const next = gate.waiting.shift()
       if (next) next()

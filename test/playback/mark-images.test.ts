@@ -183,6 +183,15 @@ test('an account keeps a hundred pictures, those that were asked for last', asyn
   expect(await rows()).toBe(100)
 })
 
+test('an account whose pictures do not come takes nobody else’s place', async () => {
+  const { images, accountId, newAccount } = await openBareImages()
+  const silent = Array.from({ length: 600 }, (_, at) => `${hostUrl}/silent-${at}.png`)
+  for (const url of silent) answers.set(new URL(url).pathname, () => {})
+  images.want(accountId, silent)
+  const found = await images.find(await newAccount('another'), serve('/beside.png', pictures.png))
+  expect(found?.subarray(1, 4).toString()).toBe('PNG')
+})
+
 async function marksOf(annotate: unknown[]): Promise<Record<string, unknown>[]> {
   const outcome = await reelgate.newViewer().redeem(await reelgate.owner.issueOtp(videoId, { annotate }))
   expect(outcome.status).toBe(200)
@@ -236,7 +245,9 @@ async function openBareImages() {
   const { db, write, close } = await openSqlite(join(folder, 'reelgate.db'))
   const clock = { nowS: 1_800_000_000 }
   const nowS = () => clock.nowS
-  const { accountId } = await createAccount({ db, write, nowS }, 'owner', { mayUpload: true, mayImport: true })
+  const newAccount = async (name: string) =>
+    (await createAccount({ db, write, nowS }, name, { mayUpload: true, mayImport: true })).accountId
+  const accountId = await newAccount('owner')
   const images = createMarkImages({
     db,
     write,
@@ -253,5 +264,5 @@ async function openBareImages() {
     await rm(folder, { recursive: true })
   })
   const rows = async () => (await db.selectFrom('markImage').select('urlHash').execute()).length
-  return { images, clock, accountId, rows }
+  return { images, clock, accountId, newAccount, rows }
 }
