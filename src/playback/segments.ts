@@ -47,15 +47,24 @@ export async function openSegment(
   await getSignedFilm(deps, path)
   const name = `${path.videoId}/${path.generation}/${renditionId}/${number}`
   const hot = deps.hotSegments.find(name)
-  if (hot) return { bytes: await hot }
+  if (hot) return { bytes: await orGone(deps, path, hot) }
   const { file, sizeBytes } =
     (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, path, renditionId, number, signal))
+  return orGone(deps, path, readSegment(deps, name, file, sizeBytes))
+}
+
+async function readSegment(deps: SegmentDeps, name: string, file: string, sizeBytes: number): Promise<OpenSegment> {
   const place = blobPath(deps.segments, file)
+  const bytes = await deps.hotSegments.readIfHot(name, sizeBytes, () => readFile(place))
+  return bytes ? { bytes } : { file: await open(place), sizeBytes }
+}
+
+/** What is read; `video-gone` where that fails because the film was deleted meanwhile. Otherwise the disk has lost it. */
+async function orGone<T>(deps: SegmentDeps, path: MediaPath, reading: Promise<T>): Promise<T> {
   try {
-    const bytes = await deps.hotSegments.readIfHot(name, sizeBytes, () => readFile(place))
-    return bytes ? { bytes } : { file: await open(place), sizeBytes }
+    return await reading
   } catch (error) {
-    await getSignedFilm(deps, path) // gone, because the film was deleted meanwhile; otherwise the disk has lost it
+    await getSignedFilm(deps, path)
     throw error
   }
 }

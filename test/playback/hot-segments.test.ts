@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest'
+import { forgetKeys } from '../../src/catalogue/video-store.ts'
+import { insertGeneration } from '../../src/encode/film-store.ts'
+import { createSegmentNews } from '../../src/encode/publication.ts'
 import { createHotSegments } from '../../src/playback/hot-segments.ts'
+import { mediaSignature } from '../../src/playback/media-path.ts'
+import { openSegment } from '../../src/playback/segments.ts'
+import { sessionsOfVideos } from '../../src/playback/session.ts'
+import { newContentKey, wrapContentKey } from '../../src/protect/content-key.ts'
+import { masterKeyFrom } from '../../src/protect/master-key.ts'
+import { openBarePlayback, outcomeOf } from './bare.ts'
 
 const MIB = 2 ** 20
 
@@ -46,4 +55,25 @@ test('a segment that could not be read is read again by who asks next', async ()
   await ask(hot, 'a')
   await expect(ask(hot, 'a', MIB, () => Promise.reject(new Error('EIO')))).rejects.toThrow('EIO')
   expect([await ask(hot, 'a'), await ask(hot, 'a'), await ask(hot, 'a')]).toEqual(['disk', 'disk, kept', 'memory'])
+})
+
+test('P16: who waits for a segment in memory while its film is deleted is told that the film is gone', async () => {
+  const { videoId, deps, write, nowS } = await openBarePlayback()
+  const film = { videoId, generation: 2 }
+  const wrappedContentKey = wrapContentKey(masterKeyFrom(Buffer.alloc(32, 1)), videoId, 2, newContentKey())
+  const plan = { sound: { renditionId: 5, bitrateBps: 96_000, frameCount: 188 }, durationS: 4, mayBeSought: true }
+  await write((tx) => insertGeneration(tx, { ...film, wrappedContentKey, plan, encoder: '', createdAtS: nowS() }))
+  const hotSegments = createHotSegments()
+  const reading = Promise.withResolvers<Buffer>()
+  for (let time = 0; time < 2; time++) void hotSegments.readIfHot(`${videoId}/2/5/0`, MIB, () => reading.promise)
+
+  const exp = nowS() + 60
+  const path = { ...film, exp, sig: mediaSignature(deps.mediaSecret, exp, film) }
+  const nothing = { segments: { root: '', tmp: '' }, news: createSegmentNews(), wakeEncoders() {} }
+  const asked = outcomeOf(openSegment({ ...deps, ...nothing, hotSegments }, path, 5, 0, new AbortController().signal))
+  await deps.films.get(videoId, 2) // as it had to, before it waited
+  await write((tx) => forgetKeys(tx, [videoId]))
+  sessionsOfVideos(deps).ended([videoId], 'video-deleted')
+  reading.reject(Object.assign(new Error('no such file'), { code: 'ENOENT' }))
+  expect(await asked).toBe('video-gone')
 })
