@@ -1,17 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import { BlockList, type Socket } from 'node:net'
-
-const LOOPBACK = new BlockList()
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
-LOOPBACK.addAddress('::1', 'ipv6')
-LOOPBACK.addSubnet('::ffff:127.0.0.0', 104, 'ipv6')
+import type { Socket } from 'node:net'
+import { readAddress } from '../../limits/address.ts'
 
 /** What proxies and tunnels say of the one they speak for. */
 const PROXY_HEADERS =
   /^(forwarded|via|x-forwarded.*|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-.*|cdn-.*|fastly-.*)$/
 
 /** What of a request says where it comes from. */
-type Asking = Pick<IncomingMessage, 'rawHeaders' | 'httpVersion'> & { socket: Pick<Socket, 'remoteAddress' | 'remoteFamily'> }
+type Asking = Pick<IncomingMessage, 'rawHeaders' | 'httpVersion'> & { socket: Pick<Socket, 'remoteAddress'> }
 
 /**
  * Whether a request was made by a program on this machine to this machine: the peer is loopback, no proxy left a trace, and the one
@@ -19,8 +15,8 @@ type Asking = Pick<IncomingMessage, 'rawHeaders' | 'httpVersion'> & { socket: Pi
  * that was told nothing.
  */
 export function isFromThisMachine({ socket, rawHeaders, httpVersion }: Asking): boolean {
-  const { remoteAddress = '', remoteFamily } = socket
-  if (!LOOPBACK.check(remoteAddress, remoteFamily === 'IPv6' ? 'ipv6' : 'ipv4')) return false
+  const peer = readAddress(socket.remoteAddress ?? '') ?? '' // an IPv4 address mapped into IPv6 becomes itself
+  if (!isLoopbackHost(peer.includes(':') ? `[${peer}]` : peer)) return false
   const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase())
   if (httpVersion === '1.0' || names.some((name) => PROXY_HEADERS.test(name))) return false
   const hosts = names.flatMap((name, index) => (name === 'host' ? [rawHeaders[2 * index + 1] ?? ''] : []))
