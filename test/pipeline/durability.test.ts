@@ -23,7 +23,7 @@ test('F-29, F-30: the 201 leaves after the film’s file, its name and its row a
   expect(segments.length).toBeGreaterThan(3)
   for (const segment of segments) committedAfter(calls, segment)
   const posters = calls.filter(({ text }) => /^rename\(".*\/posters\//.test(text))
-  expect(posters.length).toBeGreaterThanOrEqual(2) // two chunks may draw them at once; the later pair is taken away
+  expect(posters.length).toBeGreaterThanOrEqual(2) // the first chunk and the film’s end may draw them at once; the later pair is taken away
   for (const poster of posters) committedAfter(calls, poster)
 
   // Nothing is bound to a master key that a power cut could take.
