@@ -55,10 +55,11 @@ test('O08: no site that a page with the player leads to learns the OTP, before i
     expect(frame.url().includes(otp)).toBe(!used)
 
     const link = `Object.assign(document.createElement('a'), { href: '${canary.url}link', target: '_blank' })`
-    await leadTo(frame, 'link', `const link = ${link}; document.body.append(link); link.click()`)
-    await leadTo(frame, 'window', `window.open('${canary.url}window')`)
-    await leadTo(frame, 'away', `location.href = '${canary.url}away'`)
-    await leadTo(page, 'lesson', "document.querySelector('a').click()")
+    await leadTo(page, frame, 'link', `const link = ${link}; document.body.append(link); link.click()`)
+    await leadTo(page, frame, 'window', `window.open('${canary.url}window')`)
+    await leadTo(page, frame, 'away', `location.href = '${canary.url}away'`)
+    await leadTo(page, page, 'lesson', "document.querySelector('a').click()")
+    await page.waitForURL(`${canary.url}lesson`) // a tab that is closed on its way may never be closed
     await page.close()
   }
   expect(heard.map(({ path }) => path)).toEqual([...LEADS, ...LEADS])
@@ -83,9 +84,10 @@ test('O08: an OTP is given for a POST alone, so that none is in an address that 
 })
 
 /** Has a page or a frame of it do this, and waits until the canary has been asked for the path. */
-async function leadTo(page: Pick<Page, 'evaluate'>, path: string, script: string): Promise<void> {
+async function leadTo(page: Page, from: Pick<Page, 'evaluate'>, path: string, script: string): Promise<void> {
+  await page.bringToFront() // what was opened before it lies on top, and what lies below may stand still
   const asked = once(requests, `/${path}`)
-  await page.evaluate(`setTimeout(() => { ${script} }); undefined`) // it answers before its page is gone
+  await from.evaluate(`setTimeout(() => { ${script} }); undefined`) // it answers before its page is gone
   await asked
 }
 
