@@ -1,12 +1,11 @@
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { box, boxesIn, u16, u32 } from '../../src/encode/boxes.ts'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
 import { probeSource } from '../../src/encode/probe.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
+import { openCanary } from './canary.ts'
 import { ffmpeg, newFolder, openFilm, seal } from './films.ts'
 
 const SIBLING = 'sibling.ts'
@@ -126,21 +125,6 @@ test('M13: a film longer than a day is refused', async () => {
   await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16:r=1/3600:d=100000', '-c:v', 'libx264', '-preset', 'ultrafast', file)
   await expect(openFilm(file)).rejects.toThrow('The film is 28 hours long; at most 24 hours are accepted.')
 })
-
-async function openCanary() {
-  let calls = 0
-  const server = createServer((socket) => {
-    calls += 1
-    socket.destroy()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-  })
-  const address = server.address()
-  return { port: typeof address === 'object' && address ? address.port : 0, calls: () => calls }
-}
 
 function mpd(content: string) {
   const set = `<AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1">${content}</Representation></AdaptationSet>`

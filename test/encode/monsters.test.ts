@@ -1,14 +1,13 @@
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import path from 'node:path'
 import { crc32, deflateSync } from 'node:zlib'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { box, boxesIn, u32 } from '../../src/encode/boxes.ts'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { redrawPicture } from '../../src/encode/still-picture.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
+import { openCanary } from './canary.ts'
 import { count, type EncodedFilm, encodeFilm, ffmpeg, joinRendition, newFolder, openFilm, readShape } from './films.ts'
 
 // Files that are films, or nearly, and made to hurt whoever reads them.
@@ -250,19 +249,6 @@ function mediaFailure(error: unknown): undefined {
 function allBytes(film: EncodedFilm): Buffer {
   const segments = [...film.segments.values()].flatMap((rendition) => [...rendition.values()])
   return Buffer.concat([...[...film.inits.values()].flat(), ...segments])
-}
-
-async function openCanary() {
-  let calls = 0
-  const server = createServer((socket) => {
-    calls += 1
-    socket.destroy()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  return { port: typeof address === 'object' && address ? address.port : 0, calls: () => calls }
 }
 
 /** An AVI of JPEGs; with a text, also a track of subtitles that holds it as a file. */

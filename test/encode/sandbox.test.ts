@@ -49,28 +49,30 @@ eachCage('M21: a source may have any name', async (sandbox) => {
 
 eachCage('M22: a decoder that never ends is killed at the time limit, with all it has started', async (sandbox) => {
   const mark = `${1_000_000 + Math.floor(Math.random() * 1_000_000)}`
-  const stub = await withStub(sandbox, `sleep ${mark} & sleep ${mark}`)
-  const end = await runStub(stub, { limits: { ...LIMITS, wallS: 0.3 } })
+  const scripted = await withScript(sandbox, `sleep ${mark} & sleep ${mark}`)
+  const end = await runScript(scripted, { limits: { ...LIMITS, wallS: 0.3 } })
   expect(end).toMatchObject({ outOfTime: true, exitCode: 137 })
   await vi.waitFor(async () => expect(await processesWith(mark)).toEqual([]))
 })
 
 eachCage('M22: what a decoder leaves behind when it ends is killed too', async (sandbox) => {
   const mark = `${1_000_000 + Math.floor(Math.random() * 1_000_000)}`
-  const end = await runStub(await withStub(sandbox, `sleep ${mark} & exit 0`))
+  const end = await runScript(await withScript(sandbox, `sleep ${mark} & exit 0`))
   expect(end.exitCode).toBe(0)
   await vi.waitFor(async () => expect(await processesWith(mark)).toEqual([]))
 })
 
 eachCage('M23: gigabytes of complaints are drained, and only their end is kept', async (sandbox) => {
-  const end = await runStub(await withStub(sandbox, 'head -c 100000000 /dev/zero | tr "\\0" "x" >&2; echo >&2; echo the end >&2'))
+  const end = await runScript(
+    await withScript(sandbox, 'head -c 100000000 /dev/zero | tr "\\0" "x" >&2; echo >&2; echo the end >&2'),
+  )
   expect(end.exitCode).toBe(0)
   expect(end.stderr.length).toBe(64 * 1024)
   expect(end.stderr.endsWith('the end\n')).toBe(true)
 })
 
 eachCage('M25: a decoder that eats the processor ends at its limit', async (sandbox) => {
-  const end = await runStub(await withStub(sandbox, 'while :; do :; done'), { limits: { cpuS: 1, wallS: 60 } })
+  const end = await runScript(await withScript(sandbox, 'while :; do :; done'), { limits: { cpuS: 1, wallS: 60 } })
   expect(end).toMatchObject({ outOfTime: false, exitCode: 137 })
 })
 
@@ -80,17 +82,17 @@ eachCage('M26: a decoder is told nothing of our environment', async (sandbox) =>
     delete process.env.REELGATE_TEST_SECRET
   })
   const output = collect(10_000)
-  await runStub(await withStub(sandbox, 'cat /proc/$$/environ'), { stdout: output.reader })
+  await runScript(await withScript(sandbox, 'cat /proc/$$/environ'), { stdout: output.reader })
   expect(output.bytes().toString()).toBe(sandbox.bubblewrap ? 'PWD=/tmp\0' : '')
 })
 
 eachCage('no file can be written', async (sandbox) => {
   const output = collect(10_000)
-  const stub = await withStub(
+  const scripted = await withScript(
     sandbox,
     'trap "" XFSZ; echo x > /tmp/reelgate-written-$$ || echo refused; rm -f /tmp/reelgate-written-$$',
   )
-  await runStub(stub, { stdout: output.reader })
+  await runScript(scripted, { stdout: output.reader })
   expect(output.bytes().toString()).toContain('refused')
 })
 
@@ -109,7 +111,7 @@ test('M24: inside bubblewrap there is no network, no file of the machine and no 
   const port = typeof address === 'object' && address ? address.port : 0
   const output = collect(10_000)
   const script = `exec 2>/dev/null; (echo > /dev/tcp/127.0.0.1/${port}) && echo network; cat /etc/passwd && echo files; ls /root /home /work && echo files; echo processes $(ls -d /proc/[0-9]* | wc -l)`
-  await runStub(await withStub(sandbox, script), { stdout: output.reader })
+  await runScript(await withScript(sandbox, script), { stdout: output.reader })
   expect(output.bytes().toString()).toMatch(/^processes [1-5]\n$/)
   expect(calls).toBe(0)
 })
@@ -163,14 +165,14 @@ async function makeFilm(): Promise<string> {
 }
 
 /** A sandbox whose ffprobe is a script. */
-async function withStub(sandbox: Sandbox, script: string): Promise<Sandbox> {
+async function withScript(sandbox: Sandbox, script: string): Promise<Sandbox> {
   const file = path.join(await newFolder(), 'ffprobe')
   await writeFile(file, `#!/usr/bin/bash\nPATH=/usr/bin\n${script}\n`)
   await chmod(file, 0o755)
   return { ...sandbox, tools: { ...sandbox.tools, ffprobe: file } }
 }
 
-async function runStub(sandbox: Sandbox, run: Partial<Parameters<typeof runMedia>[1]> = {}) {
+async function runScript(sandbox: Sandbox, run: Partial<Parameters<typeof runMedia>[1]> = {}) {
   const file = path.join(await newFolder(), 'source')
   await writeFile(file, 'nothing')
   const key = '00'.repeat(16)

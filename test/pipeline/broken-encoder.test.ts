@@ -16,23 +16,23 @@ const REST_S = 31
 const LONGER_THAN_ANY_LIMIT_S = 900
 
 test('F-23: an ffmpeg that hangs and ignores TERM is killed with all it started, and the next film is encoded', async () => {
-  const { reelgate, stub, clock } = await startWithStub()
+  const { reelgate, programs, clock } = await startWithPrograms()
   const mark = newMark()
-  await stub.becomes('ffmpeg', `trap "" TERM INT HUP; sleep ${mark} & while :; do sleep ${mark}; done`)
+  await programs.becomes('ffmpeg', `trap "" TERM INT HUP; sleep ${mark} & while :; do sleep ${mark}; done`)
   const hanging = await reelgate.owner.upload('hangs', await makeFilm())
   await untilItRuns(mark)
   await clock.goesOn(LONGER_THAN_ANY_LIMIT_S)
   const { statusReason } = await untilFailed(reelgate, hanging, clock)
   expect(statusReason).toBe('Encoding took far longer than the film lasts: convert it to H.264 in MP4 and upload it again.')
-  await stub.becomes('ffmpeg', PASS_ON)
+  await programs.becomes('ffmpeg', PASS_ON)
   await untilFinished(reelgate, await reelgate.owner.upload('goes', await makeFilm()))
   expect(await processesWith(mark)).toEqual([])
 })
 
 test('F-23: so is an ffprobe that hangs', async () => {
-  const { reelgate, stub, clock } = await startWithStub()
+  const { reelgate, programs, clock } = await startWithPrograms()
   const mark = newMark()
-  await stub.becomes('ffprobe', `trap "" TERM INT HUP; sleep ${mark} & while :; do sleep ${mark}; done`)
+  await programs.becomes('ffprobe', `trap "" TERM INT HUP; sleep ${mark} & while :; do sleep ${mark}; done`)
   const hanging = await reelgate.owner.upload('hangs', await makeFilm())
   await untilItRuns(mark)
   await clock.goesOn(LONGER_THAN_ANY_LIMIT_S)
@@ -41,7 +41,7 @@ test('F-23: so is an ffprobe that hangs', async () => {
     'Not a media file',
     'Reading the file took too long: it is damaged, or made to keep readers busy.',
   ])
-  await stub.becomes('ffprobe', PASS_ON)
+  await programs.becomes('ffprobe', PASS_ON)
   await untilFinished(reelgate, await reelgate.owner.upload('goes', await makeFilm()))
   expect(await processesWith(mark)).toEqual([])
 })
@@ -72,8 +72,8 @@ test.each([
 ])(
   'F-24: of an ffmpeg that $harm nothing is published, it is not tried for ever, and the owner reads why',
   async ({ script, reason, tries }) => {
-    const { reelgate, stub, clock } = await startWithStub()
-    await stub.becomes('ffmpeg', script)
+    const { reelgate, programs, clock } = await startWithPrograms()
+    await programs.becomes('ffmpeg', script)
     const videoId = await reelgate.owner.upload('A film', await makeFilm())
     const { status, statusReason } = await untilFailed(reelgate, videoId, clock)
     expect(status).toBe('Encoding error')
@@ -88,19 +88,19 @@ test.each([
 )
 
 test('F-24: an ffmpeg that crashes once costs one more try, and the film is ready', async () => {
-  const { reelgate, stub, clock } = await startWithStub()
-  await stub.becomes('ffmpeg', 'kill -SEGV $$')
+  const { reelgate, programs, clock } = await startWithPrograms()
+  await programs.becomes('ffmpeg', 'kill -SEGV $$')
   const videoId = await reelgate.owner.upload('A film', await makeFilm())
   await vi.waitFor(() => expect(restsOf(reelgate)).toBeGreaterThan(0), { timeout: 30_000 })
-  await stub.becomes('ffmpeg', PASS_ON)
+  await programs.becomes('ffmpeg', PASS_ON)
   await clock.goesOn(REST_S)
   await reelgate.owner.video(videoId) // so that it looks at its clock
   await untilFinished(reelgate, videoId)
 })
 
 test('F-24: an ffmpeg that is taken away while the server runs fails no film; they wait until it is back', async () => {
-  const { reelgate, stub, clock } = await startWithStub()
-  await stub.goes('ffprobe')
+  const { reelgate, programs, clock } = await startWithPrograms()
+  await programs.goes('ffprobe')
   const videoId = await reelgate.owner.upload('A film', await makeFilm())
   for (const rests of [1, 2, 3, 4]) {
     await vi.waitFor(() => expect(restsOf(reelgate)).toBe(rests), { timeout: 30_000 })
@@ -108,28 +108,28 @@ test('F-24: an ffmpeg that is taken away while the server runs fails no film; th
     await reelgate.owner.video(videoId) // so that it looks at its clock
   }
   expect((await reelgate.owner.video(videoId)).status).toBe('Processing')
-  await stub.becomes('ffprobe', PASS_ON)
+  await programs.becomes('ffprobe', PASS_ON)
   await untilFinished(reelgate, videoId)
 })
 
 test.each([
-  { what: 'without ffmpeg', stubs: {}, says: 'ffmpeg is not installed: run apt-get install ffmpeg' },
+  { what: 'without ffmpeg', programs: {}, says: 'ffmpeg is not installed: run apt-get install ffmpeg' },
   {
     what: 'with one that is too old',
-    stubs: { ffmpeg: 'echo ffmpeg version 4.4.2-0ubuntu0.22.04.1', ffprobe: 'exit 0' },
+    programs: { ffmpeg: 'echo ffmpeg version 4.4.2-0ubuntu0.22.04.1', ffprobe: 'exit 0' },
     says: 'ffmpeg 4.4.2-0ubuntu0.22.04.1 is installed, but 5.1 or newer is needed: install a newer one',
   },
   {
     what: 'with one that does not start',
-    stubs: { ffmpeg: 'exit 127', ffprobe: 'exit 0' },
+    programs: { ffmpeg: 'exit 127', ffprobe: 'exit 0' },
     says: 'ffmpeg is installed but does not start: run ffmpeg -version to see why',
   },
-])('F-24: $what the server does not start, and says what to do', async ({ stubs, says }) => {
+])('F-24: $what the server does not start, and says what to do', async ({ programs, says }) => {
   const folder = await newFolder()
   const tools = join(folder, 'tools')
   await mkdir(tools)
-  for (const [name, script] of Object.entries({ prlimit: 'exec /usr/bin/prlimit "$@"', ...stubs }))
-    await writeStub(tools, name, script)
+  for (const [name, script] of Object.entries({ prlimit: 'exec /usr/bin/prlimit "$@"', ...programs }))
+    await writeProgram(tools, name, script)
   const { code, stderr } = await runCli(['serve'], { PATH: tools, PORT: '0', REELGATE_DATA: join(folder, 'data') })
   expect(code).toBe(1)
   expect(stderr.trim()).toBe(says)
@@ -138,17 +138,17 @@ test.each([
 const PASS_ON = 'exec /usr/bin/$name "$@"'
 
 /** A server with an ffmpeg and an ffprobe that can become others while it runs. They always tell their version. */
-async function startWithStub() {
+async function startWithPrograms() {
   const folder = await newFolder()
-  const stub = {
+  const programs = {
     becomes: (name: string, script: string) =>
-      writeStub(folder, name, `[ "$1" = -version ] && exec /usr/bin/${name} -version\nname=${name}\n${script}`),
+      writeProgram(folder, name, `[ "$1" = -version ] && exec /usr/bin/${name} -version\nname=${name}\n${script}`),
     goes: (name: string) => chmod(join(folder, name), 0o000),
   }
-  for (const name of ['ffmpeg', 'ffprobe']) await stub.becomes(name, PASS_ON)
+  for (const name of ['ffmpeg', 'ffprobe']) await programs.becomes(name, PASS_ON)
   const clock = await newClock(folder)
   const reelgate = await startReelgate({ env: { PATH: [folder, process.env.PATH].join(delimiter), ...clock.env } })
-  return { reelgate, stub, clock }
+  return { reelgate, programs, clock }
 }
 
 type Clock = { goesOn(seconds: number): Promise<void>; env: Record<string, string> }
@@ -180,7 +180,7 @@ async function untilItRuns(mark: string): Promise<void> {
   await vi.waitFor(async () => expect(await processesWith(mark)).not.toEqual([]), { timeout: 30_000, interval: 50 })
 }
 
-async function writeStub(folder: string, name: string, script: string): Promise<void> {
+async function writeProgram(folder: string, name: string, script: string): Promise<void> {
   await writeFile(join(folder, name), `#!/usr/bin/bash\nPATH=/usr/bin\n${script}\n`)
   await chmod(join(folder, name), 0o755)
 }
