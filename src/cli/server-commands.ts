@@ -5,7 +5,7 @@ import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
 import { removeDemo } from '../demo/demo.ts'
 import { findProgress } from '../encode/progress.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
-import { issueOtp, type OtpDeps } from '../playback/otp.ts'
+import { issueOtp, type OtpDeps, playbackInfoOf } from '../playback/otp.ts'
 import { type CommandDeps, command } from './commands.ts'
 
 /** What a running server has and a data folder alone has not. */
@@ -69,7 +69,7 @@ export const SERVER_COMMANDS = {
       forcedBitrateKbps: undefined,
       licenseRules: undefined,
     })
-    const playbackInfo = Buffer.from(JSON.stringify({ videoId })).toString('base64')
+    const playbackInfo = playbackInfoOf(videoId)
     return { url: `${deps.publicUrl()}/player/?${new URLSearchParams({ otp, playbackInfo })}`, ttlS: TRY_LINK_TTL_S }
   }),
   'try withdraw': command(VideoOfAccount, async (deps: ServerDeps, { accountId, videoId }) => {

@@ -54,3 +54,8 @@ export async function issueOtp({ write, nowS, markImages }: OtpDeps, request: Ot
   markImages.want(request.accountId, imageUrls(request.marks))
   return otp
 }
+
+/** What goes beside an OTP into an embed: standard base64 of `{"videoId":"…"}`, that single key (wire-contract.md, section 1). */
+export function playbackInfoOf(videoId: string): string {
+  return Buffer.from(JSON.stringify({ videoId })).toString('base64')
+}

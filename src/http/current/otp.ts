@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
+import { issueOtp, type OtpDeps, playbackInfoOf } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
 import { readOtpOptions } from '../otp-options.ts'
 import { holderOf } from './key.ts'
@@ -25,7 +25,7 @@ export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
         videoId,
         ...readOtpOptions(deps.playbackOtps, request.body),
       })
-      return { otp, playbackInfo: Buffer.from(JSON.stringify({ videoId })).toString('base64') }
+      return { otp, playbackInfo: playbackInfoOf(videoId) }
     },
   )
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Demo } from '../../demo/demo.ts'
+import { playbackInfoOf } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
 import { isFromThisMachine } from './from-this-machine.ts'
 import { demoPage, demoPolicy } from './page.ts'
@@ -36,5 +37,5 @@ export async function demoInterface(app: App, { demo }: { demo: Demo }): Promise
 
 async function issueOtp(demo: Demo): Promise<{ otp: string; playbackInfo: string } | undefined> {
   const issued = await demo.issueOtp()
-  return issued && { otp: issued.otp, playbackInfo: Buffer.from(JSON.stringify({ videoId: issued.videoId })).toString('base64') }
+  return issued && { otp: issued.otp, playbackInfo: playbackInfoOf(issued.videoId) }
 }
