@@ -5,6 +5,13 @@ import { describeUrl, mayDial, type Outbound, readOutboundUrl } from './allowanc
 
 export type OutboundRequest = {
   url: string
+  /** GET, unless another is named. */
+  method?: 'GET' | 'POST'
+  /** Sent to wherever the address leads on, too: where they are secret, redirects must not be followed. */
+  headers?: Readonly<Record<string, string>>
+  body?: string
+  /** False: an answer that leads on is read like any other. */
+  followsRedirects?: boolean
   /** Longest body that is read; a longer one is refused, by its announced or its real length. */
   maxBytes: number
   /** Longest silence: until it is connected, until the answer begins, between two pieces of it. */
@@ -25,7 +32,7 @@ const MAX_REDIRECTS = 5
 const MAX_HEADER_BYTES = 16 * 1024
 
 /**
- * Asks an address that somebody else wrote, by GET, so that it cannot be turned against this machine or its network: the address
+ * Asks an address that somebody else wrote, so that it cannot be turned against this machine or its network: the address
  * that is dialled is the one that was checked, and each redirect is checked like the first.
  * No cookies, credentials or proxy of the environment are used, certificates must be valid.
  * @param read gets the answer, whatever its status; the connection ends with it
@@ -54,7 +61,7 @@ async function ask<T>(
   signal: AbortSignal,
   read: (answer: OutboundAnswer) => Promise<T>,
 ): Promise<{ location: string } | { value: T }> {
-  const { idleMs } = request
+  const { method = 'GET', body: sent, idleMs, followsRedirects = true } = request
   const { Agent } = await import('undici') // many installations never ask outside
   const agent = new Agent({
     connect: { lookup: checkedLookup(outbound, url), timeout: idleMs },
@@ -69,11 +76,11 @@ async function ask<T>(
     throw explained(error, url, signal)
   }
   try {
-    const asked = { origin: url.origin, path: `${url.pathname}${url.search}`, method: 'GET' } as const
-    const headers = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 'Reelgate' }
+    const asked = { origin: url.origin, path: `${url.pathname}${url.search}`, method, body: sent }
+    const headers = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 'Reelgate', ...request.headers }
     const { statusCode, headers: answered, body } = await agent.request({ ...asked, headers, signal }).catch(explain)
     body.on('error', () => {}) // read below, or given up on purpose
-    const location = statusCode >= 300 && statusCode < 400 ? answered.location : undefined
+    const location = followsRedirects && statusCode >= 300 && statusCode < 400 ? answered.location : undefined
     if (typeof location === 'string') return { location }
     refuseLength(url, answered, request.maxBytes)
     return { value: await read({ status: statusCode, headers: answered, bytes: bounded(body, url, request.maxBytes, explain) }) }

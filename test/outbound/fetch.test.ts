@@ -236,6 +236,25 @@ describe('what is read', () => {
     expect(heard).toEqual([`GET / ${host} undefined undefined`, `GET /moved?a=%0d%0aHost:%20x ${host} undefined undefined`])
   })
 
+  test('W02: a request that does not follow has the answer that leads on, and nobody is asked where it leads', async () => {
+    const canary = await startCanary()
+    const heard: string[] = []
+    const { outbound, url } = await startSite(async (request, response) => {
+      const text = Buffer.concat(await Array.fromAsync(request)).toString()
+      heard.push(`${request.method} ${request.headers['content-type']} ${request.headers['accept-encoding']} ${text}`)
+      response.writeHead(307, { Location: `http://127.0.0.1:${canary.port}/` }).end('moved')
+    })
+    const sent = {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{"ü":1}',
+      followsRedirects: false,
+    } as const
+    expect(await get(outbound, url, sent)).toEqual({ status: 307, text: 'moved' })
+    expect(heard).toEqual(['POST application/json identity {"ü":1}'])
+    expect(canary.connections()).toBe(0)
+  })
+
   test('S10: a redirect that leads on for ever ends after five, one with an endless address at once', async () => {
     let asked = 0
     const { outbound, url } = await startSite((_request, response) => {
