@@ -24,6 +24,7 @@ const PROGRAMS = [
   { program: 'ffmpeg', package: 'ffmpeg', for: ['serve', 'test', 'bench'] },
   { program: 'chromium', package: 'chromium', for: ['test', 'bench'] },
   { program: 'strace', package: 'strace', for: ['test'] },
+  { program: 'ip', package: 'iproute2', for: ['test'] },
   { program: 'nginx', package: 'nginx', for: ['test'] },
   { program: 'wrk', package: 'wrk', for: ['bench'] },
   { program: 'faketime', package: 'faketime', for: ['test'] },
