@@ -230,6 +230,7 @@ async function openDoors(
     masterKey,
     publicUrl,
     playbackOtps,
+    idempotency: { db, write, nowS: clock.nowS, masterKey },
   }
   const uploads = {
     ...deletion,

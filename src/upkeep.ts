@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { sweepAnswers } from './accounts/idempotency.ts'
 import { findNamedPosters, POSTER_BLOB } from './catalogue/poster-store.ts'
 import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
 import { findNamedSources, SOURCE_BLOB } from './ingest/source-store.ts'
@@ -25,7 +26,7 @@ export function startUpkeep({ installation, playback, bans, log }: UpkeepDeps): 
   let sweeping = sweepAll()
 
   async function sweepAll(): Promise<void> {
-    const steps = [() => sweepPlayback(playback), () => sweepBans(bans), ...sweeps]
+    const steps = [() => sweepPlayback(playback), () => sweepAnswers(playback), () => sweepBans(bans), ...sweeps]
     for (const step of steps) {
       if (stopping.signal.aborted) return
       await logged(log, 'what nobody needs could not be removed', step)

@@ -6,6 +6,7 @@ import { tagsAndSearch } from './migrations/0002-tags-and-search.ts'
 import { markImages } from './migrations/0003-mark-images.ts'
 import { streamSlots } from './migrations/0005-stream-slots.ts'
 import { limits } from './migrations/0006-limits.ts'
+import { idempotency } from './migrations/0014-idempotency.ts'
 import type { Tables } from './tables.ts'
 
 /** In order; a released one never changes. */
@@ -15,6 +16,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0003-mark-images': markImages,
   '0005-stream-slots': streamSlots,
   '0006-limits': limits,
+  '0014-idempotency': idempotency,
 }
 
 /**

@@ -26,6 +26,7 @@ export type Tables = {
   setting: SettingTable
   strike: StrikeTable
   ban: BanTable
+  keptAnswer: KeptAnswerTable
 }
 
 type AccountTable = {
@@ -283,6 +284,17 @@ type BanTable = {
   endsAtS: number
 }
 
+/** What a call with an Idempotency-Key was answered. */
+type KeptAnswerTable = {
+  accountId: string
+  idempotencyKey: string
+  /** SHA-256 of what was asked: the same key for something else is refused. */
+  requestHash: Buffer
+  /** Wrapped by the master key, since it may hold a secret. */
+  wrappedAnswer: Buffer
+  answeredAtS: number
+}
+
 /** `viewer`: an address, as players ask from it. */
 type LimitScope = 'ip' | 'key' | 'account' | 'viewer'
 
@@ -290,6 +302,7 @@ export type VideoRow = Selectable<VideoTable>
 export type ChunkRow = Selectable<ChunkTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
 export type MarkImageRow = Selectable<MarkImageTable>
+export type KeptAnswerRow = Selectable<KeptAnswerTable>
 export type BanRow = Selectable<BanTable>
 export type NewBan = Insertable<BanTable>
 export type NewOtp = Insertable<OtpTable>

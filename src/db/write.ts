@@ -18,6 +18,9 @@ export type Write = {
 
 type Call = { run(db: Kysely<Tables>): Promise<void>; committed(): void; failed(error: unknown): void; madeMs: number }
 
+/** What a caller of a feature wants written in the transaction of the effect, which it is told of: both are durable, or neither. */
+export type Alongside<Outcome> = (tx: Kysely<Tables>, outcome: Outcome) => Promise<void>
+
 /** The one connection that writes. `run` is for the statements around a transaction, which every call needs: at once, without a promise. */
 export type Writer = { db: Kysely<Tables>; run(statement: string): void }
 

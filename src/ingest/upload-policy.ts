@@ -2,6 +2,7 @@ import type { KeyHolder } from '../accounts/api-key.ts'
 import { readTitle } from '../catalogue/title.ts'
 import type { CatalogueDeps } from '../catalogue/video.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
+import type { Alongside } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { deriveKey, type MasterKey } from '../protect/master-key.ts'
 import { newId } from '../protect/secret.ts'
@@ -15,6 +16,9 @@ export type UploadForm = Record<
   'policy' | 'key' | 'x-amz-signature' | 'x-amz-algorithm' | 'x-amz-date' | 'x-amz-credential',
   string
 >
+
+/** A video that waits for its upload, and the form for it. */
+export type IssuedUpload = { videoId: string; form: UploadForm }
 
 export const BUCKET = 'reelgate'
 const POLICY_LIFE_S = 24 * 3600
@@ -30,18 +34,20 @@ export async function issueUploadPolicy(
   deps: PolicyDeps,
   holder: Pick<KeyHolder, 'accountId' | 'mayUpload'>,
   title: string,
-): Promise<{ videoId: string; form: UploadForm }> {
+  alongside?: Alongside<IssuedUpload>,
+): Promise<IssuedUpload> {
   if (!holder.mayUpload)
     throw new Failure('forbidden', 'Uploads are off for this account. Ask whoever runs this server to turn them on.')
   const videoId = newId()
   const nowS = deps.nowS()
   const expiresAtS = nowS + POLICY_LIFE_S
-  const form = signedForm(signerOf(deps.masterKey), `orig/${videoId}/${newId()}`, nowS, expiresAtS)
+  const issued = { videoId, form: signedForm(signerOf(deps.masterKey), `orig/${videoId}/${newId()}`, nowS, expiresAtS) }
   await deps.write(async (tx) => {
     await insertVideo(tx, holder.accountId, { id: videoId, title: readTitle(title), uploadTimeS: nowS })
-    await insertPolicy(tx, holder.accountId, { key: form.key, videoId, expiresAtS })
+    await insertPolicy(tx, holder.accountId, { key: issued.form.key, videoId, expiresAtS })
+    await alongside?.(tx, issued)
   })
-  return { videoId, form }
+  return issued
 }
 
 function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: number): UploadForm {

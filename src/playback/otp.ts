@@ -1,4 +1,5 @@
 import type { CatalogueDeps } from '../catalogue/video.ts'
+import type { Alongside } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import type { Outbound } from '../outbound/allowance.ts'
 import { hashSecret, newSecret } from '../protect/secret.ts'
@@ -32,24 +33,31 @@ const MAX_TTL_S = 2 ** 31 - 1
  * @throws Failure `not-found` when the account has no such video
  * @see playback-protocol.md, section 1
  */
-export async function issueOtp({ write, nowS, markImages }: OtpDeps, request: OtpRequest): Promise<string> {
+export async function issueOtp(
+  { write, nowS, markImages }: OtpDeps,
+  request: OtpRequest,
+  alongside?: Alongside<string>,
+): Promise<string> {
   const otp = newSecret()
   const issuedAtS = nowS()
-  const issued = await write((tx) =>
-    insertOtp(tx, {
-      hash: hashSecret(otp),
-      accountId: request.accountId,
-      apiKeyId: request.apiKeyId,
-      videoId: request.videoId,
-      userId: request.userId ?? null,
-      streamLimit: request.streamLimit ?? null,
-      marks: JSON.stringify(request.marks),
-      forcedBitrateKbps: request.forcedBitrateKbps ?? null,
-      licenseRules: request.licenseRules ? JSON.stringify(request.licenseRules) : null,
-      issuedAtS,
-      expiresAtS: issuedAtS + Math.min(request.ttlS, MAX_TTL_S),
-    }),
-  )
+  const row = {
+    hash: hashSecret(otp),
+    accountId: request.accountId,
+    apiKeyId: request.apiKeyId,
+    videoId: request.videoId,
+    userId: request.userId ?? null,
+    streamLimit: request.streamLimit ?? null,
+    marks: JSON.stringify(request.marks),
+    forcedBitrateKbps: request.forcedBitrateKbps ?? null,
+    licenseRules: request.licenseRules ? JSON.stringify(request.licenseRules) : null,
+    issuedAtS,
+    expiresAtS: issuedAtS + Math.min(request.ttlS, MAX_TTL_S),
+  }
+  const issued = await write(async (tx) => {
+    const isOurs = await insertOtp(tx, row)
+    if (isOurs) await alongside?.(tx, otp)
+    return isOurs
+  })
   if (!issued) throw new Failure('not-found', 'Video not found')
   markImages.want(request.accountId, imageUrls(request.marks))
   return otp

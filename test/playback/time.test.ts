@@ -182,3 +182,17 @@ test('C05: a clock that steps back between two uploads does not turn the order o
   expect(Number(rows[0]?.upload_time)).toBeLessThan(Number(rows[1]?.upload_time))
   await restartAfter(2 * HOUR_S)
 })
+
+test('an Idempotency-Key holds for 24 hours, over restarts, and is then as new', async () => {
+  const ask = async () => {
+    const answer = await owner.call('POST', `/api/videos/${videoId}/otp`, { body: {}, headers: { 'Idempotency-Key': 'a-day' } })
+    return ((await answer.json()) as { otp: string }).otp
+  }
+  const first = await ask()
+  await restartAfter(23 * HOUR_S)
+  expect(await ask()).toBe(first)
+  await restartAfter(HOUR_S)
+  const second = await ask()
+  expect(second).not.toBe(first)
+  expect(await ask()).toBe(second)
+})

@@ -1,11 +1,12 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { issueOtp, type OtpDeps, playbackInfoOf } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../idempotency.ts'
 import { readOtpOptions } from '../otp-options.ts'
 import { holderOf } from './key.ts'
 import { VideoParams } from './videos.ts'
 
-export type OtpRoutesDeps = { playbackOtps: OtpDeps }
+export type OtpRoutesDeps = IdempotencyRouteDeps & { playbackOtps: OtpDeps }
 
 const OtpReply = Type.Object({
   otp: Type.String({ description: '64 of [A-Za-z0-9]' }),
@@ -15,17 +16,20 @@ const OtpReply = Type.Object({
 export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
   app.post(
     '/videos/:id/otp',
-    { config: { permission: 'otpCreator' }, schema: { params: VideoParams, response: { 200: OtpReply } } },
-    async (request) => {
+    {
+      config: { permission: 'otpCreator' },
+      schema: { params: VideoParams, headers: IdempotencyHeaders, response: { 200: OtpReply } },
+    },
+    async (request, reply) => {
       const { accountId, apiKeyId } = holderOf(request)
       const videoId = request.params.id
-      const otp = await issueOtp(deps.playbackOtps, {
-        accountId,
-        apiKeyId,
-        videoId,
-        ...readOtpOptions(deps.playbackOtps, request.body),
-      })
-      return { otp, playbackInfo: playbackInfoOf(videoId) }
+      const asked = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
+      return sendOnce(
+        deps,
+        { request, reply, accountId },
+        (alongside) => issueOtp(deps.playbackOtps, asked, alongside),
+        inJson((otp: string): Static<typeof OtpReply> => ({ otp, playbackInfo: playbackInfoOf(videoId) })),
+      )
     },
   )
 }

@@ -1,10 +1,11 @@
-import { Type } from 'typebox'
-import { issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
+import { type Static, Type } from 'typebox'
+import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
 import type { App } from '../app.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../idempotency.ts'
 import { refuseOtherFolders } from './folder.ts'
 import { holderOf } from './key.ts'
 
-export type UploadRoutesDeps = PolicyDeps & { publicUrl(): string }
+export type UploadRoutesDeps = PolicyDeps & IdempotencyRouteDeps & { publicUrl(): string }
 
 const UploadQuery = Type.Object({
   title: Type.String(),
@@ -28,12 +29,25 @@ const UploadReply = Type.Object({
 export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
   app.put(
     '/videos',
-    { config: { permission: 'uploader' }, schema: { querystring: UploadQuery, response: { 200: UploadReply } } },
-    async (request) => {
+    {
+      config: { permission: 'uploader' },
+      schema: { querystring: UploadQuery, headers: IdempotencyHeaders, response: { 200: UploadReply } },
+    },
+    async (request, reply) => {
       const { title, folderId } = request.query
       refuseOtherFolders(folderId)
-      const { videoId, form } = await issueUploadPolicy(deps, holderOf(request), title)
-      return { clientPayload: { ...form, uploadLink: `${deps.publicUrl()}/upload` }, videoId }
+      const holder = holderOf(request)
+      return sendOnce(
+        deps,
+        { request, reply, accountId: holder.accountId },
+        (alongside) => issueUploadPolicy(deps, holder, title, alongside),
+        inJson(
+          ({ videoId, form }: IssuedUpload): Static<typeof UploadReply> => ({
+            clientPayload: { ...form, uploadLink: `${deps.publicUrl()}/upload` },
+            videoId,
+          }),
+        ),
+      )
     },
   )
 }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Authenticate, type KeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
+import type { Form } from '../idempotency.ts'
 import { limitHolder } from '../limits.ts'
 import { xmlDocument } from '../xml.ts'
 
@@ -30,7 +31,20 @@ export const NO_VIDEO = { error: 'No video found' }
 
 /** Sends an answer in the representation that `type` asks for; `xml` is its one root element. */
 export function sendV2(request: FastifyRequest, reply: FastifyReply, body: object, xml: object = { result: body }): FastifyReply {
-  const wantsXml = fieldOf(request.query, 'type') === 'xml'
-  if (!wantsXml) return reply.type('application/json').send(JSON.stringify(body))
-  return reply.type('application/xml').send(xmlDocument(xml))
+  const { type, textOf } = inV2(request, { bodyOf: () => body, xmlOf: () => xml })
+  return reply.type(type).send(textOf(undefined))
+}
+
+/** How an outcome is told in the representation that `type` asks for. */
+export function inV2<Outcome>(
+  { query }: FastifyRequest,
+  {
+    bodyOf,
+    xmlOf = (outcome) => ({ result: bodyOf(outcome) }),
+  }: { bodyOf(outcome: Outcome): object; xmlOf?(outcome: Outcome): object },
+): Form<Outcome> {
+  const wantsXml = fieldOf(query, 'type') === 'xml'
+  return wantsXml
+    ? { type: 'application/xml', textOf: (outcome) => xmlDocument(xmlOf(outcome)) }
+    : { type: 'application/json', textOf: (outcome) => JSON.stringify(bodyOf(outcome)) }
 }

@@ -2,24 +2,25 @@ import type { Authenticate } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
 import { readOtpOptions } from '../otp-options.ts'
-import { fieldOf, holderOfBody, sendV2 } from './answer.ts'
+import { fieldOf, holderOfBody, inV2 } from './answer.ts'
 
-export type V2OtpDeps = { authenticate: Authenticate; playbackOtps: OtpDeps }
+export type V2OtpDeps = IdempotencyRouteDeps & { authenticate: Authenticate; playbackOtps: OtpDeps }
 
 /** `POST /v2/otp?video=ID`: exactly `{"otp":"…"}`, compact, since clients cut it by offset. */
 export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
-  app.post('/otp', { config: { permission: 'otpCreator' } }, async (request, reply) => {
+  app.post('/otp', { config: { permission: 'otpCreator' }, schema: { headers: IdempotencyHeaders } }, async (request, reply) => {
     const { accountId, apiKeyId } = await holderOfBody(deps, request, 'otpCreator')
     const videoId = fieldOf(request.query, 'video')
     if (typeof videoId !== 'string' || videoId === '')
       throw new Failure('invalid', 'Name one video in the query: /v2/otp?video=ID.')
-    const otp = await issueOtp(deps.playbackOtps, {
-      accountId,
-      apiKeyId,
-      videoId,
-      ...readOtpOptions(deps.playbackOtps, request.body),
-    })
-    return sendV2(request, reply, { otp })
+    const asked = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
+    return sendOnce(
+      deps,
+      { request, reply, accountId },
+      (alongside) => issueOtp(deps.playbackOtps, asked, alongside),
+      inV2(request, { bodyOf: (otp: string) => ({ otp }) }),
+    )
   })
 }

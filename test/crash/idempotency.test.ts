@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readRows } from '../data-folder.ts'
+import { newChance, rounds } from '../pipeline/chance.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { killAt, type Place, watch } from './strace.ts'
+
+// A call under an Idempotency-Key whose server is killed before each of its system calls: sent again it has had one effect, and if
+// it was answered before, the answer is the same.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let video: string
+const chance = newChance('keyed calls')
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ env: { UV_THREADPOOL_SIZE: '1' } })
+  video = (await reelgate.owner.credentials('A film')).videoId
+})
+afterAll(() => reelgate.remove())
+
+/** The table that the call adds a row to, and the call. */
+const CALLS: Record<string, { table: string; send(key: string): Promise<Response> }> = {
+  'upload credentials': {
+    table: 'video',
+    send: (key) => reelgate.owner.call('PUT', '/api/videos?title=Once', { headers: { 'Idempotency-Key': key } }),
+  },
+  'an OTP': {
+    table: 'otp',
+    send: (key) =>
+      reelgate.owner.call('POST', `/api/videos/${video}/otp`, { body: { userId: 'ann' }, headers: { 'Idempotency-Key': key } }),
+  },
+}
+
+test.each(Object.entries(CALLS))(
+  'F-02, I9: %s under a key, killed and sent again, happens once',
+  async (_, { table, send }) => {
+    const count = () => readRows<{ n: number }>(reelgate, `select count(*) as n from ${table}`)[0]?.n ?? 0
+    const answered = async (key: string) => (await send(key)).text().catch(() => undefined)
+
+    const watched = await watch(reelgate.pid, join(reelgate.dataDir, '..', 'places'))
+    await answered(randomUUID())
+    const places = await watched.places()
+    let [kills, unanswered] = [0, 0]
+    for (const place of choose(places)) {
+      const key = randomUUID()
+      const before = count()
+      const attached = await killAt(reelgate.pid, place)
+      const first = await answered(key).catch(() => undefined)
+      await attached.detach()
+      kills += Number(!(await isServing()))
+      unanswered += Number(first === undefined)
+      await reelgate.kill()
+      await reelgate.restart()
+      const where = `killed before ${place.syscall} ${place.nth}`
+      const again = await answered(key)
+      if (first !== undefined) expect(again, where).toBe(first)
+      expect(await answered(key), where).toBe(again)
+      expect(count(), where).toBe(before + 1)
+    }
+    expect(unanswered).toBeGreaterThan(0)
+    process.stderr.write(`${places.length} places, ${kills} kills, ${unanswered} without an answer\n`)
+  },
+  600_000,
+)
+
+/** All, or one of each system call. */
+function choose(places: readonly Place[]): Place[] {
+  if (rounds(0, 1)) return [...places]
+  const kinds = [...Map.groupBy(places, ({ syscall }) => syscall).values()]
+  return kinds.flatMap((kind) => kind[Math.floor(chance.between(0, kind.length))] ?? [])
+}
+
+async function isServing(): Promise<boolean> {
+  return fetch(`${reelgate.url}/healthz`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+}
