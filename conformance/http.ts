@@ -1,0 +1,106 @@
+import { type Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { setTimeout as pause } from 'node:timers/promises'
+
+// Requests as their bytes should be: `fetch` sends no body with GET, no header twice and tidies up addresses.
+
+export type Call = {
+  method: string
+  /** As it is to be asked, undecoded. */
+  url: string
+  headers?: readonly (readonly [name: string, value: string])[]
+  body?: string | Buffer
+}
+
+export type Answer = {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+  /** The text as JSON; undefined when it is none. */
+  body: unknown
+}
+
+export type Send = (call: Call) => Promise<Answer>
+
+/** So many calls of each budget are left to others. */
+const RESERVE = 5
+
+/**
+ * Sends calls one after the other and never faster than the `RateLimit` headers of the answers allow: where a budget runs low, all
+ * wait until it is full again.
+ * @param told hears how long it waits
+ */
+export function createPacedSend(agent: Agent, told: (waitS: number, budget: string) => void): Send {
+  let resumeAtMs = 0
+  return async (call) => {
+    const waitMs = resumeAtMs - performance.now()
+    if (waitMs > 0) await pause(waitMs)
+    const answer = await sendAtOnce(agent, call)
+    const low = lowBudget(answer)
+    if (low) {
+      resumeAtMs = performance.now() + low.waitS * 1000
+      told(low.waitS, low.budget)
+    }
+    return answer
+  }
+}
+
+/** `RateLimit: "reads";r=4;t=37` says that four calls are left, and that there are more of them in 37 s. */
+function lowBudget({ headers }: Answer): { budget: string; waitS: number } | undefined {
+  const [, budget = '', remaining, waitS] = /^"([^"]+)";r=(\d+);t=(\d+)$/.exec(headers.ratelimit?.toString() ?? '') ?? []
+  return remaining !== undefined && Number(remaining) < RESERVE ? { budget, waitS: Number(waitS) } : undefined
+}
+
+/** Sends a call without a look at any budget. */
+export function sendAtOnce(agent: Agent, { method, url, headers = [], body }: Call): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const { protocol, host, origin } = new URL(url)
+  const length: [string, string][] = body === undefined ? [] : [['Content-Length', String(Buffer.byteLength(body))]]
+  const request = (protocol === 'https:' ? httpsRequest : httpRequest)(origin, {
+    agent,
+    method,
+    path: url.slice(origin.length),
+    headers: [['Host', host], ...headers, ...length].flat(),
+  })
+  request.on('error', reject)
+  request.on('response', (response) => {
+    const parts: Buffer[] = []
+    response.on('data', (part: Buffer) => parts.push(part))
+    response.on('error', reject)
+    response.on('end', () => {
+      const text = Buffer.concat(parts).toString()
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parseJson(text) })
+    })
+  })
+  request.end(body)
+  return promise
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A multipart form. A part is a text, or a file with its name. */
+export type Parts = readonly (readonly [
+  name: string,
+  value: string | { fileName: string; type?: string; bytes: Buffer | string },
+])[]
+
+export function multipart(parts: Parts): { type: string; body: Buffer } {
+  const boundary = 'conformance-of-the-wire-contract'
+  const pieces = parts.flatMap(([name, value]) => {
+    const isText = typeof value === 'string'
+    const file = isText ? '' : `; filename="${value.fileName}"\r\nContent-Type: ${value.type ?? 'application/octet-stream'}`
+    return [
+      `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n`,
+      isText ? value : value.bytes,
+      '\r\n',
+    ]
+  })
+  const body = Buffer.concat([...pieces, `--${boundary}--\r\n`].map((piece) => Buffer.from(piece)))
+  return { type: `multipart/form-data; boundary=${boundary}`, body }
+}

@@ -1,0 +1,218 @@
+import { type Check, check, expectAnswer, type Section, type Wanted } from '../check.ts'
+import type { Installation } from '../installation.ts'
+import { anyText, exactly, sentence, without } from '../shape.ts'
+
+/** Of the right form, and nobody's. */
+const UNKNOWN_ID = '0123456789abcdef0123456789abcdef'
+const UNKNOWN_KEY = 'A'.repeat(64)
+
+type Operation = { method: string; path: string; permission: 'viewer' | 'otpCreator' | 'uploader' | 'editor'; json?: unknown }
+
+/** Operations of the current interface that take one video's id, and those that take none. */
+const OF_A_VIDEO: readonly Operation[] = [
+  { method: 'GET', path: '/videos/ID', permission: 'viewer' },
+  { method: 'POST', path: '/videos/ID', permission: 'editor', json: { title: 'x' } },
+  { method: 'POST', path: '/videos/ID/otp', permission: 'otpCreator' },
+]
+const OTHERS: readonly Operation[] = [
+  { method: 'GET', path: '/videos', permission: 'viewer' },
+  { method: 'PUT', path: '/videos?title=x', permission: 'uploader' },
+  { method: 'DELETE', path: '/videos?videos=', permission: 'editor' },
+  { method: 'GET', path: '/videos/tags', permission: 'viewer' },
+  { method: 'POST', path: '/videos/tags', permission: 'editor', json: { videos: [UNKNOWN_ID], tags: ['a'] } },
+  { method: 'PUT', path: '/videos/tags', permission: 'editor', json: { videos: [UNKNOWN_ID], tags: ['a'] } },
+  { method: 'DELETE', path: '/videos/tags', permission: 'editor', json: { videos: [UNKNOWN_ID], tags: ['a'] } },
+]
+const OPERATIONS = [...OF_A_VIDEO, ...OTHERS]
+
+const nameOf = ({ method, path }: Operation) => `${method} ${path.replace('ID', '{id}').replace(/\?.*/, '')}`
+
+/** Every refusal of the current interface. */
+export function refused(status: number, message: string | RegExp = /^\S.{7,}/): Wanted {
+  return {
+    status,
+    headers: { 'content-type': /^application\/json/ },
+    body: exactly({ message, code: /^[a-z][a-z-]+$/, requestId: anyText }),
+  }
+}
+
+/** Every refusal of the earlier interface. */
+export function refusedV2(status: number, error: string | RegExp = /^\S.{7,}/): Wanted {
+  return { status, headers: { 'content-type': /^application\/json/ }, body: exactly({ error }) }
+}
+
+export function refusedXml(status: number, error = '[^<]+'): Wanted {
+  const text = new RegExp(`^<\\?xml version="1\\.0" encoding="UTF-8"\\?>\\s*<(\\w+)><error>${error}</error></\\1>$`)
+  return { status, headers: { 'content-type': /^application\/xml/ }, text }
+}
+
+export const NO_VIDEO = refusedV2(200, 'No video found')
+
+async function call(at: Installation, { method, path, json }: Operation, id: string, key?: string | null) {
+  return at.api(method, path.replace('ID', id), { key, json })
+}
+
+const BAD_HEADERS: Record<string, (key: string) => string> = {
+  'the secret alone': (key) => key,
+  'another scheme': (key) => `Bearer ${key}`,
+  'no secret': () => 'Apisecret',
+  'two spaces': (key) => `Apisecret  ${key}`,
+  'a word behind the secret': (key) => `Apisecret ${key} x`,
+}
+
+const NO_BODY_NEEDED: Record<string, { headers?: [string, string][]; body?: string }> = {
+  'none at all': {},
+  'none, under application/json': { headers: [['Content-Type', 'application/json']] },
+  'an empty one, under application/json': { headers: [['Content-Type', 'application/json']], body: '' },
+  '{}': { headers: [['Content-Type', 'application/json']], body: '{}' },
+  '[]': { headers: [['Content-Type', 'application/json']], body: '[]' },
+  '{} without a Content-Type': { body: '{}' },
+  'a form': { headers: [['Content-Type', 'application/x-www-form-urlencoded']], body: 'a=b' },
+}
+
+export const errors: Section = {
+  section: 2,
+  title: 'Errors',
+  checks: [
+    ...OPERATIONS.flatMap((operation): Check[] => [
+      check(`${nameOf(operation)} without a header is 401`, async (at) => {
+        expectAnswer(await call(at, operation, await at.emptyVideo(), null), refused(401))
+      }),
+      check(`${nameOf(operation)} with an unknown key is 401`, async (at) => {
+        expectAnswer(await call(at, operation, await at.emptyVideo(), UNKNOWN_KEY), refused(401))
+      }),
+      ...(operation.permission === 'viewer'
+        ? []
+        : [
+            check(
+              `${nameOf(operation)} with a key that lacks ${operation.permission} is 403`,
+              async (at) => expectAnswer(await call(at, operation, await at.emptyVideo(), at.viewerKey), refused(403)),
+              'viewer-key',
+            ),
+          ]),
+    ]),
+    ...OF_A_VIDEO.flatMap((operation): Check[] => [
+      check(`${nameOf(operation)} of an unknown video is 404 "Video not found"`, async (at) => {
+        expectAnswer(await call(at, operation, UNKNOWN_ID), refused(404, 'Video not found'))
+      }),
+      check(
+        `${nameOf(operation)} of another account’s video is the same 404`,
+        async (at) =>
+          expectAnswer(await call(at, operation, await at.emptyVideo(), at.otherKey), refused(404, 'Video not found')),
+        'other-key',
+      ),
+    ]),
+    ...Object.entries(BAD_HEADERS).map(([name, header]) =>
+      check(`an Authorization header with ${name} is 400 "Bad formatting of Authorization header"`, async (at) => {
+        const answer = await at.api('GET', '/videos', { key: null, headers: [['Authorization', header(at.key)]] })
+        expectAnswer(answer, refused(400, 'Bad formatting of Authorization header'))
+      }),
+    ),
+    check('a second Authorization header is 400', async (at) => {
+      const answer = await at.api('GET', '/videos', { headers: [['Authorization', `Apisecret ${at.key}`]] })
+      expectAnswer(answer, refused(400, 'Bad formatting of Authorization header'))
+    }),
+    check('a body that is no JSON is 400', async (at) => {
+      const path = `/videos/${await at.emptyVideo()}`
+      const answer = await at.api('POST', path, { headers: [['Content-Type', 'application/json']], body: '{"title":' })
+      expectAnswer(answer, refused(400))
+    }),
+    check('a wrong type in a field that is used is 400', async (at) => {
+      const id = await at.emptyVideo()
+      expectAnswer(await at.api('POST', `/videos/${id}`, { json: { title: 5 } }), refused(400))
+      expectAnswer(await at.api('POST', '/videos/tags', { json: { videos: id, tags: ['a'] } }), refused(400))
+    }),
+    check('an unknown route is 404 as JSON that names the nearest real route', async (at) => {
+      expectAnswer(await at.api('GET', '/videos/x/y/z'), refused(404, /\/api\/videos/))
+    }),
+    check('a method that is not possible is 405 with Allow', async (at) => {
+      const answer = await at.api('PATCH', '/videos')
+      expectAnswer(answer, { ...refused(405), headers: { allow: /^(?=.*\bGET\b)(?=.*\bPUT\b)(?=.*\bDELETE\b)/ } })
+    }),
+    check('a body that is too large is 413', async (at) => {
+      const path = `/videos/${await at.emptyVideo()}`
+      expectAnswer(await at.api('POST', path, { json: { description: 'x'.repeat(2 ** 20) } }), refused(413))
+    }),
+    check('a Content-Type that is not read is 415', async (at) => {
+      const path = `/videos/${await at.emptyVideo()}`
+      expectAnswer(await at.api('POST', path, { headers: [['Content-Type', 'text/csv']], body: 'title\nx' }), refused(415))
+    }),
+    check('no success of OTP, credentials, list or one video has a message', async (at) => {
+      const id = await at.emptyVideo()
+      const silent = { status: 200, body: without('message') }
+      expectAnswer(await at.api('POST', `/videos/${id}/otp`), silent)
+      expectAnswer(await at.api('GET', '/videos'), silent)
+      expectAnswer(await at.api('GET', `/videos/${id}`), silent)
+      const issued = await at.api('PUT', `/videos?title=${encodeURIComponent(at.newTitle())}`)
+      expectAnswer(issued, silent)
+      at.removeVideo((issued.body as { videoId: string }).videoId)
+    }),
+    ...['/videos/', '/videos/ID/', '/videos/tags/'].map((path) =>
+      check(`${path.replace('ID', '{id}')} means the same as without its last slash`, async (at) => {
+        expectAnswer(await at.api('GET', path.replace('ID', await at.emptyVideo())), { status: 200 })
+      }),
+    ),
+    ...Object.entries(NO_BODY_NEEDED).map(([name, sending]) =>
+      check(`a body that nothing needs may be: ${name}`, async (at) => {
+        const path = `/videos/${await at.emptyVideo()}/otp`
+        expectAnswer(await at.api('POST', path, sending), { status: 200 })
+      }),
+    ),
+    check('Content-Type: application/json on a GET or DELETE without a body is read past', async (at) => {
+      const headers: [string, string][] = [['Content-Type', 'application/json']]
+      expectAnswer(await at.api('GET', '/videos', { headers }), { status: 200 })
+      expectAnswer(await at.api('DELETE', `/videos?videos=${UNKNOWN_ID}`, { headers }), { status: 200 })
+    }),
+    check('unknown keys of an OTP request are ignored', async (at) => {
+      const path = `/videos/${await at.emptyVideo()}/otp`
+      expectAnswer(await at.api('POST', path, { json: { anything: { at: ['all'] }, ttl: 300 } }), { status: 200 })
+    }),
+    check('earlier interface: an unknown video is 200 {"error":"No video found"}', async (at) => {
+      expectAnswer(await at.v2(`/video?id=${UNKNOWN_ID}`), { ...NO_VIDEO, text: '{"error":"No video found"}' })
+      expectAnswer(await at.v2(`/otp?video=${UNKNOWN_ID}`), { ...NO_VIDEO, text: '{"error":"No video found"}' })
+    }),
+    check('earlier interface: an unknown video in XML is 200 with an error element', async (at) => {
+      expectAnswer(await at.v2(`/video?id=${UNKNOWN_ID}&type=xml`), refusedXml(200, 'No video found'))
+    }),
+    check('earlier interface: deleting an unknown video is 404 with the same body', async (at) => {
+      expectAnswer(await at.v2(`/video?id=${UNKNOWN_ID}`, { action: 'delete' }), refusedV2(404, 'No video found'))
+      expectAnswer(await at.v2(`/video?id=${UNKNOWN_ID}&type=xml`, { action: 'delete' }), refusedXml(404, 'No video found'))
+    }),
+    check('earlier interface: a wrong key is 401, in the representation that was asked for', async (at) => {
+      expectAnswer(await at.v2('/videos', {}, UNKNOWN_KEY), refusedV2(401))
+      expectAnswer(await at.v2('/videos', {}, null), refusedV2(401))
+      expectAnswer(await at.v2('/videos?type=xml', {}, UNKNOWN_KEY), refusedXml(401))
+    }),
+    check(
+      'earlier interface: a missing permission is 403, in the representation that was asked for',
+      async (at) => {
+        const id = await at.emptyVideo()
+        expectAnswer(await at.v2(`/otp?video=${id}`, {}, at.viewerKey), refusedV2(403))
+        expectAnswer(await at.v2(`/otp?video=${id}&type=xml`, {}, at.viewerKey), refusedXml(403))
+        expectAnswer(await at.v2(`/video?id=${id}`, { action: 'delete' }, at.viewerKey), refusedV2(403))
+      },
+      'viewer-key',
+    ),
+    check(
+      'earlier interface: another account’s video is an unknown one',
+      async (at) => {
+        const id = await at.emptyVideo()
+        expectAnswer(await at.v2(`/video?id=${id}`, {}, at.otherKey), NO_VIDEO)
+        expectAnswer(await at.v2(`/video?id=${id}`, { action: 'delete' }, at.otherKey), refusedV2(404, 'No video found'))
+      },
+      'other-key',
+    ),
+    check('earlier interface: what is not well formed is 400', async (at) => {
+      expectAnswer(await at.v2('/otp'), refusedV2(400))
+      expectAnswer(await at.v2('/videos?page=x'), refusedV2(400))
+    }),
+    check('earlier interface: an unknown operation is 404 with an error', async (at) => {
+      expectAnswer(await at.v2('/nothing'), { status: 404, body: { error: sentence } })
+    }),
+    check(
+      'uploads that are off for the account are 403',
+      async (at) => expectAnswer(await at.api('PUT', '/videos?title=x', { key: at.offKey }), refused(403)),
+      'off-key',
+    ),
+  ],
+}

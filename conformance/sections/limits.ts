@@ -1,0 +1,52 @@
+import { check, Deviation, expectAnswer, type Section } from '../check.ts'
+import type { Answer } from '../http.ts'
+import type { Installation } from '../installation.ts'
+import { refused } from './errors.ts'
+
+/** An operation of each budget. */
+const BUDGETS: Record<string, (at: Installation) => Promise<Answer>> = {
+  reads: (at) => at.api('GET', '/videos'),
+  writes: (at) => at.api('DELETE', '/videos?videos='),
+  otp: async (at) => at.api('POST', `/videos/${await at.emptyVideo()}/otp`),
+  uploads: (at) => at.api('PUT', '/videos'),
+}
+
+const told = (budget: string) => ({
+  'ratelimit-policy': new RegExp(`^"${budget}";q=[1-9][0-9]*;w=60$`),
+  ratelimit: new RegExp(`^"${budget}";r=[0-9]+;t=[0-9]+$`),
+})
+
+export const limits: Section = {
+  section: 9,
+  title: 'Limits',
+  checks: [
+    ...Object.entries(BUDGETS).map(([budget, ask]) =>
+      check(`an answer tells the budget of ${budget}: RateLimit-Policy and RateLimit`, async (at) => {
+        const answer = await ask(at)
+        expectAnswer(answer, { status: answer.status, headers: told(budget) })
+      }),
+    ),
+    check('the earlier interface tells them too', async (at) => {
+      expectAnswer(await at.v2('/videos'), { status: 200, headers: told('reads') })
+      expectAnswer(await at.v2(`/otp?video=${await at.emptyVideo()}`), { status: 200, headers: told('otp') })
+    }),
+    check('refusals tell them too', async (at) => {
+      expectAnswer(await at.api('GET', '/videos', { key: null }), { status: 401, headers: told('reads') })
+      expectAnswer(await at.api('GET', '/nothing'), { status: 404, headers: told('reads') })
+    }),
+    check('each call takes one', async (at) => {
+      const remaining = ({ headers }: Answer) => Number(/r=(\d+)/.exec(headers.ratelimit?.toString() ?? '')?.[1])
+      const [first, second] = [remaining(await at.api('GET', '/videos')), remaining(await at.api('GET', '/videos'))]
+      // Of a window of a minute some may have come back in between.
+      if (!(second >= first - 1)) throw new Deviation(`RateLimit: expected at least ${first - 1} left, came ${second}`)
+    }),
+    check(
+      'past the limit: 429 with Retry-After within the minute',
+      async (at) => {
+        const answer = await at.exceedUploads()
+        expectAnswer(answer, { ...refused(429), headers: { 'retry-after': /^([1-9]|[1-5][0-9]|60)$/, ...told('uploads') } })
+      },
+      'exceed',
+    ),
+  ],
+}

@@ -1,0 +1,87 @@
+import { check, expectAnswer, type Section } from '../check.ts'
+import { anyText, exactly, otp } from '../shape.ts'
+import { refused, refusedV2 } from './errors.ts'
+
+const MARK = { type: 'rtext', text: 'A viewer', alpha: '0.6', color: '0xFF0000', size: '15', interval: '5000' }
+
+/** Values that each option takes, as JSON has them; both interfaces take them, and as a form too. */
+const TAKEN: Record<string, readonly unknown[]> = {
+  ttl: [300, '300', 1, 315_360_000],
+  annotate: [
+    [MARK],
+    MARK,
+    JSON.stringify([MARK]),
+    JSON.stringify([MARK]).replaceAll('"', "'"),
+    [{ type: 'text', text: 'fixed', alpha: 0.5, x: 10, y: '10', color: 255, size: 12, skip: 100 }],
+    '',
+  ],
+  licenseRules: [{ canPersist: true, rentalDuration: 3600 }, '{"canPersist":false,"rentalDuration":60}'],
+  userId: ['viewer_1-A', 'x'.repeat(36)],
+  viewer: [{ name: 'A', email: 'a@example.org' }, { name: 'x'.repeat(128) }],
+  forcedBitrate: [400, '400', 0],
+  anything: ['else', { at: 'all' }],
+}
+
+const NOT_TAKEN: Record<string, readonly unknown[]> = {
+  ttl: [0, -1, 1.5, 'soon', {}],
+  annotate: ['[{', '[{"type":"rtext"', "not 'json"],
+  licenseRules: ['no json', [1]],
+  userId: ['x'.repeat(37), 'a b', 'ä'],
+  streamLimit: [0, 101, 'two'],
+  viewer: [{ name: 'x'.repeat(129) }, { email: 5 }],
+  forcedBitrate: ['fast', -1],
+}
+
+/** As a form sends it: what is no text becomes JSON. */
+const asForm = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+
+export const otpOptions: Section = {
+  section: 5,
+  title: 'OTP options',
+  checks: [
+    ...Object.entries(TAKEN).flatMap(([name, values]) => [
+      check(`${name} is taken in each of its forms, as JSON`, async (at) => {
+        for (const value of values) {
+          const answer = await at.api('POST', `/videos/${await at.emptyVideo()}/otp`, { json: { [name]: value } })
+          expectAnswer(answer, { status: 200, body: exactly({ otp, playbackInfo: anyText }) })
+        }
+      }),
+      check(`${name} is taken in each of its forms, in forms of both interfaces`, async (at) => {
+        const id = await at.emptyVideo()
+        for (const value of values) {
+          const form = { [name]: asForm(value) }
+          expectAnswer(await at.api('POST', `/videos/${id}/otp`, { form }), { status: 200 })
+          expectAnswer(await at.v2(`/otp?video=${id}`, form), { status: 200, body: exactly({ otp }) })
+        }
+      }),
+    ]),
+    ...Object.entries(NOT_TAKEN).map(([name, values]) =>
+      check(`${name} that is not of its form is 400, and the sentence names it`, async (at) => {
+        const id = await at.emptyVideo()
+        for (const value of values) {
+          expectAnswer(
+            await at.api('POST', `/videos/${id}/otp`, { json: { userId: 'v', [name]: value } }),
+            refused(400, new RegExp(name)),
+          )
+          expectAnswer(await at.v2(`/otp?video=${id}`, { userId: 'v', [name]: asForm(value) }), refusedV2(400, new RegExp(name)))
+        }
+      }),
+    ),
+    check('streamLimit is taken with a userId, 1 to 100', async (at) => {
+      for (const streamLimit of [1, '3', 100]) {
+        const json = { userId: 'viewer', streamLimit }
+        expectAnswer(await at.api('POST', `/videos/${await at.emptyVideo()}/otp`, { json }), { status: 200 })
+      }
+    }),
+    check('all options at once, in a multipart body', async (at) => {
+      const parts = Object.entries({
+        ttl: '60',
+        annotate: JSON.stringify([MARK]),
+        userId: 'v',
+        streamLimit: '2',
+        forcedBitrate: '400',
+      })
+      expectAnswer(await at.api('POST', `/videos/${await at.emptyVideo()}/otp`, { parts }), { status: 200 })
+    }),
+  ],
+}

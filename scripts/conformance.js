@@ -1,0 +1,10 @@
+// `npm run conformance -- --base URL --key SECRET`: asks an installation whether it keeps the wire contract.
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { root } from './run.js'
+
+const start = (command, args) => spawnSync(command, args, { cwd: root, stdio: 'inherit' }).status ?? 1
+
+process.exitCode =
+  start(process.execPath, [join(root, 'scripts/prepare.js'), 'serve']) ||
+  start(join(root, 'node_modules/.bin/node'), [join(root, 'conformance/main.ts'), ...process.argv.slice(2)])
