@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import { addAccount, isUnused } from './accounts/account.ts'
 import { createAuthenticate } from './accounts/api-key.ts'
+import { createKeyUses, type KeyUses } from './accounts/key-use.ts'
 import { type DeletionDeps, startRemovals } from './catalogue/deletion.ts'
 import { startControl } from './cli/control.ts'
 import { type Config, dataPaths, listenUrl } from './config.ts'
@@ -41,7 +42,7 @@ import { createHotSegments } from './playback/hot-segments.ts'
 import { createMarkImages } from './playback/mark-image.ts'
 import { mediaSecret } from './playback/media-path.ts'
 import { createNonces } from './playback/proof.ts'
-import { type LiveSessions, saveSessions, sessionsOfVideos } from './playback/session.ts'
+import { type LiveSessions, saveSessions, sessionsOfAccounts, sessionsOfVideos } from './playback/session.ts'
 import { resumeSlots } from './playback/stream-slot.ts'
 import { createTickets } from './playback/ticket.ts'
 import { phraseOf } from './protect/recovery-phrase.ts'
@@ -99,9 +100,11 @@ async function openServer(
   const limiting = await openLimiting(house)
   const playback = await openPlayback(house, limiting, opened)
   const work = await openWork(house, playback, opened)
-  const { url, demo } = await openDoors(house, limiting, playback, work, opened)
+  const keyUses = createKeyUses(playback)
+  opened.defer(() => logged(log, 'the last use of keys could not be saved', () => keyUses.save()))
+  const { url, demo } = await openDoors(house, limiting, playback, work, keyUses, opened)
   const ending = { ...limiting.bans, forgetEnded: () => limiting.limits?.forgetEnded() }
-  const upkeep = startUpkeep({ ...house, playback, bans: ending })
+  const upkeep = startUpkeep({ ...house, playback, keyUses, bans: ending })
   opened.defer(() => upkeep.stop())
 
   const { db, write, nowS, masterKey, masterKeyIsNew } = house
@@ -216,6 +219,7 @@ async function openDoors(
   { bans, ...limiting }: Limiting,
   playback: Playback,
   { news, encoders, deletion }: Work,
+  keyUses: KeyUses,
   opened: AsyncDisposableStack,
 ) {
   const { config, db, slowDb, write, masterKey, clock, folders, outbound, hasRoom, log } = house
@@ -226,7 +230,7 @@ async function openDoors(
     ...deletion,
     ...limiting,
     slowDb,
-    authenticate: createAuthenticate({ db, write }),
+    authenticate: createAuthenticate(playback, keyUses.note),
     masterKey,
     publicUrl,
     playbackOtps,
@@ -260,7 +264,7 @@ async function openDoors(
   const lifting = { ...bans, forget: (subject: string) => limiting.limits?.forget(subject) }
   const control = await startControl(
     dataPaths(config.dataDir).controlSocket,
-    { ...owners, bans: lifting, localUrl: () => url },
+    { ...owners, accounts: { ...playback, sessions: sessionsOfAccounts(playback) }, bans: lifting, localUrl: () => url },
     log,
   )
   opened.defer(() => control.stop())
@@ -288,7 +292,7 @@ function checksOf({ installation, config, db, hasRoom }: House) {
 /** One transaction: a start that is cut off leaves both or neither, so there is never a second demo, nor half of one. */
 async function makeFirstAccount(write: Write, nowS: number, withDemo: boolean) {
   return write(async (tx) => {
-    const account = await addAccount(tx, 'owner', { mayUpload: true, mayImport: true }, nowS)
+    const account = await addAccount(tx, 'owner', { mayUpload: true, mayImport: true }, nowS, 'server')
     if (withDemo) await addDemo(tx, nowS)
     return account
   })

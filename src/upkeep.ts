@@ -1,5 +1,7 @@
 import type { Logger } from 'pino'
+import { sweepActs } from './accounts/act.ts'
 import { sweepAnswers } from './accounts/idempotency.ts'
+import type { KeyUses } from './accounts/key-use.ts'
 import { findNamedPosters, POSTER_BLOB } from './catalogue/poster-store.ts'
 import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
 import { findNamedSources, SOURCE_BLOB } from './ingest/source-store.ts'
@@ -12,21 +14,28 @@ import { createSweep, createUnfinishedSweep, fileSystemNowS } from './storage/sw
 // What is done by the clock, not by a request: memory is saved, and what nobody needs is removed.
 
 const SAVE_SESSIONS_EVERY_MS = 5_000
+const SAVE_KEY_USES_EVERY_MS = 60_000
 const SWEEP_EVERY_MS = 3_600_000
 /** Names of one folder that a sweep looks at: a second or two of work, never the whole of a large installation at once. */
 const SWEPT_NAMES = 100_000
 
-export type UpkeepDeps = { installation: Installation; playback: PlaybackDeps; bans: BanSweeping; log: Logger }
+export type UpkeepDeps = { installation: Installation; playback: PlaybackDeps; keyUses: KeyUses; bans: BanSweeping; log: Logger }
 
 /** Begins with a sweep. `stop` resolves when nothing of it runs any more. */
-export function startUpkeep({ installation, playback, bans, log }: UpkeepDeps): { stop(): Promise<void> } {
+export function startUpkeep({ installation, playback, keyUses, bans, log }: UpkeepDeps): { stop(): Promise<void> } {
   const stopping = new AbortController()
   // A clock that has jumped must not make fresh files look old: the playback clock only goes as time does.
   const sweeps = sweepsOf(installation, playback.nowS, log)
   let sweeping = sweepAll()
 
   async function sweepAll(): Promise<void> {
-    const steps = [() => sweepPlayback(playback), () => sweepAnswers(playback), () => sweepBans(bans), ...sweeps]
+    const steps = [
+      () => sweepPlayback(playback),
+      () => sweepAnswers(playback),
+      () => sweepBans(bans),
+      () => sweepActs(playback),
+      ...sweeps,
+    ]
     for (const step of steps) {
       if (stopping.signal.aborted) return
       await logged(log, 'what nobody needs could not be removed', step)
@@ -34,8 +43,10 @@ export function startUpkeep({ installation, playback, bans, log }: UpkeepDeps): 
   }
 
   const save = () => logged(log, 'sessions could not be saved', () => saveSessions(playback))
+  const saveUses = () => logged(log, 'the last use of keys could not be saved', keyUses.save)
   const timers = [
     setInterval(save, SAVE_SESSIONS_EVERY_MS),
+    setInterval(saveUses, SAVE_KEY_USES_EVERY_MS),
     setInterval(() => {
       sweeping = sweeping.then(sweepAll)
     }, SWEEP_EVERY_MS),

@@ -10,19 +10,44 @@ export async function insertAccount(db: Db, account: NewAccount): Promise<void> 
 }
 
 export type AccountChanges = {
+  mayUpload?: boolean
+  mayImport?: boolean
   pageMax?: number
   limitFactor?: number
   streamLimit?: number
   whenFull?: 'refuse' | 'stop-oldest'
 }
 
-/** Changes the accounts that have this id or name. @returns their ids */
-export async function updateAccounts(tx: Db, idOrName: string, changes: AccountChanges): Promise<string[]> {
-  const rows = await tx
+export async function updateAccount(tx: Db, accountId: string, changes: AccountChanges): Promise<void> {
+  const { mayUpload, mayImport, ...rest } = changes
+  await tx
     .updateTable('account')
-    .set(changes)
+    .set({
+      ...rest,
+      ...(mayUpload === undefined ? {} : { mayUpload: Number(mayUpload) }),
+      ...(mayImport === undefined ? {} : { mayImport: Number(mayImport) }),
+    })
+    .where('id', '=', accountId)
+    .execute()
+}
+
+/** False: it was so already. */
+export async function setDisabled(tx: Db, accountId: string, disabled: boolean): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('account')
+    .set({ disabled: Number(disabled) })
+    .where('id', '=', accountId)
+    .where('disabled', '!=', Number(disabled))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** The ids of the accounts that have this id or name. */
+export async function findAccountIds(db: Db, idOrName: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('account')
+    .select('id')
     .where(({ or, eb }) => or([eb('id', '=', idOrName), eb('name', '=', idOrName)]))
-    .returning('id')
     .execute()
   return rows.map(({ id }) => id)
 }

@@ -1,53 +1,69 @@
 import type { Db } from '../db/sqlite.ts'
 import { Failure } from '../errors.ts'
-import { hashSecret, newId, newSecret } from '../protect/secret.ts'
-import { type AccountChanges, countAccounts, insertAccount, listAccounts, updateAccounts } from './account-store.ts'
-import { type AccountDeps, PERMISSIONS, PREFIX_LENGTH } from './api-key.ts'
-import { insertApiKey } from './api-key-store.ts'
+import { newId } from '../protect/secret.ts'
+import { accountIdOf } from './account-id.ts'
+import { type AccountChanges, countAccounts, insertAccount, listAccounts, setDisabled, updateAccount } from './account-store.ts'
+import { type Actor, noteAct } from './act.ts'
+import { type AccountDeps, addApiKey, PERMISSIONS } from './api-key.ts'
 
 /**
  * Makes an account with one key that holds every permission.
  * @returns the key's text, the only copy: the database keeps its SHA-256
  */
 export async function createAccount({ write, nowS }: AccountDeps, name: string, switches: Switches) {
-  return write((tx) => addAccount(tx, name, switches, nowS()))
+  return write((tx) => addAccount(tx, name, switches, nowS(), 'command-line'))
 }
 
 export type Switches = { mayUpload: boolean; mayImport: boolean }
 
 /** The same inside a transaction that makes more than the account. */
-export async function addAccount(tx: Db, name: string, switches: Switches, nowS: number) {
+export async function addAccount(tx: Db, name: string, switches: Switches, nowS: number, by: Actor) {
   const accountId = newId()
-  const apiKey = newSecret()
   await insertAccount(tx, { id: accountId, name, createdAtS: nowS, ...switches })
-  await insertApiKey(tx, accountId, {
-    id: newId(),
-    hash: hashSecret(apiKey),
-    prefix: apiKey.slice(0, PREFIX_LENGTH),
-    name: 'first key',
-    permissions: JSON.stringify(PERMISSIONS),
-    createdAtS: nowS,
-  })
+  const { apiKey } = await addApiKey(tx, accountId, { name: 'first key', permissions: PERMISSIONS }, nowS)
+  const details = { name, ...switches }
+  await noteAct(tx, { atS: nowS, accountId, by, kind: 'account:created', subjects: [accountId], details })
   return { accountId, apiKey }
 }
 
 /**
  * Changes what an account may ask for; its next request has it.
- * @param idOrName its id, or its name where no other account has it
- * @throws Failure `not-found`, or `conflict` when several accounts have the name
+ * @throws Failure as `accountIdOf`
  */
-export async function changeAccount({ write }: AccountDeps, idOrName: string, changes: AccountChanges) {
-  const [accountId] = await write(async (tx) => {
-    const changed = await updateAccounts(tx, idOrName, changes)
-    if (changed.length > 1)
-      throw new Failure(
-        'conflict',
-        `${changed.length} accounts are named "${idOrName}": ${changed.join(', ')}. Give one of these ids.`,
-      )
-    return changed
+export async function changeAccount({ write, nowS }: AccountDeps, idOrName: string, changes: AccountChanges) {
+  return write(async (tx) => {
+    const accountId = await accountIdOf(tx, idOrName)
+    await updateAccount(tx, accountId, changes)
+    const act = { accountId, by: 'command-line', kind: 'account:changed', subjects: [accountId], details: changes } as const
+    await noteAct(tx, { atS: nowS(), ...act })
+    return { accountId, ...changes }
   })
-  if (accountId === undefined) throw new Failure('not-found', `There is no account "${idOrName}". See "reelgate account list".`)
-  return { accountId, ...changes }
+}
+
+/** The playback sessions of an account, which end with it. */
+export type AccountSessions = {
+  /** Ends them, inside the transaction that disables it. */
+  end(tx: Db, accountId: string): Promise<void>
+  /** Told after that commit: memory tells viewers. */
+  ended(accountId: string): void
+}
+
+/**
+ * Closes an account, or opens it again. Durable when it resolves: its keys are refused from their next request on, its viewers get no
+ * further key, its OTPs open nothing until it is enabled. Its films stay, and what is being encoded is encoded to the end.
+ * @throws Failure as `accountIdOf`
+ */
+export async function setAccountDisabled(deps: AccountDeps & { sessions: AccountSessions }, idOrName: string, disabled: boolean) {
+  const accountId = await deps.write(async (tx) => {
+    const id = await accountIdOf(tx, idOrName)
+    if (!(await setDisabled(tx, id, disabled))) return id
+    if (disabled) await deps.sessions.end(tx, id)
+    const kind = disabled ? 'account:disabled' : 'account:enabled'
+    await noteAct(tx, { atS: deps.nowS(), accountId: id, by: 'command-line', kind, subjects: [id] })
+    return id
+  })
+  if (disabled) deps.sessions.ended(accountId)
+  return { accountId, disabled }
 }
 
 /** True until the first account exists. */
@@ -65,14 +81,10 @@ export async function findAccounts({ db }: AccountDeps) {
  */
 export async function getAccount({ db }: Pick<AccountDeps, 'db'>, nameOrId: string | undefined) {
   const accounts = (await listAccounts(db)).filter(({ disabled }) => !disabled)
-  if (nameOrId === undefined) {
-    const first = accounts.find(({ mayUpload }) => mayUpload)
-    if (!first) throw new Failure('not-found', 'No account may upload. Make one with "reelgate account create NAME".')
-    return first
-  }
-  const [found, ...others] = accounts.filter(({ id, name }) => id === nameOrId || name === nameOrId)
-  if (!found) throw new Failure('not-found', 'There is no account of this name or id. See "reelgate account list".')
-  if (others.length > 0)
-    throw new Failure('conflict', 'Several accounts have this name: give the id instead. See "reelgate account list".')
-  return found
+  const wanted = nameOrId === undefined ? undefined : await accountIdOf(db, nameOrId)
+  const found = accounts.find(({ id, mayUpload }) => (wanted === undefined ? mayUpload : id === wanted))
+  if (found) return found
+  if (wanted !== undefined)
+    throw new Failure('forbidden', `The account "${nameOrId}" is disabled. Enable it with "reelgate account enable".`)
+  throw new Failure('not-found', 'No account may upload. Make one with "reelgate account create NAME".')
 }

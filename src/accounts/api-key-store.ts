@@ -1,19 +1,17 @@
+import type { Insertable } from 'kysely'
 import { prepared } from '../db/prepared.ts'
 import type { Db } from '../db/sqlite.ts'
+import type { Tables } from '../db/tables.ts'
 import type { KeyHolder, Permission } from './api-key.ts'
 
-type NewApiKey = { id: string; hash: Buffer; prefix: string; name: string; permissions: string; createdAtS: number }
+type NewApiKey = Omit<Insertable<Tables['apiKey']>, 'revokedAtS' | 'lastUsedAtS'>
 
-/** Inserts a key of an existing account. False: no such account. */
-export async function insertApiKey(db: Db, accountId: string, key: NewApiKey): Promise<boolean> {
-  const account = await db.selectFrom('account').select('id').where('id', '=', accountId).executeTakeFirst()
-  if (!account) return false
-  await db
-    .insertInto('apiKey')
-    .values({ ...key, accountId })
-    .execute()
-  return true
+export async function insertApiKey(tx: Db, key: NewApiKey): Promise<void> {
+  await tx.insertInto('apiKey').values(key).execute()
 }
+
+/** A holder with what may still forbid the request. */
+export type FoundHolder = { holder: KeyHolder; disabled: boolean; expiresAtS: number | null }
 
 const selectKeyHolder = prepared<{ hash: Buffer }>()((db, value) =>
   db
@@ -22,7 +20,9 @@ const selectKeyHolder = prepared<{ hash: Buffer }>()((db, value) =>
     .select([
       'apiKey.id as apiKeyId',
       'apiKey.permissions',
+      'apiKey.expiresAtS',
       'account.id as accountId',
+      'account.disabled',
       'mayUpload',
       'mayImport',
       'pageMax',
@@ -30,38 +30,69 @@ const selectKeyHolder = prepared<{ hash: Buffer }>()((db, value) =>
       'limitFactor',
     ])
     .where('apiKey.hash', '=', value('hash'))
-    .where('apiKey.revokedAtS', 'is', null)
-    .where('account.disabled', '=', 0),
+    .where('apiKey.revokedAtS', 'is', null),
 )
 
-/** The account behind a live key; undefined when the key is unknown or revoked, or its account disabled. */
-export async function findKeyHolder(db: Db, hash: Buffer): Promise<KeyHolder | undefined> {
+/** The account behind a key; undefined when the key is unknown or revoked. */
+export async function findKeyHolder(db: Db, hash: Buffer): Promise<FoundHolder | undefined> {
   const [row] = (await selectKeyHolder(db, { hash })).rows
   if (!row) return undefined
-  return { ...row, permissions: asPermissions(row.permissions), mayUpload: row.mayUpload === 1, mayImport: row.mayImport === 1 }
+  const { expiresAtS, disabled, permissions, mayUpload, mayImport, ...rest } = row
+  const holder = { ...rest, permissions: asPermissions(permissions), mayUpload: mayUpload === 1, mayImport: mayImport === 1 }
+  return { holder, disabled: disabled === 1, expiresAtS }
 }
 
 export async function listApiKeys(db: Db, accountId: string) {
   const rows = await db
     .selectFrom('apiKey')
-    .select(['id', 'name', 'prefix', 'permissions', 'createdAtS', 'revokedAtS'])
+    .select(['id', 'name', 'prefix', 'permissions', 'createdAtS', 'lastUsedAtS', 'expiresAtS', 'revokedAtS'])
     .where('accountId', '=', accountId)
     .orderBy('createdAtS')
     .execute()
   return rows.map((row) => ({ ...row, permissions: asPermissions(row.permissions) }))
 }
 
-export async function revokeApiKey(db: Db, keyId: string, nowS: number): Promise<boolean> {
-  const revoked = await db
+/** A key that can still be used. */
+export async function findLiveKey(db: Db, keyId: string, nowS: number) {
+  return db
+    .selectFrom('apiKey')
+    .select(['accountId', 'name', 'permissions', 'createdAtS', 'expiresAtS'])
+    .where('id', '=', keyId)
+    .where('revokedAtS', 'is', null)
+    .where(({ eb, or }) => or([eb('expiresAtS', 'is', null), eb('expiresAtS', '>', nowS)]))
+    .executeTakeFirst()
+}
+
+/** @returns whose key it is or was */
+export async function findAccountOfKey(db: Db, keyId: string): Promise<string | undefined> {
+  const row = await db.selectFrom('apiKey').select('accountId').where('id', '=', keyId).executeTakeFirst()
+  return row?.accountId
+}
+
+export async function setExpiry(tx: Db, keyId: string, expiresAtS: number): Promise<void> {
+  await tx.updateTable('apiKey').set({ expiresAtS }).where('id', '=', keyId).execute()
+}
+
+/** @returns the key's account; undefined: there is no such key, or it was revoked before */
+export async function revokeApiKey(tx: Db, keyId: string, nowS: number): Promise<string | undefined> {
+  const revoked = await tx
     .updateTable('apiKey')
     .set({ revokedAtS: nowS })
     .where('id', '=', keyId)
     .where('revokedAtS', 'is', null)
+    .returning('accountId')
     .executeTakeFirst()
-  return revoked.numUpdatedRows > 0n
+  return revoked?.accountId
 }
 
-// Our own text, written from a typed list.
-function asPermissions(text: string): Permission[] {
+export const saveLastUse = prepared<{ id: string; lastUsedAtS: number }>()((db, value) =>
+  db
+    .updateTable('apiKey')
+    .set({ lastUsedAtS: value('lastUsedAtS') })
+    .where('id', '=', value('id')),
+)
+
+/** Our own text, written from a typed list. */
+export function asPermissions(text: string): Permission[] {
   return JSON.parse(text)
 }

@@ -3,13 +3,20 @@ import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { hashSecret, isSecret, newId, newSecret } from '../protect/secret.ts'
-import { findKeyHolder, insertApiKey, listApiKeys, revokeApiKey } from './api-key-store.ts'
+import { accountIdOf } from './account-id.ts'
+import { noteAct } from './act.ts'
+import { asPermissions, findKeyHolder, findLiveKey, insertApiKey, listApiKeys, revokeApiKey, setExpiry } from './api-key-store.ts'
 
 /** What a key may do: every read, issuing OTPs, uploads and imports, all management (wire-contract.md, section 1). */
 export const PERMISSIONS = ['viewer', 'otpCreator', 'uploader', 'editor'] as const
 export type Permission = (typeof PERMISSIONS)[number]
 
-export type AccountDeps = { db: Db; write: Write; nowS: () => number }
+export type AccountDeps = {
+  db: Db
+  write: Write
+  /** The playback clock where a server runs: it never goes back, so no expired key revives. */
+  nowS: () => number
+}
 
 /** Who a request speaks for. */
 export type KeyHolder = {
@@ -26,20 +33,27 @@ export type KeyHolder = {
 }
 
 /** Characters of a key that are shown in lists. */
-export const PREFIX_LENGTH = 6
+const PREFIX_LENGTH = 6
 
 /**
  * Finds whom an API secret speaks for. What it finds is remembered until the next commit, so a revoked key fails at the next request.
- * @throws Failure `unauthenticated` for every unknown, revoked or malformed secret alike
+ * @throws Failure `unauthenticated` for every unknown, expired, revoked or malformed secret alike; `forbidden` when its account is disabled
  */
 export type Authenticate = (secret: string) => Promise<KeyHolder>
 
-export function createAuthenticate({ db, write }: Pick<AccountDeps, 'db' | 'write'>): Authenticate {
+/** @param noteUse told of each key that opens */
+export function createAuthenticate(
+  { db, write, nowS }: AccountDeps,
+  noteUse: (apiKeyId: string) => void = () => undefined,
+): Authenticate {
   const findHolder = remembered(write, (secret) => findKeyHolder(db, hashSecret(secret)))
   return async (secret) => {
-    const holder = isSecret(secret) ? await findHolder(secret) : undefined
-    if (!holder) throw new Failure('unauthenticated', 'The API key is unknown or was revoked. Use a key of this account.')
-    return holder
+    const found = isSecret(secret) ? await findHolder(secret) : undefined
+    if (!found || (found.expiresAtS !== null && found.expiresAtS <= nowS()))
+      throw new Failure('unauthenticated', 'The API key is unknown, has expired or was revoked. Use a live key of this account.')
+    if (found.disabled) throw new Failure('forbidden', 'This account is disabled. Ask whoever runs this server to enable it.')
+    noteUse(found.holder.apiKeyId)
+    return found.holder
   }
 }
 
@@ -50,39 +64,70 @@ export function requirePermission(holder: KeyHolder, permission: Permission): vo
   }
 }
 
-/** @returns the key's text, the only copy */
-export async function createApiKey(
-  deps: AccountDeps,
-  accountId: string,
-  key: { name: string; permissions: readonly Permission[] },
-) {
-  const secret = newSecret()
-  const id = newId()
-  const made = await deps.write((tx) =>
-    insertApiKey(tx, accountId, {
-      id,
-      hash: hashSecret(secret),
-      prefix: secret.slice(0, PREFIX_LENGTH),
-      name: key.name,
-      permissions: JSON.stringify(key.permissions),
-      createdAtS: deps.nowS(),
-    }),
-  )
-  if (!made) throw new Failure('not-found', `There is no account ${accountId}. See "reelgate account list".`)
-  return { keyId: id, apiKey: secret }
+/** `lifeS` undefined: it lives until it is revoked. */
+export type NewKey = { name: string; permissions: readonly Permission[]; lifeS?: number }
+
+/**
+ * @returns the key's text, the only copy
+ * @throws Failure as `accountIdOf`
+ */
+export async function createApiKey({ write, nowS }: AccountDeps, idOrName: string, key: NewKey) {
+  return write(async (tx) => {
+    const accountId = await accountIdOf(tx, idOrName)
+    const made = await addApiKey(tx, accountId, key, nowS())
+    const details = { name: key.name, permissions: key.permissions, expiresAtS: made.expiresAtS }
+    await noteAct(tx, { atS: nowS(), accountId, by: 'command-line', kind: 'key:created', subjects: [made.keyId], details })
+    return made
+  })
 }
 
-export async function findApiKeys({ db }: AccountDeps, accountId: string) {
-  return listApiKeys(db, accountId)
+/** A key with its text, inside a transaction that makes more than it. */
+export async function addApiKey(tx: Db, accountId: string, { name, permissions, lifeS }: NewKey, nowS: number) {
+  const secret = newSecret()
+  const keyId = newId()
+  const expiresAtS = lifeS === undefined ? null : nowS + lifeS
+  const prefix = secret.slice(0, PREFIX_LENGTH)
+  const row = { id: keyId, accountId, hash: hashSecret(secret), prefix, name, createdAtS: nowS, expiresAtS }
+  await insertApiKey(tx, { ...row, permissions: JSON.stringify(permissions) })
+  return { keyId, apiKey: secret, expiresAtS }
+}
+
+/**
+ * Puts a new key in the place of an old one: with its name, its permissions and as long a life as it was made with. The old one lives on
+ * for `overlapS`, then it is as good as revoked.
+ * @throws Failure `not-found` when there is no such key, or it lives no more
+ */
+export async function rotateKey({ write, nowS }: AccountDeps, oldKeyId: string, overlapS: number) {
+  return write(async (tx) => {
+    const atS = nowS()
+    const old = await findLiveKey(tx, oldKeyId, atS)
+    if (!old) throw noLiveKey(oldKeyId)
+    const { accountId, name, createdAtS, expiresAtS } = old
+    const lifeS = expiresAtS === null ? undefined : expiresAtS - createdAtS
+    const made = await addApiKey(tx, accountId, { name, permissions: asPermissions(old.permissions), lifeS }, atS)
+    const oldExpiresAtS = Math.min(expiresAtS ?? Number.MAX_SAFE_INTEGER, atS + overlapS)
+    await setExpiry(tx, oldKeyId, oldExpiresAtS)
+    const details = { newKeyId: made.keyId, oldExpiresAtS }
+    await noteAct(tx, { atS, accountId, by: 'command-line', kind: 'key:rotated', subjects: [oldKeyId], details })
+    return { ...made, oldExpiresAtS }
+  })
+}
+
+/** The keys of an account. @throws Failure as `accountIdOf` */
+export async function findApiKeys({ db }: AccountDeps, idOrName: string) {
+  return listApiKeys(db, await accountIdOf(db, idOrName))
 }
 
 /**
  * A live key of the account that may issue OTPs, for what acts on the account's behalf on this machine.
  * @throws Failure `forbidden` when the account has none: an OTP lives no longer than the key that issued it
  */
-export async function getOtpKey({ db }: Pick<AccountDeps, 'db'>, accountId: string): Promise<string> {
-  const keys = await listApiKeys(db, accountId)
-  const key = keys.find(({ revokedAtS, permissions }) => revokedAtS === null && permissions.includes('otpCreator'))
+export async function getOtpKey({ db, nowS }: Pick<AccountDeps, 'db' | 'nowS'>, accountId: string): Promise<string> {
+  const endOf = ({ expiresAtS }: { expiresAtS: number | null }) => expiresAtS ?? Number.MAX_SAFE_INTEGER
+  const keys = (await listApiKeys(db, accountId)).filter(
+    (key) => key.revokedAtS === null && endOf(key) > nowS() && key.permissions.includes('otpCreator'),
+  )
+  const [key] = keys.toSorted((a, b) => endOf(b) - endOf(a)) // the one that lives longest
   if (!key) {
     const remedy = `Make one with "reelgate key create ${accountId}".`
     throw new Failure('forbidden', `The account has no live API key that may issue OTPs. ${remedy}`)
@@ -90,8 +135,18 @@ export async function getOtpKey({ db }: Pick<AccountDeps, 'db'>, accountId: stri
   return key.id
 }
 
-/** Durable when it resolves: the next request with the key, on any connection, is refused. */
+/**
+ * Durable when it resolves: the next request with the key, on any connection, is refused.
+ * @throws Failure `not-found` when there is no such key, or it was revoked before
+ */
 export async function revokeKey({ write, nowS }: AccountDeps, keyId: string): Promise<void> {
-  const revoked = await write((tx) => revokeApiKey(tx, keyId, nowS()))
-  if (!revoked) throw new Failure('not-found', `There is no live API key ${keyId}. See "reelgate key list".`)
+  await write(async (tx) => {
+    const accountId = await revokeApiKey(tx, keyId, nowS())
+    if (accountId === undefined) throw noLiveKey(keyId)
+    await noteAct(tx, { atS: nowS(), accountId, by: 'command-line', kind: 'key:revoked', subjects: [keyId] })
+  })
+}
+
+function noLiveKey(keyId: string): Failure {
+  return new Failure('not-found', `There is no live API key ${keyId}. See "reelgate key list".`)
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { type Actor, noteAct } from '../accounts/act.ts'
 import { checkpoint, type Db } from '../db/sqlite.ts'
 import { type BlobFolder, removeBlobs } from '../storage/folder.ts'
 import type { VideoStatus } from './status.ts'
@@ -33,14 +34,17 @@ export type VideoSessions = {
 export async function deleteVideos(
   deps: DeletionDeps,
   accountId: string,
+  by: Actor,
   videoIds: readonly string[],
   only?: VideoStatus,
 ): Promise<number> {
+  const atS = deps.nowS()
   const deletedIds = await deps.write(async (tx) => {
-    const ids = await tombstoneVideos(tx, accountId, videoIds, deps.nowS(), only)
+    const ids = await tombstoneVideos(tx, accountId, videoIds, atS, only)
     if (ids.length > 0) {
       await forgetKeys(tx, ids)
       await deps.sessions.end(tx, ids, 'video-deleted')
+      await noteAct(tx, { atS, accountId, by, kind: 'video:deleted', subjects: ids })
     }
     return ids
   })

@@ -10,13 +10,22 @@ import { PERMISSIONS } from '../accounts/api-key.ts'
 import { type Config, dataPaths, readConfig, unknownVariables, VARIABLES } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '../installation.ts'
+import { sessionsOfAccounts } from '../playback/session.ts'
 import { COMMANDS, type CommandName } from './commands.ts'
 import { requireServer, sendCommand } from './control.ts'
 import { stderrLines } from './log.ts'
 import { phraseInLines, readPhrase } from './recovery.ts'
 import { welcome } from './welcome.ts'
 
-type AccountOptions = { limitFactor?: number; pageMax?: number; streamLimit?: number; whenFull?: string; json?: true }
+type AccountOptions = {
+  upload?: boolean
+  import?: boolean
+  limitFactor?: number
+  pageMax?: number
+  streamLimit?: number
+  whenFull?: string
+  json?: true
+}
 
 /** Runs one command. @returns 0 done, 1 failed (one sentence on stderr), 2 wrong use */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
@@ -64,33 +73,54 @@ function commandLine(): Command {
   account
     .command('set <account>')
     .description('change what an account, given by name or id, may ask for')
+    .option('--upload <on|off>', 'whether it may upload', onOrOff)
+    .option('--import <on|off>', 'whether it may import from addresses', onOrOff)
     .option('--limit-factor <times>', 'how many times the limits, 1 to 1000', wholeNumber(1, 1000))
     .option('--page-max <rows>', 'largest page of a list, 1 to 100', wholeNumber(1, 100))
     .option('--stream-limit <screens>', 'screens of one viewer (userId) at once, 0 for no limit', wholeNumber(0, 100))
     .addOption(new Option('--when-full <what>', 'what one screen more brings about').choices(['refuse', 'stop-oldest']))
     .addOption(jsonOption())
     .action((name: string, options: AccountOptions, command: Command) => {
-      const { json: _, ...changes } = options
-      if (Object.keys(changes).length === 0)
-        command.error('say what to set: --limit-factor, --page-max, --stream-limit or --when-full')
-      return run('account set', { account: name, ...changes }, options)
+      const { json: _, upload: mayUpload, import: mayImport, ...changes } = options
+      if (Object.keys(command.opts()).every((option) => option === 'json'))
+        command.error('say what to set: --upload, --import, --limit-factor, --page-max, --stream-limit or --when-full')
+      return run('account set', { account: name, mayUpload, mayImport, ...changes }, options)
     })
+  account
+    .command('disable <account>')
+    .description('close an account: its keys are refused, its films play no further; nothing is deleted')
+    .addOption(jsonOption())
+    .action((name: string, options) => run('account disable', { account: name }, options))
+  account
+    .command('enable <account>')
+    .description('open an account again')
+    .addOption(jsonOption())
+    .action((name: string, options) => run('account enable', { account: name }, options))
 
   const key = program.command('key').description('API keys of an account; the recovery of the master key')
   key
-    .command('create <accountId>')
-    .description('make a key and print it, once')
+    .command('create <account>')
+    .description('make a key for an account, given by name or id, and print it, once')
     .option('--name <name>', 'what it is for', 'key')
     .option('--permission <permission...>', PERMISSIONS.join(', '), [...PERMISSIONS])
+    .option('--expires <when>', 'after a time such as 90d or 12h, or on a day such as 2027-03-31; otherwise never', lifeUntil)
     .addOption(jsonOption())
-    .action((accountId: string, options: { name: string; permission: string[]; json?: true }) =>
-      run('key create', { accountId, name: options.name, permissions: options.permission }, options),
+    .action((account: string, options: { name: string; permission: string[]; expires?: number; json?: true }) =>
+      run('key create', { account, name: options.name, permissions: options.permission, lifeS: options.expires }, options),
     )
   key
-    .command('list <accountId>')
+    .command('list <account>')
     .description('list an account’s keys')
     .addOption(jsonOption())
-    .action((accountId: string, options) => run('key list', { accountId }, options))
+    .action((account: string, options) => run('key list', { account }, options))
+  key
+    .command('rotate <keyId>')
+    .description('make a new key in the place of one that lives on for a while, and print it, once')
+    .option('--overlap <time>', 'how long the old one lives on, such as 24h; 0h: not at all', timeSpan, timeSpan('24h'))
+    .addOption(jsonOption())
+    .action((keyId: string, options: { overlap: number; json?: true }) =>
+      run('key rotate', { keyId, overlapS: options.overlap }, options),
+    )
   key
     .command('revoke <keyId>')
     .description('make a key worthless, from its next request on')
@@ -120,6 +150,14 @@ function commandLine(): Command {
     .action((subject: string, options) => run('ban lift', { subject }, options))
 
   program
+    .command('audit')
+    .description('who did what: accounts, keys, bans, deletions; the newest first, for a year')
+    .option('--account <account>', 'of one account, given by name or id')
+    .option('--limit <rows>', 'at most so many', wholeNumber(1, 999_999), 100)
+    .addOption(jsonOption())
+    .action(({ json, ...which }: { account?: string; limit: number; json?: true }) => run('audit', which, { json }))
+
+  program
     .command('try <file>')
     .description('upload a film to the running server, and print a link that opens it once')
     .option('--account <name>', 'name or id of the account that gets it (the first one)')
@@ -145,6 +183,28 @@ function wholeNumber(least: number, most: number) {
       throw new InvalidArgumentError(`It is a whole number from ${least} to ${most}.`)
     return Number(text)
   }
+}
+
+function onOrOff(text: string): boolean {
+  if (text !== 'on' && text !== 'off') throw new InvalidArgumentError('It is on or off.')
+  return text === 'on'
+}
+
+const SECONDS = { d: 24 * 3600, h: 3600, m: 60 } as const
+
+/** `90d`, `24h`, `30m` in seconds. */
+function timeSpan(text: string): number {
+  const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? []
+  if (unit !== 'd' && unit !== 'h' && unit !== 'm') throw new InvalidArgumentError('It is a time such as 90d, 24h or 30m.')
+  return Number(count) * SECONDS[unit]
+}
+
+/** Seconds from now to the end of a time, or to the beginning of a day (UTC). */
+function lifeUntil(text: string): number {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return Math.max(1, timeSpan(text))
+  const lifeS = Math.floor((Date.parse(text) - Date.now()) / 1000)
+  if (!(lifeS > 0)) throw new InvalidArgumentError('It is a day to come, such as 2027-03-31, or a time such as 90d.')
+  return lifeS
 }
 
 function jsonOption(): Option {
@@ -176,7 +236,8 @@ async function runHere(config: Config, name: CommandName, args: unknown): Promis
   const database = await openDatabase(config)
   try {
     const deps = { ...database, nowS: () => Math.floor(Date.now() / 1000) }
-    return await COMMANDS[name].run({ ...deps, bans: { ...deps, forget: () => undefined } }, args)
+    const sessions = sessionsOfAccounts({ ...deps, sessions: new Map() })
+    return await COMMANDS[name].run({ accounts: { ...deps, sessions }, bans: { ...deps, forget: () => undefined } }, args)
   } finally {
     await database.close()
   }
@@ -215,9 +276,13 @@ function readable(result: unknown): string {
   if (Array.isArray(result)) return result.length === 0 ? 'none\n' : result.map(readable).join('\n')
   if (typeof result !== 'object' || result === null) return `${String(result)}\n`
   const entries = Object.entries(result).filter(([, value]) => value !== null)
-  return entries
-    .map(([name, value]) => `${name.padEnd(12)} ${Array.isArray(value) ? value.join(', ') : String(value)}\n`)
-    .join('')
+  return entries.map(([name, value]) => `${name.padEnd(12)} ${readableValue(name, value)}\n`).join('')
+}
+
+function readableValue(name: string, value: unknown): string {
+  if (name.endsWith('AtS')) return new Date(Number(value) * 1000).toISOString()
+  if (Array.isArray(value)) return value.join(', ')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 async function serve(): Promise<void> {

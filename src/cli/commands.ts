@@ -1,13 +1,15 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { changeAccount, createAccount, findAccounts } from '../accounts/account.ts'
-import { type AccountDeps, createApiKey, findApiKeys, PERMISSIONS, revokeKey } from '../accounts/api-key.ts'
+import { type AccountSessions, changeAccount, createAccount, findAccounts, setAccountDisabled } from '../accounts/account.ts'
+import { accountIdOf } from '../accounts/account-id.ts'
+import { findActs } from '../accounts/act.ts'
+import { type AccountDeps, createApiKey, findApiKeys, PERMISSIONS, revokeKey, rotateKey } from '../accounts/api-key.ts'
 import { Failure } from '../errors.ts'
 import { boundKeyId } from '../installation.ts'
 import { findBans, type Lifting, liftBan } from '../limits/bans.ts'
 
-/** What commands work on. `bans.forget`: a running server's memory. */
-export type CommandDeps = AccountDeps & { bans: Lifting }
+/** What commands work on. `sessions.ended` and `bans.forget` reach a running server's memory. */
+export type CommandDeps = { accounts: AccountDeps & { sessions: AccountSessions }; bans: Lifting }
 
 /** One thing that the command line asks for, here or of a running server. */
 export type Command<Deps> = { args: TSchema; run(deps: Deps, args: unknown): Promise<unknown> }
@@ -24,42 +26,64 @@ export function command<Deps, S extends TSchema>(args: S, run: (deps: Deps, args
 
 const Name = Type.String({ minLength: 1, maxLength: 100 })
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
+/** Of a key, in seconds: a century. */
+const LONGEST_S = 100 * 366 * 24 * 3600
 
 export const COMMANDS = {
   'account create': command(
     Type.Object({ name: Name, mayUpload: Type.Boolean(), mayImport: Type.Boolean() }),
-    (deps: CommandDeps, { name, ...switches }) => createAccount(deps, name, switches),
+    ({ accounts }: CommandDeps, { name, ...switches }) => createAccount(accounts, name, switches),
   ),
   'account set': command(
     Type.Object({
       account: Name,
+      mayUpload: Type.Optional(Type.Boolean()),
+      mayImport: Type.Optional(Type.Boolean()),
       limitFactor: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
       pageMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
       streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
       whenFull: Type.Optional(Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])),
     }),
-    (deps: CommandDeps, { account, ...changes }) => changeAccount(deps, account, changes),
+    ({ accounts }: CommandDeps, { account, ...changes }) => changeAccount(accounts, account, changes),
   ),
-  'account list': command(Type.Object({}), (deps: CommandDeps) => findAccounts(deps)),
+  'account disable': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) =>
+    setAccountDisabled(accounts, account, true),
+  ),
+  'account enable': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) =>
+    setAccountDisabled(accounts, account, false),
+  ),
+  'account list': command(Type.Object({}), ({ accounts }: CommandDeps) => findAccounts(accounts)),
   'key create': command(
     Type.Object({
-      accountId: Id,
+      account: Name,
       name: Name,
       permissions: Type.Array(Type.Union(PERMISSIONS.map((name) => Type.Literal(name))), { minItems: 1 }),
+      lifeS: Type.Optional(Type.Integer({ minimum: 1, maximum: LONGEST_S })),
     }),
-    (deps: CommandDeps, { accountId, ...key }) => createApiKey(deps, accountId, key),
+    ({ accounts }: CommandDeps, { account, ...key }) => createApiKey(accounts, account, key),
   ),
-  'key list': command(Type.Object({ accountId: Id }), (deps: CommandDeps, { accountId }) => findApiKeys(deps, accountId)),
-  'key revoke': command(Type.Object({ keyId: Id }), async (deps: CommandDeps, { keyId }) => {
-    await revokeKey(deps, keyId)
+  'key list': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) => findApiKeys(accounts, account)),
+  'key rotate': command(
+    Type.Object({ keyId: Id, overlapS: Type.Integer({ minimum: 0, maximum: LONGEST_S }) }),
+    ({ accounts }: CommandDeps, { keyId, overlapS }) => rotateKey(accounts, keyId, overlapS),
+  ),
+  'key revoke': command(Type.Object({ keyId: Id }), async ({ accounts }: CommandDeps, { keyId }) => {
+    await revokeKey(accounts, keyId)
     return { keyId, revoked: true }
   }),
+  audit: command(
+    Type.Object({ account: Type.Optional(Name), limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }) }),
+    async ({ accounts: { db } }: CommandDeps, { account, limit }) =>
+      findActs(db, account === undefined ? undefined : await accountIdOf(db, account), limit),
+  ),
   'ban list': command(Type.Object({}), ({ bans }: CommandDeps) => findBans(bans)),
   'ban lift': command(
     Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }),
     ({ bans }: CommandDeps, { subject }) => liftBan(bans, subject),
   ),
-  'master key id': command(Type.Object({}), async ({ db }: CommandDeps) => ({ id: (await boundKeyId(db)) ?? null })),
+  'master key id': command(Type.Object({}), async ({ accounts }: CommandDeps) => ({
+    id: (await boundKeyId(accounts.db)) ?? null,
+  })),
 } as const satisfies Record<string, Command<CommandDeps>>
 
 export type CommandName = keyof typeof COMMANDS

@@ -6,6 +6,7 @@ import { tagsAndSearch } from './migrations/0002-tags-and-search.ts'
 import { markImages } from './migrations/0003-mark-images.ts'
 import { streamSlots } from './migrations/0005-stream-slots.ts'
 import { limits } from './migrations/0006-limits.ts'
+import { keysAndActs } from './migrations/0007-keys-and-acts.ts'
 import { idempotency } from './migrations/0014-idempotency.ts'
 import type { Tables } from './tables.ts'
 
@@ -16,6 +17,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0003-mark-images': markImages,
   '0005-stream-slots': streamSlots,
   '0006-limits': limits,
+  '0007-keys-and-acts': keysAndActs,
   '0014-idempotency': idempotency,
 }
 

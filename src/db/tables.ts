@@ -7,6 +7,7 @@ import type { Generated, Insertable, Selectable } from 'kysely'
 export type Tables = {
   account: AccountTable
   apiKey: ApiKeyTable
+  act: ActTable
   video: VideoTable
   tag: TagTable
   videoTag: VideoTagTable
@@ -62,6 +63,25 @@ type ApiKeyTable = {
   permissions: string
   createdAtS: number
   revokedAtS: number | null
+  /** From then on it is as good as revoked; null: never. */
+  expiresAtS: number | null
+  /** Written behind: up to a minute late. */
+  lastUsedAtS: number | null
+}
+
+/** What somebody did to an account, and who it was. */
+type ActTable = {
+  id: Generated<number>
+  atS: number
+  /** Null where it concerns no account: the ban of an address. */
+  accountId: string | null
+  /** The id of an API key, or a word of accounts/act.ts. */
+  actor: string
+  kind: string
+  /** The id of what it was done to. */
+  subject: string
+  /** JSON, without secrets. */
+  details: string | null
 }
 
 type VideoTable = {
@@ -305,5 +325,6 @@ export type MarkImageRow = Selectable<MarkImageTable>
 export type KeptAnswerRow = Selectable<KeptAnswerTable>
 export type BanRow = Selectable<BanTable>
 export type NewBan = Insertable<BanTable>
+export type NewAct = Insertable<ActTable>
 export type NewOtp = Insertable<OtpTable>
 export type NewRedeemAttempt = Insertable<RedeemAttemptTable>

@@ -49,7 +49,7 @@ const MARKS: readonly Mark[] = [
 
 /** Makes room for the demo, in the transaction that makes the first account. */
 export async function addDemo(tx: Db, nowS: number): Promise<void> {
-  const { accountId } = await addAccount(tx, 'Demo', { mayUpload: false, mayImport: false }, nowS)
+  const { accountId } = await addAccount(tx, 'Demo', { mayUpload: false, mayImport: false }, nowS, 'server')
   const videoId = newId()
   await insertVideo(tx, accountId, { id: videoId, title: 'Demo: twenty seconds', uploadTimeS: nowS })
   await insertPolicy(tx, accountId, { key: policyKey(videoId), videoId, expiresAtS: nowS + WAIT_FOR_UPLOAD_S })
@@ -126,5 +126,5 @@ async function issueDemoOtp(deps: DemoDeps): Promise<{ otp: string; videoId: str
 export async function removeDemo(deps: DeletionDeps): Promise<void> {
   const video = await findDemoVideo(deps.db)
   if (!video) throw new Failure('not-found', 'There is no demo film here: it was removed, or never made.')
-  await deleteVideos(deps, video.accountId, [video.id])
+  await deleteVideos(deps, video.accountId, 'command-line', [video.id])
 }

@@ -35,11 +35,13 @@ export async function listBans(db: Db, nowS: number): Promise<BanRow[]> {
   return db.selectFrom('ban').selectAll().where('endsAtS', '>', nowS).orderBy('endsAtS', 'desc').execute()
 }
 
-/** Removes the bans of a subject and its strikes. @returns how many bans */
-export async function removeBans(tx: Db, subject: string): Promise<number> {
+/** Removes the bans of a subject: an address may have one as an owner and one as a viewer. */
+export async function removeBans(tx: Db, subject: string): Promise<Pick<BanRow, 'scope'>[]> {
+  return tx.deleteFrom('ban').where('subject', '=', subject).returning('scope').execute()
+}
+
+export async function removeStrikes(tx: Db, subject: string): Promise<void> {
   await tx.deleteFrom('strike').where('subject', '=', subject).execute()
-  const { numDeletedRows } = await tx.deleteFrom('ban').where('subject', '=', subject).executeTakeFirst()
-  return Number(numDeletedRows)
 }
 
 export async function removeOldBans(tx: Db, nowS: number, strikesBeforeS: number): Promise<void> {

@@ -1,9 +1,20 @@
 import type { Logger } from 'pino'
+import { type Actor, noteAct } from '../accounts/act.ts'
+import { findAccountOfKey } from '../accounts/api-key-store.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { readAddress, subjectOfAddress } from './address.ts'
-import { countStrikes, insertStrike, lengthenBan, listBans, removeBans, removeOldBans, saveBan } from './ban-store.ts'
+import {
+  countStrikes,
+  insertStrike,
+  lengthenBan,
+  listBans,
+  removeBans,
+  removeOldBans,
+  removeStrikes,
+  saveBan,
+} from './ban-store.ts'
 
 // Twice the limit in one window is a strike; a strike bans (wire-contract.md, section 9).
 
@@ -94,7 +105,11 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
         ban.earlierStrikes = await write(async (tx) => {
           const earlier = await countStrikes(tx, scope, subject, beganAtS - STRIKE_KEPT_S)
           await insertStrike(tx, scope, subject, budget, beganAtS)
-          await saveBan(tx, { scope, subject, budget, beganAtS, endsAtS: beganAtS + banLengthS(excess, earlier) })
+          const endsAtS = beganAtS + banLengthS(excess, earlier)
+          await saveBan(tx, { scope, subject, budget, beganAtS, endsAtS })
+          const accountId = await accountOf(tx, scope, subject)
+          const details = { scope, budget, endsAtS }
+          await noteAct(tx, { atS: beganAtS, accountId, by: 'server', kind: 'ban:began', subjects: [subject], details })
           return earlier
         })
         ban.savedExcess = Math.floor(excess)
@@ -114,6 +129,12 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
   }
 }
 
+/** Whose audit record a ban belongs to; an address is nobody's. */
+async function accountOf(tx: Db, scope: Scope, subject: string): Promise<string | undefined> {
+  if (scope === 'key') return findAccountOfKey(tx, subject)
+  return scope === 'account' ? subject : undefined
+}
+
 /** From here on a ban does not grow. */
 const MOST_SAVED_EXCESS = 2 + MOST_BY_SEVERITY_S / STEP_S
 
@@ -130,13 +151,25 @@ export type Lifting = BanDeps & { forget(subject: string): void }
  * Lifts the bans of an address, key or account, and forgets its strikes.
  * @throws Failure `not-found` when it has none
  */
-export async function liftBan({ write, forget }: Lifting, text: string): Promise<{ subject: string; lifted: true }> {
+export async function liftBan({ write, nowS, forget }: Lifting, text: string): Promise<{ subject: string; lifted: true }> {
   const address = readAddress(text.replace(/\/64$/, ''))
   const subject = address === undefined ? text : subjectOfAddress(address)
-  const lifted = await write((tx) => removeBans(tx, subject))
+  const lifted = await write(async (tx) => {
+    await removeStrikes(tx, subject)
+    return removeBan(tx, subject, 'command-line', nowS())
+  })
   forget(subject)
-  if (lifted === 0) throw new Failure('not-found', `There is no ban of ${subject}. See "reelgate ban list".`)
+  if (!lifted) throw new Failure('not-found', `There is no ban of ${subject}. See "reelgate ban list".`)
   return { subject, lifted: true }
+}
+
+/** Removes the bans of a subject and notes it. False: there is none. */
+async function removeBan(tx: Db, subject: string, by: Actor, atS: number): Promise<boolean> {
+  const [ban] = await removeBans(tx, subject)
+  if (!ban) return false
+  const accountId = await accountOf(tx, ban.scope, subject)
+  await noteAct(tx, { atS, accountId, by, kind: 'ban:lifted', subjects: [subject] })
+  return true
 }
 
 /** What a running server must forget of bans that are over. */

@@ -64,6 +64,7 @@ const spendable = (db: Db, hash: Buffer) =>
       'otp.expiresAtS',
       'otp.spentAtS',
       'apiKey.revokedAtS as keyRevokedAtS',
+      'apiKey.expiresAtS as keyExpiresAtS',
       'account.disabled as accountDisabled',
       'video.status',
       'video.generation',
@@ -106,6 +107,7 @@ export async function spendOtp(tx: Db, hash: Buffer, nowS: number): Promise<bool
           .select('apiKey.id')
           .whereRef('apiKey.id', '=', 'otp.apiKeyId')
           .where('apiKey.revokedAtS', 'is', null)
+          .where(({ eb, or }) => or([eb('apiKey.expiresAtS', 'is', null), eb('apiKey.expiresAtS', '>', nowS)]))
           .where('account.disabled', '=', 0),
       ),
     )

@@ -113,7 +113,8 @@ async function resume(
 ): Promise<Outcome> {
   const row = await findSessionOfOtp(tx, hash)
   if (row?.keyId.equals(keyId)) return { row, isNew: false }
-  if (otp.keyRevokedAtS !== null || otp.accountDisabled === 1) return refused('otp-unknown')
+  const hasKeyExpired = otp.keyExpiresAtS !== null && otp.keyExpiresAtS <= deps.nowS()
+  if (otp.keyRevokedAtS !== null || hasKeyExpired || otp.accountDisabled === 1) return refused('otp-unknown')
   if (otp.spentAtS !== null) return refused('otp-used')
   if (otp.expiresAtS <= deps.nowS()) return refused('otp-expired')
   if (otp.status === null || otp.deletedAtS !== null) return refused('video-gone')

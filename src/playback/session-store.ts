@@ -2,6 +2,7 @@ import type { Insertable } from 'kysely'
 import { prepared } from '../db/prepared.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { NewRedeemAttempt, PlaybackSessionRow, Tables } from '../db/tables.ts'
+import type { EndReason } from './refusal.ts'
 import { freeSlot, freeSlotsOfVideos } from './stream-slot-store.ts'
 
 type NewSession = Omit<Insertable<Tables['playbackSession']>, 'leftAtS' | 'endedAtS' | 'endReason'>
@@ -57,6 +58,17 @@ export async function endSessionsOfVideos(
     .updateTable('playbackSession')
     .set({ endedAtS, endReason })
     .where('videoId', 'in', videoIds)
+    .where('endedAtS', 'is', null)
+    .execute()
+}
+
+/** Ends the sessions of an account and frees their stream slots. */
+export async function endSessionsOfAccount(tx: Db, accountId: string, endedAtS: number): Promise<void> {
+  await tx.deleteFrom('streamSlot').where('accountId', '=', accountId).execute()
+  await tx
+    .updateTable('playbackSession')
+    .set({ endedAtS, endReason: 'account-disabled' satisfies EndReason })
+    .where('accountId', '=', accountId)
     .where('endedAtS', 'is', null)
     .execute()
 }

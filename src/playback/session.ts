@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { Logger } from 'pino'
+import type { AccountSessions } from '../accounts/account.ts'
 import type { VideoSessions } from '../catalogue/deletion.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
@@ -18,7 +19,7 @@ import {
   type Signed,
 } from './proof.ts'
 import { END_REASONS, type EndReason, PlaybackRefusal } from './refusal.ts'
-import { endSession, endSessionsOfVideos, findSession, saveLastSeen, setPages } from './session-store.ts'
+import { endSession, endSessionsOfAccount, endSessionsOfVideos, findSession, saveLastSeen, setPages } from './session-store.ts'
 import type { Tickets } from './ticket.ts'
 
 export type PlaybackDeps = {
@@ -191,6 +192,17 @@ export function sessionsOfVideos(deps: Pick<PlaybackDeps, 'sessions' | 'films' |
   return {
     end: (tx, videoIds, why) => endSessionsOfVideos(tx, videoIds, deps.nowS(), why),
     ended: (videoIds, why) => forgetVideos(deps, videoIds, why),
+  }
+}
+
+/** The sessions of an account, for its disabling. */
+export function sessionsOfAccounts(deps: Pick<PlaybackDeps, 'sessions' | 'nowS'>): AccountSessions {
+  return {
+    end: (tx, accountId) => endSessionsOfAccount(tx, accountId, deps.nowS()),
+    ended: (accountId) => {
+      for (const session of deps.sessions.values())
+        if (session.row.accountId === accountId) noteEnded(session, deps.nowS(), 'account-disabled')
+    },
   }
 }
 

@@ -195,7 +195,7 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
   /** Through the control socket, as the command line does. */
   async function makeKey(client: number) {
     const op = await history.record<CallOf<'make-key'>>(client, { kind: 'make-key' }, async () => {
-      const args = { accountId, name: 'a site', permissions: ['viewer'] }
+      const args = { account: accountId, name: 'a site', permissions: ['viewer'] }
       const { keyId, apiKey } = (await sendCommand(socketOf(reelgate), 'key create', args)) as { keyId: string; apiKey: string }
       return { status: 200, told: { keyId, secret: apiKey } }
     })

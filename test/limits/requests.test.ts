@@ -69,7 +69,7 @@ async function newAccount(name: string) {
 }
 
 async function newKey(accountId: string): Promise<string> {
-  const made = (await command('key create', { accountId, name: 'key', permissions: ['viewer'] })) as { apiKey: string }
+  const made = (await command('key create', { account: accountId, name: 'key', permissions: ['viewer'] })) as { apiKey: string }
   return made.apiKey
 }
 

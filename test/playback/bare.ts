@@ -54,7 +54,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   let deps = newDeps()
 
   const { accountId, apiKey } = await createAccount({ db, write, nowS }, 'owner', { mayUpload: true, mayImport: true })
-  const { apiKeyId } = await createAuthenticate({ db, write })(apiKey)
+  const { apiKeyId } = await createAuthenticate({ db, write, nowS })(apiKey)
   const videoId = newId()
   await write(async (tx) => {
     await insertVideo(tx, accountId, { id: videoId, title: 'A film', uploadTimeS: clock.nowS })

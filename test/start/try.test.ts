@@ -89,7 +89,7 @@ test('what the server refuses is said in its words, and no video is left', async
   })
   expect(await reelgate.cli('try', film, '--account', 'Nobody')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('There is no account of this name or id.'),
+    stderr: expect.stringContaining('There is no account "Nobody".'),
   })
   expect(readRows(reelgate, 'select id from video where deleted_at_s is null')).toEqual(videos)
 })

@@ -50,7 +50,8 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
         .split(',')
         .map((id) => id.trim())
         .filter((id) => id !== '')
-      const count = ids.length === 0 ? 0 : await deleteVideos(deps, holderOf(request).accountId, ids)
+      const holder = holderOf(request)
+      const count = ids.length === 0 ? 0 : await deleteVideos(deps, holder.accountId, holder, ids)
       return { code: 200, message: `Successfully deleted ${count} videos` }
     },
   )

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import type { CommandName } from '../../src/cli/commands.ts'
+import { sendCommand } from '../../src/cli/control.ts'
+import { dataPaths } from '../../src/config.ts'
+import { createOwner } from '../client.ts'
+import { readRows } from '../data-folder.ts'
+import { startReelgate } from '../reelgate.ts'
+
+type Made = { accountId: string; keyId: string; apiKey: string }
+
+test('L06: management is in the audit record when its answer comes, and stays there after kill -9', async () => {
+  const reelgate = await startReelgate({ env: { REELGATE_LIMITS: '{"reads":{"ip":1000,"key":4,"account":1000}}' } })
+  const command = (name: CommandName, args: unknown) => sendCommand(dataPaths(reelgate.dataDir).controlSocket, name, args)
+  const acts = () => readRows(reelgate, 'select kind, subject, actor, account_id as accountId from act order by id')
+  const newest = () => acts().at(-1)
+
+  const { accountId, apiKey } = (await command('account create', { name: 'Una', mayUpload: true, mayImport: true })) as Made
+  const ofUna = { accountId, actor: 'command-line' }
+  expect(newest()).toEqual({ ...ofUna, kind: 'account:created', subject: accountId })
+
+  const made = (await command('key create', {
+    account: 'Una',
+    name: 'site',
+    permissions: ['viewer', 'uploader', 'editor'],
+  })) as Made
+  expect(newest()).toEqual({ ...ofUna, kind: 'key:created', subject: made.keyId })
+
+  const owner = createOwner(reelgate.url, made.apiKey)
+  const { videoId } = await owner.credentials('Not for long')
+  await owner.delete([videoId])
+  expect(newest()).toEqual({ kind: 'video:deleted', subject: videoId, actor: made.keyId, accountId })
+
+  const rotated = (await command('key rotate', { keyId: made.keyId, overlapS: 3600 })) as Made
+  expect(newest()).toEqual({ ...ofUna, kind: 'key:rotated', subject: made.keyId })
+
+  await command('key revoke', { keyId: made.keyId })
+  expect(newest()).toEqual({ ...ofUna, kind: 'key:revoked', subject: made.keyId })
+
+  const list = () => createOwner(reelgate.url, rotated.apiKey).call('GET', '/api/videos')
+  const answers = await Promise.all(Array.from({ length: 8 }, list))
+  expect(answers.some(({ status }) => status === 429)).toBe(true)
+  expect(newest()).toEqual({ accountId, actor: 'server', kind: 'ban:began', subject: rotated.keyId })
+
+  await command('ban lift', { subject: rotated.keyId })
+  expect(newest()).toEqual({ ...ofUna, kind: 'ban:lifted', subject: rotated.keyId })
+
+  await command('account set', { account: 'Una', mayImport: false, pageMax: 100 })
+  expect(newest()).toEqual({ ...ofUna, kind: 'account:changed', subject: accountId })
+
+  await command('account disable', { account: 'Una' })
+  expect(newest()).toEqual({ ...ofUna, kind: 'account:disabled', subject: accountId })
+
+  const before = acts()
+  await reelgate.kill()
+  expect(acts()).toEqual(before)
+  const { stdout } = await reelgate.cli('audit', '--account', 'Una', '--json')
+  const told: { kind: string; accountId: string }[] = JSON.parse(stdout)
+  expect(told.map(({ kind }) => kind)).toEqual([
+    'account:disabled',
+    'account:changed',
+    'ban:lifted',
+    'ban:began',
+    'key:revoked',
+    'key:rotated',
+    'video:deleted',
+    'key:created',
+    'account:created',
+  ])
+  for (const secret of [apiKey, made.apiKey, rotated.apiKey]) expect(stdout).not.toContain(secret)
+})
