@@ -18,6 +18,7 @@ import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
 import { openSandbox } from './encode/sandbox.ts'
 import { Failure } from './errors.ts'
+import { startSending } from './hooks/sending.ts'
 import { createApp } from './http/app.ts'
 import { clientAddresses } from './http/client-address.ts'
 import { currentInterface } from './http/current/interface.ts'
@@ -188,7 +189,7 @@ type Playback = Awaited<ReturnType<typeof openPlayback>>
 
 /** What goes on behind the requests: encoding, and removing what was deleted. */
 async function openWork(house: House, playback: Playback, opened: AsyncDisposableStack) {
-  const { config, db, write, nowS, hasRoom, log } = house
+  const { config, db, write, nowS, clock, hasRoom, log } = house
   const news = createSegmentNews()
   const sessions = sessionsOfVideos(playback)
   await write(resumeCutOffRuns)
@@ -200,6 +201,8 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   opened.defer(() => encoders.stop())
   const removals = startRemovals(house)
   opened.defer(() => removals.stop())
+  const sending = await startSending({ ...house, nowS: clock.nowS, wallNowS: nowS })
+  opened.defer(() => sending.stop())
   const deletion: DeletionDeps = {
     db,
     write,
@@ -235,6 +238,7 @@ async function openDoors(
     publicUrl,
     playbackOtps,
     idempotency: { db, write, nowS: clock.nowS, masterKey },
+    hooks: { ...house, nowS: clock.nowS },
   }
   const uploads = {
     ...deletion,

@@ -4,6 +4,7 @@ import { sweepAnswers } from './accounts/idempotency.ts'
 import type { KeyUses } from './accounts/key-use.ts'
 import { findNamedPosters, POSTER_BLOB } from './catalogue/poster-store.ts'
 import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
+import { sweepDeliveries } from './hooks/delivery-log.ts'
 import { findNamedSources, SOURCE_BLOB } from './ingest/source-store.ts'
 import type { Installation } from './installation.ts'
 import { type BanSweeping, sweepBans } from './limits/bans.ts'
@@ -34,6 +35,7 @@ export function startUpkeep({ installation, playback, keyUses, bans, log }: Upke
       () => sweepAnswers(playback),
       () => sweepBans(bans),
       () => sweepActs(playback),
+      () => sweepDeliveries(playback),
       ...sweeps,
     ]
     for (const step of steps) {

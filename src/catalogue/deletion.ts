@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
 import { type Actor, noteAct } from '../accounts/act.ts'
 import { checkpoint, type Db } from '../db/sqlite.ts'
+import { addVideoEvents } from '../hooks/outbox.ts'
 import { type BlobFolder, removeBlobs } from '../storage/folder.ts'
 import type { VideoStatus } from './status.ts'
 import type { CatalogueDeps } from './video.ts'
-import { forgetKeys, listTombstones, removeTombstone, tombstoneVideos } from './video-store.ts'
+import { forgetKeys, listPresent, listTombstones, removeTombstone, tombstoneVideos } from './video-store.ts'
 
 /** The folders that hold a video's files, each under the video's id. */
 export type VideoFolders = { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder }
@@ -40,8 +41,10 @@ export async function deleteVideos(
 ): Promise<number> {
   const atS = deps.nowS()
   const deletedIds = await deps.write(async (tx) => {
-    const ids = await tombstoneVideos(tx, accountId, videoIds, atS, only)
+    const ids = await listPresent(tx, accountId, videoIds, only)
     if (ids.length > 0) {
+      await addVideoEvents(tx, 'video:deleted', ids) // first: a tombstone has no tags
+      await tombstoneVideos(tx, accountId, ids, atS)
       await forgetKeys(tx, ids)
       await deps.sessions.end(tx, ids, 'video-deleted')
       await noteAct(tx, { atS, accountId, by, kind: 'video:deleted', subjects: ids })

@@ -1,4 +1,6 @@
 import type { Db } from '../db/sqlite.ts'
+import type { HookEvent } from '../hooks/event.ts'
+import { addVideoEvents } from '../hooks/outbox.ts'
 
 /** A video's states as the contract spells them (wire-contract.md, section 1). */
 const VIDEO_STATUSES = ['PRE-Upload', 'Queued', 'Processing', 'ready', 'Not a media file', 'Encoding error'] as const
@@ -14,8 +16,15 @@ const ENTERED_FROM: Record<VideoStatus, readonly VideoStatus[]> = {
   'Encoding error': ['Queued', 'Processing', 'ready'],
 }
 
+/** What owners are told of when it is entered. */
+const EVENTS: Partial<Record<VideoStatus, HookEvent>> = {
+  ready: 'video:ready',
+  'Not a media file': 'video:failed',
+  'Encoding error': 'video:failed',
+}
+
 /**
- * Moves a video forward, inside the transaction that does the thing.
+ * Moves a video forward, with the event that its owner hears, inside the transaction that does the thing.
  * @param reason words for the owner, with a failure
  * @returns false when the video is not in a state that leads there, or is deleted: somebody else was first
  */
@@ -27,7 +36,10 @@ export async function moveStatus(tx: Db, videoId: string, to: VideoStatus, reaso
     .where('status', 'in', ENTERED_FROM[to])
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
-  return moved.numUpdatedRows > 0n
+  if (moved.numUpdatedRows === 0n) return false
+  const event = EVENTS[to]
+  if (event) await addVideoEvents(tx, event, [videoId])
+  return true
 }
 
 /** Tells the owner something about a video without changing its state. */

@@ -61,32 +61,29 @@ function ofAccount(db: Db, accountId: string) {
 }
 
 /**
- * Marks the account's videos deleted and uncounts them.
+ * Those of the videos that are the account's and not deleted.
  * @param only in this state, when given
- * @returns the ids that were there
  */
-export async function tombstoneVideos(
-  tx: Db,
-  accountId: string,
-  videoIds: readonly string[],
-  nowS: number,
-  only?: VideoStatus,
-): Promise<string[]> {
-  const rows = await tx
-    .updateTable('video')
-    .set({ deletedAtS: nowS })
+export async function listPresent(db: Db, accountId: string, videoIds: readonly string[], only?: VideoStatus): Promise<string[]> {
+  const rows = await db
+    .selectFrom('video')
+    .select('id')
     .where('accountId', '=', accountId)
     .where('id', 'in', videoIds)
     .where('deletedAtS', 'is', null)
     .$if(only !== undefined, (videos) => videos.where('status', '=', only ?? ''))
-    .returning('id')
-    .execute()
-  await tx
-    .updateTable('account')
-    .set((account) => ({ videoCount: account('videoCount', '-', rows.length) }))
-    .where('id', '=', accountId)
     .execute()
   return rows.map((row) => row.id)
+}
+
+/** Marks videos deleted that are the account's and present, and uncounts them. */
+export async function tombstoneVideos(tx: Db, accountId: string, videoIds: readonly string[], nowS: number): Promise<void> {
+  await tx.updateTable('video').set({ deletedAtS: nowS }).where('accountId', '=', accountId).where('id', 'in', videoIds).execute()
+  await tx
+    .updateTable('account')
+    .set((account) => ({ videoCount: account('videoCount', '-', videoIds.length) }))
+    .where('id', '=', accountId)
+    .execute()
 }
 
 /** Forgets the keys of deleted videos: from here on nothing opens their files. */

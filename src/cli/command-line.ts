@@ -137,6 +137,14 @@ function commandLine(): Command {
     .addOption(jsonOption())
     .action(showPhrase)
 
+  program
+    .command('hook')
+    .description('webhooks of an account')
+    .command('list <account>')
+    .description('list an account’s hooks')
+    .addOption(jsonOption())
+    .action((account: string, options) => run('hook list', { account }, options))
+
   const ban = program.command('ban').description('bans for asking too often')
   ban
     .command('list')

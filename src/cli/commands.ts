@@ -5,6 +5,8 @@ import { accountIdOf } from '../accounts/account-id.ts'
 import { findActs } from '../accounts/act.ts'
 import { type AccountDeps, createApiKey, findApiKeys, PERMISSIONS, revokeKey, rotateKey } from '../accounts/api-key.ts'
 import { Failure } from '../errors.ts'
+import { findHooks } from '../hooks/hook.ts'
+import type { Hook } from '../hooks/hook-store.ts'
 import { boundKeyId } from '../installation.ts'
 import { findBans, type Lifting, liftBan } from '../limits/bans.ts'
 
@@ -76,6 +78,9 @@ export const COMMANDS = {
     async ({ accounts: { db } }: CommandDeps, { account, limit }) =>
       findActs(db, account === undefined ? undefined : await accountIdOf(db, account), limit),
   ),
+  'hook list': command(Type.Object({ account: Name }), async ({ accounts: { db } }: CommandDeps, { account }) =>
+    (await findHooks({ db }, await accountIdOf(db, account))).map(shownHook),
+  ),
   'ban list': command(Type.Object({}), ({ bans }: CommandDeps) => findBans(bans)),
   'ban lift': command(
     Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }),
@@ -85,5 +90,10 @@ export const COMMANDS = {
     id: (await boundKeyId(accounts.db)) ?? null,
   })),
 } as const satisfies Record<string, Command<CommandDeps>>
+
+/** For people: no times in seconds, no empty places. */
+function shownHook({ id, url, event, disabledReason }: Hook) {
+  return { id, url, event: event ?? '*', status: disabledReason ?? 'on' }
+}
 
 export type CommandName = keyof typeof COMMANDS

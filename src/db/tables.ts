@@ -28,6 +28,8 @@ export type Tables = {
   strike: StrikeTable
   ban: BanTable
   keptAnswer: KeptAnswerTable
+  hook: HookTable
+  delivery: DeliveryTable
 }
 
 type AccountTable = {
@@ -226,6 +228,8 @@ type OtpTable = {
   issuedAtS: number
   expiresAtS: number
   spentAtS: number | null
+  /** When another browser tried to redeem it first, after it was spent. */
+  reusedAtS: number | null
   /** Most streams of this userId at once; null: no limit. */
   streamLimit: number | null
 }
@@ -318,11 +322,60 @@ type KeptAnswerTable = {
 /** `viewer`: an address, as players ask from it. */
 type LimitScope = 'ip' | 'key' | 'account' | 'viewer'
 
+/** An owner's webhook endpoint. Its times are of the playback clock, as those of its deliveries. */
+type HookTable = {
+  id: string
+  accountId: string
+  url: string
+  /** The one event that it hears; null: all. */
+  event: string | null
+  /** Wrapped by the master key. */
+  wrappedSecret: Buffer
+  /** The secret before the last rotation: what is sent is signed with it, too, until then. */
+  olderWrappedSecret: Buffer | null
+  olderSecretEndsAtS: number | null
+  createdAtS: number
+  /** Of the newest delivery: numbers of an endpoint rise by one, in the order in which things happened. */
+  lastSequence: Generated<number>
+  /** Why nothing is sent to it; null while it is on. */
+  disabledReason: string | null
+  /** Since the last delivery that arrived. */
+  failuresInRow: Generated<number>
+  failingSinceS: number | null
+  /** Nothing is sent before then; also the time of the last delivery that arrived, so that whoever has waited longest is next. */
+  restsUntilS: Generated<number>
+}
+
+/** One event on its way to one endpoint. */
+type DeliveryTable = {
+  hookId: string
+  sequence: number
+  event: string
+  /** As it is sent, byte for byte, in every attempt. */
+  body: string
+  /** When it happened, in Unix milliseconds of the wall clock. */
+  timeMs: number
+  state: 'waiting' | 'sending' | 'delivered' | 'failed'
+  /** Rises with each attempt: whoever records an outcome must have made the last one. */
+  attempts: Generated<number>
+  /** Not before then; while it is being sent, the end of the sender's lease. 0: now. */
+  dueAtS: Generated<number>
+  triedAtS: number | null
+  /** Of the last answer. */
+  status: number | null
+  /** Why the last attempt failed, in words for the owner. */
+  problem: string | null
+  /** When it was delivered or given up; null before. */
+  finishedAtS: number | null
+}
+
 export type VideoRow = Selectable<VideoTable>
 export type ChunkRow = Selectable<ChunkTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
 export type MarkImageRow = Selectable<MarkImageTable>
 export type KeptAnswerRow = Selectable<KeptAnswerTable>
+export type HookRow = Selectable<HookTable>
+export type DeliveryRow = Selectable<DeliveryTable>
 export type BanRow = Selectable<BanTable>
 export type NewBan = Insertable<BanTable>
 export type NewAct = Insertable<ActTable>

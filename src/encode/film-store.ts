@@ -205,14 +205,20 @@ export async function removeGeneration(tx: Db, film: { videoId: string; generati
   await tx.deleteFrom('poster').where('videoId', '=', film.videoId).execute()
 }
 
-/** Marks every rendition done and notes the space that the film takes: source, segments and posters. */
-export async function finishGeneration(tx: Db, film: { videoId: string; generation: number }, nowS: number): Promise<void> {
-  await tx
+/**
+ * Marks every rendition done and notes the space that the film takes: source, segments and posters.
+ * False: that was done before, or the film is deleted.
+ */
+export async function finishGeneration(tx: Db, film: { videoId: string; generation: number }, nowS: number): Promise<boolean> {
+  const finished = await tx
     .updateTable('generation')
     .set({ finishedAtS: nowS })
     .where('videoId', '=', film.videoId)
     .where('number', '=', film.generation)
-    .execute()
+    .where('finishedAtS', 'is', null)
+    .where('wrappedContentKey', 'is not', null)
+    .executeTakeFirst()
+  if (finished.numUpdatedRows === 0n) return false
   let totalSizeBytes = 0
   for (const table of ['source', 'segment', 'poster'] as const) {
     const row = await tx
@@ -223,6 +229,7 @@ export async function finishGeneration(tx: Db, film: { videoId: string; generati
     totalSizeBytes += Number(row.sizeBytes ?? 0)
   }
   await tx.updateTable('video').set({ totalSizeBytes }).where('id', '=', film.videoId).execute()
+  return true
 }
 
 /** The name of a segment's blob: video, generation, rendition and number, then what tells its text from others. */

@@ -7,6 +7,7 @@ import { moveStatus, noteReason } from '../catalogue/status.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
 import { Failure, machineTrouble } from '../errors.ts'
+import { addVideoEvents } from '../hooks/outbox.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import type { Job } from '../jobs/dispatcher.ts'
@@ -299,7 +300,9 @@ async function finishFilm(deps: EncodeDeps, videoId: string, generation: number,
   const missing = plannedSegmentCount(film.plan) - (await countSegments(deps.db, film))
   if (missing !== 0) throw new Error(`${missing} segments of a film are missing although all its chunks are done`)
   await addPosters(deps, film, source, signal)
-  await deps.write((tx) => finishGeneration(tx, film, deps.nowS()))
+  await deps.write(async (tx) => {
+    if (await finishGeneration(tx, film, deps.nowS())) await addVideoEvents(tx, 'video:readyall', [videoId])
+  })
 }
 
 /** Ends a film that cannot be encoded. Of a source that the disk has changed, nothing that was found says anything about what was uploaded. */

@@ -1,4 +1,4 @@
-import { lookup } from 'node:dns'
+import { type LookupAddress, lookup } from 'node:dns'
 import { BlockList, isIP } from 'node:net'
 import { Failure } from '../errors.ts'
 import { addRange, isInRanges, isPublicAddress } from './address.ts'
@@ -56,6 +56,24 @@ export function readOutboundUrl(outbound: Outbound, text: string): URL {
     throw refuse(`only ports 80 and 443 are, or what REELGATE_OUTBOUND_ALLOW names.`)
   const isLocal = /(^|\.)localhost\.?$/.test(name) || (isIP(name) !== 0 && !mayDial(outbound, url, name))
   if (isLocal) throw refuse(`it is not on the public internet. REELGATE_OUTBOUND_ALLOW can name it.`)
+  return url
+}
+
+const LOOK_UP_MS = 2_000
+
+/**
+ * Reads an address as `readOutboundUrl` does, and refuses it, too, where its name leads nowhere that may be dialled now. What cannot
+ * be looked up is judged when it is asked, as everything is once more.
+ * @throws Failure `invalid`
+ */
+export async function refuseInside(outbound: Outbound, text: string): Promise<URL> {
+  const url = readOutboundUrl(outbound, text)
+  const addresses = await new Promise<LookupAddress[]>((resolve) => {
+    setTimeout(resolve, LOOK_UP_MS, []).unref()
+    outbound.lookup(hostOf(url), { all: true }, (_error, found = []) => resolve(found))
+  })
+  if (addresses.length > 0 && !addresses.some(({ address }) => mayDial(outbound, url, address)))
+    throw new Failure('invalid', `${describeUrl(url)} is not asked: its host is not on the public internet.`)
   return url
 }
 

@@ -2,7 +2,9 @@ import { prepared } from '../db/prepared.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { NewOtp } from '../db/tables.ts'
 
-const insertForVideo = prepared<Omit<Required<NewOtp>, 'spentAtS'>>()((db, value) =>
+type OtpToIssue = Omit<Required<NewOtp>, 'spentAtS' | 'reusedAtS'>
+
+const insertForVideo = prepared<OtpToIssue>()((db, value) =>
   db
     .insertInto('otp')
     .columns([
@@ -41,7 +43,7 @@ const insertForVideo = prepared<Omit<Required<NewOtp>, 'spentAtS'>>()((db, value
 )
 
 /** Inserts an OTP for a video of the account, in one statement. False: the account has no such video. */
-export async function insertOtp(tx: Db, otp: Omit<Required<NewOtp>, 'spentAtS'>): Promise<boolean> {
+export async function insertOtp(tx: Db, otp: OtpToIssue): Promise<boolean> {
   const { numAffectedRows } = await insertForVideo(tx, otp)
   return Number(numAffectedRows) > 0
 }
@@ -113,6 +115,17 @@ export async function spendOtp(tx: Db, hash: Buffer, nowS: number): Promise<bool
     )
     .executeTakeFirst()
   return spent.numUpdatedRows > 0n
+}
+
+/** Notes that another browser tried to redeem a spent OTP. False: that is known already. */
+export async function noteReuse(tx: Db, hash: Buffer, nowS: number): Promise<boolean> {
+  const noted = await tx
+    .updateTable('otp')
+    .set({ reusedAtS: nowS })
+    .where('hash', '=', hash)
+    .where('reusedAtS', 'is', null)
+    .executeTakeFirst()
+  return noted.numUpdatedRows > 0n
 }
 
 const DAY_S = 24 * 3600

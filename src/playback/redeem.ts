@@ -2,13 +2,14 @@ import { postersOf } from '../catalogue/poster-store.ts'
 import { findVideoShown } from '../catalogue/video-store.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
+import { addVideoEvents } from '../hooks/outbox.ts'
 import { hashSecret, isSecret, newToken } from '../protect/secret.ts'
 import type { ImageMark, Mark, TextMark } from './marks.ts'
-import { findOtp, spendOtp } from './otp-store.ts'
+import { findOtp, noteReuse, spendOtp } from './otp-store.ts'
 import { importPublicKey, isSignedBy, keyIdOf, markSeq, type Proof } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { keepLive, type LiveSession, openPage, type PlaybackDeps } from './session.ts'
-import { findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
+import { findOpening, findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
 
 export type RedeemRequest = { otp: string; videoId?: string; publicKey: Buffer; ticket: string; body: Buffer }
 /** Where a request came from, for the record. */
@@ -62,6 +63,11 @@ async function spendOrResume(deps: PlaybackDeps, tx: Db, request: RedeemRequest,
       embeddingHost,
       outcome: result,
     })
+    if (result === 'otp-used' && (await noteReuse(tx, hash, deps.nowS()))) {
+      const opening = await findOpening(tx, hash)
+      const addresses = [opening?.address ?? null, visit.address]
+      await addVideoEvents(tx, 'otp:reused', [otp.videoId], { userId: otp.userId, addresses })
+    }
   }
   return outcome
 }

@@ -86,6 +86,16 @@ export async function removeOldSessions(tx: Db, beforeS: number, limit: number):
   return Number(removed)
 }
 
+/** The attempt that opened the OTP's session, if it is among those that were kept. */
+export async function findOpening(db: Db, otpHash: Buffer) {
+  return db
+    .selectFrom('redeemAttempt')
+    .select('address')
+    .where('otpHash', '=', otpHash)
+    .where('outcome', '=', 'opened')
+    .executeTakeFirst()
+}
+
 const ATTEMPTS_KEPT = 20
 
 /** Records an attempt to redeem: the first twenty of each OTP as rows, from then on as a number on the last of them. */

@@ -4,6 +4,7 @@ import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
 import { type LimitDeps, limitAddresses, limitHolder } from '../limits.ts'
+import { hookRoutes } from './hooks.ts'
 import { readSecret } from './key.ts'
 import { type ListRoutesDeps, listRoutes } from './list.ts'
 import { otpRoutes } from './otp.ts'
@@ -14,7 +15,7 @@ import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
 export type CurrentDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDeps &
   ListRoutesDeps &
   Parameters<typeof uploadRoutes>[1] &
-  Parameters<typeof otpRoutes>[1]
+  Parameters<typeof otpRoutes>[1] & { hooks: Parameters<typeof hookRoutes>[1] }
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function currentInterface(app: App, deps: CurrentDeps): Promise<void> {
@@ -46,6 +47,7 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   tagRoutes(app, deps)
   uploadRoutes(app, deps)
   otpRoutes(app, deps)
+  hookRoutes(app, deps.hooks)
 }
 
 function requirePermissionOf(route: RouteOptions): void {

@@ -1,0 +1,47 @@
+import type { Db } from '../db/sqlite.ts'
+import type { DeliveryRow } from '../db/tables.ts'
+import { Failure } from '../errors.ts'
+import { countDeliveries, listDeliveries, removeOldDeliveries, replayDelivery, replayFailed } from './delivery-store.ts'
+import { getHook, type HookDeps } from './hook.ts'
+
+/** Logs are long, so they are read in a thread of their own. */
+export type LogDeps = HookDeps & { slowDb: Db }
+
+/** A page of what was sent to an endpoint, newest first, and how many there are. @throws Failure `not-found` */
+export async function findDeliveries(
+  deps: LogDeps,
+  accountId: string,
+  hookId: string,
+  wanted: { page: number; limit: number },
+): Promise<{ count: number; deliveries: DeliveryRow[] }> {
+  await getHook(deps, accountId, hookId)
+  const { limit } = wanted
+  const count = await countDeliveries(deps.slowDb, hookId)
+  const offset = (wanted.page - 1) * limit
+  return { count, deliveries: offset < count ? await listDeliveries(deps.slowDb, hookId, { limit, offset }) : [] }
+}
+
+/**
+ * Sends again, under the same id, so that a receiver which has it already knows.
+ * @param sequence one delivery; undefined: all that failed
+ * @returns how many
+ * @throws Failure `not-found`; `conflict` while the hook is off
+ */
+export async function replay(deps: HookDeps, accountId: string, hookId: string, sequence: number | undefined): Promise<number> {
+  return deps.write(async (tx) => {
+    const { disabledReason } = await getHook({ db: tx }, accountId, hookId)
+    if (disabledReason !== null) throw new Failure('conflict', 'This hook is off. Switch it on by status 1, then replay.')
+    if (sequence === undefined) return replayFailed(tx, hookId)
+    if (!(await replayDelivery(tx, hookId, sequence))) throw new Failure('not-found', 'Delivery not found')
+    return 1
+  })
+}
+
+const KEPT_S = 30 * 24 * 3600
+/** So few at once that nobody waits for it. */
+const AT_ONCE = 500
+
+/** Removes what was finished a month ago. */
+export async function sweepDeliveries({ write, nowS }: Pick<HookDeps, 'write' | 'nowS'>): Promise<void> {
+  while ((await write((tx) => removeOldDeliveries(tx, nowS() - KEPT_S, AT_ONCE))) > 0);
+}

@@ -1,0 +1,208 @@
+import type { Db } from '../db/sqlite.ts'
+import type { DeliveryRow, HookRow } from '../db/tables.ts'
+
+// Deliveries in their states: waiting → sending → delivered, failed, or waiting once more. An endpoint gets one at a time, and of
+// those that are due the one that became so first.
+
+/** Senders that are at work now, as far as others must make room for them. */
+export type Engaged = { hookIds: readonly string[]; accountIds: readonly string[]; onlyHealthy: boolean }
+
+/** The endpoint that has waited longest for something that is due. */
+export async function findDueHook(
+  db: Db,
+  nowS: number,
+  { hookIds, accountIds, onlyHealthy }: Engaged,
+): Promise<HookRow | undefined> {
+  return db
+    .selectFrom('hook')
+    .selectAll()
+    .where('disabledReason', 'is', null)
+    .where('restsUntilS', '<=', nowS)
+    .$if(hookIds.length > 0, (hooks) => hooks.where('id', 'not in', hookIds))
+    .$if(accountIds.length > 0, (hooks) => hooks.where('accountId', 'not in', accountIds))
+    .$if(onlyHealthy, (hooks) => hooks.where('failuresInRow', '=', 0))
+    .where((hook) =>
+      hook.exists(
+        hook
+          .selectFrom('delivery')
+          .select('sequence')
+          .whereRef('hookId', '=', 'hook.id')
+          .where('finishedAtS', 'is', null)
+          .where('dueAtS', '<=', nowS),
+      ),
+    )
+    .orderBy('restsUntilS')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** What one attempt sends. `attempts` counts it. */
+export type ClaimedDelivery = Pick<DeliveryRow, 'hookId' | 'sequence' | 'body' | 'attempts'>
+
+/** Takes the endpoint's next delivery, for as long as the lease lasts: one statement, so that no two senders have it. */
+export async function claimDelivery(
+  tx: Db,
+  hookId: string,
+  lease: { nowS: number; endsAtS: number },
+): Promise<ClaimedDelivery | undefined> {
+  return tx
+    .updateTable('delivery')
+    .set((delivery) => ({
+      state: 'sending' as const,
+      attempts: delivery('attempts', '+', 1),
+      dueAtS: lease.endsAtS,
+      triedAtS: lease.nowS,
+    }))
+    .where('hookId', '=', hookId)
+    .where('sequence', '=', (of) =>
+      of
+        .selectFrom('delivery')
+        .select('sequence')
+        .where('hookId', '=', hookId)
+        .where('finishedAtS', 'is', null)
+        .where('dueAtS', '<=', lease.nowS)
+        .orderBy('dueAtS')
+        .orderBy('sequence')
+        .limit(1),
+    )
+    .returning(['hookId', 'sequence', 'body', 'attempts'])
+    .executeTakeFirst()
+}
+
+type Settled = Partial<Pick<DeliveryRow, 'state' | 'status' | 'problem' | 'finishedAtS' | 'dueAtS' | 'attempts'>>
+
+/** Records what became of an attempt. False: another has been made since, which speaks for the delivery. */
+export async function settleDelivery(
+  tx: Db,
+  { hookId, sequence, attempts }: ClaimedDelivery,
+  settled: Settled,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('delivery')
+    .set(settled)
+    .where('hookId', '=', hookId)
+    .where('sequence', '=', sequence)
+    .where('attempts', '=', attempts)
+    .where('state', '=', 'sending')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+export async function noteSuccess(tx: Db, hookId: string, nowS: number): Promise<void> {
+  await tx
+    .updateTable('hook')
+    .set({ failuresInRow: 0, failingSinceS: null, restsUntilS: nowS })
+    .where('id', '=', hookId)
+    .execute()
+}
+
+/** @returns the hook with this failure counted; undefined when it was deleted meanwhile */
+export async function noteFailure(tx: Db, hookId: string, nowS: number): Promise<HookRow | undefined> {
+  return tx
+    .updateTable('hook')
+    .set((hook) => ({
+      failuresInRow: hook('failuresInRow', '+', 1),
+      failingSinceS: hook.fn.coalesce('failingSinceS', hook.val(nowS)),
+    }))
+    .where('id', '=', hookId)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export async function restHook(tx: Db, hookId: string, untilS: number): Promise<void> {
+  await tx.updateTable('hook').set({ restsUntilS: untilS }).where('id', '=', hookId).execute()
+}
+
+/** What a server that ended was sending is due again: whether it arrived is not known. */
+export async function resumeCutOffDeliveries(tx: Db): Promise<void> {
+  await tx
+    .updateTable('delivery')
+    .set({ state: 'waiting', dueAtS: 0 })
+    .where('finishedAtS', 'is', null)
+    .where('state', '=', 'sending')
+    .execute()
+}
+
+/** Newest first. */
+export async function listDeliveries(
+  db: Db,
+  hookId: string,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<DeliveryRow[]> {
+  return db
+    .selectFrom('delivery')
+    .selectAll()
+    .where('hookId', '=', hookId)
+    .orderBy('sequence', 'desc')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+}
+
+export async function countDeliveries(db: Db, hookId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('delivery')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('hookId', '=', hookId)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+const AS_NEW = { state: 'waiting', attempts: 0, dueAtS: 0, finishedAtS: null } as const
+
+/** Sends a delivery once more, from the beginning of its schedule. False: the hook has no such delivery. */
+export async function replayDelivery(tx: Db, hookId: string, sequence: number): Promise<boolean> {
+  const row = await tx
+    .selectFrom('delivery')
+    .select('state')
+    .where('hookId', '=', hookId)
+    .where('sequence', '=', sequence)
+    .executeTakeFirst()
+  if (!row) return false
+  if (row.state === 'sending') return true // it is on its way
+  await tx.updateTable('delivery').set(AS_NEW).where('hookId', '=', hookId).where('sequence', '=', sequence).execute()
+  return true
+}
+
+/** Sends everything that failed once more. @returns how many */
+export async function replayFailed(tx: Db, hookId: string): Promise<number> {
+  const { numUpdatedRows } = await tx
+    .updateTable('delivery')
+    .set(AS_NEW)
+    .where('hookId', '=', hookId)
+    .where('state', '=', 'failed')
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
+
+/** Removes some of a hook's deliveries. @returns how many */
+export async function removeDeliveries(tx: Db, hookId: string, limit: number): Promise<number> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('delivery')
+    .where('hookId', '=', hookId)
+    .where('sequence', 'in', (of) => of.selectFrom('delivery').select('sequence').where('hookId', '=', hookId).limit(limit))
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/** Removes some of the deliveries that were finished before then. @returns how many */
+export async function removeOldDeliveries(tx: Db, beforeS: number, limit: number): Promise<number> {
+  const old = await tx
+    .selectFrom('delivery')
+    .select(['hookId', 'sequence'])
+    .where('finishedAtS', '<', beforeS)
+    .limit(limit)
+    .execute()
+  for (const [hookId, rows] of Map.groupBy(old, (row) => row.hookId))
+    await tx
+      .deleteFrom('delivery')
+      .where('hookId', '=', hookId)
+      .where(
+        'sequence',
+        'in',
+        rows.map(({ sequence }) => sequence),
+      )
+      .execute()
+  return old.length
+}

@@ -1,0 +1,94 @@
+import type { Insertable } from 'kysely'
+import type { Db } from '../db/sqlite.ts'
+import type { HookRow, Tables } from '../db/tables.ts'
+
+type NewHook = Pick<
+  Insertable<Tables['hook']>,
+  'id' | 'accountId' | 'url' | 'event' | 'wrappedSecret' | 'createdAtS' | 'disabledReason'
+>
+
+/** False: the account has as many as it may. */
+export async function insertHook(tx: Db, hook: NewHook, most: number): Promise<boolean> {
+  const { count } = await tx
+    .selectFrom('hook')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('accountId', '=', hook.accountId)
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= most) return false
+  await tx.insertInto('hook').values(hook).execute()
+  return true
+}
+
+/** An endpoint as its owner sees it: without its secret. */
+export type Hook = Pick<HookRow, 'id' | 'url' | 'event' | 'disabledReason' | 'failingSinceS' | 'createdAtS'>
+
+/** In the order in which they were made. */
+export async function listHooks(db: Db, accountId: string): Promise<Hook[]> {
+  return db
+    .selectFrom('hook')
+    .select(['id', 'url', 'event', 'disabledReason', 'failingSinceS', 'createdAtS'])
+    .where('accountId', '=', accountId)
+    .orderBy('createdAtS')
+    .orderBy('id')
+    .execute()
+}
+
+export async function findHook(db: Db, accountId: string, hookId: string): Promise<HookRow | undefined> {
+  return db.selectFrom('hook').selectAll().where('accountId', '=', accountId).where('id', '=', hookId).executeTakeFirst()
+}
+
+/** The older secret goes on for a while beside the new one. False: the account has no such hook. */
+export async function replaceSecret(
+  tx: Db,
+  accountId: string,
+  hookId: string,
+  secret: { wrapped: Buffer; olderEndsAtS: number },
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('hook')
+    .set((hook) => ({
+      olderWrappedSecret: hook.ref('wrappedSecret'),
+      olderSecretEndsAtS: secret.olderEndsAtS,
+      wrappedSecret: secret.wrapped,
+    }))
+    .where('accountId', '=', accountId)
+    .where('id', '=', hookId)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Switches a hook on; its failures are forgotten. */
+export async function enableHook(tx: Db, hookId: string): Promise<void> {
+  await tx
+    .updateTable('hook')
+    .set({ disabledReason: null, failuresInRow: 0, failingSinceS: null, restsUntilS: 0 })
+    .where('id', '=', hookId)
+    .execute()
+}
+
+/** Switches a hook off, if it is on. What waits for it is listed as failed. */
+export async function disableHook(tx: Db, hookId: string, reason: string, nowS: number): Promise<void> {
+  await tx
+    .updateTable('hook')
+    .set({ disabledReason: reason })
+    .where('id', '=', hookId)
+    .where('disabledReason', 'is', null)
+    .execute()
+  await tx
+    .updateTable('delivery')
+    .set({ state: 'failed', problem: reason, finishedAtS: nowS })
+    .where('hookId', '=', hookId)
+    .where('finishedAtS', 'is', null)
+    .where('state', '=', 'waiting')
+    .execute()
+}
+
+/** False: the account has no such hook. */
+export async function removeHook(tx: Db, accountId: string, hookId: string): Promise<boolean> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('hook')
+    .where('accountId', '=', accountId)
+    .where('id', '=', hookId)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}

@@ -1,0 +1,114 @@
+import type { Db } from '../db/sqlite.ts'
+import type { HookRow } from '../db/tables.ts'
+import type { Write } from '../db/write.ts'
+import { Failure } from '../errors.ts'
+import { type Outbound, refuseInside } from '../outbound/allowance.ts'
+import { type MasterKey, unwrap, wrap } from '../protect/master-key.ts'
+import { newId } from '../protect/secret.ts'
+import { removeDeliveries } from './delivery-store.ts'
+import type { HookEvent } from './event.ts'
+import { disableHook, enableHook, findHook, type Hook, insertHook, listHooks, removeHook, replaceSecret } from './hook-store.ts'
+import { newHookSecret } from './signature.ts'
+
+/** `nowS` is the playback clock: no step of the wall clock brings a retry forward or ends a rotation. */
+export type HookDeps = { db: Db; write: Write; nowS: () => number; masterKey: MasterKey; outbound: Outbound }
+
+const MOST_HOOKS = 20
+/** How long an older secret signs beside its successor. */
+const ROTATION_S = 24 * 3600
+/** So few at once that nobody waits for it. */
+const REMOVED_AT_ONCE = 500
+const SWITCHED_OFF = 'It was switched off.'
+
+export async function findHooks({ db }: Pick<HookDeps, 'db'>, accountId: string): Promise<Hook[]> {
+  return listHooks(db, accountId)
+}
+
+/**
+ * Makes an endpoint, from the next event on.
+ * @param request.event undefined: all of them
+ * @returns its secret, too; the only time that it is shown
+ * @throws Failure `invalid` for an address that may not be asked; `conflict` when the account has too many
+ */
+export async function createHook(
+  deps: HookDeps,
+  accountId: string,
+  request: { url: string; event: HookEvent | undefined; isOn: boolean },
+): Promise<Hook & { secret: string }> {
+  const { href: url } = await refuseInside(deps.outbound, request.url)
+  const id = newId()
+  const secret = newHookSecret()
+  const hook = {
+    id,
+    accountId,
+    url,
+    event: request.event ?? null,
+    wrappedSecret: wrapSecret(deps.masterKey, id, secret),
+    createdAtS: deps.nowS(),
+    disabledReason: request.isOn ? null : SWITCHED_OFF,
+  }
+  if (!(await deps.write((tx) => insertHook(tx, hook, MOST_HOOKS))))
+    throw new Failure('conflict', `An account has at most ${MOST_HOOKS} hooks. Delete one first.`)
+  return { ...hook, failingSinceS: null, secret }
+}
+
+/** Deletes an endpoint with everything that waits for it, and its log. @throws Failure `not-found` */
+export async function deleteHook({ db, write }: HookDeps, accountId: string, hookId: string): Promise<void> {
+  await getHook({ db }, accountId, hookId)
+  while ((await write((tx) => removeDeliveries(tx, hookId, REMOVED_AT_ONCE))) === REMOVED_AT_ONCE);
+  const removed = await write(async (tx) => {
+    const isThere = await removeHook(tx, accountId, hookId)
+    if (isThere) await removeDeliveries(tx, hookId, Number.MAX_SAFE_INTEGER) // what came meanwhile
+    return isThere
+  })
+  if (!removed) throw notFound()
+}
+
+/** Switches an endpoint on or off. What happens while it is off is listed as failed. @throws Failure `not-found` */
+export async function switchHook(deps: HookDeps, accountId: string, hookId: string, isOn: boolean): Promise<Hook> {
+  await deps.write(async (tx) => {
+    await getHook({ db: tx }, accountId, hookId)
+    if (isOn) await enableHook(tx, hookId)
+    else await disableHook(tx, hookId, SWITCHED_OFF, deps.nowS())
+  })
+  return getHook(deps, accountId, hookId)
+}
+
+/**
+ * Gives an endpoint a new secret. For a day what is sent is signed with the one before, too, so that a receiver can change over.
+ * @returns the new one; the only time that it is shown
+ * @throws Failure `not-found`
+ */
+export async function rotateSecret(deps: HookDeps, accountId: string, hookId: string): Promise<string> {
+  const secret = newHookSecret()
+  const wrapped = wrapSecret(deps.masterKey, hookId, secret)
+  const olderEndsAtS = deps.nowS() + ROTATION_S
+  if (!(await deps.write((tx) => replaceSecret(tx, accountId, hookId, { wrapped, olderEndsAtS })))) throw notFound()
+  return secret
+}
+
+/** The secrets with which a delivery is signed now, the newest first. */
+export function secretsOf({ masterKey, nowS }: Pick<HookDeps, 'masterKey' | 'nowS'>, hook: HookRow): string[] {
+  const isOlderValid = hook.olderWrappedSecret !== null && nowS() < (hook.olderSecretEndsAtS ?? 0)
+  const wrapped = isOlderValid ? [hook.wrappedSecret, hook.olderWrappedSecret] : [hook.wrappedSecret]
+  return wrapped.flatMap((secret) => (secret === null ? [] : unwrap(masterKey, secretPurpose(hook.id), secret).toString('ascii')))
+}
+
+function wrapSecret(masterKey: MasterKey, hookId: string, secret: string): Buffer {
+  return wrap(masterKey, secretPurpose(hookId), Buffer.from(secret, 'ascii'))
+}
+
+function secretPurpose(hookId: string): string {
+  return `reelgate hook-secret 1 ${hookId}`
+}
+
+/** @throws Failure `not-found`, the same for an id that does not exist and for another account's */
+export async function getHook({ db }: Pick<HookDeps, 'db'>, accountId: string, hookId: string): Promise<HookRow> {
+  const hook = await findHook(db, accountId, hookId)
+  if (!hook) throw notFound()
+  return hook
+}
+
+function notFound(): Failure {
+  return new Failure('not-found', 'Hook not found')
+}

@@ -1,0 +1,27 @@
+import { createHmac, randomBytes } from 'node:crypto'
+
+// Standard Webhooks 1.0: `v1`, HMAC-SHA256 with a secret that both sides know.
+
+const PREFIX = 'whsec_'
+const SECRET_BYTES = 32
+
+export function newHookSecret(): string {
+  return `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`
+}
+
+/** The headers of one attempt. Each secret signs by itself: during a rotation the receiver may know either. */
+export function signedHeaders(
+  secrets: readonly string[],
+  message: { id: string; timestampS: number; body: string },
+): Record<string, string> {
+  const signed = `${message.id}.${message.timestampS}.${message.body}`
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
+    return `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
+  })
+  return {
+    'webhook-id': message.id,
+    'webhook-timestamp': String(message.timestampS),
+    'webhook-signature': signatures.join(' '),
+  }
+}
