@@ -1,0 +1,332 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { PERMISSIONS, type Permission } from '../../src/accounts/api-key.ts'
+import type { CommandName } from '../../src/cli/commands.ts'
+import { sendCommand } from '../../src/cli/control.ts'
+import { dataPaths, readConfig } from '../../src/config.ts'
+import type { App } from '../../src/http/app.ts'
+import { type ReelgateServer, startServer } from '../../src/server.ts'
+import { createOwner } from '../client.ts'
+
+// Every route of the running server × every kind of credential. The routes come from the server itself, so a new one fails here until
+// it has its rule below.
+
+/** Who opens a route: a key with this permission; nobody but a viewer's browser with its proof; anybody. */
+type Rule = {
+  opens: Permission | 'proof' | 'anybody'
+  /** What the right key is answered, or, where no key is asked for, everybody. */
+  status: number
+  /** Where it differs from the route: VIDEO stands for the id of a video of the account. */
+  path?: string
+  body?: object
+}
+
+const RULES: Record<string, Rule> = {
+  'GET /api/videos': { opens: 'viewer', status: 200 },
+  'GET /api/videos/:id': { opens: 'viewer', status: 200 },
+  'POST /api/videos/:id': { opens: 'editor', status: 200, body: { description: 'by its owner' } },
+  'PUT /api/videos': { opens: 'uploader', status: 200, path: '/api/videos?title=x' },
+  'DELETE /api/videos': { opens: 'editor', status: 200, path: '/api/videos?videos=none' },
+  'GET /api/videos/tags': { opens: 'viewer', status: 200 },
+  'POST /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
+  'PUT /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
+  'DELETE /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
+  'POST /api/videos/:id/otp': { opens: 'otpCreator', status: 200, body: {} },
+
+  'POST /v2/otp': { opens: 'otpCreator', status: 200, path: '/v2/otp?video=VIDEO' },
+  'POST /v2/videos': { opens: 'viewer', status: 200 },
+  'POST /v2/video': { opens: 'viewer', status: 200, path: '/v2/video?id=VIDEO' },
+
+  'POST /play/redeem': { opens: 'proof', status: 403 },
+  'POST /play/:session/page': { opens: 'proof', status: 403 },
+  'GET /play/:session/playlist/:name': { opens: 'proof', status: 403, path: `/play/${'A'.repeat(22)}/playlist/main` },
+  'GET /play/:session/key/:window': { opens: 'proof', status: 403, path: `/play/${'A'.repeat(22)}/key/0` },
+  'POST /play/:session/beat': { opens: 'proof', status: 403, body: { state: 'playing', positionS: 0 } },
+  'POST /play/:session/leave': { opens: 'proof', status: 403 },
+  // Its address is signed for a session.
+  'GET /media/:exp/:sig/:videoId/:generation/:rendition/:file': {
+    opens: 'proof',
+    status: 403,
+    path: `/media/9999999999/${'A'.repeat(22)}/VIDEO/1/1/0.m4s`,
+  },
+  // The form carries its own proof: the policy that an uploader's key was given.
+  'POST /upload': { opens: 'proof', status: 415 },
+
+  'OPTIONS /upload': { opens: 'anybody', status: 204 },
+  'GET /player': { opens: 'anybody', status: 200 },
+  'GET /player/v2': { opens: 'anybody', status: 200 },
+  'GET /player/assets/:file': { opens: 'anybody', status: 404, path: '/player/assets/none.js' },
+  'GET /poster/:file': { opens: 'anybody', status: 404, path: `/poster/${'A'.repeat(22)}.jpg` },
+  'GET /healthz': { opens: 'anybody', status: 200 },
+  'GET /readyz': { opens: 'anybody', status: 200 },
+  // Here without a demo film; with one they answer this machine alone: see test/start/demo.test.ts.
+  'GET /demo': { opens: 'anybody', status: 404 },
+  'GET /api/site/homepage_video': { opens: 'anybody', status: 404 },
+}
+
+/** What is sent beside a request. `secret` is put into the body, where v2 looks for it. */
+type Credential = { headers?: Record<string, string | string[]>; secret?: unknown; query?: string }
+/** What a credential is worth: the status of its refusal, or what it may do, in its own account or in another. */
+type Worth = { refused: number } | { may: readonly Permission[]; account: 'own' | 'another' }
+
+const refused = (status: number): Worth => ({ refused: status })
+const may = (...permissions: Permission[]): Worth => ({ may: permissions, account: 'own' })
+
+type Listed = { name: string; credential: Credential; api: Worth; v2: Worth }
+let credentials: Listed[]
+/** The keys by what became of them. */
+let keys: Record<string, string>
+
+function listCredentials(otp: string): Listed[] {
+  const key = keys.all ?? ''
+  const header = (text: string) => ({ headers: { Authorization: `Apisecret ${text}` } })
+  const inBody = (name: string, secret: unknown, worth: Worth) => ({
+    name: `${name}, in the body`,
+    credential: { secret },
+    api: refused(401),
+    v2: worth,
+  })
+  const inHeader = (name: string, text: string, worth: Worth) => ({
+    name: `${name}, in the header`,
+    credential: header(text),
+    api: worth,
+    v2: refused(401),
+  })
+  const elsewhere = (name: string, credential: Credential, api = refused(401)) => ({ name, credential, api, v2: refused(401) })
+  const known: [string, string, Worth][] = [
+    ['a key of all permissions', key, may(...PERMISSIONS)],
+    ...PERMISSIONS.map((permission): [string, string, Worth] => [
+      `a key for ${permission}`,
+      keys[permission] ?? '',
+      may(permission),
+    ]),
+    ['a key of another account', keys.another ?? '', { may: PERMISSIONS, account: 'another' }],
+    ['an unknown key', 'x'.repeat(64), refused(401)],
+    ['a revoked key', keys.revoked ?? '', refused(401)],
+    ['an expired key', keys.expired ?? '', refused(401)],
+    ['a rotated key after its overlap', keys.rotated ?? '', refused(401)],
+    ['a key of a disabled account', keys.disabled ?? '', refused(403)],
+    ['a banned key', keys.banned ?? '', refused(429)],
+    ['a key of a banned account', keys.ofBanned ?? '', refused(429)],
+    ['an OTP', otp, refused(401)],
+    ['an id like a playback session’s', 'A'.repeat(22), refused(401)],
+  ]
+  return [
+    elsewhere('nothing', {}),
+    ...known.flatMap(([name, text, worth]) => [inHeader(name, text, worth), inBody(name, text, worth)]),
+    inBody('a list of the right key', [key, key], refused(401)),
+    elsewhere('the right key as Bearer', { headers: { Authorization: `Bearer ${key}` } }, refused(400)),
+    elsewhere('two headers', { headers: { Authorization: [`Apisecret ${key}`, `Apisecret ${key}`] } }, refused(400)),
+    elsewhere('the right key in the query', { query: `clientSecretKey=${key}&Apisecret=${key}&key=${key}` }),
+    elsewhere('the right key in a cookie', { headers: { Cookie: `Apisecret=${key}; clientSecretKey=${key}; session=${key}` } }),
+    elsewhere('the right key in other headers', {
+      headers: { Apisecret: key, 'X-Api-Key': key, 'Proxy-Authorization': `Apisecret ${key}` },
+    }),
+  ]
+}
+
+let folder: string
+let server: ReelgateServer
+let routes: string[]
+let videoId: string
+const NO_VIDEO = '0'.repeat(32)
+
+/** Limits that this suite does not reach, but that are told with every answer. */
+const LIMITS = Object.fromEntries(
+  ['reads', 'writes', 'otp', 'uploads'].map((budget) => [budget, { ip: 50_000, key: 60_000, account: 70_000 }]),
+)
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'reelgate-credentials-'))
+  await start('off')
+  await makeKeys()
+  videoId = (await createOwner(server.url, keys.all ?? '').credentials('Theirs')).videoId
+  await server.stop()
+  ban('key', keys.bannedId ?? '')
+  ban('account', keys.bannedAccountId ?? '')
+  routes = await routesOf(() => start('on'))
+  const otp = await createOwner(server.url, keys.all ?? '').issueOtp(videoId)
+  credentials = listCredentials(otp)
+})
+afterAll(async () => {
+  await server.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function start(demo: 'on' | 'off'): Promise<void> {
+  const config = readConfig({
+    REELGATE_DATA: join(folder, 'data'),
+    PORT: '0',
+    REELGATE_LIMITS: JSON.stringify({ ...LIMITS, redeem: { ip: 50_000 }, playback: { ip: 50_000 } }),
+    REELGATE_DEMO: demo,
+  })
+  server = await startServer(config, pino({ level: 'silent' }))
+}
+
+/** Fastify tells of each app on a channel of Node's: what it routes is what is asked for here. */
+async function routesOf(begin: () => Promise<void>): Promise<string[]> {
+  const found = new Set<string>()
+  function collect(message: unknown): void {
+    const { fastify } = message as { fastify: App }
+    fastify.addHook('onRoute', ({ method, url }) => {
+      for (const one of [method].flat()) found.add(`${one} ${url.replace(/(?<=.)\/$/, '')}`)
+    })
+  }
+  subscribe('fastify.initialization', collect)
+  await begin().finally(() => unsubscribe('fastify.initialization', collect))
+  return [...found]
+}
+
+async function makeKeys(): Promise<void> {
+  type Made = { accountId: string; keyId: string; apiKey: string }
+  const command = async (name: CommandName, args: unknown) =>
+    (await sendCommand(dataPaths(join(folder, 'data')).controlSocket, name, args)) as Made
+  const newAccount = (name: string) => command('account create', { name, mayUpload: true, mayImport: true })
+  const account = server.firstStart?.account
+  const newKey = (permissions: readonly Permission[], more = {}) =>
+    command('key create', { account: account?.accountId, name: 'key', permissions, ...more })
+
+  keys = { all: account?.apiKey ?? '', another: (await newAccount('Another')).apiKey }
+  for (const permission of PERMISSIONS) keys[permission] = (await newKey([permission])).apiKey
+  const revoked = await newKey(PERMISSIONS)
+  await command('key revoke', { keyId: revoked.keyId })
+  keys.revoked = revoked.apiKey
+  const rotated = await newKey(PERMISSIONS)
+  await command('key rotate', { keyId: rotated.keyId, overlapS: 0 })
+  keys.rotated = rotated.apiKey
+  keys.expired = (await newKey(PERMISSIONS, { lifeS: 1 })).apiKey
+  await vi.waitUntil(async () => (await statusOf(keys.expired ?? '')) === 401, { timeout: 10_000 })
+  keys.disabled = (await newAccount('Disabled')).apiKey
+  await command('account disable', { account: 'Disabled' })
+  const banned = await newKey(PERMISSIONS)
+  Object.assign(keys, { banned: banned.apiKey, bannedId: banned.keyId })
+  const bannedAccount = await newAccount('Banned')
+  Object.assign(keys, { ofBanned: bannedAccount.apiKey, bannedAccountId: bannedAccount.accountId })
+}
+
+const statusOf = async (key: string) => (await createOwner(server.url, key).call('GET', '/api/videos')).status
+
+/** As it lies there after a flood of yesterday. */
+function ban(scope: 'key' | 'account', subject: string): void {
+  const database = new SqliteDatabase(dataPaths(join(folder, 'data')).database)
+  const nowS = Math.floor(Date.now() / 1000)
+  database
+    .prepare('insert into ban (scope, subject, budget, began_at_s, ends_at_s) values (?, ?, ?, ?, ?)')
+    .run(scope, subject, 'reads', nowS, nowS + 3600)
+  database.close()
+}
+
+type Answer = { status: number; text: string; headers: IncomingMessage['headers'] }
+
+/** Asks a route with a credential, about this video. */
+async function ask(route: string, { headers, secret, query }: Credential, video: string): Promise<Answer> {
+  const { path, body } = RULES[route] ?? {}
+  const [method = '', pattern = ''] = route.split(' ')
+  const place = (path ?? pattern.replace(':session', 'A'.repeat(22)).replace(/:\w+/g, 'VIDEO')).replace('VIDEO', video)
+  const address = `${server.url}${place}${query === undefined ? '' : `${place.includes('?') ? '&' : '?'}${query}`}`
+  const fields = { ...body, ...(secret === undefined ? {} : { clientSecretKey: secret }) }
+  const text = method === 'OPTIONS' ? '' : JSON.stringify(fields).replaceAll('VIDEO', video)
+  const sent = request(address, {
+    method,
+    headers: {
+      ...(text === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }),
+      ...headers,
+    },
+  }).end(text)
+  const [answer]: IncomingMessage[] = await once(sent, 'response')
+  if (!answer) throw new Error('no answer')
+  return { status: answer.statusCode ?? 0, headers: answer.headers, text: (await answer.toArray()).join('') }
+}
+
+const isKeyed = (route: string) => PERMISSIONS.some((permission) => permission === RULES[route]?.opens)
+
+/** By the rules alone: what the credential is answered at the route, or that it is answered as if the video did not exist. */
+function expected(route: string, listed: Listed): number | 'as for no video' {
+  const { opens, status } = RULES[route] ?? { opens: 'anybody', status: 0 }
+  // The player's own routes take no query at all (playback-protocol.md).
+  if (listed.credential.query !== undefined && route.includes(' /play/')) return 400
+  if (opens === 'proof' || opens === 'anybody') return status
+  const worth = listed[route.includes(' /v2/') ? 'v2' : 'api']
+  if ('refused' in worth) return worth.refused
+  if (!worth.may.includes(opens)) return 403
+  return worth.account === 'own' ? status : 'as for no video'
+}
+
+test('D12: every route has its rule, and every rule its route', () => {
+  expect(routes.toSorted()).toEqual(Object.keys(RULES).toSorted())
+})
+
+test('D12, K05, K11, K15: every route answers every credential by its rule, and what is refused changes nothing', async () => {
+  const before = digest()
+  const wrong: string[] = []
+  let asked = 0
+  /** The refused ones first, then the ones that may change something. */
+  for (const isRefused of [true, false]) {
+    for (const route of routes.filter((known) => known in RULES)) {
+      const cases = credentials.map((one) => ({ ...one, expects: expected(route, one) }))
+      await Promise.all(
+        cases
+          .filter(({ expects }) => (typeof expects === 'number' && expects >= 400) === isRefused)
+          .map(async ({ name, credential, expects }) => {
+            asked++
+            const answer = await ask(route, credential, videoId)
+            const told = expects === 'as for no video' ? withoutId(answer) : answer.status
+            const wanted = expects === 'as for no video' ? withoutId(await ask(route, credential, NO_VIDEO)) : expects
+            if (told !== wanted) wrong.push(`${route}, ${name}: ${told}, not ${wanted}`)
+            if (/^\S+ \/(api\/videos|v2)/.test(route) && !/^".+";q=\d+;w=60$/.test(String(answer.headers['ratelimit-policy'])))
+              wrong.push(`${route}, ${name}: does not tell its limit`)
+          }),
+      )
+    }
+    if (isRefused) expect(digest()).toBe(before)
+  }
+  expect(wrong).toEqual([])
+  expect(asked).toBe(credentials.length * routes.length)
+})
+
+/** An answer without what differs each time, and without the id that was asked for. */
+function withoutId({ status, text }: Answer): string {
+  const body = text
+    .replaceAll(videoId, 'ID')
+    .replaceAll(NO_VIDEO, 'ID')
+    .replace(/"requestId":"[^"]*"/, '')
+  // What is made anew for each asker has nothing of the video: only its form is compared.
+  return `${status} ${status === 200 ? body.replace(/"[A-Za-z0-9+/=_:.-]{20,}"/g, '""').replace(/[0-9a-f]{32}/g, '') : body}`
+}
+
+/** All rows but those that time alone changes. */
+function digest(): string {
+  const database = new SqliteDatabase(dataPaths(join(folder, 'data')).database, { readonly: true })
+  const tables = database
+    .prepare(`select name from sqlite_master where type = 'table' and name not in ('setting') and sql not like '%virtual%'`)
+    .all() as { name: string }[]
+  const rows = tables.map(({ name }) => [
+    name,
+    (database.prepare(`select * from "${name}"`).all() as Record<string, unknown>[]).map((row) => ({
+      ...row,
+      last_used_at_s: 0,
+    })),
+  ])
+  database.close()
+  return JSON.stringify(rows)
+}
+
+describe('the matrix itself', () => {
+  test('refuses wherever the rules do not open', () => {
+    for (const route of Object.keys(RULES).filter(isKeyed)) {
+      const openedBy = credentials.filter((one) => {
+        const expects = expected(route, one)
+        return expects === 'as for no video' || expects < 400
+      })
+      // All permissions, the one, and the other account's for its own.
+      expect([route, openedBy.length]).toEqual([route, 3])
+    }
+  })
+})
