@@ -12,7 +12,8 @@ export const VARIABLES = {
   REELGATE_DATA: 'data folder (./data)',
   REELGATE_MASTER_KEY_FILE: 'file with the master key (the data folder’s name with .key beside it)',
   REELGATE_MASTER_KEY: 'the master key itself, 64 hexadecimal digits, instead of a file',
-  REELGATE_UPLOAD_MAX_BYTES: 'largest upload in bytes (32212254720, 30 GiB)',
+  REELGATE_UPLOAD_MAX_BYTES: 'largest upload or import in bytes (32212254720, 30 GiB)',
+  REELGATE_IMPORT_MAX_S: 'longest time that an import may take from its first try, in seconds (43200, 12 hours)',
   REELGATE_OUTBOUND_ALLOW:
     'what may be asked besides public addresses on ports 80 and 443: HOST:PORT or ADDRESS/BITS, with commas (nothing)',
   PATH: 'folders in which ffmpeg, ffprobe, prlimit and bwrap are looked for (/usr/local/bin:/usr/bin:/bin)',
@@ -32,6 +33,8 @@ const Variables = Type.Object({
   REELGATE_MASTER_KEY_FILE: Type.Optional(Type.String({ minLength: 1 })),
   REELGATE_MASTER_KEY: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$' })),
   REELGATE_UPLOAD_MAX_BYTES: Type.String({ pattern: '^[1-9][0-9]{0,15}$', default: String(30 * 2 ** 30) }),
+  // A timer counts to 24 days at most.
+  REELGATE_IMPORT_MAX_S: Type.String({ pattern: '^[1-9][0-9]{0,5}$', default: String(12 * 3600) }),
   REELGATE_OUTBOUND_ALLOW: Type.String({ default: '' }),
   PATH: Type.String({ default: '/usr/local/bin:/usr/bin:/bin' }),
   REELGATE_ENCODERS: Type.Optional(Type.String({ pattern: '^([1-9]|[1-5][0-9]|6[0-4])$' })),
@@ -82,6 +85,7 @@ export type Config = Readonly<{
   /** 64 hexadecimal digits, when the environment and not a file holds the key. */
   masterKeyHex: string | undefined
   uploadMaxBytes: number
+  importMaxS: number
   /** Entries `HOST:PORT` or `ADDRESS/BITS`, as written: `openOutbound` reads them. */
   outboundAllow: readonly string[]
   /** Absolute, in order. */
@@ -142,6 +146,7 @@ function toConfig(variables: Variables): Config {
     masterKeyFile: resolve(variables.REELGATE_MASTER_KEY_FILE ?? `${dataDir}.key`),
     masterKeyHex: variables.REELGATE_MASTER_KEY,
     uploadMaxBytes: Number(variables.REELGATE_UPLOAD_MAX_BYTES),
+    importMaxS: Number(variables.REELGATE_IMPORT_MAX_S),
     outboundAllow: variables.REELGATE_OUTBOUND_ALLOW.split(',').flatMap((entry) => entry.trim() || []),
     toolFolders: variables.PATH.split(delimiter).filter(isAbsolute),
     encoders: variables.REELGATE_ENCODERS === undefined ? undefined : Number(variables.REELGATE_ENCODERS),

@@ -33,6 +33,8 @@ import { readPlayerAssets } from './http/player/assets.ts'
 import { playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
+import { resumeImports } from './ingest/import-store.ts'
+import { createImportWork, IMPORTS_AT_ONCE } from './ingest/import-work.ts'
 import { checkStorage, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
 import { openLimits } from './limits/limits.ts'
@@ -113,6 +115,7 @@ async function openServer(
   const isFirstStart = account !== undefined || masterKeyIsNew
   const recoveryPhrase = isFirstStart && !config.masterKeyHex ? phraseOf(masterKey) : undefined
   work.encoders.wake()
+  work.importers.wake()
   work.removals.run()
   const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined
   if (demo) opened.defer(() => demo.stop())
@@ -187,7 +190,7 @@ async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDis
 
 type Playback = Awaited<ReturnType<typeof openPlayback>>
 
-/** What goes on behind the requests: encoding, and removing what was deleted. */
+/** What goes on behind the requests: importing, encoding, and removing what was deleted. */
 async function openWork(house: House, playback: Playback, opened: AsyncDisposableStack) {
   const { config, db, write, nowS, clock, hasRoom, log } = house
   const news = createSegmentNews()
@@ -199,6 +202,14 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
     log,
   })
   opened.defer(() => encoders.stop())
+  await write(resumeImports)
+  const imports = { ...house, ...config, sources: house.folders.sources, sourceArrived: () => encoders.wake() }
+  const importers = startDispatcher({
+    places: IMPORTS_AT_ONCE,
+    claim: createImportWork(imports, () => importers.wake()).claim,
+    log,
+  })
+  opened.defer(() => importers.stop())
   const removals = startRemovals(house)
   opened.defer(() => removals.stop())
   const sending = await startSending({ ...house, nowS: clock.nowS, wallNowS: nowS })
@@ -208,10 +219,11 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
     write,
     nowS,
     sessions,
-    stopEncoding: async (videoIds) => void (await Promise.all(videoIds.map(encoders.stopJobs))),
+    stopWork: async (videoIds) =>
+      void (await Promise.all(videoIds.flatMap((id) => [importers.stopJobs(id), encoders.stopJobs(id)]))),
     removeFiles: removals.run,
   }
-  return { news, encoders, removals, deletion }
+  return { news, encoders, importers, removals, deletion }
 }
 
 type Work = Awaited<ReturnType<typeof openWork>>
@@ -221,7 +233,7 @@ async function openDoors(
   house: House,
   { bans, ...limiting }: Limiting,
   playback: Playback,
-  { news, encoders, deletion }: Work,
+  { news, encoders, importers, deletion }: Work,
   keyUses: KeyUses,
   opened: AsyncDisposableStack,
 ) {
@@ -239,6 +251,8 @@ async function openDoors(
     playbackOtps,
     idempotency: { db, write, nowS: clock.nowS, masterKey },
     hooks: { ...house, nowS: clock.nowS },
+    outbound,
+    importWaits: importers.wake,
   }
   const uploads = {
     ...deletion,

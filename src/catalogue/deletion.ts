@@ -12,8 +12,8 @@ export type VideoFolders = { sources: BlobFolder; segments: BlobFolder; posters:
 
 export type DeletionDeps = CatalogueDeps & {
   sessions: VideoSessions
-  /** Told after the commit; resolves when nothing encodes these videos any more. */
-  stopEncoding(videoIds: readonly string[]): Promise<void>
+  /** Told after the commit; resolves when nothing fetches or encodes these videos any more. */
+  stopWork(videoIds: readonly string[]): Promise<void>
   /** Told then: files wait to be removed. */
   removeFiles(): void
 }
@@ -53,7 +53,7 @@ export async function deleteVideos(
   })
   if (deletedIds.length > 0) {
     deps.sessions.ended(deletedIds, 'video-deleted')
-    await deps.stopEncoding(deletedIds)
+    await deps.stopWork(deletedIds)
     deps.removeFiles()
   }
   return deletedIds.length

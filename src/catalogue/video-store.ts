@@ -2,15 +2,15 @@ import type { Db } from '../db/sqlite.ts'
 import type { VideoRow } from '../db/tables.ts'
 import type { VideoStatus } from './status.ts'
 
-/** Adds a video that waits for its upload, and counts it. */
+/** Adds a video that waits for its upload, or is `Queued` for what will be fetched, and counts it. */
 export async function insertVideo(
   tx: Db,
   accountId: string,
-  video: { id: string; title: string; uploadTimeS: number },
+  video: { id: string; title: string; uploadTimeS: number; fileName?: string; status?: 'PRE-Upload' | 'Queued' },
 ): Promise<void> {
   await tx
     .insertInto('video')
-    .values({ ...video, accountId, description: '', fileName: '', status: 'PRE-Upload' })
+    .values({ fileName: '', status: 'PRE-Upload', ...video, accountId, description: '' })
     .execute()
   await tx
     .updateTable('account')
@@ -88,6 +88,7 @@ export async function tombstoneVideos(tx: Db, accountId: string, videoIds: reado
 
 /** Forgets the keys of deleted videos: from here on nothing opens their files. */
 export async function forgetKeys(tx: Db, videoIds: readonly string[]): Promise<void> {
+  await tx.deleteFrom('import').where('videoId', 'in', videoIds).execute() // with the address, which may be signed
   await tx.updateTable('source').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
   await tx.updateTable('generation').set({ wrappedContentKey: null }).where('videoId', 'in', videoIds).execute()
 }
@@ -106,9 +107,14 @@ export async function removeTombstone(tx: Db, videoId: string): Promise<void> {
   await tx.deleteFrom('video').where('id', '=', videoId).where('deletedAtS', 'is not', null).execute()
 }
 
-/** Notes what was uploaded: the name it came under and its size. */
-export async function setSourceName(tx: Db, videoId: string, fileName: string, sizeBytes: number): Promise<void> {
-  await tx.updateTable('video').set({ fileName, totalSizeBytes: sizeBytes }).where('id', '=', videoId).execute()
+/** Notes the name that the source came under. */
+export async function setFileName(tx: Db, videoId: string, fileName: string): Promise<void> {
+  await tx.updateTable('video').set({ fileName }).where('id', '=', videoId).execute()
+}
+
+/** Notes the space that the video takes. */
+export async function setSize(tx: Db, videoId: string, totalSizeBytes: number): Promise<void> {
+  await tx.updateTable('video').set({ totalSizeBytes }).where('id', '=', videoId).execute()
 }
 
 /** What a viewer is told of a video; undefined when it is deleted. */

@@ -13,6 +13,7 @@ export type Tables = {
   videoTag: VideoTagTable
   videoText: VideoTextTable
   uploadPolicy: UploadPolicyTable
+  import: ImportTable
   source: SourceTable
   generation: GenerationTable
   rendition: RenditionTable
@@ -139,6 +140,34 @@ type UploadPolicyTable = {
   expiresAtS: number
   /** Set by the one upload that was accepted. */
   spentAtS: number | null
+}
+
+/** A video whose source is being fetched from an address, or waits for it. Gone when the source is there, or will not come. */
+type ImportTable = {
+  videoId: string
+  accountId: string
+  /** Of the address, so that no host is asked too often at once. */
+  host: string
+  /** The address may be signed: it is a secret as long as it is kept. */
+  wrappedUrl: Buffer
+  /** What has come so far, sealed, by its name below the sources folder; null while nothing has. */
+  file: string | null
+  /** As `source.wrappedKey` and `iv`. */
+  wrappedKey: Buffer | null
+  iv: Buffer | null
+  /** The strong ETag under which it began to come: the rest may be asked for. Null: what breaks off begins anew. */
+  etag: string | null
+  /** Durable clear bytes of the file; what lies behind them does not count. */
+  receivedBytes: Generated<number>
+  /** Of those bytes. */
+  receivedSha256: Buffer | null
+  /** The most that was ever received: only a try that gets further is no lost one. */
+  furthestBytes: Generated<number>
+  /** Tries that got no further. */
+  tries: Generated<number>
+  nextTryAtS: number
+  /** When it is given up; null before the first try. */
+  endsAtS: number | null
 }
 
 type SourceTable = {
@@ -376,6 +405,7 @@ export type MarkImageRow = Selectable<MarkImageTable>
 export type KeptAnswerRow = Selectable<KeptAnswerTable>
 export type HookRow = Selectable<HookTable>
 export type DeliveryRow = Selectable<DeliveryTable>
+export type ImportRow = Selectable<ImportTable>
 export type BanRow = Selectable<BanTable>
 export type NewBan = Insertable<BanTable>
 export type NewAct = Insertable<ActTable>

@@ -163,6 +163,8 @@ export async function findUnplanned(tx: Db, inHand: readonly string[]): Promise<
     .where('generation', '=', 0)
     .where('deletedAtS', 'is', null)
     .where('id', 'not in', [...inHand])
+    // An import's may not be here yet.
+    .where(({ exists, selectFrom }) => exists(selectFrom('source').select('videoId').whereRef('source.videoId', '=', 'video.id')))
     .orderBy('position')
     .limit(1)
     .executeTakeFirst()

@@ -15,13 +15,18 @@ export async function findSource(db: Db, videoId: string): Promise<SourceRow | u
 /** The name of a source's blob: its video, then a name of its own. */
 export const SOURCE_BLOB = /^([0-9a-f]{32})\/[0-9a-f]{32}\.sealed$/
 
-/** Which of these blobs are a video's source. */
+/** Which of these blobs are a video's source, or on the way to it. */
 export async function findNamedSources(db: Db, blobs: readonly string[]): Promise<Set<string>> {
   const videoIds = new Set(blobs.map((blob) => SOURCE_BLOB.exec(blob)?.[1] ?? ''))
-  const rows = await db
-    .selectFrom('source')
-    .select('file')
-    .where('videoId', 'in', [...videoIds])
-    .execute()
-  return new Set(rows.map(({ file }) => file))
+  const tables = ['source', 'import'] as const
+  const rows = await Promise.all(
+    tables.map((table) =>
+      db
+        .selectFrom(table)
+        .select('file')
+        .where('videoId', 'in', [...videoIds])
+        .execute(),
+    ),
+  )
+  return new Set(rows.flat().flatMap(({ file }) => file ?? []))
 }

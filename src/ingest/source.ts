@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { moveStatus } from '../catalogue/status.ts'
-import { setSourceName } from '../catalogue/video-store.ts'
+import { setFileName, setSize } from '../catalogue/video-store.ts'
+import type { Db } from '../db/sqlite.ts'
 import { isOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { unwrap, wrap } from '../protect/master-key.ts'
@@ -78,22 +79,13 @@ export async function acceptSource(
   source: ReceivedSource,
   name: string,
 ): Promise<void> {
-  const wrappedKey = wrap(deps.masterKey, sealPurpose(videoId), source.seal.key)
   const accepted = await deps
     .write(async (tx) => {
       if (!(await spendPolicy(tx, policyKey, deps.nowS()))) return false
       if (!(await moveStatus(tx, videoId, 'Queued')))
         throw new Failure('conflict', 'The video was deleted while its file was being sent.')
-      await setSourceName(tx, videoId, displayName(name), source.sizeBytes)
-      await insertSource(tx, {
-        videoId,
-        file: source.file,
-        sizeBytes: source.sizeBytes,
-        sha256: source.sha256,
-        wrappedKey,
-        iv: source.seal.iv,
-        macs: source.macs,
-      })
+      await setFileName(tx, videoId, displayName(name))
+      await insertReceivedSource(deps, tx, videoId, source)
       return true
     })
     .catch(async (error) => {
@@ -107,6 +99,18 @@ export async function acceptSource(
     throw new Failure('conflict', 'This policy was already used by another upload. Ask for a new one.')
   }
   deps.sourceArrived(videoId)
+}
+
+/** Gives a video its source, inside the transaction of whoever received it. */
+export async function insertReceivedSource(
+  deps: Pick<SourceDeps, 'masterKey'>,
+  tx: Db,
+  videoId: string,
+  { file, seal, sizeBytes, sha256, macs }: ReceivedSource,
+): Promise<void> {
+  const wrappedKey = wrapSourceKey(deps, videoId, seal)
+  await insertSource(tx, { videoId, file, sizeBytes, sha256, wrappedKey, iv: seal.iv, macs })
+  await setSize(tx, videoId, sizeBytes)
 }
 
 /**
@@ -138,8 +142,15 @@ export async function discardSource({ sources }: Pick<SourceDeps, 'sources'>, so
 }
 
 /** What opens a source. */
-export function openSourceSeal({ masterKey }: Pick<SourceDeps, 'masterKey'>, source: SourceRow & { wrappedKey: Buffer }): Seal {
+export function openSourceSeal(
+  { masterKey }: Pick<SourceDeps, 'masterKey'>,
+  source: Pick<SourceRow, 'videoId' | 'iv'> & { wrappedKey: Buffer },
+): Seal {
   return { key: unwrap(masterKey, sealPurpose(source.videoId), source.wrappedKey), iv: source.iv }
+}
+
+export function wrapSourceKey({ masterKey }: Pick<SourceDeps, 'masterKey'>, videoId: string, { key }: Seal): Buffer {
+  return wrap(masterKey, sealPurpose(videoId), key)
 }
 
 function sealPurpose(videoId: string): string {
@@ -147,7 +158,7 @@ function sealPurpose(videoId: string): string {
 }
 
 /** A file name for people: no path, no control characters, at most 255 characters. Never used as a path. */
-function displayName(name: string): string {
+export function displayName(name: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? ''
   return Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '').trim())
     .slice(0, 255)

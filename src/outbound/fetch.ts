@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { Failure } from '../errors.ts'
+import { Failure, type FailureKind } from '../errors.ts'
 import { describeUrl, mayDial, type Outbound, readOutboundUrl } from './allowance.ts'
 
 export type OutboundRequest = {
@@ -36,7 +36,8 @@ const MAX_HEADER_BYTES = 16 * 1024
  * that is dialled is the one that was checked, and each redirect is checked like the first.
  * No cookies, credentials or proxy of the environment are used, certificates must be valid.
  * @param read gets the answer, whatever its status; the connection ends with it
- * @throws Failure `invalid` for what the address itself shows, `unavailable` for what became of it; `signal.reason`
+ * @throws Failure `unavailable` for what may be over in a while; `invalid` for what the address itself shows, `not-found` for an
+ *   unknown host, `forbidden` and `too-large` for what is refused here; `signal.reason`
  * @see threats-and-faults.md, section S
  */
 export async function fetchOutside<T>(
@@ -51,7 +52,7 @@ export async function fetchOutside<T>(
     if ('value' in outcome) return outcome.value
     url = followed(outbound, url, outcome.location)
   }
-  throw new Failure('unavailable', `${describeUrl(url)} was not fetched: it leads on more than ${MAX_REDIRECTS} times.`)
+  throw new Failure('invalid', `${describeUrl(url)} was not fetched: it leads on more than ${MAX_REDIRECTS} times.`)
 }
 
 async function ask<T>(
@@ -96,7 +97,7 @@ function checkedLookup(outbound: Outbound, url: URL): LookupFunction {
       if (error) return done(error, '')
       const allowed = addresses.filter(({ address }) => mayDial(outbound, url, address))
       const [first] = allowed
-      if (!first) return done(new Failure('unavailable', notPublic(url)), '')
+      if (!first) return done(new Failure('forbidden', notPublic(url)), '')
       return options.all ? done(null, allowed) : done(null, first.address, first.family)
     })
   }
@@ -108,9 +109,9 @@ function notPublic(url: URL): string {
 
 function followed(outbound: Outbound, url: URL, location: string): URL {
   const next = URL.parse(location, url)
-  if (!next) throw new Failure('unavailable', `${describeUrl(url)} was not fetched: it leads on to what is not an address.`)
+  if (!next) throw new Failure('invalid', `${describeUrl(url)} was not fetched: it leads on to what is not an address.`)
   if (url.protocol === 'https:' && next.protocol !== 'https:')
-    throw new Failure('unavailable', `${describeUrl(url)} was not fetched: it leads on from https to an open connection.`)
+    throw new Failure('forbidden', `${describeUrl(url)} was not fetched: it leads on from https to an open connection.`)
   return readOutboundUrl(outbound, next.href)
 }
 
@@ -137,25 +138,30 @@ async function* bounded(
 }
 
 function tooLong(url: URL, maxBytes: number): Failure {
-  return new Failure('unavailable', `${describeUrl(url)} was not fetched: it is longer than ${maxBytes} bytes.`)
+  return new Failure('too-large', `${describeUrl(url)} was not fetched: it is longer than ${maxBytes} bytes.`)
 }
 
-const WORDS: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'its host name is not known.',
-  EAI_AGAIN: 'its host name cannot be looked up now.',
-  ECONNREFUSED: 'nothing answers there.',
-  UND_ERR_CONNECT_TIMEOUT: 'nothing answers there.',
-  UND_ERR_HEADERS_TIMEOUT: 'it did not answer in time.',
-  UND_ERR_BODY_TIMEOUT: 'it stopped in the middle.',
-  UND_ERR_HEADERS_OVERFLOW: 'its headers are too long.',
+const CONNECTION_FAILED = { kind: 'unavailable', why: 'the connection failed.' } as const
+
+const TROUBLES: Readonly<Record<string, { kind: FailureKind; why: string }>> = {
+  ENOTFOUND: { kind: 'not-found', why: 'its host name is not known.' },
+  EAI_AGAIN: { kind: 'unavailable', why: 'its host name cannot be looked up now.' },
+  ECONNREFUSED: { kind: 'unavailable', why: 'nothing answers there.' },
+  UND_ERR_CONNECT_TIMEOUT: { kind: 'unavailable', why: 'nothing answers there.' },
+  UND_ERR_HEADERS_TIMEOUT: { kind: 'unavailable', why: 'it did not answer in time.' },
+  UND_ERR_BODY_TIMEOUT: { kind: 'unavailable', why: 'it stopped in the middle.' },
+  UND_ERR_HEADERS_OVERFLOW: { kind: 'too-large', why: 'its headers are too long.' },
 }
 
 function explained(error: unknown, url: URL, signal: AbortSignal): Failure {
   if (error instanceof Failure) return error
+  const { kind, why } = signal.aborted ? { kind: 'unavailable' as const, why: 'it took too long.' } : troubleOf(error)
+  return new Failure(kind, `${describeUrl(url)} was not fetched: ${why}`, { cause: error })
+}
+
+function troubleOf(error: unknown): { kind: FailureKind; why: string } {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
   const isCertificate = /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(code)
-  const why = signal.aborted
-    ? 'it took too long.'
-    : (WORDS[code] ?? (isCertificate ? 'its certificate is not valid.' : 'the connection failed.'))
-  return new Failure('unavailable', `${describeUrl(url)} was not fetched: ${why}`, { cause: error })
+  if (isCertificate) return { kind: 'forbidden', why: 'its certificate is not valid.' }
+  return TROUBLES[code] ?? CONNECTION_FAILED
 }

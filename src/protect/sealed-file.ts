@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, type Hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Transform, type TransformCallback } from 'node:stream'
@@ -12,26 +12,87 @@ export type Seal = { key: Buffer; iv: Buffer }
 
 const MAC_BLOCK_BYTES = 2 ** 20
 const MAC_BYTES = 32
+const CIPHER_BLOCK_BYTES = 16
 
 export function newSeal(): Seal {
   return { key: randomBytes(16), iv: randomBytes(16) }
 }
 
-/** What a `SealingStream` knows once it has ended. */
+/** What is known of a file once all of it is sealed. */
 export type Sealed = { sizeBytes: number; sha256: Buffer; macs: Buffer }
 
-/** Clear bytes in, sealed bytes out; counts, hashes and authenticates on the way, in constant memory. */
+/** Seals a file piece by piece in constant memory; counts, hashes and authenticates on the way. */
+export type Sealing = {
+  /** @returns whole cipher blocks: what is left of the clear bytes waits for the next piece */
+  add(clear: Buffer): Buffer
+  /** Of what was added so far. */
+  sizeBytes(): number
+  sha256(): Buffer
+  /** Ends the file. `last` are its last sealed bytes. */
+  end(): Sealed & { last: Buffer }
+}
+
+export function beginSealing(seal: Seal): Sealing {
+  return goOnSealing(seal, { sizeBytes: 0, hash: createHash('sha256'), macs: new MacBlocks(seal), chainedIv: seal.iv })
+}
+
+type Begun = { sizeBytes: number; hash: Hash; macs: MacBlocks; chainedIv: Buffer }
+
+function goOnSealing(seal: Seal, { sizeBytes, hash, macs, chainedIv }: Begun): Sealing {
+  const cipher = createCipheriv('aes-128-cbc', seal.key, chainedIv)
+  const authenticated = (bytes: Buffer) => {
+    macs.add(bytes)
+    return bytes
+  }
+  return {
+    add(clear) {
+      hash.update(clear)
+      sizeBytes += clear.length
+      return authenticated(cipher.update(clear))
+    },
+    sizeBytes: () => sizeBytes,
+    sha256: () => hash.copy().digest(),
+    end() {
+      const last = authenticated(cipher.final())
+      return { last, sizeBytes, sha256: hash.digest(), macs: macs.end() }
+    },
+  }
+}
+
+/**
+ * Goes on with a file whose first `sizeBytes` lie sealed at a path: reads them once. CBC goes on from the last sealed block.
+ * @param known size, a multiple of 16, and SHA-256 of those clear bytes
+ * @returns undefined when they are not there as they were written
+ */
+export async function resumeSealing(
+  path: string,
+  seal: Seal,
+  known: Pick<Sealed, 'sizeBytes' | 'sha256'>,
+  signal?: AbortSignal,
+): Promise<Sealing | undefined> {
+  if (!existsSync(path)) return undefined
+  const begun = { sizeBytes: known.sizeBytes, hash: createHash('sha256'), macs: new MacBlocks(seal), chainedIv: seal.iv }
+  const decipher = createDecipheriv('aes-128-cbc', seal.key, seal.iv).setAutoPadding(false)
+  await using file = await open(path)
+  const upTo = { start: 0, end: known.sizeBytes - 1, highWaterMark: MAC_BLOCK_BYTES, autoClose: false }
+  for await (const bytes of file.createReadStream(upTo)) {
+    signal?.throwIfAborted()
+    begun.macs.add(bytes)
+    begun.hash.update(decipher.update(bytes))
+    begun.chainedIv = bytes.subarray(-CIPHER_BLOCK_BYTES)
+  }
+  const isThere = begun.hash.copy().digest().equals(known.sha256)
+  return isThere ? goOnSealing(seal, begun) : undefined
+}
+
+/** Clear bytes in, sealed bytes out. */
 export class SealingStream extends Transform {
-  readonly #cipher
-  readonly #macs: MacBlocks
-  readonly #hash = createHash('sha256')
-  #sizeBytes = 0
+  readonly #sealing: Sealing
   #sealed: Sealed | undefined
 
   constructor(seal: Seal) {
     super({ highWaterMark: 2 ** 18 })
-    this.#cipher = createCipheriv('aes-128-cbc', seal.key, seal.iv)
-    this.#macs = new MacBlocks(seal)
+    this.#sealing = beginSealing(seal)
   }
 
   /** Only after the stream has ended. */
@@ -41,20 +102,13 @@ export class SealingStream extends Transform {
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
-    this.#hash.update(chunk)
-    this.#sizeBytes += chunk.length
-    done(null, this.#authenticated(this.#cipher.update(chunk)))
+    done(null, this.#sealing.add(chunk))
   }
 
   override _flush(done: TransformCallback): void {
-    const last = this.#authenticated(this.#cipher.final())
-    this.#sealed = { sizeBytes: this.#sizeBytes, sha256: this.#hash.digest(), macs: this.#macs.end() }
+    const { last, ...sealed } = this.#sealing.end()
+    this.#sealed = sealed
     done(null, last)
-  }
-
-  #authenticated(bytes: Buffer): Buffer {
-    this.#macs.add(bytes)
-    return bytes
   }
 }
 

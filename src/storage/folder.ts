@@ -48,6 +48,18 @@ async function putBlobWith(folder: BlobFolder, name: string, write: (file: FileH
   }
 }
 
+/**
+ * Opens a blob that grows under its own name, over restarts, and makes that name durable. Whoever names it in a row says how much of
+ * it counts; all writes go to its end.
+ */
+export async function openGrowingBlob(folder: BlobFolder, name: string): Promise<FileHandle> {
+  const path = blobPath(folder, name)
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const file = await open(path, 'a+', 0o600)
+  await syncFolders(folder.root, dirname(path))
+  return file
+}
+
 async function moveTo(path: string, unfinished: string, tries = 2): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await rename(unfinished, path).catch((error) => {

@@ -242,6 +242,8 @@ test.each([
   { name: 'REELGATE_MASTER_KEY', value: 'secret' },
   { name: 'REELGATE_UPLOAD_MAX_BYTES', value: '1 GB' },
   { name: 'REELGATE_UPLOAD_MAX_BYTES', value: '0' },
+  { name: 'REELGATE_IMPORT_MAX_S', value: '12h' },
+  { name: 'REELGATE_IMPORT_MAX_S', value: '9999999' },
   { name: 'REELGATE_ENCODERS', value: '0' },
   { name: 'REELGATE_LIMITS', value: 'on' },
   { name: 'REELGATE_LIMITS', value: '{"reads":600}' },

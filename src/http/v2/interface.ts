@@ -3,10 +3,11 @@ import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
 import { type LimitDeps, limitAddresses } from '../limits.ts'
 import { NO_VIDEO, sendV2 } from './answer.ts'
+import { type V2ImportDeps, v2ImportRoutes } from './import.ts'
 import { type V2OtpDeps, v2OtpRoutes } from './otp.ts'
 import { type V2VideoDeps, v2VideoRoutes } from './videos.ts'
 
-export type V2Deps = LimitDeps & V2OtpDeps & V2VideoDeps
+export type V2Deps = LimitDeps & V2OtpDeps & V2VideoDeps & V2ImportDeps
 
 /** The earlier interface, `/v2`: POST with `clientSecretKey` in the body, JSON or XML out (wire-contract.md, section 6). */
 export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
@@ -21,9 +22,11 @@ export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
   })
   app.setNotFoundHandler((request, reply) =>
     sendV2(request, reply.code(404), {
-      error: 'There is no such operation. The earlier interface is called by POST at /v2/otp, /v2/videos and /v2/video.',
+      error:
+        'There is no such operation. The earlier interface is called by POST at /v2/otp, /v2/videos, /v2/video and /v2/importUrl.',
     }),
   )
   v2OtpRoutes(app, deps)
   v2VideoRoutes(app, deps)
+  v2ImportRoutes(app, deps)
 }

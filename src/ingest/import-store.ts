@@ -1,0 +1,85 @@
+import type { Insertable, Updateable } from 'kysely'
+import type { Db } from '../db/sqlite.ts'
+import type { ImportRow, Tables } from '../db/tables.ts'
+
+export async function insertImport(tx: Db, row: Insertable<Tables['import']>): Promise<void> {
+  await tx.insertInto('import').values(row).execute()
+}
+
+export async function countImports(db: Db, accountId: string): Promise<number> {
+  const row = await db
+    .selectFrom('import')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('accountId', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}
+
+/** What must not be taken now. */
+export type Busy = { videoIds: readonly string[]; accountIds: readonly string[]; hosts: readonly string[] }
+
+/** Accounts that have an import which may be tried now. */
+export async function listAccountsWithImports(db: Db, nowS: number, busy: Busy): Promise<string[]> {
+  const rows = await dueImports(db, nowS, busy).select('import.accountId').distinct().execute()
+  return rows.map(({ accountId }) => accountId)
+}
+
+/** The account's import that has waited longest. */
+export async function findDueImport(
+  db: Db,
+  accountId: string,
+  nowS: number,
+  busy: Busy,
+): Promise<Pick<ImportRow, 'videoId' | 'accountId' | 'host'> | undefined> {
+  return dueImports(db, nowS, busy)
+    .innerJoin('video', 'video.id', 'import.videoId')
+    .select(['import.videoId', 'import.accountId', 'import.host'])
+    .where('import.accountId', '=', accountId)
+    .orderBy('nextTryAtS')
+    .orderBy('video.position')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** A disabled account's wait. */
+function dueImports(db: Db, nowS: number, busy: Busy) {
+  return db
+    .selectFrom('import')
+    .innerJoin('account', 'account.id', 'import.accountId')
+    .where('account.disabled', '=', 0)
+    .where('nextTryAtS', '<=', nowS)
+    .where('import.accountId', 'not in', [...busy.accountIds])
+    .where('import.host', 'not in', [...busy.hosts])
+    .where('import.videoId', 'not in', [...busy.videoIds])
+}
+
+export async function findImport(db: Db, videoId: string): Promise<ImportRow | undefined> {
+  return db.selectFrom('import').selectAll().where('videoId', '=', videoId).executeTakeFirst()
+}
+
+/** Counts a try before it is made, so that one which ends this process counts, too. Undefined: the video was deleted. */
+export async function beginTry(tx: Db, videoId: string, endsAtS: number): Promise<ImportRow | undefined> {
+  return tx
+    .updateTable('import')
+    .set((row) => ({ tries: row('tries', '+', 1), endsAtS: row.fn.coalesce('endsAtS', row.val(endsAtS)) }))
+    .where('videoId', '=', videoId)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** False: the video was deleted. */
+export async function updateImport(tx: Db, videoId: string, changes: Updateable<Tables['import']>): Promise<boolean> {
+  const updated = await tx.updateTable('import').set(changes).where('videoId', '=', videoId).executeTakeFirst()
+  return updated.numUpdatedRows > 0n
+}
+
+/** After a restart none waits for its time. */
+export async function resumeImports(tx: Db): Promise<void> {
+  await tx.updateTable('import').set({ nextTryAtS: 0 }).execute()
+}
+
+/** Ends an import, and forgets its address. False: the video was deleted. */
+export async function removeImport(tx: Db, videoId: string): Promise<boolean> {
+  const removed = await tx.deleteFrom('import').where('videoId', '=', videoId).executeTakeFirst()
+  return removed.numDeletedRows > 0n
+}

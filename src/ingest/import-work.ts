@@ -1,0 +1,149 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { moveStatus } from '../catalogue/status.ts'
+import type { Db } from '../db/sqlite.ts'
+import type { ImportRow } from '../db/tables.ts'
+import { isOutcomeUnknown } from '../db/write.ts'
+import { Failure, machineTrouble } from '../errors.ts'
+import type { Job } from '../jobs/dispatcher.ts'
+import { removeBlobAndEmptyFolders, removeBlobs } from '../storage/folder.ts'
+import { type FetchDeps, fetchImport, NO_ROOM } from './import-fetch.ts'
+import { beginTry, findDueImport, findImport, listAccountsWithImports, removeImport, updateImport } from './import-store.ts'
+import { insertReceivedSource, type ReceivedSource } from './source.ts'
+
+export type ImportWorkDeps = FetchDeps & {
+  db: Db
+  /** A clock that never goes back. */
+  clock: { nowS(): number }
+  /** From the first try of an import to its end. */
+  importMaxS: number
+  log: Logger
+  /** Told after the commit that a video's source is there. */
+  sourceArrived(videoId: string): void
+}
+
+export const IMPORTS_AT_ONCE = 8
+const AT_ONCE = { perAccount: 4, perHost: 2 }
+/** After the first try, the second, …; after as many and one more that got no further the import has failed. */
+const WAITS_S = [5, 30, 120, 600, 1800]
+/** Trouble of this machine does not count as a try. */
+const MACHINE_WAIT_S = 15
+/** A try that failed keeps its place for so long: many imports from a host that refuses must not become a flood. */
+const REST_MS = 1_000
+
+/**
+ * What there is to do for imports: the accounts take turns, no account and no host has all places. The database is the truth; in
+ * memory is only what is in hand.
+ * @param wake says that there may be something to claim again
+ */
+export function createImportWork(deps: ImportWorkDeps, wake: () => void) {
+  const inHand = new Map<string, { accountId: string; host: string }>()
+  /** Accounts in the order in which they were last served. */
+  const served = new Set<string>()
+  let looksForRoom = false
+
+  async function claim(urgentOnly: boolean): Promise<Job | undefined> {
+    if (urgentOnly) return undefined // nobody waits for an import that closely
+    if (!(await deps.hasRoom(0))) return lookForRoom()
+    for (;;) {
+      const next = await findNext()
+      if (!next) return undefined
+      const row = await deps.write((tx) => beginTry(tx, next.videoId, deps.clock.nowS() + deps.importMaxS))
+      if (!row) continue // deleted meanwhile
+      inHand.set(row.videoId, row)
+      served.delete(row.accountId)
+      served.add(row.accountId)
+      return { key: row.videoId, run: (signal) => runTry(row, signal).finally(() => inHand.delete(row.videoId)) }
+    }
+  }
+
+  async function findNext() {
+    const nowS = deps.clock.nowS()
+    const running = [...inHand.values()]
+    const busy = {
+      videoIds: [...inHand.keys()],
+      accountIds: thoseWith(running, 'accountId', AT_ONCE.perAccount),
+      hosts: thoseWith(running, 'host', AT_ONCE.perHost),
+    }
+    const accountIds = await listAccountsWithImports(deps.db, nowS, busy)
+    const order = [...served]
+    const runningOf = (accountId: string) => running.filter((row) => row.accountId === accountId).length
+    const [accountId] = accountIds.toSorted((a, b) => runningOf(a) - runningOf(b) || order.indexOf(a) - order.indexOf(b))
+    return accountId === undefined ? undefined : findDueImport(deps.db, accountId, nowS, busy)
+  }
+
+  function lookForRoom(): undefined {
+    if (!looksForRoom)
+      setTimeout(() => {
+        looksForRoom = false
+        wake()
+      }, MACHINE_WAIT_S * 1000).unref()
+    looksForRoom = true
+  }
+
+  async function runTry(row: ImportRow, signal: AbortSignal): Promise<void> {
+    try {
+      const leftS = (row.endsAtS ?? 0) - deps.clock.nowS()
+      if (leftS <= 0) return await fail(row, tookTooLong(deps.importMaxS))
+      const source = await fetchImport(deps, row, leftS * 1000, signal)
+      await accept(row.videoId, source)
+    } catch (error) {
+      await settle(row.videoId, error, signal)
+      await pause(REST_MS, undefined, { signal }).catch(() => undefined)
+    }
+  }
+
+  /** The source is the video's from here on, and the address is forgotten, in one transaction. */
+  async function accept(videoId: string, source: ReceivedSource): Promise<void> {
+    await deps.write(async (tx) => {
+      if (!(await removeImport(tx, videoId))) throw new Failure('not-found', 'The video was deleted while it was being fetched.')
+      await insertReceivedSource(deps, tx, videoId, source)
+    })
+    deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'a film was imported')
+    deps.sourceArrived(videoId)
+  }
+
+  /** What becomes of an import whose try has failed. */
+  async function settle(videoId: string, error: unknown, signal: AbortSignal): Promise<void> {
+    const row = await findImport(deps.db, videoId)
+    if (!row) return removeBlobs(deps.sources, videoId) // deleted meanwhile: nothing else may be left of it
+    if (signal.aborted) return postpone(row, 0, row.tries - 1) // cut off by us
+    const isOfTheMachine = error === NO_ROOM || isOutcomeUnknown(error) || machineTrouble(error) !== undefined
+    const problem = error instanceof Failure ? error : CAUSE_IN_LOG
+    const waitS = isOfTheMachine ? MACHINE_WAIT_S : WAITS_S[Math.max(row.tries, 1) - 1]
+    const isOver = waitS === undefined || deps.clock.nowS() + waitS >= (row.endsAtS ?? 0)
+    if (problem === CAUSE_IN_LOG) deps.log.error({ err: error, videoId }, 'an import met trouble')
+    if (problem.kind !== 'unavailable') return fail(row, problem)
+    if (isOver) return fail(row, new Failure(problem.kind, `${problem.message} It was tried ${row.tries} times.`))
+    deps.log.info({ videoId, problem: problem.message, waitS }, 'an import is tried again')
+    await postpone(row, waitS, isOfTheMachine ? row.tries - 1 : row.tries)
+    setTimeout(wake, waitS * 1000).unref()
+  }
+
+  async function postpone({ videoId }: ImportRow, waitS: number, tries: number): Promise<void> {
+    await deps.write((tx) => updateImport(tx, videoId, { nextTryAtS: deps.clock.nowS() + waitS, tries: Math.max(0, tries) }))
+  }
+
+  async function fail({ videoId, file }: ImportRow, problem: Failure): Promise<void> {
+    await deps.write(async (tx) => {
+      if (!(await removeImport(tx, videoId))) return // deleted meanwhile
+      await moveStatus(tx, videoId, problem.kind === 'unsupported' ? 'Not a media file' : 'Encoding error', problem.message)
+    })
+    if (file) await removeBlobAndEmptyFolders(deps.sources, file)
+    deps.log.info({ videoId, problem: problem.message }, 'an import has failed')
+  }
+
+  return { claim }
+}
+
+const CAUSE_IN_LOG = new Failure('unavailable', 'This server could not fetch the film. Its log says why; then import it again.')
+
+function tookTooLong(importMaxS: number): Failure {
+  return new Failure('too-large', `The film was not fetched within ${importMaxS} seconds, the longest that an import may take.`)
+}
+
+/** Values that so many have. */
+function thoseWith<Name extends string>(rows: readonly Record<Name, string>[], name: Name, count: number): string[] {
+  const groups = Map.groupBy(rows, (row) => row[name])
+  return [...groups].flatMap(([value, theirs]) => (theirs.length >= count ? value : []))
+}
