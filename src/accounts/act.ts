@@ -16,6 +16,11 @@ export const ACT_KINDS = [
   'ban:lifted',
   'video:deleted',
   'otp:reused',
+  'hook:created',
+  'hook:enabled',
+  'hook:disabled',
+  'hook:rotated',
+  'hook:deleted',
 ] as const
 export type ActKind = (typeof ACT_KINDS)[number]
 

@@ -1,6 +1,7 @@
+import { type ActKind, type Actor, noteAct } from '../accounts/act.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { HookRow } from '../db/tables.ts'
-import type { Write } from '../db/write.ts'
+import type { Alongside, Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { type Outbound, refuseInside } from '../outbound/allowance.ts'
 import { type MasterKey, unwrap, wrap } from '../protect/master-key.ts'
@@ -12,6 +13,9 @@ import { newHookSecret } from './signature.ts'
 
 /** `nowS` is the playback clock: no step of the wall clock brings a retry forward or ends a rotation. */
 export type HookDeps = { db: Db; write: Write; nowS: () => number; masterKey: MasterKey; outbound: Outbound }
+
+/** With its secret, which is shown this once. */
+export type NewHook = Hook & { secret: string }
 
 const MOST_HOOKS = 20
 /** How long an older secret signs beside its successor. */
@@ -27,14 +31,15 @@ export async function findHooks({ db }: Pick<HookDeps, 'db'>, accountId: string)
 /**
  * Makes an endpoint, from the next event on.
  * @param request.event undefined: all of them
- * @returns its secret, too; the only time that it is shown
  * @throws Failure `invalid` for an address that may not be asked; `conflict` when the account has too many
  */
 export async function createHook(
   deps: HookDeps,
   accountId: string,
+  by: Actor,
   request: { url: string; event: HookEvent | undefined; isOn: boolean },
-): Promise<Hook & { secret: string }> {
+  alongside?: Alongside<NewHook>,
+): Promise<NewHook> {
   const { href: url } = await refuseInside(deps.outbound, request.url)
   const id = newId()
   const secret = newHookSecret()
@@ -47,29 +52,35 @@ export async function createHook(
     createdAtS: deps.nowS(),
     disabledReason: request.isOn ? null : SWITCHED_OFF,
   }
-  if (!(await deps.write((tx) => insertHook(tx, hook, MOST_HOOKS))))
-    throw new Failure('conflict', `An account has at most ${MOST_HOOKS} hooks. Delete one first.`)
-  return { ...hook, failingSinceS: null, secret }
+  const made = { ...hook, failingSinceS: null, secret }
+  await deps.write(async (tx) => {
+    if (!(await insertHook(tx, hook, MOST_HOOKS)))
+      throw new Failure('conflict', `An account has at most ${MOST_HOOKS} hooks. Delete one first.`)
+    await note(deps, tx, accountId, by, 'hook:created', id)
+    await alongside?.(tx, made)
+  })
+  return made
 }
 
 /** Deletes an endpoint with everything that waits for it, and its log. @throws Failure `not-found` */
-export async function deleteHook({ db, write }: HookDeps, accountId: string, hookId: string): Promise<void> {
-  await getHook({ db }, accountId, hookId)
+export async function deleteHook(deps: HookDeps, accountId: string, by: Actor, hookId: string): Promise<void> {
+  const { write } = deps
+  await getHook(deps, accountId, hookId)
   while ((await write((tx) => removeDeliveries(tx, hookId, REMOVED_AT_ONCE))) === REMOVED_AT_ONCE);
-  const removed = await write(async (tx) => {
-    const isThere = await removeHook(tx, accountId, hookId)
-    if (isThere) await removeDeliveries(tx, hookId, Number.MAX_SAFE_INTEGER) // what came meanwhile
-    return isThere
+  await write(async (tx) => {
+    if (!(await removeHook(tx, accountId, hookId))) throw notFound()
+    await removeDeliveries(tx, hookId, Number.MAX_SAFE_INTEGER) // what came meanwhile
+    await note(deps, tx, accountId, by, 'hook:deleted', hookId)
   })
-  if (!removed) throw notFound()
 }
 
 /** Switches an endpoint on or off. What happens while it is off is listed as failed. @throws Failure `not-found` */
-export async function switchHook(deps: HookDeps, accountId: string, hookId: string, isOn: boolean): Promise<Hook> {
+export async function switchHook(deps: HookDeps, accountId: string, by: Actor, hookId: string, isOn: boolean): Promise<Hook> {
   await deps.write(async (tx) => {
     await getHook({ db: tx }, accountId, hookId)
     if (isOn) await enableHook(tx, hookId)
     else await disableHook(tx, hookId, SWITCHED_OFF, deps.nowS())
+    await note(deps, tx, accountId, by, isOn ? 'hook:enabled' : 'hook:disabled', hookId)
   })
   return getHook(deps, accountId, hookId)
 }
@@ -79,12 +90,19 @@ export async function switchHook(deps: HookDeps, accountId: string, hookId: stri
  * @returns the new one; the only time that it is shown
  * @throws Failure `not-found`
  */
-export async function rotateSecret(deps: HookDeps, accountId: string, hookId: string): Promise<string> {
+export async function rotateSecret(deps: HookDeps, accountId: string, by: Actor, hookId: string): Promise<string> {
   const secret = newHookSecret()
   const wrapped = wrapSecret(deps.masterKey, hookId, secret)
   const olderEndsAtS = deps.nowS() + ROTATION_S
-  if (!(await deps.write((tx) => replaceSecret(tx, accountId, hookId, { wrapped, olderEndsAtS })))) throw notFound()
+  await deps.write(async (tx) => {
+    if (!(await replaceSecret(tx, accountId, hookId, { wrapped, olderEndsAtS }))) throw notFound()
+    await note(deps, tx, accountId, by, 'hook:rotated', hookId)
+  })
   return secret
+}
+
+async function note({ nowS }: HookDeps, tx: Db, accountId: string, by: Actor, kind: ActKind, hookId: string): Promise<void> {
+  await noteAct(tx, { atS: nowS(), accountId, by, kind, subjects: [hookId] })
 }
 
 /** The secrets with which a delivery is signed now, the newest first. */

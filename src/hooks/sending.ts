@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { noteAct } from '../accounts/act.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { HookRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
@@ -113,7 +114,11 @@ async function settleFailure(
     : ({ state: 'waiting', dueAtS: nowS + Math.max(waitS, restS) } as const)
   await settleDelivery(tx, delivery, { ...next, status: status ?? null, problem })
   await restHook(tx, hook.id, nowS + restS)
-  if (disabledReason !== undefined) await disableHook(tx, hook.id, disabledReason, nowS)
+  if (disabledReason !== undefined) {
+    await disableHook(tx, hook.id, disabledReason, nowS)
+    const act = { atS: nowS, accountId: hook.accountId, by: 'server', kind: 'hook:disabled', subjects: [hook.id] } as const
+    await noteAct(tx, { ...act, details: { reason: disabledReason } })
+  }
   return disabledReason
 }
 

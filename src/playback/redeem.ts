@@ -1,3 +1,4 @@
+import { noteAct } from '../accounts/act.ts'
 import { postersOf } from '../catalogue/poster-store.ts'
 import { findVideoShown } from '../catalogue/video-store.ts'
 import type { Db } from '../db/sqlite.ts'
@@ -63,13 +64,19 @@ async function spendOrResume(deps: PlaybackDeps, tx: Db, request: RedeemRequest,
       embeddingHost,
       outcome: result,
     })
-    if (result === 'otp-used' && (await noteReuse(tx, hash, deps.nowS()))) {
-      const opening = await findOpening(tx, hash)
-      const addresses = [opening?.address ?? null, visit.address]
-      await addVideoEvents(tx, 'otp:reused', [otp.videoId], { userId: otp.userId, addresses })
-    }
+    if (result === 'otp-used') await tellReuse(tx, hash, otp, visit.address, deps.nowS())
   }
   return outcome
+}
+
+/** Once per OTP: somebody has a link that was meant for another browser. */
+async function tellReuse(tx: Db, hash: Buffer, otp: FoundOtp, address: string, nowS: number): Promise<void> {
+  if (!(await noteReuse(tx, hash, nowS))) return
+  const { accountId, videoId, userId } = otp
+  const opening = await findOpening(tx, hash)
+  const details = { userId, addresses: [opening?.address ?? null, address] }
+  await addVideoEvents(tx, 'otp:reused', [videoId], details)
+  await noteAct(tx, { atS: nowS, accountId, by: 'viewer', kind: 'otp:reused', subjects: [videoId], details })
 }
 
 function nameOf(outcome: Outcome): string {

@@ -3,9 +3,10 @@ import { Failure } from '../../errors.ts'
 import { webhookId } from '../../hooks/attempt.ts'
 import { findDeliveries, type LogDeps, replay } from '../../hooks/delivery-log.ts'
 import { HOOK_EVENTS, type HookEvent } from '../../hooks/event.ts'
-import { createHook, deleteHook, findHooks, rotateSecret, switchHook } from '../../hooks/hook.ts'
+import { createHook, deleteHook, findHooks, type NewHook, rotateSecret, switchHook } from '../../hooks/hook.ts'
 import type { Hook } from '../../hooks/hook-store.ts'
 import type { App } from '../app.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../idempotency.ts'
 import { readPaging } from '../paging.ts'
 import { holderOf } from './key.ts'
 
@@ -61,20 +62,31 @@ const DeliveriesQuery = Type.Object({
 const DeliveriesReply = Type.Object({ count: Type.Integer(), rows: Type.Array(DeliveryBody) })
 const ReplayReply = Type.Object({ message: Type.String(), count: Type.Integer() })
 
+export type HookRoutesDeps = LogDeps & IdempotencyRouteDeps
+
 /** Hooks: owners' webhook endpoints (wire-contract.md, sections 3 and 7; docs/hooks.md). */
-export function hookRoutes(app: App, deps: LogDeps): void {
+export function hookRoutes(app: App, deps: HookRoutesDeps): void {
   app.get('/hooks', { config: { permission: 'viewer' }, schema: { response: { 200: ListReply } } }, async (request) => ({
     rows: (await findHooks(deps, holderOf(request).accountId)).map(hookBody),
   }))
 
   app.post(
     '/hooks',
-    { config: { permission: 'editor' }, schema: { body: CreateBody, response: { 200: CreateReply } } },
-    async (request) => {
+    {
+      config: { permission: 'editor' },
+      schema: { body: CreateBody, headers: IdempotencyHeaders, response: { 200: CreateReply } },
+    },
+    async (request, reply) => {
       const { value, event, status = 1 } = request.body
       const wanted = { url: value, event: readEvent(event), isOn: Number(status) === 1 }
-      const { secret, ...hook } = await createHook(deps, holderOf(request).accountId, wanted)
-      return { ...hookBody(hook), secret }
+      const holder = holderOf(request)
+      const { accountId } = holder
+      return sendOnce(
+        deps,
+        { request, reply, accountId },
+        (alongside) => createHook(deps, accountId, holder, wanted, alongside),
+        inJson(({ secret, ...hook }: NewHook): Static<typeof CreateReply> => ({ ...hookBody(hook), secret })),
+      )
     },
   )
 
@@ -82,7 +94,8 @@ export function hookRoutes(app: App, deps: LogDeps): void {
     '/hooks',
     { config: { permission: 'editor' }, schema: { body: HookParams, response: { 200: DeletedReply } } },
     async (request) => {
-      await deleteHook(deps, holderOf(request).accountId, request.body.uuid)
+      const holder = holderOf(request)
+      await deleteHook(deps, holder.accountId, holder, request.body.uuid)
       return { message: 'Deleted' as const }
     },
   )
@@ -95,7 +108,8 @@ export function hookRoutes(app: App, deps: LogDeps): void {
     },
     async (request) => {
       const isOn = Number(request.body.status) === 1
-      return hookBody(await switchHook(deps, holderOf(request).accountId, request.params.uuid, isOn))
+      const holder = holderOf(request)
+      return hookBody(await switchHook(deps, holder.accountId, holder, request.params.uuid, isOn))
     },
   )
 
@@ -105,7 +119,10 @@ export function hookRoutes(app: App, deps: LogDeps): void {
       config: { permission: 'editor' },
       schema: { params: HookParams, response: { 200: Type.Object({ secret: Secret }) } },
     },
-    async (request) => ({ secret: await rotateSecret(deps, holderOf(request).accountId, request.params.uuid) }),
+    async (request) => {
+      const holder = holderOf(request)
+      return { secret: await rotateSecret(deps, holder.accountId, holder, request.params.uuid) }
+    },
   )
 
   app.get(

@@ -1,5 +1,6 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import { type Authenticate, requirePermission } from '../../accounts/api-key.ts'
+import type { LogDeps } from '../../hooks/delivery-log.ts'
 import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
@@ -15,7 +16,7 @@ import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
 export type CurrentDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDeps &
   ListRoutesDeps &
   Parameters<typeof uploadRoutes>[1] &
-  Parameters<typeof otpRoutes>[1] & { hooks: Parameters<typeof hookRoutes>[1] }
+  Parameters<typeof otpRoutes>[1] & { hooks: LogDeps }
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function currentInterface(app: App, deps: CurrentDeps): Promise<void> {
@@ -47,7 +48,7 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   tagRoutes(app, deps)
   uploadRoutes(app, deps)
   otpRoutes(app, deps)
-  hookRoutes(app, deps.hooks)
+  hookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
 }
 
 function requirePermissionOf(route: RouteOptions): void {
