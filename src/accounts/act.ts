@@ -15,6 +15,7 @@ export const ACT_KINDS = [
   'ban:began',
   'ban:lifted',
   'video:deleted',
+  'folder:deleted',
   'otp:reused',
   'hook:created',
   'hook:enabled',

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { fold } from '../db/fold.ts'
 import type { Db } from '../db/sqlite.ts'
+import { findFolder } from './folder-store.ts'
 
 /** Which of an account's videos: all that is given must hold. Texts are parts, taken literally, compared as db/fold.ts says. */
 export type VideoFilter = {
@@ -11,6 +12,8 @@ export type VideoFilter = {
   fileName?: string
   /** Exact names, each once. */
   tags?: readonly string[]
+  /** Directly in this folder. */
+  folderId?: string
 }
 
 /** Shorter texts hold no trigram: they are looked for in every text of the index. */
@@ -21,15 +24,16 @@ const LONGER_THAN_ANY = 2000
 
 /** True when finding these may take milliseconds: such a read belongs into a thread of its own. */
 export function isSlow(filter: VideoFilter): boolean {
-  return textsOf(filter).length > 0 || (filter.tags ?? []).length > 1
+  const shelves = (filter.tags ?? []).length + (filter.folderId === undefined ? 0 : 1)
+  return textsOf(filter).length > 0 || shelves > 1
 }
 
 /** How many videos the filter finds. */
 export async function countMatches(db: Db, accountId: string, filter: VideoFilter): Promise<number> {
-  const tags = await rarestFirst(db, accountId, filter.tags ?? [])
-  if (tags === undefined || isBeyondAny(filter)) return 0
-  if (textsOf(filter).length === 0 && tags.length < 2) return tags[0]?.videoCount ?? countVideos(db, accountId)
-  const { rows } = await sql<{ count: number }>`select count(*) as count ${matches(accountId, filter, tags).from}`.execute(db)
+  const shelves = await smallestFirst(db, accountId, filter)
+  if (shelves === undefined || isBeyondAny(filter)) return 0
+  if (textsOf(filter).length === 0 && shelves.length < 2) return shelves[0]?.videoCount ?? countVideos(db, accountId)
+  const { rows } = await sql<{ count: number }>`select count(*) as count ${matches(accountId, filter, shelves).from}`.execute(db)
   return rows[0]?.count ?? 0
 }
 
@@ -40,33 +44,32 @@ export async function listPositions(
   filter: VideoFilter,
   slice: { limit: number; offset: number },
 ): Promise<number[]> {
-  const tags = await rarestFirst(db, accountId, filter.tags ?? [])
-  if (tags === undefined || isBeyondAny(filter)) return []
-  const { position, from } = matches(accountId, filter, tags)
+  const shelves = await smallestFirst(db, accountId, filter)
+  if (shelves === undefined || isBeyondAny(filter)) return []
+  const { position, from } = matches(accountId, filter, shelves)
   const { rows } = await sql<{ position: number }>`
     select ${position} as position ${from} order by ${position} desc limit ${slice.limit} offset ${slice.offset}`.execute(db)
   return rows.map((row) => row.position)
 }
 
+/** Entries of an index in list order, and how many there are: the account's videos with a tag, or in a folder. */
+type Shelf = Matches & { videoCount: number; holds(position: RawBuilder<number>): RawBuilder<unknown> }
 type Matches = { position: RawBuilder<number>; from: RawBuilder<unknown> }
-type CountedTag = { name: string; videoCount: number }
 
 /** The smallest index that knows the answer, walked in list order; the rest is asked of each of its entries. */
-function matches(accountId: string, filter: VideoFilter, tags: readonly CountedTag[]): Matches {
+function matches(accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): Matches {
   const texts = textsOf(filter)
   if (texts.length > 0) {
     const position = sql<number>`video_text.rowid`
     // A cross join is never turned round: the index of texts leads, in its own order.
     const from = sql`from video_text cross join video on video.position = video_text.rowid
-      where ${hold(texts)} and video.account_id = ${accountId} ${alsoTagged(accountId, position, tags)}`
+      where ${hold(texts)} and video.account_id = ${accountId} ${alsoOn(shelves, position)}`
     return { position, from }
   }
-  const [rarest, ...others] = tags
-  if (rarest) {
-    const position = sql<number>`video_tag.position`
-    const from = sql`from video_tag
-      where video_tag.account_id = ${accountId} and video_tag.name = ${rarest.name} ${alsoTagged(accountId, position, others)}`
-    return { position, from }
+  const [smallest, ...others] = shelves
+  if (smallest) {
+    const { position, from } = smallest
+    return { position, from: sql`${from} ${alsoOn(others, position)}` }
   }
   return {
     position: sql`video.position`,
@@ -74,12 +77,29 @@ function matches(accountId: string, filter: VideoFilter, tags: readonly CountedT
   }
 }
 
-function alsoTagged(accountId: string, position: RawBuilder<number>, tags: readonly CountedTag[]): RawBuilder<unknown> {
-  const conditions = tags.map(
-    ({ name }) => sql`and exists (select 1 from video_tag as other
-      where other.account_id = ${accountId} and other.name = ${name} and other.position = ${position})`,
-  )
+function alsoOn(shelves: readonly Shelf[], position: RawBuilder<number>): RawBuilder<unknown> {
+  const conditions = shelves.map((shelf) => sql`and ${shelf.holds(position)}`)
   return sql.join(conditions, sql` `)
+}
+
+function tagShelf(accountId: string, { name, videoCount }: { name: string; videoCount: number }): Shelf {
+  return {
+    videoCount,
+    position: sql`video_tag.position`,
+    from: sql`from video_tag where video_tag.account_id = ${accountId} and video_tag.name = ${name}`,
+    holds: (position) => sql`exists (select 1 from video_tag as other
+      where other.account_id = ${accountId} and other.name = ${name} and other.position = ${position})`,
+  }
+}
+
+function folderShelf(accountId: string, { id, videoCount }: { id: string; videoCount: number }): Shelf {
+  return {
+    videoCount,
+    position: sql`video.position`,
+    from: sql`from video where video.account_id = ${accountId} and video.folder_id = ${id} and video.deleted_at_s is null`,
+    holds: (position) =>
+      sql`exists (select 1 from video as other where other.position = ${position} and other.folder_id = ${id})`,
+  }
 }
 
 type Column = 'id' | 'title' | 'file_name'
@@ -120,15 +140,20 @@ async function countVideos(db: Db, accountId: string): Promise<number> {
   return account?.videoCount ?? 0
 }
 
-/** Undefined: no video carries one of them. */
-async function rarestFirst(db: Db, accountId: string, names: readonly string[]): Promise<CountedTag[] | undefined> {
-  if (names.length === 0) return []
-  const tags = await db
+/** Undefined: no video carries one of the tags, or there is no such folder. */
+async function smallestFirst(db: Db, accountId: string, { tags = [], folderId }: VideoFilter): Promise<Shelf[] | undefined> {
+  const counted = tags.length === 0 ? [] : await countedTags(db, accountId, tags)
+  const folder = folderId === undefined ? undefined : await findFolder(db, accountId, folderId)
+  if (counted.length < tags.length || (folderId !== undefined && !folder)) return undefined
+  const shelves = [...counted.map((tag) => tagShelf(accountId, tag)), ...(folder ? [folderShelf(accountId, folder)] : [])]
+  return shelves.toSorted((a, b) => a.videoCount - b.videoCount)
+}
+
+async function countedTags(db: Db, accountId: string, names: readonly string[]) {
+  return db
     .selectFrom('tag')
     .select(['name', 'videoCount'])
     .where('accountId', '=', accountId)
     .where('name', 'in', names)
-    .orderBy('videoCount')
     .execute()
-  return tags.length === names.length ? tags : undefined
 }

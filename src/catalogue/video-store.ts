@@ -2,11 +2,21 @@ import type { Db } from '../db/sqlite.ts'
 import type { VideoRow } from '../db/tables.ts'
 import type { VideoStatus } from './status.ts'
 
-/** Adds a video that waits for its upload, or is `Queued` for what will be fetched, and counts it. */
+/**
+ * Adds a video that waits for its upload, or is `Queued` for what will be fetched, and counts it.
+ * Without a folder, which must be the account's, it lies in the root.
+ */
 export async function insertVideo(
   tx: Db,
   accountId: string,
-  video: { id: string; title: string; uploadTimeS: number; fileName?: string; status?: 'PRE-Upload' | 'Queued' },
+  video: {
+    id: string
+    title: string
+    uploadTimeS: number
+    fileName?: string
+    status?: 'PRE-Upload' | 'Queued'
+    folderId?: string
+  },
 ): Promise<void> {
   await tx
     .insertInto('video')
@@ -42,7 +52,7 @@ export async function positionsOf(db: Db, accountId: string, videoIds: readonly 
 }
 
 /** What an owner may change of a video. */
-export type VideoChanges = { title?: string; description?: string; public?: 0 | 1 }
+export type VideoChanges = { title?: string; description?: string; public?: 0 | 1; folderId?: string }
 
 /** False: the account has no such video. */
 export async function updateVideo(tx: Db, accountId: string, videoId: string, changes: VideoChanges): Promise<boolean> {

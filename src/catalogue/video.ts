@@ -2,6 +2,7 @@ import type { Db } from '../db/sqlite.ts'
 import type { VideoRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
+import { getFolder } from './folder.ts'
 import { type Poster, postersOf } from './poster-store.ts'
 import { countMatches, isSlow, listPositions, type VideoFilter } from './search-store.ts'
 import { tagsOf } from './tag-store.ts'
@@ -22,6 +23,7 @@ const FEW_ROWS = 5_000
  * A page of the videos that the filter finds, newest first, and how many it finds in all. Both are read one after the other:
  * what comes or goes meanwhile may be in one of them only.
  * @param wanted `page` counts from 1; one behind the last is empty and costs nothing
+ * @throws Failure `not-found` when the account has no such folder
  */
 export async function findVideos(
   { db, slowDb }: ListDeps,
@@ -29,6 +31,7 @@ export async function findVideos(
   wanted: { filter: VideoFilter; page: number; limit: number },
 ): Promise<{ count: number; videos: Video[] }> {
   const { filter, limit } = wanted
+  if (filter.folderId !== undefined) await getFolder(db, accountId, filter.folderId)
   const offset = (wanted.page - 1) * limit
   const reader = isSlow(filter) || offset > FEW_ROWS ? slowDb : db
   const count = await countMatches(reader, accountId, filter)
@@ -44,7 +47,7 @@ export async function getVideo({ db }: Pick<CatalogueDeps, 'db'>, accountId: str
   return video
 }
 
-/** Changes what is given and nothing else. @throws Failure `not-found`; `invalid` for a text that cannot be kept */
+/** Changes what is given and nothing else. @throws Failure `not-found`, of the folder too; `invalid` for a text that cannot be kept */
 export async function editVideo(
   { write }: Pick<CatalogueDeps, 'write'>,
   accountId: string,
@@ -53,7 +56,10 @@ export async function editVideo(
 ): Promise<void> {
   if (changes.title !== undefined) readTitle(changes.title)
   if (changes.description !== undefined) readDescription(changes.description)
-  const edited = await write((tx) => updateVideo(tx, accountId, videoId, changes))
+  const edited = await write(async (tx) => {
+    if (changes.folderId !== undefined) await getFolder(tx, accountId, changes.folderId)
+    return updateVideo(tx, accountId, videoId, changes)
+  })
   if (!edited) throw new Failure('not-found', 'Video not found')
 }
 

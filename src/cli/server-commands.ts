@@ -50,7 +50,7 @@ export const SERVER_COMMANDS = {
     async (deps: ServerDeps, { account, title }) => {
       const { id: accountId, mayUpload } = await getAccount(deps, account)
       await getOtpKey(deps, accountId) // before anything is sent: without it there would be no link in the end
-      const { videoId, form } = await issueUploadPolicy(deps, { accountId, mayUpload }, title)
+      const { videoId, form } = await issueUploadPolicy(deps, { accountId, mayUpload }, { title })
       return { accountId, videoId, uploadUrl: `${deps.localUrl()}/upload`, form }
     },
   ),

@@ -7,6 +7,7 @@ import { markImages } from './migrations/0003-mark-images.ts'
 import { streamSlots } from './migrations/0005-stream-slots.ts'
 import { limits } from './migrations/0006-limits.ts'
 import { keysAndActs } from './migrations/0007-keys-and-acts.ts'
+import { folders } from './migrations/0008-folders.ts'
 import { imports } from './migrations/0009-imports.ts'
 import { hooks } from './migrations/0010-hooks.ts'
 import { idempotency } from './migrations/0014-idempotency.ts'
@@ -20,6 +21,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0005-stream-slots': streamSlots,
   '0006-limits': limits,
   '0007-keys-and-acts': keysAndActs,
+  '0008-folders': folders,
   '0009-imports': imports,
   '0010-hooks': hooks,
   '0014-idempotency': idempotency,

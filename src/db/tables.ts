@@ -9,6 +9,7 @@ export type Tables = {
   apiKey: ApiKeyTable
   act: ActTable
   video: VideoTable
+  folder: FolderTable
   tag: TagTable
   videoTag: VideoTagTable
   videoText: VideoTextTable
@@ -50,6 +51,8 @@ type AccountTable = {
   whenFull: Generated<'refuse' | 'stop-oldest'>
   /** Videos not deleted: kept in step with `video` in the same transaction, so that a list needs no count. */
   videoCount: Generated<number>
+  /** Folders besides the root; kept by triggers. */
+  folderCount: Generated<number>
   /** Rises with every change that a list of its videos could show; kept by triggers. */
   changeNumber: Generated<number>
 }
@@ -108,6 +111,21 @@ type VideoTable = {
   generation: Generated<number>
   /** Set when deleted: the row is a tombstone till its files are gone. */
   deletedAtS: number | null
+}
+
+/** Videos lie in exactly one folder; each account has its root, whose id is `root`. */
+type FolderTable = {
+  accountId: string
+  id: string
+  /** Null: the root. */
+  parentId: string | null
+  name: string
+  /** By db/fold.ts: the order of lists, and what the beginning of a name is compared with. */
+  foldedName: string
+  createdAtS: number
+  /** Videos, not deleted, and folders directly in it; kept by triggers. */
+  videoCount: Generated<number>
+  folderCount: Generated<number>
 }
 
 /** A tag that videos of the account carry, and how many; kept by triggers on `video_tag`. */
@@ -399,6 +417,7 @@ type DeliveryTable = {
 }
 
 export type VideoRow = Selectable<VideoTable>
+export type FolderRow = Selectable<FolderTable>
 export type ChunkRow = Selectable<ChunkTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
 export type MarkImageRow = Selectable<MarkImageTable>

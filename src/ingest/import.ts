@@ -1,4 +1,5 @@
 import type { KeyHolder } from '../accounts/api-key.ts'
+import { getFolder, ROOT } from '../catalogue/folder.ts'
 import { readTitle } from '../catalogue/title.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
 import { Failure } from '../errors.ts'
@@ -23,12 +24,12 @@ const WAITING_PER_ACCOUNT = 5_000
  * film or as a failure with its reason.
  * @param request `title` is the last part of the address's path, where it is not given
  * @throws Failure `forbidden` when the account's imports are off; `invalid` for what the address itself shows, or a title that cannot
- *   be kept; `limited` when too many wait
+ *   be kept; `not-found` without such a folder; `limited` when too many wait
  */
 export async function requestImport(
   deps: ImportDeps,
   holder: Pick<KeyHolder, 'accountId' | 'mayImport'>,
-  request: { url: string; title?: string | undefined },
+  request: { url: string; title?: string | undefined; folderId?: string },
 ): Promise<{ videoId: string; title: string }> {
   if (!holder.mayImport)
     throw new Failure('forbidden', 'Imports are off for this account. Ask whoever runs this server to turn them on.')
@@ -37,13 +38,15 @@ export async function requestImport(
   const title = readTitle(request.title || fileName || url.hostname)
   const videoId = newId()
   const uploadTimeS = deps.nowS()
+  const folderId = request.folderId ?? ROOT
   const wrappedUrl = wrap(deps.masterKey, urlPurpose(videoId), Buffer.from(url.href))
   await deps.write(async (tx) => {
     if ((await countImports(tx, holder.accountId)) >= WAITING_PER_ACCOUNT)
       throw new Failure('limited', `${WAITING_PER_ACCOUNT} imports of this account are waiting. Ask again when some have come.`, {
         retryAfterS: 60,
       })
-    await insertVideo(tx, holder.accountId, { id: videoId, title, fileName, uploadTimeS, status: 'Queued' })
+    await getFolder(tx, holder.accountId, folderId)
+    await insertVideo(tx, holder.accountId, { id: videoId, title, fileName, uploadTimeS, folderId, status: 'Queued' })
     await insertImport(tx, { videoId, accountId: holder.accountId, host: url.hostname, wrappedUrl, nextTryAtS: 0 })
   })
   deps.importWaits()

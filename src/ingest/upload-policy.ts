@@ -1,4 +1,5 @@
 import type { KeyHolder } from '../accounts/api-key.ts'
+import { getFolder, ROOT } from '../catalogue/folder.ts'
 import { readTitle } from '../catalogue/title.ts'
 import type { CatalogueDeps } from '../catalogue/video.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
@@ -28,12 +29,12 @@ const FREE_FIELDS = ['success_action_status', 'success_action_redirect']
 
 /**
  * Makes a video that waits for its upload, and the signed form that uploads it once within 24 hours.
- * @throws Failure `forbidden` when the account's uploads are off; `invalid` for a title that cannot be kept
+ * @throws Failure `forbidden` when the account's uploads are off; `invalid` for a title that cannot be kept; `not-found` without such a folder
  */
 export async function issueUploadPolicy(
   deps: PolicyDeps,
   holder: Pick<KeyHolder, 'accountId' | 'mayUpload'>,
-  title: string,
+  { title, folderId = ROOT }: { title: string; folderId?: string },
   alongside?: Alongside<IssuedUpload>,
 ): Promise<IssuedUpload> {
   if (!holder.mayUpload)
@@ -43,7 +44,8 @@ export async function issueUploadPolicy(
   const expiresAtS = nowS + POLICY_LIFE_S
   const issued = { videoId, form: signedForm(signerOf(deps.masterKey), `orig/${videoId}/${newId()}`, nowS, expiresAtS) }
   await deps.write(async (tx) => {
-    await insertVideo(tx, holder.accountId, { id: videoId, title: readTitle(title), uploadTimeS: nowS })
+    await getFolder(tx, holder.accountId, folderId)
+    await insertVideo(tx, holder.accountId, { id: videoId, title: readTitle(title), uploadTimeS: nowS, folderId })
     await insertPolicy(tx, holder.accountId, { key: issued.form.key, videoId, expiresAtS })
     await alongside?.(tx, issued)
   })

@@ -30,6 +30,10 @@ test('L06: management is in the audit record when its answer comes, and stays th
   await owner.delete([videoId])
   expect(newest()).toEqual({ kind: 'video:deleted', subject: videoId, actor: made.keyId, accountId })
 
+  const folder = (await (await owner.call('POST', '/api/videos/folders', { body: { name: 'Old' } })).json()) as { id: string }
+  await owner.call('DELETE', `/api/videos/folders/${folder.id}`)
+  expect(newest()).toEqual({ kind: 'folder:deleted', subject: folder.id, actor: made.keyId, accountId })
+
   const rotated = (await command('key rotate', { keyId: made.keyId, overlapS: 3600 })) as Made
   expect(newest()).toEqual({ ...ofUna, kind: 'key:rotated', subject: made.keyId })
 
@@ -62,6 +66,7 @@ test('L06: management is in the audit record when its answer comes, and stays th
     'ban:began',
     'key:revoked',
     'key:rotated',
+    'folder:deleted',
     'video:deleted',
     'key:created',
     'account:created',

@@ -36,6 +36,20 @@ const OPERATIONS: Record<string, (owner: Owner, videoId: string) => Promise<Resp
   'DELETE by POST /v2/video?id={id}': (owner, id) => callV2(owner, `/video?id=${id}`, { action: 'delete' }),
 }
 
+/** Each folder with a film of the owner's own. */
+const FOLDER_OPERATIONS: Record<string, (owner: Owner, folderId: string, videoId: string) => Promise<Response>> = {
+  'GET /api/videos/folders/{id}': (owner, id) => owner.call('GET', `/api/videos/folders/${id}`),
+  'PUT /api/videos/folders/{id}': (owner, id) =>
+    owner.call('PUT', `/api/videos/folders/${id}`, { body: { name: 'Ann was here' } }),
+  'DELETE /api/videos/folders/{id}': (owner, id) => owner.call('DELETE', `/api/videos/folders/${id}`),
+  'POST /api/videos/folders into {id}': (owner, id) =>
+    owner.call('POST', '/api/videos/folders', { body: { name: 'Ann’s', parent: id } }),
+  'GET /api/videos?folderId={id}': (owner, id) => owner.call('GET', `/api/videos?folderId=${id}`),
+  'PUT /api/videos?folderId={id}': (owner, id) => owner.call('PUT', `/api/videos?title=mine&folderId=${id}`),
+  'POST /api/videos/{own} into {id}': (owner, id, videoId) =>
+    owner.call('POST', `/api/videos/${videoId}`, { body: { folderId: id } }),
+}
+
 function callV2(owner: Owner, path: string, fields: Record<string, string> = {}): Promise<Response> {
   const body = new URLSearchParams({ clientSecretKey: owner.apiKey, ...fields })
   return fetch(`${owner.url}/v2${path}`, { method: 'POST', body })
@@ -65,6 +79,26 @@ describe('K07: another account’s film is to its caller as one that does not ex
     const none = await told(await operation(ann, NO_SUCH))
     expect(other).toEqual(none)
     expect(await stateOf(reelgate)).toEqual(before)
+  })
+
+  test('nor does another’s folder exist, for anything that is done with folders', async () => {
+    const { videoId } = await ann.credentials('Ann’s film')
+    const made = await ben.call('POST', '/api/videos/folders', { body: { name: 'Ben’s' } })
+    const { id } = (await made.json()) as { id: string }
+    const before = await stateOf(reelgate)
+    for (const operation of Object.values(FOLDER_OPERATIONS)) {
+      const other = await told(await operation(ann, id, videoId))
+      expect(other).toMatchObject({ status: 404, text: expect.stringContaining('"Folder not found"') })
+      expect(other).toEqual(await told(await operation(ann, NO_SUCH, videoId)))
+    }
+    const found = await ann.call('POST', '/api/videos/folders/search', { body: { name: 'Ben' } })
+    expect(await found.json()).toEqual({ folders: [] })
+    expect(await stateOf(reelgate)).toEqual(before)
+    const { 'DELETE /api/videos/folders/{id}': remove, ...others } = FOLDER_OPERATIONS
+    for (const operation of [...Object.values(others), ...(remove ? [remove] : [])])
+      expect((await operation(ben, id, bensFilm)).status).toBe(200)
+    await ann.delete([videoId])
+    await ben.delete((await ben.list('?q=mine')).rows.map((row) => row.id))
   })
 
   test('K08: tags for one’s own film and another’s are refused as a whole, and neither gets them', async () => {

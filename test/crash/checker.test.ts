@@ -33,6 +33,8 @@ type Harm = [what: string, harm: string | ((copy: Installed) => Promise<void>), 
 const HARMS: readonly Harm[] = [
   ['an account’s counter is off', 'update account set video_count = 2', /the counter says 2, there are 1/],
   ['a tag’s counter is off', 'update tag set video_count = 2', /tag .* news: the counter says 2, there are 1/],
+  ['a folder’s counter is off', 'update folder set video_count = 2', /videos in folder root: the counter says 2, there are 1/],
+  ['a video lies in a folder that is not there', `update video set folder_id = 'x'`, /folder of .*: .* there are 0/],
   ['a video is not in the search index', 'delete from video_text', /search index/],
   ['a deleted video is in the search index', `insert into video_text (rowid, id) values (99, 'x')`, /search index/],
   ['a foreign key points nowhere', 'pragma foreign_keys = off; delete from api_key; delete from account', /foreign key/],

@@ -134,6 +134,17 @@ function counterBreaches(rows: Rows): string[] {
     `select 'account ' || account.id as what, video_count as kept, count(video.id) as counted
      from account left join video on account_id = account.id and deleted_at_s is null group by account.id`,
     TAG_COUNTERS,
+    `select 'videos in folder ' || folder.id as what, folder.video_count as kept, count(video.id) as counted
+     from folder left join video on video.account_id = folder.account_id and folder_id = folder.id and deleted_at_s is null
+     group by folder.account_id, folder.id`,
+    `select 'folders in folder ' || folder.id as what, folder.folder_count as kept, count(inner_folder.id) as counted
+     from folder left join folder as inner_folder on inner_folder.account_id = folder.account_id and inner_folder.parent_id = folder.id
+     group by folder.account_id, folder.id`,
+    `select 'folders of account ' || account.id as what, account.folder_count as kept, count(folder.parent_id) as counted
+     from account left join folder on account_id = account.id group by account.id`,
+    `select 'folder of ' || video.id as what, 1 as kept, count(folder.id) as counted
+     from video left join folder on folder.account_id = video.account_id and folder.id = folder_id where deleted_at_s is null
+     group by video.id`,
     `select 'search index of ' || video.id as what, count(video_text.rowid) as kept, deleted_at_s is null as counted
      from video left join video_text on video_text.rowid = position and video_text.id = video.id group by video.id`,
     `select 'search index' as what, (select count(*) from video_text) as kept, count(*) as counted from video where deleted_at_s is null`,

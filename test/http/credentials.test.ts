@@ -38,6 +38,17 @@ const RULES: Record<string, Rule> = {
   'POST /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
   'PUT /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
   'DELETE /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
+  'GET /api/videos/folders/:id': { opens: 'viewer', status: 200, path: '/api/videos/folders/root' },
+  'POST /api/videos/folders/search': { opens: 'viewer', status: 200, body: { name: 'x' } },
+  'POST /api/videos/folders': { opens: 'editor', status: 200, body: { name: 'x' } },
+  // No folder that each asker could rename and delete: whom it opens to, it tells that there is none.
+  'PUT /api/videos/folders/:id': {
+    opens: 'editor',
+    status: 404,
+    path: `/api/videos/folders/${'0'.repeat(32)}`,
+    body: { name: 'x' },
+  },
+  'DELETE /api/videos/folders/:id': { opens: 'editor', status: 404, path: `/api/videos/folders/${'0'.repeat(32)}` },
   'POST /api/videos/:id/otp': { opens: 'otpCreator', status: 200, body: {} },
 
   'POST /v2/otp': { opens: 'otpCreator', status: 200, path: '/v2/otp?video=VIDEO' },
@@ -323,7 +334,7 @@ describe('the matrix itself', () => {
     for (const route of Object.keys(RULES).filter(isKeyed)) {
       const openedBy = credentials.filter((one) => {
         const expects = expected(route, one)
-        return expects === 'as for no video' || expects < 400
+        return expects === 'as for no video' || expects < 400 || expects === 404
       })
       // All permissions, the one, and the other account's for its own.
       expect([route, openedBy.length]).toEqual([route, 3])

@@ -5,6 +5,7 @@ import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
 import { type LimitDeps, limitAddresses, limitHolder } from '../limits.ts'
+import { folderRoutes } from './folders.ts'
 import { hookRoutes } from './hooks.ts'
 import { readSecret } from './key.ts'
 import { type ListRoutesDeps, listRoutes } from './list.ts'
@@ -46,6 +47,7 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   listRoutes(app, deps)
   videoRoutes(app, deps)
   tagRoutes(app, deps)
+  folderRoutes(app, deps)
   uploadRoutes(app, deps)
   otpRoutes(app, deps)
   hookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
@@ -85,11 +87,17 @@ function matches(pattern: string, path: string): boolean {
   return wanted.length === given.length && wanted.every((part, index) => part.startsWith(':') || part === given[index])
 }
 
-/** How many parts of two paths agree, in order. */
+/** How well the parts of two paths agree, in order; what stands for any word agrees less than the word itself. */
 function likeness(pattern: string, path: string): number {
   const wanted = pattern.split('/')
-  return (
-    path.split('/').filter((part, index) => wanted[index] === part || wanted[index]?.startsWith(':')).length -
-    Math.abs(wanted.length - path.split('/').length) / 2
-  )
+  const given = path.split('/')
+  const agreeing = given.reduce((sum, part, index) => sum + likenessOfParts(wanted[index] ?? '', part), 0)
+  return agreeing - Math.abs(wanted.length - given.length) / 2
+}
+
+function likenessOfParts(wanted: string, given: string): number {
+  if (wanted === given) return 1
+  if (wanted.startsWith(':')) return 0.4
+  const differsAt = [...given].findIndex((letter, index) => letter !== wanted[index])
+  return (differsAt === -1 ? given.length : differsAt) / Math.max(wanted.length, given.length)
 }

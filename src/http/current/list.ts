@@ -9,7 +9,6 @@ import { Failure } from '../../errors.ts'
 import { createAnswerCache } from '../answer-cache.ts'
 import type { App } from '../app.ts'
 import { readPaging } from '../paging.ts'
-import { refuseOtherFolders } from './folder.ts'
 import { holderOf } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
@@ -21,7 +20,7 @@ const ListQuery = Type.Object({
   tag: Type.Optional(Type.String()),
   tags: Type.Optional(Type.String({ description: 'separated by commas; a video must carry them all' })),
   q: Type.Optional(Type.String({ description: 'part of id or title, in any case, taken literally' })),
-  folderId: Type.Optional(Type.String()),
+  folderId: Type.Optional(Type.String({ description: 'directly in this folder: its id, or root' })),
 })
 
 const ListReply = Type.Object({ count: Type.Integer(), rows: Type.Array(VideoBody) })
@@ -60,12 +59,11 @@ async function readPage(deps: ListRoutesDeps, holder: KeyHolder, query: Static<t
   return Buffer.from(JSON.stringify(page))
 }
 
-/** Empty parameters filter nothing. @throws Failure `invalid`, `not-found` */
-function readFilter({ tag = '', tags = '', q = '', folderId }: Static<typeof ListQuery>): VideoFilter {
-  refuseOtherFolders(folderId)
+/** Empty parameters filter nothing. @throws Failure `invalid` */
+function readFilter({ tag = '', tags = '', q = '', folderId = '' }: Static<typeof ListQuery>): VideoFilter {
   const wanted = [tag, ...tags.split(',')].filter((name) => name.trim() !== '').map(readTag)
   if (wanted.length > MAX_TAGS) throw new Failure('invalid', `A list is filtered by at most ${MAX_TAGS} tags.`)
-  return { tags: [...new Set(wanted)], ...(q === '' ? {} : { text: q }) }
+  return { tags: [...new Set(wanted)], ...(q === '' ? {} : { text: q }), ...(folderId === '' ? {} : { folderId }) }
 }
 
 /** RFC 9110, section 13.1.2: any of the listed tags, compared weakly. */

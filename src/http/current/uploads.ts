@@ -1,16 +1,16 @@
 import { type Static, Type } from 'typebox'
+import { ROOT } from '../../catalogue/folder.ts'
 import { type ImportDeps, requestImport } from '../../ingest/import.ts'
 import { type IssuedUpload, issueUploadPolicy } from '../../ingest/upload-policy.ts'
 import type { App } from '../app.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../idempotency.ts'
-import { refuseOtherFolders } from './folder.ts'
 import { holderOf } from './key.ts'
 
 export type UploadRoutesDeps = ImportDeps & IdempotencyRouteDeps & { publicUrl(): string }
 
 const UploadQuery = Type.Object({
   title: Type.String(),
-  folderId: Type.Optional(Type.String({ maxLength: 64 })),
+  folderId: Type.Optional(Type.String({ description: 'where the video goes; the root if absent' })),
 })
 
 const UploadReply = Type.Object({
@@ -28,7 +28,7 @@ const UploadReply = Type.Object({
 
 const ImportBody = Type.Object({
   url: Type.String({ description: 'address of the film, on the public internet; it may be signed' }),
-  folderId: Type.Optional(Type.String({ maxLength: 64 })),
+  folderId: Type.Optional(Type.String({ description: 'where the video goes; the root if absent' })),
   title: Type.Optional(Type.String({ description: 'the last part of the address, if absent' })),
 })
 
@@ -48,12 +48,11 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
     },
     async (request, reply) => {
       const { title, folderId } = request.query
-      refuseOtherFolders(folderId)
       const holder = holderOf(request)
       return sendOnce(
         deps,
         { request, reply, accountId: holder.accountId },
-        (alongside) => issueUploadPolicy(deps, holder, title, alongside),
+        (alongside) => issueUploadPolicy(deps, holder, { title, folderId: folderId || ROOT }, alongside),
         inJson(
           ({ videoId, form }: IssuedUpload): Static<typeof UploadReply> => ({
             clientPayload: { ...form, uploadLink: `${deps.publicUrl()}/upload` },
@@ -69,8 +68,7 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
     { config: { permission: 'uploader' }, schema: { body: ImportBody, response: { 200: ImportReply } } },
     async (request) => {
       const { url, folderId, title } = request.body
-      refuseOtherFolders(folderId)
-      const imported = await requestImport(deps, holderOf(request), { url, title })
+      const imported = await requestImport(deps, holderOf(request), { url, title, folderId: folderId || ROOT })
       return { id: imported.videoId, status: 'Queued' as const, title: imported.title }
     },
   )

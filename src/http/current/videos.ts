@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox'
 import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
+import { ROOT } from '../../catalogue/folder.ts'
 import { editVideo, getVideo } from '../../catalogue/video.ts'
 import type { VideoChanges } from '../../catalogue/video-store.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../app.ts'
-import { refuseOtherFolders } from './folder.ts'
 import { holderOf } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
@@ -58,12 +58,12 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
 }
 
 function readChanges({ title, description, folderId, public: isPublic }: Static<typeof EditBody>): VideoChanges {
-  refuseOtherFolders(folderId)
   if ([title, description, folderId, isPublic].every((change) => change === undefined))
     throw new Failure('invalid', 'Nothing to change. Send title, description, folderId or public.')
   return {
     ...(title === undefined ? {} : { title }),
     ...(description === undefined ? {} : { description }),
+    ...(folderId === undefined ? {} : { folderId: folderId || ROOT }),
     ...(isPublic === undefined ? {} : { public: Number(isPublic) === 1 ? 1 : 0 }),
   }
 }

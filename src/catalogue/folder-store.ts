@@ -1,0 +1,125 @@
+import { sql } from 'kysely'
+import { fold } from '../db/fold.ts'
+import type { Db } from '../db/sqlite.ts'
+import type { FolderRow } from '../db/tables.ts'
+
+/** Adds an empty folder; the parent counts it. */
+export async function insertFolder(
+  tx: Db,
+  accountId: string,
+  folder: { id: string; parentId: string; name: string; createdAtS: number },
+): Promise<void> {
+  await tx
+    .insertInto('folder')
+    .values({ ...folder, accountId, foldedName: fold(folder.name) })
+    .execute()
+}
+
+export async function findFolder(db: Db, accountId: string, folderId: string): Promise<FolderRow | undefined> {
+  return db.selectFrom('folder').selectAll().where('accountId', '=', accountId).where('id', '=', folderId).executeTakeFirst()
+}
+
+/** Folders besides the root. */
+export async function countFolders(db: Db, accountId: string): Promise<number> {
+  const account = await db.selectFrom('account').select('folderCount').where('id', '=', accountId).executeTakeFirst()
+  return account?.folderCount ?? 0
+}
+
+/** The folders directly in one, by name. */
+export async function listFoldersIn(db: Db, accountId: string, parentId: string): Promise<FolderRow[]> {
+  return db
+    .selectFrom('folder')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .where('parentId', '=', parentId)
+    .orderBy('foldedName')
+    .orderBy('id')
+    .execute()
+}
+
+/** Folders other than the root by their name, character for character, or by its folded beginning. */
+export async function listFoldersNamed(
+  db: Db,
+  accountId: string,
+  wanted: { name: string; isWhole: boolean },
+  limit: number,
+): Promise<FolderRow[]> {
+  const folded = fold(wanted.name)
+  // No text has the byte FF, so whatever begins with these letters lies below them with it.
+  const beyond = sql<string>`${folded} || cast(x'ff' as text)`
+  return db
+    .selectFrom('folder')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .where('parentId', 'is not', null)
+    .where('foldedName', '>=', folded)
+    .where('foldedName', '<', beyond)
+    .$if(wanted.isWhole, (folders) => folders.where('name', '=', wanted.name))
+    .orderBy('foldedName')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+type Ancestor = { of: string; id: string; name: string; parentId: string | null }
+
+/** What each of the folders lies in, innermost first, the root last. */
+export async function ancestorsOf(db: Db, accountId: string, folderIds: readonly string[]): Promise<Map<string, Ancestor[]>> {
+  const { rows } = await sql<Ancestor>`
+    with recursive above (of, id, distance) as (
+      select folder.id, folder.parent_id, 1 from folder
+        where account_id = ${accountId} and id in (select value from json_each(${JSON.stringify(folderIds)}))
+      union all
+      select above.of, folder.parent_id, distance + 1 from above join folder on account_id = ${accountId} and folder.id = above.id
+    )
+    select above.of, folder.id, folder.name, folder.parent_id from above
+    join folder on account_id = ${accountId} and folder.id = above.id order by above.of, distance`.execute(db)
+  return Map.groupBy(rows, (row) => row.of)
+}
+
+/** How many levels of folders hang below one: 0 when there is none in it. */
+export async function countLevelsBelow(db: Db, accountId: string, folderId: string): Promise<number> {
+  const { rows } = await sql<{ levels: number }>`
+    with recursive below (id, distance) as (
+      select ${folderId}, 0
+      union all
+      select folder.id, distance + 1 from below join folder on account_id = ${accountId} and folder.parent_id = below.id
+    )
+    select max(distance) as levels from below`.execute(db)
+  return rows[0]?.levels ?? 0
+}
+
+export async function updateFolder(
+  tx: Db,
+  accountId: string,
+  folderId: string,
+  { name, parentId }: { name?: string; parentId?: string },
+): Promise<void> {
+  await tx
+    .updateTable('folder')
+    .set({ ...(name === undefined ? {} : { name, foldedName: fold(name) }), ...(parentId === undefined ? {} : { parentId }) })
+    .where('accountId', '=', accountId)
+    .where('id', '=', folderId)
+    .execute()
+}
+
+/** Moves the videos and the folders that lie directly in one folder into another. */
+export async function moveContents(tx: Db, accountId: string, fromId: string, toId: string): Promise<void> {
+  await tx
+    .updateTable('video')
+    .set({ folderId: toId })
+    .where('accountId', '=', accountId)
+    .where('folderId', '=', fromId)
+    .where('deletedAtS', 'is', null)
+    .execute()
+  await tx
+    .updateTable('folder')
+    .set({ parentId: toId })
+    .where('accountId', '=', accountId)
+    .where('parentId', '=', fromId)
+    .execute()
+}
+
+export async function removeFolder(tx: Db, accountId: string, folderId: string): Promise<void> {
+  await tx.deleteFrom('folder').where('accountId', '=', accountId).where('id', '=', folderId).execute()
+}
