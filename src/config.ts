@@ -21,6 +21,7 @@ export const VARIABLES = {
   REELGATE_TRUSTED_PROXIES:
     'addresses or networks (CIDR) of proxies in front, with commas; from others X-Forwarded-For is ignored',
   REELGATE_LIMITS: 'requests a minute that differ from the defaults, as JSON such as {"reads":{"ip":1200}}, or off',
+  REELGATE_COUNTRIES: 'file with the countries of addresses, in the MaxMind format (.mmdb), instead of the one that comes along',
   REELGATE_DEMO: 'on or off: the demo film of a new installation (on)',
   REELGATE_LOG_LEVEL: 'fatal, error, warn, info, debug, trace or silent (info)',
 } as const
@@ -40,6 +41,7 @@ const Variables = Type.Object({
   REELGATE_ENCODERS: Type.Optional(Type.String({ pattern: '^([1-9]|[1-5][0-9]|6[0-4])$' })),
   REELGATE_TRUSTED_PROXIES: Type.Optional(Type.String()),
   REELGATE_LIMITS: Type.Optional(Type.String()),
+  REELGATE_COUNTRIES: Type.Optional(Type.String({ minLength: 1 })),
   REELGATE_DEMO: Type.Union([Type.Literal('on'), Type.Literal('off')], { default: 'on' }),
   REELGATE_LOG_LEVEL: Type.Union(
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].map((level) => Type.Literal(level)),
@@ -96,6 +98,8 @@ export type Config = Readonly<{
   limits: RateLimits | undefined
   /** Addresses and networks, each as `192.0.2.1` or `2001:db8::/32`. */
   trustedProxies: readonly string[]
+  /** A file of the owner's own; undefined: the packaged one. */
+  countriesFile: string | undefined
   /** Whether a new installation gets a demo film, and an old one shows the one it has. */
   demo: boolean
   logLevel: string
@@ -152,6 +156,7 @@ function toConfig(variables: Variables): Config {
     encoders: variables.REELGATE_ENCODERS === undefined ? undefined : Number(variables.REELGATE_ENCODERS),
     limits: readLimits(variables.REELGATE_LIMITS),
     trustedProxies,
+    countriesFile: variables.REELGATE_COUNTRIES && resolve(variables.REELGATE_COUNTRIES),
     demo: variables.REELGATE_DEMO === 'on',
     logLevel: String(variables.REELGATE_LOG_LEVEL),
   })

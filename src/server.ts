@@ -40,6 +40,7 @@ import { startDispatcher } from './jobs/dispatcher.ts'
 import { openLimits } from './limits/limits.ts'
 import { openOutbound } from './outbound/allowance.ts'
 import { startPlaybackClock } from './playback/clock.ts'
+import { openCountries } from './playback/countries.ts'
 import { createFilms } from './playback/film.ts'
 import { createHotSegments } from './playback/hot-segments.ts'
 import { createMarkImages } from './playback/mark-image.ts'
@@ -166,7 +167,7 @@ type Limiting = Awaited<ReturnType<typeof openLimiting>>
 
 /** What viewers' requests need; the sessions in memory are saved at the end. */
 async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDisposableStack) {
-  const { db, write, masterKey, clock, folders, log } = house
+  const { config, db, write, masterKey, clock, folders, log } = house
   await resumeSlots({ write, clock })
   const markImages = createMarkImages({ ...house, tmp: folders.sources.tmp })
   opened.defer(() => markImages.stop())
@@ -181,6 +182,7 @@ async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDis
     sessions,
     mediaSecret: mediaSecret(masterKey),
     markImages,
+    countries: openCountries(config.countriesFile),
     paced: limits !== undefined,
     log,
   }

@@ -29,8 +29,8 @@ export function createViewer(url: string) {
   const state = { pageId: newPageId(), seq: 0, nonce: '', ticket: '', session: '', headers: {} as Record<string, string> }
 
   /** Loads the player page, as an iframe would; spends nothing. */
-  async function openPage(query = ''): Promise<Response> {
-    const response = await fetch(`${url}/player/${query}`)
+  async function openPage(query = '', headers: Record<string, string> = {}): Promise<Response> {
+    const response = await fetch(`${url}/player/${query}`, { headers })
     const html = await response.clone().text()
     const [, json] = /id="reelgate-page"[^>]*>([^<]*)</.exec(html) ?? []
     const page: { proofNonce: string; ticket: string } = JSON.parse(json ?? '{}')

@@ -63,11 +63,7 @@ export const SERVER_COMMANDS = {
       apiKeyId: await getOtpKey(deps, accountId),
       videoId,
       ttlS: TRY_LINK_TTL_S,
-      userId: undefined,
-      streamLimit: undefined,
       marks: [],
-      forcedBitrateKbps: undefined,
-      licenseRules: undefined,
     })
     const playbackInfo = playbackInfoOf(videoId)
     return { url: `${deps.publicUrl()}/player/?${new URLSearchParams({ otp, playbackInfo })}`, ttlS: TRY_LINK_TTL_S }

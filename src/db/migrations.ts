@@ -10,6 +10,7 @@ import { keysAndActs } from './migrations/0007-keys-and-acts.ts'
 import { folders } from './migrations/0008-folders.ts'
 import { imports } from './migrations/0009-imports.ts'
 import { hooks } from './migrations/0010-hooks.ts'
+import { otpRules } from './migrations/0012-otp-rules.ts'
 import { idempotency } from './migrations/0014-idempotency.ts'
 import type { Tables } from './tables.ts'
 
@@ -24,6 +25,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0008-folders': folders,
   '0009-imports': imports,
   '0010-hooks': hooks,
+  '0012-otp-rules': otpRules,
   '0014-idempotency': idempotency,
 }
 

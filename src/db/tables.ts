@@ -279,6 +279,8 @@ type OtpTable = {
   reusedAtS: number | null
   /** Most streams of this userId at once; null: no limit. */
   streamLimit: number | null
+  /** JSON of playback/rules.ts `Rules`; null: none. */
+  rules: string | null
 }
 
 type PlaybackSessionTable = {
@@ -303,6 +305,8 @@ type PlaybackSessionTable = {
   endReason: string | null
   /** As its OTP or its account said when it was opened. */
   streamLimit: number | null
+  /** Its OTP's. */
+  rules: string | null
 }
 
 /** A place among the streams that one viewer may have at once, leased by a session (playback-protocol.md, section 7). */
@@ -326,6 +330,8 @@ type RedeemAttemptTable = {
   userAgent: string
   embeddingHost: string
   outcome: string
+  /** Of the OTP's rules the one that refused. */
+  rule: string | null
   /** More than 1 on the last row that is kept of an OTP: attempts that came after it are only counted. */
   times: Generated<number>
 }

@@ -113,11 +113,7 @@ async function issueDemoOtp(deps: DemoDeps): Promise<{ otp: string; videoId: str
     apiKeyId: await getOtpKey(deps, video.accountId),
     videoId: video.id,
     ttlS: OTP_TTL_S,
-    userId: undefined,
-    streamLimit: undefined,
     marks: MARKS,
-    forcedBitrateKbps: undefined,
-    licenseRules: undefined,
   })
   return { otp, videoId: video.id }
 }

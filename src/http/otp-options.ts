@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile'
 import { Failure } from '../errors.ts'
 import { readMarks } from '../playback/marks.ts'
 import type { OtpDeps, OtpRequest } from '../playback/otp.ts'
+import { readRules } from '../playback/rules.ts'
 
 // The options of an OTP as both interfaces send them, JSON or form (wire-contract.md, section 5). Unknown keys are ignored.
 
@@ -26,18 +27,11 @@ export const OtpOptions = Type.Object({
 const isOtpOptions = Compile(OtpOptions)
 const NAMES = Object.keys(OtpOptions.properties)
 
-/** Rules that limit who may watch. One that this version cannot enforce is refused, never ignored. */
-const RULES_TO_COME = ['whitelisthref', 'ipGeo', 'ipGeoRules'] as const
-
-type OtpChoices = Pick<OtpRequest, 'ttlS' | 'userId' | 'streamLimit' | 'marks' | 'forcedBitrateKbps' | 'licenseRules'>
+type OtpChoices = Omit<OtpRequest, 'accountId' | 'apiKeyId' | 'videoId'>
 
 /** @throws Failure `invalid` that names the option */
 export function readOtpOptions({ outbound }: Pick<OtpDeps, 'outbound'>, body: unknown): OtpChoices {
   const options = asRecord(body)
-  for (const rule of RULES_TO_COME) {
-    if (isGiven(options[rule]))
-      throw new Failure('invalid', `${rule} is not enforced by this version yet, so no OTP is made with it. Leave it out.`)
-  }
   const known: Record<string, unknown> = {}
   for (const name of NAMES) if (isGiven(options[name])) known[name] = jsonOrSame(name, options[name])
   if (!isOtpOptions.Check(known)) throw new Failure('invalid', refusal(known))
@@ -60,6 +54,7 @@ function choices(
     marks: readMarks(outbound, options.annotate, known.viewer),
     forcedBitrateKbps: known.forcedBitrate === undefined ? undefined : Math.min(Number(known.forcedBitrate), 1_000_000),
     licenseRules: readLicenseRules(options.licenseRules),
+    rules: readRules(options),
   }
 }
 

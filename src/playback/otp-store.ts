@@ -17,6 +17,7 @@ const insertForVideo = prepared<OtpToIssue>()((db, value) =>
       'marks',
       'forcedBitrateKbps',
       'licenseRules',
+      'rules',
       'issuedAtS',
       'expiresAtS',
     ])
@@ -33,6 +34,7 @@ const insertForVideo = prepared<OtpToIssue>()((db, value) =>
           value('marks').as('marks'),
           value('forcedBitrateKbps').as('forcedBitrateKbps'),
           value('licenseRules').as('licenseRules'),
+          value('rules').as('rules'),
           value('issuedAtS').as('issuedAtS'),
           value('expiresAtS').as('expiresAtS'),
         ])
@@ -63,6 +65,7 @@ const spendable = (db: Db, hash: Buffer) =>
         fn.coalesce('otp.streamLimit', fn<number | null>('nullif', [ref('account.streamLimit'), val(0)])).as('streamLimit'),
       'otp.marks',
       'otp.forcedBitrateKbps',
+      'otp.rules',
       'otp.expiresAtS',
       'otp.spentAtS',
       'apiKey.revokedAtS as keyRevokedAtS',
@@ -78,6 +81,12 @@ const spendable = (db: Db, hash: Buffer) =>
 /** An OTP with what decides whether it may be spent. */
 export async function findOtp(db: Db, hash: Buffer) {
   return spendable(db, hash).executeTakeFirst()
+}
+
+/** The rules of an OTP, as JSON. Null: it has none, or there is no such OTP. */
+export async function findRulesOfOtp(db: Db, hash: Buffer): Promise<string | null> {
+  const row = await db.selectFrom('otp').select('rules').where('hash', '=', hash).executeTakeFirst()
+  return row?.rules ?? null
 }
 
 /**

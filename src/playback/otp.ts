@@ -6,6 +6,8 @@ import { hashSecret, newSecret } from '../protect/secret.ts'
 import type { MarkImages } from './mark-image.ts'
 import { imageUrls, type Mark } from './marks.ts'
 import { insertOtp } from './otp-store.ts'
+import type { Rules } from './rules.ts'
+import { checkWhitelist } from './whitelist.ts'
 
 export type OtpDeps = Pick<CatalogueDeps, 'write' | 'nowS'> & { outbound: Outbound; markImages: Pick<MarkImages, 'want'> }
 
@@ -14,13 +16,14 @@ export type OtpRequest = {
   apiKeyId: string
   videoId: string
   ttlS: number
-  userId: string | undefined
+  userId?: string
   /** Most streams of the userId at once. */
-  streamLimit: number | undefined
+  streamLimit?: number
   marks: readonly Mark[]
-  forcedBitrateKbps: number | undefined
+  forcedBitrateKbps?: number
   /** Checked for form and kept, for DRM licences. */
-  licenseRules: Record<string, unknown> | undefined
+  licenseRules?: Record<string, unknown>
+  rules?: Rules
 }
 
 /** Longest life of an OTP: what fits into a signed 32-bit number of seconds. */
@@ -30,7 +33,7 @@ const MAX_TTL_S = 2 ** 31 - 1
  * Issues a one-time password for one playback session. Resolves after the row is durable; the returned string is the only copy,
  * the database keeps its SHA-256. Pictures of its marks are fetched afterwards.
  * @returns 64 of `[A-Za-z0-9]`: embedders put it into addresses and element ids unescaped
- * @throws Failure `not-found` when the account has no such video
+ * @throws Failure `not-found` when the account has no such video; `invalid` when its whitelist cannot be matched
  * @see playback-protocol.md, section 1
  */
 export async function issueOtp(
@@ -38,6 +41,7 @@ export async function issueOtp(
   request: OtpRequest,
   alongside?: Alongside<string>,
 ): Promise<string> {
+  if (request.rules?.whitelist) await checkWhitelist(request.rules.whitelist)
   const otp = newSecret()
   const issuedAtS = nowS()
   const row = {
@@ -50,6 +54,7 @@ export async function issueOtp(
     marks: JSON.stringify(request.marks),
     forcedBitrateKbps: request.forcedBitrateKbps ?? null,
     licenseRules: request.licenseRules ? JSON.stringify(request.licenseRules) : null,
+    rules: request.rules ? JSON.stringify(request.rules) : null,
     issuedAtS,
     expiresAtS: issuedAtS + Math.min(request.ttlS, MAX_TTL_S),
   }

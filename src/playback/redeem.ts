@@ -6,19 +6,28 @@ import type { PlaybackSessionRow } from '../db/tables.ts'
 import { addVideoEvents } from '../hooks/outbox.ts'
 import { hashSecret, isSecret, newToken } from '../protect/secret.ts'
 import type { ImageMark, Mark, TextMark } from './marks.ts'
-import { findOtp, noteReuse, spendOtp } from './otp-store.ts'
+import { findOtp, findRulesOfOtp, noteReuse, spendOtp } from './otp-store.ts'
 import { importPublicKey, isSignedBy, keyIdOf, markSeq, type Proof } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
-import { keepLive, type LiveSession, openPage, type PlaybackDeps } from './session.ts'
+import { type Rules, refusedAt } from './rules.ts'
+import { keepLive, type LiveSession, openPage, type PlaybackDeps, type Visit } from './session.ts'
 import { findOpening, findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
+import { maySpendHere } from './whitelist.ts'
 
-export type RedeemRequest = { otp: string; videoId?: string; publicKey: Buffer; ticket: string; body: Buffer }
-/** Where a request came from, for the record. */
-export type Visit = { address: string; userAgent: string }
+export type RedeemRequest = {
+  otp: string
+  videoId?: string
+  publicKey: Buffer
+  ticket: string
+  /** The origins around the player's page, as its browser names them. */
+  ancestors: readonly string[]
+  body: Buffer
+}
 
 const LONGEST_SESSION_S = 12 * 3600
 
-type Outcome = { refusal: PlaybackRefusal } | { row: PlaybackSessionRow; isNew: boolean }
+type Refused = { refusal: PlaybackRefusal; rule?: string }
+type Outcome = Refused | { row: PlaybackSessionRow; isNew: boolean }
 
 /**
  * Spends an OTP and opens its one playback session, bound to the browser's key; or, for the same key while the session lives,
@@ -33,7 +42,11 @@ export async function redeem(deps: PlaybackDeps, request: RedeemRequest, proof: 
   if (!publicKey || !(await isSignedBy(publicKey, proof, signed))) throw new PlaybackRefusal('not-allowed')
   if (!isSecret(request.otp)) throw new PlaybackRefusal('otp-unknown')
 
-  const outcome = await deps.write((tx) => spendOrResume(deps, tx, request, proof, visit))
+  // Before the transaction, which waits for nothing but its own statements; an OTP's rules never change.
+  const hash = hashSecret(request.otp)
+  const rulesJson = await findRulesOfOtp(deps.db, hash)
+  const refused = rulesJson === null ? undefined : await refusedByRules(deps, JSON.parse(rulesJson), request, visit)
+  const outcome = await deps.write((tx) => spendOrResume(deps, tx, hash, refused, request, proof, visit))
   if ('refusal' in outcome) throw outcome.refusal
   // Only what is committed enters memory.
   const session = keepLive(deps.sessions, outcome.row)
@@ -41,16 +54,38 @@ export async function redeem(deps: PlaybackDeps, request: RedeemRequest, proof: 
   if (outcome.isNew) markSeq(session.seqs, proof.seq)
   else await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()
+  session.place = { address: visit.address, refusedBy: undefined }
   return session
 }
 
+/** What the owner's rules say to the page and the place that the viewer asks from. */
+async function refusedByRules(
+  { tickets, countries }: PlaybackDeps,
+  rules: Rules,
+  request: RedeemRequest,
+  visit: Visit,
+): Promise<Refused | undefined> {
+  const { whitelist } = rules
+  if (whitelist && !(await maySpendHere(whitelist, tickets.hostOf(request.ticket) ?? '-', request.ancestors)))
+    return { refusal: new PlaybackRefusal('site-not-allowed'), rule: 'whitelisthref' }
+  const rule = await refusedAt(countries, rules, visit.address)
+  return rule === undefined ? undefined : { refusal: new PlaybackRefusal('place-not-allowed'), rule }
+}
+
 /** One transaction: the conditional update that spends, then the session; or the reason why not. A refusal is recorded, too. */
-async function spendOrResume(deps: PlaybackDeps, tx: Db, request: RedeemRequest, proof: Proof, visit: Visit): Promise<Outcome> {
-  const hash = hashSecret(request.otp)
+async function spendOrResume(
+  deps: PlaybackDeps,
+  tx: Db,
+  hash: Buffer,
+  refusedByRules: Refused | undefined,
+  request: RedeemRequest,
+  proof: Proof,
+  visit: Visit,
+): Promise<Outcome> {
   const keyId = keyIdOf(request.publicKey)
   const otp = await findOtp(tx, hash)
   const isOurs = otp !== undefined && (request.videoId === undefined || request.videoId === otp.videoId)
-  const outcome = isOurs ? await settle(deps, tx, { hash, keyId, otp }, request, proof) : refused('otp-unknown')
+  const outcome = isOurs ? await settle(deps, tx, { hash, keyId, otp, refusedByRules }, request, proof) : refused('otp-unknown')
   const result = nameOf(outcome)
   // A player that waits for its film asks every few seconds: that is no event.
   if (otp && result !== 'video-not-ready') {
@@ -59,10 +94,10 @@ async function spendOrResume(deps: PlaybackDeps, tx: Db, request: RedeemRequest,
       otpHash: hash,
       atS: deps.nowS(),
       keyId,
-      address: visit.address,
-      userAgent: visit.userAgent.slice(0, 300),
+      ...visit,
       embeddingHost,
       outcome: result,
+      rule: 'rule' in outcome ? outcome.rule : null,
     })
     if (result === 'otp-used') await tellReuse(tx, hash, otp, visit.address, deps.nowS())
   }
@@ -86,17 +121,13 @@ function nameOf(outcome: Outcome): string {
 }
 
 type FoundOtp = NonNullable<Awaited<ReturnType<typeof findOtp>>>
+/** An OTP, the key of the browser that sent it, and whether its rules let that browser in. */
+type Sent = { hash: Buffer; otp: FoundOtp; keyId: Buffer; refusedByRules: Refused | undefined }
 
-async function settle(
-  deps: PlaybackDeps,
-  tx: Db,
-  found: { hash: Buffer; keyId: Buffer; otp: FoundOtp },
-  request: RedeemRequest,
-  proof: Proof,
-): Promise<Outcome> {
+async function settle(deps: PlaybackDeps, tx: Db, sent: Sent, request: RedeemRequest, proof: Proof): Promise<Outcome> {
   const nowS = deps.nowS()
-  const { hash, keyId, otp } = found
-  if (await spendOtp(tx, hash, nowS)) {
+  const { hash, keyId, otp, refusedByRules } = sent
+  if (!refusedByRules && (await spendOtp(tx, hash, nowS))) {
     const row = await insertSession(tx, {
       id: newToken(),
       otpHash: hash,
@@ -110,27 +141,25 @@ async function settle(
       pages: JSON.stringify([proof.pageId]),
       marks: otp.marks,
       forcedBitrateKbps: otp.forcedBitrateKbps,
+      rules: otp.rules,
       startedAtS: nowS,
       endsAtS: nowS + Math.max(LONGEST_SESSION_S, Math.ceil(2 * (otp.durationS ?? 0))),
       lastSeenAtS: nowS,
     })
     return { row, isNew: true }
   }
-  return resume(deps, tx, found)
+  return resume(deps, tx, sent)
 }
 
-async function resume(
-  deps: PlaybackDeps,
-  tx: Db,
-  { hash, keyId, otp }: { hash: Buffer; keyId: Buffer; otp: FoundOtp },
-): Promise<Outcome> {
+async function resume(deps: PlaybackDeps, tx: Db, { hash, keyId, otp, refusedByRules }: Sent): Promise<Outcome> {
   const row = await findSessionOfOtp(tx, hash)
-  if (row?.keyId.equals(keyId)) return { row, isNew: false }
+  if (row?.keyId.equals(keyId)) return refusedByRules ?? { row, isNew: false }
   const hasKeyExpired = otp.keyExpiresAtS !== null && otp.keyExpiresAtS <= deps.nowS()
   if (otp.keyRevokedAtS !== null || hasKeyExpired || otp.accountDisabled === 1) return refused('otp-unknown')
   if (otp.spentAtS !== null) return refused('otp-used')
   if (otp.expiresAtS <= deps.nowS()) return refused('otp-expired')
   if (otp.status === null || otp.deletedAtS !== null) return refused('video-gone')
+  if (refusedByRules) return refusedByRules
   if (otp.status === 'Encoding error' || otp.status === 'Not a media file') return refused('video-not-ready', { why: 'failed' })
   return refused('video-not-ready')
 }

@@ -7,6 +7,8 @@ export const REFUSALS = {
   'otp-used': { status: 403, message: 'This link was already used. Reload the page you came from to get a new one.' },
   'otp-expired': { status: 403, message: 'This link has expired. Reload the page you came from to get a new one.' },
   'otp-unknown': { status: 403, message: 'This link is not known. Reload the page you came from to get a new one.' },
+  'site-not-allowed': { status: 403, message: 'This film may not be shown on this site. Watch it on the site it belongs to.' },
+  'place-not-allowed': { status: 403, message: 'This film may not be watched from where you are.' },
   'video-not-ready': { status: 409, message: 'The film is being prepared.' },
   'video-gone': { status: 403, message: 'This film was deleted.' },
   'session-ended': { status: 403, message: 'Playback has ended. Reload the page you came from to watch again.' },

@@ -97,6 +97,7 @@ export async function findOpening(db: Db, otpHash: Buffer) {
 }
 
 const ATTEMPTS_KEPT = 20
+const USER_AGENT_KEPT = 300
 
 /** Records an attempt to redeem: the first twenty of each OTP as rows, from then on as a number on the last of them. */
 export async function recordAttempt(tx: Db, attempt: NewRedeemAttempt): Promise<void> {
@@ -109,7 +110,10 @@ export async function recordAttempt(tx: Db, attempt: NewRedeemAttempt): Promise<
     .execute()
   const [last] = kept
   if (!last || kept.length < ATTEMPTS_KEPT) {
-    await tx.insertInto('redeemAttempt').values(attempt).execute()
+    await tx
+      .insertInto('redeemAttempt')
+      .values({ ...attempt, userAgent: attempt.userAgent.slice(0, USER_AGENT_KEPT) })
+      .execute()
     return
   }
   await tx

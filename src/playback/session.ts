@@ -6,6 +6,7 @@ import type { Db } from '../db/sqlite.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { keepsPace, newPace, type Pace } from '../limits/pace.ts'
+import type { Countries } from './countries.ts'
 import type { Films } from './film.ts'
 import type { MarkImages } from './mark-image.ts'
 import {
@@ -19,7 +20,16 @@ import {
   type Signed,
 } from './proof.ts'
 import { END_REASONS, type EndReason, PlaybackRefusal } from './refusal.ts'
-import { endSession, endSessionsOfAccount, endSessionsOfVideos, findSession, saveLastSeen, setPages } from './session-store.ts'
+import { type Rules, refusedAt } from './rules.ts'
+import {
+  endSession,
+  endSessionsOfAccount,
+  endSessionsOfVideos,
+  findSession,
+  recordAttempt,
+  saveLastSeen,
+  setPages,
+} from './session-store.ts'
 import type { Tickets } from './ticket.ts'
 
 export type PlaybackDeps = {
@@ -33,10 +43,14 @@ export type PlaybackDeps = {
   sessions: LiveSessions
   mediaSecret: string
   markImages: Pick<MarkImages, 'find'>
+  countries: Countries
   /** Whether true proofs are counted: `REELGATE_LIMITS` may be off. */
   paced: boolean
   log: Logger
 }
+
+/** Where a request came from. */
+export type Visit = { address: string; userAgent: string }
 
 /** A session in memory: its row, and what needs no durable mark because a restart makes every older proof stale. */
 export type LiveSession = {
@@ -53,6 +67,8 @@ export type LiveSession = {
   leftAtS: number | null
   /** Where the viewer was at the last beat. */
   positionS: number
+  /** The address that its rules were last judged for, and the rule that refused it; undefined: none was yet. */
+  place: { address: string; refusedBy: string | undefined } | undefined
 }
 
 export const IDLE_ENDS_S = 3600
@@ -68,7 +84,7 @@ const SAVED_AT_ONCE = 250
 export type LiveSessions = Map<string, LiveSession>
 
 /**
- * Judges a proof for a session that must exist, in the protocol's order: nonce, session, signature, page, number, state.
+ * Judges a proof for a session that must exist, in the protocol's order: nonce, session, signature, page, number, state, place.
  * Up to the signature every failure is the same `not-allowed`, so only the holder of the key learns more.
  * @throws PlaybackRefusal
  */
@@ -77,6 +93,7 @@ export async function admit(
   sessionId: string,
   proof: Proof,
   signed: Omit<Signed, 'session'>,
+  visit: Visit,
 ): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
   const found = await findLive(deps, sessionId)
@@ -89,15 +106,32 @@ export async function admit(
     warnOfHaste(deps, session)
     throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   }
-  if (signed.operation === 'page') {
-    await openPage(deps, session, proof)
-  } else {
+  if (signed.operation !== 'page') {
     if (session.pages.at(-1) !== proof.pageId) throw new PlaybackRefusal('page-replaced')
     if (!markSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
-    await refuseEnded(deps, session)
   }
+  await refuseEnded(deps, session)
+  if (session.row.rules !== null) await refusePlace(deps, session, session.row.rules, visit)
+  if (signed.operation === 'page') await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()
   return session
+}
+
+/**
+ * Judges the rules of the session's OTP when the address is not the one they were last judged for. It does not end the session: back
+ * at a place that is allowed it plays on. A refusal is recorded once for each change of address.
+ * @throws PlaybackRefusal `place-not-allowed`
+ */
+async function refusePlace(deps: PlaybackDeps, session: LiveSession, rulesJson: string, visit: Visit): Promise<void> {
+  if (session.place?.address !== visit.address) {
+    const rules: Rules = JSON.parse(rulesJson)
+    const refusedBy = await refusedAt(deps.countries, rules, visit.address)
+    session.place = { address: visit.address, refusedBy }
+    const { otpHash, keyId } = session.row
+    const attempt = { otpHash, keyId, ...visit, embeddingHost: '-', outcome: 'place-not-allowed', rule: refusedBy }
+    if (refusedBy !== undefined) await deps.write((tx) => recordAttempt(tx, { ...attempt, atS: deps.nowS() }))
+  }
+  if (session.place.refusedBy !== undefined) throw new PlaybackRefusal('place-not-allowed')
 }
 
 /** No player asks so fast: somebody runs a program of their own with the key of a viewer's browser. Said once a minute, without ids that play. */
@@ -182,7 +216,8 @@ export function keepLive(sessions: LiveSessions, row: PlaybackSessionRow): LiveS
   const pages: string[] = JSON.parse(row.pages)
   const { lastSeenAtS, leftAtS } = row
   const pace = newPace(performance.now())
-  const live = { row, publicKey, pages, seqs: newSeqWindow(), pace, warnedAtS: 0, lastSeenAtS, leftAtS, positionS: 0 }
+  const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS: 0, place: undefined }
+  const live: LiveSession = { row, publicKey, pages, seqs: newSeqWindow(), pace, ...seen }
   sessions.set(row.id, live)
   return live
 }

@@ -10,7 +10,7 @@ import { openSqlite } from '../../src/db/sqlite.ts'
 import { openOutbound } from '../../src/outbound/allowance.ts'
 import { type Beat, noteBeat, noteLeave } from '../../src/playback/delivery.ts'
 import { createFilms } from '../../src/playback/film.ts'
-import { issueOtp } from '../../src/playback/otp.ts'
+import { issueOtp, type OtpRequest } from '../../src/playback/otp.ts'
 import { createNonces, type Operation, readProof } from '../../src/playback/proof.ts'
 import { redeem } from '../../src/playback/redeem.ts'
 import { PlaybackRefusal } from '../../src/playback/refusal.ts'
@@ -21,6 +21,12 @@ import { newId } from '../../src/protect/secret.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
 
 const STARTED_AT_S = 1_800_000_000
+/** Addresses for documentation, which are nowhere, put into countries. */
+const COUNTRIES: Record<string, string> = { '192.0.2.1': 'DE', '198.51.100.1': 'FR', '2001:db8::1': 'DE' }
+
+/** Where a viewer asks from: the address, the page's ticket, the pages around it. */
+type From = { address: string; ticket: string; ancestors: string[] }
+const AT_HOME: From = { address: '192.0.2.1', ticket: '', ancestors: [] }
 
 /**
  * Playback without HTTP and ffmpeg, on a database of its own and a clock that the test moves: what takes hours, in milliseconds.
@@ -48,6 +54,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     sessions: new Map(),
     mediaSecret: 'secret',
     markImages: noMarkImages,
+    countries: { find: async (address) => COUNTRIES[address] },
     paced: false,
     log: pino({ level: 'silent' }),
   })
@@ -61,7 +68,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     await tx.updateTable('video').set({ status: 'ready', generation: 1, durationS }).where('id', '=', videoId).execute()
   })
 
-  const newOtp = (ttlS = 3600, { userId, streamLimit }: { userId?: string; streamLimit?: number } = {}) =>
+  const newOtp = (ttlS = 3600, options: Pick<OtpRequest, 'userId' | 'streamLimit' | 'rules'> = {}) =>
     issueOtp(
       { write, nowS, outbound: openOutbound([]), markImages: noMarkImages },
       {
@@ -69,19 +76,17 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
         apiKeyId,
         videoId,
         ttlS,
-        userId,
-        streamLimit,
         marks: [],
-        forcedBitrateKbps: undefined,
-        licenseRules: undefined,
+        ...options,
       },
     )
 
-  async function redeemBy(viewer: Viewer, otp: string): Promise<LiveSession> {
+  async function redeemBy(viewer: Viewer, otp: string, from: Partial<From> = {}): Promise<LiveSession> {
+    const { address, ticket, ancestors } = { ...AT_HOME, ...from }
     const body = Buffer.from(`{"otp":"${otp}"}`)
     const proof = readProof(viewer.proof({ operation: 'redeem', body: body.toString(), nonce: deps.nonces.current() }))
     const publicKey = Buffer.from(viewer.publicKeyText(), 'base64url')
-    const session = await redeem(deps, { otp, publicKey, ticket: '', body }, proof, { address: '192.0.2.1', userAgent: '' })
+    const session = await redeem(deps, { otp, publicKey, ticket, ancestors, body }, proof, { address, userAgent: '' })
     viewer.state.session = session.row.id
     return session
   }
@@ -94,9 +99,15 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   }
 
   /** A request of the viewer's page with a true and fresh proof. */
-  async function ask(viewer: Viewer, operation: Operation = 'beat', nonce = deps.nonces.current()): Promise<LiveSession> {
+  async function ask(
+    viewer: Viewer,
+    operation: Operation = 'beat',
+    nonce = deps.nonces.current(),
+    { address } = AT_HOME,
+  ): Promise<LiveSession> {
     const proof = readProof(viewer.proof({ operation, session: viewer.state.session, nonce }))
-    return admit(deps, viewer.state.session, proof, { operation, argument: '', body: Buffer.alloc(0) })
+    const signed = { operation, argument: '', body: Buffer.alloc(0) }
+    return admit(deps, viewer.state.session, proof, signed, { address, userAgent: '' })
   }
 
   return {

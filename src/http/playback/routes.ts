@@ -5,7 +5,7 @@ import { noteBeat, noteLeave, playlistFor, releaseKey } from '../../playback/del
 import { type Operation, readProof } from '../../playback/proof.ts'
 import { redeem, type ShownMark, viewFilm } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
-import { admit, IDLE_ENDS_S, type LiveSession, type PlaybackDeps } from '../../playback/session.ts'
+import { admit, IDLE_ENDS_S, type LiveSession, type PlaybackDeps, type Visit } from '../../playback/session.ts'
 import { LEASE_S } from '../../playback/stream-slot.ts'
 import type { App } from '../app.ts'
 import { type LimitDeps, refuseViewers } from '../limits.ts'
@@ -46,13 +46,12 @@ export async function playbackInterface(app: App, deps: PlaybackDeps & LimitDeps
   app.post('/redeem', { config: { isRedeem: true }, schema: { response: { 200: SessionAnswer } } }, async (request) => {
     const proof = readProof(proofHeader(request))
     const raw = bodyOf(request)
-    const { otp, videoId, publicKey, ticket } = readBody(RedeemBody, raw)
-    const visit = { address: deps.addressOf(request), userAgent: request.headers['user-agent'] ?? '' }
+    const { otp, videoId, publicKey, ticket, ancestors = [] } = readBody(RedeemBody, raw)
     const session = await redeem(
       deps,
-      { otp, videoId, publicKey: Buffer.from(publicKey, 'base64url'), ticket, body: raw },
+      { otp, videoId, publicKey: Buffer.from(publicKey, 'base64url'), ticket, ancestors, body: raw },
       proof,
-      visit,
+      visitOf(request),
     )
     return answerSession(deps, session)
   })
@@ -85,7 +84,11 @@ export async function playbackInterface(app: App, deps: PlaybackDeps & LimitDeps
   })
 
   function admitted(request: FastifyRequest, operation: Operation, session: string, argument = '') {
-    return admit(deps, session, readProof(proofHeader(request)), { operation, argument, body: bodyOf(request) })
+    return admit(deps, session, readProof(proofHeader(request)), { operation, argument, body: bodyOf(request) }, visitOf(request))
+  }
+
+  function visitOf(request: FastifyRequest): Visit {
+    return { address: deps.addressOf(request), userAgent: request.headers['user-agent'] ?? '' }
   }
 }
 

@@ -10,9 +10,12 @@ export type PlayerPageValues = {
   style: string
 }
 
-// The reel whose hub is a keyhole. As data:, so that no browser asks for /favicon.ico.
+// The reel whose hub is a keyhole.
+const REEL =
+  'M12 1a11 11 0 1 0 0 22 11 11 0 0 0 0-22Zm0 2.4a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM5.7 9.6a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6Zm12.6 0a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM12 9.4a2.2 2.2 0 0 1 1.1 4.1l.7 3.7h-3.6l.7-3.7A2.2 2.2 0 0 1 12 9.4Z'
+/** As data:, so that no browser asks for /favicon.ico. */
 export const ICON = `data:image/svg+xml,${encodeURIComponent(
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#f2a93b" d="M12 1a11 11 0 1 0 0 22 11 11 0 0 0 0-22Zm0 2.4a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM5.7 9.6a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6Zm12.6 0a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM12 9.4a2.2 2.2 0 0 1 1.1 4.1l.7 3.7h-3.6l.7-3.7A2.2 2.2 0 0 1 12 9.4Z"/></svg>',
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#f2a93b" d="${REEL}"/></svg>`,
 )}`
 
 /**
@@ -22,16 +25,7 @@ export const ICON = `data:image/svg+xml,${encodeURIComponent(
  */
 export function playerPage({ cspNonce, proofNonce, ticket, rootPath, script, style }: PlayerPageValues): string {
   const nonce = escapeHtml(cspNonce)
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
-<meta name="robots" content="noindex">
-<title>Film</title>
-<link rel="icon" href="${escapeHtml(ICON)}">
-<link rel="stylesheet" href="${escapeHtml(`${rootPath}player/${style}`)}">
-<script type="application/json" id="reelgate-page" nonce="${nonce}">${scriptJson({ proofNonce, ticket, rootPath })}</script>
+  return `${headOf({ rootPath, style })}<script type="application/json" id="reelgate-page" nonce="${nonce}">${scriptJson({ proofNonce, ticket, rootPath })}</script>
 <script type="module" nonce="${nonce}" src="${escapeHtml(`${rootPath}player/${script}`)}"></script>
 </head>
 <body data-state="loading">
@@ -41,11 +35,40 @@ export function playerPage({ cspNonce, proofNonce, ticket, rootPath, script, sty
 `
 }
 
+/** What a viewer is shown in the player's place, in its form and without any script. Send it with `REFUSAL_POLICY`. */
+export function refusalPage(sentence: string, code: string, { rootPath, style }: Pick<PlayerPageValues, 'rootPath' | 'style'>) {
+  return `${headOf({ rootPath, style })}</head>
+<body data-state="refused" data-code="${escapeHtml(code)}">
+<main id="player"><div class="panel">
+<svg class="reel" viewBox="0 0 24 24" aria-hidden="true"><path d="${REEL}"/></svg>
+<p class="sentence" role="alert">${escapeHtml(sentence)}</p>
+</div></main>
+</body>
+</html>
+`
+}
+
+export const REFUSAL_POLICY = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'"
+
+function headOf({ rootPath, style }: Pick<PlayerPageValues, 'rootPath' | 'style'>): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
+<meta name="robots" content="noindex">
+<title>Film</title>
+<link rel="icon" href="${escapeHtml(ICON)}">
+<link rel="stylesheet" href="${escapeHtml(`${rootPath}player/${style}`)}">
+`
+}
+
 /**
  * The `Content-Security-Policy` of the player's page: scripts on the nonce only, no eval; media-chrome needs inline styles,
  * the beat's timer a `blob:` worker, MSE `media-src blob:`.
+ * @param ancestors sources of the pages that may frame it; undefined: all
  */
-export function playerPolicy(cspNonce: string): string {
+export function playerPolicy(cspNonce: string, ancestors?: readonly string[]): string {
   return [
     "default-src 'none'",
     `script-src 'nonce-${cspNonce}'`,
@@ -56,6 +79,7 @@ export function playerPolicy(cspNonce: string): string {
     'worker-src blob:',
     "base-uri 'none'",
     "form-action 'none'",
+    ...(ancestors ? [`frame-ancestors ${ancestors.join(' ')}`] : []),
   ].join('; ')
 }
 

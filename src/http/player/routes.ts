@@ -1,17 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { framingOfPage, type PlayerPageDeps } from '../../playback/player-page.ts'
 import type { Nonces } from '../../playback/proof.ts'
+import { REFUSALS } from '../../playback/refusal.ts'
 import type { Tickets } from '../../playback/ticket.ts'
 import type { App } from '../app.ts'
 import type { PlayerAssets } from './assets.ts'
-import { playerPage, playerPolicy } from './page.ts'
+import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
 
-export type PlayerDeps = { nonces: Nonces; tickets: Tickets; player: PlayerAssets }
+export type PlayerDeps = PlayerPageDeps & { nonces: Nonces; tickets: Tickets; player: PlayerAssets }
 
 const FileParams = Type.Object({ file: Type.String() })
 
-/** The player's page and its files. Loading the page spends nothing and reads nothing of the OTP. */
+/** The player's page and its files. Loading the page spends nothing and reads nothing of the OTP but its whitelist. */
 export async function playerInterface(app: App, deps: PlayerDeps): Promise<void> {
   for (const path of ['/', '/v2']) app.get(path, async (request, reply) => sendPage(deps, request, reply))
 
@@ -31,26 +33,31 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
   })
 }
 
-function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { referer } = request.headers
+  // Read as the player reads it: all after the first question mark; of two values of a name the first.
+  const query = new URL(request.url, 'http://player.invalid').searchParams
+  const named = { otp: query.get('otp'), session: query.get('session') }
+  const framing = await framingOfPage(deps, named, { referer, isTop: request.headers['sec-fetch-dest'] === 'document' })
+  const { script, style } = deps.player
+  const rootPath = rootPathOf(request.url)
+  reply.headers({
+    'Content-Type': 'text/html; charset=utf-8',
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+    'Permissions-Policy': 'picture-in-picture=()',
+  })
+  if (framing === 'refused') {
+    const { status, message } = REFUSALS['site-not-allowed']
+    reply.code(status).header('Content-Security-Policy', REFUSAL_POLICY)
+    return reply.send(refusalPage(message, 'site-not-allowed', { rootPath, style }))
+  }
   const cspNonce = randomBytes(16).toString('base64url')
+  const proofNonce = deps.nonces.current()
+  const ticket = deps.tickets.issue(referer)
   return reply
-    .headers({
-      'Content-Type': 'text/html; charset=utf-8',
-      'Cache-Control': 'no-store',
-      'Referrer-Policy': 'no-referrer',
-      'Content-Security-Policy': playerPolicy(cspNonce),
-      'Permissions-Policy': 'picture-in-picture=()',
-    })
-    .send(
-      playerPage({
-        cspNonce,
-        proofNonce: deps.nonces.current(),
-        ticket: deps.tickets.issue(request.headers.referer),
-        rootPath: rootPathOf(request.url),
-        script: deps.player.script,
-        style: deps.player.style,
-      }),
-    )
+    .header('Content-Security-Policy', playerPolicy(cspNonce, framing === 'everyone' ? undefined : framing))
+    .send(playerPage({ cspNonce, proofNonce, ticket, rootPath, script, style }))
 }
 
 /** The way from the page to the installation's root, below whatever prefix a proxy has put it. */

@@ -1,0 +1,183 @@
+import { BlockList, isIP } from 'node:net'
+import { Failure } from '../errors.ts'
+import { readAddress } from '../limits/address.ts'
+import { addRange, isInRanges } from '../outbound/address.ts'
+import { type Countries, isCountry } from './countries.ts'
+import { readWhitelist, type Whitelist } from './whitelist.ts'
+
+/** What an owner demands of whoever plays with an OTP: JSON in its row, and in the session's. */
+export type Rules = { whitelist?: Whitelist; ipGeo?: IpGeo; ipGeoRules?: readonly PlaceRule[] }
+
+/** A country (`DE`), or a range of addresses (`192.0.2.0/24`). */
+type Place = string
+/** A list in a list stands for what all of its places have in common. */
+type IpGeo = Readonly<Partial<Record<(typeof LISTS)[number], readonly (Place | readonly Place[])[]>>>
+/** An empty set holds everyone. */
+type PlaceRule = Readonly<{ action: boolean; ipSet: readonly Place[]; countrySet: readonly Place[] }>
+
+/** Where a viewer is. The country is undefined when it is not known; then none matches. */
+export type Whereabouts = { address: string; country: string | undefined }
+
+const LISTS = ['allow', 'block', 'except'] as const
+const MAX_BYTES = 16 * 1024
+
+/** The rule that refuses a viewer at an address, as `placeRefusedBy` names it. */
+export async function refusedAt(countries: Countries, rules: Rules, address: string): Promise<string | undefined> {
+  const country = needsCountry(rules) ? await countries.find(address) : undefined
+  return placeRefusedBy(rules, { address, country })
+}
+
+/**
+ * The rule that refuses a viewer, by its name in the OTP's options, such as `ipGeo.block` or `ipGeoRules[2]`.
+ * Undefined: none does.
+ */
+export function placeRefusedBy({ ipGeo, ipGeoRules }: Rules, viewer: Whereabouts): string | undefined {
+  return (ipGeo && refusedByLists(ipGeo, viewer)) ?? (ipGeoRules && refusedInOrder(ipGeoRules, viewer))
+}
+
+/** Each list makes exceptions to the one before it; without `block`, `except` makes them to `allow`. */
+function refusedByLists({ allow, block, except }: IpGeo, viewer: Whereabouts): string | undefined {
+  const isIn = (list: NonNullable<typeof allow>) =>
+    list.some((entry) => (typeof entry === 'string' ? isAt(viewer, entry) : entry.every((place) => isAt(viewer, place))))
+  if (allow && !isIn(allow)) return 'ipGeo.allow'
+  const isExcepted = except !== undefined && isIn(except)
+  if (block) return isIn(block) && !isExcepted ? 'ipGeo.block' : undefined
+  return isExcepted ? 'ipGeo.except' : undefined
+}
+
+/** The last rule that matches decides. Where none does, the opposite of what the first one says: a list that begins by allowing allows no others. */
+function refusedInOrder(rules: readonly PlaceRule[], viewer: Whereabouts): string | undefined {
+  const holds = (set: readonly Place[]) => set.length === 0 || set.some((place) => isAt(viewer, place))
+  const last = rules.findLastIndex(({ ipSet, countrySet }) => holds(ipSet) && holds(countrySet))
+  const isAllowed = last === -1 ? rules[0]?.action === false : rules[last]?.action === true
+  if (isAllowed) return undefined
+  return last === -1 ? 'ipGeoRules' : `ipGeoRules[${last}]`
+}
+
+function isAt({ address, country }: Whereabouts, place: Place): boolean {
+  if (isCountry(place)) return place === country
+  const isSameFamily = place.includes(':') === address.includes(':') // a list takes ::/0 for a range of IPv4, too
+  const range = new BlockList()
+  return isSameFamily && addRange(range, place) && isInRanges(range, address)
+}
+
+/** Whether a country decides anything. */
+function needsCountry({ ipGeo = {}, ipGeoRules = [] }: Rules): boolean {
+  const places = [...Object.values(ipGeo).flat(2), ...ipGeoRules.flatMap(({ countrySet }) => countrySet)]
+  return places.some(isCountry)
+}
+
+type GivenRules = Readonly<Record<string, unknown>>
+
+/**
+ * Reads the rules among the options of an OTP (wire-contract.md, section 5). Undefined: there are none.
+ * @throws Failure `invalid` that names the option
+ */
+export function readRules({ whitelisthref, ipGeo, ipGeoRules }: GivenRules): Rules | undefined {
+  const rules = {
+    ...(isGiven(whitelisthref) && { whitelist: readWhitelist(whitelisthref) }),
+    ...(isGiven(ipGeo) && readIpGeo(parsed(ipGeo))),
+    ...(isGiven(ipGeoRules) && readIpGeoRules(parsed(ipGeoRules))),
+  }
+  if (Object.keys(rules).length === 0) return undefined
+  if (JSON.stringify(rules).length > MAX_BYTES)
+    throw new Failure('invalid', `whitelisthref, ipGeo and ipGeoRules together are longer than ${MAX_BYTES} bytes.`)
+  return rules
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== ''
+}
+
+/** A form, and some JSON, has the value as text. What cannot be read stays text, and is refused as such. */
+function parsed(given: unknown): unknown {
+  if (typeof given !== 'string') return given
+  try {
+    return JSON.parse(given)
+  } catch {
+    return given
+  }
+}
+
+function readIpGeo(given: unknown): Pick<Rules, 'ipGeo'> {
+  if (!isRecordOf(given, LISTS))
+    throw new Failure(
+      'invalid',
+      'ipGeo is an object with the lists allow, block and except, such as {"allow":["DE","192.0.2.7"]}.',
+    )
+  const lists = LISTS.flatMap((name) => {
+    const list = given[name] ?? []
+    if (!Array.isArray(list)) throw new Failure('invalid', `ipGeo.${name} is a list, such as ["DE","192.0.2.7"].`)
+    return list.length === 0 ? [] : [[name, list.map((entry) => readEntry(`ipGeo.${name}`, entry))] as const]
+  })
+  const ipGeo: IpGeo = Object.fromEntries(lists)
+  if (ipGeo.except && !ipGeo.allow && !ipGeo.block)
+    throw new Failure('invalid', 'ipGeo.except makes exceptions to allow or block: give one of them with it.')
+  return lists.length === 0 ? {} : { ipGeo }
+}
+
+function readEntry(name: string, entry: unknown): Place | Place[] {
+  if (!Array.isArray(entry)) return readPlace(name, entry)
+  if (entry.length === 0) throw new Failure('invalid', `${name}: a list in the list has at least one member.`)
+  return entry.map((place) => readPlace(name, place))
+}
+
+const RULE_KEYS = ['action', 'ipSet', 'countrySet'] as const
+const ACTIONS: readonly (readonly [unknown, boolean])[] = [
+  [true, true],
+  [false, false],
+  ['true', true],
+  ['false', false],
+]
+
+function readIpGeoRules(given: unknown): Pick<Rules, 'ipGeoRules'> {
+  if (!Array.isArray(given))
+    throw new Failure('invalid', 'ipGeoRules is a list, such as [{"action":true,"ipSet":[],"countrySet":["DE"]}].')
+  return given.length === 0 ? {} : { ipGeoRules: given.map((rule, index) => readPlaceRule(`ipGeoRules[${index}]`, rule)) }
+}
+
+function readPlaceRule(name: string, given: unknown): PlaceRule {
+  // A misspelt set would be an empty one, which holds everyone.
+  if (!isRecordOf(given, RULE_KEYS)) throw new Failure('invalid', `${name} is an object with action, ipSet and countrySet.`)
+  const [, action] = ACTIONS.find(([form]) => form === given.action) ?? []
+  if (action === undefined) throw new Failure('invalid', `${name}.action is true or false.`)
+  const ipSet = readSet(`${name}.ipSet`, given.ipSet)
+  const countrySet = readSet(`${name}.countrySet`, given.countrySet)
+  const country = ipSet.find(isCountry)
+  if (country) throw new Failure('invalid', `${name}.ipSet has the country ${country}, which belongs into countrySet.`)
+  const address = countrySet.find((place) => !isCountry(place))
+  if (address) throw new Failure('invalid', `${name}.countrySet has the address ${address}, which belongs into ipSet.`)
+  return { action, ipSet, countrySet }
+}
+
+function readSet(name: string, given: unknown): Place[] {
+  const set = given ?? []
+  if (!Array.isArray(set)) throw new Failure('invalid', `${name} is a list.`)
+  return set.map((place) => readPlace(name, place))
+}
+
+/** @returns a country, or a range of addresses in CIDR form */
+function readPlace(name: string, given: unknown): Place {
+  const text = typeof given === 'string' ? given.trim() : ''
+  if (isCountry(text.toUpperCase())) return text.toUpperCase()
+  const range = readRange(text)
+  if (range) return range
+  const shown = JSON.stringify(given).slice(0, 60)
+  throw new Failure('invalid', `${name} has ${shown}, which is neither a country of ISO 3166-1 alpha-2 nor an address.`)
+}
+
+/** IPv4 that comes mapped into IPv6 is IPv4, as the address of a viewer is. */
+function readRange(text: string): string | undefined {
+  const [, network = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const family = isIP(network)
+  const most = family === 4 ? 32 : 128
+  const length = Number(bits ?? most)
+  if (family === 0 || length > most) return undefined
+  const folded = readAddress(network) ?? network
+  return family === 6 && isIP(folded) === 4 && length >= 96 ? `${folded}/${length - 96}` : `${network}/${length}`
+}
+
+function isRecordOf<Key extends string>(value: unknown, keys: readonly Key[]): value is Partial<Record<Key, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return Object.keys(value).every((key) => keys.some((known) => known === key))
+}

@@ -1,0 +1,129 @@
+import { domainToASCII, domainToUnicode } from 'node:url'
+import type { RE2JS } from 're2js'
+import { Failure } from '../errors.ts'
+
+/**
+ * Where a film may be embedded: on a host and its subdomains, or on the hosts that an expression finds a match in. Hosts are in the
+ * form of browsers: lower case, punycode, no port.
+ */
+export type Whitelist = { host: string } | { expression: string }
+
+const MAX_LENGTH = 500
+/** Host characters with a dot; letters of any script. A port says nothing about a host. */
+const HOST = /^\.?((?:[\p{L}\p{M}\p{N}_-]+\.)+[\p{L}\p{M}\p{N}_-]+)\.?(?::\d{1,5})?$/u
+const NAME_WITH_PORT = /^([\w-]+):\d{1,5}$/
+
+const NOT_ASCII = /\P{ASCII}/u
+
+/** @throws Failure `invalid`: it can match no host. What an expression needs more is asked of `checkWhitelist`. */
+export function readWhitelist(given: unknown): Whitelist {
+  if (typeof given !== 'string') throw new Failure('invalid', 'whitelisthref is a text: a host, or an expression on a host.')
+  const text = withoutQuotes(given).trim()
+  if (text.length > MAX_LENGTH) throw new Failure('invalid', `whitelisthref has at most ${MAX_LENGTH} characters.`)
+  if (text.includes('/'))
+    throw new Failure(
+      'invalid',
+      'whitelisthref stands for hosts, which hold no “/”: leave scheme and path out, as in example.org.',
+    )
+  if (/^\[[\d:.a-f]*\](:\d+)?$/i.test(text))
+    throw new Failure('invalid', 'whitelisthref cannot be an IPv6 address: no browser can be told to allow one.')
+  const [, name] = HOST.exec(text) ?? []
+  if (name === undefined) return { expression: NAME_WITH_PORT.exec(text)?.[1] ?? text }
+  const host = domainToASCII(name)
+  if (host === '') throw new Failure('invalid', `whitelisthref: “${name}” cannot be a host.`)
+  return { host }
+}
+
+/** Some clients send the text as JSON. No host holds a quotation mark. */
+function withoutQuotes(text: string): string {
+  return /^"(.*)"$/s.exec(text)?.[1] ?? text
+}
+
+/** @throws Failure `invalid` when its expression cannot be matched in linear time, or is too large */
+export async function checkWhitelist(whitelist: Whitelist): Promise<void> {
+  if ('expression' in whitelist) await compile(whitelist.expression)
+}
+
+/** Whether a page of this host may embed the film. @param hostname as `new URL(…)` has it */
+export async function mayEmbed(whitelist: Whitelist, hostname: string): Promise<boolean> {
+  const host = hostname.replace(/\.$/, '')
+  if (host === '') return false
+  if ('host' in whitelist) return host === whitelist.host || host.endsWith(`.${whitelist.host}`)
+  const expression = await compile(whitelist.expression)
+  return expression.test(host) || (NOT_ASCII.test(whitelist.expression) && expression.test(domainToUnicode(host)))
+}
+
+/** The host of a page's address or origin; '' when it has none. */
+export function hostOfPage(address: string): string {
+  return URL.canParse(address) ? new URL(address).hostname : ''
+}
+
+/** Who may frame a player page: everyone, these sources of a `frame-ancestors`; or the page is not shown. */
+export type Framing = 'everyone' | 'refused' | readonly string[]
+
+/** What the server sees of the page around the player. `isTop`: the browser says that there is none. */
+export type Embedding = { referer: string | undefined; isTop: boolean }
+
+export async function framingOf(whitelist: Whitelist, { referer, isTop }: Embedding): Promise<Framing> {
+  if (isTop) return 'refused'
+  if (referer !== undefined && !(await mayEmbed(whitelist, hostOfPage(referer)))) return 'refused'
+  if ('host' in whitelist) return sourcesOf(whitelist.host)
+  return referer === undefined ? 'refused' : [new URL(referer).origin]
+}
+
+/** The player works without TLS on a machine of one's own only. */
+const LOOPBACK = /^(127(\.\d{1,3}){3}|(.+\.)?localhost)$/
+const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/
+
+function sourcesOf(host: string): string[] {
+  const schemes = LOOPBACK.test(host) ? ['https', 'http'] : ['https']
+  const names = IPV4.test(host) ? [host] : [host, `*.${host}`]
+  return schemes.flatMap((scheme) => names.flatMap((name) => [`${scheme}://${name}`, `${scheme}://${name}:*`]))
+}
+
+/**
+ * Whether the page in which the player asks is one that may embed the film.
+ * @param ticketHost the embedding host that the server saw when it sent the page; `-`: none
+ * @param ancestors the origins around the player, as its browser names them, if it does
+ */
+export async function maySpendHere(whitelist: Whitelist, ticketHost: string, ancestors: readonly string[]): Promise<boolean> {
+  const hosts = ticketHost === '-' ? ancestors.map(hostOfPage) : [hostOfPage(`http://${ticketHost}`)]
+  if (hosts.length === 0) return 'host' in whitelist // its page was sent with `frame-ancestors`, which the browser has kept to
+  const may = await Promise.all(hosts.map((host) => mayEmbed(whitelist, host)))
+  return may.every((isAllowed) => isAllowed)
+}
+
+/** Steps of a compiled expression: one takes about 20 ms with the longest host. */
+const MAX_STEPS = 1_000
+const MAX_COMPILED = 200
+/** By its text, the newest last: an owner's site sends the same with every OTP. */
+const compiled = new Map<string, RE2JS>()
+
+async function compile(expression: string): Promise<RE2JS> {
+  const known = compiled.get(expression)
+  if (known) return known
+  const { RE2JS } = await import('re2js')
+  const made = compileOrSayWhy(() => RE2JS.compile(expression, RE2JS.CASE_INSENSITIVE))
+  if (made.programSize() > MAX_STEPS)
+    throw new Failure(
+      'invalid',
+      'whitelisthref is too large an expression: repeat less in it, or name a host such as example.org.',
+    )
+  const [oldest] = compiled.keys()
+  if (oldest !== undefined && compiled.size >= MAX_COMPILED) compiled.delete(oldest)
+  compiled.set(expression, made)
+  return made
+}
+
+function compileOrSayWhy(make: () => RE2JS): RE2JS {
+  try {
+    return make()
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message.replace(/^error parsing regexp: /, '') : ''
+    throw new Failure(
+      'invalid',
+      `whitelisthref is neither a host such as example.org nor an expression that can be matched in linear time (${why}). Look-around and back-references cannot.`,
+      { cause },
+    )
+  }
+}
