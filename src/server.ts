@@ -52,6 +52,7 @@ import { createTickets } from './playback/ticket.ts'
 import { phraseOf } from './protect/recovery-phrase.ts'
 import { watchSpace } from './storage/space.ts'
 import { logged, startUpkeep } from './upkeep.ts'
+import { openUsage } from './usage/usage.ts'
 
 /** A server that answers. */
 export type ReelgateServer = {
@@ -108,7 +109,7 @@ async function openServer(
   opened.defer(() => logged(log, 'the last use of keys could not be saved', () => keyUses.save()))
   const { url, demo } = await openDoors(house, limiting, playback, work, keyUses, opened)
   const ending = { ...limiting.bans, forgetEnded: () => limiting.limits?.forgetEnded() }
-  const upkeep = startUpkeep({ ...house, playback, keyUses, bans: ending })
+  const upkeep = startUpkeep({ ...house, playback, usage: playback.usage, keyUses, bans: ending })
   opened.defer(() => upkeep.stop())
 
   const { db, write, nowS, masterKey, masterKeyIsNew } = house
@@ -172,6 +173,8 @@ async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDis
   const markImages = createMarkImages({ ...house, tmp: folders.sources.tmp })
   opened.defer(() => markImages.stop())
   const sessions: LiveSessions = new Map()
+  const usage = openUsage(house)
+  opened.defer(() => logged(log, 'usage could not be saved', usage.save))
   const playback = {
     db,
     write,
@@ -184,6 +187,8 @@ async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDis
     markImages,
     countries: openCountries(config.countriesFile),
     paced: limits !== undefined,
+    usage,
+    noteView: usage.noteView,
     log,
   }
   opened.defer(() => logged(log, 'sessions could not be saved', () => saveSessions(playback)))

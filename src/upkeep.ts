@@ -11,19 +11,28 @@ import { type BanSweeping, sweepBans } from './limits/bans.ts'
 import { type PlaybackDeps, saveSessions } from './playback/session.ts'
 import { sweepPlayback } from './playback/sweep.ts'
 import { createSweep, createUnfinishedSweep, fileSystemNowS } from './storage/sweep.ts'
+import { sweepUsage, type Usage } from './usage/usage.ts'
 
 // What is done by the clock, not by a request: memory is saved, and what nobody needs is removed.
 
 const SAVE_SESSIONS_EVERY_MS = 5_000
 const SAVE_KEY_USES_EVERY_MS = 60_000
+const SAVE_USAGE_EVERY_MS = 5_000
 const SWEEP_EVERY_MS = 3_600_000
 /** Names of one folder that a sweep looks at: a second or two of work, never the whole of a large installation at once. */
 const SWEPT_NAMES = 100_000
 
-export type UpkeepDeps = { installation: Installation; playback: PlaybackDeps; keyUses: KeyUses; bans: BanSweeping; log: Logger }
+export type UpkeepDeps = {
+  installation: Installation
+  playback: PlaybackDeps
+  keyUses: KeyUses
+  bans: BanSweeping
+  usage: Usage
+  log: Logger
+}
 
 /** Begins with a sweep. `stop` resolves when nothing of it runs any more. */
-export function startUpkeep({ installation, playback, keyUses, bans, log }: UpkeepDeps): { stop(): Promise<void> } {
+export function startUpkeep({ installation, playback, keyUses, bans, usage, log }: UpkeepDeps): { stop(): Promise<void> } {
   const stopping = new AbortController()
   // A clock that has jumped must not make fresh files look old: the playback clock only goes as time does.
   const sweeps = sweepsOf(installation, playback.nowS, log)
@@ -36,6 +45,7 @@ export function startUpkeep({ installation, playback, keyUses, bans, log }: Upke
       () => sweepBans(bans),
       () => sweepActs(playback),
       () => sweepDeliveries(playback),
+      () => sweepUsage(playback),
       ...sweeps,
     ]
     for (const step of steps) {
@@ -46,8 +56,10 @@ export function startUpkeep({ installation, playback, keyUses, bans, log }: Upke
 
   const save = () => logged(log, 'sessions could not be saved', () => saveSessions(playback))
   const saveUses = () => logged(log, 'the last use of keys could not be saved', keyUses.save)
+  const saveUsage = () => logged(log, 'usage could not be saved', usage.save)
   const timers = [
     setInterval(save, SAVE_SESSIONS_EVERY_MS),
+    setInterval(saveUsage, SAVE_USAGE_EVERY_MS),
     setInterval(saveUses, SAVE_KEY_USES_EVERY_MS),
     setInterval(() => {
       sweeping = sweeping.then(sweepAll)

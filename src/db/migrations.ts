@@ -11,6 +11,7 @@ import { folders } from './migrations/0008-folders.ts'
 import { imports } from './migrations/0009-imports.ts'
 import { hooks } from './migrations/0010-hooks.ts'
 import { otpRules } from './migrations/0012-otp-rules.ts'
+import { usage } from './migrations/0013-usage.ts'
 import { idempotency } from './migrations/0014-idempotency.ts'
 import type { Tables } from './tables.ts'
 
@@ -26,6 +27,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0009-imports': imports,
   '0010-hooks': hooks,
   '0012-otp-rules': otpRules,
+  '0013-usage': usage,
   '0014-idempotency': idempotency,
 }
 

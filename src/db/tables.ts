@@ -32,6 +32,8 @@ export type Tables = {
   keptAnswer: KeptAnswerTable
   hook: HookTable
   delivery: DeliveryTable
+  videoUsage: VideoUsageTable
+  viewTotal: ViewTotalTable
 }
 
 type AccountTable = {
@@ -307,6 +309,8 @@ type PlaybackSessionTable = {
   streamLimit: number | null
   /** Its OTP's. */
   rules: string | null
+  /** When its first key was counted as a view. */
+  viewedAtS: number | null
 }
 
 /** A place among the streams that one viewer may have at once, leased by a session (playback-protocol.md, section 7). */
@@ -360,6 +364,21 @@ type BanTable = {
   beganAtS: number
   endsAtS: number
 }
+
+/** What was sent and viewed of a video on one day; kept when the video is deleted. */
+type VideoUsageTable = {
+  /** Of UTC, `YYYY-MM-DD`. */
+  day: string
+  accountId: string
+  videoId: string
+  /** The `userId` of its OTPs; '' where they had none. */
+  viewerLabel: string
+  sentBytes: number
+  viewCount: number
+}
+
+/** All views of a video, ever. */
+type ViewTotalTable = { videoId: string; viewCount: number }
 
 /** What a call with an Idempotency-Key was answered. */
 type KeptAnswerTable = {

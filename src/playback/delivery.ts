@@ -22,7 +22,15 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
   const film = await filmOf(deps, session)
   if (window >= windowCount(film)) throw new PlaybackRefusal('bad-request')
   await holdSlot(deps, session)
+  noteFirstKey(deps, session)
   return windowKey(film.contentKey, window)
+}
+
+/** From here on the viewer can see the picture. */
+function noteFirstKey(deps: PlaybackDeps, session: LiveSession): void {
+  if (session.row.viewedAtS !== null) return
+  session.row = { ...session.row, viewedAtS: deps.nowS() }
+  deps.noteView(session.row)
 }
 
 export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; positionS: number }

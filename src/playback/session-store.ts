@@ -5,7 +5,7 @@ import type { NewRedeemAttempt, PlaybackSessionRow, Tables } from '../db/tables.
 import type { EndReason } from './refusal.ts'
 import { freeSlot, freeSlotsOfVideos } from './stream-slot-store.ts'
 
-type NewSession = Omit<Insertable<Tables['playbackSession']>, 'leftAtS' | 'endedAtS' | 'endReason'>
+type NewSession = Omit<Insertable<Tables['playbackSession']>, 'leftAtS' | 'endedAtS' | 'endReason' | 'viewedAtS'>
 
 export async function insertSession(tx: Db, session: NewSession): Promise<PlaybackSessionRow> {
   return tx.insertInto('playbackSession').values(session).returningAll().executeTakeFirstOrThrow()
@@ -33,6 +33,15 @@ export const saveLastSeen = prepared<{ id: string; lastSeenAtS: number; leftAtS:
     .updateTable('playbackSession')
     .set({ lastSeenAtS: value('lastSeenAtS'), leftAtS: value('leftAtS') })
     .where('id', '=', value('id')),
+)
+
+/** Marks that a session's view was counted. No row is changed when it was before. */
+export const markViewed = prepared<{ id: string; viewedAtS: number }>()((db, value) =>
+  db
+    .updateTable('playbackSession')
+    .set({ viewedAtS: value('viewedAtS') })
+    .where('id', '=', value('id'))
+    .where('viewedAtS', 'is', null),
 )
 
 /** Ends a session, once, and frees its stream slot. */

@@ -47,6 +47,8 @@ export type PlaybackDeps = {
   /** Whether true proofs are counted: `REELGATE_LIMITS` may be off. */
   paced: boolean
   log: Logger
+  /** Told of each session that is given its first key. */
+  noteView(session: PlaybackSessionRow): void
 }
 
 /** Where a request came from. */

@@ -188,7 +188,7 @@ function playbackBreaches(rows: Rows): string[] {
 
 /** Rows that speak of a video that is not there: a deletion, or a creation, of which a part survived. */
 function halfRows(rows: Rows): string[] {
-  const tables = ['upload_policy', 'source', 'generation', 'rendition', 'chunk', 'segment', 'poster']
+  const tables = ['upload_policy', 'source', 'generation', 'rendition', 'chunk', 'segment', 'poster', 'view_total']
   const found = tables.flatMap((table) =>
     rows
       .all<{ video_id: string }>(`select distinct video_id from ${table} where video_id not in (select id from video)`)

@@ -50,6 +50,7 @@ const RULES: Record<string, Rule> = {
   },
   'DELETE /api/videos/folders/:id': { opens: 'editor', status: 404, path: `/api/videos/folders/${'0'.repeat(32)}` },
   'POST /api/videos/:id/otp': { opens: 'otpCreator', status: 200, body: {} },
+  'POST /api/account/video-usage': { opens: 'viewer', status: 200, body: { date: '2026-02-28' } },
 
   'POST /v2/otp': { opens: 'otpCreator', status: 200, path: '/v2/otp?video=VIDEO' },
   'POST /v2/videos': { opens: 'viewer', status: 200 },

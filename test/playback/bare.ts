@@ -56,6 +56,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     markImages: noMarkImages,
     countries: { find: async (address) => COUNTRIES[address] },
     paced: false,
+    noteView() {},
     log: pino({ level: 'silent' }),
   })
   let deps = newDeps()

@@ -12,10 +12,12 @@ import { type ListRoutesDeps, listRoutes } from './list.ts'
 import { otpRoutes } from './otp.ts'
 import { tagRoutes } from './tags.ts'
 import { uploadRoutes } from './uploads.ts'
+import { type UsageRoutesDeps, usageRoutes } from './usage.ts'
 import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
 
 export type CurrentDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDeps &
   ListRoutesDeps &
+  UsageRoutesDeps &
   Parameters<typeof uploadRoutes>[1] &
   Parameters<typeof otpRoutes>[1] & { hooks: LogDeps }
 
@@ -51,6 +53,7 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   uploadRoutes(app, deps)
   otpRoutes(app, deps)
   hookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
+  usageRoutes(app, deps)
 }
 
 function requirePermissionOf(route: RouteOptions): void {

@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type OpenSegment, openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
+import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
 import { type LimitDeps, refuseViewers } from '../limits.ts'
 import { readRange } from './range.ts'
+import { whenSent } from './sent.ts'
 
 const MediaParams = Type.Object({
   exp: Type.String({ pattern: '^[1-9][0-9]{0,11}$' }),
@@ -17,8 +19,10 @@ const MediaParams = Type.Object({
 const READ_BYTES = 256 * 1024
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
+export type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'noteSent'> }
+
 /** Ciphertext on signed paths: cacheable for ever, open to any origin, no credentials (playback-protocol.md, section 8). */
-export async function mediaInterface(app: App, deps: SegmentDeps & LimitDeps): Promise<void> {
+export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({
       'Cache-Control': 'no-store',
@@ -32,16 +36,24 @@ export async function mediaInterface(app: App, deps: SegmentDeps & LimitDeps): P
     const path = { exp: Number(params.exp), sig: params.sig, videoId: params.videoId, generation: Number(params.generation) }
     const closed = new AbortController()
     reply.raw.once('close', () => closed.abort())
+    const address = deps.addressOf(request) // a connection that has broken off has none any more
+    const tell = (sentBytes: number) => deps.usage.noteSent(params.videoId, address, sentBytes)
     if (params.file === 'init.mp4') {
       const init = await openInit(deps, path, Number(params.rendition), closed.signal)
+      whenSent(reply, init.length, tell)
       return reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Type': 'video/mp4' }).send(init)
     }
     const segment = await openSegment(deps, path, Number(params.rendition), Number.parseInt(params.file, 10), closed.signal)
-    return sendSegment(request, reply, segment)
+    return sendSegment(request, reply, segment, tell)
   })
 }
 
-async function sendSegment(request: FastifyRequest, reply: FastifyReply, segment: OpenSegment): Promise<FastifyReply> {
+async function sendSegment(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  segment: OpenSegment,
+  tell: (sentBytes: number) => void,
+): Promise<FastifyReply> {
   const sizeBytes = 'bytes' in segment ? segment.bytes.length : segment.sizeBytes
   const range = readRange(request.headers.range, sizeBytes)
   reply.headers({ 'Accept-Ranges': 'bytes', 'Content-Type': 'video/iso.segment' })
@@ -52,6 +64,7 @@ async function sendSegment(request: FastifyRequest, reply: FastifyReply, segment
   const { first, last } = range ?? { first: 0, last: sizeBytes - 1 }
   if (range) reply.code(206).header('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
   reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Length': last - first + 1 })
+  whenSent(reply, last - first + 1, tell)
   if ('bytes' in segment) return reply.send(segment.bytes.subarray(first, last + 1))
   return reply.send(segment.file.createReadStream({ start: first, end: last, highWaterMark: READ_BYTES }))
 }

@@ -7,6 +7,7 @@ import { redeem, type ShownMark, viewFilm } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { admit, IDLE_ENDS_S, type LiveSession, type PlaybackDeps, type Visit } from '../../playback/session.ts'
 import { LEASE_S } from '../../playback/stream-slot.ts'
+import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
 import { type LimitDeps, refuseViewers } from '../limits.ts'
 import { posterPath } from '../media/posters.ts'
@@ -25,7 +26,10 @@ const SessionParams = Type.Object({ session: Token })
 const PlaylistParams = Type.Object({ session: Token, name: Type.String({ pattern: '^(main|[1-9][0-9]{0,8})$' }) })
 const KeyParams = Type.Object({ session: Token, window: Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }) })
 
-export async function playbackInterface(app: App, deps: PlaybackDeps & LimitDeps): Promise<void> {
+export async function playbackInterface(
+  app: App,
+  deps: PlaybackDeps & LimitDeps & { usage: Pick<Usage, 'noteWatching'> },
+): Promise<void> {
   // The proof covers the body's bytes, so they are kept as they came.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES }, (_request, body, done) =>
@@ -83,8 +87,12 @@ export async function playbackInterface(app: App, deps: PlaybackDeps & LimitDeps
     return {}
   })
 
-  function admitted(request: FastifyRequest, operation: Operation, session: string, argument = '') {
-    return admit(deps, session, readProof(proofHeader(request)), { operation, argument, body: bodyOf(request) }, visitOf(request))
+  async function admitted(request: FastifyRequest, operation: Operation, id: string, argument = ''): Promise<LiveSession> {
+    const visit = visitOf(request)
+    const proof = readProof(proofHeader(request))
+    const session = await admit(deps, id, proof, { operation, argument, body: bodyOf(request) }, visit)
+    deps.usage.noteWatching(session.row, visit.address)
+    return session
   }
 
   function visitOf(request: FastifyRequest): Visit {

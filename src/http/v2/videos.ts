@@ -4,6 +4,7 @@ import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
 import { findVideos, getVideo, type ListDeps, type Video } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
+import { countViews } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
 import { readPaging } from '../paging.ts'
 import { fieldOf, holderOfBody, NO_VIDEO, sendV2 } from './answer.ts'
@@ -18,7 +19,11 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
     const { accountId } = await holderOfBody(deps, request, 'viewer')
     const paging = readPaging({ page: fieldOf(request.query, 'page'), limit: fieldOf(request.query, 'limit') }, PAGE_LIMITS)
     const { videos } = await findVideos(deps, accountId, { filter: readSearch(request.query), ...paging })
-    const entities = videos.map(videoEntity)
+    const viewsOf = await countViews(
+      deps,
+      videos.map(({ id }) => id),
+    )
+    const entities = videos.map((video) => videoEntity(video, viewsOf(video.id)))
     return sendV2(request, reply, entities, { videos: { video: entities } })
   })
 
@@ -27,7 +32,9 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
     if (action === 'delete') return deleteOne(request, reply)
     const { accountId } = await holderOfBody(deps, request, 'viewer')
     if (action !== undefined) throw new Failure('invalid', 'action is "delete", or left out to read the video.')
-    const entity = videoEntity(await getVideo(deps, accountId, readId(request)))
+    const video = await getVideo(deps, accountId, readId(request))
+    const viewsOf = await countViews(deps, [video.id])
+    const entity = videoEntity(video, viewsOf(video.id))
     return sendV2(request, reply, entity, { video: entity })
   })
 
@@ -74,7 +81,7 @@ function parseObject(given: unknown): object {
 
 const STATUS_TEXTS: Record<string, string> = { 'PRE-Upload': 'queued', Queued: 'queued', ready: 'ready' }
 
-function videoEntity(video: Video) {
+function videoEntity(video: Video, viewCount: number) {
   const isFailed = video.status === 'Encoding error' || video.status === 'Not a media file'
   return {
     id: video.id,
@@ -82,7 +89,7 @@ function videoEntity(video: Video) {
     description: video.description,
     file: video.fileName,
     length: video.durationS > 0 ? Math.max(1, Math.round(video.durationS)) : 0,
-    viewCount: 0,
+    viewCount,
     statusText: STATUS_TEXTS[video.status] ?? 'processing',
     date_added: video.uploadTimeS,
     ...(isFailed ? { error: video.statusReason ?? video.status } : {}),

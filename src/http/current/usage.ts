@@ -1,0 +1,18 @@
+import { Type } from 'typebox'
+import { getBandwidth } from '../../usage/usage.ts'
+import type { App } from '../app.ts'
+import { csvDocument } from '../csv.ts'
+import { holderOf } from './key.ts'
+
+export type UsageRoutesDeps = Parameters<typeof getBandwidth>[0]
+
+const UsageBody = Type.Object({ date: Type.String({ description: 'a day of UTC, YYYY-MM-DD' }) })
+
+/** What was sent of each video on a day, in kilobytes, rounded up. */
+export function usageRoutes(app: App, deps: UsageRoutesDeps): void {
+  app.post('/account/video-usage', { config: { permission: 'viewer' }, schema: { body: UsageBody } }, async (request, reply) => {
+    const videos = await getBandwidth(deps, holderOf(request).accountId, request.body.date)
+    const rows = videos.map(({ videoId, sentBytes }) => [videoId, Math.ceil(sentBytes / 1000)])
+    return reply.type('text/csv; charset=utf-8').send(csvDocument([['video', 'bandwidth'], ...rows]))
+  })
+}

@@ -1,0 +1,74 @@
+import { sql } from 'kysely'
+import { prepared } from '../db/prepared.ts'
+import type { Db } from '../db/sqlite.ts'
+
+export type VideoUsage = { day: string; videoId: string; viewerLabel: string; sentBytes: number; viewCount: number }
+
+/** Adds to a video's row of that day and label; nothing where there is no such video any more. */
+export const addVideoUsage = prepared<VideoUsage>()((db, value) =>
+  db
+    .insertInto('videoUsage')
+    .columns(['day', 'accountId', 'videoId', 'viewerLabel', 'sentBytes', 'viewCount'])
+    .expression((from) =>
+      from
+        .selectFrom('video')
+        .select([
+          value('day').as('day'),
+          'video.accountId',
+          'video.id as videoId',
+          value('viewerLabel').as('viewerLabel'),
+          value('sentBytes').as('sentBytes'),
+          value('viewCount').as('viewCount'),
+        ])
+        .where('video.id', '=', value('videoId')),
+    )
+    .onConflict((conflict) =>
+      conflict.doUpdateSet((row) => ({
+        sentBytes: row('videoUsage.sentBytes', '+', row.ref('excluded.sentBytes')),
+        viewCount: row('videoUsage.viewCount', '+', row.ref('excluded.viewCount')),
+      })),
+    ),
+)
+
+/** Adds to all views of a video. */
+export const addViews = prepared<{ videoId: string; viewCount: number }>()((db, value) =>
+  db
+    .insertInto('viewTotal')
+    .columns(['videoId', 'viewCount'])
+    .expression((from) =>
+      from
+        .selectFrom('video')
+        .select(['video.id as videoId', value('viewCount').as('viewCount')])
+        .where('video.id', '=', value('videoId'))
+        .where('video.deletedAtS', 'is', null),
+    )
+    .onConflict((conflict) =>
+      conflict.doUpdateSet((row) => ({ viewCount: row('viewTotal.viewCount', '+', row.ref('excluded.viewCount')) })),
+    ),
+)
+
+/** How often each of the videos was viewed; one that never was is missing. */
+export async function listViewTotals(db: Db, videoIds: readonly string[]) {
+  if (videoIds.length === 0) return []
+  return db.selectFrom('viewTotal').select(['videoId', 'viewCount']).where('videoId', 'in', videoIds).execute()
+}
+
+/** What was sent of each of the account's videos on a day. */
+export async function listSentBytes(db: Db, accountId: string, day: string) {
+  return db
+    .selectFrom('videoUsage')
+    .select(['videoId', ({ fn }) => fn.sum<number>('sentBytes').as('sentBytes')])
+    .where('day', '=', day)
+    .where('accountId', '=', accountId)
+    .groupBy('videoId')
+    .having((row) => row(row.fn.sum<number>('sentBytes'), '>', 0))
+    .orderBy('videoId')
+    .execute()
+}
+
+/** Removes some of the rows from before that day. @returns how many */
+export async function removeUsageBefore(tx: Db, day: string, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from video_usage where (day, account_id, video_id, viewer_label) in
+    (select day, account_id, video_id, viewer_label from video_usage where day < ${day} limit ${limit})`.execute(tx)
+  return Number(numAffectedRows ?? 0)
+}

@@ -1,0 +1,125 @@
+import type { Db } from '../db/sqlite.ts'
+import type { PlaybackSessionRow } from '../db/tables.ts'
+import type { Write } from '../db/write.ts'
+import { Failure } from '../errors.ts'
+import { markViewed } from '../playback/session-store.ts'
+import { addVideoUsage, addViews, listSentBytes, listViewTotals, removeUsageBefore } from './usage-store.ts'
+import { createWatchers } from './watchers.ts'
+
+export type UsageDeps = {
+  write: Write
+  /** The wall clock: days are the owner's. */
+  nowS: () => number
+}
+
+/** What is counted and not yet written. */
+type Part = { day: string; videoId: string; viewerLabel: string; sentBytes: number; sessionIds: string[] }
+
+export type Usage = ReturnType<typeof openUsage>
+
+const SAVED_AT_ONCE = 250
+
+/** Counts views and bytes in memory, at once and without a promise; `save` writes them down. What a crash takes is what came since. */
+export function openUsage({ write, nowS }: UsageDeps) {
+  const watchers = createWatchers()
+  const unsaved = new Map<string, Part>()
+
+  function partOf(day: string, videoId: string, viewerLabel: string): Part {
+    const name = `${day} ${videoId} ${viewerLabel}`
+    const part = unsaved.get(name) ?? { day, videoId, viewerLabel, sentBytes: 0, sessionIds: [] }
+    unsaved.set(name, part)
+    return part
+  }
+
+  const today = () => dayOf(nowS())
+
+  return {
+    /** A session made a signed request from an address. */
+    noteWatching({ videoId, userId }: PlaybackSessionRow, address: string): void {
+      watchers.note(videoId, address, userId ?? '')
+    },
+
+    /** So many bytes of a video went to an address: to the label that watches it from there; to several, in equal parts. */
+    noteSent(videoId: string, address: string, sentBytes: number): void {
+      const labels = watchers.labelsOf(videoId, address)
+      const day = today()
+      const share = Math.floor(sentBytes / labels.length)
+      let left = sentBytes - share * labels.length
+      for (const label of labels) {
+        partOf(day, videoId, label).sentBytes += share + left
+        left = 0
+      }
+    },
+
+    /** A session was given its first key: its viewer could see the picture. */
+    noteView({ id, videoId, userId }: PlaybackSessionRow): void {
+      partOf(today(), videoId, userId ?? '').sessionIds.push(id)
+    },
+
+    /** What cannot be written now is kept for the next time. */
+    async save(): Promise<void> {
+      watchers.forgetGone()
+      const parts = [...unsaved.values()]
+      unsaved.clear()
+      while (parts.length > 0) {
+        const batch = parts.slice(0, SAVED_AT_ONCE)
+        try {
+          await write((tx) => addParts(tx, batch, nowS()))
+        } catch (error) {
+          for (const { day, videoId, viewerLabel, sentBytes, sessionIds } of parts) {
+            const part = partOf(day, videoId, viewerLabel)
+            part.sentBytes += sentBytes
+            part.sessionIds.push(...sessionIds)
+          }
+          throw error
+        }
+        parts.splice(0, batch.length)
+      }
+    },
+  }
+}
+
+/** A session's mark makes its view count once, whatever is written or noted twice. */
+async function addParts(tx: Db, parts: readonly Part[], viewedAtS: number): Promise<void> {
+  for (const { sessionIds, ...usage } of parts) {
+    let viewCount = 0
+    for (const id of sessionIds) viewCount += Number((await markViewed(tx, { id, viewedAtS })).numAffectedRows)
+    await addVideoUsage(tx, { ...usage, viewCount })
+    if (viewCount > 0) await addViews(tx, { videoId: usage.videoId, viewCount })
+  }
+}
+
+/** How often a video was viewed, of each of these. */
+export async function countViews({ db }: { db: Db }, videoIds: readonly string[]): Promise<(videoId: string) => number> {
+  const totals = new Map((await listViewTotals(db, videoIds)).map(({ videoId, viewCount }) => [videoId, viewCount]))
+  return (videoId) => totals.get(videoId) ?? 0
+}
+
+/**
+ * What was sent of each of the account's videos on a day of UTC; those of which nothing was are missing.
+ * @param day `YYYY-MM-DD`
+ * @throws Failure `invalid` for what is no day
+ */
+export async function getBandwidth({ slowDb }: { slowDb: Db }, accountId: string, day: string) {
+  if (!isDay(day)) throw new Failure('invalid', 'date is a day of the calendar, as in 2026-02-28.')
+  return listSentBytes(slowDb, accountId, day)
+}
+
+const KEPT_DAYS = 400
+const REMOVED_AT_ONCE = 2_000
+
+/** Removes what is older than thirteen months. */
+export async function sweepUsage({ write, nowS }: UsageDeps): Promise<void> {
+  const firstKept = dayOf(nowS() - KEPT_DAYS * 24 * 3600)
+  while ((await write((tx) => removeUsageBefore(tx, firstKept, REMOVED_AT_ONCE))) > 0);
+}
+
+function dayOf(atS: number): string {
+  return new Date(atS * 1000).toISOString().slice(0, 10)
+}
+
+function isDay(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false
+  const day = new Date(`${text}T00:00:00Z`)
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
+}

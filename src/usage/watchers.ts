@@ -1,0 +1,43 @@
+/**
+ * Who watches what from where. Segments have one address for all viewers, so that caches can keep them; only the signed requests of a
+ * playback session, which come from the same place at the same time, tell whose they are.
+ */
+export type Watchers = {
+  /** A session's label, '' where it has none, was seen at an address. */
+  note(videoId: string, address: string, label: string): void
+  /** Every label that watches the video from there; '' alone where none is known. */
+  labelsOf(videoId: string, address: string): readonly string[]
+  /** Forgets who has not been seen for a minute. */
+  forgetGone(): void
+}
+
+/** A player that plays is heard every six seconds. */
+const GONE_AFTER_MS = 60_000
+const NOBODY: readonly string[] = ['']
+
+export function createWatchers(nowMs: () => number = () => performance.now()): Watchers {
+  /** By video and address: labels, with when each was seen last. */
+  const places = new Map<string, Map<string, number>>()
+
+  function forgetGone(): void {
+    const goneBeforeMs = nowMs() - GONE_AFTER_MS
+    for (const [place, labels] of places) {
+      for (const [label, seenAtMs] of labels) if (seenAtMs < goneBeforeMs) labels.delete(label)
+      if (labels.size === 0) places.delete(place)
+    }
+  }
+
+  return {
+    note(videoId, address, label) {
+      const place = `${videoId} ${address}`
+      const labels = places.get(place) ?? new Map<string, number>()
+      labels.set(label, nowMs())
+      places.set(place, labels)
+    },
+    labelsOf(videoId, address) {
+      const labels = places.get(`${videoId} ${address}`)
+      return labels ? [...labels.keys()] : NOBODY
+    },
+    forgetGone,
+  }
+}

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readRows, untilFinished } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { bytesOf, readMediaPlaylist, readRenditions, sendFrom, type Viewer } from '../viewer.ts'
+
+// What viewers received, counted by them, against what the owner is told.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+})
+afterAll(() => reelgate.remove())
+
+async function newFilm(): Promise<string> {
+  const id = await reelgate.owner.readyVideo(await makeFilm({ seconds: 10, rate: 10, size: '320x240' }))
+  await untilFinished(reelgate, id)
+  return id
+}
+
+async function watching(videoId: string, userId?: string): Promise<Viewer> {
+  const viewer = reelgate.newViewer()
+  expect((await viewer.redeem(await reelgate.owner.issueOtp(videoId, { userId }))).playing).toBe(true)
+  return viewer
+}
+
+/** The addresses of the film's smallest rendition, init segment first. */
+async function addressesOf(viewer: Viewer): Promise<string[]> {
+  const [rendition] = readRenditions(await viewer.playlist('main'))
+  const { init, segments } = readMediaPlaylist(await viewer.playlist(rendition?.uri ?? ''))
+  const base = `${viewer.url}/play/${viewer.state.session}/playlist/`
+  return [init, ...segments.map(({ uri }) => uri)].map((uri) => new URL(uri, base).href)
+}
+
+type Row = { viewer_label: string; sent_bytes: number; view_count: number }
+const rowsOf = (videoId: string) =>
+  readRows<Row>(reelgate, 'select viewer_label, sent_bytes, view_count from video_usage where video_id = ? order by 1', videoId)
+/** Bytes by label. */
+const sentOf = (videoId: string) =>
+  Object.fromEntries(rowsOf(videoId).map(({ viewer_label, sent_bytes }) => [viewer_label, sent_bytes]))
+/** Counts are written down every five seconds. */
+const written = { timeout: 15_000, interval: 100 }
+
+async function v2Video(videoId: string): Promise<{ viewCount: number }> {
+  const body = new URLSearchParams({ clientSecretKey: reelgate.owner.apiKey })
+  return (await fetch(`${reelgate.url}/v2/video?id=${videoId}`, { method: 'POST', body })).json() as Promise<{
+    viewCount: number
+  }>
+}
+
+const csvOf = (date: unknown, owner = reelgate.owner) => owner.call('POST', '/api/account/video-usage', { body: { date } })
+const today = () => new Date().toISOString().slice(0, 10)
+
+test('what a viewer received is what is counted for their label, ranges and repetitions too', async () => {
+  const film = await newFilm()
+  const viewer = await watching(film, 'ann')
+  const addresses = await addressesOf(viewer)
+  let received = 0
+  for (const address of [...addresses, ...addresses]) received += (await bytesOf(address)).length
+  for (const range of ['bytes=0-99', 'bytes=-7', 'bytes=50-']) {
+    const part = await fetch(addresses.at(-1) ?? '', { headers: { Range: range } })
+    expect(part.status).toBe(206)
+    received += (await part.arrayBuffer()).byteLength
+  }
+  const refused = await fetch(addresses.at(-1)?.replace(/media\/\d+/, 'media/99') ?? '')
+  expect([refused.status, (await refused.arrayBuffer()).byteLength > 0]).toEqual([403, true])
+  expect((await fetch(addresses.at(-1) ?? '', { headers: { Range: 'bytes=999999999-' } })).status).toBe(416)
+  await expect.poll(() => sentOf(film), written).toEqual({ ann: received })
+})
+
+test('bytes go to the label that watches from their address; where two do, in halves; where none does, to none', async () => {
+  const film = await newFilm()
+  const [ann, ben, carl] = [await watching(film, 'ann'), await watching(film, 'ben'), await watching(film, 'carl')]
+  const address = (await addressesOf(ann)).at(-1) ?? ''
+  await ben.playlist('main')
+  const proof = carl.proof({ operation: 'playlist', session: carl.state.session, argument: 'main' })
+  const asked = await sendFrom('127.0.0.3', `${reelgate.url}/play/${carl.state.session}/playlist/main`, {
+    'Reelgate-Proof': proof,
+  })
+  expect(asked.status).toBe(200)
+  const size = (await bytesOf(address)).length
+  for (const place of ['127.0.0.3', '127.0.0.4']) expect((await sendFrom(place, address, {})).bytes).toHaveLength(size)
+  const half = Math.floor(size / 2)
+  await expect.poll(() => sentOf(film), written).toEqual({ ann: size - half, ben: half, carl: size, '': size })
+})
+
+describe('a view', () => {
+  test('is a session that was given a key: once, however many keys, reloads and restarts', async () => {
+    const film = await newFilm()
+    await watching(film, 'came-and-went')
+    const viewer = await watching(film, 'ann')
+    for (const window of [0, 0]) expect((await viewer.key(window)).status).toBe(200)
+    viewer.newPage()
+    expect((await viewer.reopen()).playing).toBe(true)
+    expect((await viewer.key(0)).status).toBe(200)
+    await expect.poll(async () => (await v2Video(film)).viewCount, written).toBe(1)
+    await reelgate.stop()
+    await reelgate.restart()
+    await viewer.key(0) // tells a new nonce
+    expect((await viewer.key(0)).status).toBe(200)
+    expect((await (await watching(film)).key(0)).status).toBe(200)
+    await expect.poll(async () => (await v2Video(film)).viewCount, written).toBe(2)
+    expect(rowsOf(film).map(({ viewer_label, view_count }) => [viewer_label, view_count])).toEqual([
+      ['', 1],
+      ['ann', 1],
+    ])
+    const body = new URLSearchParams({ clientSecretKey: reelgate.owner.apiKey })
+    const listed = await fetch(`${reelgate.url}/v2/videos?search[id]=${film}`, { method: 'POST', body })
+    expect(await listed.json()).toMatchObject([{ id: film, viewCount: 2 }])
+  })
+
+  test('that a crash took is counted with the session’s next key', async () => {
+    const film = await newFilm()
+    const viewer = await watching(film)
+    expect((await viewer.key(0)).status).toBe(200)
+    await reelgate.kill()
+    await reelgate.restart()
+    await viewer.key(0) // tells a new nonce
+    expect((await viewer.key(0)).status).toBe(200)
+    await expect.poll(async () => (await v2Video(film)).viewCount, written).toBe(1)
+  })
+
+  test('is no change that a list must be read again for', async () => {
+    const film = await newFilm()
+    const { owner } = reelgate
+    const before = (await owner.call('GET', '/api/videos')).headers.get('ETag')
+    expect((await (await watching(film)).key(0)).status).toBe(200)
+    await expect.poll(async () => (await v2Video(film)).viewCount, written).toBe(1)
+    expect((await owner.call('GET', '/api/videos')).headers.get('ETag')).toBe(before)
+  })
+})
+
+test('a server that is stopped has written down every byte', async () => {
+  const film = await newFilm()
+  const viewer = await watching(film, 'ann')
+  let received = 0
+  for (const address of await addressesOf(viewer)) received += (await bytesOf(address)).length
+  await reelgate.stop()
+  expect(sentOf(film)).toEqual({ ann: received })
+  await reelgate.restart()
+})
+
+describe('the CSV of a day', () => {
+  test('has each video’s kilobytes, rounded up, also of one that was deleted since', async () => {
+    const film = await newFilm()
+    const [address = ''] = (await addressesOf(await watching(film, 'ann'))).slice(-1)
+    const size = (await bytesOf(address)).length
+    for (const place of ['127.0.0.5', '127.0.0.5']) await sendFrom(place, address, {})
+    await expect.poll(() => Object.values(sentOf(film)).reduce((a, b) => a + b, 0), written).toBe(3 * size)
+    await reelgate.owner.delete([film])
+    await expect.poll(() => readRows(reelgate, 'select 1 from video where id = ?', film)).toEqual([])
+    expect(readRows(reelgate, 'select 1 from view_total where video_id = ?', film)).toEqual([])
+
+    const answer = await csvOf(today())
+    expect([answer.status, answer.headers.get('Content-Type')]).toEqual([200, 'text/csv; charset=utf-8'])
+    const [header, ...lines] = (await answer.text()).trimEnd().split('\n')
+    expect(header).toBe('video,bandwidth')
+    expect(lines).toContain(`${film},${Math.ceil((3 * size) / 1000)}`)
+    const kept = readRows<{ video_id: string; sent: number }>(
+      reelgate,
+      'select video_id, sum(sent_bytes) as sent from video_usage group by 1 having sent > 0',
+    )
+    expect(lines.toSorted()).toEqual(kept.map(({ video_id, sent }) => `${video_id},${Math.ceil(sent / 1000)}`).toSorted())
+  })
+
+  test('shows another account nothing, and a day without views its header alone', async () => {
+    expect(await (await csvOf(today(), await reelgate.newOwner('Ben'))).text()).toBe('video,bandwidth\n')
+    expect(await (await csvOf('2020-02-29')).text()).toBe('video,bandwidth\n')
+  })
+
+  test.each([
+    '2026-02-30',
+    '2025-02-29',
+    '26-02-01',
+    '2026-2-1',
+    'today',
+    '',
+    20260201,
+    null,
+    undefined,
+    '2026-02-01T00:00',
+    '+2026-02-01',
+  ])('is refused for %j, which is no day', async (date) => {
+    expect((await csvOf(date)).status).toBe(400)
+  })
+})
