@@ -251,6 +251,7 @@ async function openDoors(
   const owners = {
     ...deletion,
     ...limiting,
+    bans: { ...bans, forget: (subject: string) => limiting.limits?.forget(subject) },
     slowDb,
     authenticate: createAuthenticate(playback, keyUses.note),
     masterKey,
@@ -286,10 +287,9 @@ async function openDoors(
   url = listenUrl(config.host, await listen(app, config))
   opened.defer(() => closeApp(app))
 
-  const lifting = { ...bans, forget: (subject: string) => limiting.limits?.forget(subject) }
   const control = await startControl(
     dataPaths(config.dataDir).controlSocket,
-    { ...owners, accounts: { ...playback, sessions: sessionsOfAccounts(playback) }, bans: lifting, localUrl: () => url },
+    { ...owners, accounts: { ...playback, sessions: sessionsOfAccounts(playback) }, localUrl: () => url },
     log,
   )
   opened.defer(() => control.stop())

@@ -21,6 +21,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Spends from the budget of redeems. */
     isRedeem?: true
+    /** Answers a banned account: here it lifts its ban, with a key that is not banned itself. */
+    isOpenToBanned?: true
   }
   interface FastifyRequest {
     counted: Counted | undefined
@@ -50,8 +52,21 @@ export function limitAddresses(app: App, { limits, addressOf }: LimitDeps): void
   })
 }
 
+/** Counts a call whose operation was told by its body alone as what it is: till then it was a read. @throws Failure `limited` */
+export async function countAs(request: FastifyRequest, permission: Permission): Promise<void> {
+  const { counted } = request
+  const ip = counted?.limits[BUDGETS[permission]].ip
+  if (!counted || !ip || ip === counted.ip) return
+  counted.ip.giveBack(counted.address)
+  const taken = ip.take(counted.address)
+  request.counted = { ...counted, ip, taken }
+  tellLimit(counted.reply, taken)
+  if (taken.refused) throw await refusalOf(taken.refused, 'address')
+}
+
 /** Counts a call whose key is known against key and account. @throws Failure `limited` */
-export async function limitHolder({ counted }: FastifyRequest, holder: KeyHolder, permission: Permission): Promise<void> {
+export async function limitHolder(request: FastifyRequest, holder: KeyHolder, permission: Permission): Promise<void> {
+  const { counted } = request
   if (!counted) return
   const { limits, ip, address, taken: ofAddress, reply } = counted
   const { key, account } = limits[BUDGETS[permission]]
@@ -59,7 +74,8 @@ export async function limitHolder({ counted }: FastifyRequest, holder: KeyHolder
   const ofKey = key.take(holder.apiKeyId, limitFactor)
   if (ofKey.refused) return refuse(reply, ofKey, ofKey.refused, 'API key')
   const ofAccount = account.take(holder.accountId, limitFactor)
-  if (ofAccount.refused) return refuse(reply, ofAccount, ofAccount.refused, 'account')
+  const isOpen = ofAccount.refused?.isBan === true && request.routeOptions.config.isOpenToBanned === true
+  if (ofAccount.refused && !isOpen) return refuse(reply, ofAccount, ofAccount.refused, 'account')
   // A raised account's calls weigh less on the address, too: its servers are few.
   const lightened = limitFactor === 1 ? ofAddress : ip.lighten(address, ofAddress, limitFactor)
   const tightest = [lightened, ofKey, ofAccount].reduce((a, b) => (b.remaining < a.remaining ? b : a))

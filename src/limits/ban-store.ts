@@ -1,5 +1,6 @@
+import type { ExpressionBuilder } from 'kysely'
 import type { Db } from '../db/sqlite.ts'
-import type { BanRow, NewBan } from '../db/tables.ts'
+import type { BanRow, NewBan, Tables } from '../db/tables.ts'
 
 export async function insertStrike(tx: Db, scope: BanRow['scope'], subject: string, budget: string, atS: number): Promise<void> {
   await tx.insertInto('strike').values({ scope, subject, budget, atS }).execute()
@@ -33,6 +34,37 @@ export async function lengthenBan(tx: Db, scope: BanRow['scope'], subject: strin
 
 export async function listBans(db: Db, nowS: number): Promise<BanRow[]> {
   return db.selectFrom('ban').selectAll().where('endsAtS', '>', nowS).orderBy('endsAtS', 'desc').execute()
+}
+
+/** The bans that stand of an account and of its keys. */
+export async function listBansOfAccount(db: Db, accountId: string, nowS: number): Promise<BanRow[]> {
+  return db
+    .selectFrom('ban')
+    .selectAll()
+    .where('endsAtS', '>', nowS)
+    .where((where) => isOfAccount(where, accountId))
+    .orderBy('endsAtS', 'desc')
+    .execute()
+}
+
+/** Removes the ban of an account, or of one of its keys. False: there is none. */
+export async function removeBanOfAccount(tx: Db, accountId: string, subject: string): Promise<boolean> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('ban')
+    .where('subject', '=', subject)
+    .where((where) => isOfAccount(where, accountId))
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+function isOfAccount({ and, or, eb }: ExpressionBuilder<Tables, 'ban'>, accountId: string) {
+  return or([
+    and([eb('scope', '=', 'account'), eb('subject', '=', accountId)]),
+    and([
+      eb('scope', '=', 'key'),
+      eb('subject', 'in', (of) => of.selectFrom('apiKey').select('id').where('accountId', '=', accountId)),
+    ]),
+  ])
 }
 
 /** Removes the bans of a subject: an address may have one as an owner and one as a viewer. */

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { type Actor, noteAct } from '../accounts/act.ts'
 import { findAccountOfKey } from '../accounts/api-key-store.ts'
 import type { Db } from '../db/sqlite.ts'
+import type { BanRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { readAddress, subjectOfAddress } from './address.ts'
@@ -10,6 +11,8 @@ import {
   insertStrike,
   lengthenBan,
   listBans,
+  listBansOfAccount,
+  removeBanOfAccount,
   removeBans,
   removeOldBans,
   removeStrikes,
@@ -140,8 +143,16 @@ const MOST_SAVED_EXCESS = 2 + MOST_BY_SEVERITY_S / STEP_S
 
 /** What `reelgate ban list` shows of those that stand. */
 export async function findBans({ db, nowS }: BanDeps) {
-  const bans = await listBans(db, nowS())
-  return bans.map(({ scope, subject, budget, endsAtS }) => ({ scope, subject, budget, secondsLeft: endsAtS - nowS() }))
+  return (await listBans(db, nowS())).map((ban) => shownBan(ban, nowS()))
+}
+
+/** What an owner is shown: the bans of the account and of its keys. Addresses are shared, so theirs are the installation's alone. */
+export async function findBansOfAccount({ db, nowS }: Pick<BanDeps, 'db' | 'nowS'>, accountId: string) {
+  return (await listBansOfAccount(db, accountId, nowS())).map((ban) => shownBan(ban, nowS()))
+}
+
+function shownBan({ scope, subject, budget, endsAtS }: BanRow, nowS: number) {
+  return { scope, subject, budget, secondsLeft: endsAtS - nowS }
 }
 
 /** What a running server must forget of a subject whose ban is lifted. */
@@ -161,6 +172,19 @@ export async function liftBan({ write, nowS, forget }: Lifting, text: string): P
   forget(subject)
   if (!lifted) throw new Failure('not-found', `There is no ban of ${subject}. See "reelgate ban list".`)
   return { subject, lifted: true }
+}
+
+/**
+ * Lifts the ban of an account or of one of its keys, for its owner. The strike stays: the next ban is longer, whoever lifts this one.
+ * @throws Failure `not-found` when it has none, also for another account's
+ */
+export async function liftOwnBan({ write, nowS, forget }: Lifting, accountId: string, by: Actor, subject: string): Promise<void> {
+  await write(async (tx) => {
+    if (!(await removeBanOfAccount(tx, accountId, subject)))
+      throw new Failure('not-found', 'There is no such ban of this account or its keys. GET /api/bans lists them.')
+    await noteAct(tx, { atS: nowS(), accountId, by, kind: 'ban:lifted', subjects: [subject] })
+  })
+  forget(subject)
 }
 
 /** Removes the bans of a subject and notes it. False: there is none. */

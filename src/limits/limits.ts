@@ -17,6 +17,8 @@ export type Limiter = {
   findBan(subject: string): Refused | undefined
   /** Turns a call that was just counted into one of a raised account, of which `factor` make one. */
   lighten(subject: string, taken: Taken, factor: number): Taken
+  /** Takes back the call that was just counted: it belongs to another limit. */
+  giveBack(subject: string): void
   forget(subject: string): void
 }
 
@@ -97,6 +99,7 @@ function createLimiter(bans: Bans, nowS: () => number, scope: Scope, budget: str
       windows.giveBack(subject, part)
       return { ...taken, quota: taken.quota * factor, remaining: (taken.remaining + part) * factor }
     },
+    giveBack: (subject) => windows.giveBack(subject, 1),
     forget: windows.forget,
   }
 }

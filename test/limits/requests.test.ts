@@ -69,8 +69,11 @@ async function newAccount(name: string) {
 }
 
 async function newKey(accountId: string): Promise<string> {
-  const made = (await command('key create', { account: accountId, name: 'key', permissions: ['viewer'] })) as { apiKey: string }
-  return made.apiKey
+  return (await newEditor(accountId, ['viewer'])).apiKey
+}
+
+async function newEditor(accountId: string, permissions = ['viewer', 'editor']) {
+  return (await command('key create', { account: accountId, name: 'key', permissions })) as { keyId: string; apiKey: string }
 }
 
 const bans = async () => (await command('ban list', {})) as { scope: string; subject: string }[]
@@ -177,6 +180,22 @@ test('reads, writes, OTPs, uploads and forms are counted apart', async () => {
   }
 })
 
+test('a deletion in the earlier interface, which its body alone tells, is a write and no read', async () => {
+  const { apiKey } = await newAccount('Una')
+  const from = newAddress()
+  const video = (action: string) =>
+    ask(from, '/v2/video?id=x', {
+      body: new URLSearchParams({ clientSecretKey: apiKey, ...(action === '' ? {} : { action }) }).toString(),
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    })
+  const deletions = await times(4, () => video('delete'))
+  expect(count(deletions)).toEqual({ 404: 3, 429: 1 })
+  expect(deletions.map(({ headers }) => headers.get('ratelimit'))).toEqual(
+    [2, 1, 0, 0].map((left) => expect.stringMatching(`^"writes";r=${left};`)),
+  )
+  expect(count(await times(6, () => video('')))).toEqual({ 200: 5, 429: 1 })
+})
+
 describe('twice the limit is a strike', () => {
   test('R01, R09: that bans the address for half an hour, whatever key it comes with; other addresses go on', async () => {
     const [una, ben] = [await newAccount('Una'), await newAccount('Ben')]
@@ -262,6 +281,62 @@ describe('twice the limit is a strike', () => {
     expect((await list(from, apiKey)).status).toBe(200)
     expect((await bans()).map(({ subject }) => subject)).not.toContain(from)
     expect(await reelgate.cli('ban', 'lift', from)).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no ban') })
+  })
+})
+
+describe('an owner sees and lifts bans through the API', () => {
+  const bansOf = async (key: string) =>
+    ((await (await ask(newAddress(), '/api/bans', { key })).json()) as { rows?: { scope: string; subject: string }[] }).rows
+  const lift = (key: string, subject: string) => ask(newAddress(), `/api/bans?subject=${subject}`, { key, method: 'DELETE' })
+
+  test('of a key, with another key of the account, not with the banned one; the strike stays', async () => {
+    const { accountId } = await newAccount('Una')
+    const [banned, other] = [await newEditor(accountId), await newEditor(accountId)]
+    await times(16, () => list(newAddress(), banned.apiKey))
+    expect(await bansOf(other.apiKey)).toEqual([
+      { scope: 'key', subject: banned.keyId, budget: 'reads', secondsLeft: expect.any(Number) },
+    ])
+    expect((await lift(banned.apiKey, banned.keyId)).status).toBe(429)
+    expect((await list(newAddress(), banned.apiKey)).status).toBe(429)
+    const lifted = await ask(newAddress(), '/api/bans', {
+      key: other.apiKey,
+      method: 'DELETE',
+      body: JSON.stringify({ subject: banned.keyId }),
+    })
+    expect([lifted.status, await lifted.json()]).toEqual([200, { message: 'Lifted' }])
+    expect((await list(newAddress(), banned.apiKey)).status).toBe(200)
+    expect(await bansOf(other.apiKey)).toEqual([])
+    expect((await lift(other.apiKey, banned.keyId)).status).toBe(404)
+    // The second ban is half an hour longer.
+    const again = await times(16, () => list(newAddress(), banned.apiKey))
+    expect(Math.max(...again.map(waitOf))).toBeGreaterThan(1800 + 1700)
+  })
+
+  test('of the account, with any key that is not banned itself', async () => {
+    const { accountId, apiKey } = await newAccount('Una')
+    const keys = [apiKey, await newKey(accountId), await newKey(accountId)]
+    await times(24, (i) => list(newAddress(), keys[i % 3] ?? ''))
+    const editor = await newEditor(accountId)
+    expect((await list(newAddress(), editor.apiKey)).status).toBe(429)
+    expect(await bansOf(editor.apiKey)).toEqual([
+      { scope: 'account', subject: accountId, budget: 'reads', secondsLeft: expect.any(Number) },
+    ])
+    expect((await lift(editor.apiKey, accountId)).status).toBe(200)
+    expect((await list(newAddress(), editor.apiKey)).status).toBe(200)
+  })
+
+  test('of nobody else: neither another account’s, nor an address', async () => {
+    const [una, ben] = [await newAccount('Una'), await newAccount('Ben')]
+    const ofBen = await newEditor(ben.accountId)
+    await times(16, () => list(newAddress(), ofBen.apiKey))
+    const from = newAddress()
+    await times(10, () => list(from, una.apiKey))
+    const editor = await newEditor(una.accountId)
+    expect(await bansOf(editor.apiKey)).toEqual([])
+    for (const subject of [ofBen.keyId, from, ben.accountId]) expect((await lift(editor.apiKey, subject)).status).toBe(404)
+    expect((await list(newAddress(), ofBen.apiKey)).status).toBe(429)
+    expect((await list(from, editor.apiKey)).status).toBe(429)
+    expect((await ask(newAddress(), '/api/bans', { key: editor.apiKey, method: 'DELETE' })).status).toBe(400)
   })
 })
 

@@ -5,6 +5,7 @@ import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
 import { type LimitDeps, limitAddresses, limitHolder } from '../limits.ts'
+import { banRoutes } from './bans.ts'
 import { folderRoutes } from './folders.ts'
 import { hookRoutes } from './hooks.ts'
 import { readSecret } from './key.ts'
@@ -19,7 +20,7 @@ export type CurrentDeps = LimitDeps & { authenticate: Authenticate } & VideoRout
   ListRoutesDeps &
   UsageRoutesDeps &
   Parameters<typeof uploadRoutes>[1] &
-  Parameters<typeof otpRoutes>[1] & { hooks: LogDeps }
+  Parameters<typeof otpRoutes>[1] & { hooks: LogDeps } & Parameters<typeof banRoutes>[1]
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function currentInterface(app: App, deps: CurrentDeps): Promise<void> {
@@ -54,6 +55,7 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   otpRoutes(app, deps)
   hookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
   usageRoutes(app, deps)
+  banRoutes(app, deps)
 }
 
 function requirePermissionOf(route: RouteOptions): void {

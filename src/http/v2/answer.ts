@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Authenticate, type KeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import type { Form } from '../idempotency.ts'
-import { limitHolder } from '../limits.ts'
+import { countAs, limitHolder } from '../limits.ts'
 import { xmlDocument } from '../xml.ts'
 
 /**
@@ -14,6 +14,7 @@ export async function holderOfBody(
   request: FastifyRequest,
   permission: Permission,
 ): Promise<KeyHolder> {
+  await countAs(request, permission)
   const secret = fieldOf(request.body, 'clientSecretKey')
   if (typeof secret !== 'string')
     throw new Failure('unauthenticated', 'Send the key once, as the field clientSecretKey of the body.')
