@@ -2,6 +2,7 @@ import type { KeyHolder } from '../accounts/api-key.ts'
 import { getFolder, ROOT } from '../catalogue/folder.ts'
 import { readTitle } from '../catalogue/title.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
+import type { Alongside } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { type Outbound, readOutboundUrl } from '../outbound/allowance.ts'
 import { type MasterKey, unwrap, wrap } from '../protect/master-key.ts'
@@ -15,6 +16,9 @@ export type ImportDeps = PolicyDeps & {
   /** Told after the commit that an import waits. */
   importWaits(): void
 }
+
+/** A video that waits for its import. */
+export type RequestedImport = { videoId: string; title: string }
 
 /** So many may wait for their turn, for each account. */
 const WAITING_PER_ACCOUNT = 5_000
@@ -30,7 +34,8 @@ export async function requestImport(
   deps: ImportDeps,
   holder: Pick<KeyHolder, 'accountId' | 'mayImport'>,
   request: { url: string; title?: string | undefined; folderId?: string },
-): Promise<{ videoId: string; title: string }> {
+  alongside?: Alongside<RequestedImport>,
+): Promise<RequestedImport> {
   if (!holder.mayImport)
     throw new Failure('forbidden', 'Imports are off for this account. Ask whoever runs this server to turn them on.')
   const url = readOutboundUrl(deps.outbound, request.url)
@@ -48,6 +53,7 @@ export async function requestImport(
     await getFolder(tx, holder.accountId, folderId)
     await insertVideo(tx, holder.accountId, { id: videoId, title, fileName, uploadTimeS, folderId, status: 'Queued' })
     await insertImport(tx, { videoId, accountId: holder.accountId, host: url.hostname, wrappedUrl, nextTryAtS: 0 })
+    await alongside?.(tx, { videoId, title })
   })
   deps.importWaits()
   return { videoId, title }

@@ -41,6 +41,23 @@ const OPERATIONS: Record<string, Operation> = {
     rows: 'otp',
     send: (owner, key, word) => owner.call('POST', `/api/videos/${video}/otp`, { body: { userId: word }, ...keyed(key) }),
   },
+  'PUT /api/videos/importUrl': {
+    rows: 'video',
+    send: (owner, key, word) =>
+      owner.call('PUT', '/api/videos/importUrl', { body: { url: `https://host.invalid/${word}.mp4` }, ...keyed(key) }),
+  },
+  'POST /v2/importUrl': {
+    rows: 'video',
+    send: (owner, key, word) => v2(owner, `/importUrl?url=https://host.invalid/${word}.mp4`, key, {}),
+  },
+  'POST /api/hooks': {
+    rows: 'hook',
+    send: (owner, key, word) =>
+      owner.call('POST', '/api/hooks', {
+        body: { type: 'http', value: `https://host.invalid/${word}`, event: 'video:ready', status: 1 },
+        ...keyed(key),
+      }),
+  },
   'POST /v2/otp': { rows: 'otp', send: (owner, key, word) => v2(owner, `/otp?video=${video}`, key, { userId: word }) },
   'POST /v2/otp?type=xml': {
     rows: 'otp',

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { ROOT } from '../../catalogue/folder.ts'
-import { type ImportDeps, requestImport } from '../../ingest/import.ts'
+import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import { type IssuedUpload, issueUploadPolicy } from '../../ingest/upload-policy.ts'
 import type { App } from '../app.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../idempotency.ts'
@@ -65,11 +65,19 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
 
   app.put(
     '/videos/importUrl',
-    { config: { permission: 'uploader' }, schema: { body: ImportBody, response: { 200: ImportReply } } },
-    async (request) => {
+    {
+      config: { permission: 'uploader' },
+      schema: { body: ImportBody, headers: IdempotencyHeaders, response: { 200: ImportReply } },
+    },
+    async (request, reply) => {
       const { url, folderId, title } = request.body
-      const imported = await requestImport(deps, holderOf(request), { url, title, folderId: folderId || ROOT })
-      return { id: imported.videoId, status: 'Queued' as const, title: imported.title }
+      const holder = holderOf(request)
+      return sendOnce(
+        deps,
+        { request, reply, accountId: holder.accountId },
+        (alongside) => requestImport(deps, holder, { url, title, folderId: folderId || ROOT }, alongside),
+        inJson(({ videoId, title }: RequestedImport): Static<typeof ImportReply> => ({ id: videoId, status: 'Queued', title })),
+      )
     },
   )
 }

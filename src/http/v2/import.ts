@@ -1,19 +1,28 @@
 import type { Authenticate } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
-import { type ImportDeps, requestImport } from '../../ingest/import.ts'
+import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import type { App } from '../app.ts'
-import { fieldOf, holderOfBody, sendV2 } from './answer.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
+import { fieldOf, holderOfBody, inV2 } from './answer.ts'
 
-export type V2ImportDeps = ImportDeps & { authenticate: Authenticate }
+export type V2ImportDeps = ImportDeps & IdempotencyRouteDeps & { authenticate: Authenticate }
 
 /** `POST /v2/importUrl?url=`: one object, for clients index it (wire-contract.md, section 6). */
 export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
-  app.post('/importurl', { config: { permission: 'uploader' } }, async (request, reply) => {
-    const holder = await holderOfBody(deps, request, 'uploader')
-    const url = fieldOf(request.query, 'url')
-    if (typeof url !== 'string' || url === '')
-      throw new Failure('invalid', 'Give one address in the query, percent-encoded: /v2/importUrl?url=ADDRESS.')
-    const { videoId } = await requestImport(deps, holder, { url })
-    return sendV2(request, reply, { id: videoId, name: 'Queued' })
-  })
+  app.post(
+    '/importurl',
+    { config: { permission: 'uploader' }, schema: { headers: IdempotencyHeaders } },
+    async (request, reply) => {
+      const holder = await holderOfBody(deps, request, 'uploader')
+      const url = fieldOf(request.query, 'url')
+      if (typeof url !== 'string' || url === '')
+        throw new Failure('invalid', 'Give one address in the query, percent-encoded: /v2/importUrl?url=ADDRESS.')
+      return sendOnce(
+        deps,
+        { request, reply, accountId: holder.accountId },
+        (alongside) => requestImport(deps, holder, { url }, alongside),
+        inV2(request, { bodyOf: ({ videoId }: RequestedImport) => ({ id: videoId, name: 'Queued' }) }),
+      )
+    },
+  )
 }
