@@ -1,5 +1,6 @@
 import { type LookupAddress, lookup } from 'node:dns'
 import { BlockList, isIP } from 'node:net'
+import { domainToUnicode } from 'node:url'
 import { Failure } from '../errors.ts'
 import { addRange, isInRanges, isPublicAddress } from './address.ts'
 
@@ -51,6 +52,7 @@ export function readOutboundUrl(outbound: Outbound, text: string): URL {
   const name = hostOf(url)
   if (name.length > LONGEST_HOST || name.split('.').some((label) => label.length > LONGEST_LABEL && isIP(name) === 0))
     throw refuse('no host has such a long name.')
+  if (/(^|\.)xn--/.test(domainToUnicode(name))) throw refuse('its host name is not well formed.') // what can be decoded is, there
   if (outbound.hosts.has(`${url.hostname}:${portOf(url)}`)) return url
   if (!Object.values(PORTS).includes(portOf(url)))
     throw refuse(`only ports 80 and 443 are, or what REELGATE_OUTBOUND_ALLOW names.`)

@@ -27,6 +27,8 @@ import { answerQuery, type NameQuestion } from './name-server.ts'
  * Needs root, as the tests of small disks do; without namespaces it throws.
  */
 export type World = {
+  /** Goes when the world does. */
+  folder: string
   /** What starts a server in this world. @param env as in `StartOptions` */
   around(env?: Record<string, string>): Promise<StartOptions>
   /** What a name has: addresses, or what the n-th question for its IPv4 (`A`) or IPv6 (`AAAA`) addresses is answered. Others do not exist. */
@@ -173,6 +175,7 @@ async function furnish(inside: Inside, folder: string, ends: (() => unknown)[]):
   }
 
   return {
+    folder,
     around,
     names,
     asked: () => asked,
