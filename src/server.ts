@@ -24,6 +24,8 @@ import { clientAddresses } from './http/client-address.ts'
 import { currentInterface } from './http/current/interface.ts'
 import { isLoopbackHost } from './http/demo/from-this-machine.ts'
 import { demoInterface } from './http/demo/routes.ts'
+import { collectApiRoutes } from './http/docs/api-routes.ts'
+import { docsInterface } from './http/docs/routes.ts'
 import { healthInterface } from './http/health.ts'
 import { closeApp, listen } from './http/listen.ts'
 import { posterInterface } from './http/media/posters.ts'
@@ -275,6 +277,7 @@ async function openDoors(
   const demo = mayShowDemo(config) ? openDemo({ ...house, ...uploads, playbackOtps }) : undefined
 
   const app = createApp(log, limiting)
+  const routes = collectApiRoutes(app)
   app.register(currentInterface, { ...owners, prefix: '/api' })
   app.register(v2Interface, { ...owners, prefix: '/v2' })
   app.register(uploadInterface, { ...uploads, uploadMaxBytes: config.uploadMaxBytes, prefix: '/upload' })
@@ -282,6 +285,7 @@ async function openDoors(
   app.register(playbackInterface, { ...playback, ...limiting, prefix: '/play' })
   app.register(mediaInterface, { ...playback, ...limiting, ...segments, prefix: '/media' })
   app.register(posterInterface, { db, masterKey, posters: folders.posters, prefix: '/poster' })
+  app.register(docsInterface, { routes, publicUrl, limitNumbers: config.limits, prefix: '/docs' })
   app.register(healthInterface, { checks: checksOf(house) })
   if (demo) app.register(demoInterface, { demo })
   url = listenUrl(config.host, await listen(app, config))

@@ -32,7 +32,7 @@ declare module 'fastify' {
 }
 
 /** The budget of each permission. */
-const BUDGETS = { viewer: 'reads', otpCreator: 'otp', uploader: 'uploads', editor: 'writes' } as const satisfies Record<
+export const BUDGETS = { viewer: 'reads', otpCreator: 'otp', uploader: 'uploads', editor: 'writes' } as const satisfies Record<
   Permission,
   'reads' | 'otp' | 'uploads' | 'writes'
 >

@@ -93,6 +93,8 @@ const RULES: Record<string, Rule> = {
   'GET /player/v2': { opens: 'anybody', status: 200 },
   'GET /player/assets/:file': { opens: 'anybody', status: 404, path: '/player/assets/none.js' },
   'GET /poster/:file': { opens: 'anybody', status: 404, path: `/poster/${'A'.repeat(22)}.jpg` },
+  'GET /docs/api': { opens: 'anybody', status: 200 },
+  'GET /docs/api/openapi.json': { opens: 'anybody', status: 200 },
   'GET /healthz': { opens: 'anybody', status: 200 },
   'GET /readyz': { opens: 'anybody', status: 200 },
   // Here without a demo film; with one they answer this machine alone: see test/start/demo.test.ts.

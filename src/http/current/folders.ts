@@ -3,9 +3,10 @@ import { createFolder, deleteFolder, editFolder, openFolder, ROOT, searchFolders
 import type { CatalogueDeps, ListDeps } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../app.ts'
+import { EXAMPLE } from '../examples.ts'
 import { holderOf } from './key.ts'
 
-const FolderParams = Type.Object({ id: Type.String({ description: 'of a folder, or root' }) })
+const FolderParams = Type.Object({ id: Type.String({ description: 'of a folder, or root', examples: [EXAMPLE.folderId] }) })
 
 const Named = Type.Object({ id: Type.String(), name: Type.String() })
 const Placed = Type.Object({
@@ -28,7 +29,7 @@ const OpenReply = Type.Object({
 const Flag = Type.Union([Type.Boolean(), Type.Literal('true'), Type.Literal('false'), Type.Literal('1'), Type.Literal('0')])
 
 const SearchBody = Type.Object({
-  name: Type.String({ description: 'the beginning of a name, in any case' }),
+  name: Type.String({ description: 'the beginning of a name, in any case', examples: ['Cour'] }),
   searchExact: Type.Optional({ ...Flag, description: 'true: the whole name, character for character' }),
 })
 const SearchReply = Type.Object({
@@ -44,8 +45,14 @@ const SearchReply = Type.Object({
 })
 
 const Parent = Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'a folder’s id; root or null: the root' }))
-const CreateBody = Type.Object({ name: Type.String({ description: '1 to 255 characters' }), parent: Parent })
-const EditBody = Type.Object({ name: Type.Optional(Type.String()), parent: Parent })
+const CreateBody = Type.Object({
+  name: Type.String({ description: '1 to 255 characters', examples: ['Courses'] }),
+  parent: Parent,
+})
+const EditBody = Type.Object({
+  name: Type.Optional(Type.String({ description: '1 to 255 characters', examples: ['Lessons'] })),
+  parent: Parent,
+})
 const EditReply = Type.Object({ message: Type.Literal('Folder has been updated') })
 const DeleteReply = Type.Object({ message: Type.Literal('Folder Deleted') })
 
@@ -53,7 +60,10 @@ const DeleteReply = Type.Object({ message: Type.Literal('Folder Deleted') })
 export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
   app.get(
     '/videos/folders/:id',
-    { config: { permission: 'viewer' }, schema: { params: FolderParams, response: { 200: OpenReply } } },
+    {
+      config: { permission: 'viewer' },
+      schema: { summary: 'What is in a folder', params: FolderParams, response: { 200: OpenReply } },
+    },
     async (request) => {
       const { folder, folders, parent } = await openFolder(deps, holderOf(request).accountId, request.params.id)
       // The root is told as the contract tells it: as null, wherever it is a parent.
@@ -64,7 +74,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
 
   app.post(
     '/videos/folders/search',
-    { config: { permission: 'viewer' }, schema: { body: SearchBody, response: { 200: SearchReply } } },
+    { config: { permission: 'viewer' }, schema: { summary: 'Search folders', body: SearchBody, response: { 200: SearchReply } } },
     async (request) => {
       const { name, searchExact = false } = request.body
       const wanted = { name, isWhole: ['true', '1'].includes(String(searchExact)) }
@@ -82,7 +92,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
 
   app.post(
     '/videos/folders',
-    { config: { permission: 'editor' }, schema: { body: CreateBody, response: { 200: Counted } } },
+    { config: { permission: 'editor' }, schema: { summary: 'Make a folder', body: CreateBody, response: { 200: Counted } } },
     async (request) => {
       const { name, parent } = request.body
       return counted(await createFolder(deps, holderOf(request).accountId, { name, parentId: parent || ROOT }))
@@ -91,7 +101,10 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
 
   app.put(
     '/videos/folders/:id',
-    { config: { permission: 'editor' }, schema: { params: FolderParams, body: EditBody, response: { 200: EditReply } } },
+    {
+      config: { permission: 'editor' },
+      schema: { summary: 'Rename or move a folder', params: FolderParams, body: EditBody, response: { 200: EditReply } },
+    },
     async (request) => {
       await editFolder(deps, holderOf(request).accountId, request.params.id, readChanges(request.body))
       return { message: 'Folder has been updated' as const }
@@ -100,7 +113,15 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
 
   app.delete(
     '/videos/folders/:id',
-    { config: { permission: 'editor' }, schema: { params: FolderParams, response: { 200: DeleteReply } } },
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Delete a folder',
+        description: 'What lies in it moves to its parent.',
+        params: FolderParams,
+        response: { 200: DeleteReply },
+      },
+    },
     async (request) => {
       const holder = holderOf(request)
       await deleteFolder(deps, holder.accountId, holder, request.params.id)

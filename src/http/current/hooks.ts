@@ -6,6 +6,7 @@ import { HOOK_EVENTS, type HookEvent } from '../../hooks/event.ts'
 import { createHook, deleteHook, findHooks, type NewHook, rotateSecret, switchHook } from '../../hooks/hook.ts'
 import type { Hook } from '../../hooks/hook-store.ts'
 import type { App } from '../app.ts'
+import { EXAMPLE } from '../examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../idempotency.ts'
 import { readPaging } from '../paging.ts'
 import { holderOf } from './key.ts'
@@ -28,12 +29,12 @@ const HookBody = Type.Object({
   createdAt: Type.String({ description: 'ISO 8601' }),
 })
 const Secret = Type.String({ description: 'whsec_ and base64; shown this once' })
-const HookParams = Type.Object({ uuid: Type.String() })
+const HookParams = Type.Object({ uuid: Type.String({ description: 'of the hook', examples: [EXAMPLE.hookId] }) })
 
 const CreateBody = Type.Object({
-  type: Type.Optional(Type.Literal('http')),
-  value: Type.String({ description: 'an http or https address on the public internet' }),
-  event: Type.Optional(Type.String({ description: `absent, empty or ${ALL_EVENTS}: all` })),
+  type: Type.Optional(Type.Literal('http', { examples: ['http'] })),
+  value: Type.String({ description: 'an http or https address on the public internet', examples: [EXAMPLE.hookUrl] }),
+  event: Type.Optional(Type.String({ description: `absent, empty or ${ALL_EVENTS}: all`, examples: ['video:ready'] })),
   status: Type.Optional(Status),
 })
 const CreateReply = Type.Interface([HookBody], { secret: Secret })
@@ -66,15 +67,25 @@ export type HookRoutesDeps = LogDeps & IdempotencyRouteDeps
 
 /** Hooks: owners' webhook endpoints (wire-contract.md, sections 3 and 7; docs/hooks.md). */
 export function hookRoutes(app: App, deps: HookRoutesDeps): void {
-  app.get('/hooks', { config: { permission: 'viewer' }, schema: { response: { 200: ListReply } } }, async (request) => ({
-    rows: (await findHooks(deps, holderOf(request).accountId)).map(hookBody),
-  }))
+  app.get(
+    '/hooks',
+    { config: { permission: 'viewer' }, schema: { summary: 'Your hooks', response: { 200: ListReply } } },
+    async (request) => ({
+      rows: (await findHooks(deps, holderOf(request).accountId)).map(hookBody),
+    }),
+  )
 
   app.post(
     '/hooks',
     {
       config: { permission: 'editor' },
-      schema: { body: CreateBody, headers: IdempotencyHeaders, response: { 200: CreateReply } },
+      schema: {
+        summary: 'Add a hook',
+        description: 'The secret that signs its events is shown this once.',
+        body: CreateBody,
+        headers: IdempotencyHeaders,
+        response: { 200: CreateReply },
+      },
     },
     async (request, reply) => {
       const { value, event, status = 1 } = request.body
@@ -92,7 +103,7 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
 
   app.delete(
     '/hooks',
-    { config: { permission: 'editor' }, schema: { body: HookParams, response: { 200: DeletedReply } } },
+    { config: { permission: 'editor' }, schema: { summary: 'Delete a hook', body: HookParams, response: { 200: DeletedReply } } },
     async (request) => {
       const holder = holderOf(request)
       await deleteHook(deps, holder.accountId, holder, request.body.uuid)
@@ -104,7 +115,12 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
     '/hooks/:uuid',
     {
       config: { permission: 'editor' },
-      schema: { params: HookParams, body: Type.Object({ status: Status }), response: { 200: HookBody } },
+      schema: {
+        summary: 'Switch a hook on or off',
+        params: HookParams,
+        body: Type.Object({ status: Status }),
+        response: { 200: HookBody },
+      },
     },
     async (request) => {
       const isOn = Number(request.body.status) === 1
@@ -117,7 +133,12 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
     '/hooks/:uuid/secret',
     {
       config: { permission: 'editor' },
-      schema: { params: HookParams, response: { 200: Type.Object({ secret: Secret }) } },
+      schema: {
+        summary: 'A new secret for a hook',
+        description: 'For a day what is sent is signed with the older one, too.',
+        params: HookParams,
+        response: { 200: Type.Object({ secret: Secret }) },
+      },
     },
     async (request) => {
       const holder = holderOf(request)
@@ -129,7 +150,13 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
     '/hooks/:uuid/deliveries',
     {
       config: { permission: 'viewer' },
-      schema: { params: HookParams, querystring: DeliveriesQuery, response: { 200: DeliveriesReply } },
+      schema: {
+        summary: 'Deliveries of a hook',
+        description: 'The latest first.',
+        params: HookParams,
+        querystring: DeliveriesQuery,
+        response: { 200: DeliveriesReply },
+      },
     },
     async (request) => {
       const paging = readPaging(request.query, { usual: 20, largest: 100 })
@@ -143,7 +170,11 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
     '/hooks/:uuid/deliveries/:id/replay',
     {
       config: { permission: 'editor' },
-      schema: { params: Type.Interface([HookParams], { id: Type.String() }), response: { 200: ReplayReply } },
+      schema: {
+        summary: 'Send a delivery again',
+        params: Type.Interface([HookParams], { id: Type.String({ description: 'of the delivery', examples: ['1'] }) }),
+        response: { 200: ReplayReply },
+      },
     },
     async (request) => {
       const { uuid, id } = request.params
@@ -154,7 +185,10 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
 
   app.post(
     '/hooks/:uuid/deliveries/replay',
-    { config: { permission: 'editor' }, schema: { params: HookParams, response: { 200: ReplayReply } } },
+    {
+      config: { permission: 'editor' },
+      schema: { summary: 'Send again all that failed', params: HookParams, response: { 200: ReplayReply } },
+    },
     async (request) => {
       const count = await replay(deps, holderOf(request).accountId, request.params.uuid, undefined)
       return { message: 'Queued', count }

@@ -16,10 +16,12 @@ export type ListRoutesDeps = ListDeps & { publicUrl(): string }
 
 const ListQuery = Type.Object({
   page: Type.Optional(Type.String({ description: 'from 1' })),
-  limit: Type.Optional(Type.String({ description: 'default 20; clamped to 40, or to what the account was raised to' })),
-  tag: Type.Optional(Type.String()),
+  limit: Type.Optional(
+    Type.String({ description: 'default 20; clamped to 40, or to what the account was raised to', examples: ['40'] }),
+  ),
+  tag: Type.Optional(Type.String({ description: 'one that a video must carry' })),
   tags: Type.Optional(Type.String({ description: 'separated by commas; a video must carry them all' })),
-  q: Type.Optional(Type.String({ description: 'part of id or title, in any case, taken literally' })),
+  q: Type.Optional(Type.String({ description: 'part of id or title, in any case, taken literally', examples: ['light'] })),
   folderId: Type.Optional(Type.String({ description: 'directly in this folder: its id, or root' })),
 })
 
@@ -36,7 +38,16 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
 
   app.get(
     '/videos',
-    { config: { permission: 'viewer' }, schema: { querystring: ListQuery, response: { 200: ListReply, 304: Type.Null() } } },
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'List and search videos',
+        description:
+          'Newest first. The answer has an `ETag`: sent back as `If-None-Match` it costs nothing as long as nothing has changed.',
+        querystring: ListQuery,
+        response: { 200: ListReply, 304: Type.Null() },
+      },
+    },
     async (request, reply) => {
       const holder = holderOf(request)
       const tag = `"${start}.${holder.accountId.slice(0, 12)}.${holder.pageMax}.${holder.changeNumber}"`

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { issueOtp, type OtpDeps, playbackInfoOf } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../idempotency.ts'
-import { readOtpOptions } from '../otp-options.ts'
+import { OtpOptions, readOtpOptions } from '../otp-options.ts'
 import { holderOf } from './key.ts'
 import { VideoParams } from './videos.ts'
 
@@ -17,8 +17,15 @@ export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
   app.post(
     '/videos/:id/otp',
     {
-      config: { permission: 'otpCreator' },
-      schema: { params: VideoParams, headers: IdempotencyHeaders, response: { 200: OtpReply } },
+      config: { permission: 'otpCreator', described: { body: OtpOptions } },
+      schema: {
+        summary: 'Issue an OTP',
+        description:
+          'A one-time password for one playback session. Every video gets one; while it is not ready the player waits.',
+        params: VideoParams,
+        headers: IdempotencyHeaders,
+        response: { 200: OtpReply },
+      },
     },
     async (request, reply) => {
       const { accountId, apiKeyId } = holderOf(request)

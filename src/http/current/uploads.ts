@@ -3,13 +3,14 @@ import { ROOT } from '../../catalogue/folder.ts'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import { type IssuedUpload, issueUploadPolicy } from '../../ingest/upload-policy.ts'
 import type { App } from '../app.ts'
+import { EXAMPLE } from '../examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../idempotency.ts'
 import { holderOf } from './key.ts'
 
 export type UploadRoutesDeps = ImportDeps & IdempotencyRouteDeps & { publicUrl(): string }
 
 const UploadQuery = Type.Object({
-  title: Type.String(),
+  title: Type.String({ description: '1 to 500 characters', examples: ['Lesson 12 – Light'] }),
   folderId: Type.Optional(Type.String({ description: 'where the video goes; the root if absent' })),
 })
 
@@ -27,7 +28,7 @@ const UploadReply = Type.Object({
 })
 
 const ImportBody = Type.Object({
-  url: Type.String({ description: 'address of the film, on the public internet; it may be signed' }),
+  url: Type.String({ description: 'address of the film, on the public internet; it may be signed', examples: [EXAMPLE.filmUrl] }),
   folderId: Type.Optional(Type.String({ description: 'where the video goes; the root if absent' })),
   title: Type.Optional(Type.String({ description: 'the last part of the address, if absent' })),
 })
@@ -44,7 +45,13 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
     '/videos',
     {
       config: { permission: 'uploader' },
-      schema: { querystring: UploadQuery, headers: IdempotencyHeaders, response: { 200: UploadReply } },
+      schema: {
+        summary: 'Upload credentials',
+        description: 'The form to send the film with, valid for 24 hours, and the video that it becomes, which lists at once.',
+        querystring: UploadQuery,
+        headers: IdempotencyHeaders,
+        response: { 200: UploadReply },
+      },
     },
     async (request, reply) => {
       const { title, folderId } = request.query
@@ -67,7 +74,13 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
     '/videos/importUrl',
     {
       config: { permission: 'uploader' },
-      schema: { body: ImportBody, headers: IdempotencyHeaders, response: { 200: ImportReply } },
+      schema: {
+        summary: 'Import a film from an address',
+        description: 'What can be seen of the address alone is refused; all else fails later, with a reason.',
+        body: ImportBody,
+        headers: IdempotencyHeaders,
+        response: { 200: ImportReply },
+      },
     },
     async (request, reply) => {
       const { url, folderId, title } = request.body

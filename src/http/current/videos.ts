@@ -5,37 +5,47 @@ import { editVideo, getVideo } from '../../catalogue/video.ts'
 import type { VideoChanges } from '../../catalogue/video-store.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../app.ts'
+import { EXAMPLE } from '../examples.ts'
 import { holderOf } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
 export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string }
 
-export const VideoParams = Type.Object({ id: Type.String() })
+export const VideoParams = Type.Object({ id: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }) })
 
 /** 0 or 1, as JSON and forms write it. */
 const Switch = Type.Union([Type.Literal(0), Type.Literal(1), Type.Literal('0'), Type.Literal('1'), Type.Boolean()])
 
 const EditBody = Type.Object({
-  title: Type.Optional(Type.String()),
-  description: Type.Optional(Type.String()),
+  title: Type.Optional(Type.String({ description: '1 to 500 characters', examples: ['Lesson 12 – Light'] })),
+  description: Type.Optional(Type.String({ description: 'at most 5 000 characters' })),
   folderId: Type.Optional(Type.String()),
   public: Type.Optional(Switch),
 })
 const EditReply = Type.Object({ message: Type.Literal('Successfully updated') })
 
-const DeleteQuery = Type.Object({ videos: Type.String({ description: 'ids, separated by commas' }) })
+const DeleteQuery = Type.Object({ videos: Type.String({ description: 'ids, separated by commas', examples: [EXAMPLE.videoId] }) })
 const DeleteReply = Type.Object({ code: Type.Integer(), message: Type.String() })
 
 export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
   app.get(
     '/videos/:id',
-    { config: { permission: 'viewer' }, schema: { params: VideoParams, response: { 200: VideoBody } } },
+    { config: { permission: 'viewer' }, schema: { summary: 'One video', params: VideoParams, response: { 200: VideoBody } } },
     async (request) => videoBody(deps.publicUrl(), await getVideo(deps, holderOf(request).accountId, request.params.id)),
   )
 
   app.post(
     '/videos/:id',
-    { config: { permission: 'editor' }, schema: { params: VideoParams, body: EditBody, response: { 200: EditReply } } },
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Edit a video',
+        description: 'Changes what is given.',
+        params: VideoParams,
+        body: EditBody,
+        response: { 200: EditReply },
+      },
+    },
     async (request) => {
       await editVideo(deps, holderOf(request).accountId, request.params.id, readChanges(request.body))
       return { message: 'Successfully updated' as const }
@@ -44,7 +54,15 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
 
   app.delete(
     '/videos',
-    { config: { permission: 'editor' }, schema: { querystring: DeleteQuery, response: { 200: DeleteReply } } },
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Delete videos',
+        description: 'For ever. The message counts those that were there.',
+        querystring: DeleteQuery,
+        response: { 200: DeleteReply },
+      },
+    },
     async (request) => {
       const ids = request.query.videos
         .split(',')

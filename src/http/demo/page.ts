@@ -1,3 +1,4 @@
+import { TOKENS } from '../look.ts'
 import { escapeHtml, ICON } from '../player/page.ts'
 
 /** What the page of the demo shows: the player with a one-time password of its own, or why there is none yet. */
@@ -58,15 +59,7 @@ export function demoPolicy(cspNonce: string): string {
 }
 
 const STYLE = `
-:root {
-  color-scheme: dark light;
-  --paper: #111214; --card: #191b1f; --line: #2a2d33; --ink: #f2f0ec; --ink-soft: #a5a29b;
-  font: 15px/1.55 system-ui, sans-serif;
-}
-@media (prefers-color-scheme: light) {
-  :root { --paper: #fbfaf8; --card: #ffffff; --line: #e4e1db; --ink: #1b1c1f; --ink-soft: #63615c; }
-}
-* { box-sizing: border-box; }
+${TOKENS}* { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); }
 header, main { width: min(100%, 960px); margin: 0 auto; padding: 0 20px; }
 header { display: flex; align-items: center; gap: 8px; padding-top: 20px; font-weight: 600; }

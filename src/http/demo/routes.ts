@@ -28,11 +28,21 @@ export async function demoInterface(app: App, { demo }: { demo: Demo }): Promise
       .send(demoPage(cspNonce, otp ? { state: 'playable', ...otp } : { state: state === 'failed' ? state : 'being made' }))
   })
 
-  app.get('/api/site/homepage_video', { schema: { response: { 200: OtpReply } } }, async (request: FastifyRequest, reply) => {
-    const otp = isFromThisMachine(request.raw) ? await issueOtp(demo) : undefined
-    if (!otp) return reply.callNotFound()
-    return reply.header('Cache-Control', 'no-store').send(otp)
-  })
+  app.get(
+    '/api/site/homepage_video',
+    {
+      schema: {
+        summary: 'An OTP of the demo film',
+        description: 'For programs on this machine alone, while there is a demo film.',
+        response: { 200: OtpReply },
+      },
+    },
+    async (request: FastifyRequest, reply) => {
+      const otp = isFromThisMachine(request.raw) ? await issueOtp(demo) : undefined
+      if (!otp) return reply.callNotFound()
+      return reply.header('Cache-Control', 'no-store').send(otp)
+    },
+  )
 }
 
 async function issueOtp(demo: Demo): Promise<{ otp: string; playbackInfo: string } | undefined> {

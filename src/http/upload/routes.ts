@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import {
   acceptSource,
@@ -33,6 +34,34 @@ const S3_CODES: Record<string, string> = {
 const DRAINED_BYTES = 64 * 2 ** 20
 const DRAIN_MS = 10_000
 
+const Given = Type.String({ description: 'as the upload credentials say' })
+
+const UploadForm = Type.Object({
+  policy: Given,
+  key: Given,
+  'x-amz-signature': Given,
+  'x-amz-algorithm': Given,
+  'x-amz-date': Given,
+  'x-amz-credential': Given,
+  success_action_status: Type.Optional(
+    Type.String({ description: 'which status answers: 200, 201 or 204 (204 if absent)', examples: ['201'] }),
+  ),
+  success_action_redirect: Type.Optional(
+    Type.String({ description: 'an address to be sent to instead, by 303, with bucket, key and etag' }),
+  ),
+  file: Type.String({ format: 'binary', description: 'the film; the last field', examples: ['@film.mp4'] }),
+})
+
+const UploadReplies = {
+  200: { description: 'Stored', type: 'null' },
+  201: {
+    description: 'Stored, with S3’s PostResponse: Location, Bucket, Key, ETag',
+    content: { 'application/xml': { schema: Type.String() } },
+  },
+  204: { description: 'Stored', type: 'null' },
+  303: { description: 'Stored; on to success_action_redirect', type: 'null' },
+}
+
 /** The S3 POST-policy form (wire-contract.md, section 4). It carries its own proof, so any origin may send it. */
 export async function uploadInterface(app: App, deps: UploadDeps): Promise<void> {
   app.removeAllContentTypeParsers()
@@ -60,22 +89,26 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
       .send(),
   )
 
-  app.post('/', async (request, reply) => {
-    const declaredBytes = Number(request.headers['content-length'] ?? 0)
-    refuseDeclaredSize(declaredBytes, deps.uploadMaxBytes)
-    await refuseWithoutRoom(deps, declaredBytes)
-    const { key, fields, sha256, received } = await readUploadForm(request.raw, {
-      async receive({ fields, fileName, file }) {
-        const { key, videoId, isSpent } = await admitUpload(deps, fields)
-        if (isSpent) return { key, fields, sha256: await confirmSource(deps, videoId, file), received: undefined }
-        const source = await receiveSource(deps, videoId, file)
-        return { key, fields, sha256: source.sha256, received: { videoId, fileName, source } }
-      },
-      discard: async ({ received }) => received && discardSource(deps, received.source),
-    })
-    if (received) await acceptSource(deps, key, received.videoId, received.source, received.fileName)
-    return answerUpload(reply, deps.publicUrl(), { key, etag: sha256.toString('hex') }, fields)
-  })
+  app.post(
+    '/',
+    { config: { described: { body: UploadForm, response: UploadReplies } }, schema: { summary: 'Send a film' } },
+    async (request, reply) => {
+      const declaredBytes = Number(request.headers['content-length'] ?? 0)
+      refuseDeclaredSize(declaredBytes, deps.uploadMaxBytes)
+      await refuseWithoutRoom(deps, declaredBytes)
+      const { key, fields, sha256, received } = await readUploadForm(request.raw, {
+        async receive({ fields, fileName, file }) {
+          const { key, videoId, isSpent } = await admitUpload(deps, fields)
+          if (isSpent) return { key, fields, sha256: await confirmSource(deps, videoId, file), received: undefined }
+          const source = await receiveSource(deps, videoId, file)
+          return { key, fields, sha256: source.sha256, received: { videoId, fileName, source } }
+        },
+        discard: async ({ received }) => received && discardSource(deps, received.source),
+      })
+      if (received) await acceptSource(deps, key, received.videoId, received.source, received.fileName)
+      return answerUpload(reply, deps.publicUrl(), { key, etag: sha256.toString('hex') }, fields)
+    },
+  )
 }
 
 function refuseDeclaredSize(declaredBytes: number, uploadMaxBytes: number): void {

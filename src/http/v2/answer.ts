@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type TSchema, Type } from 'typebox'
 import { type Authenticate, type KeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import type { Form } from '../idempotency.ts'
@@ -49,3 +50,15 @@ export function inV2<Outcome>(
     ? { type: 'application/xml', textOf: (outcome) => xmlDocument(xmlOf(outcome)) }
     : { type: 'application/json', textOf: (outcome) => JSON.stringify(bodyOf(outcome)) }
 }
+
+/** For the docs: `type` of the query, and an answer in either representation. */
+export const V2_TYPE = Type.Optional(
+  Type.Union([Type.Literal('json'), Type.Literal('xml')], { description: 'representation of the answer; json if absent' }),
+)
+export function describedReply(body: TSchema, description: string) {
+  const asXml = Type.String({ description: 'the same fields as XML elements' })
+  const content = { 'application/json': { schema: body }, 'application/xml': { schema: asXml } }
+  return { 200: { description, content } }
+}
+/** For the docs: what is asked of an unknown video is answered by 200, too. */
+export const NoVideo = Type.Object({ error: Type.Literal(NO_VIDEO.error) }, { description: 'an unknown video' })

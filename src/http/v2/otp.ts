@@ -1,26 +1,48 @@
+import { Type } from 'typebox'
 import type { Authenticate } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
+import { EXAMPLE } from '../examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
-import { readOtpOptions } from '../otp-options.ts'
-import { fieldOf, holderOfBody, inV2 } from './answer.ts'
+import { OtpOptions, readOtpOptions } from '../otp-options.ts'
+import { describedReply, fieldOf, holderOfBody, inV2, NoVideo, V2_TYPE } from './answer.ts'
 
 export type V2OtpDeps = IdempotencyRouteDeps & { authenticate: Authenticate; playbackOtps: OtpDeps }
 
+const OtpQuery = Type.Object({
+  video: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }),
+  type: V2_TYPE,
+})
+const OtpReply = Type.Object({ otp: Type.String({ description: '64 of [A-Za-z0-9]' }) })
+
 /** `POST /v2/otp?video=ID`: exactly `{"otp":"…"}`, compact, since clients cut it by offset. */
 export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
-  app.post('/otp', { config: { permission: 'otpCreator' }, schema: { headers: IdempotencyHeaders } }, async (request, reply) => {
-    const { accountId, apiKeyId } = await holderOfBody(deps, request, 'otpCreator')
-    const videoId = fieldOf(request.query, 'video')
-    if (typeof videoId !== 'string' || videoId === '')
-      throw new Failure('invalid', 'Name one video in the query: /v2/otp?video=ID.')
-    const asked = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
-    return sendOnce(
-      deps,
-      { request, reply, accountId },
-      (alongside) => issueOtp(deps.playbackOtps, asked, alongside),
-      inV2(request, { bodyOf: (otp: string) => ({ otp }) }),
-    )
-  })
+  app.post(
+    '/otp',
+    {
+      config: {
+        permission: 'otpCreator',
+        described: {
+          querystring: OtpQuery,
+          body: OtpOptions,
+          response: describedReply(Type.Union([OtpReply, NoVideo]), 'Exactly this key, compact'),
+        },
+      },
+      schema: { summary: 'Issue an OTP', headers: IdempotencyHeaders },
+    },
+    async (request, reply) => {
+      const { accountId, apiKeyId } = await holderOfBody(deps, request, 'otpCreator')
+      const videoId = fieldOf(request.query, 'video')
+      if (typeof videoId !== 'string' || videoId === '')
+        throw new Failure('invalid', 'Name one video in the query: /v2/otp?video=ID.')
+      const asked = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
+      return sendOnce(
+        deps,
+        { request, reply, accountId },
+        (alongside) => issueOtp(deps.playbackOtps, asked, alongside),
+        inV2(request, { bodyOf: (otp: string) => ({ otp }) }),
+      )
+    },
+  )
 }

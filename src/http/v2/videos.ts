@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
 import type { Authenticate } from '../../accounts/api-key.ts'
 import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
@@ -6,37 +7,93 @@ import { findVideos, getVideo, type ListDeps, type Video } from '../../catalogue
 import { Failure } from '../../errors.ts'
 import { countViews } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
+import { EXAMPLE } from '../examples.ts'
 import { readPaging } from '../paging.ts'
-import { fieldOf, holderOfBody, NO_VIDEO, sendV2 } from './answer.ts'
+import { describedReply, fieldOf, holderOfBody, NO_VIDEO, NoVideo, sendV2, V2_TYPE } from './answer.ts'
 
 export type V2VideoDeps = ListDeps & DeletionDeps & { authenticate: Authenticate }
 
 const PAGE_LIMITS = { usual: 30, largest: 100 }
 
+const ListQuery = Type.Object({
+  'search[id]': Type.Optional(Type.String({ description: 'part of the id' })),
+  'search[title]': Type.Optional(Type.String({ description: 'part of the title', examples: ['light'] })),
+  'search[file]': Type.Optional(Type.String({ description: 'part of the uploaded file’s name' })),
+  search: Type.Optional(Type.String({ description: 'the three as one JSON object' })),
+  page: Type.Optional(Type.String({ description: 'from 1' })),
+  limit: Type.Optional(Type.String({ description: 'default 30; clamped to 100' })),
+  type: V2_TYPE,
+})
+const VideoQuery = Type.Object({
+  id: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }),
+  type: V2_TYPE,
+})
+const VideoForm = Type.Object({ action: Type.Optional(Type.Literal('delete', { description: 'deletes it; absent: reads it' })) })
+const Deleted = Type.Object({ message: Type.Literal('Deleted') })
+
+const Entity = Type.Object({
+  id: Type.String(),
+  title: Type.String(),
+  description: Type.String(),
+  file: Type.String({ description: 'name of the uploaded file' }),
+  length: Type.Integer({ description: 'seconds; 0 before the probe' }),
+  viewCount: Type.Integer(),
+  statusText: Type.String({ description: 'queued, processing or ready' }),
+  date_added: Type.Integer({ description: 'Unix seconds' }),
+  error: Type.Optional(Type.String({ description: 'why it failed, in words' })),
+})
+
 /** List, one video and deletion in the earlier interface (wire-contract.md, section 6). */
 export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
-  app.post('/videos', async (request, reply) => {
-    const { accountId } = await holderOfBody(deps, request, 'viewer')
-    const paging = readPaging({ page: fieldOf(request.query, 'page'), limit: fieldOf(request.query, 'limit') }, PAGE_LIMITS)
-    const { videos } = await findVideos(deps, accountId, { filter: readSearch(request.query), ...paging })
-    const viewsOf = await countViews(
-      deps,
-      videos.map(({ id }) => id),
-    )
-    const entities = videos.map((video) => videoEntity(video, viewsOf(video.id)))
-    return sendV2(request, reply, entities, { videos: { video: entities } })
-  })
+  app.post(
+    '/videos',
+    {
+      config: {
+        permission: 'viewer',
+        described: { querystring: ListQuery, response: describedReply(Type.Array(Entity), 'The videos, newest first') },
+      },
+      schema: { summary: 'List and search videos' },
+    },
+    async (request, reply) => {
+      const { accountId } = await holderOfBody(deps, request, 'viewer')
+      const paging = readPaging({ page: fieldOf(request.query, 'page'), limit: fieldOf(request.query, 'limit') }, PAGE_LIMITS)
+      const { videos } = await findVideos(deps, accountId, { filter: readSearch(request.query), ...paging })
+      const viewsOf = await countViews(
+        deps,
+        videos.map(({ id }) => id),
+      )
+      const entities = videos.map((video) => videoEntity(video, viewsOf(video.id)))
+      return sendV2(request, reply, entities, { videos: { video: entities } })
+    },
+  )
 
-  app.post('/video', async (request, reply) => {
-    const action = fieldOf(request.body, 'action')
-    if (action === 'delete') return deleteOne(request, reply)
-    const { accountId } = await holderOfBody(deps, request, 'viewer')
-    if (action !== undefined) throw new Failure('invalid', 'action is "delete", or left out to read the video.')
-    const video = await getVideo(deps, accountId, readId(request))
-    const viewsOf = await countViews(deps, [video.id])
-    const entity = videoEntity(video, viewsOf(video.id))
-    return sendV2(request, reply, entity, { video: entity })
-  })
+  app.post(
+    '/video',
+    {
+      config: {
+        permission: 'viewer',
+        described: {
+          querystring: VideoQuery,
+          body: VideoForm,
+          response: describedReply(Type.Union([Entity, Deleted, NoVideo]), 'The video, or that it is deleted'),
+        },
+      },
+      schema: {
+        summary: 'One video, or its deletion',
+        description: 'Deleting needs `editor` and counts as `writes`; an unknown video is then 404.',
+      },
+    },
+    async (request, reply) => {
+      const action = fieldOf(request.body, 'action')
+      if (action === 'delete') return deleteOne(request, reply)
+      const { accountId } = await holderOfBody(deps, request, 'viewer')
+      if (action !== undefined) throw new Failure('invalid', 'action is "delete", or left out to read the video.')
+      const video = await getVideo(deps, accountId, readId(request))
+      const viewsOf = await countViews(deps, [video.id])
+      const entity = videoEntity(video, viewsOf(video.id))
+      return sendV2(request, reply, entity, { video: entity })
+    },
+  )
 
   async function deleteOne(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const holder = await holderOfBody(deps, request, 'editor')
@@ -81,7 +138,7 @@ function parseObject(given: unknown): object {
 
 const STATUS_TEXTS: Record<string, string> = { 'PRE-Upload': 'queued', Queued: 'queued', ready: 'ready' }
 
-function videoEntity(video: Video, viewCount: number) {
+function videoEntity(video: Video, viewCount: number): Static<typeof Entity> {
   const isFailed = video.status === 'Encoding error' || video.status === 'Not a media file'
   return {
     id: video.id,

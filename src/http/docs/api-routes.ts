@@ -1,0 +1,39 @@
+import type { FastifySchema } from 'fastify'
+import type { Permission } from '../../accounts/api-key.ts'
+import type { App } from '../app.ts'
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** What the operation does, in a few words; an operation without them is not in the docs. */
+    summary?: string
+    /** What else its callers should know. */
+    description?: string
+  }
+  interface FastifyContextConfig {
+    /** For the docs alone: what the route reads for itself, more leniently than a schema says it, and what it sends as bytes. */
+    described?: Pick<FastifySchema, 'querystring' | 'body' | 'response'>
+  }
+}
+
+/** A route as it was registered, for the docs. */
+export type ApiRoute = {
+  method: string
+  /** As `/api/videos/:id`. */
+  url: string
+  permission: Permission | undefined
+  schema: FastifySchema
+}
+
+/**
+ * Notes the routes that are registered from now on. That costs nothing at a start; the docs are made of them when somebody asks.
+ * @returns the list, which fills as interfaces register
+ */
+export function collectApiRoutes(app: App): readonly ApiRoute[] {
+  const routes: ApiRoute[] = []
+  app.addHook('onRoute', ({ method, url, config, schema }) => {
+    if (schema?.summary === undefined) return
+    const all = { ...schema, ...config?.described }
+    for (const one of [method].flat()) routes.push({ method: one, url, permission: config?.permission, schema: all })
+  })
+  return routes
+}

@@ -1,0 +1,225 @@
+import packageJson from '../../../package.json' with { type: 'json' }
+import type { RateLimits } from '../../config.ts'
+import { BUDGETS } from '../limits.ts'
+import type { ApiRoute } from './api-routes.ts'
+import { asJson, exampleOf, type JsonSchema, propertiesOf } from './json-schema.ts'
+
+// The OpenAPI document of both interfaces, made of the routes' own schemas: nothing of an operation is written here.
+
+export type Content = Record<string, { schema: JsonSchema; example?: unknown }>
+export type Parameter = {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required: boolean
+  description?: string
+  schema: JsonSchema
+  example?: unknown
+}
+export type Reply = { description: string; content?: Content }
+export type Operation = {
+  operationId: string
+  tags: string[]
+  summary: string
+  description: string
+  security: Record<string, string[]>[]
+  parameters: Parameter[]
+  requestBody?: { required: boolean; content: Content }
+  responses: Record<string, Reply>
+}
+export type ApiDocument = {
+  openapi: '3.1.0'
+  info: { title: string; version: string; description: string; license: { name: string; identifier: string } }
+  servers: { url: string }[]
+  tags: { name: string; description: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, JsonSchema>; securitySchemes: Record<string, object> }
+}
+
+const text: JsonSchema = { type: 'string' }
+const refusal = (...fields: string[]): JsonSchema => ({
+  type: 'object',
+  properties: Object.fromEntries(fields.map((field) => [field, text])),
+  required: fields,
+})
+const REFUSAL = refusal('message', 'code', 'requestId')
+const REFUSAL_V2 = refusal('error')
+
+type Interface = {
+  path: string
+  tag: string
+  about: string
+  security: Record<string, string[]>[]
+  bodyTypes: readonly string[]
+  /** Fields of every body. */
+  fields: Record<string, JsonSchema>
+  refusal: Content
+}
+
+const INTERFACES: readonly Interface[] = [
+  {
+    path: '/api/',
+    tag: 'Current interface',
+    about:
+      'JSON in and out; the key goes into the header `Authorization: Apisecret SECRET`. A refusal is `{"message", "code", "requestId"}`: `message` is for people, `code` for programs.',
+    security: [{ apisecret: [] }],
+    bodyTypes: ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
+    fields: {},
+    refusal: { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } },
+  },
+  {
+    path: '/v2/',
+    tag: 'Earlier interface',
+    about:
+      'POST, with the key as the field `clientSecretKey` of the body; JSON out, or XML with `type=xml`. A refusal is `{"error"}`; an unknown video is one with status 200, but 404 where it was to be deleted.',
+    security: [{ clientSecretKey: [] }],
+    bodyTypes: ['application/x-www-form-urlencoded', 'multipart/form-data', 'application/json'],
+    fields: { clientSecretKey: { ...text, description: 'the API secret', examples: ['SECRET'] } },
+    refusal: { 'application/json': { schema: { $ref: '#/components/schemas/RefusalV2' } }, 'application/xml': { schema: text } },
+  },
+  {
+    path: '/upload',
+    tag: 'Form upload',
+    about:
+      'An S3 POST form: what the upload credentials say, and the file last. It carries its own proof and takes no key; any origin may send it.',
+    security: [],
+    bodyTypes: ['multipart/form-data'],
+    fields: {},
+    refusal: { 'application/xml': { schema: text } },
+  },
+]
+
+const REFUSALS = {
+  400: 'Something of the request is malformed; the sentence names it.',
+  401: 'There is no key, or it is unknown or revoked.',
+  403: 'The key lacks the permission, or the feature is off for the account.',
+  404: 'There is nothing of this id in the account.',
+  409: 'The Idempotency-Key belongs to another request, or to one that is not finished.',
+  413: 'The body is too large.',
+  415: 'The Content-Type is not one that is read here.',
+  429: 'Too many requests: Retry-After says how many seconds to wait.',
+  503: 'The server cannot do it now: Retry-After says how many seconds to wait.',
+} as const
+type Refused = keyof typeof REFUSALS
+
+/** @param limits of the running server; undefined when they are off */
+export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limits: RateLimits | undefined): ApiDocument {
+  const paths: ApiDocument['paths'] = {}
+  for (const route of routes) {
+    const path = route.url.replace(/:(\w+)/g, '{$1}').replace(/(?<=.)\/$/, '')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, path, limits) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Reelgate',
+      version: packageJson.version,
+      description: packageJson.description,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: publicUrl }],
+    tags: INTERFACES.map(({ tag, about }) => ({ name: tag, description: about })),
+    paths,
+    components: {
+      schemas: { Refusal: REFUSAL, RefusalV2: REFUSAL_V2 },
+      securitySchemes: {
+        apisecret: { type: 'apiKey', in: 'header', name: 'Authorization', description: 'Apisecret, a space, and the API secret' },
+        // OpenAPI knows no key in a body; the field stands in each body's schema, too.
+        clientSecretKey: {
+          type: 'http',
+          scheme: 'clientSecretKey',
+          description: 'the API secret, as the field clientSecretKey of the body',
+        },
+      },
+    },
+  }
+}
+
+function operationOf({ method, url, permission, schema }: ApiRoute, path: string, limits: RateLimits | undefined): Operation {
+  const { tag, security, bodyTypes } = interfaceOf(url)
+  const body = bodyOf(url, schema.body)
+  return {
+    operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(.)?/g, (_, next: string = '') => next.toUpperCase())}`,
+    tags: [tag],
+    summary: schema.summary ?? '',
+    description: [schema.description, aboutKey(permission, limits)].filter(Boolean).join('\n\n'),
+    security: permission === undefined ? [] : security,
+    parameters: [
+      ...parametersOf('path', schema.params),
+      ...parametersOf('query', schema.querystring),
+      ...parametersOf('header', schema.headers),
+    ],
+    ...(body && { requestBody: { required: (body.required ?? []).length > 0, content: contentOf(bodyTypes, body) } }),
+    responses: { ...refusalsOf(url, permission, schema), ...repliesOf(schema.response) },
+  }
+}
+
+function bodyOf(url: string, given: unknown): JsonSchema | undefined {
+  const { fields } = interfaceOf(url)
+  const names = Object.keys(fields)
+  if (given === undefined && names.length === 0) return undefined
+  const { properties, required = [], ...body } = given === undefined ? {} : asJson(given)
+  return { ...body, type: 'object', properties: { ...fields, ...properties }, required: [...names, ...required] }
+}
+
+function interfaceOf(url: string): Interface {
+  const found = INTERFACES.find(({ path }) => url.startsWith(path))
+  if (!found) throw new Error(`the docs know no interface at ${url}`)
+  return found
+}
+
+function aboutKey(permission: ApiRoute['permission'], limits: RateLimits | undefined): string {
+  if (permission === undefined) return ''
+  const budget = BUDGETS[permission]
+  const { ip, key, account } = limits?.[budget] ?? {}
+  const numbers = limits ? `${ip} a minute for an address, ${key} for a key, ${account} for an account` : 'limits are off here'
+  return `The key needs the permission \`${permission}\`. Counts as one of \`${budget}\`: ${numbers}.`
+}
+
+function parametersOf(place: Parameter['in'], schema: unknown): Parameter[] {
+  if (schema === undefined) return []
+  return propertiesOf(asJson(schema)).map(({ name, schema: property, isRequired }) => ({
+    name,
+    in: place,
+    required: isRequired,
+    ...(property.description && { description: property.description }),
+    schema: property,
+    ...(property.examples && { example: property.examples[0] }),
+  }))
+}
+
+function contentOf(types: readonly string[], schema: JsonSchema): Content {
+  return Object.fromEntries(types.map((type) => [type, { schema, example: exampleOf(schema) }]))
+}
+
+function repliesOf(response: unknown): Record<string, Reply> {
+  const replies = Object.entries(response === undefined ? {} : asJson(response))
+  return Object.fromEntries(replies.map(([status, reply]) => [status, replyOf(status, asJson(reply))]))
+}
+
+function replyOf(status: string, { description, content, ...schema }: JsonSchema & { content?: Content }): Reply {
+  const said = { description: description ?? DESCRIPTIONS[status] ?? 'Done' }
+  if (content) return { ...said, content }
+  return schema.type === 'null' ? said : { ...said, content: { 'application/json': { schema } } }
+}
+
+const DESCRIPTIONS: Readonly<Record<string, string>> = { 304: 'Nothing has changed since the answer with this ETag' }
+
+/** What every operation of its kind may answer, besides what it says itself. */
+function refusalsOf(url: string, permission: ApiRoute['permission'], { params, body, headers }: ApiRoute['schema']) {
+  const isKeyed = permission !== undefined
+  const statuses: readonly (Refused | false)[] = [
+    400,
+    isKeyed && 401,
+    (isKeyed || body !== undefined) && 403,
+    params !== undefined && 404,
+    headers !== undefined && 409,
+    body !== undefined && 413,
+    body !== undefined && 415,
+    429,
+    503,
+  ]
+  const content = interfaceOf(url).refusal
+  return Object.fromEntries(
+    statuses.filter((status) => status !== false).map((status) => [status, { description: REFUSALS[status], content }]),
+  )
+}

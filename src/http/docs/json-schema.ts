@@ -1,0 +1,55 @@
+/** A TypeBox schema as the JSON that it is; OpenAPI 3.1 takes it as it stands. */
+export type JsonSchema = {
+  type?: string
+  description?: string
+  examples?: unknown[]
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  items?: JsonSchema
+  anyOf?: JsonSchema[]
+  const?: unknown
+  [keyword: string]: unknown
+}
+
+export function asJson(schema: unknown): JsonSchema {
+  return JSON.parse(JSON.stringify(schema))
+}
+
+export type Property = { name: string; schema: JsonSchema; isRequired: boolean }
+
+export function propertiesOf({ properties = {}, required = [] }: JsonSchema): Property[] {
+  return Object.entries(properties).map(([name, schema]) => ({ name, schema, isRequired: required.includes(name) }))
+}
+
+/** The example that the schema gives, or one made of its parts': what is optional is in it when it has an example of its own. */
+export function exampleOf(schema: JsonSchema): unknown {
+  if (schema.examples) return schema.examples[0]
+  if ('const' in schema) return schema.const
+  if (schema.anyOf) return exampleOf(schema.anyOf[0] ?? {})
+  if (schema.type === 'array') return [exampleOf(schema.items ?? {})]
+  if (schema.type === 'object') {
+    const shown = propertiesOf(schema).filter(({ schema: property, isRequired }) => isRequired || hasExample(property))
+    return Object.fromEntries(shown.map(({ name, schema: property }) => [name, exampleOf(property)]))
+  }
+  return { string: '…', integer: 0, number: 0, boolean: true, null: null }[schema.type ?? ''] ?? '…'
+}
+
+function hasExample({ examples, properties = {} }: JsonSchema): boolean {
+  return examples !== undefined || Object.values(properties).some(hasExample)
+}
+
+/** What a value may be, in words: `text`, `array of whole number`, `"a" or "b"`. */
+export function inWords({ type, anyOf, items, ...schema }: JsonSchema): string {
+  if ('const' in schema) return JSON.stringify(schema.const)
+  if (anyOf) return [...new Set(anyOf.map(inWords))].join(' or ')
+  if (type === 'array') return items ? `array of ${inWords(items)}` : 'array'
+  return WORDS[type ?? ''] ?? type ?? 'any value'
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  string: 'text',
+  integer: 'whole number',
+  number: 'number',
+  boolean: 'true or false',
+  null: 'null',
+}

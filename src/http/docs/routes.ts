@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RateLimits } from '../../config.ts'
+import type { App } from '../app.ts'
+import type { ApiRoute } from './api-routes.ts'
+
+export type DocsDeps = { routes: readonly ApiRoute[]; publicUrl(): string; limitNumbers: RateLimits | undefined }
+
+type Sheet = { type: string; bytes: Buffer; etag: string }
+
+/** The API reference at `/docs/api`, for anybody. Nothing of it is loaded or made before somebody asks. */
+export async function docsInterface(app: App, { routes, publicUrl, limitNumbers }: DocsDeps): Promise<void> {
+  let made: Promise<{ page: Sheet; json: Sheet; policy: string }> | undefined
+  const docs = () => (made ??= makeDocs())
+
+  async function makeDocs() {
+    const [{ apiDocument }, { apiPage, apiPagePolicy }] = await Promise.all([import('./document.ts'), import('./page.ts')])
+    const document = apiDocument(routes, publicUrl(), limitNumbers)
+    return {
+      page: sheet('text/html; charset=utf-8', apiPage(document)),
+      json: sheet('application/json; charset=utf-8', JSON.stringify(document)),
+      policy: apiPagePolicy,
+    }
+  }
+
+  app.get('/api', async (request, reply) => {
+    const { page, policy } = await docs()
+    return send(request, reply.header('Content-Security-Policy', policy).header('Referrer-Policy', 'no-referrer'), page)
+  })
+  app.get('/api/openapi.json', async (request, reply) => send(request, reply, (await docs()).json))
+}
+
+function sheet(type: string, text: string): Sheet {
+  return { type, bytes: Buffer.from(text), etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` }
+}
+
+function send({ headers }: FastifyRequest, reply: FastifyReply, { type, bytes, etag }: Sheet): FastifyReply {
+  reply.headers({ 'Cache-Control': 'public, no-cache', ETag: etag })
+  return headers['if-none-match'] === etag ? reply.code(304).send() : reply.type(type).send(bytes)
+}

@@ -1,0 +1,8 @@
+/** Values that stand for an owner's own in the examples of the docs. */
+export const EXAMPLE = {
+  videoId: '4d9b5ab0c1fe4d0c8a2f6c7e13a97d52',
+  folderId: '7c2f19e0a6b84f6f9d3e5b1a0c4d8e21',
+  hookId: '0f8fad5bd9cb469fa16570867728950e',
+  filmUrl: 'https://example.org/film.mp4',
+  hookUrl: 'https://example.org/hooks',
+} as const

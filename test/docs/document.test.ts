@@ -1,0 +1,148 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ApiDocument, Content, Operation } from '../../src/http/docs/document.ts'
+import { EXAMPLE } from '../../src/http/examples.ts'
+import { uploadForm } from '../client.ts'
+import { findFreePort } from '../free-port.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+
+// The API reference is what its readers can rely on: it is well-formed, and each of its examples does what it says.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let outside: string
+let document: ApiDocument
+let validator: Ajv2020
+beforeAll(async () => {
+  outside = `127.0.0.1:${await findFreePort()}` // nobody is there, but it may be named
+  reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: outside } })
+  document = await readDocument()
+  validator = new Ajv2020({ strict: false, validateFormats: false }).addSchema(document, 'document')
+})
+afterAll(() => reelgate.remove())
+
+async function readDocument(): Promise<ApiDocument> {
+  return (await fetch(`${reelgate.url}/docs/api/openapi.json`)).json() as Promise<ApiDocument>
+}
+
+type Place = { path: string; method: string; operation: Operation }
+
+function places(): Place[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  )
+}
+
+test('the document is OpenAPI 3.1, to a validator that knows nothing of us', async () => {
+  const { valid, errors } = await new Validator().validate(await readDocument())
+  expect({ valid, errors }).toEqual({ valid: true, errors: undefined })
+  expect(document.openapi).toBe('3.1.0')
+})
+
+test('every operation says what it does, which permission and which budget it takes, and how it refuses', () => {
+  for (const { path, operation } of places()) {
+    expect(operation.summary, path).toMatch(/^[A-Z].{4,60}$/)
+    const statuses = Object.keys(operation.responses)
+    expect(statuses, path).toEqual(expect.arrayContaining(['400', '429', '503']))
+    if (operation.security.length === 0) continue
+    expect(statuses, path).toEqual(expect.arrayContaining(['401', '403']))
+    expect(operation.description, path).toMatch(/permission `(viewer|otpCreator|uploader|editor)`.*`(reads|writes|otp|uploads)`/s)
+  }
+})
+
+test('no two operations have one id', () => {
+  const ids = places().map(({ operation }) => operation.operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('every example does what it says: it is answered as documented', { timeout: 120_000 }, async () => {
+  expect(places().length).toBeGreaterThan(20)
+  for (const place of places()) await tryExample(place)
+})
+
+async function tryExample(place: Place): Promise<void> {
+  const name = `${place.method.toUpperCase()} ${place.path}`
+  const response = await sendExample(place)
+  const text = await response.text()
+  expect({ name, ok: response.ok, text: response.ok ? '' : text }).toEqual({ name, ok: true, text: '' })
+  const reply = place.operation.responses[response.status]
+  expect({ name, status: response.status, documented: reply !== undefined }).toMatchObject({ documented: true })
+  expectDocumented(place, response.status, reply?.content ?? {}, response.headers.get('content-type') ?? '', text)
+}
+
+function expectDocumented({ path, method }: Place, status: number, content: Content, type: string, text: string): void {
+  const [wanted = ''] = type.split(';')
+  expect(text === '', `${method} ${path}`).toBe(Object.keys(content).length === 0)
+  if (text === '') return
+  expect(Object.keys(content), `${method} ${path}`).toContain(wanted)
+  if (wanted !== 'application/json') return
+  const pointer = ['paths', path, method, 'responses', status, 'content', wanted, 'schema'].map(escaped).join('/')
+  const isValid = validator.validate({ $ref: `document#/${pointer}` }, JSON.parse(text))
+  expect({ path, method, isValid, errors: validator.errors, text }).toMatchObject({ isValid: true })
+}
+
+/** RFC 6901, in a fragment. */
+function escaped(part: string | number): string {
+  return encodeURIComponent(String(part).replaceAll('~', '~0').replaceAll('/', '~1'))
+}
+
+/** As a reader would send it, who puts values of their own in the places of the examples'. */
+async function sendExample({ path, method, operation }: Place): Promise<Response> {
+  if (path === '/upload') return sendForm()
+  const own = await ownValues()
+  const { parameters, requestBody } = operation
+  const exampleFor = (name: string) => String(parameters.find((one) => one.in === 'path' && one.name === name)?.example ?? name)
+  const query = parameters.filter((one) => one.in === 'query' && one.example !== undefined)
+  const address = own(path.replace(/\{(\w+)\}/g, (_, name: string) => exampleFor(name)))
+  const search = new URLSearchParams(query.map(({ name, example }): [string, string] => [name, own(String(example))]))
+  const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? []
+  return fetch(`${reelgate.url}${address}?${search}`, {
+    method: method.toUpperCase(),
+    headers: {
+      ...(operation.security.some((one) => 'apisecret' in one) ? { Authorization: `Apisecret ${reelgate.owner.apiKey}` } : {}),
+      ...(type === undefined ? {} : { 'Content-Type': type }),
+    },
+    body: media === undefined ? undefined : own(written(type, media.example)),
+  })
+}
+
+function written(type: string | undefined, example: unknown): string {
+  if (type === 'application/json') return JSON.stringify(example)
+  const fields = Object.entries(example ?? {}).flatMap(([name, value]: [string, unknown]) =>
+    [value].flat().map((one): [string, string] => [name, typeof one === 'object' ? JSON.stringify(one) : String(one)]),
+  )
+  return new URLSearchParams(fields).toString()
+}
+
+async function sendForm(): Promise<Response> {
+  const issued = await reelgate.owner.credentials('For a form')
+  return fetch(`${reelgate.url}/upload`, { method: 'POST', body: uploadForm(issued, new Blob(['no film']), 'film.mp4') })
+}
+
+/** Makes things of this account's own for one example. @returns what puts them into its text */
+async function ownValues(): Promise<(text: string) => string> {
+  const { owner } = reelgate
+  const { rows } = await ask<{ rows: { uuid: string }[] }>('GET', '/api/hooks')
+  for (const { uuid } of rows) await ask('DELETE', '/api/hooks', { uuid })
+  const hookUrl = `http://${outside}/`
+  const hook = await ask<{ uuid: string }>('POST', '/api/hooks', { type: 'http', value: hookUrl, event: 'video:deleted' })
+  const { videoId: gone } = await owner.credentials('To be gone')
+  await owner.delete([gone]) // so that the hook has a delivery
+  const { videoId } = await owner.credentials('A video')
+  const folder = await ask<{ id: string }>('POST', '/api/videos/folders', { name: `Folder ${videoId}` })
+  const own = Object.entries({
+    [EXAMPLE.videoId]: videoId,
+    [EXAMPLE.folderId]: folder.id,
+    [EXAMPLE.filmUrl]: `http://${outside}/film.mp4`,
+    [EXAMPLE.hookId]: hook.uuid,
+    [EXAMPLE.hookUrl]: hookUrl,
+    SECRET: owner.apiKey,
+  })
+  return (text) => own.reduce((said, [example, value]) => said.replaceAll(example, value), text)
+}
+
+async function ask<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+  const response = await reelgate.owner.call(method, path, { body })
+  expect(response.status, path).toBe(200)
+  return response.json() as Promise<Answer>
+}

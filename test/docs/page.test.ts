@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startChromium } from '../browser/chromium.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+
+// The API reference as people read it, at /docs/api.
+
+declare const axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
+declare function getComputedStyle(element: unknown): { readonly maxWidth: string }
+declare const document: {
+  readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number }
+  readonly activeElement: { readonly textContent: string }
+}
+
+const PHONE = { width: 390, height: 844 }
+const DESKTOP = { width: 1300, height: 900 }
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let chromium: Browser
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  chromium = await startChromium()
+})
+afterAll(async () => {
+  await chromium.close()
+  await reelgate.remove()
+})
+
+async function openDocs(viewport: { width: number; height: number }, colorScheme: 'dark' | 'light' = 'dark') {
+  const context = await chromium.newContext({ viewport, colorScheme, bypassCSP: true })
+  const page = await context.newPage()
+  await page.goto(`${reelgate.url}/docs/api`)
+  const pictures = process.env.REELGATE_TEST_PICTURES
+  if (pictures) await page.screenshot({ path: `${pictures}/docs-${viewport.width}-${colorScheme}.png` })
+  return page
+}
+
+async function findFaults(page: Page): Promise<string[]> {
+  await page.addScriptTag({ content: await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8') })
+  const { violations } = await page.evaluate(() => axe.run())
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 120)}`))
+}
+
+test.each([
+  { on: 'a phone in the dark', viewport: PHONE, scheme: 'dark' },
+  { on: 'a desktop in the light', viewport: DESKTOP, scheme: 'light' },
+] as const)('on $on nothing is wider than the screen, and axe finds no fault', async ({ viewport, scheme }) => {
+  const page = await openDocs(viewport, scheme)
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBe(0)
+  expect(await findFaults(page)).toEqual([])
+})
+
+test('the keyboard reaches an operation: past the list by its first key, or through it', async () => {
+  const page = await openDocs(DESKTOP)
+  await page.keyboard.press('Tab')
+  expect(await page.evaluate(() => document.activeElement.textContent)).toBe('To the operations')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  expect(await page.locator('section:target h3').textContent()).toBe('List and search videos')
+})
+
+test('the page needs no script and asks nobody: its policy allows its own style and nothing else', async () => {
+  const page = await (await chromium.newContext({ javaScriptEnabled: false })).newPage()
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url()))
+  const problems: string[] = []
+  page.on('console', (message) => problems.push(message.text()))
+  const response = await page.goto(`${reelgate.url}/docs/api`)
+  expect(response?.headers()['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; img-src data:;/)
+  expect(await page.locator('body').evaluate((body) => getComputedStyle(body).maxWidth)).toBe('1180px')
+  expect(asked.filter((url) => !url.startsWith('data:'))).toEqual([`${reelgate.url}/docs/api`])
+  expect(problems).toEqual([])
+})
+
+test('it is for anybody, and a browser that has it asks whether it is still the same', async () => {
+  for (const path of ['/docs/api', '/docs/api/', '/docs/api/openapi.json']) {
+    const response = await fetch(`${reelgate.url}${path}`)
+    expect(response.status).toBe(200)
+    const again = await fetch(`${reelgate.url}${path}`, { headers: { 'If-None-Match': response.headers.get('etag') ?? '' } })
+    expect(again.status).toBe(304)
+  }
+})
