@@ -32,7 +32,7 @@ import { posterInterface } from './http/media/posters.ts'
 import { mediaInterface } from './http/media/segments.ts'
 import { playbackInterface } from './http/playback/routes.ts'
 import { readPlayerAssets } from './http/player/assets.ts'
-import { playerInterface } from './http/player/routes.ts'
+import { olderEmbeds, playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
 import { resumeImports } from './ingest/import-store.ts'
@@ -282,6 +282,7 @@ async function openDoors(
   app.register(v2Interface, { ...owners, prefix: '/v2' })
   app.register(uploadInterface, { ...uploads, uploadMaxBytes: config.uploadMaxBytes, prefix: '/upload' })
   app.register(playerInterface, { ...playback, player: house.player, prefix: '/player' })
+  app.register(olderEmbeds, { player: house.player, prefix: '/playerAssets' })
   app.register(playbackInterface, { ...playback, ...limiting, prefix: '/play' })
   app.register(mediaInterface, { ...playback, ...limiting, ...segments, prefix: '/media' })
   app.register(posterInterface, { db, masterKey, posters: folders.posters, prefix: '/poster' })

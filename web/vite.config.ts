@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vite'
 
-/** The viewer's player: one script and one style sheet with hashed names, and `manifest.json` for the server to find them. */
+/** The viewer's player, one script and one style sheet, and the script of older embeds; `manifest.json` tells the server their hashed names. */
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: './',
@@ -13,6 +13,8 @@ export default defineConfig({
     modulePreload: false,
     target: 'es2022',
     assetsInlineLimit: 0,
-    rolldownOptions: { input: fileURLToPath(new URL('player/main.ts', import.meta.url)) },
+    rolldownOptions: {
+      input: ['player/main.ts', 'embed/vdo.ts'].map((entry) => fileURLToPath(new URL(entry, import.meta.url))),
+    },
   },
 })

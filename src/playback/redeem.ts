@@ -141,7 +141,7 @@ async function settle(deps: PlaybackDeps, tx: Db, sent: Sent, request: RedeemReq
       pages: JSON.stringify([proof.pageId]),
       marks: otp.marks,
       forcedBitrateKbps: otp.forcedBitrateKbps,
-      rules: otp.rules,
+      rules: rulesOfSession(otp.rules, deps.tickets.hostOf(request.ticket)),
       startedAtS: nowS,
       endsAtS: nowS + Math.max(LONGEST_SESSION_S, Math.ceil(2 * (otp.durationS ?? 0))),
       lastSeenAtS: nowS,
@@ -149,6 +149,14 @@ async function settle(deps: PlaybackDeps, tx: Db, sent: Sent, request: RedeemReq
     return { row, isNew: true }
   }
   return resume(deps, tx, sent)
+}
+
+/** An expression let in the host of the ticket: the session keeps it, for a page that is loaded anew names none. */
+function rulesOfSession(rulesJson: string | null, ticketHost: string | undefined): string | null {
+  if (rulesJson === null || ticketHost === undefined || ticketHost === '-') return rulesJson
+  const { whitelist, ...rules }: Rules = JSON.parse(rulesJson)
+  if (!whitelist || 'host' in whitelist) return rulesJson
+  return JSON.stringify({ ...rules, whitelist: { ...whitelist, openedOn: ticketHost } } satisfies Rules)
 }
 
 async function resume(deps: PlaybackDeps, tx: Db, { hash, keyId, otp, refusedByRules }: Sent): Promise<Outcome> {

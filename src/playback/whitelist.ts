@@ -4,9 +4,9 @@ import { Failure } from '../errors.ts'
 
 /**
  * Where a film may be embedded: on a host and its subdomains, or on the hosts that an expression finds a match in. Hosts are in the
- * form of browsers: lower case, punycode, no port.
+ * form of browsers: lower case, punycode, no port. A session's expression also has the host, with its port, on which it was opened.
  */
-export type Whitelist = { host: string } | { expression: string }
+export type Whitelist = { host: string } | { expression: string; openedOn?: string }
 
 const MAX_LENGTH = 500
 /** Host characters with a dot; letters of any script. A port says nothing about a host. */
@@ -68,17 +68,25 @@ export async function framingOf(whitelist: Whitelist, { referer, isTop }: Embedd
   if (isTop) return 'refused'
   if (referer !== undefined && !(await mayEmbed(whitelist, hostOfPage(referer)))) return 'refused'
   if ('host' in whitelist) return sourcesOf(whitelist.host)
-  return referer === undefined ? 'refused' : [new URL(referer).origin]
+  if (referer !== undefined) return [new URL(referer).origin]
+  // A player that is loaded anew inside its frame names no site, as no page of ours does.
+  const { openedOn } = whitelist
+  return openedOn === undefined
+    ? 'refused'
+    : schemesOf(hostOfPage(`http://${openedOn}`)).map((scheme) => `${scheme}://${openedOn}`)
 }
 
 /** The player works without TLS on a machine of one's own only. */
 const LOOPBACK = /^(127(\.\d{1,3}){3}|(.+\.)?localhost)$/
 const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/
 
+function schemesOf(host: string): string[] {
+  return LOOPBACK.test(host) ? ['https', 'http'] : ['https']
+}
+
 function sourcesOf(host: string): string[] {
-  const schemes = LOOPBACK.test(host) ? ['https', 'http'] : ['https']
   const names = IPV4.test(host) ? [host] : [host, `*.${host}`]
-  return schemes.flatMap((scheme) => names.flatMap((name) => [`${scheme}://${name}`, `${scheme}://${name}:*`]))
+  return schemesOf(host).flatMap((scheme) => names.flatMap((name) => [`${scheme}://${name}`, `${scheme}://${name}:*`]))
 }
 
 /**

@@ -91,6 +91,7 @@ const RULES: Record<string, Rule> = {
   'OPTIONS /upload': { opens: 'anybody', status: 204 },
   'GET /player': { opens: 'anybody', status: 200 },
   'GET /player/v2': { opens: 'anybody', status: 200 },
+  'GET /playerAssets/*': { opens: 'anybody', status: 200, path: '/playerAssets/1.6.10/vdo.js' },
   'GET /player/assets/:file': { opens: 'anybody', status: 404, path: '/player/assets/none.js' },
   'GET /poster/:file': { opens: 'anybody', status: 404, path: `/poster/${'A'.repeat(22)}.jpg` },
   'GET /docs/api': { opens: 'anybody', status: 200 },

@@ -184,6 +184,12 @@ describe('P13: where the film may be embedded', () => {
     const otp = await reelgate.owner.issueOtp(film, { whitelisthref: '^(www|m)\\.good\\.' })
     const { policy } = await page(`?otp=${otp}`, { referer: 'https://m.good.example:8443/lesson' })
     expect(ancestorsIn(policy)).toBe('https://m.good.example:8443')
+
+    const viewer = reelgate.newViewer()
+    await viewer.openPage(`?otp=${otp}`, { referer: 'https://m.good.example:8443/lesson' })
+    await viewer.redeem(otp)
+    const again = await page(`?session=${viewer.state.session}`) // loaded anew in its frame, it names no site
+    expect([again.status, ancestorsIn(again.policy)]).toEqual([200, 'https://m.good.example:8443'])
   })
 
   test('no way of writing the address opens the page of a whitelisted OTP as if it had none', async () => {

@@ -6,13 +6,10 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from '../../errors.ts'
 
-const Manifest = Type.Record(
-  Type.String(),
-  Type.Object({ file: Type.String(), css: Type.Optional(Type.Array(Type.String())), isEntry: Type.Optional(Type.Boolean()) }),
-)
+const Manifest = Type.Record(Type.String(), Type.Object({ file: Type.String(), css: Type.Optional(Type.Array(Type.String())) }))
 
-/** The built player: which files the page names, and their bytes. */
-export type PlayerAssets = { script: string; style: string; files: ReadonlyMap<string, Asset> }
+/** What Vite built: the files that the player's page names, and the script of older embeds. */
+export type PlayerAssets = { script: string; style: string; files: ReadonlyMap<string, Asset>; embedScript: Asset | undefined }
 export type Asset = { type: string; bytes: Buffer; gzip: Buffer; etag: string }
 
 const TYPES: Record<string, string> = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' }
@@ -20,12 +17,13 @@ const TYPES: Record<string, string> = { js: 'text/javascript; charset=utf-8', cs
 /** Reads the player that Vite built. @throws Failure `unavailable` when it was not built */
 export function readPlayerAssets(folder: string): PlayerAssets {
   const manifest = readManifest(folder)
-  const entry = Object.values(manifest).find(({ isEntry }) => isEntry)
+  const entry = manifest['player/main.ts']
   const style = entry?.css?.[0]
   if (!entry || !style)
     throw new Failure('unavailable', 'The player is not built. Start Reelgate with npm start, which builds it.')
   const files = new Map([entry.file, style].map((name) => [name, readAsset(join(folder, name))]))
-  return { script: entry.file, style, files }
+  const embed = manifest['embed/vdo.ts']
+  return { script: entry.file, style, files, embedScript: embed && readAsset(join(folder, embed.file)) }
 }
 
 function readManifest(folder: string): Record<string, { file: string; css?: string[]; isEntry?: boolean }> {

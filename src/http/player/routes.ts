@@ -6,7 +6,7 @@ import type { Nonces } from '../../playback/proof.ts'
 import { REFUSALS } from '../../playback/refusal.ts'
 import type { Tickets } from '../../playback/ticket.ts'
 import type { App } from '../app.ts'
-import type { PlayerAssets } from './assets.ts'
+import type { Asset, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
 
 export type PlayerDeps = PlayerPageDeps & { nonces: Nonces; tickets: Tickets; player: PlayerAssets }
@@ -19,18 +19,31 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
 
   app.get('/assets/:file', { schema: { params: FileParams } }, async (request, reply) => {
     const asset = deps.player.files.get(`assets/${request.params.file}`)
-    if (!asset) return reply.callNotFound()
-    reply.headers({
-      // A frame sandboxed without its origin must get the script that says so; without cookies there is nothing to protect.
-      'Access-Control-Allow-Origin': '*',
-      'Cache-Control': 'public, max-age=31536000, immutable',
-      'Content-Type': asset.type,
-      ETag: asset.etag,
-      Vary: 'Accept-Encoding',
-    })
-    if (!/\bgzip\b/.test(request.headers['accept-encoding']?.toString() ?? '')) return reply.send(asset.bytes)
-    return reply.header('Content-Encoding', 'gzip').send(asset.gzip)
+    return asset ? sendAsset(request, reply, asset, 'public, max-age=31536000, immutable') : reply.callNotFound()
   })
+}
+
+const EmbedParams = Type.Object({ '*': Type.String() })
+
+/** The script of older embeds, for any version that a page names: `/playerAssets/1.6.10/vdo.js`. Its address stays, so caches ask again. */
+export async function olderEmbeds(app: App, { player }: Pick<PlayerDeps, 'player'>): Promise<void> {
+  app.get('/*', { schema: { params: EmbedParams } }, async (request, reply) => {
+    if (!player.embedScript || !/(^|\/)vdo\.js$/.test(request.params['*'])) return reply.callNotFound()
+    return sendAsset(request, reply, player.embedScript, 'public, max-age=300')
+  })
+}
+
+function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset, cacheControl: string): FastifyReply {
+  reply.headers({
+    // A frame sandboxed without its origin must get the script that says so; without cookies there is nothing to protect.
+    'Access-Control-Allow-Origin': '*',
+    'Cache-Control': cacheControl,
+    'Content-Type': asset.type,
+    ETag: asset.etag,
+    Vary: 'Accept-Encoding',
+  })
+  if (!/\bgzip\b/.test(request.headers['accept-encoding']?.toString() ?? '')) return reply.send(asset.bytes)
+  return reply.header('Content-Encoding', 'gzip').send(asset.gzip)
 }
 
 async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
