@@ -111,7 +111,7 @@ async function openServer(
   opened.defer(() => logged(log, 'the last use of keys could not be saved', () => keyUses.save()))
   const { url, demo } = await openDoors(house, limiting, playback, work, keyUses, opened)
   const ending = { ...limiting.bans, forgetEnded: () => limiting.limits?.forgetEnded() }
-  const upkeep = startUpkeep({ ...house, playback, usage: playback.usage, keyUses, bans: ending })
+  const upkeep = startUpkeep({ ...house, playback, deletion: work.deletion, usage: playback.usage, keyUses, bans: ending })
   opened.defer(() => upkeep.stop())
 
   const { db, write, nowS, masterKey, masterKeyIsNew } = house

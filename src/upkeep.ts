@@ -2,9 +2,11 @@ import type { Logger } from 'pino'
 import { sweepActs } from './accounts/act.ts'
 import { sweepAnswers } from './accounts/idempotency.ts'
 import type { KeyUses } from './accounts/key-use.ts'
+import type { DeletionDeps } from './catalogue/deletion.ts'
 import { findNamedPosters, POSTER_BLOB } from './catalogue/poster-store.ts'
 import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
 import { sweepDeliveries } from './hooks/delivery-log.ts'
+import { deleteAbandoned } from './ingest/abandoned.ts'
 import { findNamedSources, SOURCE_BLOB } from './ingest/source-store.ts'
 import type { Installation } from './installation.ts'
 import { type BanSweeping, sweepBans } from './limits/bans.ts'
@@ -25,6 +27,7 @@ const SWEPT_NAMES = 100_000
 export type UpkeepDeps = {
   installation: Installation
   playback: PlaybackDeps
+  deletion: DeletionDeps
   keyUses: KeyUses
   bans: BanSweeping
   usage: Usage
@@ -32,7 +35,9 @@ export type UpkeepDeps = {
 }
 
 /** Begins with a sweep. `stop` resolves when nothing of it runs any more. */
-export function startUpkeep({ installation, playback, keyUses, bans, usage, log }: UpkeepDeps): { stop(): Promise<void> } {
+export function startUpkeep({ installation, playback, deletion, keyUses, bans, usage, log }: UpkeepDeps): {
+  stop(): Promise<void>
+} {
   const stopping = new AbortController()
   // A clock that has jumped must not make fresh files look old: the playback clock only goes as time does.
   const sweeps = sweepsOf(installation, playback.nowS, log)
@@ -46,6 +51,7 @@ export function startUpkeep({ installation, playback, keyUses, bans, usage, log 
       () => sweepActs(playback),
       () => sweepDeliveries(playback),
       () => sweepUsage(playback),
+      () => deleteAbandoned(deletion, playback.nowS()),
       ...sweeps,
     ]
     for (const step of steps) {

@@ -22,6 +22,20 @@ export async function findPolicy(db: Db, key: string) {
     .executeTakeFirst()
 }
 
+/** Some of the videos that wait for an upload whose policy ended before then. */
+export async function listAbandoned(db: Db, endedBeforeS: number, limit: number) {
+  return db
+    .selectFrom('uploadPolicy')
+    .innerJoin('video', 'video.id', 'uploadPolicy.videoId')
+    .select(['video.id', 'video.accountId'])
+    .where('uploadPolicy.spentAtS', 'is', null)
+    .where('uploadPolicy.expiresAtS', '<', endedBeforeS)
+    .where('video.status', '=', 'PRE-Upload')
+    .where('video.deletedAtS', 'is', null)
+    .limit(limit)
+    .execute()
+}
+
 /** Spends the policy. False: another upload was first. */
 export async function spendPolicy(tx: Db, key: string, nowS: number): Promise<boolean> {
   const spent = await tx

@@ -18,6 +18,8 @@ const STATEMENTS = [
     view_count integer not null
   ) without rowid`,
   'alter table playback_session add column viewed_at_s integer',
+  // The few that still wait for their upload.
+  'create index upload_policy_open on upload_policy (expires_at_s) where spent_at_s is null',
 ]
 
 export const usage: Migration = {
