@@ -10,6 +10,7 @@ export type TagDeps = { db: Db; write: Write }
 export type Tagging = { videoIds: readonly string[]; tags: readonly string[] }
 
 const MAX_TAG_CHARACTERS = 255
+const MAX_FILTER_TAGS = 50
 /** Pairs of one call: they share a transaction, in which nobody else writes. */
 const MAX_PAIRS = 10_000
 
@@ -45,6 +46,13 @@ export function readTag(text: string): string {
   if (tag === '' || [...tag].length > MAX_TAG_CHARACTERS || /\p{Cc}/u.test(tag) || !tag.isWellFormed())
     throw new Failure('invalid', `A tag has 1 to ${MAX_TAG_CHARACTERS} characters, none of them a control character.`)
   return tag
+}
+
+/** The tags of a filter, each once. @throws Failure `invalid`, for too many as well */
+export function readTagFilter(names: readonly string[]): string[] {
+  const tags = [...new Set(names.map(readTag))]
+  if (names.length > MAX_FILTER_TAGS) throw new Failure('invalid', `A list is filtered by at most ${MAX_FILTER_TAGS} tags.`)
+  return tags
 }
 
 /** All or nothing. @throws Failure `invalid`, or `not-found` when one of the videos is not the account's */

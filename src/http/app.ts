@@ -26,6 +26,8 @@ const ADDRESS_MAX_LENGTH = 16_384
 const SILENT_CONNECTION_MS = 300_000
 
 export function createApp(log: Logger, limiting: LimitDeps): App {
+  const v2Paths = new Map<string, string>()
+  const asKey = (path: string) => path.toLowerCase().replace(/\/$/, '')
   const app = Fastify({
     loggerInstance: withoutGreeting(log) as FastifyBaseLogger,
     // Addresses of playback carry OTPs and session ids: calls are not logged one by one.
@@ -43,9 +45,12 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: ADDRESS_MAX_LENGTH },
     clientErrorHandler: answerNoHttp,
     frameworkErrors: (_error, request, reply) => sendUnreadableAddress(limiting, request, reply),
-    // v2 was always case-insensitive in its paths, the rest never.
-    rewriteUrl: (request) => (request.url ?? '/').replace(/^\/v2\/[^?]*/i, (path) => path.toLowerCase()),
+    // v2 was always case-insensitive in its paths, the rest never: any spelling leads to the route as it is written.
+    rewriteUrl: ({ url = '/' }) => url.replace(/^\/v2\/[^?]*/i, (path) => v2Paths.get(asKey(path)) ?? path.toLowerCase()),
   }).withTypeProvider<TypeBoxTypeProvider>()
+  app.addHook('onRoute', ({ url }) => {
+    if (url.startsWith('/v2/')) v2Paths.set(asKey(url), url)
+  })
   app.addHook('onSend', (_request, reply, _payload, done) => {
     reply.header('X-Content-Type-Options', 'nosniff')
     // Caches in between do not look at keys or bodies: what they may keep says so itself.

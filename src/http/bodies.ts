@@ -6,7 +6,8 @@ import { type App, BODY_MAX_BYTES } from './app.ts'
 
 // What real clients send: JSON, forms, an empty body under any content type, none at all (wire-contract.md, section 2).
 
-const MAX_FIELDS = 1000
+/** A call with more is refused, since what stands behind them would be lost unseen. */
+const MAX_FIELDS = 10_000
 
 /** Teaches an interface to read JSON, urlencoded and multipart bodies, all into one plain object. */
 export function acceptBodies(app: App): void {
@@ -52,7 +53,8 @@ function refusePrototype(key: string, value: unknown): unknown {
 }
 
 function readForm(text: string): Record<string, string | string[] | undefined> {
-  return { ...parseForm(text, '&', '=', { maxKeys: MAX_FIELDS }) }
+  if (text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS) throw tooManyFields()
+  return { ...parseForm(text, '&', '=', { maxKeys: 0 }) }
 }
 
 function readMultipart(request: FastifyRequest, payload: NodeJS.ReadableStream): Promise<Record<string, string | string[]>> {
@@ -65,6 +67,7 @@ function readMultipart(request: FastifyRequest, payload: NodeJS.ReadableStream):
       limits: { fields: MAX_FIELDS, files: 0, fieldSize: BODY_MAX_BYTES, headerPairs: 100 },
     })
     parser.on('field', (name: string, value: string) => fields.set(name, [...(fields.get(name) ?? []), value]))
+    parser.on('fieldsLimit', () => reject(tooManyFields()))
     parser.on('error', unreadable)
     parser.on('finish', () =>
       resolve(Object.fromEntries([...fields].map(([name, values]) => [name, values.length > 1 ? values : (values[0] ?? '')]))),
@@ -83,4 +86,8 @@ function readMultipart(request: FastifyRequest, payload: NodeJS.ReadableStream):
     unreadable(error)
   }
   return promise
+}
+
+function tooManyFields(): Failure {
+  return new Failure('too-large', `A form has at most ${MAX_FIELDS} fields. Send several.`)
 }

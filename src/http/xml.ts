@@ -1,11 +1,26 @@
-import { XMLBuilder } from 'fast-xml-parser'
-
-const builder = new XMLBuilder({ format: false })
-
 /** What XML 1.0 forbids even as a reference (section 2.2): dropped, so that every document parses. */
 const FORBIDDEN = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu
 
-/** A document of one root element. */
+/** A carriage return is written as a reference: a parser takes a plain one for a line's end (section 2.11). */
+const REFERENCES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '\r': '&#13;' }
+
+/** A document of one root element. A field is an element of its name, a list as many elements of that name. */
 export function xmlDocument(root: object): string {
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${builder.build(root)}`.replace(FORBIDDEN, '')
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${elementsOf(root)}`
+}
+
+function elementsOf(fields: object): string {
+  return Object.entries(fields)
+    .map(([name, value]) => elementOf(name, value))
+    .join('')
+}
+
+function elementOf(name: string, value: unknown): string {
+  if (Array.isArray(value)) return value.map((each) => elementOf(name, each)).join('')
+  const content = typeof value === 'object' && value !== null ? elementsOf(value) : textOf(String(value ?? ''))
+  return `<${name}>${content}</${name}>`
+}
+
+function textOf(text: string): string {
+  return text.replace(FORBIDDEN, '').replace(/[&<>\r]/g, (letter) => REFERENCES[letter] ?? '')
 }

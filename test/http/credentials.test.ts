@@ -69,8 +69,12 @@ const RULES: Record<string, Rule> = {
   'DELETE /api/bans': { opens: 'editor', status: 404, toBannedAccount: 404, path: '/api/bans?subject=VIDEO' },
 
   'POST /v2/otp': { opens: 'otpCreator', status: 200, path: '/v2/otp?video=VIDEO' },
-  'POST /v2/importurl': { opens: 'uploader', status: 400, path: '/v2/importUrl?url=http://127.0.0.1/' },
+  'POST /v2/importUrl': { opens: 'uploader', status: 400, path: '/v2/importUrl?url=http://127.0.0.1/' },
   'POST /v2/videos': { opens: 'viewer', status: 200 },
+  'POST /v2/tags/add': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
+  'POST /v2/tags/remove': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['b'] } },
+  'POST /v2/tags/search': { opens: 'viewer', status: 200, body: { tags: ['a'] } },
+  'POST /v2/uploadPolicy': { opens: 'uploader', status: 200, body: { title: 'x' } },
   'POST /v2/video': { opens: 'viewer', status: 200, path: '/v2/video?id=VIDEO' },
 
   'POST /play/redeem': { opens: 'proof', status: 403 },

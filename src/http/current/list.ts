@@ -3,9 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { KeyHolder } from '../../accounts/api-key.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
-import { readTag } from '../../catalogue/tag.ts'
+import { readTagFilter } from '../../catalogue/tag.ts'
 import { findVideos, type ListDeps } from '../../catalogue/video.ts'
-import { Failure } from '../../errors.ts'
 import { createAnswerCache } from '../answer-cache.ts'
 import type { App } from '../app.ts'
 import { readPaging } from '../paging.ts'
@@ -28,7 +27,6 @@ const ListQuery = Type.Object({
 const ListReply = Type.Object({ count: Type.Integer(), rows: Type.Array(VideoBody) })
 
 const USUAL_LIMIT = 20
-const MAX_TAGS = 50
 
 /** `GET /videos`: an account that has not changed since is answered from memory, or by 304 (wire-contract.md, section 3). */
 export function listRoutes(app: App, deps: ListRoutesDeps): void {
@@ -72,9 +70,8 @@ async function readPage(deps: ListRoutesDeps, holder: KeyHolder, query: Static<t
 
 /** Empty parameters filter nothing. @throws Failure `invalid` */
 function readFilter({ tag = '', tags = '', q = '', folderId = '' }: Static<typeof ListQuery>): VideoFilter {
-  const wanted = [tag, ...tags.split(',')].filter((name) => name.trim() !== '').map(readTag)
-  if (wanted.length > MAX_TAGS) throw new Failure('invalid', `A list is filtered by at most ${MAX_TAGS} tags.`)
-  return { tags: [...new Set(wanted)], ...(q === '' ? {} : { text: q }), ...(folderId === '' ? {} : { folderId }) }
+  const wanted = readTagFilter([tag, ...tags.split(',')].filter((name) => name.trim() !== ''))
+  return { tags: wanted, ...(q === '' ? {} : { text: q }), ...(folderId === '' ? {} : { folderId }) }
 }
 
 /** RFC 9110, section 13.1.2: any of the listed tags, compared weakly. */

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { addTags, findTags, replaceTags, type TagDeps, takeTags } from '../../catalogue/tag.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
+import { withMembers } from '../texts.ts'
 import { holderOf } from './key.ts'
 
 const TaggingBody = Type.Object({
@@ -32,6 +33,9 @@ export function tagRoutes(app: App, deps: TagDeps): void {
       url: '/videos/tags',
       config: { permission: 'editor' },
       schema: { summary, body: TaggingBody, response: { 200: DoneReply } },
+      preValidation: async (request) => {
+        request.body = { ...request.body, ...withMembers(request.body, ['videos', 'tags']) }
+      },
       handler: async (request) => {
         const { videos, tags } = request.body
         await change(deps, holderOf(request).accountId, { videoIds: videos, tags })

@@ -37,7 +37,7 @@ export function sendV2(request: FastifyRequest, reply: FastifyReply, body: objec
   return reply.type(type).send(textOf(undefined))
 }
 
-/** How an outcome is told in the representation that `type` asks for. */
+/** How an outcome is told in the representation that `type` asks for: XML for `xml`, in any letter case; JSON for everything else. */
 export function inV2<Outcome>(
   { query }: FastifyRequest,
   {
@@ -45,7 +45,7 @@ export function inV2<Outcome>(
     xmlOf = (outcome) => ({ result: bodyOf(outcome) }),
   }: { bodyOf(outcome: Outcome): object; xmlOf?(outcome: Outcome): object },
 ): Form<Outcome> {
-  const wantsXml = fieldOf(query, 'type') === 'xml'
+  const wantsXml = String(fieldOf(query, 'type')).toLowerCase() === 'xml'
   return wantsXml
     ? { type: 'application/xml', textOf: (outcome) => xmlDocument(xmlOf(outcome)) }
     : { type: 'application/json', textOf: (outcome) => JSON.stringify(bodyOf(outcome)) }

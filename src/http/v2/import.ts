@@ -10,7 +10,7 @@ export type V2ImportDeps = ImportDeps & IdempotencyRouteDeps & { authenticate: A
 /** `POST /v2/importUrl?url=`: one object, for clients index it (wire-contract.md, section 6). */
 export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
   app.post(
-    '/importurl',
+    '/importUrl',
     { config: { permission: 'uploader' }, schema: { headers: IdempotencyHeaders } },
     async (request, reply) => {
       const holder = await holderOfBody(deps, request, 'uploader')

@@ -5,13 +5,17 @@ import { type LimitDeps, limitAddresses } from '../limits.ts'
 import { NO_VIDEO, sendV2 } from './answer.ts'
 import { type V2ImportDeps, v2ImportRoutes } from './import.ts'
 import { type V2OtpDeps, v2OtpRoutes } from './otp.ts'
+import { type V2TagDeps, v2TagRoutes } from './tags.ts'
+import { type V2UploadDeps, v2UploadRoutes } from './uploads.ts'
 import { type V2VideoDeps, v2VideoRoutes } from './videos.ts'
 
-export type V2Deps = LimitDeps & V2OtpDeps & V2VideoDeps & V2ImportDeps
+export type V2Deps = LimitDeps & V2OtpDeps & V2VideoDeps & V2ImportDeps & V2TagDeps & V2UploadDeps
 
 /** The earlier interface, `/v2`: POST with `clientSecretKey` in the body, JSON or XML out (wire-contract.md, section 6). */
 export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
   acceptBodies(app)
+  const paths: string[] = []
+  app.addHook('onRoute', ({ url }) => void paths.push(url))
   limitAddresses(app, deps)
   app.setErrorHandler((error, request, reply) => {
     const { status, message, code } = answerFor(error, request, reply)
@@ -22,11 +26,16 @@ export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
   })
   app.setNotFoundHandler((request, reply) =>
     sendV2(request, reply.code(404), {
-      error:
-        'There is no such operation. The earlier interface is called by POST at /v2/otp, /v2/videos, /v2/video and /v2/importUrl.',
+      error: `There is no such operation. The earlier interface is called by POST at ${inWords(paths)}.`,
     }),
   )
   v2OtpRoutes(app, deps)
   v2VideoRoutes(app, deps)
   v2ImportRoutes(app, deps)
+  v2TagRoutes(app, deps)
+  v2UploadRoutes(app, deps)
+}
+
+function inWords(paths: readonly string[]): string {
+  return new Intl.ListFormat('en-GB').format(paths)
 }

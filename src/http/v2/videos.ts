@@ -15,13 +15,16 @@ export type V2VideoDeps = ListDeps & DeletionDeps & { authenticate: Authenticate
 
 const PAGE_LIMITS = { usual: 30, largest: 100 }
 
+export const PAGE_QUERY = {
+  page: Type.Optional(Type.String({ description: 'from 1' })),
+  limit: Type.Optional(Type.String({ description: 'default 30; clamped to 100' })),
+}
 const ListQuery = Type.Object({
   'search[id]': Type.Optional(Type.String({ description: 'part of the id' })),
   'search[title]': Type.Optional(Type.String({ description: 'part of the title', examples: ['light'] })),
   'search[file]': Type.Optional(Type.String({ description: 'part of the uploaded file’s name' })),
   search: Type.Optional(Type.String({ description: 'the three as one JSON object' })),
-  page: Type.Optional(Type.String({ description: 'from 1' })),
-  limit: Type.Optional(Type.String({ description: 'default 30; clamped to 100' })),
+  ...PAGE_QUERY,
   type: V2_TYPE,
 })
 const VideoQuery = Type.Object({
@@ -31,7 +34,7 @@ const VideoQuery = Type.Object({
 const VideoForm = Type.Object({ action: Type.Optional(Type.Literal('delete', { description: 'deletes it; absent: reads it' })) })
 const Deleted = Type.Object({ message: Type.Literal('Deleted') })
 
-const Entity = Type.Object({
+export const Entity = Type.Object({
   id: Type.String(),
   title: Type.String(),
   description: Type.String(),
@@ -56,14 +59,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
     },
     async (request, reply) => {
       const { accountId } = await holderOfBody(deps, request, 'viewer')
-      const paging = readPaging({ page: fieldOf(request.query, 'page'), limit: fieldOf(request.query, 'limit') }, PAGE_LIMITS)
-      const { videos } = await findVideos(deps, accountId, { filter: readSearch(request.query), ...paging })
-      const viewsOf = await countViews(
-        deps,
-        videos.map(({ id }) => id),
-      )
-      const entities = videos.map((video) => videoEntity(video, viewsOf(video.id)))
-      return sendV2(request, reply, entities, { videos: { video: entities } })
+      return sendVideos(deps, { request, reply, accountId }, readSearch(request.query))
     },
   )
 
@@ -104,32 +100,65 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
   }
 }
 
+/** Sends the page that the query asks for of the videos that the filter finds. */
+export async function sendVideos(
+  deps: ListDeps,
+  { request, reply, accountId }: { request: FastifyRequest; reply: FastifyReply; accountId: string },
+  filter: VideoFilter,
+): Promise<FastifyReply> {
+  const asked = { page: fieldOf(request.query, 'page'), limit: fieldOf(request.query, 'limit') }
+  const { videos } = await findVideos(deps, accountId, { filter, ...readPaging(asked, PAGE_LIMITS) })
+  const viewsOf = await countViews(
+    deps,
+    videos.map(({ id }) => id),
+  )
+  const entities = videos.map((video) => videoEntity(video, viewsOf(video.id)))
+  return sendV2(request, reply, entities, { videos: { video: entities } })
+}
+
 function readId(request: FastifyRequest): string {
   const id = fieldOf(request.query, 'id')
   if (typeof id !== 'string' || id === '') throw new Failure('invalid', 'Name one video in the query: /v2/video?id=ID.')
   return id
 }
 
-const SEARCHED = { id: 'id', title: 'title', file: 'fileName' } as const
+const SEARCHED = new Map<string, 'id' | 'title' | 'fileName'>([
+  ['id', 'id'],
+  ['title', 'title'],
+  ['file', 'fileName'],
+])
 
-/** `search[id]=…&search[title]=…&search[file]=…`, or one JSON object; unknown keys are ignored, empty ones filter nothing. */
+/**
+ * `search[id]=…&search[title]=…&search[file]=…`, the same as members of a list (`search[0][id]=…`), or as one JSON value, an object
+ * or a list of objects; all joined by AND. Unknown keys are ignored, empty values filter nothing.
+ */
 function readSearch(query: unknown): VideoFilter {
   const given = fieldOf(query, 'search')
-  const whole = given === undefined || given === '' ? {} : parseObject(given)
+  const parts = [...spreadParts(query), ...(given === undefined || given === '' ? [] : partsIn(given))]
   const filter: VideoFilter = {}
-  for (const [name, column] of Object.entries(SEARCHED)) {
-    const part = fieldOf(query, `search[${name}]`) ?? fieldOf(whole, name)
-    if (part === undefined || part === '') continue
-    if (typeof part !== 'string') throw new Failure('invalid', `search[${name}] is one text.`)
+  for (const [name, part] of parts) {
+    const column = SEARCHED.get(name)
+    if (column === undefined || part === '' || part === filter[column]) continue
+    if (typeof part !== 'string' || filter[column] !== undefined) throw new Failure('invalid', `search[${name}] is one text.`)
     filter[column] = part
   }
   return filter
 }
 
-function parseObject(given: unknown): object {
+type SearchPart = [name: string, part: unknown]
+
+function spreadParts(query: unknown): SearchPart[] {
+  return Object.entries(typeof query === 'object' && query !== null ? query : {}).flatMap(([field, part]): SearchPart[] => {
+    const [, name] = /^search(?:\[\d*\])?\[(\w+)\]$/.exec(field) ?? []
+    return name === undefined ? [] : [[name, part]]
+  })
+}
+
+function partsIn(given: unknown): SearchPart[] {
   try {
     const value: unknown = JSON.parse(String(given))
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+    const objects = [value].flat()
+    if (objects.every((each) => typeof each === 'object' && each !== null)) return objects.flatMap((each) => Object.entries(each))
   } catch {
     // told below
   }

@@ -1,0 +1,73 @@
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Authenticate } from '../../accounts/api-key.ts'
+import { addTags, readTagFilter, type TagDeps, takeTags } from '../../catalogue/tag.ts'
+import type { ListDeps } from '../../catalogue/video.ts'
+import { Failure } from '../../errors.ts'
+import type { App } from '../app.ts'
+import { EXAMPLE } from '../examples.ts'
+import { readTexts } from '../texts.ts'
+import { describedReply, holderOfBody, NoVideo, sendV2, V2_TYPE } from './answer.ts'
+import { Entity, PAGE_QUERY, sendVideos } from './videos.ts'
+
+export type V2TagDeps = TagDeps & ListDeps & { authenticate: Authenticate }
+
+const CHANGES = {
+  '/tags/add': { change: addTags, summary: 'Add tags to videos' },
+  '/tags/remove': { change: takeTags, summary: 'Remove tags from videos' },
+} as const
+
+const TypeQuery = Type.Object({ type: V2_TYPE })
+const PageQuery = Type.Object({ ...PAGE_QUERY, type: V2_TYPE })
+const Tags = Type.Array(Type.String(), {
+  description: 'as tags[], tags[0], repeated, a JSON list, or with commas',
+  examples: [['course']],
+})
+const Videos = Type.Array(Type.String(), { description: 'ids, likewise', examples: [[EXAMPLE.videoId]] })
+const PairsForm = Type.Object({ videos: Videos, tags: Tags })
+const TagsForm = Type.Object({ tags: Tags })
+const Done = Type.Object({ message: Type.Literal('Done') })
+
+/** Tags in the earlier interface: pairs added and removed, videos found by them (wire-contract.md, section 6). */
+export function v2TagRoutes(app: App, deps: V2TagDeps): void {
+  for (const [path, { change, summary }] of Object.entries(CHANGES)) {
+    const response = describedReply(
+      Type.Union([Done, NoVideo]),
+      'Done, or that one of the videos is unknown and nothing happened',
+    )
+    app.post(
+      path,
+      {
+        config: { permission: 'editor', described: { querystring: TypeQuery, body: PairsForm, response } },
+        schema: { summary },
+      },
+      async (request, reply) => {
+        const { accountId } = await holderOfBody(deps, request, 'editor')
+        await change(deps, accountId, { videoIds: getTexts(request, 'videos'), tags: getTexts(request, 'tags') })
+        return sendV2(request, reply, { message: 'Done' })
+      },
+    )
+  }
+
+  const found = describedReply(Type.Array(Entity), 'The videos that carry all of the tags, newest first')
+  app.post(
+    '/tags/search',
+    {
+      config: { permission: 'viewer', described: { querystring: PageQuery, body: TagsForm, response: found } },
+      schema: { summary: 'Search videos by tags' },
+    },
+    async (request, reply) => {
+      const { accountId } = await holderOfBody(deps, request, 'viewer')
+      const tags = readTagFilter(getTexts(request, 'tags'))
+      if (tags.length === 0) throw new Failure('invalid', 'Name at least one tag to search by.')
+      return sendVideos(deps, { request, reply, accountId }, { tags })
+    },
+  )
+}
+
+/** From the query or the body, as clients of this interface send them. @throws Failure `invalid` where it is in neither */
+function getTexts({ query, body }: FastifyRequest, name: string): string[] {
+  const texts = readTexts(query, name) ?? readTexts(body, name)
+  if (!texts) throw new Failure('invalid', `Send ${name}, such as ${name}[]=…, in the query or in the body.`)
+  return texts
+}

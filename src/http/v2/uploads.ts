@@ -1,0 +1,52 @@
+import { Type } from 'typebox'
+import type { Authenticate } from '../../accounts/api-key.ts'
+import { Failure } from '../../errors.ts'
+import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
+import type { App } from '../app.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
+import { describedReply, fieldOf, holderOfBody, inV2, V2_TYPE } from './answer.ts'
+
+export type V2UploadDeps = PolicyDeps & IdempotencyRouteDeps & { authenticate: Authenticate; publicUrl(): string }
+
+const TypeQuery = Type.Object({ type: V2_TYPE })
+const TitleForm = Type.Object({ title: Type.String({ description: '1 to 500 characters', examples: ['Lesson 12'] }) })
+const Policy = Type.Object({
+  policy: Type.String(),
+  key: Type.String(),
+  'x-amz-signature': Type.String(),
+  'x-amz-algorithm': Type.String(),
+  'x-amz-date': Type.String(),
+  'x-amz-credential': Type.String(),
+  video_id: Type.String(),
+  upload_link: Type.String({ description: 'where the form goes' }),
+  upload_link_secure: Type.String({ description: 'the same' }),
+})
+const response = describedReply(Policy, 'The fields of the form, which uploads one film within 24 hours')
+
+/** `POST /v2/uploadPolicy`: the form of one upload and where it goes (wire-contract.md, sections 4 and 6). */
+export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {
+  app.post(
+    '/uploadPolicy',
+    {
+      config: { permission: 'uploader', described: { querystring: TypeQuery, body: TitleForm, response } },
+      schema: { summary: 'Upload policy', headers: IdempotencyHeaders },
+    },
+    async (request, reply) => {
+      const holder = await holderOfBody(deps, request, 'uploader')
+      const title = fieldOf(request.body, 'title') ?? fieldOf(request.query, 'title')
+      if (typeof title !== 'string') throw new Failure('invalid', 'Send one title, in the body.')
+      return sendOnce(
+        deps,
+        { request, reply, accountId: holder.accountId },
+        (alongside) => issueUploadPolicy(deps, holder, { title }, alongside),
+        inV2(request, { bodyOf }),
+      )
+    },
+  )
+
+  // One address is both: nobody who came by TLS shall be led away from it.
+  function bodyOf({ videoId, form }: IssuedUpload) {
+    const link = `${deps.publicUrl()}/upload`
+    return { ...form, video_id: videoId, upload_link: link, upload_link_secure: link }
+  }
+}
