@@ -16,7 +16,8 @@ export async function findPolicy(db: Db, key: string) {
   return db
     .selectFrom('uploadPolicy')
     .innerJoin('video', 'video.id', 'uploadPolicy.videoId')
-    .select(['uploadPolicy.videoId', 'uploadPolicy.spentAtS'])
+    .innerJoin('account', 'account.id', 'video.accountId')
+    .select(['uploadPolicy.videoId', 'uploadPolicy.spentAtS', 'account.disabled'])
     .where('uploadPolicy.key', '=', key)
     .where('video.deletedAtS', 'is', null)
     .executeTakeFirst()

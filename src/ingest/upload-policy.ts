@@ -99,6 +99,7 @@ export async function admitUpload(
   refuseOtherFields(fields, issued.conditions)
   const found = await findPolicy(deps.db, key)
   if (!found) throw new Failure('forbidden', 'The video of this policy was deleted. Ask for a new one.')
+  if (found.disabled === 1) throw new Failure('forbidden', 'The account of this policy is disabled.')
   return { key, videoId: found.videoId, isSpent: found.spentAtS !== null }
 }
 

@@ -62,12 +62,15 @@ async function told(response: Response) {
   return { status: response.status, text, headers }
 }
 
+/** When a key was last used is written now and then. */
+const WRITTEN_BEHIND = /"last_used_at_s":\w+/g
+
 /** Every row of every table but the clock's mark, and every file of a video. */
 async function stateOf(installed: Reelgate) {
   const tables = readRows<{ name: string }>(installed, "select name from sqlite_master where type = 'table' order by name")
   const rows = tables
     .filter(({ name }) => !name.startsWith('sqlite_') && name !== 'setting')
-    .map(({ name }) => [name, JSON.stringify(readRows(installed, `select * from ${name}`))])
+    .map(({ name }) => [name, JSON.stringify(readRows(installed, `select * from ${name}`)).replace(WRITTEN_BEHIND, '')])
   const files = ['sources', 'segments', 'posters'].map(async (folder) => [folder, await listFiles(installed, folder)])
   return Object.fromEntries([...rows, ...(await Promise.all(files))])
 }

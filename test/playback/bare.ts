@@ -69,7 +69,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     await tx.updateTable('video').set({ status: 'ready', generation: 1, durationS }).where('id', '=', videoId).execute()
   })
 
-  const newOtp = (ttlS = 3600, options: Pick<OtpRequest, 'userId' | 'streamLimit' | 'rules'> = {}) =>
+  const newOtp = (ttlS = 3600, options: Partial<Pick<OtpRequest, 'userId' | 'streamLimit' | 'rules' | 'apiKeyId'>> = {}) =>
     issueOtp(
       { write, nowS, outbound: openOutbound([]), markImages: noMarkImages },
       {
