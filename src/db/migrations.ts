@@ -16,7 +16,7 @@ import { idempotency } from './migrations/0014-idempotency.ts'
 import type { Tables } from './tables.ts'
 
 /** In order; a released one never changes. */
-const MIGRATIONS: Record<string, Migration> = {
+export const MIGRATIONS: Record<string, Migration> = {
   '0001-first-tables': firstTables,
   '0002-tags-and-search': tagsAndSearch,
   '0003-mark-images': markImages,
