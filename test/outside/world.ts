@@ -24,7 +24,7 @@ import { answerQuery, type NameQuestion } from './name-server.ts'
  *     … expect(canary.heard()).toEqual([])
  *
  * The test talks to the server as to any other (`reelgate.owner`, `reelgate.url`): the world has a door for that one port.
- * Needs root, as the tests of small disks do; without namespaces it throws.
+ * It sees what was mounted before it was opened. Needs root, as the tests of small disks do; without namespaces it throws.
  */
 export type World = {
   /** Goes when the world does. */

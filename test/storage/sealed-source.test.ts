@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { collect, openSandbox, runMedia } from '../../src/encode/sandbox.ts'
-import { isSealIntact, newSeal, openSeal, SealingStream } from '../../src/protect/sealed-file.ts'
+import { beginSealing, isSealIntact, newSeal, openSeal, resumeSealing, SealingStream } from '../../src/protect/sealed-file.ts'
 import { ffmpeg } from '../encode/films.ts'
 import { footage } from '../footage.ts'
 
@@ -25,6 +25,44 @@ test('a sealed source opens to the bytes that were sealed, however they came in,
     }),
     { numRuns: 50 },
   )
+})
+
+test('sealing that is taken up again from what lies on the disk gives, byte for byte, what sealing in one go gives; changed bytes are noticed', async () => {
+  const path = join(await newFolder(), 'film.sealed')
+  const clear = randomBytes(3 * MIB + 12_345)
+  const cuts = fc.record({ at: fc.integer({ min: 1, max: clear.length >> 4 }), beyond: fc.integer({ min: 0, max: 40 }) })
+  await fc.assert(
+    fc.asyncProperty(cuts, async ({ at, beyond }) => {
+      const seal = newSeal()
+      const known = {
+        sizeBytes: at * 16,
+        sha256: createHash('sha256')
+          .update(clear.subarray(0, at * 16))
+          .digest(),
+      }
+      // A crash leaves more behind the cut than counts.
+      const left = Buffer.concat([beginSealing(seal).add(clear.subarray(0, known.sizeBytes)), randomBytes(beyond)])
+      await writeFile(path, left)
+      const resumed = await resumeSealing(path, seal, known)
+      if (!resumed) throw new Error('what lies there was not taken up')
+      expect([resumed.sizeBytes(), resumed.sha256()]).toEqual([known.sizeBytes, known.sha256])
+      const [whole, rest] = [beginSealing(seal), clear.subarray(known.sizeBytes)]
+      const wholeBytes = whole.add(clear)
+      const added = resumed.add(rest)
+      const { last, ...sealed } = resumed.end()
+      const expected = whole.end()
+      expect(sealed).toEqual({ sizeBytes: expected.sizeBytes, sha256: expected.sha256, macs: expected.macs })
+      expect(
+        Buffer.concat([left.subarray(0, known.sizeBytes), added, last]).equals(Buffer.concat([wholeBytes, expected.last])),
+      ).toBe(true)
+      left.writeUInt8(left.readUInt8(known.sizeBytes >> 1) ^ 1, known.sizeBytes >> 1)
+      await writeFile(path, left)
+      expect(await resumeSealing(path, seal, known)).toBeUndefined()
+    }),
+    { numRuns: 20 },
+  )
+  await rm(path)
+  expect(await resumeSealing(path, newSeal(), { sizeBytes: 16, sha256: Buffer.alloc(32) })).toBeUndefined()
 })
 
 test('nothing of the clear bytes lies in the sealed file, and the same film sealed twice gives two texts', async () => {
