@@ -232,6 +232,7 @@ export function dataPaths(dataDir: string) {
     sources: join(dataDir, 'sources'),
     segments: join(dataDir, 'segments'),
     posters: join(dataDir, 'posters'),
+    files: join(dataDir, 'files'),
     tmp: join(dataDir, 'tmp'),
   }
 }

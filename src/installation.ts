@@ -18,7 +18,7 @@ import { type BlobFolder, openBlobFolder, removeUnfinished, syncNames } from './
 /** A data folder in this process's hands: locked, opened, and of this master key. */
 export type Installation = Database & {
   masterKey: MasterKey
-  folders: { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder }
+  folders: { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder; files: BlobFolder }
   /** True when this start made the master key: tell the owner where it lies. */
   masterKeyIsNew: boolean
 }
@@ -67,6 +67,7 @@ export async function openInstallation(config: Config): Promise<Installation> {
       sources: await openBlobFolder(paths.sources, paths.tmp),
       segments: await openBlobFolder(paths.segments, paths.tmp),
       posters: await openBlobFolder(paths.posters, paths.tmp),
+      files: await openBlobFolder(paths.files, paths.tmp),
     }
     await removeUnfinished(folders.sources)
     return { ...database, masterKey, folders, masterKeyIsNew: !found }

@@ -39,6 +39,7 @@ import { resumeImports } from './ingest/import-store.ts'
 import { createImportWork, IMPORTS_AT_ONCE } from './ingest/import-work.ts'
 import { checkStorage, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
+import { createGates } from './jobs/gates.ts'
 import { openLimits } from './limits/limits.ts'
 import { openOutbound } from './outbound/allowance.ts'
 import { startPlaybackClock } from './playback/clock.ts'
@@ -76,6 +77,7 @@ export type FirstStart = {
 }
 
 const PLAYER_FOLDER = join(import.meta.dirname, '..', 'dist', 'player')
+const POSTERS_DRAWN_AT_ONCE = 2
 const LOCK_TRIES = 10
 const LOCK_PAUSE_MS = 150
 
@@ -263,6 +265,9 @@ async function openDoors(
     hooks: { ...house, nowS: clock.nowS },
     outbound,
     importWaits: importers.wake,
+    folders,
+    sandbox: house.sandbox,
+    drawing: createGates(POSTERS_DRAWN_AT_ONCE),
   }
   const uploads = {
     ...deletion,

@@ -3,7 +3,7 @@ import { sweepActs } from './accounts/act.ts'
 import { sweepAnswers } from './accounts/idempotency.ts'
 import type { KeyUses } from './accounts/key-use.ts'
 import type { DeletionDeps } from './catalogue/deletion.ts'
-import { findNamedPosters, POSTER_BLOB } from './catalogue/poster-store.ts'
+import { FILE_BLOB, findNamedFiles } from './catalogue/file-store.ts'
 import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
 import { sweepDeliveries } from './hooks/delivery-log.ts'
 import { deleteAbandoned } from './ingest/abandoned.ts'
@@ -85,7 +85,8 @@ function sweepsOf({ db, folders }: Installation, nowS: () => number, log: Logger
   const sweeps = {
     sources: createSweep(folders.sources, SOURCE_BLOB, (names) => findNamedSources(db, names)),
     segments: createSweep(folders.segments, SEGMENT_BLOB, (names) => findNamedSegments(db, names)),
-    posters: createSweep(folders.posters, POSTER_BLOB, (names) => findNamedPosters(db, names)),
+    posters: createSweep(folders.posters, FILE_BLOB, (names) => findNamedFiles(db, names)),
+    files: createSweep(folders.files, FILE_BLOB, (names) => findNamedFiles(db, names)),
     tmp: createUnfinishedSweep(folders.sources),
   }
   return Object.entries(sweeps).map(([folder, sweep]) => async () => {

@@ -8,7 +8,7 @@ import type { CatalogueDeps } from './video.ts'
 import { forgetKeys, listPresent, listTombstones, removeTombstone, tombstoneVideos } from './video-store.ts'
 
 /** The folders that hold a video's files, each under the video's id. */
-export type VideoFolders = { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder }
+export type VideoFolders = { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder; files: BlobFolder }
 
 export type DeletionDeps = CatalogueDeps & {
   sessions: VideoSessions

@@ -1,10 +1,18 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/sqlite.ts'
+import { hasShown } from './file-store.ts'
 
-export type Poster = { id: number; widthPx: number; heightPx: number; token: string; file: string; sizeBytes: number }
+export type Poster = { id: number; widthPx: number; heightPx: number; token: string; blob: string; sizeBytes: number }
 export type NewPoster = Omit<Poster, 'id'> & { videoId: string; createdAtS: number }
 
-/** Gives a video its first posters. False: it has some, is deleted, or plays another generation by now. */
-export async function insertFirstPosters(
+/** What posters have in common that were drawn from the film itself. */
+const DRAWN = 'drawn'
+
+/**
+ * Gives a video the posters that were drawn from its film. They show unless its owner has given it others.
+ * False: it has them, is deleted, or plays another generation by now.
+ */
+export async function insertDrawnPosters(
   tx: Db,
   film: { videoId: string; generation: number },
   posters: readonly NewPoster[],
@@ -16,48 +24,59 @@ export async function insertFirstPosters(
     .where('generation', '=', film.generation)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
-  if (!video || (await postersOf(tx, [film.videoId])).size > 0) return false
-  if (posters.length > 0)
-    await tx
-      .insertInto('poster')
-      .values([...posters])
-      .execute()
+  if (!video || (await drawnPostersOf(tx, film)).length > 0) return false
+  const enabled = (await hasShown(tx, { videoId: film.videoId, type: 'poster', language: null })) ? 0 : 1
+  const rows = posters.map((poster) => ({
+    ...poster,
+    type: 'poster' as const,
+    enabled,
+    addition: DRAWN,
+    generation: film.generation,
+  }))
+  if (rows.length > 0) await tx.insertInto('file').values(rows).execute()
   return true
 }
 
-/** The posters of each of the videos, largest first. */
+/** Names of the posters drawn from the film, whether they show or not. */
+export async function drawnPostersOf(db: Db, film: { videoId: string; generation: number }): Promise<string[]> {
+  const rows = await db
+    .selectFrom('file')
+    .select('blob')
+    .where('videoId', '=', film.videoId)
+    .where('generation', '=', film.generation)
+    .where('addition', '=', DRAWN)
+    .execute()
+  return rows.flatMap(({ blob }) => blob ?? [])
+}
+
+/** The posters that show, of each of the videos, largest first. */
 export async function postersOf(db: Db, videoIds: readonly string[]): Promise<Map<string, Poster[]>> {
   if (videoIds.length === 0) return new Map()
   const rows = await db
-    .selectFrom('poster')
-    .select(['id', 'videoId', 'widthPx', 'heightPx', 'token', 'file', 'sizeBytes'])
+    .selectFrom('file')
+    .select(['id', 'videoId', 'widthPx', 'heightPx', 'token', 'blob', 'sizeBytes'])
     .where('videoId', 'in', videoIds)
+    // Written out: an index of these alone cannot serve bound values.
+    .where('type', '=', sql.lit('poster'))
+    .where('enabled', '=', sql.lit(1))
     .orderBy('widthPx', 'desc')
+    .$narrowType<{ widthPx: number; heightPx: number; token: string; blob: string }>()
     .execute()
   return Map.groupBy(rows, (row) => row.videoId)
 }
 
-/** The poster an address names, with the video whose key opens it; undefined when the video is deleted or keeps its posters to itself. */
+/** The poster an address names, with what opens it; undefined when the video is deleted or keeps its posters to itself. */
 export async function findPublicPoster(db: Db, token: string) {
   return db
-    .selectFrom('poster')
-    .innerJoin('video', 'video.id', 'poster.videoId')
-    .innerJoin('generation', (join) =>
-      join.onRef('generation.videoId', '=', 'video.id').onRef('generation.number', '=', 'video.generation'),
+    .selectFrom('file')
+    .innerJoin('video', 'video.id', 'file.videoId')
+    .leftJoin('generation', (join) =>
+      join.onRef('generation.videoId', '=', 'file.videoId').onRef('generation.number', '=', 'file.generation'),
     )
-    .select(['poster.videoId', 'poster.file', 'generation.number as generation', 'generation.wrappedContentKey'])
-    .where('poster.token', '=', token)
+    .select(['file.videoId', 'file.blob', 'file.generation', 'file.wrappedKey', 'generation.wrappedContentKey'])
+    .where('file.token', '=', token)
     .where('video.public', '=', 1)
     .where('video.deletedAtS', 'is', null)
+    .$narrowType<{ blob: string }>()
     .executeTakeFirst()
-}
-
-/** The name of a poster's blob: its video, then its token. */
-export const POSTER_BLOB = /^([0-9a-f]{32})\/[\w-]{22}\.sealed$/
-
-/** Which of these blobs are posters. */
-export async function findNamedPosters(db: Db, blobs: readonly string[]): Promise<Set<string>> {
-  const videoIds = new Set(blobs.map((blob) => POSTER_BLOB.exec(blob)?.[1] ?? ''))
-  const posters = await postersOf(db, [...videoIds])
-  return new Set([...posters.values()].flat().map(({ file }) => file))
 }

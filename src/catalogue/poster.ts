@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import type { Db } from '../db/sqlite.ts'
 import { Failure } from '../errors.ts'
-import { unwrapContentKey } from '../protect/content-key.ts'
 import type { MasterKey } from '../protect/master-key.ts'
 import { openBlob } from '../protect/sealed-blob.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
+import { openFileKey } from './file-key.ts'
 import { findPublicPoster } from './poster-store.ts'
 
 export type PosterDeps = { db: Db; masterKey: MasterKey; posters: BlobFolder }
@@ -12,12 +12,12 @@ export type PosterDeps = { db: Db; masterKey: MasterKey; posters: BlobFolder }
 /** A poster's JPEG by the token in its address. @throws Failure `not-found` when it is unknown, deleted or kept private */
 export async function openPoster({ db, masterKey, posters }: PosterDeps, token: string): Promise<Buffer> {
   const poster = await findPublicPoster(db, token)
-  if (!poster?.wrappedContentKey) throw new Failure('not-found', 'There is no such poster.')
-  const contentKey = unwrapContentKey(masterKey, poster.videoId, poster.generation, poster.wrappedContentKey)
-  const sealed = await readFile(blobPath(posters, poster.file)).catch(async (error) => {
-    // Gone, because the film was deleted meanwhile; otherwise the disk has lost it.
+  const key = poster && openFileKey(masterKey, poster)
+  if (!poster || !key) throw new Failure('not-found', 'There is no such poster.')
+  const sealed = await readFile(blobPath(posters, poster.blob)).catch(async (error) => {
+    // Gone, because it was deleted meanwhile; otherwise the disk has lost it.
     if (!(await findPublicPoster(db, token))) throw new Failure('not-found', 'There is no such poster.')
     throw error
   })
-  return openBlob(contentKey, poster.file, sealed)
+  return openBlob(key, poster.blob, sealed)
 }

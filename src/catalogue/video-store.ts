@@ -100,6 +100,7 @@ export async function tombstoneVideos(tx: Db, accountId: string, videoIds: reado
 export async function forgetKeys(tx: Db, videoIds: readonly string[]): Promise<void> {
   await tx.deleteFrom('import').where('videoId', 'in', videoIds).execute() // with the address, which may be signed
   await tx.updateTable('source').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
+  await tx.updateTable('file').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
   await tx.updateTable('generation').set({ wrappedContentKey: null }).where('videoId', 'in', videoIds).execute()
 }
 
@@ -109,16 +110,7 @@ export async function listTombstones(db: Db): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
-const TABLES_OF_A_VIDEO = [
-  'segment',
-  'chunk',
-  'rendition',
-  'generation',
-  'source',
-  'poster',
-  'uploadPolicy',
-  'viewTotal',
-] as const
+const TABLES_OF_A_VIDEO = ['segment', 'chunk', 'rendition', 'generation', 'source', 'file', 'uploadPolicy', 'viewTotal'] as const
 
 /** Removes the rows of a deleted video, once its files are gone. */
 export async function removeTombstone(tx: Db, videoId: string): Promise<void> {
@@ -131,9 +123,13 @@ export async function setFileName(tx: Db, videoId: string, fileName: string): Pr
   await tx.updateTable('video').set({ fileName }).where('id', '=', videoId).execute()
 }
 
-/** Notes the space that the video takes. */
-export async function setSize(tx: Db, videoId: string, totalSizeBytes: number): Promise<void> {
-  await tx.updateTable('video').set({ totalSizeBytes }).where('id', '=', videoId).execute()
+/** Counts the source among the space that the video takes, beside what its other files do. */
+export async function addSize(tx: Db, videoId: string, sizeBytes: number): Promise<void> {
+  await tx
+    .updateTable('video')
+    .set((video) => ({ totalSizeBytes: video('totalSizeBytes', '+', sizeBytes) }))
+    .where('id', '=', videoId)
+    .execute()
 }
 
 /** What a viewer is told of a video; undefined when it is deleted. */

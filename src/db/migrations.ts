@@ -10,6 +10,7 @@ import { keysAndActs } from './migrations/0007-keys-and-acts.ts'
 import { folders } from './migrations/0008-folders.ts'
 import { imports } from './migrations/0009-imports.ts'
 import { hooks } from './migrations/0010-hooks.ts'
+import { files } from './migrations/0011-files.ts'
 import { otpRules } from './migrations/0012-otp-rules.ts'
 import { usage } from './migrations/0013-usage.ts'
 import { idempotency } from './migrations/0014-idempotency.ts'
@@ -26,6 +27,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0008-folders': folders,
   '0009-imports': imports,
   '0010-hooks': hooks,
+  '0011-files': files,
   '0012-otp-rules': otpRules,
   '0013-usage': usage,
   '0014-idempotency': idempotency,

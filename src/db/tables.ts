@@ -20,7 +20,7 @@ export type Tables = {
   rendition: RenditionTable
   chunk: ChunkTable
   segment: SegmentTable
-  poster: PosterTable
+  file: FileTable
   otp: OtpTable
   playbackSession: PlaybackSessionTable
   streamSlot: StreamSlotTable
@@ -250,16 +250,34 @@ type SegmentTable = {
   sizeBytes: number
 }
 
-type PosterTable = {
+/** Every file of a video: `original` and `rendition` are named here alone, by triggers; of the others the blob is here, too. */
+type FileTable = {
+  /** What the interfaces call it by: unique in the installation, never given twice. */
   id: Generated<number>
   videoId: string
-  widthPx: number
-  heightPx: number
-  sizeBytes: number
-  /** Makes the poster's address unguessable. */
-  token: string
-  file: string
+  type: 'original' | 'rendition' | 'poster' | 'caption' | 'mp4'
   createdAtS: number
+  /** 0: a newer one has taken its place. */
+  enabled: Generated<number>
+  /** What was added by one call, such as the sizes of one poster, which come and go together; `drawn`: the film's own posters. */
+  addition: string | null
+  /** What comes with a generation goes with it, and its content key opens it; null: it has a key of its own. */
+  generation: number | null
+  renditionId: number | null
+  /** Name below its folder; null of an MP4 while it is being made. */
+  blob: string | null
+  sizeBytes: Generated<number>
+  widthPx: number | null
+  heightPx: number | null
+  /** Makes a poster's address unguessable. */
+  token: string | null
+  /** Of a caption: BCP 47, in lower case. */
+  language: string | null
+  /** Wrapped by the master key; null once the video is deleted. */
+  wrappedKey: Buffer | null
+  /** With `macs`, of what is large and read in parts: see protect/sealed-file.ts. */
+  iv: Buffer | null
+  macs: Buffer | null
 }
 
 type OtpTable = {
@@ -451,6 +469,8 @@ export type HookRow = Selectable<HookTable>
 export type DeliveryRow = Selectable<DeliveryTable>
 export type ImportRow = Selectable<ImportTable>
 export type BanRow = Selectable<BanTable>
+export type FileRow = Selectable<FileTable>
+export type NewFile = Insertable<FileTable>
 export type NewBan = Insertable<BanTable>
 export type NewAct = Insertable<ActTable>
 export type NewOtp = Insertable<OtpTable>

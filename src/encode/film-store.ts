@@ -108,6 +108,18 @@ export async function countSegments(db: Db, film: { videoId: string; generation:
   return Number(row.count)
 }
 
+/** How many bytes the published segments of each rendition take. */
+export async function sizesOfRenditions(db: Db, film: { videoId: string; generation: number }): Promise<Map<number, number>> {
+  const rows = await db
+    .selectFrom('segment')
+    .select(({ fn }) => ['renditionId', fn.sum<number>('sizeBytes').as('sizeBytes')])
+    .where('videoId', '=', film.videoId)
+    .where('generation', '=', film.generation)
+    .groupBy('renditionId')
+    .execute()
+  return new Map(rows.map(({ renditionId, sizeBytes }) => [renditionId, Number(sizeBytes)]))
+}
+
 /** The numbers of a rendition's segments that are published, from `first` on, in order. */
 export async function listPublished(
   db: Db,
@@ -198,17 +210,17 @@ export async function findUnfinished(
     .executeTakeFirst()
 }
 
-/** Forgets a generation: its key, its segments, and the posters that its key seals. */
+/** Forgets a generation: its key, its segments, and the posters that were drawn from it. */
 export async function removeGeneration(tx: Db, film: { videoId: string; generation: number }): Promise<void> {
   for (const table of ['chunk', 'segment', 'rendition'] as const) {
     await tx.deleteFrom(table).where('videoId', '=', film.videoId).where('generation', '=', film.generation).execute()
   }
   await tx.deleteFrom('generation').where('videoId', '=', film.videoId).where('number', '=', film.generation).execute()
-  await tx.deleteFrom('poster').where('videoId', '=', film.videoId).execute()
+  await tx.deleteFrom('file').where('videoId', '=', film.videoId).where('generation', '=', film.generation).execute()
 }
 
 /**
- * Marks every rendition done and notes the space that the film takes: source, segments and posters.
+ * Marks every rendition done and notes the space that the film takes: source, segments and other files.
  * False: that was done before, or the film is deleted.
  */
 export async function finishGeneration(tx: Db, film: { videoId: string; generation: number }, nowS: number): Promise<boolean> {
@@ -222,7 +234,7 @@ export async function finishGeneration(tx: Db, film: { videoId: string; generati
     .executeTakeFirst()
   if (finished.numUpdatedRows === 0n) return false
   let totalSizeBytes = 0
-  for (const table of ['source', 'segment', 'poster'] as const) {
+  for (const table of ['source', 'segment', 'file'] as const) {
     const row = await tx
       .selectFrom(table)
       .select((select) => select.fn.sum<number | null>('sizeBytes').as('sizeBytes'))

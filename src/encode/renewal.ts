@@ -1,4 +1,4 @@
-import { postersOf } from '../catalogue/poster-store.ts'
+import { drawnPostersOf } from '../catalogue/poster-store.ts'
 import type { Db } from '../db/sqlite.ts'
 import { newContentKey, wrapContentKey } from '../protect/content-key.ts'
 import { removeBlobs } from '../storage/folder.ts'
@@ -16,7 +16,7 @@ import type { OpenFilm } from './publication.ts'
 export async function renewGeneration(deps: EncodeDeps, film: OpenFilm, run: FilmChunk): Promise<void> {
   const { videoId, plan } = film
   const generation = film.generation + 1
-  const oldPosters = (await postersOf(deps.db, [videoId])).get(videoId) ?? []
+  const oldPosters = await drawnPostersOf(deps.db, film)
   const renewed = await deps.write(async (tx: Db) => {
     if (!(await mayPublish(tx, run))) return false // another run of the film was first
     await removeGeneration(tx, film)
@@ -36,5 +36,5 @@ export async function renewGeneration(deps: EncodeDeps, film: OpenFilm, run: Fil
   deps.sessions.ended([videoId], 'video-replaced')
   deps.log.info({ videoId, generation }, 'the encoder has changed since this film was begun; it begins anew')
   await removeBlobs(deps.folders.segments, `${videoId}/${film.generation}`)
-  for (const { file } of oldPosters) await removeBlobs(deps.folders.posters, file)
+  for (const blob of oldPosters) await removeBlobs(deps.folders.posters, blob)
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { moveStatus } from '../catalogue/status.ts'
-import { setFileName, setSize } from '../catalogue/video-store.ts'
+import { addSize, setFileName } from '../catalogue/video-store.ts'
 import type { Db } from '../db/sqlite.ts'
 import { isOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
@@ -110,7 +110,7 @@ export async function insertReceivedSource(
 ): Promise<void> {
   const wrappedKey = wrapSourceKey(deps, videoId, seal)
   await insertSource(tx, { videoId, file, sizeBytes, sha256, wrappedKey, iv: seal.iv, macs })
-  await setSize(tx, videoId, sizeBytes)
+  await addSize(tx, videoId, sizeBytes)
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Write } from '../db/write.ts'
 import type { Sandbox } from '../encode/sandbox.ts'
 import { redrawPicture } from '../encode/still-picture.ts'
 import { Failure } from '../errors.ts'
+import { createGates } from '../jobs/gates.ts'
 import { describeUrl, type Outbound } from '../outbound/allowance.ts'
 import { fetchOutside } from '../outbound/fetch.ts'
 import { deriveKey, type MasterKey } from '../protect/master-key.ts'
@@ -156,22 +157,4 @@ function hashOf(url: string): Buffer {
 
 function nameOf(accountId: string, url: string): string {
   return `${accountId}/${hashOf(url).toString('hex')}`
-}
-
-/** Lets so many pieces of work of one name go on at once; the others wait in turn. */
-function createGates(places: number) {
-  const gates = new Map<string, { busy: number; waiting: (() => void)[] }>()
-  return async function through<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const gate = gates.get(name) ?? { busy: 0, waiting: [] }
-    gates.set(name, gate)
-    if (gate.busy < places) gate.busy++
-    else await new Promise<void>((resolve) => gate.waiting.push(resolve)) // takes over the place of one that is done
-    try {
-      return await work()
-    } finally {
-      const next = gate.waiting.shift()
-      if (next) next()
-      else if (--gate.busy === 0) gates.delete(name)
-    }
-  }
 }

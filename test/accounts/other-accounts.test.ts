@@ -71,7 +71,7 @@ async function stateOf(installed: Reelgate) {
   const rows = tables
     .filter(({ name }) => !name.startsWith('sqlite_') && name !== 'setting')
     .map(({ name }) => [name, JSON.stringify(readRows(installed, `select * from ${name}`)).replace(WRITTEN_BEHIND, '')])
-  const files = ['sources', 'segments', 'posters'].map(async (folder) => [folder, await listFiles(installed, folder)])
+  const files = ['sources', 'segments', 'posters', 'files'].map(async (folder) => [folder, await listFiles(installed, folder)])
   return Object.fromEntries([...rows, ...(await Promise.all(files))])
 }
 

@@ -47,7 +47,7 @@ const HARMS: readonly Harm[] = [
   ['a chunk is lost', `delete from chunk where kind = 'picture'`, /in 0 chunks/],
   ['a segment’s row is lost', 'delete from segment where rendition_id = 1', /missing although its chunk is done/],
   ['an init segment is lost', 'update rendition set init = null', /without its init segment/],
-  ['a poster’s row is lost', 'delete from poster', /without a poster/],
+  ['a poster’s row is lost', `delete from file where type = 'poster'`, /without a poster/],
   ['a segment gets another text', `update segment set file = file || 'x'`, /another text/],
   ['an OTP may be spent again', 'update otp set spent_at_s = null', /spent without a session, or the reverse/],
   ['a session is forgotten', 'delete from playback_session', /spent without a session, or the reverse/],
@@ -65,7 +65,7 @@ const HARMS: readonly Harm[] = [
   ['a source is changed', (copy) => overwrite(join(copy.dataDir, 'sources', fileOf(copy, 'source'))), /source/],
   [
     'a poster is changed',
-    (copy) => overwrite(join(copy.dataDir, 'posters', fileOf(copy, 'poster'))),
+    (copy) => overwrite(join(copy.dataDir, 'posters', blobOf(copy, 'poster'))),
     /a poster cannot be opened/,
   ],
   ['the database is damaged', damagePage, /tree|page|malformed|index|database/i],
@@ -94,6 +94,8 @@ test('a file that no row names is found', async () => {
 })
 
 const firstSegment = (copy: Installed) => listSegments(copy, film)[0]?.file ?? ''
+const blobOf = (copy: Installed, type: string) =>
+  readRows<{ blob: string }>(copy, 'select blob from file where type = ?', type)[0]?.blob ?? ''
 const fileOf = (copy: Installed, table: string) => readRows<{ file: string }>(copy, `select file from ${table}`)[0]?.file ?? ''
 
 function change({ dataDir }: Installed, sql: string): void {

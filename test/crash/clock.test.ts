@@ -48,7 +48,7 @@ const KEPT = [
   'chunk',
   'generation',
   'rendition',
-  'poster',
+  'file',
   'account',
   'api_key',
   'upload_policy',

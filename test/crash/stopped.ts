@@ -66,7 +66,16 @@ type ChunkRow = {
   attempt: number
 }
 type SegmentRow = { video_id: string; generation: number; rendition_id: number; number: number; file: string; size_bytes: number }
-type PosterRow = { video_id: string; file: string; size_bytes: number }
+type FileRow = {
+  video_id: string
+  type: string
+  generation: number | null
+  rendition_id: number | null
+  blob: string | null
+  size_bytes: number
+  wrapped_key: Buffer | null
+  iv: Buffer | null
+}
 
 type Rows = { all<Row>(sql: string): Row[] }
 
@@ -188,7 +197,7 @@ function playbackBreaches(rows: Rows): string[] {
 
 /** Rows that speak of a video that is not there: a deletion, or a creation, of which a part survived. */
 function halfRows(rows: Rows): string[] {
-  const tables = ['upload_policy', 'source', 'generation', 'rendition', 'chunk', 'segment', 'poster', 'view_total']
+  const tables = ['upload_policy', 'source', 'generation', 'rendition', 'chunk', 'segment', 'file', 'view_total']
   const found = tables.flatMap((table) =>
     rows
       .all<{ video_id: string }>(`select distinct video_id from ${table} where video_id not in (select id from video)`)
@@ -209,7 +218,12 @@ async function videoBreaches(
   const [source] = rows.all<SourceRow>(`select * from source${of}`)
   const generations = rows.all<GenerationRow>(`select * from generation${of}`)
   if (video.deleted_at_s !== null) {
-    const keys = [source?.wrapped_key ?? null, ...generations.map((generation) => generation.wrapped_content_key)]
+    const files = rows.all<FileRow>(`select * from file${of}`)
+    const keys = [
+      source?.wrapped_key ?? null,
+      ...generations.map((generation) => generation.wrapped_content_key),
+      ...files.map((file) => file.wrapped_key),
+    ]
     return keys.some((key) => key !== null) ? ['deleted, but a key of it is kept'] : []
   }
   const breaches = backwardBreaches(video, memory)
@@ -223,6 +237,9 @@ async function videoBreaches(
   if (video.generation > 0 && !generation) breaches.push(`plays generation ${video.generation}, which is not there`)
   if (video.status === 'ready' && !generation) breaches.push('has no generation')
   if (generation) breaches.push(...(await filmBreaches(installed, masterKey, rows, video, generation, memory)))
+  breaches.push(...numberBreaches(rows, video.id))
+  for (const file of rows.all<FileRow>(`select * from file${of} and blob is not null`))
+    breaches.push(...(await fileBreaches(installed, masterKey, file, generations, memory)))
   return breaches
 }
 
@@ -284,17 +301,16 @@ async function filmBreaches(
     renditions: rows.all<RenditionRow>(`select * from rendition${of}`),
     segments: rows.all<SegmentRow>(`select * from segment${of}`),
     chunks: rows.all<ChunkRow>(`select * from chunk${of}`),
-    posters: rows.all<PosterRow>(`select * from poster where video_id = '${video.id}'`),
+    hasPoster: rows.all(`select 1 from file where type = 'poster' and enabled = 1 and video_id = '${video.id}'`).length > 0,
     isFinished: generation.finished_at_s !== null,
     hasFailed: rankOf(video.status) === 4,
   }
   const breaches = [...chunkBreaches(film, memory), ...renditionBreaches(film)]
   if (video.status === 'ready' && !isPlayable(film)) breaches.push('is ready, but has no first segment to play')
   if (film.isFinished && film.segments.length !== plannedSegmentCount(plan)) breaches.push('is finished without all segments')
-  if (film.isFinished && plan.picture && film.posters.length === 0) breaches.push('is finished without a poster')
+  if (film.isFinished && plan.picture && !film.hasPoster) breaches.push('is finished without a poster')
   for (const segment of film.segments) breaches.push(...(await segmentBreaches(installed, film, segment, memory)))
   if (film.isFinished && breaches.length === 0) breaches.push(...(await lengthBreaches(installed, film)))
-  for (const poster of film.posters) breaches.push(...(await posterBreaches(installed, film, poster, memory)))
   return breaches
 }
 
@@ -304,7 +320,7 @@ type Film = {
   renditions: RenditionRow[]
   segments: SegmentRow[]
   chunks: ChunkRow[]
-  posters: PosterRow[]
+  hasPoster: boolean
   isFinished: boolean
   hasFailed: boolean
 }
@@ -395,24 +411,60 @@ async function lengthBreaches({ dataDir }: Installed, film: Film): Promise<strin
   return breaches
 }
 
-async function posterBreaches({ dataDir }: Installed, film: Film, poster: PosterRow, memory: Memory): Promise<string[]> {
-  const path = join(dataDir, 'posters', poster.file)
+/** Sources and renditions have a file's number each, and nothing else has; of what takes each other's place one shows. */
+function numberBreaches(rows: Rows, videoId: string): string[] {
+  const [counted] = rows.all<{ originals: number; sources: number; filed: number; renditions: number }>(
+    `select (select count(*) from file where type = 'original' and video_id = '${videoId}') as originals,
+       (select count(*) from source where video_id = '${videoId}') as sources,
+       (select count(*) from file join rendition on rendition.video_id = file.video_id and rendition.id = rendition_id
+          and rendition.generation = file.generation where file.video_id = '${videoId}') as filed,
+       (select count(*) from rendition where video_id = '${videoId}') as renditions`,
+  )
+  const twice = rows.all<{ type: string }>(
+    `select type from file where video_id = '${videoId}' and enabled = 1 and addition is not null
+     group by type, language having count(distinct addition) > 1`,
+  )
+  const isNumbered = counted && counted.originals === counted.sources && counted.filed === counted.renditions
+  return [
+    ...(isNumbered ? [] : ['a source or a rendition has no number, or two']),
+    ...twice.map(({ type }) => `shows two ${type}s`),
+  ]
+}
+
+async function fileBreaches(
+  { dataDir }: Installed,
+  masterKey: MasterKey,
+  file: FileRow,
+  generations: readonly GenerationRow[],
+  memory: Memory,
+): Promise<string[]> {
+  const blob = file.blob ?? ''
+  const path = join(dataDir, file.type === 'poster' ? 'posters' : 'files', blob)
   if (await isReadBefore(path, memory)) return []
-  return readWhole(path, 'a poster', (sealed) => {
-    const jpeg = openBlob(film.contentKey, poster.file, sealed)
-    return jpeg.readUInt16BE(0) === 0xffd8 && jpeg.length === poster.size_bytes ? [] : ['a poster is not what its row says']
+  return readWhole(path, `a ${file.type}`, (sealed) => {
+    const key = keyOf(masterKey, file, generations)
+    const clear = file.iv ? openSeal(sealed, { key, iv: file.iv }) : openBlob(key, blob, sealed)
+    return clear.length === file.size_bytes ? [] : [`a ${file.type} is not what its row says`]
   })
+}
+
+function keyOf(masterKey: MasterKey, file: FileRow, generations: readonly GenerationRow[]): Buffer {
+  if (file.wrapped_key) return unwrap(masterKey, `reelgate file-key 1 ${file.blob}`, file.wrapped_key)
+  const generation = generations.find(({ number }) => number === file.generation)
+  if (!generation?.wrapped_content_key) throw new Error('nothing opens it')
+  return unwrapContentKey(masterKey, file.video_id, generation.number, generation.wrapped_content_key)
 }
 
 /** Files that no row names: what a kill between a file and its row leaves to the sweep. */
 async function findOrphans({ dataDir }: Installed, rows: Rows): Promise<string[]> {
   const orphans: string[] = []
-  for (const [folder, table] of [
-    ['sources', 'source'],
-    ['segments', 'segment'],
-    ['posters', 'poster'],
+  for (const [folder, names] of [
+    ['sources', 'select file as name from source'],
+    ['segments', 'select file as name from segment'],
+    ['posters', 'select blob as name from file'],
+    ['files', 'select blob as name from file'],
   ] as const) {
-    const named = new Set(rows.all<{ file: string }>(`select file from ${table}`).map(({ file }) => file))
+    const named = new Set(rows.all<{ name: string }>(names).map(({ name }) => name))
     const entries = await readdir(join(dataDir, folder), { recursive: true, withFileTypes: true })
     for (const entry of entries.filter((found) => found.isFile())) {
       const path = join(entry.parentPath, entry.name)

@@ -33,6 +33,7 @@ test('F-31, I8: files that no row names are gone after a day, younger ones and t
     `segments/${OTHER_VIDEO}/1/1/0.0123456789ab.m4s`,
     `posters/${videoId}/${'A'.repeat(22)}.sealed`,
     `posters/${OTHER_VIDEO}/${'A'.repeat(22)}.sealed`,
+    `files/${videoId}/${'A'.repeat(22)}.sealed`,
   ]
   const fresh = orphans.map((name) => name.replaceAll('0', '1').replaceAll('AA', 'BB'))
   const notOurs = ['sources/notes.txt', `segments/${videoId}/1/1/.nfs0001`]

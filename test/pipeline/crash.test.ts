@@ -173,7 +173,7 @@ async function expectGone(videoId: string): Promise<void> {
 }
 
 function tablesThatName(videoId: string): string[] {
-  const tables = ['source', 'generation', 'rendition', 'chunk', 'segment', 'poster', 'upload_policy']
+  const tables = ['source', 'generation', 'rendition', 'chunk', 'segment', 'file', 'upload_policy']
   const places = [['video', 'id'], ...tables.map((table) => [table, 'video_id'])]
   return places.flatMap(([table, column]) =>
     readRows(reelgate, `select 1 from ${table} where ${column} = ?`, videoId).map(() => `${table}`),

@@ -6,6 +6,7 @@ import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
 import { type LimitDeps, limitAddresses, limitHolder } from '../limits.ts'
 import { banRoutes } from './bans.ts'
+import { type FileRoutesDeps, fileRoutes } from './files.ts'
 import { folderRoutes } from './folders.ts'
 import { hookRoutes } from './hooks.ts'
 import { readSecret } from './key.ts'
@@ -17,6 +18,7 @@ import { type UsageRoutesDeps, usageRoutes } from './usage.ts'
 import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
 
 export type CurrentDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDeps &
+  FileRoutesDeps &
   ListRoutesDeps &
   UsageRoutesDeps &
   Parameters<typeof uploadRoutes>[1] &
@@ -56,6 +58,7 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   hookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
   usageRoutes(app, deps)
   banRoutes(app, deps)
+  fileRoutes(app, deps)
 }
 
 function requirePermissionOf(route: RouteOptions): void {

@@ -83,6 +83,24 @@ export async function readUploadForm<T>(request: IncomingMessage, { receive, dis
   }
 }
 
+/** Before a refusal so much of the body is still read, for so long: a client that sends before it listens would not hear it. */
+const DRAINED_BYTES = 64 * 2 ** 20
+const DRAIN_MS = 10_000
+
+export async function drainForm(body: IncomingMessage): Promise<void> {
+  if (body.readableEnded || body.destroyed) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const impatience = setTimeout(resolve, DRAIN_MS)
+  let drainedBytes = 0
+  body.on('data', (chunk: Buffer) => {
+    drainedBytes += chunk.length
+    if (drainedBytes > DRAINED_BYTES) resolve()
+  })
+  body.once('close', resolve).once('end', resolve).resume()
+  await promise
+  clearTimeout(impatience)
+}
+
 function openParser(request: IncomingMessage) {
   const contentType = request.headers['content-type'] ?? ''
   const [, boundary = ''] = /boundary="?([^";]*)/i.exec(contentType) ?? []

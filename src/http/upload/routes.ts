@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
@@ -15,7 +14,7 @@ import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { type LimitDeps, limitForms } from '../limits.ts'
 import { xmlDocument } from '../xml.ts'
-import { readUploadForm } from './form.ts'
+import { drainForm, readUploadForm } from './form.ts'
 
 export type UploadDeps = LimitDeps & SourceDeps & { publicUrl(): string }
 
@@ -29,10 +28,6 @@ const S3_CODES: Record<string, string> = {
   unavailable: 'ServiceUnavailable',
   limited: 'SlowDown',
 }
-
-/** Before a refusal so much of the body is still read, for so long: a client that sends before it listens would not hear it. */
-const DRAINED_BYTES = 64 * 2 ** 20
-const DRAIN_MS = 10_000
 
 const Given = Type.String({ description: 'as the upload credentials say' })
 
@@ -72,7 +67,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   limitForms(app, deps)
   app.setErrorHandler(async (error, request, reply) => {
     const { status, code, message } = answerFor(error, request, reply)
-    if (!request.isBanned) await drain(request.raw)
+    if (!request.isBanned) await drainForm(request.raw)
     return sendXml(reply.code(status).header('Connection', 'close'), {
       Error: { Code: S3_CODES[code] ?? 'InternalError', Message: message, RequestId: request.id },
     })
@@ -145,18 +140,4 @@ function answerUpload(
 
 function sendXml(reply: FastifyReply, document: Record<string, unknown>): FastifyReply {
   return reply.type('application/xml').send(xmlDocument(document))
-}
-
-async function drain(body: IncomingMessage): Promise<void> {
-  if (body.readableEnded || body.destroyed) return
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const impatience = setTimeout(resolve, DRAIN_MS)
-  let drainedBytes = 0
-  body.on('data', (chunk: Buffer) => {
-    drainedBytes += chunk.length
-    if (drainedBytes > DRAINED_BYTES) resolve()
-  })
-  body.once('close', resolve).once('end', resolve).resume()
-  await promise
-  clearTimeout(impatience)
 }

@@ -3,13 +3,14 @@ import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
 import { type LimitDeps, limitAddresses } from '../limits.ts'
 import { NO_VIDEO, sendV2 } from './answer.ts'
+import { type V2FileDeps, v2FileRoutes } from './files.ts'
 import { type V2ImportDeps, v2ImportRoutes } from './import.ts'
 import { type V2OtpDeps, v2OtpRoutes } from './otp.ts'
 import { type V2TagDeps, v2TagRoutes } from './tags.ts'
 import { type V2UploadDeps, v2UploadRoutes } from './uploads.ts'
 import { type V2VideoDeps, v2VideoRoutes } from './videos.ts'
 
-export type V2Deps = LimitDeps & V2OtpDeps & V2VideoDeps & V2ImportDeps & V2TagDeps & V2UploadDeps
+export type V2Deps = LimitDeps & V2FileDeps & V2OtpDeps & V2VideoDeps & V2ImportDeps & V2TagDeps & V2UploadDeps
 
 /** The earlier interface, `/v2`: POST with `clientSecretKey` in the body, JSON or XML out (wire-contract.md, section 6). */
 export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
@@ -34,6 +35,7 @@ export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
   v2ImportRoutes(app, deps)
   v2TagRoutes(app, deps)
   v2UploadRoutes(app, deps)
+  v2FileRoutes(app, deps)
 }
 
 function inWords(paths: readonly string[]): string {

@@ -1,0 +1,170 @@
+import type { FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { Failure } from '../../errors.ts'
+import { refuseUnknownVideo } from '../../files/addition.ts'
+import { addCaption, readLanguage, receiveCaption } from '../../files/caption.ts'
+import { deleteFile, findFiles, type VideoFile } from '../../files/file.ts'
+import { addPoster, discardPoster, type PosterDeps, receivePoster } from '../../files/poster.ts'
+import type { App } from '../app.ts'
+import { drainForm, readUploadForm } from '../upload/form.ts'
+import { holderOf } from './key.ts'
+import { VideoParams } from './videos.ts'
+
+export type FileRoutesDeps = PosterDeps & { publicUrl(): string }
+
+const Switch = Type.Integer({ minimum: 0, maximum: 1 })
+
+/** A file on the wire (wire-contract.md, section 3). */
+const FileBody = Type.Object({
+  id: Type.Integer({ description: 'unique in the installation' }),
+  name: Type.String(),
+  size: Type.Integer({ description: 'bytes' }),
+  time: Type.String({ description: 'ISO 8601, UTC' }),
+  enabled: Switch,
+  format: Type.String({ description: 'such as jpeg, vtt, hls; of an original the ending of its name' }),
+  type: Type.String({ description: 'original, poster, desktop, mobile, audio, caption or mp4' }),
+  width: Type.Integer(),
+  height: Type.Integer(),
+  bitrate: Type.Integer({ description: 'bits a second' }),
+  encryption_type: Type.String(),
+  video_codec: Type.String(),
+  audio_codec: Type.String(),
+  lang: Type.String({ description: 'of a caption' }),
+  isDownloadable: Switch,
+  isDeletable: Switch,
+})
+
+const FileParams = Type.Object({ id: Type.String(), fileId: Type.String() })
+const FilesQuery = Type.Object({
+  language: Type.Optional(Type.String({ description: 'of captions, such as en or pt-BR; without it the file is a poster' })),
+})
+
+const PosterReply = Type.Array(
+  Type.Object({
+    id: Type.Integer(),
+    format: Type.String(),
+    video_height: Type.Integer(),
+    video_width: Type.Integer(),
+    time: Type.String(),
+    size: Type.Integer({ description: 'bytes' }),
+  }),
+)
+const CaptionReply = Type.Object({
+  id: Type.Integer(),
+  time: Type.String(),
+  size: Type.String({ description: 'such as "5 kB"' }),
+  lang: Type.String(),
+})
+const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
+
+export function fileRoutes(app: App, deps: FileRoutesDeps): void {
+  app.get(
+    '/videos/:id/files',
+    { config: { permission: 'viewer' }, schema: { params: VideoParams, response: { 200: Type.Array(FileBody) } } },
+    async (request) => (await findFiles(deps, holderOf(request).accountId, request.params.id)).map(fileBody),
+  )
+
+  // A form is read here as it comes in; the interface's own way of reading one keeps it in memory and knows no files.
+  app.register(async (forms: App) => {
+    forms.removeContentTypeParser('multipart/form-data')
+    forms.addContentTypeParser('multipart/form-data', (_request, payload, done) => done(null, payload))
+    forms.post(
+      '/videos/:id/files',
+      {
+        config: { permission: 'editor' },
+        schema: {
+          params: VideoParams,
+          querystring: FilesQuery,
+          response: { 200: Type.Union([PosterReply, CaptionReply]) },
+        },
+      },
+      async (request) => {
+        const { accountId } = holderOf(request)
+        const videoId = request.params.id
+        const { language } = request.query
+        try {
+          if (!/^multipart\/form-data/i.test(request.headers['content-type'] ?? ''))
+            throw new Failure('invalid', 'Send the file as the field "file" of a multipart/form-data form.')
+          await refuseUnknownVideo(deps, accountId, videoId)
+          return language === undefined
+            ? await takePoster(request, accountId, videoId)
+            : await takeCaption(request, accountId, videoId, readLanguage(language))
+        } catch (error) {
+          await drainForm(request.raw) // a client that sends before it listens would not hear why
+          throw error
+        }
+      },
+    )
+  })
+
+  async function takePoster(request: FastifyRequest, accountId: string, videoId: string): Promise<Static<typeof PosterReply>> {
+    const picture = await readUploadForm(request.raw, {
+      receive: ({ file }) => receivePoster(deps, file),
+      discard: discardPoster,
+    })
+    const sizes = await addPoster(deps, accountId, videoId, picture)
+    return sizes.map(({ id, widthPx, heightPx, createdAtS, sizeBytes }) => ({
+      id,
+      format: 'jpeg',
+      video_height: heightPx,
+      video_width: widthPx,
+      time: timeOf(createdAtS),
+      size: sizeBytes,
+    }))
+  }
+
+  async function takeCaption(
+    request: FastifyRequest,
+    accountId: string,
+    videoId: string,
+    wanted: string,
+  ): Promise<Static<typeof CaptionReply>> {
+    const text = await readUploadForm(request.raw, {
+      receive: ({ file }) => receiveCaption(file),
+      discard: async () => undefined,
+    })
+    const { id, createdAtS, sizeBytes, language } = await addCaption(deps, accountId, videoId, wanted, text)
+    return { id, time: timeOf(createdAtS), size: `${Math.max(1, Math.round(sizeBytes / 1000))} kB`, lang: language }
+  }
+
+  app.delete(
+    '/videos/:id/files/:fileId',
+    { config: { permission: 'editor' }, schema: { params: FileParams, response: { 200: DeletedReply } } },
+    async (request) => {
+      const { id, fileId } = request.params
+      await deleteFile(deps, holderOf(request).accountId, id, readFileId(fileId))
+      return { message: 'Deleted' as const }
+    },
+  )
+}
+
+/** What no file can be called by is no file. @throws Failure `not-found` */
+function readFileId(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new Failure('not-found', 'File not found')
+  return Number(text)
+}
+
+function fileBody(file: VideoFile): Static<typeof FileBody> {
+  return {
+    id: file.id,
+    name: file.name,
+    size: file.sizeBytes,
+    time: timeOf(file.createdAtS),
+    enabled: Number(file.enabled),
+    format: file.format,
+    type: file.type,
+    width: file.widthPx,
+    height: file.heightPx,
+    bitrate: file.bitrateBps,
+    encryption_type: file.encryption,
+    video_codec: file.videoCodec,
+    audio_codec: file.audioCodec,
+    lang: file.language,
+    isDownloadable: Number(file.isDownloadable),
+    isDeletable: Number(file.isDeletable),
+  }
+}
+
+function timeOf(timeS: number): string {
+  return new Date(timeS * 1000).toISOString()
+}
