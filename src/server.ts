@@ -22,12 +22,14 @@ import { startSending } from './hooks/sending.ts'
 import { createApp } from './http/app.ts'
 import { clientAddresses } from './http/client-address.ts'
 import { currentInterface } from './http/current/interface.ts'
+import { metaInterface } from './http/current/meta.ts'
 import { isLoopbackHost } from './http/demo/from-this-machine.ts'
 import { demoInterface } from './http/demo/routes.ts'
 import { collectApiRoutes } from './http/docs/api-routes.ts'
 import { docsInterface } from './http/docs/routes.ts'
 import { healthInterface } from './http/health.ts'
 import { closeApp, listen } from './http/listen.ts'
+import { downloadInterface } from './http/media/downloads.ts'
 import { posterInterface } from './http/media/posters.ts'
 import { mediaInterface } from './http/media/segments.ts'
 import { playbackInterface } from './http/playback/routes.ts'
@@ -252,6 +254,7 @@ async function openDoors(
   let url = ''
   const publicUrl = () => config.publicUrl ?? url
   const playbackOtps = { write, nowS: clock.nowS, outbound, markImages: playback.markImages }
+  const downloads = { db, masterKey, folders, nowS: clock.nowS }
   const owners = {
     ...deletion,
     ...limiting,
@@ -266,6 +269,7 @@ async function openDoors(
     outbound,
     importWaits: importers.wake,
     folders,
+    downloads,
     sandbox: house.sandbox,
     drawing: createGates(POSTERS_DRAWN_AT_ONCE),
   }
@@ -284,12 +288,14 @@ async function openDoors(
   const app = createApp(log, limiting)
   const routes = collectApiRoutes(app)
   app.register(currentInterface, { ...owners, prefix: '/api' })
+  app.register(metaInterface, { ...limiting, db, publicUrl, prefix: '/api/meta' })
   app.register(v2Interface, { ...owners, prefix: '/v2' })
   app.register(uploadInterface, { ...uploads, uploadMaxBytes: config.uploadMaxBytes, prefix: '/upload' })
   app.register(playerInterface, { ...playback, player: house.player, prefix: '/player' })
   app.register(olderEmbeds, { player: house.player, prefix: '/playerAssets' })
   app.register(playbackInterface, { ...playback, ...limiting, prefix: '/play' })
   app.register(mediaInterface, { ...playback, ...limiting, ...segments, prefix: '/media' })
+  app.register(downloadInterface, { ...downloads, ...limiting, prefix: '/download' })
   app.register(posterInterface, { db, masterKey, posters: folders.posters, prefix: '/poster' })
   app.register(docsInterface, { routes, publicUrl, limitNumbers: config.limits, prefix: '/docs' })
   app.register(healthInterface, { checks: checksOf(house) })

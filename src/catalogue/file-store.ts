@@ -85,6 +85,24 @@ export async function findFile(db: Db, accountId: string, videoId: string, fileI
     .executeTakeFirst()
 }
 
+/** A file by its number alone, with what opens it; undefined once it, or its video, is deleted. */
+export async function findFileAnywhere(db: Db, fileId: number) {
+  const row = await db
+    .selectFrom('file')
+    .innerJoin('video', 'video.id', 'file.videoId')
+    .leftJoin('generation', (join) =>
+      join.onRef('generation.videoId', '=', 'file.videoId').onRef('generation.number', '=', 'file.generation'),
+    )
+    .selectAll('file')
+    .select(['generation.wrappedContentKey', 'video.accountId'])
+    .where('file.id', '=', fileId)
+    .where('video.deletedAtS', 'is', null)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { wrappedContentKey, accountId, ...file } = row
+  return { file, accountId, wrappedContentKey }
+}
+
 /** All files of a video, in the order in which they came. */
 export async function filesOf(db: Db, videoId: string): Promise<FileRow[]> {
   return db.selectFrom('file').selectAll().where('videoId', '=', videoId).orderBy('id').execute()

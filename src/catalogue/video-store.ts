@@ -136,7 +136,7 @@ export async function addSize(tx: Db, videoId: string, sizeBytes: number): Promi
 export async function findVideoShown(db: Db, videoId: string) {
   return db
     .selectFrom('video')
-    .select(['title', 'public'])
+    .select(['title', 'public', 'durationS', 'aspectRatio'])
     .where('id', '=', videoId)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()

@@ -24,6 +24,8 @@ const POSTER_BOXES = [
   { widthPx: 854, heightPx: 480 },
   { widthPx: 427, heightPx: 240 },
 ] as const
+// Transparency, as a colour times its opacity.
+const ON_BLACK = 'format=gbrap,premultiply=inplace=1,format=gbrp'
 const MAX_JPEG_BYTES = 4 * 2 ** 20
 const LIMITS = { cpuS: 20, wallS: 20 }
 const UNREADABLE = 'The picture cannot be read: it is damaged, or of too many pixels.'
@@ -88,8 +90,7 @@ export async function drawPosterSizes(sandbox: Sandbox, picture: StillPicture): 
   const jpegs = POSTER_BOXES.map(() => collect(MAX_JPEG_BYTES))
   const chains = POSTER_BOXES.map(
     ({ widthPx, heightPx }, i) =>
-      `[s${i}]scale=w='min(iw,${widthPx})':h='min(ih,${heightPx})':force_original_aspect_ratio=decrease,setsar=1,format=rgba,split[b${i}][f${i}];` +
-      `[b${i}]drawbox=c=black:t=fill:replace=1[k${i}];[k${i}][f${i}]overlay=format=auto,format=yuvj420p[p${i}]`,
+      `[s${i}]scale=w='min(iw,${widthPx})':h='min(ih,${heightPx})':force_original_aspect_ratio=decrease,setsar=1,${ON_BLACK},format=yuvj420p[p${i}]`,
   )
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',

@@ -50,11 +50,17 @@ export async function getFile(
   accountId: string,
   videoId: string,
   fileId: number,
-): Promise<VideoFile & { row: FileRow }> {
-  const video = await findVideo(db, accountId, videoId)
-  const row = video && (await findFile(db, accountId, videoId, fileId))
-  if (!video || !row) throw new Failure('not-found', 'File not found')
-  return { ...viewFile(row, await contextOf(db, video)), row }
+): Promise<VideoFile> {
+  const row = await findFile(db, accountId, videoId, fileId)
+  const file = row && (await findView(db, accountId, row))
+  if (!file) throw new Failure('not-found', 'File not found')
+  return file
+}
+
+/** A file as its owner sees it; undefined when its video is deleted. */
+export async function findView(db: Db, accountId: string, row: FileRow): Promise<VideoFile | undefined> {
+  const video = await findVideo(db, accountId, row.videoId)
+  return video && viewFile(row, await contextOf(db, video))
 }
 
 /**

@@ -1,6 +1,15 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, type Hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  type Hash,
+  randomBytes,
+  subtle,
+  timingSafeEqual,
+} from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { Transform, type TransformCallback } from 'node:stream'
 import { deriveKey } from './master-key.ts'
 
@@ -161,6 +170,50 @@ export async function isSealIntact(path: string, seal: Seal, macs: Buffer, signa
   }
   const now = found.end()
   return now.length === macs.length && now.length % MAC_BYTES === 0 && timingSafeEqual(now, macs)
+}
+
+/**
+ * The clear bytes of a part of a sealed file, a MiB at a time: CBC can be opened at any block. Each MiB is verified before anything of
+ * it is given.
+ * @param range of clear bytes, both ends inclusive
+ * @throws Error when the file is not the one that was sealed
+ */
+export async function* readSealed(
+  file: FileHandle,
+  { key, iv }: Seal,
+  macs: Buffer,
+  range: { first: number; last: number },
+): AsyncGenerator<Buffer> {
+  const verify = await openVerifier(deriveKey(key, 'reelgate source-mac 1', 32), macs)
+  const firstBlock = Math.floor(range.first / MAC_BLOCK_BYTES)
+  // The last bytes of the block before are what the first one is deciphered with: changed, they would change it.
+  let before = firstBlock === 0 ? iv : (await readBlock(file, firstBlock - 1, verify)).subarray(-CIPHER_BLOCK_BYTES)
+  for (let number = firstBlock; number * MAC_BLOCK_BYTES <= range.last; number++) {
+    const sealed = await readBlock(file, number, verify)
+    const clear = createDecipheriv('aes-128-cbc', key, before).setAutoPadding(false).update(sealed)
+    const startsAt = number * MAC_BLOCK_BYTES
+    yield clear.subarray(Math.max(0, range.first - startsAt), range.last + 1 - startsAt)
+    before = sealed.subarray(-CIPHER_BLOCK_BYTES)
+  }
+}
+
+type Verify = (number: number, sealed: Buffer) => Promise<boolean>
+
+/** Verifies on another thread: a MiB takes a millisecond or more, and others wait for this one. */
+async function openVerifier(key: Buffer, macs: Buffer): Promise<Verify> {
+  const imported = await subtle.importKey('raw', new Uint8Array(key), { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
+  return (number, sealed) => {
+    const mac = new Uint8Array(macs.subarray(number * MAC_BYTES, (number + 1) * MAC_BYTES))
+    return subtle.verify('HMAC', imported, mac, Buffer.concat([Buffer.from(String(number)), sealed]))
+  }
+}
+
+async function readBlock(file: FileHandle, number: number, verify: Verify): Promise<Buffer> {
+  const buffer = Buffer.alloc(MAC_BLOCK_BYTES)
+  const { bytesRead } = await file.read(buffer, 0, MAC_BLOCK_BYTES, number * MAC_BLOCK_BYTES)
+  const sealed = buffer.subarray(0, bytesRead)
+  if (!(await verify(number, sealed))) throw new Error('a sealed file was changed on the disk')
+  return sealed
 }
 
 /** The clear bytes of a whole sealed buffer; for small files and tests. */

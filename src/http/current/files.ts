@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import { refuseUnknownVideo } from '../../files/addition.ts'
 import { addCaption, readLanguage, receiveCaption } from '../../files/caption.ts'
+import { type DownloadDeps, downloadPath } from '../../files/download.ts'
 import { deleteFile, findFiles, type VideoFile } from '../../files/file.ts'
 import { addPoster, discardPoster, type PosterDeps, receivePoster } from '../../files/poster.ts'
 import type { App } from '../app.ts'
@@ -10,7 +11,7 @@ import { drainForm, readUploadForm } from '../upload/form.ts'
 import { holderOf } from './key.ts'
 import { VideoParams } from './videos.ts'
 
-export type FileRoutesDeps = PosterDeps & { publicUrl(): string }
+export type FileRoutesDeps = PosterDeps & { downloads: DownloadDeps; publicUrl(): string }
 
 const Switch = Type.Integer({ minimum: 0, maximum: 1 })
 
@@ -55,6 +56,7 @@ const CaptionReply = Type.Object({
   size: Type.String({ description: 'such as "5 kB"' }),
   lang: Type.String(),
 })
+const RedirectReply = Type.Object({ redirect: Type.String({ description: 'needs no key, and works for an hour' }) })
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 
 export function fileRoutes(app: App, deps: FileRoutesDeps): void {
@@ -126,6 +128,16 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     const { id, createdAtS, sizeBytes, language } = await addCaption(deps, accountId, videoId, wanted, text)
     return { id, time: timeOf(createdAtS), size: `${Math.max(1, Math.round(sizeBytes / 1000))} kB`, lang: language }
   }
+
+  app.get(
+    '/videos/:id/files/:fileId',
+    { config: { permission: 'viewer' }, schema: { params: FileParams, response: { 200: RedirectReply } } },
+    async (request) => {
+      const { id, fileId } = request.params
+      const path = await downloadPath(deps.downloads, holderOf(request).accountId, id, readFileId(fileId))
+      return { redirect: `${deps.publicUrl()}/${path}` }
+    },
+  )
 
   app.delete(
     '/videos/:id/files/:fileId',

@@ -1,0 +1,112 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { open, readFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import type { VideoFolders } from '../catalogue/deletion.ts'
+import { openFileKey } from '../catalogue/file-key.ts'
+import { findFileAnywhere } from '../catalogue/file-store.ts'
+import type { Db } from '../db/sqlite.ts'
+import { Failure } from '../errors.ts'
+import { openSourceSeal } from '../ingest/source.ts'
+import { findSource } from '../ingest/source-store.ts'
+import { deriveKey, type MasterKey } from '../protect/master-key.ts'
+import { openBlob } from '../protect/sealed-blob.ts'
+import { readSealed, type Seal } from '../protect/sealed-file.ts'
+import { type BlobFolder, blobPath } from '../storage/folder.ts'
+import { findView, folderOf, getFile } from './file.ts'
+
+export type DownloadDeps = {
+  db: Db
+  masterKey: MasterKey
+  folders: VideoFolders
+  /** The playback clock: an address that has expired never comes back to life. */
+  nowS: () => number
+}
+
+/** An hour: long enough to begin the download and to resume it, of a film of any size. */
+const LIFE_S = 3600
+
+/**
+ * The short-lived address of a file, which needs no key: below the installation's root.
+ * @throws Failure `not-found`; `forbidden` for a kind that is not for downloads
+ */
+export async function downloadPath(deps: DownloadDeps, accountId: string, videoId: string, fileId: number): Promise<string> {
+  const file = await getFile(deps, accountId, videoId, fileId)
+  if (!file.isDownloadable)
+    throw new Failure('forbidden', 'This file cannot be downloaded: only originals, posters, captions and finished MP4s can.')
+  const exp = deps.nowS() + LIFE_S
+  return `download/${exp}/${signatureOf(deps.masterKey, exp, fileId)}/${fileId}`
+}
+
+function signatureOf(master: MasterKey, exp: number, fileId: number): string {
+  const key = deriveKey(master.bytes, 'reelgate download 1', 32)
+  return createHmac('sha256', key).update(`${exp}/${fileId}`).digest('base64url')
+}
+
+/** A file on its way out. `read` gives a part of it; both ends are inclusive. */
+export type Download = {
+  name: string
+  contentType: string
+  sizeBytes: number
+  read(range: { first: number; last: number }): Promise<Readable>
+}
+
+/** Whether an address was made by `downloadPath` and has not expired. */
+export function isSignedDownload(
+  { masterKey, nowS }: Pick<DownloadDeps, 'masterKey' | 'nowS'>,
+  path: { exp: number; sig: string; fileId: number },
+): boolean {
+  const expected = Buffer.from(signatureOf(masterKey, path.exp, path.fileId))
+  const given = Buffer.from(path.sig)
+  return path.exp > nowS() && expected.length === given.length && timingSafeEqual(expected, given)
+}
+
+/** Undefined: the file, or its video, is deleted. */
+export async function findDownload(deps: DownloadDeps, fileId: number): Promise<Download | undefined> {
+  const found = await findFileAnywhere(deps.db, fileId)
+  if (!found) return undefined
+  const { file, accountId, wrappedContentKey } = found
+  const view = await findView(deps.db, accountId, file)
+  if (!view?.isDownloadable) return undefined
+  const { name, sizeBytes } = view
+  if (file.type === 'original') {
+    const source = await findSource(deps.db, file.videoId)
+    if (!source?.wrappedKey) return undefined
+    const seal = openSourceSeal(deps, { ...source, wrappedKey: source.wrappedKey })
+    // Never a type that a browser would open: it is whatever somebody uploaded.
+    const read = readerOf(deps.folders.sources, source.file, seal, source.macs)
+    return { name, sizeBytes, contentType: 'application/octet-stream', read }
+  }
+  const blob = file.blob ?? ''
+  const key = openFileKey(deps.masterKey, { ...file, blob, wrappedContentKey })
+  if (!key) return undefined
+  const folder = folderOf(deps.folders, file)
+  const contentType = CONTENT_TYPES[file.type]
+  if (file.iv && file.macs) return { name, sizeBytes, contentType, read: readerOf(folder, blob, { key, iv: file.iv }, file.macs) }
+  const read = async ({ first, last }: { first: number; last: number }) => {
+    const clear = openBlob(key, blob, await readFile(blobPath(folder, blob)))
+    return Readable.from([clear.subarray(first, last + 1)])
+  }
+  return { name, sizeBytes, contentType, read }
+}
+
+const CONTENT_TYPES = {
+  poster: 'image/jpeg',
+  caption: 'text/vtt; charset=utf-8',
+  mp4: 'video/mp4',
+  original: 'application/octet-stream',
+  rendition: 'application/octet-stream',
+} as const
+
+function readerOf(folder: BlobFolder, blob: string, seal: Seal, macs: Buffer): Download['read'] {
+  return async (range) => {
+    const file = await open(blobPath(folder, blob))
+    async function* clear(): AsyncGenerator<Buffer> {
+      try {
+        yield* readSealed(file, seal, macs, range)
+      } finally {
+        await file.close()
+      }
+    }
+    return Readable.from(clear(), { objectMode: false, highWaterMark: 2 ** 20 })
+  }
+}

@@ -1,0 +1,37 @@
+import { Type } from 'typebox'
+import { getPublicMeta, type MetaDeps } from '../../catalogue/meta.ts'
+import { answerFor } from '../answers.ts'
+import type { App } from '../app.ts'
+import { type LimitDeps, limitAddresses } from '../limits.ts'
+import { posterPath } from '../media/posters.ts'
+import { VideoParams } from './videos.ts'
+
+const MetaReply = Type.Object({
+  title: Type.String(),
+  duration: Type.Number({ description: 'seconds; 0 before the probe' }),
+  aspectRatio: Type.Number({ description: 'width ÷ height' }),
+  posters: Type.Array(Type.Object({ url: Type.String(), height: Type.Integer(), width: Type.Integer() })),
+})
+
+/** `GET /api/meta/{id}`, the one operation without a key: what a page may show of a video before anybody plays it (wire-contract.md, section 3). */
+export async function metaInterface(app: App, deps: MetaDeps & LimitDeps & { publicUrl(): string }): Promise<void> {
+  limitAddresses(app, deps)
+  app.setErrorHandler((error, request, reply) => {
+    const { status, code, message } = answerFor(error, request, reply)
+    return reply.code(status).send({ message, code, requestId: request.id })
+  })
+  app.get('/:id', { schema: { params: VideoParams, response: { 200: MetaReply } } }, async (request, reply) => {
+    const { title, durationS, aspectRatio, posters } = await getPublicMeta(deps, request.params.id)
+    reply.header('Access-Control-Allow-Origin', '*') // pages that list films ask from their viewers' browsers
+    return {
+      title,
+      duration: durationS,
+      aspectRatio,
+      posters: posters.map(({ token, heightPx, widthPx }) => ({
+        url: `${deps.publicUrl()}/${posterPath(token)}`,
+        height: heightPx,
+        width: widthPx,
+      })),
+    }
+  })
+}

@@ -1,0 +1,53 @@
+import { Type } from 'typebox'
+import { type DownloadDeps, findDownload, isSignedDownload } from '../../files/download.ts'
+import { PlaybackRefusal } from '../../playback/refusal.ts'
+import type { App } from '../app.ts'
+import { type LimitDeps, refuseViewers } from '../limits.ts'
+import { attachment } from './attachment.ts'
+import { readRange } from './range.ts'
+
+const DownloadParams = Type.Object({
+  exp: Type.String({ pattern: '^[1-9][0-9]{0,11}$' }),
+  sig: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+  fileId: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }),
+})
+
+/** Files on short-lived, signed addresses: opened while they are sent, and never shown by a browser as a page of ours. */
+export async function downloadInterface(app: App, deps: DownloadDeps & LimitDeps): Promise<void> {
+  refuseViewers(app, deps, ['bad-request', 'not-allowed', 'video-gone'])
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.headers({
+      'Cache-Control': 'no-store',
+      'Content-Security-Policy': "default-src 'none'; sandbox",
+      'Cross-Origin-Resource-Policy': 'same-origin',
+      'Referrer-Policy': 'no-referrer',
+    })
+  })
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/:exp/:sig/:fileId',
+    schema: { params: DownloadParams },
+    handler: async (request, reply) => {
+      const { exp, sig, fileId } = request.params
+      if (!isSignedDownload(deps, { exp: Number(exp), sig, fileId: Number(fileId) })) throw new PlaybackRefusal('not-allowed')
+      const download = await findDownload(deps, Number(fileId))
+      if (!download) throw new PlaybackRefusal('video-gone')
+      const { sizeBytes } = download
+      // A number is given to one file, whose bytes never change.
+      const tag = `"${fileId}"`
+      const mayBePart = [undefined, tag].includes(request.headers['if-range']?.toString())
+      const range = readRange(mayBePart ? request.headers.range : undefined, sizeBytes)
+      reply.headers({
+        'Accept-Ranges': 'bytes',
+        ETag: tag,
+        'Content-Type': download.contentType,
+        'Content-Disposition': attachment(download.name),
+      })
+      if (range === 'unsatisfiable') return reply.code(416).header('Content-Range', `bytes */${sizeBytes}`).send()
+      const part = range ?? { first: 0, last: sizeBytes - 1 }
+      if (range) reply.code(206).header('Content-Range', `bytes ${part.first}-${part.last}/${sizeBytes}`)
+      reply.header('Content-Length', part.last - part.first + 1)
+      return request.method === 'HEAD' || part.last < part.first ? reply.send() : reply.send(await download.read(part))
+    },
+  })
+}
