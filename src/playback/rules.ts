@@ -80,7 +80,7 @@ export function readRules({ whitelisthref, ipGeo, ipGeoRules }: GivenRules): Rul
     ...(isGiven(ipGeoRules) && readIpGeoRules(parsed(ipGeoRules))),
   }
   if (Object.keys(rules).length === 0) return undefined
-  if (JSON.stringify(rules).length > MAX_BYTES)
+  if (Buffer.byteLength(JSON.stringify(rules)) > MAX_BYTES)
     throw new Failure('invalid', `whitelisthref, ipGeo and ipGeoRules together are longer than ${MAX_BYTES} bytes.`)
   return rules
 }
