@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
+import { findActs, noteAct, sweepActs } from '../../src/accounts/act.ts'
 import type { CommandName } from '../../src/cli/commands.ts'
 import { sendCommand } from '../../src/cli/control.ts'
 import { dataPaths } from '../../src/config.ts'
 import { createOwner } from '../client.ts'
 import { readRows } from '../data-folder.ts'
+import { openBarePlayback, outcomeOf } from '../playback/bare.ts'
 import { startReelgate } from '../reelgate.ts'
+import { createViewer } from '../viewer.ts'
 
 type Made = { accountId: string; keyId: string; apiKey: string }
 
@@ -72,4 +75,28 @@ test('L06: management is in the audit record when its answer comes, and stays th
     'account:created',
   ])
   for (const secret of [apiKey, made.apiKey, rotated.apiKey]) expect(stdout).not.toContain(secret)
+})
+
+test('L06: another browser’s redeem is on record when it is refused, once for each OTP, with both addresses', async () => {
+  const { db, newOtp, redeemBy, videoId } = await openBarePlayback()
+  const newViewer = () => createViewer('http://viewer.invalid')
+  const acts = () => db.selectFrom('act').selectAll().where('kind', '=', 'otp:reused').execute()
+  const otp = await newOtp()
+  await redeemBy(newViewer(), otp)
+  expect(await acts()).toEqual([])
+  for (let i = 0; i < 3; i++) expect(await outcomeOf(redeemBy(newViewer(), otp, { address: '198.51.100.1' }))).toBe('otp-used')
+  expect(await acts()).toMatchObject([{ subject: videoId, actor: 'viewer', details: expect.stringContaining('198.51.100.1') }])
+  expect(JSON.stringify(await acts())).not.toContain(otp)
+})
+
+test('acts are kept for a year, and then go by themselves', async () => {
+  const { db, write, nowS, passS } = await openBarePlayback()
+  const act = { accountId: undefined, by: 'server', kind: 'ban:began' } as const
+  const note = (...subjects: string[]) => write((tx) => noteAct(tx, { ...act, atS: nowS(), subjects }))
+  await note(...Array.from({ length: 2500 }, (_, n) => `old ${n}`))
+  passS(200 * 24 * 3600)
+  await note('young')
+  passS(170 * 24 * 3600)
+  await sweepActs({ write, nowS })
+  expect((await findActs(db, undefined, 10)).map(({ subject }) => subject)).toEqual(['young'])
 })

@@ -95,14 +95,17 @@ describe('K16: an account that is disabled', () => {
   })
 })
 
-test('uploads that are switched off are refused from the next request on, and may be switched on', async () => {
+test('uploads that are switched off are refused at both interfaces from the next request on, and may be switched on', async () => {
   const { accountId, owner } = await newAccount('Una')
-  const status = async () => (await owner.call('PUT', '/api/videos?title=x')).status
-  expect(await status()).toBe(200)
+  const statuses = async () => [
+    (await owner.call('PUT', '/api/videos?title=x')).status,
+    (await v2(owner, '/v2/uploadPolicy', '&title=x')).status,
+  ]
+  expect(await statuses()).toEqual([200, 200])
   await command('account set', { account: accountId, mayUpload: false })
-  expect(await status()).toBe(403)
+  expect(await statuses()).toEqual([403, 403])
   await command('account set', { account: accountId, mayUpload: true })
-  expect(await status()).toBe(200)
+  expect(await statuses()).toEqual([200, 200])
 })
 
 test('imports that are switched off are refused at both interfaces from the next request on, and may be switched on', async () => {

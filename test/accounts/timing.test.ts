@@ -4,7 +4,7 @@ import { startReelgate } from '../reelgate.ts'
 // What the clock could tell a stranger.
 
 /** By construction nothing: a film is looked for by id and account in one statement, a key by its SHA-256. These measure it. */
-if (process.env.REELGATE_LONG === '1') describe('L04: over ten thousand answers each', measure)
+if (process.env.REELGATE_LONG === '1') describe('L04, K13: over ten thousand answers each', measure)
 
 function measure() {
   const SAMPLES = 10_000
@@ -55,7 +55,7 @@ function measure() {
   )
 }
 
-test('L04: by construction: nothing but the SHA-256 of a key, and no part of its text, is what keys are looked for by', async () => {
+test('L04, K13: by construction: nothing but the SHA-256 of a key, and no part of its text, is what keys are looked for by', async () => {
   const reelgate = await startReelgate()
   const { stdout } = await reelgate.cli('account', 'list', '--json')
   expect(stdout).not.toContain(reelgate.owner.apiKey)

@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { openSqlite } from '../../src/db/sqlite.ts'
 import { banLengthS, findBans, liftBan, sweepBans } from '../../src/limits/bans.ts'
 import { openLimits } from '../../src/limits/limits.ts'
+import { rounds } from '../pipeline/chance.ts'
 
 // Strikes and bans over hours and days, on a database of their own and a clock that the test moves.
 
@@ -123,6 +125,69 @@ test('R10: a strike is forgotten after 7 days', async () => {
   await sweep()
   expect(await deps.db.selectFrom('strike').selectAll().execute()).toEqual([])
   expect(await deps.db.selectFrom('ban').selectAll().execute()).toEqual([])
+})
+
+/** All calls and strikes of one subject, kept for ever and counted anew each time, as the contract's section 9 says it. */
+function createReckoning() {
+  const calls: { atS: number; passed: boolean }[] = []
+  const strikesAtS: number[] = []
+  let ban = { beganAtS: 0, endsAtS: 0, calls: 0, windowEndsAtS: 0, earlier: 0 }
+  const passedWithin = (atS: number) => calls.filter((call) => call.passed && call.atS > atS - MINUTE_S).length
+
+  function endOfBan(): number {
+    const severityS = Math.min(1800, 225 * (ban.calls / LIMIT - 2))
+    return ban.beganAtS + Math.min(DAY_S, Math.ceil(1800 + severityS + 1800 * ban.earlier))
+  }
+
+  /** @returns how long the caller must wait; 0: the call passed */
+  return (nowS: number): number => {
+    if (nowS < ban.endsAtS) {
+      if (nowS < ban.windowEndsAtS) ban.calls += 1
+      ban.endsAtS = endOfBan()
+      return ban.endsAtS - nowS
+    }
+    const passed = passedWithin(nowS) < LIMIT
+    calls.push({ atS: nowS, passed })
+    if (passed) return 0
+    const window = calls.filter(({ atS }) => atS > nowS - MINUTE_S)
+    if (window.length < 2 * LIMIT) {
+      let waitS = 1
+      while (passedWithin(nowS + waitS) >= LIMIT) waitS += 1
+      return waitS
+    }
+    const earlier = strikesAtS.filter((atS) => atS > nowS - 7 * DAY_S).length
+    strikesAtS.push(nowS)
+    const windowEndsAtS = Math.min(...window.map(({ atS }) => atS)) + MINUTE_S
+    ban = { beganAtS: nowS, endsAtS: 0, calls: window.length, windowEndsAtS, earlier }
+    ban.endsAtS = endOfBan()
+    return ban.endsAtS - nowS
+  }
+}
+
+test('R01, R10, R17: of any calls over weeks, each waits as long as by counting all calls before it', async () => {
+  const { ask, clock } = await openBareLimits()
+  const afterS = fc.oneof(
+    fc.constant(0),
+    fc.integer({ min: 1, max: 70 }),
+    fc.integer({ min: 1700, max: 8000 }),
+    fc.integer({ min: DAY_S, max: 8 * DAY_S }),
+  )
+  const burst = fc.record({ afterS, subject: fc.constantFrom('a', 'b'), times: fc.integer({ min: 1, max: 45 }) })
+  let runs = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(burst, { minLength: 1, maxLength: 14 }), async (bursts) => {
+      const run = runs++
+      const reckonings = { a: createReckoning(), b: createReckoning() }
+      for (const { afterS, subject, times } of bursts) {
+        clock.nowS += afterS
+        const asked = ask(`${subject} of ${run}`, times)
+        let waitS = 0
+        for (let i = 0; i < times; i++) waitS = reckonings[subject](clock.nowS)
+        expect(await asked).toBe(waitS)
+      }
+    }),
+    { numRuns: rounds(60, 2_000) },
+  )
 })
 
 test('R13: a million addresses take bounded memory, and lift no ban', async () => {
