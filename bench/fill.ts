@@ -11,7 +11,11 @@ import { MARK, WORDS } from './words.ts'
 
 export const HITS = 2_000
 
-/** A data folder with one owner and so many videos, titles, tags and posters without files. */
+/** The folder in which all videos lie, beside so many others. */
+export const FOLDER = 'f'.repeat(32)
+export const FOLDERS = 10_000
+
+/** A data folder with one owner and so many videos, titles, tags and posters without files, all in one folder. */
 export type Filled = { dataDir: string; apiKey: string }
 
 /** A copy for one row, which may change it. */
@@ -68,6 +72,7 @@ async function fill(folder: string, videos: number): Promise<void> {
     const nowS = () => FIRST_UPLOAD_S
     const { accountId, apiKey } = await createAccount({ db, write, nowS }, 'bench', { mayUpload: true, mayImport: true })
     await write(async (tx) => {
+      for (const statement of FOLDER_INSERTS) await tx.executeQuery(CompiledQuery.raw(statement, [accountId]))
       for (const rows of batches(videos)) {
         const json = JSON.stringify(rows)
         for (const statement of INSERTS) await tx.executeQuery(CompiledQuery.raw(statement, [json, accountId]))
@@ -83,12 +88,20 @@ async function fill(folder: string, videos: number): Promise<void> {
 const FIRST_UPLOAD_S = 1_700_000_000
 const BATCH = 1_000
 
+const FOLDER_INSERTS = [
+  `insert into folder (account_id, id, parent_id, name, folded_name, created_at_s)
+    values (?, '${FOLDER}', 'root', 'all', 'all', ${FIRST_UPLOAD_S})`,
+  `insert into folder (account_id, id, parent_id, name, folded_name, created_at_s)
+    with recursive number (n) as (select 1 union all select n + 1 from number where n < ${FOLDERS})
+    select ?, printf('%032x', n), '${FOLDER}', 'Folder ' || n, 'folder ' || n, ${FIRST_UPLOAD_S} from number`,
+]
+
 // One statement for a thousand rows: the first value is the rows as JSON, the second the account.
 const INSERTS = [
   `insert into video (id, account_id, title, description, file_name, upload_time_s, status, duration_s, aspect_ratio,
-      total_size_bytes, generation)
+      total_size_bytes, generation, folder_id)
     select video.value ->> 'id', given.account_id, video.value ->> 'title', '', video.value ->> 'fileName',
-      video.value ->> 'uploadTimeS', 'ready', video.value ->> 'durationS', 1.7778, video.value ->> 'sizeBytes', 1
+      video.value ->> 'uploadTimeS', 'ready', video.value ->> 'durationS', 1.7778, video.value ->> 'sizeBytes', 1, '${FOLDER}'
     from json_each(?) as video, (select ? as account_id) as given`,
   `insert into poster (video_id, width_px, height_px, size_bytes, token, file, created_at_s)
     select video.value ->> 'id', size.value ->> 0, size.value ->> 1, 24000, substr(video.value ->> 'id', 1, 21) || size.key,

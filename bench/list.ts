@@ -12,7 +12,7 @@ import { MARK } from './words.ts'
 const VIDEOS = 10_000
 const MANY = 1_000_000
 const PAIRS = 5
-const FIRST_PAGE = '/api/videos?page=1&limit=20'
+export const FIRST_PAGE = '/api/videos?page=1&limit=20'
 /** Rows 9 001 to 9 020. */
 const DEEP_PAGE = '/api/videos?page=451&limit=20'
 
@@ -78,12 +78,12 @@ export const LIST_ROWS: readonly Row[] = [
 ]
 
 /** More addresses than answers are kept, so that each is read afresh; what the service does not know in a query it ignores. */
-function neverAskedBefore(paths: readonly string[]): string[] {
+export function neverAskedBefore(paths: readonly string[]): string[] {
   return Array.from({ length: 20_000 }, (_, time) => `${paths[time % paths.length]}&asked=${time}`)
 }
 
 /** Searches that all find the same titles: any part of the word, in any case, so that no answer is the answer to another. */
-function searches(): string[] {
+export function searches(): string[] {
   const parts: string[] = []
   for (let length = 5; length <= MARK.length; length++)
     for (let start = 0; start + length <= MARK.length; start++) parts.push(MARK.slice(start, start + length))
@@ -95,10 +95,10 @@ function searches(): string[] {
   return spellings.flatMap((spell) => parts.map((part) => `/api/videos?page=1&limit=20&q=${spell(part)}`))
 }
 
-async function againstConstant(scope: Scope, paths: readonly string[]) {
-  const filled = await filledFolder(scope, VIDEOS)
+export async function againstConstant(scope: Scope, paths: readonly string[], videos = VIDEOS) {
+  const filled = await filledFolder(scope, videos)
   const service = await startService(scope, filled.dataDir)
-  const peer = await startConstantPeer(scope, filled.apiKey, await getText(service, filled.apiKey, paths[0] ?? ''))
+  const peer = await startConstantPeer(scope, filled.apiKey, await getText(service, filled.apiKey, paths[0] ?? '', videos))
   const requests = paths.map((path) => rawRequest('GET', path, authorization(filled.apiKey)))
   const answers = ({ url }: Listening) => answersPerS(scope, url, { requests })
   await Promise.all([service, peer].map(answers)) // both warm
@@ -120,34 +120,36 @@ export function authorization(apiKey: string): Record<string, string> {
   return { Authorization: `Apisecret ${apiKey}` }
 }
 
-async function getText({ url }: Listening, apiKey: string, path: string): Promise<string> {
+async function getText({ url }: Listening, apiKey: string, path: string, videos: number): Promise<string> {
   const response = await fetch(`${url}${path}`, { headers: authorization(apiKey) })
   const text = await response.text()
   const { count }: { count: number } = JSON.parse(text)
-  if (count !== (path.includes('q=') ? HITS : VIDEOS)) throw new Error(`${path} counts ${count} videos`)
+  if (count !== (path.includes('q=') ? HITS : videos)) throw new Error(`${path} counts ${count} videos`)
   return text
 }
 
 /** An owner who asks one thing after the other. */
-async function askingOwner(scope: Scope, filled: Filled) {
+export async function askingOwner(scope: Scope, filled: Filled) {
   const service = await startService(scope, filled.dataDir)
   const client = new Client(service.url)
   scope.defer(() => client.close())
   const headers = authorization(filled.apiKey)
 
-  async function ask(method: 'GET' | 'PUT', path: string): Promise<void> {
-    const { statusCode, body } = await client.request({ method, path, headers })
-    await body.text()
-    if (statusCode !== 200) throw new Error(`${method} ${path}: ${statusCode}`)
+  async function ask(method: 'GET' | 'PUT' | 'POST', path: string, form?: string) {
+    const type = form === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const answer = await client.request({ method, path, headers: { ...headers, ...type }, body: form ?? null })
+    await answer.body.dump({ limit: Number.MAX_SAFE_INTEGER })
+    if (answer.statusCode !== 200) throw new Error(`${method} ${path}: ${answer.statusCode}`)
+    return answer
   }
 
-  /** The time of an answer that cannot have been kept: a video was added since. */
-  async function freshMs(path: string): Promise<number> {
+  /** The time of an answer that cannot have been kept: a video was added since. A form is posted. */
+  async function freshMs(path: string, form?: string): Promise<number> {
     await ask('PUT', '/api/videos?title=Another%20film')
     await pause(1) // what the change leaves to do is not this answer's
-    return timeMs(() => ask('GET', path))
+    return timeMs(() => ask(form === undefined ? 'GET' : 'POST', path, form))
   }
 
   for (let time = 0; time < 50; time++) await freshMs(FIRST_PAGE) // warm
-  return { freshMs }
+  return { freshMs, service }
 }

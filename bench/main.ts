@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { FILM_ROWS } from './film.ts'
 import { FIRST_FRAME_ROWS } from './first-frame.ts'
 import { KEY_ROWS } from './key.ts'
+import { LIBRARY_ROWS } from './library.ts'
 import { LIST_ROWS } from './list.ts'
 import { OTP_ROWS } from './otp.ts'
 import { PROCESS_ROWS } from './process.ts'
@@ -12,6 +13,7 @@ import { SEGMENT_ROWS } from './segment.ts'
 
 const ROWS: readonly Row[] = [
   ...LIST_ROWS,
+  ...LIBRARY_ROWS,
   ...OTP_ROWS,
   ...KEY_ROWS,
   ...SEGMENT_ROWS,

@@ -42,13 +42,16 @@ export async function listPositions(
   db: Db,
   accountId: string,
   filter: VideoFilter,
-  slice: { limit: number; offset: number },
+  slice: { limit: number; offset: number; below?: number },
 ): Promise<number[]> {
   const shelves = await smallestFirst(db, accountId, filter)
   if (shelves === undefined || isBeyondAny(filter)) return []
   const { position, from } = matches(accountId, filter, shelves)
+  const older = slice.below === undefined ? sql`` : sql`and ${position} < ${slice.below}`
   const { rows } = await sql<{ position: number }>`
-    select ${position} as position ${from} order by ${position} desc limit ${slice.limit} offset ${slice.offset}`.execute(db)
+    select ${position} as position ${from} ${older} order by ${position} desc limit ${slice.limit} offset ${slice.offset}`.execute(
+    db,
+  )
   return rows.map((row) => row.position)
 }
 

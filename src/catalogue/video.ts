@@ -19,24 +19,31 @@ export type Video = VideoRow & { posters: Poster[]; tags: string[] }
 /** Rows passed over on the way to a page: more may take milliseconds. */
 const FEW_ROWS = 5_000
 
+/** Which page: by its number from 1, or what is older than a position. */
+export type PageWanted = { limit: number } & ({ page: number } | { below: number })
+
 /**
  * A page of the videos that the filter finds, newest first, and how many it finds in all. Both are read one after the other:
- * what comes or goes meanwhile may be in one of them only.
- * @param wanted `page` counts from 1; one behind the last is empty and costs nothing
+ * what comes or goes meanwhile may be in one of them only. A page behind the last is empty and costs nothing.
+ * @returns `lastPosition` where more follow: what is older than it, read page by page, has each video once, whatever comes and goes
  * @throws Failure `not-found` when the account has no such folder
  */
 export async function findVideos(
   { db, slowDb }: ListDeps,
   accountId: string,
-  wanted: { filter: VideoFilter; page: number; limit: number },
-): Promise<{ count: number; videos: Video[] }> {
-  const { filter, limit } = wanted
+  filter: VideoFilter,
+  wanted: PageWanted,
+): Promise<{ count: number; videos: Video[]; lastPosition: number | undefined }> {
+  const { limit } = wanted
   if (filter.folderId !== undefined) await getFolder(db, accountId, filter.folderId)
-  const offset = (wanted.page - 1) * limit
-  const reader = isSlow(filter) || offset > FEW_ROWS ? slowDb : db
+  const place = 'page' in wanted ? { offset: (wanted.page - 1) * limit } : { offset: 0, below: wanted.below }
+  const reader = isSlow(filter) || place.offset > FEW_ROWS ? slowDb : db
   const count = await countMatches(reader, accountId, filter)
-  const positions = offset < count ? await listPositions(reader, accountId, filter, { limit, offset }) : []
-  return { count, videos: await withPostersAndTags(db, await findVideosAt(db, accountId, positions)) }
+  // One more than a page shows whether anything follows.
+  const found = place.offset < count ? await listPositions(reader, accountId, filter, { limit: limit + 1, ...place }) : []
+  const positions = found.slice(0, limit)
+  const videos = await withPostersAndTags(db, await findVideosAt(db, accountId, positions))
+  return { count, videos, lastPosition: found.length > limit ? positions.at(-1) : undefined }
 }
 
 /** @throws Failure `not-found`, the same for an id that does not exist and for another account's */

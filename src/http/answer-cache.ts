@@ -3,14 +3,17 @@ const MAX_BYTES = 16 * 2 ** 20
 /** Longer questions are rare and their keys would cost more than they save. */
 const MAX_KEY_LENGTH = 300
 
+/** `link`: the header that leads on. */
+export type KeptAnswer = { body: Buffer; link: string | undefined }
+
 /** Answers that stay right as long as an account's change number stands; the longest unasked go first. */
 export type AnswerCache = {
-  find(key: string, changeNumber: number): Buffer | undefined
-  keep(key: string, changeNumber: number, body: Buffer): void
+  find(key: string, changeNumber: number): KeptAnswer | undefined
+  keep(key: string, changeNumber: number, answer: KeptAnswer): void
 }
 
 export function createAnswerCache(): AnswerCache {
-  const kept = new Map<string, { changeNumber: number; body: Buffer }>()
+  const kept = new Map<string, KeptAnswer & { changeNumber: number }>()
   let bytes = 0
 
   function forget(key: string): void {
@@ -24,12 +27,13 @@ export function createAnswerCache(): AnswerCache {
       if (answer?.changeNumber !== changeNumber) return undefined
       kept.delete(key)
       kept.set(key, answer)
-      return answer.body
+      return answer
     },
-    keep(key, changeNumber, body) {
+    keep(key, changeNumber, answer) {
+      const { body } = answer
       if (key.length > MAX_KEY_LENGTH || body.length > MAX_BYTES) return
       forget(key)
-      kept.set(key, { changeNumber, body })
+      kept.set(key, { ...answer, changeNumber })
       bytes += body.length
       for (const oldest of kept.keys()) {
         if (bytes <= MAX_BYTES) break

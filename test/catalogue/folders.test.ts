@@ -84,7 +84,7 @@ test('after any changes each folder shows, counts and finds what lies in it', as
         expect(opened.folders.map((each) => each.id)).toEqual(byName)
         expect(opened.folder).toMatchObject({ videoCount: inIt(videos).length, folderCount: inIt(parents).length })
         expect(opened.parent?.id).toBe(id === ROOT ? undefined : parents.get(id))
-        const listed = await findVideos(deps, accountId, { filter: { folderId: id }, page: 1, limit: 100 })
+        const listed = await findVideos(deps, accountId, { folderId: id }, { page: 1, limit: 100 })
         expect(listed.videos.map((each) => each.id)).toEqual(inIt(videos).toReversed().sort(byPosition(listed.videos)))
         expect(listed.count).toBe(inIt(videos).length)
       }

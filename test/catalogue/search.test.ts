@@ -73,6 +73,9 @@ test('every filter finds what a plain look at each video finds, newest first, an
         expect(await countMatches(db, accountId, filter)).toBe(wanted.length)
         expect(await listPositions(db, accountId, filter, { limit: 100, offset: 0 })).toEqual(wanted)
         expect(await listPositions(db, accountId, filter, { limit: 2, offset: 1 })).toEqual(wanted.slice(1, 3))
+        const below = wanted[1] ?? 0
+        const older = wanted.filter((position) => position < below).slice(0, 2)
+        expect(await listPositions(db, accountId, filter, { limit: 2, offset: 0, below })).toEqual(older)
       }
     }),
     { numRuns: 60 },

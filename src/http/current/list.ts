@@ -2,19 +2,22 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { KeyHolder } from '../../accounts/api-key.ts'
+import { type CursorDeps, cursorOf, readCursor } from '../../catalogue/cursor.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
 import { readTagFilter } from '../../catalogue/tag.ts'
-import { findVideos, type ListDeps } from '../../catalogue/video.ts'
-import { createAnswerCache } from '../answer-cache.ts'
+import { findVideos, type ListDeps, type PageWanted } from '../../catalogue/video.ts'
+import { Failure } from '../../errors.ts'
+import { createAnswerCache, type KeptAnswer } from '../answer-cache.ts'
 import type { App } from '../app.ts'
 import { readPaging } from '../paging.ts'
 import { holderOf } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
-export type ListRoutesDeps = ListDeps & { publicUrl(): string }
+export type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string }
 
 const ListQuery = Type.Object({
   page: Type.Optional(Type.String({ description: 'from 1' })),
+  after: Type.Optional(Type.String({ description: 'instead of page: as the Link header of the page before says' })),
   limit: Type.Optional(
     Type.String({ description: 'default 20; clamped to 40, or to what the account was raised to', examples: ['40'] }),
   ),
@@ -41,7 +44,7 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
       schema: {
         summary: 'List and search videos',
         description:
-          'Newest first. The answer has an `ETag`: sent back as `If-None-Match` it costs nothing as long as nothing has changed.',
+          'Newest first. Follow the `Link` header (`rel="next"`) to have each video once, whatever comes and goes meanwhile; pages by number shift then. The answer has an `ETag`: sent back as `If-None-Match` it costs nothing as long as nothing has changed.',
         querystring: ListQuery,
         response: { 200: ListReply, 304: Type.Null() },
       },
@@ -53,19 +56,39 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
       if (isKnown(request, tag)) return reply.code(304).send(null)
       const key = `${holder.accountId} ${holder.pageMax} ${request.url}`
       const kept = pages.find(key, holder.changeNumber)
-      if (kept) return sendJson(reply, kept)
+      if (kept) return sendPage(reply, kept)
       const page = await readPage(deps, holder, request.query)
       pages.keep(key, holder.changeNumber, page)
-      return sendJson(reply, page)
+      return sendPage(reply, page)
     },
   )
 }
 
-async function readPage(deps: ListRoutesDeps, holder: KeyHolder, query: Static<typeof ListQuery>): Promise<Buffer> {
-  const paging = readPaging(query, { usual: USUAL_LIMIT, largest: holder.pageMax })
-  const { count, videos } = await findVideos(deps, holder.accountId, { filter: readFilter(query), ...paging })
+async function readPage(deps: ListRoutesDeps, holder: KeyHolder, query: Static<typeof ListQuery>): Promise<KeptAnswer> {
+  const { count, videos, lastPosition } = await findVideos(
+    deps,
+    holder.accountId,
+    readFilter(query),
+    readPlace(deps, holder, query),
+  )
   const page: Static<typeof ListReply> = { count, rows: videos.map((video) => videoBody(deps.publicUrl(), video)) }
-  return Buffer.from(JSON.stringify(page))
+  const after = lastPosition === undefined ? undefined : cursorOf(deps, holder.accountId, lastPosition)
+  return { body: Buffer.from(JSON.stringify(page)), link: after && linkTo(deps.publicUrl(), { ...query, after }) }
+}
+
+/** @throws Failure `invalid` */
+function readPlace(deps: ListRoutesDeps, { accountId, pageMax }: KeyHolder, query: Static<typeof ListQuery>): PageWanted {
+  const paging = readPaging(query, { usual: USUAL_LIMIT, largest: pageMax })
+  if (query.after === undefined) return paging
+  if (query.page !== undefined) throw new Failure('invalid', 'Send page or after, not both.')
+  return { limit: paging.limit, below: readCursor(deps, accountId, query.after) }
+}
+
+/** RFC 8288: the page of what is older than this one's last video. */
+function linkTo(publicUrl: string, { page: _, ...query }: Static<typeof ListQuery>): string {
+  const known = Object.keys(ListQuery.properties)
+  const kept = Object.entries(query).filter(([name]) => known.includes(name))
+  return `<${publicUrl}/api/videos?${new URLSearchParams(kept)}>; rel="next"`
 }
 
 /** Empty parameters filter nothing. @throws Failure `invalid` */
@@ -82,6 +105,7 @@ function isKnown(request: FastifyRequest, tag: string): boolean {
 }
 
 // Bytes, since the framework would serialise a string once more.
-function sendJson(reply: FastifyReply, body: Buffer): FastifyReply {
+function sendPage(reply: FastifyReply, { body, link }: KeptAnswer): FastifyReply {
+  if (link !== undefined) reply.header('Link', link)
   return reply.type('application/json; charset=utf-8').send(body)
 }

@@ -107,7 +107,7 @@ export async function sendVideos(
   filter: VideoFilter,
 ): Promise<FastifyReply> {
   const asked = { page: fieldOf(request.query, 'page'), limit: fieldOf(request.query, 'limit') }
-  const { videos } = await findVideos(deps, accountId, { filter, ...readPaging(asked, PAGE_LIMITS) })
+  const { videos } = await findVideos(deps, accountId, filter, readPaging(asked, PAGE_LIMITS))
   const viewsOf = await countViews(
     deps,
     videos.map(({ id }) => id),
