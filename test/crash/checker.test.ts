@@ -18,6 +18,7 @@ let memory: Memory
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
   const { owner } = reelgate
+  await owner.call('POST', '/api/hooks', { body: { value: 'https://8.8.8.8/', status: 0 } })
   film = await owner.readyVideo(await makeFilm({ seconds: 1 }))
   await untilFinished(reelgate, film)
   await owner.call('POST', '/api/videos/tags', { body: { videos: [film], tags: ['news'] } })
@@ -27,6 +28,9 @@ beforeAll(async () => {
   expect(await examine(reelgate, memory)).toEqual({ breaches: [], orphans: [] })
 })
 afterAll(() => reelgate.remove())
+
+const AGAIN = `insert into delivery (hook_id, sequence, event, body, time_ms, state, finished_at_s)
+  select hook_id, 3, event, body, time_ms, state, 1 from delivery where event = 'video:ready'`
 
 type Harm = [what: string, harm: string | ((copy: Installed) => Promise<void>), seen: RegExp]
 
@@ -68,6 +72,11 @@ const HARMS: readonly Harm[] = [
     (copy) => overwrite(join(copy.dataDir, 'posters', blobOf(copy, 'poster'))),
     /a poster cannot be opened/,
   ],
+  ['an event is told to nobody', `delete from delivery where event = 'video:readyall'`, /readyall .* was told to nobody|gap/],
+  ['no event is told', 'delete from delivery; update hook set last_sequence = 0', /video:ready .* was told to nobody/],
+  ['an event is told twice', `${AGAIN}; update hook set last_sequence = 3`, /video:ready .* was told twice/],
+  ['an event is told of what never happened', `update delivery set event = 'video:deleted'`, /of a film that is ready/],
+  ['a delivery has the wrong number', AGAIN, /numbered without a gap/],
   ['the database is damaged', damagePage, /tree|page|malformed|index|database/i],
 ]
 

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listFiles } from '../data-folder.ts'
+import { listFiles, readRows } from '../data-folder.ts'
+import { hooksOf, type Receiver, type Receivers, startReceivers } from '../hooks/receiver.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { noFilm, uniqueFilm } from './clients.ts'
@@ -13,7 +14,13 @@ import { killAt, type Place, watch } from './strace.ts'
 // until it runs through. Each time the folder is examined, the server started again, and every promise compared with what is there.
 
 /** What is ready before the scenario's call is sent, and the call; it has ended when everything that it set off is done. */
-type Scenario = { rows: string; name: string; prepare(ordeal: Ordeal): Promise<() => Promise<unknown>> }
+type Scenario = {
+  rows: string
+  name: string
+  prepare(ordeal: Ordeal): Promise<() => Promise<unknown>>
+  /** What must come true, besides everything that always must, once the server is there again. */
+  comeTrue?(): Promise<void>
+}
 
 const SCENARIOS: readonly Scenario[] = [
   { rows: 'I1, I9', name: 'credentials', prepare: credentials },
@@ -25,14 +32,17 @@ const SCENARIOS: readonly Scenario[] = [
   { rows: 'P10, I9', name: 'a key that takes a stream’s slot', prepare: takingASlot },
   { rows: 'F-05, I2', name: 'a deletion, to its last file', prepare: deletion },
   { rows: 'F-06, I3, I6', name: 'publication, from the probe to the last segment and poster', prepare: publication },
+  { rows: 'W07, I7', name: 'an event, to the record of its delivery', prepare: delivery, comeTrue: hearAll },
 ]
 
+let receivers: Receivers
 let reelgate: Reelgate & { remove(): Promise<void> }
 let ordeal: Ordeal
 const chance = newChance('crash points')
 beforeAll(async () => {
   // One thread for files, so that the n-th call is the same call each time.
-  reelgate = await startSharedReelgate({ env: { UV_THREADPOOL_SIZE: '1' } })
+  receivers = await startReceivers()
+  reelgate = await startSharedReelgate({ env: { UV_THREADPOOL_SIZE: '1', REELGATE_OUTBOUND_ALLOW: receivers.host } })
   ordeal = await newOrdeal(reelgate, chance, 'crash-points')
   const { clients, films } = ordeal
   const { videoId = '' } = await clients.create(0)
@@ -40,9 +50,12 @@ beforeAll(async () => {
   await reelgate.owner.until(videoId, 'ready')
   expect(await ordeal.compare()).toEqual([])
 })
-afterAll(() => reelgate.remove())
+afterAll(async () => {
+  await reelgate.remove()
+  await receivers.close()
+})
 
-for (const { rows, name, prepare } of SCENARIOS) {
+for (const { rows, name, prepare, comeTrue } of SCENARIOS) {
   test(`${rows}: ${name} survives kill -9 before each of its system calls`, async () => {
     const all = await findPlaces(prepare)
     const places = choose(all)
@@ -55,6 +68,7 @@ for (const { rows, name, prepare } of SCENARIOS) {
       kills += Number(!(await isServing(reelgate)))
       await reelgate.kill()
       expect(await ordeal.afterwards(), `killed before ${place.syscall} ${place.nth}`).toEqual([])
+      await comeTrue?.()
     }
     expect(await ordeal.settled()).toEqual([])
     process.stderr.write(`${name}: ${all.length} places, ${places.length} tried, ${kills} kills\n`)
@@ -162,6 +176,33 @@ async function deletion(of: Ordeal): Promise<() => Promise<unknown>> {
   return async () => {
     await of.clients.remove(0, [film, videoId])
     await untilQuiet(of)
+  }
+}
+
+/** An endpoint of its own, and a deletion that it hears of. */
+async function delivery({ reelgate: server, clients }: Ordeal): Promise<() => Promise<unknown>> {
+  const receiver = receivers.newReceiver()
+  const { uuid } = await hooksOf(server.owner).create(receiver.url)
+  const { videoId = '' } = await clients.create(0)
+  listening.push({ uuid, receiver })
+  return async () => {
+    await clients.remove(0, [videoId])
+    while (openDeliveries(server, uuid) > 0 && (await isServing(server))) await pause(20)
+  }
+}
+const listening: { uuid: string; receiver: Receiver }[] = []
+
+const openDeliveries = (server: Reelgate, uuid: string) =>
+  readRows(server, 'select 1 from delivery where hook_id = ? and finished_at_s is null', uuid).length
+
+/** Whatever is in an endpoint's list has arrived there; then nobody needs the endpoint any more. */
+async function hearAll(): Promise<void> {
+  for (const { uuid, receiver } of listening.splice(0)) {
+    const listed = readRows<{ body: string }>(reelgate, 'select body from delivery where hook_id = ?', uuid)
+    const heard = () => receiver.received.map(({ body }) => body)
+    await expect.poll(() => listed.filter(({ body }) => !heard().includes(body)), { timeout: 20_000 }).toEqual([])
+    await expect.poll(() => openDeliveries(reelgate, uuid), { timeout: 20_000 }).toBe(0)
+    await hooksOf(reelgate.owner).remove(uuid)
   }
 }
 

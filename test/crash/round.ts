@@ -34,6 +34,7 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
   await mkdir(HISTORIES, { recursive: true })
   const history = openHistory(join(HISTORIES, `${name}.jsonl`))
   const clients = createClients(reelgate, history, chance, films)
+  await addSilentHook(reelgate.owner)
   const world = newWorld()
   const memory = newMemory()
   /** Calls that nothing has been compared with yet. */
@@ -115,6 +116,12 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
   }
 
   return { reelgate, clients, history, world, films, isQuiet, afterwards, compare, settled }
+}
+
+/** It is off: what it should have been sent is listed, and nobody is asked. */
+async function addSilentHook(owner: Owner): Promise<void> {
+  const answer = await owner.call('POST', '/api/hooks', { body: { value: 'https://8.8.8.8/', status: 0 } })
+  if (!answer.ok) throw new Error(`no hook was made: ${await answer.text()}`)
 }
 
 /** Every page of a list, put together. */

@@ -91,6 +91,7 @@ export async function examine(installed: Installed, memory: Memory): Promise<{ b
       ...counterBreaches(rows),
       ...playbackBreaches(rows),
       ...halfRows(rows),
+      ...eventBreaches(rows),
     ]
     const masterKey = getMasterKey(installed)
     for (const video of rows.all<VideoRow>('select * from video')) {
@@ -205,6 +206,40 @@ function halfRows(rows: Rows): string[] {
   )
   const tagged = rows.all<{ name: string }>('select name from video_tag where position not in (select position from video)')
   return [...found, ...tagged.map(({ name }) => `a video that is not there has the tag ${name}`)]
+}
+
+/**
+ * I7: what has become of the films of an account is told to its hooks, once, and nothing else is. Judged by a hook that is off and has
+ * been there from the start: what it misses is listed, and no network is asked.
+ */
+function eventBreaches(rows: Rows): string[] {
+  const due = rows.all<{ event: string }>(
+    `select 'video:ready ' || id as event from video where status = 'ready'
+     union all select 'video:failed ' || id from video where status in ('Encoding error', 'Not a media file')
+     union all select 'video:readyall ' || video_id from generation where finished_at_s is not null
+     union all select 'video:deleted ' || id from video where deleted_at_s is not null`,
+  )
+  const watches = `from hook join delivery on hook_id = hook.id where disabled_reason is not null and hook.event is null`
+  if (rows.all(`select 1 from hook where disabled_reason is not null and event is null`).length === 0) return []
+  const told = rows.all<{ event: string; times: number; rank: string | null; gone: number }>(
+    `select told.event || ' ' || video_id as event, count(*) as times, video.status as rank,
+       video.id is null or deleted_at_s is not null as gone
+     from (select delivery.event, json_extract(body, '$.payload.id') as video_id ${watches} and delivery.event <> 'otp:reused') as told
+     left join video on video.id = video_id group by told.event, video_id`,
+  )
+  const gaps = rows.all<{ id: string }>(
+    `select hook.id from hook left join delivery on hook_id = hook.id
+     group by hook.id having count(sequence) <> last_sequence or max(sequence) <> last_sequence`,
+  )
+  const isTrue = ({ event, rank, gone }: (typeof told)[number]) =>
+    gone === 1 || (!event.startsWith('video:deleted') && rankOf(rank ?? '') >= 3)
+  const events = new Set(told.map(({ event }) => event))
+  return [
+    ...due.filter(({ event }) => !events.has(event)).map(({ event }) => `${event} was told to nobody`),
+    ...told.filter(({ times }) => times > 1).map(({ event }) => `${event} was told twice`),
+    ...told.filter((found) => !isTrue(found)).map(({ event, rank }) => `${event} was told of a film that is ${rank}`),
+    ...gaps.map(({ id }) => `the deliveries of the hook ${id} are not numbered without a gap`),
+  ]
 }
 
 async function videoBreaches(
