@@ -1,6 +1,9 @@
 import type { Section } from './check.ts'
 import { demo, list, tags, videos } from './sections/current.ts'
 import { errors } from './sections/errors.ts'
+import { folders } from './sections/folders.ts'
+import { hooks, usage } from './sections/hooks.ts'
+import { importing, importingV2 } from './sections/import.ts'
 import { limits } from './sections/limits.ts'
 import { otpOptions } from './sections/otp-options.ts'
 import { upload } from './sections/upload.ts'
@@ -8,4 +11,20 @@ import { v2 } from './sections/v2.ts'
 import { values } from './sections/values.ts'
 
 /** Every line of sections 1 to 7 and 9 of the wire contract. The last check exceeds a budget, so nothing may follow it. */
-export const SECTIONS: readonly Section[] = [values, errors, list, videos, tags, demo, upload, otpOptions, v2, limits]
+export const SECTIONS: readonly Section[] = [
+  values,
+  errors,
+  list,
+  videos,
+  tags,
+  folders,
+  importing,
+  usage,
+  demo,
+  upload,
+  otpOptions,
+  v2,
+  importingV2,
+  hooks,
+  limits,
+]

@@ -1,6 +1,6 @@
 import { type Check, check, expectAnswer, type Section, type Wanted } from '../check.ts'
 import type { Installation } from '../installation.ts'
-import { anyText, exactly, sentence, without } from '../shape.ts'
+import { anyText, exactly, type Shape, sentence, without } from '../shape.ts'
 
 /** Of the right form, and nobody's. */
 const UNKNOWN_ID = '0123456789abcdef0123456789abcdef'
@@ -19,16 +19,32 @@ const OTHERS: readonly Operation[] = [
   { method: 'PUT', path: '/videos?title=x', permission: 'uploader' },
   { method: 'DELETE', path: '/videos?videos=', permission: 'editor' },
   { method: 'GET', path: '/videos/tags', permission: 'viewer' },
+  { method: 'PUT', path: '/videos/importUrl', permission: 'uploader', json: { url: 'https://example.org/film.mp4' } },
+  { method: 'GET', path: '/videos/folders/root', permission: 'viewer' },
+  { method: 'POST', path: '/videos/folders/search', permission: 'viewer', json: { name: 'x' } },
+  { method: 'POST', path: '/videos/folders', permission: 'editor', json: { name: 'x' } },
+  { method: 'PUT', path: `/videos/folders/${UNKNOWN_ID}`, permission: 'editor', json: { name: 'x' } },
+  { method: 'DELETE', path: `/videos/folders/${UNKNOWN_ID}`, permission: 'editor' },
+  { method: 'GET', path: '/hooks', permission: 'viewer' },
+  {
+    method: 'POST',
+    path: '/hooks',
+    permission: 'editor',
+    json: { type: 'http', value: 'https://example.org/', event: 'video:ready' },
+  },
+  { method: 'DELETE', path: '/hooks', permission: 'editor', json: { uuid: UNKNOWN_ID } },
+  { method: 'POST', path: '/account/video-usage', permission: 'viewer', json: { date: '2026-01-01' } },
   { method: 'POST', path: '/videos/tags', permission: 'editor', json: { videos: [UNKNOWN_ID], tags: ['a'] } },
   { method: 'PUT', path: '/videos/tags', permission: 'editor', json: { videos: [UNKNOWN_ID], tags: ['a'] } },
   { method: 'DELETE', path: '/videos/tags', permission: 'editor', json: { videos: [UNKNOWN_ID], tags: ['a'] } },
 ]
 const OPERATIONS = [...OF_A_VIDEO, ...OTHERS]
 
-const nameOf = ({ method, path }: Operation) => `${method} ${path.replace('ID', '{id}').replace(/\?.*/, '')}`
+const nameOf = ({ method, path }: Operation) =>
+  `${method} ${path.replace('ID', '{id}').replace(UNKNOWN_ID, '{id}').replace(/\?.*/, '')}`
 
 /** Every refusal of the current interface. */
-export function refused(status: number, message: string | RegExp = /^\S.{7,}/): Wanted {
+export function refused(status: number, message: Shape = sentence): Wanted {
   return {
     status,
     headers: { 'content-type': /^application\/json/ },

@@ -15,6 +15,15 @@ const TAKEN: Record<string, readonly unknown[]> = {
     [{ type: 'text', text: 'fixed', alpha: 0.5, x: 10, y: '10', color: 255, size: 12, skip: 100 }],
     '',
   ],
+  whitelisthref: ['example.org', 'sub.example.org', '^(www\\.)?example\\.(org|net)$', ''],
+  ipGeo: [{ allow: ['DE', '192.0.2.1'] }, { block: [['DE', 'FR']], except: ['192.0.2.1'] }, '{"allow":["DE"]}'],
+  ipGeoRules: [
+    [
+      { action: false, ipSet: [], countrySet: [] },
+      { action: 'true', ipSet: ['192.0.2.0/24', '2001:db8::/32'], countrySet: ['DE'] },
+    ],
+    '[{"action":"true","ipSet":[],"countrySet":["DE"]}]',
+  ],
   licenseRules: [{ canPersist: true, rentalDuration: 3600 }, '{"canPersist":false,"rentalDuration":60}'],
   userId: ['viewer_1-A', 'x'.repeat(36)],
   viewer: [{ name: 'A', email: 'a@example.org' }, { name: 'x'.repeat(128) }],
@@ -25,6 +34,13 @@ const TAKEN: Record<string, readonly unknown[]> = {
 const NOT_TAKEN: Record<string, readonly unknown[]> = {
   ttl: [0, -1, 1.5, 'soon', {}],
   annotate: ['[{', '[{"type":"rtext"', "not 'json"],
+  whitelisthref: ['(', 'a'.repeat(100_000)],
+  ipGeo: ['no json', { allow: ['Germany'] }],
+  ipGeoRules: [
+    'no json',
+    [{ action: 'perhaps', ipSet: [], countrySet: [] }],
+    [{ action: true, ipSet: ['300.0.0.1'], countrySet: [] }],
+  ],
   licenseRules: ['no json', [1]],
   userId: ['x'.repeat(37), 'a b', 'ä'],
   streamLimit: [0, 101, 'two'],

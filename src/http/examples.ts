@@ -4,5 +4,6 @@ export const EXAMPLE = {
   folderId: '7c2f19e0a6b84f6f9d3e5b1a0c4d8e21',
   hookId: '0f8fad5bd9cb469fa16570867728950e',
   filmUrl: 'https://example.org/film.mp4',
+  keyId: '9a3e1c5b7d2f4a608b1c3d5e7f9a0b2c',
   hookUrl: 'https://example.org/hooks',
 } as const

@@ -60,11 +60,15 @@ test('every example does what it says: it is answered as documented', { timeout:
   for (const place of places()) await tryExample(place)
 })
 
+/** What an example cannot be given here: nobody is banned. */
+const NOT_TO_BE_HAD: Record<string, number> = { 'DELETE /api/bans': 404 }
+
 async function tryExample(place: Place): Promise<void> {
   const name = `${place.method.toUpperCase()} ${place.path}`
   const response = await sendExample(place)
   const text = await response.text()
-  expect({ name, ok: response.ok, text: response.ok ? '' : text }).toEqual({ name, ok: true, text: '' })
+  const isAsWanted = NOT_TO_BE_HAD[name] === undefined ? response.ok : response.status === NOT_TO_BE_HAD[name]
+  expect({ name, isAsWanted, text: isAsWanted ? '' : text }).toEqual({ name, isAsWanted: true, text: '' })
   const reply = place.operation.responses[response.status]
   expect({ name, status: response.status, documented: reply !== undefined }).toMatchObject({ documented: true })
   expectDocumented(place, response.status, reply?.content ?? {}, response.headers.get('content-type') ?? '', text)

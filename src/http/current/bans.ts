@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import { findBansOfAccount, type Lifting, liftOwnBan } from '../../limits/bans.ts'
 import type { App } from '../app.ts'
+import { EXAMPLE } from '../examples.ts'
 import { holderOf } from './key.ts'
 
 const BanBody = Type.Object({
@@ -13,7 +14,7 @@ const BanBody = Type.Object({
 const ListReply = Type.Object({ rows: Type.Array(BanBody) })
 
 const Subject = Type.Object({
-  subject: Type.Optional(Type.String({ description: 'as in the list; in the query or in the body' })),
+  subject: Type.Optional(Type.String({ description: 'as in the list; in the query or in the body', examples: [EXAMPLE.keyId] })),
 })
 const LiftReply = Type.Object({ message: Type.Literal('Lifted') })
 
@@ -21,13 +22,32 @@ const LiftReply = Type.Object({ message: Type.Literal('Lifted') })
 export function banRoutes(app: App, { bans }: { bans: Lifting }): void {
   const config = { permission: 'editor', isOpenToBanned: true } as const
 
-  app.get('/bans', { config, schema: { response: { 200: ListReply } } }, async (request) => ({
-    rows: await findBansOfAccount(bans, holderOf(request).accountId),
-  }))
+  app.get(
+    '/bans',
+    {
+      config,
+      schema: {
+        summary: 'Your bans',
+        description: 'Of the account and its keys. It answers a banned account, too.',
+        response: { 200: ListReply },
+      },
+    },
+    async (request) => ({
+      rows: await findBansOfAccount(bans, holderOf(request).accountId),
+    }),
+  )
 
   app.delete(
     '/bans',
-    { config, schema: { querystring: Subject, body: Type.Union([Subject, Type.Null()]), response: { 200: LiftReply } } },
+    {
+      config,
+      schema: {
+        summary: 'Lift a ban',
+        querystring: Subject,
+        body: Type.Union([Subject, Type.Null()]),
+        response: { 200: LiftReply },
+      },
+    },
     async (request) => {
       const subject = request.query.subject ?? request.body?.subject
       if (!subject) throw new Failure('invalid', 'Name the ban by its subject: DELETE /api/bans?subject=ID.')

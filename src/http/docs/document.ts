@@ -93,7 +93,7 @@ const REFUSALS = {
   401: 'There is no key, or it is unknown or revoked.',
   403: 'The key lacks the permission, or the feature is off for the account.',
   404: 'There is nothing of this id in the account.',
-  409: 'The Idempotency-Key belongs to another request, or to one that is not finished.',
+  409: 'It is not possible in this state; or the Idempotency-Key belongs to another request.',
   413: 'The body is too large.',
   415: 'The Content-Type is not one that is read here.',
   429: 'Too many requests: Retry-After says how many seconds to wait.',
@@ -156,7 +156,7 @@ function operationOf({ method, url, permission, schema }: ApiRoute, path: string
 function bodyOf(url: string, given: unknown): JsonSchema | undefined {
   const { fields } = interfaceOf(url)
   const names = Object.keys(fields)
-  if (given === undefined && names.length === 0) return undefined
+  if (names.length === 0) return given === undefined ? undefined : asJson(given)
   const { properties, required = [], ...body } = given === undefined ? {} : asJson(given)
   return { ...body, type: 'object', properties: { ...fields, ...properties }, required: [...names, ...required] }
 }
@@ -205,14 +205,14 @@ function replyOf(status: string, { description, content, ...schema }: JsonSchema
 const DESCRIPTIONS: Readonly<Record<string, string>> = { 304: 'Nothing has changed since the answer with this ETag' }
 
 /** What every operation of its kind may answer, besides what it says itself. */
-function refusalsOf(url: string, permission: ApiRoute['permission'], { params, body, headers }: ApiRoute['schema']) {
+function refusalsOf(url: string, permission: ApiRoute['permission'], { params, body }: ApiRoute['schema']) {
   const isKeyed = permission !== undefined
   const statuses: readonly (Refused | false)[] = [
     400,
     isKeyed && 401,
     (isKeyed || body !== undefined) && 403,
-    params !== undefined && 404,
-    headers !== undefined && 409,
+    (isKeyed || params !== undefined) && 404,
+    isKeyed && 409,
     body !== undefined && 413,
     body !== undefined && 415,
     429,

@@ -1,17 +1,31 @@
+import { Type } from 'typebox'
 import type { Authenticate } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import type { App } from '../app.ts'
+import { EXAMPLE } from '../examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
-import { fieldOf, holderOfBody, inV2 } from './answer.ts'
+import { describedReply, fieldOf, holderOfBody, inV2, V2_TYPE } from './answer.ts'
 
 export type V2ImportDeps = ImportDeps & IdempotencyRouteDeps & { authenticate: Authenticate }
+
+const ImportQuery = Type.Object({
+  url: Type.String({ description: 'address of the film, percent-encoded; it may be signed', examples: [EXAMPLE.filmUrl] }),
+  type: V2_TYPE,
+})
+const ImportReply = Type.Object({ id: Type.String(), name: Type.Literal('Queued') })
 
 /** `POST /v2/importUrl?url=`: one object, for clients index it (wire-contract.md, section 6). */
 export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
   app.post(
     '/importUrl',
-    { config: { permission: 'uploader' }, schema: { headers: IdempotencyHeaders } },
+    {
+      config: {
+        permission: 'uploader',
+        described: { querystring: ImportQuery, response: describedReply(ImportReply, 'The video that it becomes') },
+      },
+      schema: { summary: 'Import a film from an address', headers: IdempotencyHeaders },
+    },
     async (request, reply) => {
       const holder = await holderOfBody(deps, request, 'uploader')
       const url = fieldOf(request.query, 'url')
