@@ -46,6 +46,10 @@ const OPERATIONS: Record<string, Operation> = {
     send: (owner, key, word) =>
       owner.call('PUT', '/api/videos/importUrl', { body: { url: `https://host.invalid/${word}.mp4` }, ...keyed(key) }),
   },
+  'POST /v2/uploadPolicy': {
+    rows: 'video',
+    send: (owner, key, word) => v2(owner, '/uploadPolicy', key, { title: word }),
+  },
   'POST /v2/importUrl': {
     rows: 'video',
     send: (owner, key, word) => v2(owner, `/importUrl?url=https://host.invalid/${word}.mp4`, key, {}),
