@@ -360,10 +360,14 @@ describe('L03: where something of the server is broken', () => {
         ['Content-Type: application/x-www-form-urlencoded'],
         `clientSecretKey=${reelgate.owner.apiKey}`,
       )
-      const newcomer = await reelgate.newViewer().redeem('A'.repeat(64))
+      const page = await fetch(`${reelgate.url}/player/?otp=${'A'.repeat(64)}`)
+      const viewer = reelgate.newViewer()
+      await viewer.openPage() // names no OTP, so it reads none
+      const newcomer = await viewer.redeem('A'.repeat(64))
       for (const [status, text] of [
         [current.status, await current.text()],
         [v2.status, v2.text],
+        [page.status, await page.text()],
         [newcomer.status, JSON.stringify(newcomer.body)],
       ] as const) {
         const requestId = expectSilent(status, text)
