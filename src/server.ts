@@ -299,7 +299,7 @@ async function openDoors(
   app.register(posterInterface, { db, masterKey, posters: folders.posters, prefix: '/poster' })
   app.register(docsInterface, { routes, publicUrl, limitNumbers: config.limits, prefix: '/docs' })
   app.register(healthInterface, { checks: checksOf(house) })
-  if (demo) app.register(demoInterface, { demo })
+  if (demo) app.register(demoInterface, { ...limiting, demo })
   url = listenUrl(config.host, await listen(app, config))
   opened.defer(() => closeApp(app))
 

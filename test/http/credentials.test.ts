@@ -54,6 +54,11 @@ const RULES: Record<string, Rule> = {
   },
   'DELETE /api/videos/folders/:id': { opens: 'editor', status: 404, path: `/api/videos/folders/${'0'.repeat(32)}` },
   'POST /api/videos/:id/otp': { opens: 'otpCreator', status: 200, body: {} },
+  'GET /api/videos/:id/files': { opens: 'viewer', status: 200 },
+  // No form: the file is asked for only of whom the route opens to.
+  'POST /api/videos/:id/files': { opens: 'editor', status: 400 },
+  'GET /api/videos/:id/files/:fileId': { opens: 'viewer', status: 404, path: '/api/videos/VIDEO/files/1' },
+  'DELETE /api/videos/:id/files/:fileId': { opens: 'editor', status: 404, path: '/api/videos/VIDEO/files/1' },
   'POST /api/account/video-usage': { opens: 'viewer', status: 200, body: { date: '2026-02-28' } },
 
   'GET /api/hooks': { opens: 'viewer', status: 200 },
@@ -69,6 +74,7 @@ const RULES: Record<string, Rule> = {
   'DELETE /api/bans': { opens: 'editor', status: 404, toBannedAccount: 404, path: '/api/bans?subject=VIDEO' },
 
   'POST /v2/otp': { opens: 'otpCreator', status: 200, path: '/v2/otp?video=VIDEO' },
+  'POST /v2/files': { opens: 'viewer', status: 200, path: '/v2/files?video=VIDEO' },
   'POST /v2/importUrl': { opens: 'uploader', status: 400, path: '/v2/importUrl?url=http://127.0.0.1/' },
   'POST /v2/videos': { opens: 'viewer', status: 200 },
   'POST /v2/tags/add': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
@@ -89,9 +95,12 @@ const RULES: Record<string, Rule> = {
     status: 403,
     path: `/media/9999999999/${'A'.repeat(22)}/VIDEO/1/1/0.m4s`,
   },
+  'GET /download/:exp/:sig/:fileId': { opens: 'proof', status: 403, path: `/download/9999999999/${'A'.repeat(43)}/1` },
+  'HEAD /download/:exp/:sig/:fileId': { opens: 'proof', status: 403, path: `/download/9999999999/${'A'.repeat(43)}/1` },
   // The form carries its own proof: the policy that an uploader's key was given.
   'POST /upload': { opens: 'proof', status: 415 },
 
+  'GET /api/meta/:id': { opens: 'anybody', status: 200 },
   'OPTIONS /upload': { opens: 'anybody', status: 204 },
   'GET /player': { opens: 'anybody', status: 200 },
   'GET /player/v2': { opens: 'anybody', status: 200 },
@@ -276,7 +285,7 @@ async function ask(route: string, { headers, secret, query }: Credential, video:
   const place = placeOf(route).replace('VIDEO', video)
   const address = `${server.url}${place}${query === undefined ? '' : `${place.includes('?') ? '&' : '?'}${query}`}`
   const fields = { ...body, ...(secret === undefined ? {} : { clientSecretKey: secret }) }
-  const text = method === 'OPTIONS' ? '' : JSON.stringify(fields).replaceAll('VIDEO', video)
+  const text = ['OPTIONS', 'HEAD'].includes(method) ? '' : JSON.stringify(fields).replaceAll('VIDEO', video)
   const sent = request(address, {
     method,
     headers: {
@@ -322,7 +331,7 @@ test('D12, K05, K11, K15: every route answers every credential by its rule, and 
             const told = expects === 'as for no video' ? withoutId(answer) : answer.status
             const wanted = expects === 'as for no video' ? withoutId(await ask(route, credential, NO_VIDEO)) : expects
             if (told !== wanted) wrong.push(`${route}, ${name}: ${told}, not ${wanted}`)
-            if (/^\S+ \/(api\/videos|v2)/.test(route) && !/^".+";q=\d+;w=60$/.test(String(answer.headers['ratelimit-policy'])))
+            if (/^\S+ \/(api|v2)\//.test(route) && !/^".+";q=\d+;w=60$/.test(String(answer.headers['ratelimit-policy'])))
               wrong.push(`${route}, ${name}: does not tell its limit`)
           }),
       )
