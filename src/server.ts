@@ -38,7 +38,7 @@ import { olderEmbeds, playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
 import { resumeImports } from './ingest/import-store.ts'
-import { createImportWork, IMPORTS_AT_ONCE } from './ingest/import-work.ts'
+import { createImportWork, IMPORTS_AT_ONCE, LOOK_FOR_IMPORTS_MS } from './ingest/import-work.ts'
 import { checkStorage, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
 import { createGates } from './jobs/gates.ts'
@@ -217,12 +217,10 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   opened.defer(() => encoders.stop())
   await write(resumeImports)
   const imports = { ...house, ...config, sources: house.folders.sources, sourceArrived: () => encoders.wake() }
-  const importers = startDispatcher({
-    places: IMPORTS_AT_ONCE,
-    claim: createImportWork(imports, () => importers.wake()).claim,
-    log,
-  })
+  const importers = startDispatcher({ places: IMPORTS_AT_ONCE, claim: createImportWork(imports).claim, log })
   opened.defer(() => importers.stop())
+  const looking = setInterval(importers.wake, LOOK_FOR_IMPORTS_MS)
+  opened.defer(() => clearInterval(looking))
   const removals = startRemovals(house)
   opened.defer(() => removals.stop())
   const sending = await startSending({ ...house, nowS: clock.nowS, wallNowS: nowS })

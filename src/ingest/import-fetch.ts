@@ -30,6 +30,8 @@ const SLOWEST_BYTES_PER_MINUTE = 64 * 1024
 /** What has come is made durable, and the room looked at, after so much each time; a multiple of the cipher's block. */
 const STEP_BYTES = 8 * 2 ** 20
 
+/** Nobody waits for it any more. */
+export const DELETED = new Failure('not-found', 'The video was deleted while it was being fetched.')
 /** Nothing is wrong with the import: it waits for space. */
 export const NO_ROOM = new Failure('unavailable', 'The disk of this server has no room for this film.')
 
@@ -101,8 +103,6 @@ async function beginAnew(deps: FetchDeps, row: ImportRow, name: string, answer: 
   if (row.file) await removeBlobAndEmptyFolders(deps.sources, row.file)
   return { file, seal, sealing: beginSealing(seal) }
 }
-
-const DELETED = new Failure('not-found', 'The video was deleted while it was being fetched.')
 
 async function receive(
   deps: FetchDeps,

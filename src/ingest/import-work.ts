@@ -3,11 +3,10 @@ import type { Logger } from 'pino'
 import { moveStatus } from '../catalogue/status.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { ImportRow } from '../db/tables.ts'
-import { isOutcomeUnknown } from '../db/write.ts'
 import { Failure, machineTrouble } from '../errors.ts'
 import type { Job } from '../jobs/dispatcher.ts'
 import { removeBlobAndEmptyFolders, removeBlobs } from '../storage/folder.ts'
-import { type FetchDeps, fetchImport, NO_ROOM } from './import-fetch.ts'
+import { DELETED, type FetchDeps, fetchImport, NO_ROOM } from './import-fetch.ts'
 import { beginTry, findDueImport, findImport, listAccountsWithImports, removeImport, updateImport } from './import-store.ts'
 import { insertReceivedSource, type ReceivedSource } from './source.ts'
 
@@ -23,6 +22,8 @@ export type ImportWorkDeps = FetchDeps & {
 }
 
 export const IMPORTS_AT_ONCE = 8
+/** How often to claim what waited for its time, for room on the disk or for its account. */
+export const LOOK_FOR_IMPORTS_MS = 5_000
 const AT_ONCE = { perAccount: 4, perHost: 2 }
 /** After the first try, the second, …; after as many and one more that got no further the import has failed. */
 const WAITS_S = [5, 30, 120, 600, 1800]
@@ -34,17 +35,15 @@ const REST_MS = 1_000
 /**
  * What there is to do for imports: the accounts take turns, no account and no host has all places. The database is the truth; in
  * memory is only what is in hand.
- * @param wake says that there may be something to claim again
  */
-export function createImportWork(deps: ImportWorkDeps, wake: () => void) {
+export function createImportWork(deps: ImportWorkDeps) {
   const inHand = new Map<string, { accountId: string; host: string }>()
   /** Accounts in the order in which they were last served. */
   const served = new Set<string>()
-  let looksForRoom = false
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (urgentOnly) return undefined // nobody waits for an import that closely
-    if (!(await deps.hasRoom(0))) return lookForRoom()
+    if (!(await deps.hasRoom(0))) return undefined
     for (;;) {
       const next = await findNext()
       if (!next) return undefined
@@ -72,35 +71,26 @@ export function createImportWork(deps: ImportWorkDeps, wake: () => void) {
     return accountId === undefined ? undefined : findDueImport(deps.db, accountId, nowS, busy)
   }
 
-  function lookForRoom(): undefined {
-    if (!looksForRoom)
-      setTimeout(() => {
-        looksForRoom = false
-        wake()
-      }, MACHINE_WAIT_S * 1000).unref()
-    looksForRoom = true
-  }
-
   async function runTry(row: ImportRow, signal: AbortSignal): Promise<void> {
+    const { videoId } = row
     try {
       const leftS = (row.endsAtS ?? 0) - deps.clock.nowS()
       if (leftS <= 0) return await fail(row, tookTooLong(deps.importMaxS))
       const source = await fetchImport(deps, row, leftS * 1000, signal)
-      await accept(row.videoId, source)
+      await deps.write((tx) => accept(tx, videoId, source))
+      deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'a film was imported')
     } catch (error) {
-      await settle(row.videoId, error, signal)
+      await settle(videoId, error, signal)
       await pause(REST_MS, undefined, { signal }).catch(() => undefined)
+      return
     }
+    deps.sourceArrived(videoId)
   }
 
   /** The source is the video's from here on, and the address is forgotten, in one transaction. */
-  async function accept(videoId: string, source: ReceivedSource): Promise<void> {
-    await deps.write(async (tx) => {
-      if (!(await removeImport(tx, videoId))) throw new Failure('not-found', 'The video was deleted while it was being fetched.')
-      await insertReceivedSource(deps, tx, videoId, source)
-    })
-    deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'a film was imported')
-    deps.sourceArrived(videoId)
+  async function accept(tx: Db, videoId: string, source: ReceivedSource): Promise<void> {
+    if (!(await removeImport(tx, videoId))) throw DELETED
+    await insertReceivedSource(deps, tx, videoId, source)
   }
 
   /** What becomes of an import whose try has failed. */
@@ -108,17 +98,14 @@ export function createImportWork(deps: ImportWorkDeps, wake: () => void) {
     const row = await findImport(deps.db, videoId)
     if (!row) return removeBlobs(deps.sources, videoId) // deleted meanwhile: nothing else may be left of it
     if (signal.aborted) return postpone(row, 0, row.tries - 1) // cut off by us
-    const isOfTheMachine = error === NO_ROOM || isOutcomeUnknown(error) || machineTrouble(error) !== undefined
-    const problem = error instanceof Failure ? error : CAUSE_IN_LOG
-    const waitS = isOfTheMachine ? MACHINE_WAIT_S : WAITS_S[Math.max(row.tries, 1) - 1]
-    const isOver = waitS === undefined || deps.clock.nowS() + waitS >= (row.endsAtS ?? 0)
+    const ofTheMachine = error === NO_ROOM ? NO_ROOM : machineTrouble(error)
+    const problem = ofTheMachine ?? (error instanceof Failure ? error : CAUSE_IN_LOG)
     if (problem === CAUSE_IN_LOG) deps.log.error({ err: error, videoId }, 'an import met trouble')
     if (problem.kind !== 'unavailable') return fail(row, problem)
-    if (isOver)
-      return fail(row, row.tries > 1 ? new Failure(problem.kind, `${problem.message} It was tried ${row.tries} times.`) : problem)
+    const waitS = ofTheMachine ? MACHINE_WAIT_S : WAITS_S[Math.max(row.tries, 1) - 1]
+    if (waitS === undefined || deps.clock.nowS() + waitS >= (row.endsAtS ?? 0)) return fail(row, withTries(problem, row.tries))
     deps.log.info({ videoId, problem: problem.message, waitS }, 'an import is tried again')
-    await postpone(row, waitS, isOfTheMachine ? row.tries - 1 : row.tries)
-    setTimeout(wake, waitS * 1000).unref()
+    await postpone(row, waitS, ofTheMachine ? row.tries - 1 : row.tries)
   }
 
   async function postpone({ videoId }: ImportRow, waitS: number, tries: number): Promise<void> {
@@ -138,6 +125,10 @@ export function createImportWork(deps: ImportWorkDeps, wake: () => void) {
 }
 
 const CAUSE_IN_LOG = new Failure('unavailable', 'This server could not fetch the film. Its log says why; then import it again.')
+
+function withTries(problem: Failure, tries: number): Failure {
+  return tries > 1 ? new Failure(problem.kind, `${problem.message} It was tried ${tries} times.`) : problem
+}
 
 function tookTooLong(importMaxS: number): Failure {
   return new Failure('too-large', `The film was not fetched within ${importMaxS} seconds, the longest that an import may take.`)
