@@ -3,8 +3,11 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
+import { beginImport, makeLargeFilm, sendFile } from '../ingest/importing.ts'
+import { openWorld } from '../outside/world.ts'
 import { startReelgate } from '../reelgate.ts'
 import { newFolder } from './films.ts'
+import { type Call, getCall, readTrace } from './trace.ts'
 
 test('F-29, F-30: the 201 leaves after the film’s file, its name and its row are on the disk, in this order; segments, posters and the master key as well', async () => {
   const trace = join(await newFolder(), 'trace')
@@ -34,7 +37,29 @@ test('F-29, F-30: the 201 leaves after the film’s file, its name and its row a
   getCall(calls, 'fsync|fdatasync', /reelgate\.db-wal>/, keyNamed.end)
 })
 
-type Call = { text: string; start: number; end: number }
+test('F-29: what an import has received is on the disk, with its name, before the database says so', async () => {
+  const trace = join(await newFolder(), 'trace')
+  const world = await openWorld()
+  const film = await makeLargeFilm(20e6)
+  world.names.set('films.example', ['8.8.8.8'])
+  await world.site('8.8.8.8', (request, response) => sendFile(request, response, film, { etag: '"1"' }))
+  const { wrapper = [], env } = await world.around()
+  const strace = ['strace', '-D', '-f', '-qq', '-y', '-s', '24', '-e', 'trace=write,writev,pwrite64,fsync,fdatasync', '-o', trace]
+  const reelgate = await startReelgate({ env, wrapper: [...wrapper, ...strace] })
+  const id = await beginImport(reelgate.owner, 'http://films.example/a.mp4')
+  await reelgate.owner.until(id, 'ready')
+  await reelgate.stop()
+  const calls = readTrace(await readFile(trace, 'utf8'))
+  const written = calls.filter(({ text }) => /^(write|pwrite64|writev)\(/.test(text) && text.includes(`/sources/${id}/`))
+  const synced = calls.filter(({ text }) => /^fsync\(/.test(text) && text.includes(`/sources/${id}/`))
+  // Its folder's name and its own, two steps of 8 MiB, and its end; each of its last three before a commit.
+  const folder = getCall(calls, 'fsync', new RegExp(`/sources/${id}>`))
+  const root = getCall(calls, 'fsync', /\/sources>/, folder.start)
+  expect(root.end).toBeLessThan(written[0]?.start ?? 0)
+  expect(synced).toHaveLength(3)
+  expect(synced.at(-1)?.start).toBeGreaterThan(written.at(-1)?.end ?? Number.POSITIVE_INFINITY)
+  for (const sync of synced) getCall(calls, 'fsync|fdatasync', /reelgate\.db-wal>/, sync.end)
+})
 
 /** The commit that follows a file's rename, once its bytes, its name and the names of its folders are on the disk, in this order. */
 function committedAfter(calls: readonly Call[], rename: Call): Call {
@@ -50,29 +75,4 @@ function committedAfter(calls: readonly Call[], rename: Call): Call {
 /** A new folder is a name too. */
 function foldersUpTo(folder: string, root: string): string[] {
   return folder === root ? [root] : [folder, ...foldersUpTo(dirname(folder), root)]
-}
-
-/** The first such call that begins after a place of the trace. */
-function getCall(calls: readonly Call[], names: string, pattern: RegExp, after = -1): Call {
-  const found = calls.find(({ text, start }) => start > after && new RegExp(`^(${names})\\(`).test(text) && pattern.test(text))
-  if (!found) throw new Error(`no ${names} like ${pattern} after line ${after} of the trace`)
-  return found
-}
-
-/** Calls with the lines on which they begin and end: threads interrupt each other in the trace. */
-function readTrace(trace: string): Call[] {
-  const calls: Call[] = []
-  const open = new Map<string, Call>()
-  for (const [at, line] of trace.split('\n').entries()) {
-    const [, pid = '', rest = ''] = /^(\d+)\s+(.*)$/.exec(line) ?? []
-    if (rest.startsWith('<...')) {
-      const call = open.get(pid)
-      if (call) call.end = at
-      continue
-    }
-    const call = { text: rest, start: at, end: at }
-    calls.push(call)
-    if (rest.endsWith('<unfinished ...>')) open.set(pid, call)
-  }
-  return calls
 }
