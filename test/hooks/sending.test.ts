@@ -162,11 +162,11 @@ test.each<[string, Answer, { state: string; status: number | null; problem: RegE
   ['answers 500', answering(500), { state: 'waiting', status: 500, problem: /^It answered 500\.$/ }],
   ['answers 404', answering(404), { state: 'waiting', status: 404, problem: /^It answered 404\.$/ }],
   [
-    'W02: answers 302',
+    'answers 302 (W02)',
     answering(302, { Location: '/' }),
     { state: 'waiting', status: 302, problem: /redirects are not followed/ },
   ],
-  ['W02: answers 308 without saying where', answering(308), { state: 'waiting', status: 308, problem: /redirects are not/ }],
+  ['answers 308 without saying where (W02)', answering(308), { state: 'waiting', status: 308, problem: /redirects are not/ }],
 ])(
   'W06: of a receiver that %s the outcome is known in half a minute, and its connection ends',
   async (_, answer, expected) => {
@@ -323,6 +323,21 @@ test('W08: as many hanging endpoints as there are owners leave room for those th
   expect(hanging.received.length).toBe(16)
 }, 60_000)
 
+test('W08: one account’s twenty endpoints that hang for the first time take eight places, and others are served', async () => {
+  const outbox = await newOutbox()
+  const hanging = receivers.newReceiver(HANGS)
+  for (let n = 0; n < 20; n++) await outbox.newHook(hanging.url)
+  await outbox.happen(2)
+  await outbox.start()
+  await hanging.until(8)
+  const other = await outbox.newAccount()
+  const receiver = receivers.newReceiver()
+  await outbox.newHook(receiver.url, other.accountId)
+  await outbox.happen(20, other.videoId)
+  await receiver.until(20)
+  expect(hanging.received.length).toBe(8)
+}, 60_000)
+
 test('W08: an endpoint dead for five days is switched off, on record, and everything that waits for it is listed as failed', async () => {
   const outbox = await newOutbox()
   const { clock } = outbox
@@ -380,6 +395,15 @@ test('W12: two senders on one database send each event once', async () => {
   await expect.poll(openOnes).toEqual([])
   for (const { received } of list)
     expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(received.length)
+})
+
+test('W12: of twenty senders that want an event at once one has it', async () => {
+  const outbox = await newOutbox()
+  const hook = await outbox.newHook(receivers.newReceiver().url)
+  await outbox.happen()
+  const lease = { nowS: outbox.clock.nowS, endsAtS: outbox.clock.nowS + 60 }
+  const claims = Array.from({ length: 20 }, () => outbox.write((tx) => claimDelivery(tx, hook.id, lease)))
+  expect((await Promise.all(claims)).filter((claimed) => claimed !== undefined)).toHaveLength(1)
 })
 
 test('W12: what a sender took and never settled is sent again when its lease has ended, not before', async () => {
