@@ -57,6 +57,7 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
     if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-store')
     done()
   })
+  askForBodiesLate(app)
   // For what belongs to no interface; Fastify's own answers would repeat the address, with the OTP in it.
   app.setErrorHandler((error, request, reply) => {
     const { status, code, message } = answerFor(error, request, reply)
@@ -69,6 +70,19 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
       .send({ message: 'There is nothing at this address.', code: 'not-found', requestId: request.id }),
   )
   return app
+}
+
+/** Who sends `Expect: 100-continue` is told to go on when key and limits have passed, or refused without sending the body. */
+function askForBodiesLate(app: App): void {
+  const waiting = new WeakSet<IncomingMessage>()
+  app.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    waiting.add(request)
+    app.server.emit('request', request, response)
+  })
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (waiting.has(request.raw)) reply.raw.writeContinue()
+    done(null, payload)
+  })
 }
 
 /** Fastify says on its own, at level info, where it listens; the first line of a start has said so. */
