@@ -103,8 +103,9 @@ const INSERTS = [
     select video.value ->> 'id', given.account_id, video.value ->> 'title', '', video.value ->> 'fileName',
       video.value ->> 'uploadTimeS', 'ready', video.value ->> 'durationS', 1.7778, video.value ->> 'sizeBytes', 1, '${FOLDER}'
     from json_each(?) as video, (select ? as account_id) as given`,
-  `insert into poster (video_id, width_px, height_px, size_bytes, token, file, created_at_s)
-    select video.value ->> 'id', size.value ->> 0, size.value ->> 1, 24000, substr(video.value ->> 'id', 1, 21) || size.key,
+  `insert into file (video_id, type, addition, generation, width_px, height_px, size_bytes, token, blob, created_at_s)
+    select video.value ->> 'id', 'poster', 'drawn', 1, size.value ->> 0, size.value ->> 1, 24000,
+      substr(video.value ->> 'id', 1, 21) || size.key,
       (video.value ->> 'id') || '/' || substr(video.value ->> 'id', 1, 21) || size.key || '.sealed', video.value ->> 'uploadTimeS'
     from json_each(?) as video, json_each('[[854, 480], [427, 240]]') as size where ? is not null`,
   `insert into video_tag (account_id, name, position, ordinal)

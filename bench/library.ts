@@ -87,7 +87,7 @@ async function againstFirstPage(scope: Scope, path: string) {
   )
 }
 
-const OTPS = 2_000
+const OTPS = 1_000
 const PAIRS = 5
 
 async function otpsBesideAJob(scope: Scope) {
