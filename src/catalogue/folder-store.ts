@@ -25,11 +25,14 @@ export async function countFolders(db: Db, accountId: string): Promise<number> {
   return account?.folderCount ?? 0
 }
 
+/** What is told of a folder in a list: there may be thousands. */
+export type ListedFolder = Pick<FolderRow, 'id' | 'name' | 'parentId' | 'videoCount' | 'folderCount'>
+
 /** The folders directly in one, by name. */
-export async function listFoldersIn(db: Db, accountId: string, parentId: string): Promise<FolderRow[]> {
+export async function listFoldersIn(db: Db, accountId: string, parentId: string): Promise<ListedFolder[]> {
   return db
     .selectFrom('folder')
-    .selectAll()
+    .select(['id', 'name', 'parentId', 'videoCount', 'folderCount'])
     .where('accountId', '=', accountId)
     .where('parentId', '=', parentId)
     .orderBy('foldedName')

@@ -9,6 +9,7 @@ import {
   countLevelsBelow,
   findFolder,
   insertFolder,
+  type ListedFolder,
   listFoldersIn,
   listFoldersNamed,
   moveContents,
@@ -47,7 +48,7 @@ export async function openFolder(
   { db, slowDb }: ListDeps,
   accountId: string,
   folderId: string,
-): Promise<{ folder: FolderRow; folders: FolderRow[]; parent: FolderRow | undefined }> {
+): Promise<{ folder: FolderRow; folders: ListedFolder[]; parent: FolderRow | undefined }> {
   const folder = await getFolder(db, accountId, folderId)
   const parent = folder.parentId === null ? undefined : await findFolder(db, accountId, folder.parentId)
   const folders = await listFoldersIn(folder.folderCount > FEW_FOLDERS ? slowDb : db, accountId, folderId)

@@ -36,7 +36,15 @@ const v2Search = async (owner: Owner, query: string) =>
 describe('a part of the title or id is found in any case', () => {
   let owner: Owner & { ids: string[] }
   beforeAll(async () => {
-    owner = await ownerOf('searched', ['Lesson 12 – Light', 'lesson 13 – Shadow', 'Ünïcode ÉTÉ', 'οδυσσεύς', 'x', 'Straße'])
+    owner = await ownerOf('searched', [
+      'Lesson 12 – Light',
+      'lesson 13 – Shadow',
+      'Ünïcode ÉTÉ',
+      'οδυσσεύς',
+      'x',
+      'Straße',
+      'İzmir ışığı',
+    ])
   })
 
   test.each([
@@ -66,6 +74,11 @@ describe('a part of the title or id is found in any case', () => {
     ['two letters too', 'ΎΣ', ['οδυσσεύς']],
     ['ß is not ss', 'strasse', []],
     ['ß is ß', 'straß', ['Straße']],
+    ['SS is not ß', 'STRASSE', []],
+    ['a Turkish İ is İ', 'İZMİR'.slice(0, 3), ['İzmir ışığı']],
+    ['a Turkish İ is no i', 'izmir', []],
+    ['a Turkish ı is ı', 'ışı', ['İzmir ışığı']],
+    ['a Turkish ı is no i', 'işi', []],
     ['an accent is not nothing', 'ete', []],
     ['NUL is in no title', 'Les\0', []],
     ['a combining mark alone', '\u0308', []],

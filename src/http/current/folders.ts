@@ -135,7 +135,7 @@ function readChanges({ name, parent }: Static<typeof EditBody>): { name?: string
   return { ...(name === undefined ? {} : { name }), ...(parent === undefined ? {} : { parentId: parent || ROOT }) }
 }
 
-type FolderRow = Awaited<ReturnType<typeof createFolder>>
+type FolderRow = Awaited<ReturnType<typeof openFolder>>['folders'][number]
 
 function placed({ id, name, parentId }: FolderRow): Static<typeof Placed> {
   return { id, name, parent: parentId === ROOT ? null : parentId }
