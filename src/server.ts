@@ -293,7 +293,7 @@ async function openDoors(
   app.register(olderEmbeds, { player: house.player, prefix: '/playerAssets' })
   app.register(playbackInterface, { ...playback, ...limiting, prefix: '/play' })
   app.register(mediaInterface, { ...playback, ...limiting, ...segments, prefix: '/media' })
-  app.register(downloadInterface, { ...downloads, ...limiting, prefix: '/download' })
+  app.register(downloadInterface, { ...downloads, ...limiting, usage: playback.usage, prefix: '/download' })
   app.register(posterInterface, { db, masterKey, posters: folders.posters, prefix: '/poster' })
   app.register(docsInterface, { routes, publicUrl, limitNumbers: config.limits, prefix: '/docs' })
   app.register(healthInterface, { checks: checksOf(house) })

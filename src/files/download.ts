@@ -44,6 +44,7 @@ function signatureOf(master: MasterKey, exp: number, fileId: number): string {
 
 /** A file on its way out. `read` gives a part of it; both ends are inclusive. */
 export type Download = {
+  videoId: string
   name: string
   contentType: string
   sizeBytes: number
@@ -68,25 +69,27 @@ export async function findDownload(deps: DownloadDeps, fileId: number): Promise<
   const view = await findView(deps.db, accountId, file)
   if (!view?.isDownloadable) return undefined
   const { name, sizeBytes } = view
+  const { videoId } = file
   if (file.type === 'original') {
     const source = await findSource(deps.db, file.videoId)
     if (!source?.wrappedKey) return undefined
     const seal = openSourceSeal(deps, { ...source, wrappedKey: source.wrappedKey })
     // Never a type that a browser would open: it is whatever somebody uploaded.
     const read = readerOf(deps.folders.sources, source.file, seal, source.macs)
-    return { name, sizeBytes, contentType: 'application/octet-stream', read }
+    return { videoId, name, sizeBytes, contentType: 'application/octet-stream', read }
   }
   const blob = file.blob ?? ''
   const key = openFileKey(deps.masterKey, { ...file, blob, wrappedContentKey })
   if (!key) return undefined
   const folder = folderOf(deps.folders, file)
   const contentType = CONTENT_TYPES[file.type]
-  if (file.iv && file.macs) return { name, sizeBytes, contentType, read: readerOf(folder, blob, { key, iv: file.iv }, file.macs) }
+  if (file.iv && file.macs)
+    return { videoId, name, sizeBytes, contentType, read: readerOf(folder, blob, { key, iv: file.iv }, file.macs) }
   const read = async ({ first, last }: { first: number; last: number }) => {
     const clear = openBlob(key, blob, await readFile(blobPath(folder, blob)))
     return Readable.from([clear.subarray(first, last + 1)])
   }
-  return { name, sizeBytes, contentType, read }
+  return { videoId, name, sizeBytes, contentType, read }
 }
 
 const CONTENT_TYPES = {

@@ -12,11 +12,12 @@ export type UsageDeps = {
   nowS: () => number
 }
 
-/** What is counted and not yet written. */
-type Part = { day: string; videoId: string; viewerLabel: string; sentBytes: number; sessionIds: string[] }
+/** What is counted and not yet written; days are numbers here, which cost nothing. */
+type Part = { dayNumber: number; videoId: string; viewerLabel: string; sentBytes: number; sessionIds: string[] }
 
 export type Usage = ReturnType<typeof openUsage>
 
+const DAY_S = 24 * 3600
 const SAVED_AT_ONCE = 250
 
 /** Counts views and bytes in memory, at once and without a promise; `save` writes them down. What a crash takes is what came since. */
@@ -24,14 +25,14 @@ export function openUsage({ write, nowS }: UsageDeps) {
   const watchers = createWatchers()
   const unsaved = new Map<string, Part>()
 
-  function partOf(day: string, videoId: string, viewerLabel: string): Part {
-    const name = `${day} ${videoId} ${viewerLabel}`
-    const part = unsaved.get(name) ?? { day, videoId, viewerLabel, sentBytes: 0, sessionIds: [] }
+  function partOf(dayNumber: number, videoId: string, viewerLabel: string): Part {
+    const name = `${dayNumber} ${videoId} ${viewerLabel}`
+    const part = unsaved.get(name) ?? { dayNumber, videoId, viewerLabel, sentBytes: 0, sessionIds: [] }
     unsaved.set(name, part)
     return part
   }
 
-  const today = () => dayOf(nowS())
+  const today = () => Math.floor(nowS() / DAY_S)
 
   return {
     /** A session made a signed request from an address. */
@@ -42,13 +43,18 @@ export function openUsage({ write, nowS }: UsageDeps) {
     /** So many bytes of a video went to an address: to the label that watches it from there; to several, in equal parts. */
     noteSent(videoId: string, address: string, sentBytes: number): void {
       const labels = watchers.labelsOf(videoId, address)
-      const day = today()
+      const dayNumber = today()
       const share = Math.floor(sentBytes / labels.length)
       let left = sentBytes - share * labels.length
       for (const label of labels) {
-        partOf(day, videoId, label).sentBytes += share + left
+        partOf(dayNumber, videoId, label).sentBytes += share + left
         left = 0
       }
+    },
+
+    /** So many bytes of one of a video's files went to somebody who had its short-lived address. */
+    noteDownloaded(videoId: string, sentBytes: number): void {
+      partOf(today(), videoId, '').sentBytes += sentBytes
     },
 
     /** A session was given its first key: its viewer could see the picture. */
@@ -66,8 +72,8 @@ export function openUsage({ write, nowS }: UsageDeps) {
         try {
           await write((tx) => addParts(tx, batch, nowS()))
         } catch (error) {
-          for (const { day, videoId, viewerLabel, sentBytes, sessionIds } of parts) {
-            const part = partOf(day, videoId, viewerLabel)
+          for (const { dayNumber, videoId, viewerLabel, sentBytes, sessionIds } of parts) {
+            const part = partOf(dayNumber, videoId, viewerLabel)
             part.sentBytes += sentBytes
             part.sessionIds.push(...sessionIds)
           }
@@ -81,11 +87,11 @@ export function openUsage({ write, nowS }: UsageDeps) {
 
 /** A session's mark makes its view count once, whatever is written or noted twice. */
 async function addParts(tx: Db, parts: readonly Part[], viewedAtS: number): Promise<void> {
-  for (const { sessionIds, ...usage } of parts) {
+  for (const { dayNumber, videoId, viewerLabel, sentBytes, sessionIds } of parts) {
     let viewCount = 0
     for (const id of sessionIds) viewCount += Number((await markViewed(tx, { id, viewedAtS })).numAffectedRows)
-    await addVideoUsage(tx, { ...usage, viewCount })
-    if (viewCount > 0) await addViews(tx, { videoId: usage.videoId, viewCount })
+    await addVideoUsage(tx, { day: dayOf(dayNumber * DAY_S), videoId, viewerLabel, sentBytes, viewCount })
+    if (viewCount > 0) await addViews(tx, { videoId, viewCount })
   }
 }
 
@@ -110,7 +116,7 @@ const REMOVED_AT_ONCE = 2_000
 
 /** Removes what is older than thirteen months. */
 export async function sweepUsage({ write, nowS }: UsageDeps): Promise<void> {
-  const firstKept = dayOf(nowS() - KEPT_DAYS * 24 * 3600)
+  const firstKept = dayOf(nowS() - KEPT_DAYS * DAY_S)
   while ((await write((tx) => removeUsageBefore(tx, firstKept, REMOVED_AT_ONCE))) > 0);
 }
 

@@ -130,6 +130,18 @@ describe('a view', () => {
   })
 })
 
+test('what was downloaded of a video’s files is counted for no label, ranges as ranges', async () => {
+  const film = await newFilm()
+  const files = await reelgate.owner.call('GET', `/api/videos/${film}/files`)
+  const original = ((await files.json()) as { id: number; type: string; size: number }[]).find(({ type }) => type === 'original')
+  const answer = await reelgate.owner.call('GET', `/api/videos/${film}/files/${original?.id}`)
+  const { redirect } = (await answer.json()) as { redirect: string }
+  expect((await (await fetch(redirect)).arrayBuffer()).byteLength).toBe(original?.size)
+  expect((await fetch(redirect, { headers: { Range: 'bytes=10-29' } })).status).toBe(206)
+  expect((await fetch(redirect, { method: 'HEAD' })).status).toBe(200)
+  await expect.poll(() => sentOf(film), written).toEqual({ '': (original?.size ?? 0) + 20 })
+})
+
 test('a server that is stopped has written down every byte', async () => {
   const film = await newFilm()
   const viewer = await watching(film, 'ann')

@@ -1,10 +1,12 @@
 import { Type } from 'typebox'
 import { type DownloadDeps, findDownload, isSignedDownload } from '../../files/download.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
+import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
 import { type LimitDeps, refuseViewers } from '../limits.ts'
 import { attachment } from './attachment.ts'
 import { readRange } from './range.ts'
+import { whenSent } from './sent.ts'
 
 const DownloadParams = Type.Object({
   exp: Type.String({ pattern: '^[1-9][0-9]{0,11}$' }),
@@ -13,7 +15,10 @@ const DownloadParams = Type.Object({
 })
 
 /** Files on short-lived, signed addresses: opened while they are sent, and never shown by a browser as a page of ours. */
-export async function downloadInterface(app: App, deps: DownloadDeps & LimitDeps): Promise<void> {
+export async function downloadInterface(
+  app: App,
+  deps: DownloadDeps & LimitDeps & { usage: Pick<Usage, 'noteDownloaded'> },
+): Promise<void> {
   refuseViewers(app, deps, ['bad-request', 'not-allowed', 'video-gone'])
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({
@@ -32,7 +37,7 @@ export async function downloadInterface(app: App, deps: DownloadDeps & LimitDeps
       if (!isSignedDownload(deps, { exp: Number(exp), sig, fileId: Number(fileId) })) throw new PlaybackRefusal('not-allowed')
       const download = await findDownload(deps, Number(fileId))
       if (!download) throw new PlaybackRefusal('video-gone')
-      const { sizeBytes } = download
+      const { sizeBytes, videoId } = download
       // A number is given to one file, whose bytes never change.
       const tag = `"${fileId}"`
       const mayBePart = [undefined, tag].includes(request.headers['if-range']?.toString())
@@ -46,8 +51,11 @@ export async function downloadInterface(app: App, deps: DownloadDeps & LimitDeps
       if (range === 'unsatisfiable') return reply.code(416).header('Content-Range', `bytes */${sizeBytes}`).send()
       const part = range ?? { first: 0, last: sizeBytes - 1 }
       if (range) reply.code(206).header('Content-Range', `bytes ${part.first}-${part.last}/${sizeBytes}`)
-      reply.header('Content-Length', part.last - part.first + 1)
-      return request.method === 'HEAD' || part.last < part.first ? reply.send() : reply.send(await download.read(part))
+      const lengthBytes = part.last - part.first + 1
+      reply.header('Content-Length', lengthBytes)
+      if (request.method === 'HEAD' || lengthBytes === 0) return reply.send()
+      whenSent(reply, lengthBytes, (sentBytes) => deps.usage.noteDownloaded(videoId, sentBytes))
+      return reply.send(await download.read(part))
     },
   })
 }
