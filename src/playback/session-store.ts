@@ -108,7 +108,10 @@ export async function findOpening(db: Db, otpHash: Buffer) {
 const ATTEMPTS_KEPT = 20
 const USER_AGENT_KEPT = 300
 
-/** Records an attempt to redeem: the first twenty of each OTP as rows, from then on as a number on the last of them. */
+/**
+ * Records an attempt to redeem: the first twenty of each OTP and the one that opened its session as rows, others as a number on the
+ * last of them.
+ */
 export async function recordAttempt(tx: Db, attempt: NewRedeemAttempt): Promise<void> {
   const kept = await tx
     .selectFrom('redeemAttempt')
@@ -118,7 +121,7 @@ export async function recordAttempt(tx: Db, attempt: NewRedeemAttempt): Promise<
     .limit(ATTEMPTS_KEPT)
     .execute()
   const [last] = kept
-  if (!last || kept.length < ATTEMPTS_KEPT) {
+  if (!last || kept.length < ATTEMPTS_KEPT || attempt.outcome === 'opened') {
     await tx
       .insertInto('redeemAttempt')
       .values({ ...attempt, userAgent: attempt.userAgent.slice(0, USER_AGENT_KEPT) })

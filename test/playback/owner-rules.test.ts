@@ -139,6 +139,14 @@ describe('where the film may be watched', () => {
   })
 })
 
+test('who opened the session is on record, however many were refused by a rule before', async () => {
+  const otp = await reelgate.owner.issueOtp(film, { ipGeo: { allow: ['DE'] } })
+  for (let n = 0; n < 25; n++) await viewerAt(`133.11.1.${n}`).redeem(otp)
+  await viewerAt(IN_GERMANY).redeem(otp)
+  expect(attemptsOf(otp)).toHaveLength(21)
+  expect(attemptsOf(otp).at(-1)).toMatchObject({ outcome: 'opened', address: IN_GERMANY })
+})
+
 describe('P13: where the film may be embedded', () => {
   test('the page names the sites that may frame it, whatever has become of the OTP; without a whitelist, none', async () => {
     const otp = await reelgate.owner.issueOtp(film, { whitelisthref: 'good.example' })
