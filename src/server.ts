@@ -18,6 +18,7 @@ import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
 import { openSandbox } from './encode/sandbox.ts'
 import { Failure } from './errors.ts'
+import { findShownCaptions, openCaption } from './files/shown-captions.ts'
 import { startSending } from './hooks/sending.ts'
 import { createApp } from './http/app.ts'
 import { clientAddresses } from './http/client-address.ts'
@@ -190,6 +191,10 @@ async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDis
     films: createFilms(db, masterKey),
     sessions,
     mediaSecret: mediaSecret(masterKey),
+    captions: {
+      find: (videoId: string) => findShownCaptions({ db }, videoId),
+      open: (videoId: string, id: number) => openCaption({ db, masterKey, folders }, videoId, id),
+    },
     markImages,
     countries: openCountries(config.countriesFile),
     paced: limits !== undefined,

@@ -121,3 +121,18 @@ export async function findNamedFiles(db: Db, blobs: readonly string[]): Promise<
     .execute()
   return new Set(rows.flatMap(({ blob }) => blob ?? []))
 }
+
+/** The captions of a video that show, by language, each with what opens it. */
+export async function captionsOf(db: Db, videoId: string) {
+  return db
+    .selectFrom('file')
+    .innerJoin('video', 'video.id', 'file.videoId')
+    .select(['file.id', 'file.videoId', 'file.language', 'file.blob', 'file.generation', 'file.wrappedKey'])
+    .where('file.videoId', '=', videoId)
+    .where('type', '=', 'caption')
+    .where('enabled', '=', 1)
+    .where('video.deletedAtS', 'is', null)
+    .orderBy('language')
+    .$narrowType<{ language: string; blob: string }>()
+    .execute()
+}

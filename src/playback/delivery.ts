@@ -1,20 +1,30 @@
 import { windowKey } from '../protect/content-key.ts'
 import type { Film } from './film.ts'
 import { signedMediaPath } from './media-path.ts'
-import { mediaPlaylist, multivariantPlaylist, windowCount } from './playlist.ts'
+import { captionPlaylist, mediaPlaylist, multivariantPlaylist, readCaptionName, windowCount } from './playlist.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import type { LiveSession, PlaybackDeps } from './session.ts'
 import { giveUpSlot, holdSlot } from './stream-slot.ts'
 
 // What an admitted session is given. Each call comes after `admit`.
 
-/** @param name `main`, or a rendition's id */
+/** @param name `main`, a rendition's id, or the name of captions */
 export async function playlistFor(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
   const film = await filmOf(deps, session)
-  if (name === 'main') return multivariantPlaylist(film, session.row.forcedBitrateKbps)
+  if (name === 'main')
+    return multivariantPlaylist(film, session.row.forcedBitrateKbps, await deps.captions.find(session.row.videoId))
+  const captionId = readCaptionName(name)
+  if (captionId !== undefined) return captionPlaylist(film, captionId)
   const playlist = mediaPlaylist(film, Number(name), signedMediaPath(deps.mediaSecret, film, session.row.endsAtS))
   if (!playlist) throw new PlaybackRefusal('bad-request')
   return playlist
+}
+
+/** Captions, as WebVTT. */
+export async function fileFor(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
+  const text = await deps.captions.open(session.row.videoId, readCaptionName(name) ?? 0)
+  if (text === undefined) throw new PlaybackRefusal('bad-request')
+  return text
 }
 
 /** The 16 bytes of one key window, to a session that has its stream slot. */

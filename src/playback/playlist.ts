@@ -7,6 +7,7 @@ import {
   pictureSegmentCount,
   soundSegmentCount,
 } from '../encode/plan.ts'
+import type { ShownCaption } from '../files/shown-captions.ts'
 import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
 import type { Film } from './film.ts'
 
@@ -14,9 +15,32 @@ import type { Film } from './film.ts'
 // Addresses are relative to /play/<session>/playlist/, so that a proxy may serve Reelgate below a prefix.
 
 const SOUND_GROUP = 'sound'
+const CAPTION_GROUP = 'captions'
+const CAPTION_NAME = /^caption-([1-9]\d{0,14})$/
+
+/** What captions are called in addresses. */
+function captionName(id: number): string {
+  return `caption-${id}`
+}
+
+/** The number of captions by their name in an address; undefined for any other name. */
+export function readCaptionName(name: string): number | undefined {
+  const [, id] = CAPTION_NAME.exec(name) ?? []
+  return id === undefined ? undefined : Number(id)
+}
+
+/** A playlist of captions: one file for the whole film, since all of it is smaller than one segment of the picture. */
+export function captionPlaylist({ plan: { durationS } }: Film, id: number): string {
+  const lines = ['#EXTM3U', '#EXT-X-VERSION:7', `#EXT-X-TARGETDURATION:${Math.ceil(durationS)}`, '#EXT-X-PLAYLIST-TYPE:VOD']
+  return `${[...lines, `#EXTINF:${durationS.toFixed(6)},`, `../file/${captionName(id)}`].join('\n')}\n#EXT-X-ENDLIST\n`
+}
 
 /** The multivariant playlist. With a forced bitrate it lists the one rendition nearest to it, which the player then holds. */
-export function multivariantPlaylist(film: Film, forcedBitrateKbps: number | null): string {
+export function multivariantPlaylist(
+  film: Film,
+  forcedBitrateKbps: number | null,
+  captions: readonly ShownCaption[] = [],
+): string {
   const { picture, sound } = film.plan
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
   if (sound && picture) {
@@ -24,13 +48,19 @@ export function multivariantPlaylist(film: Film, forcedBitrateKbps: number | nul
       `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${SOUND_GROUP}",NAME="sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="${sound.renditionId}"`,
     )
   }
+  for (const { id, language, label } of captions) {
+    lines.push(
+      `#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="${CAPTION_GROUP}",NAME="${label}",LANGUAGE="${language}",DEFAULT=NO,AUTOSELECT=YES,FORCED=NO,URI="${captionName(id)}"`,
+    )
+  }
+  const withCaptions = captions.length > 0
   if (sound && !picture)
-    lines.push(streamInf({ bandwidthBps: sound.bitrateBps, codecs: [SOUND_CODEC] }), String(sound.renditionId))
+    lines.push(streamInf({ bandwidthBps: sound.bitrateBps, codecs: [SOUND_CODEC], withCaptions }), String(sound.renditionId))
   for (const rendition of renditionsOf(picture?.renditions ?? [], forcedBitrateKbps)) {
     const codecs = [pictureCodec(rendition), ...(sound ? [SOUND_CODEC] : [])]
     const bandwidthBps = rendition.maxBitrateBps + (sound?.bitrateBps ?? 0)
     lines.push(
-      streamInf({ bandwidthBps, codecs, rendition, rate: film.grid, withSound: sound !== undefined }),
+      streamInf({ bandwidthBps, codecs, rendition, rate: film.grid, withSound: sound !== undefined, withCaptions }),
       String(rendition.id),
     )
   }
@@ -43,6 +73,7 @@ function streamInf(stream: {
   rendition?: PictureRendition
   rate?: Film['grid']
   withSound?: boolean
+  withCaptions: boolean
 }): string {
   // A segment may take its encoder's whole buffer of two seconds on top of its own four.
   const attributes = [
@@ -53,6 +84,7 @@ function streamInf(stream: {
   if (stream.rendition) attributes.push(`RESOLUTION=${stream.rendition.widthPx}x${stream.rendition.heightPx}`)
   if (stream.rendition && stream.rate) attributes.push(`FRAME-RATE=${(stream.rate.rateNum / stream.rate.rateDen).toFixed(3)}`)
   if (stream.withSound) attributes.push(`AUDIO="${SOUND_GROUP}"`)
+  if (stream.withCaptions) attributes.push(`SUBTITLES="${CAPTION_GROUP}"`)
   return `#EXT-X-STREAM-INF:${[...attributes, 'CLOSED-CAPTIONS=NONE'].join(',')}`
 }
 

@@ -5,7 +5,7 @@ import { PlaybackRefusal } from './refusal.ts'
 // The signature that every playback request carries: playback-protocol.md, section 3. Nothing in it is parsed but fixed fields,
 // and there is no field for an algorithm: version 1 is ECDSA P-256 with SHA-256.
 
-export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'beat' | 'leave'
+export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'leave'
 
 /** The header's fields, well formed and not yet believed. */
 export type Proof = { pageId: string; seq: number; nonce: string; signature: Buffer }

@@ -5,6 +5,7 @@ import type { VideoSessions } from '../catalogue/deletion.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
+import type { ShownCaption } from '../files/shown-captions.ts'
 import { keepsPace, newPace, type Pace } from '../limits/pace.ts'
 import type { Countries } from './countries.ts'
 import type { Films } from './film.ts'
@@ -42,6 +43,7 @@ export type PlaybackDeps = {
   films: Films
   sessions: LiveSessions
   mediaSecret: string
+  captions: Captions
   markImages: Pick<MarkImages, 'find'>
   countries: Countries
   /** Whether true proofs are counted: `REELGATE_LIMITS` may be off. */
@@ -49,6 +51,13 @@ export type PlaybackDeps = {
   log: Logger
   /** Told of each session that is given its first key. */
   noteView(session: PlaybackSessionRow): void
+}
+
+/** What a video's viewers may read along. */
+export type Captions = {
+  find(videoId: string): Promise<ShownCaption[]>
+  /** WebVTT; undefined: the video shows none of this number. */
+  open(videoId: string, id: number): Promise<string | undefined>
 }
 
 /** Where a request came from. */

@@ -9,6 +9,7 @@ type Video = {
   readonly seeking: boolean
   readonly muted: boolean
   readonly videoWidth: number
+  readonly textTracks: Iterable<{ mode: string; activeCues: Iterable<{ text: string }> | null }>
   readonly videoHeight: number
   readonly clientWidth: number
   readonly webkitAudioDecodedByteCount: number
@@ -137,4 +138,10 @@ export async function exportStoredKeys(): Promise<string[]> {
 /** Asks for an address from this page, with a proof of somebody else where there is one. */
 export async function fetchStatus({ url, proof }: { url: string; proof?: string }): Promise<number> {
   return (await fetch(url, { headers: proof === undefined ? {} : { 'Reelgate-Proof': proof } })).status
+}
+
+/** The captions that show now, as they are written. */
+export function readCaptions(): string[] {
+  const shown = [...(document.querySelector('video')?.textTracks ?? [])].filter(({ mode }) => mode === 'showing')
+  return shown.flatMap(({ activeCues }) => [...(activeCues ?? [])].map(({ text }) => text))
 }

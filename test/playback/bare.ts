@@ -53,6 +53,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     films: createFilms(db, masterKey),
     sessions: new Map(),
     mediaSecret: 'secret',
+    captions: { find: async () => [], open: async () => undefined },
     markImages: noMarkImages,
     countries: { find: async (address) => COUNTRIES[address] },
     paced: false,

@@ -8,7 +8,7 @@ import type { Signer } from './proof.ts'
 import { mayResume, type Refusal, type Waiting } from './refusals.ts'
 import type { Screen } from './screen.ts'
 import type { SettingsMenu } from './settings-menu.ts'
-import { AUTOMATIC, openStream, type Stream } from './stream.ts'
+import { AUTOMATIC, NO_CAPTIONS, openStream, type Stream } from './stream.ts'
 import { startTicker } from './ticker.ts'
 import type { PlayState, SessionAnswer } from './wire.ts'
 
@@ -69,6 +69,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
       },
       refused,
       qualityChanged: showSettings,
+      captionsChanged: showSettings,
     },
   )
   showDuration(elements, answer.video.durationS)
@@ -193,6 +194,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   function showSettings() {
     const shown = stream?.shownQuality()
     const qualities = stream?.qualities() ?? []
+    const captions = (stream?.captions() ?? []).map(({ index, label }) => ({ value: index, label }))
     menu.show([
       {
         name: 'Quality',
@@ -211,6 +213,12 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
         choices: rates.map((rate) => ({ value: rate, label: rate === 1 ? 'Normal' : `${rate} ×` })),
         chosen: chosenRate,
         choose: chooseRate,
+      },
+      {
+        name: 'Captions',
+        choices: captions.length === 0 ? [] : [{ value: NO_CAPTIONS, label: 'Off' }, ...captions],
+        chosen: stream?.chosenCaptions() ?? NO_CAPTIONS,
+        choose: (index) => stream.chooseCaptions(index),
       },
     ])
   }

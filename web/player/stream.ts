@@ -9,6 +9,7 @@ const AHEAD_AFTER_SEEK_S = 4
 const AFTER_SEEK_MS = 2500
 
 export const AUTOMATIC = -1
+export const NO_CAPTIONS = -1
 
 export type Quality = { index: number; label: string }
 
@@ -17,6 +18,8 @@ export type StreamReport = Omit<LoaderReport, 'refused'> & {
   refused(refusal: Refusal): void
   /** The qualities, the chosen one or the one in use changed. */
   qualityChanged(): void
+  /** There are captions to choose from, or others show. */
+  captionsChanged(): void
 }
 
 export type Stream = {
@@ -27,6 +30,9 @@ export type Stream = {
   /** The one on the screen now; undefined before the first. */
   shownQuality(): Quality | undefined
   chooseQuality(index: number): void
+  captions(): readonly Quality[]
+  chosenCaptions(): number
+  chooseCaptions(index: number): void
   /** Ends for good and drops everything that was buffered. */
   drop(): void
 }
@@ -57,13 +63,18 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     abrEwmaFastVoD: 1,
     abrEwmaSlowVoD: 3,
     testBandwidth: false,
+    renderTextTracksNatively: false, // it would load an empty data: address, which the page forbids
   })
-  const seeking = new AbortController()
+  const listening = new AbortController()
   let widenTimer: ReturnType<typeof setTimeout> | undefined
   let mediaRecovered = false
   let startAtS: number | undefined
   let stopped = false
+  let captions: readonly TextTrack[] = []
+  let chosenCaptions = NO_CAPTIONS
+  let lastCaptions = NO_CAPTIONS
   watchSeeks()
+  watchCaptions()
   hls.on(Hls.Events.MANIFEST_PARSED, () => {
     report.qualityChanged()
     if (startAtS !== undefined) start(startAtS) // play was pressed before the playlist was here
@@ -71,7 +82,12 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   hls.on(Hls.Events.SUBTITLE_TRACKS_UPDATED, (_event, { subtitleTracks }) => {
     const wanted = captionLanguage?.toLowerCase()
     const at = subtitleTracks.findIndex(({ lang }) => wanted !== undefined && lang?.toLowerCase().startsWith(wanted))
-    if (at >= 0) hls.subtitleTrack = at
+    captions = subtitleTracks.map(({ name, lang = '' }) => findTextTrack(video, name, lang))
+    chooseCaptions(lastCaptions === NO_CAPTIONS ? at : chosenCaptions)
+  })
+  hls.on(Hls.Events.CUES_PARSED, (_event, { track, cues }) => {
+    const text = captions[Number(/\d+$/.exec(track)?.[0])]
+    for (const cue of Array.isArray(cues) ? cues : []) if (cue instanceof VTTCue) text?.addCue(cue)
   })
   hls.on(Hls.Events.LEVEL_SWITCHED, () => report.qualityChanged())
   hls.on(Hls.Events.ERROR, (_event, error) => recover(error))
@@ -92,9 +108,13 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
       hls.nextLevel = index // what is buffered plays on until the next fragment: no gap, no second download of this one
       report.qualityChanged()
     },
+    captions: () => captions.map(({ label }, index) => ({ index, label })),
+    chosenCaptions: () => chosenCaptions,
+    chooseCaptions,
     drop() {
       clearTimeout(widenTimer)
-      seeking.abort()
+      listening.abort()
+      for (const text of captions) text.mode = 'disabled'
       hls.destroy()
       video.removeAttribute('src')
       video.load()
@@ -104,8 +124,31 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   function start(atS: number) {
     startAtS = atS
     stopped = false
-    if (hls.levels.length > 0) hls.startLoad(atS > 0 ? atS : -1)
-    else hls.loadSource(playlist.href)
+    if (hls.levels.length === 0) return hls.loadSource(playlist.href)
+    hls.startLoad(atS > 0 ? atS : -1)
+    hls.subtitleTrack = chosenCaptions
+  }
+
+  function chooseCaptions(index: number) {
+    chosenCaptions = index
+    if (index !== NO_CAPTIONS) lastCaptions = index
+    for (const [at, text] of captions.entries()) text.mode = at === index ? 'showing' : 'disabled'
+    if (startAtS !== undefined) hls.subtitleTrack = index // chosen before anything is loaded, hls.js forgets it
+    report.captionsChanged()
+  }
+
+  // The button and the key switch the browser's own list of tracks; on again means what was on before.
+  function watchCaptions() {
+    video.textTracks.addEventListener(
+      'change',
+      () => {
+        const shown = captions.findIndex(({ mode }) => mode === 'showing')
+        if (shown === chosenCaptions) return
+        const isTurnedOn = chosenCaptions === NO_CAPTIONS && lastCaptions !== NO_CAPTIONS
+        chooseCaptions(isTurnedOn ? lastCaptions : shown)
+      },
+      { signal: listening.signal },
+    )
   }
 
   function stopAndReport(refusal: Refusal) {
@@ -126,7 +169,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
 
   // A seek to a new place costs keys at once; looking around must not cost those of 12 s more each time.
   function watchSeeks() {
-    const { signal } = seeking
+    const { signal } = listening
     video.addEventListener('seeking', () => loadAhead(AHEAD_AFTER_SEEK_S), { signal })
     video.addEventListener(
       'seeked',
@@ -147,6 +190,14 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
 /** False: a browser without Media Source Extensions for H.264, where no request could be signed. */
 export function canPlayStreams(): boolean {
   return Hls.isSupported()
+}
+
+/** A video element's text tracks cannot be removed: one that an earlier stream left is used again. */
+function findTextTrack(video: HTMLVideoElement, label: string, language: string): TextTrack {
+  const left = [...video.textTracks].find((track) => track.label === label && track.language === language)
+  if (!left) return video.addTextTrack('subtitles', label, language)
+  for (const cue of [...(left.cues ?? [])]) left.removeCue(cue)
+  return left
 }
 
 function qualityOf(level: Level, index: number): Quality {

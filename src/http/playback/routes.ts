@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { noteBeat, noteLeave, playlistFor, releaseKey } from '../../playback/delivery.ts'
+import { fileFor, noteBeat, noteLeave, playlistFor, releaseKey } from '../../playback/delivery.ts'
 import { type Operation, readProof } from '../../playback/proof.ts'
 import { redeem, type ShownMark, viewFilm } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
@@ -23,7 +23,11 @@ const MAX_SPEED = 2
 
 const Token = Type.String({ pattern: '^[A-Za-z0-9_-]{22}$' })
 const SessionParams = Type.Object({ session: Token })
-const PlaylistParams = Type.Object({ session: Token, name: Type.String({ pattern: '^(main|[1-9][0-9]{0,8})$' }) })
+const PlaylistParams = Type.Object({
+  session: Token,
+  name: Type.String({ pattern: '^(main|caption-[1-9][0-9]{0,14}|[1-9][0-9]{0,8})$' }),
+})
+const FileParams = Type.Object({ session: Token, name: Type.String({ pattern: '^caption-[1-9][0-9]{0,14}$' }) })
 const KeyParams = Type.Object({ session: Token, window: Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }) })
 
 export async function playbackInterface(
@@ -68,6 +72,12 @@ export async function playbackInterface(
     const { session: id, name } = request.params
     const session = await admitted(request, 'playlist', id, name)
     return reply.type('application/vnd.apple.mpegurl').send(await playlistFor(deps, session, name))
+  })
+
+  app.get('/:session/file/:name', { schema: { params: FileParams } }, async (request, reply) => {
+    const { session: id, name } = request.params
+    const session = await admitted(request, 'file', id, name)
+    return reply.type('text/vtt; charset=utf-8').send(await fileFor(deps, session, name))
   })
 
   app.get('/:session/key/:window', { schema: { params: KeyParams } }, async (request, reply) => {
