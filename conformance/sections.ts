@@ -1,6 +1,7 @@
 import type { Section } from './check.ts'
 import { demo, list, tags, videos } from './sections/current.ts'
 import { errors } from './sections/errors.ts'
+import { files, v2Rest } from './sections/files.ts'
 import { folders } from './sections/folders.ts'
 import { hooks, usage } from './sections/hooks.ts'
 import { importing, importingV2 } from './sections/import.ts'
@@ -18,12 +19,14 @@ export const SECTIONS: readonly Section[] = [
   videos,
   tags,
   folders,
+  files,
   importing,
   usage,
   demo,
   upload,
   otpOptions,
   v2,
+  v2Rest,
   importingV2,
   hooks,
   limits,

@@ -13,6 +13,7 @@ const OF_A_VIDEO: readonly Operation[] = [
   { method: 'GET', path: '/videos/ID', permission: 'viewer' },
   { method: 'POST', path: '/videos/ID', permission: 'editor', json: { title: 'x' } },
   { method: 'POST', path: '/videos/ID/otp', permission: 'otpCreator' },
+  { method: 'GET', path: '/videos/ID/files', permission: 'viewer' },
 ]
 const OTHERS: readonly Operation[] = [
   { method: 'GET', path: '/videos', permission: 'viewer' },

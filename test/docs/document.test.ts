@@ -9,6 +9,11 @@ import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 
 // The API reference is what its readers can rely on: it is well-formed, and each of its examples does what it says.
 
+const PICTURE = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+)
+
 let reelgate: Reelgate & { remove(): Promise<void> }
 let outside: string
 let document: ApiDocument
@@ -93,8 +98,9 @@ function escaped(part: string | number): string {
 /** As a reader would send it, who puts values of their own in the places of the examples'. */
 async function sendExample({ path, method, operation }: Place): Promise<Response> {
   if (path === '/upload') return sendForm()
-  const own = await ownValues()
   const { parameters, requestBody } = operation
+  const own = await ownValues()
+  const isFile = requestBody?.content['multipart/form-data'] !== undefined && Object.keys(requestBody.content).length === 1
   const exampleFor = (name: string) => String(parameters.find((one) => one.in === 'path' && one.name === name)?.example ?? name)
   const query = parameters.filter((one) => one.in === 'query' && one.example !== undefined)
   const address = own(path.replace(/\{(\w+)\}/g, (_, name: string) => exampleFor(name)))
@@ -104,10 +110,16 @@ async function sendExample({ path, method, operation }: Place): Promise<Response
     method: method.toUpperCase(),
     headers: {
       ...(operation.security.some((one) => 'apisecret' in one) ? { Authorization: `Apisecret ${reelgate.owner.apiKey}` } : {}),
-      ...(type === undefined ? {} : { 'Content-Type': type }),
+      ...(type === undefined || isFile ? {} : { 'Content-Type': type }),
     },
-    body: media === undefined ? undefined : own(written(type, media.example)),
+    body: isFile ? pictureForm() : media === undefined ? undefined : own(written(type, media.example)),
   })
+}
+
+function pictureForm(): FormData {
+  const form = new FormData()
+  form.append('file', new Blob([PICTURE]), 'poster.png')
+  return form
 }
 
 function written(type: string | undefined, example: unknown): string {
@@ -134,9 +146,13 @@ async function ownValues(): Promise<(text: string) => string> {
   await owner.delete([gone]) // so that the hook has a delivery
   const { videoId } = await owner.credentials('A video')
   const folder = await ask<{ id: string }>('POST', '/api/videos/folders', { name: `Folder ${videoId}` })
+  const headers = { Authorization: `Apisecret ${owner.apiKey}` }
+  const added = await fetch(`${reelgate.url}/api/videos/${videoId}/files`, { method: 'POST', headers, body: pictureForm() })
+  const [poster] = (await added.json()) as { id: number }[]
   const own = Object.entries({
     [EXAMPLE.videoId]: videoId,
     [EXAMPLE.folderId]: folder.id,
+    [EXAMPLE.fileId]: String(poster?.id),
     [EXAMPLE.filmUrl]: `http://${outside}/film.mp4`,
     [EXAMPLE.hookId]: hook.uuid,
     [EXAMPLE.hookUrl]: hookUrl,

@@ -7,6 +7,7 @@ import { type DownloadDeps, downloadPath } from '../../files/download.ts'
 import { deleteFile, findFiles, type VideoFile } from '../../files/file.ts'
 import { addPoster, discardPoster, type PosterDeps, receivePoster } from '../../files/poster.ts'
 import type { App } from '../app.ts'
+import { EXAMPLE } from '../examples.ts'
 import { drainForm, readUploadForm } from '../upload/form.ts'
 import { holderOf } from './key.ts'
 import { VideoParams } from './videos.ts'
@@ -35,7 +36,13 @@ const FileBody = Type.Object({
   isDeletable: Switch,
 })
 
-const FileParams = Type.Object({ id: Type.String(), fileId: Type.String() })
+const FileParams = Type.Object({
+  ...VideoParams.properties,
+  fileId: Type.String({ description: 'of the file', examples: [EXAMPLE.fileId] }),
+})
+const FileForm = Type.Object({
+  file: Type.String({ format: 'binary', description: 'the picture, or the captions', examples: ['@poster.png'] }),
+})
 const FilesQuery = Type.Object({
   language: Type.Optional(Type.String({ description: 'of captions, such as en or pt-BR; without it the file is a poster' })),
 })
@@ -62,7 +69,10 @@ const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   app.get(
     '/videos/:id/files',
-    { config: { permission: 'viewer' }, schema: { params: VideoParams, response: { 200: Type.Array(FileBody) } } },
+    {
+      config: { permission: 'viewer' },
+      schema: { summary: 'Files of a video', params: VideoParams, response: { 200: Type.Array(FileBody) } },
+    },
     async (request) => (await findFiles(deps, holderOf(request).accountId, request.params.id)).map(fileBody),
   )
 
@@ -73,8 +83,11 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     forms.post(
       '/videos/:id/files',
       {
-        config: { permission: 'editor' },
+        config: { permission: 'editor', described: { body: FileForm } },
         schema: {
+          summary: 'Add a poster or captions',
+          description:
+            'A picture (PNG, JPEG, WebP), of which there is one for each size then; or, with `language`, captions (WebVTT, SRT).',
           params: VideoParams,
           querystring: FilesQuery,
           response: { 200: Type.Union([PosterReply, CaptionReply]) },
@@ -131,7 +144,10 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
 
   app.get(
     '/videos/:id/files/:fileId',
-    { config: { permission: 'viewer' }, schema: { params: FileParams, response: { 200: RedirectReply } } },
+    {
+      config: { permission: 'viewer' },
+      schema: { summary: 'Download a file', params: FileParams, response: { 200: RedirectReply } },
+    },
     async (request) => {
       const { id, fileId } = request.params
       const path = await downloadPath(deps.downloads, holderOf(request).accountId, id, readFileId(fileId))
@@ -141,7 +157,10 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
 
   app.delete(
     '/videos/:id/files/:fileId',
-    { config: { permission: 'editor' }, schema: { params: FileParams, response: { 200: DeletedReply } } },
+    {
+      config: { permission: 'editor' },
+      schema: { summary: 'Delete a file', params: FileParams, response: { 200: DeletedReply } },
+    },
     async (request) => {
       const { id, fileId } = request.params
       await deleteFile(deps, holderOf(request).accountId, id, readFileId(fileId))

@@ -20,18 +20,29 @@ export async function metaInterface(app: App, deps: MetaDeps & LimitDeps & { pub
     const { status, code, message } = answerFor(error, request, reply)
     return reply.code(status).send({ message, code, requestId: request.id })
   })
-  app.get('/:id', { schema: { params: VideoParams, response: { 200: MetaReply } } }, async (request, reply) => {
-    const { title, durationS, aspectRatio, posters } = await getPublicMeta(deps, request.params.id)
-    reply.header('Access-Control-Allow-Origin', '*') // pages that list films ask from their viewers' browsers
-    return {
-      title,
-      duration: durationS,
-      aspectRatio,
-      posters: posters.map(({ token, heightPx, widthPx }) => ({
-        url: `${deps.publicUrl()}/${posterPath(token)}`,
-        height: heightPx,
-        width: widthPx,
-      })),
-    }
-  })
+  app.get(
+    '/:id',
+    {
+      schema: {
+        summary: 'What a page may show of a video',
+        description: 'Without a key; of public videos alone.',
+        params: VideoParams,
+        response: { 200: MetaReply },
+      },
+    },
+    async (request, reply) => {
+      const { title, durationS, aspectRatio, posters } = await getPublicMeta(deps, request.params.id)
+      reply.header('Access-Control-Allow-Origin', '*') // pages that list films ask from their viewers' browsers
+      return {
+        title,
+        duration: durationS,
+        aspectRatio,
+        posters: posters.map(({ token, heightPx, widthPx }) => ({
+          url: `${deps.publicUrl()}/${posterPath(token)}`,
+          height: heightPx,
+          width: widthPx,
+        })),
+      }
+    },
+  )
 }

@@ -148,7 +148,12 @@ function operationOf({ method, url, permission, schema }: ApiRoute, path: string
       ...parametersOf('query', schema.querystring),
       ...parametersOf('header', schema.headers),
     ],
-    ...(body && { requestBody: { required: (body.required ?? []).length > 0, content: contentOf(bodyTypes, body) } }),
+    ...(body && {
+      requestBody: {
+        required: (body.required ?? []).length > 0,
+        content: contentOf(holdsFile(body) ? ['multipart/form-data'] : bodyTypes, body),
+      },
+    }),
     responses: { ...refusalsOf(url, permission, schema), ...repliesOf(schema.response) },
   }
 }
@@ -159,6 +164,10 @@ function bodyOf(url: string, given: unknown): JsonSchema | undefined {
   if (names.length === 0) return given === undefined ? undefined : asJson(given)
   const { properties, required = [], ...body } = given === undefined ? {} : asJson(given)
   return { ...body, type: 'object', properties: { ...fields, ...properties }, required: [...names, ...required] }
+}
+
+function holdsFile({ properties = {} }: JsonSchema): boolean {
+  return Object.values(properties).some(({ format }) => format === 'binary')
 }
 
 function interfaceOf(url: string): Interface {

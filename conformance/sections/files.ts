@@ -1,0 +1,260 @@
+import { check, Deviation, expectAnswer, expectValue, type Section } from '../check.ts'
+import { CAPTIONS_SRT, CAPTIONS_VTT, FILM, PICTURE } from '../film.ts'
+import type { Answer } from '../http.ts'
+import type { Installation } from '../installation.ts'
+import {
+  anyNumber,
+  anyText,
+  exactly,
+  is,
+  isoTime,
+  isRecord,
+  listOf,
+  oneOf,
+  positive,
+  sentence,
+  trueOrFalse,
+  webAddress,
+  whole,
+  without,
+  zeroOrOne,
+} from '../shape.ts'
+import { NO_VIDEO, refused } from './errors.ts'
+import { XML, xmlOf } from './v2.ts'
+
+const UNKNOWN_ID = '0123456789abcdef0123456789abcdef'
+const TYPE = oneOf('original', 'poster', 'desktop', 'mobile', 'audio', 'caption', 'mp4')
+
+const FILE = {
+  id: positive,
+  name: anyText,
+  size: whole,
+  time: isoTime,
+  enabled: zeroOrOne,
+  format: anyText,
+  type: TYPE,
+  width: whole,
+  height: whole,
+  bitrate: whole,
+  encryption_type: anyText,
+  video_codec: anyText,
+  audio_codec: anyText,
+  lang: anyText,
+  isDownloadable: zeroOrOne,
+  isDeletable: zeroOrOne,
+}
+const CAPTION = exactly({ id: positive, time: isoTime, size: /^\d+ kB$/, lang: anyText })
+const POSTERS = listOf(
+  exactly({ id: positive, format: anyText, video_height: positive, video_width: positive, time: isoTime, size: positive }),
+)
+
+type File = { id: number; type: string; name: string; enabled: number; isDownloadable: number; width: number; height: number }
+
+function add(at: Installation, videoId: string, query: string, fileName: string, bytes: Buffer | string): Promise<Answer> {
+  return at.api('POST', `/videos/${videoId}/files${query}`, { parts: [['file', { fileName, bytes }]] })
+}
+
+async function filesOf(at: Installation, videoId: string): Promise<File[]> {
+  const answer = await at.api('GET', `/videos/${videoId}/files`)
+  expectAnswer(answer, { status: 200, body: listOf(exactly(FILE)) })
+  return answer.body as File[]
+}
+
+/** The files of the shared film when all of them are there. */
+async function filesOfFilm(at: Installation): Promise<File[]> {
+  const id = await at.film()
+  return at.until(
+    'a film with its posters and renditions',
+    () => filesOf(at, id),
+    (files) => ['original', 'poster', 'mobile', 'audio'].every((type) => files.some((file) => file.type === type)),
+  )
+}
+
+export const files: Section = {
+  section: 3,
+  title: 'Current interface: files',
+  checks: [
+    check('files: a bare array of File, with every field', async (at) => {
+      const found = await filesOfFilm(at)
+      expectValue(found.length > 0, true, 'files of a film')
+    }),
+    check('files: originals, posters and captions are downloadable, renditions and audio are not', async (at) => {
+      for (const { type, isDownloadable } of await filesOfFilm(at))
+        expectValue(isDownloadable, ['original', 'poster', 'caption', 'mp4'].includes(type) ? 1 : 0, `isDownloadable of ${type}`)
+    }),
+    check('files: desktop has a short side above 480, mobile the others', async (at) => {
+      for (const { type, width, height } of await filesOfFilm(at))
+        if (type === 'desktop' || type === 'mobile')
+          expectValue(type, Math.min(width, height) > 480 ? 'desktop' : 'mobile', `type of ${width}×${height}`)
+    }),
+    check('poster: an array, one for each size; older posters are no longer enabled', async (at) => {
+      const { videoId } = await at.credentials()
+      expectAnswer(await add(at, videoId, '', 'one.png', PICTURE), { status: 200, body: POSTERS })
+      const before = await filesOf(at, videoId)
+      expectAnswer(await add(at, videoId, '', 'two.png', PICTURE), { status: 200, body: POSTERS })
+      for (const { id, enabled } of await filesOf(at, videoId))
+        expectValue(enabled, before.some((old) => old.id === id) ? 0 : 1, `enabled of ${id}`)
+    }),
+    check('caption: WebVTT and SRT are {id, time, size:"N kB", lang}, named title [EN].vtt', async (at) => {
+      const { videoId } = await at.credentials()
+      expectAnswer(await add(at, videoId, '?language=en', 'a.srt', CAPTIONS_SRT), { status: 200, body: CAPTION })
+      expectAnswer(await add(at, videoId, '?language=de', 'b.vtt', CAPTIONS_VTT), { status: 200, body: CAPTION })
+      const names = (await filesOf(at, videoId)).filter(({ type }) => type === 'caption').map(({ name }) => name)
+      for (const language of ['EN', 'DE'])
+        if (!names.some((name) => name.includes(`[${language}]`) && name.endsWith('.vtt')))
+          throw new Deviation(`name: expected … [${language}].vtt, came ${names.join(', ')}`)
+    }),
+    check('posters and captions are taken right behind the film, while it is Queued', async (at) => {
+      const id = await at.sentFilm()
+      expectAnswer(await add(at, id, '?language=fr', 'a.srt', CAPTIONS_SRT), { status: 200, body: CAPTION })
+      expectAnswer(await add(at, id, '', 'one.png', PICTURE), { status: 200, body: POSTERS })
+    }),
+    check('what is neither a picture nor captions is refused', async (at) => {
+      const { videoId } = await at.credentials()
+      for (const query of ['', '?language=en']) {
+        const answer = await add(at, videoId, query, 'letter.txt', 'This is a letter.')
+        expectAnswer(answer, refused(answer.status === 415 ? 415 : 400, sentence))
+      }
+    }),
+    check('get: {redirect} to the bytes, without a key', async (at) => {
+      const original = (await filesOfFilm(at)).find(({ type }) => type === 'original')
+      const answer = await at.api('GET', `/videos/${await at.film()}/files/${original?.id}`)
+      expectAnswer(answer, { status: 200, body: exactly({ redirect: webAddress }) })
+      const { redirect } = answer.body as { redirect: string }
+      const range = await at.send({ method: 'GET', url: redirect, headers: [['Range', 'bytes=4-7']] })
+      expectAnswer(range, { status: 206, text: FILM.toString('latin1', 4, 8), headers: { 'content-disposition': /filename/ } })
+    }),
+    check('get: a rendition is not downloadable', async (at) => {
+      const rendition = (await filesOfFilm(at)).find(({ type }) => type === 'mobile')
+      const answer = await at.api('GET', `/videos/${await at.film()}/files/${rendition?.id}`)
+      expectAnswer(answer, { status: answer.status, body: without('redirect') })
+    }),
+    check('delete: {"message":"Deleted"}, and it is gone', async (at) => {
+      const { videoId } = await at.credentials()
+      const added = await add(at, videoId, '?language=en', 'a.srt', CAPTIONS_SRT)
+      const path = `/videos/${videoId}/files/${isRecord(added.body) ? added.body.id : ''}`
+      expectAnswer(await at.api('DELETE', path), { status: 200, body: exactly({ message: 'Deleted' }) })
+      expectAnswer(await at.api('GET', path), refused(404))
+    }),
+    check('an unknown video is 404 "Video not found", an unknown file 404', async (at) => {
+      expectAnswer(await at.api('GET', `/videos/${UNKNOWN_ID}/files`), refused(404, 'Video not found'))
+      expectAnswer(await add(at, UNKNOWN_ID, '', 'one.png', PICTURE), refused(404, 'Video not found'))
+      expectAnswer(await at.api('GET', `/videos/${await at.film()}/files/999999999`), refused(404))
+      expectAnswer(await at.api('DELETE', `/videos/${await at.film()}/files/999999999`), refused(404))
+    }),
+    check(
+      'another account’s files are not seen',
+      async (at) =>
+        expectAnswer(
+          await at.api('GET', `/videos/${await at.film()}/files`, { key: at.otherKey }),
+          refused(404, 'Video not found'),
+        ),
+      'other-key',
+    ),
+    check('meta: {title, duration, aspectRatio, posters}, without a key', async (at) => {
+      await filesOfFilm(at)
+      const answer = await at.api('GET', `/meta/${await at.film()}`, { key: null })
+      const posters = listOf(exactly({ url: webAddress, height: positive, width: positive }))
+      expectAnswer(answer, {
+        status: 200,
+        body: exactly({ title: anyText, duration: anyNumber, aspectRatio: anyNumber, posters }),
+      })
+    }),
+    check('meta: of a video that is not public, or unknown, 404', async (at) => {
+      const { videoId } = await at.credentials()
+      expectAnswer(await at.api('POST', `/videos/${videoId}`, { json: { public: 0 } }), { status: 200 })
+      expectAnswer(await at.api('GET', `/meta/${videoId}`, { key: null }), refused(404))
+      expectAnswer(await at.api('GET', `/meta/${UNKNOWN_ID}`, { key: null }), refused(404))
+    }),
+  ],
+}
+
+const DONE = { status: 200, text: '{"message":"Done"}' }
+
+export const v2Rest: Section = {
+  section: 6,
+  title: 'Earlier interface: files, upload policy, tags',
+  checks: [
+    check('files: a bare array of exactly id, name, type, size, width, height, downloadable; by ?video= and ?id=', async (at) => {
+      const known = await filesOfFilm(at)
+      const row = exactly({
+        id: positive,
+        name: anyText,
+        type: TYPE,
+        size: whole,
+        width: whole,
+        height: whole,
+        downloadable: trueOrFalse,
+      })
+      for (const name of ['video', 'id']) {
+        const answer = await at.v2(`/files?${name}=${await at.film()}`)
+        expectAnswer(answer, { status: 200, body: listOf(row) })
+        expectValue((answer.body as unknown[]).length, known.length, 'files')
+      }
+    }),
+    check('files: type=xml has the root files', async (at) => {
+      expectAnswer(await at.v2(`/files?video=${await at.film()}&type=xml`), { status: 200, headers: XML, text: xmlOf('files') })
+    }),
+    check('files: an unknown video is 200 {"error":"No video found"}', async (at) => {
+      expectAnswer(await at.v2(`/files?video=${UNKNOWN_ID}`), NO_VIDEO)
+    }),
+    check(
+      'uploadPolicy: the policy fields, video_id, upload_link and upload_link_secure, with which a film is sent',
+      async (at) => {
+        const title = at.newTitle()
+        const answer = await at.v2('/uploadPolicy', { title })
+        const link = is('the address of the form', (value) => typeof value === 'string' && /\/upload$/.test(value))
+        expectAnswer(answer, { status: 200, body: { video_id: /^[0-9a-f]{32}$/, upload_link: link, upload_link_secure: link } })
+        const {
+          video_id: videoId,
+          upload_link: uploadLink,
+          upload_link_secure: _,
+          ...fields
+        } = answer.body as Record<string, string>
+        at.removeVideo(String(videoId))
+        const address = String(uploadLink)
+        const sent = await at.upload({
+          videoId: String(videoId),
+          uploadLink: address.startsWith('http') ? address : `${at.base}/upload`,
+          fields,
+        })
+        expectAnswer(sent, { status: 201 })
+        expectAnswer(await at.api('GET', `/videos/${videoId}`), { status: 200, body: { title } })
+      },
+    ),
+    check(
+      'uploadPolicy: off for the account is 403',
+      async (at) => {
+        expectAnswer(await at.v2('/uploadPolicy', { title: 'x' }, at.offKey), { status: 403, body: exactly({ error: sentence }) })
+      },
+      'off-key',
+    ),
+    check('tags: added and removed, {"message":"Done"}, as tags[], with commas and as JSON', async (at) => {
+      const { videoId } = await at.credentials()
+      const tag = `${at.mark}-v2`
+      const forms: Record<string, string>[] = [
+        { 'videos[]': videoId, 'tags[]': tag },
+        { videos: `${videoId}`, tags: `${tag},${tag}-b` },
+        { videos: JSON.stringify([videoId]), tags: JSON.stringify([tag]) },
+        { 'videos[0]': videoId, 'tags[0]': tag, 'tags[1]': `${tag}-b` },
+      ]
+      for (const form of forms) {
+        expectAnswer(await at.v2('/tags/add', form), DONE)
+        const has = is(`"${tag}" among them`, (tags) => Array.isArray(tags) && tags.includes(tag))
+        expectAnswer(await at.api('GET', `/videos/${videoId}`), { status: 200, body: { tags: has } })
+        expectAnswer(await at.v2('/tags/remove', form), DONE)
+        const hasNot = is(`without "${tag}"`, (tags) => Array.isArray(tags) && !tags.includes(tag))
+        expectAnswer(await at.api('GET', `/videos/${videoId}`), { status: 200, body: { tags: hasNot } })
+      }
+    }),
+    check('tags/search: the videos that carry all of them, as the list', async (at) => {
+      const { videoId } = await at.credentials()
+      const tag = `${at.mark}-searched`
+      expectAnswer(await at.v2('/tags/add', { 'videos[]': videoId, 'tags[]': tag }), DONE)
+      const one = is('this video alone', (rows) => Array.isArray(rows) && rows.length === 1 && rows[0].id === videoId)
+      expectAnswer(await at.v2('/tags/search', { 'tags[]': tag }), { status: 200, body: one })
+      const none = is('empty', (rows) => Array.isArray(rows) && rows.length === 0)
+      expectAnswer(await at.v2('/tags/search', { tags: `${tag},${tag}-no` }), { status: 200, body: none })
+    }),
+  ],
+}
