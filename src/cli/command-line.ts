@@ -288,7 +288,7 @@ function readable(result: unknown): string {
 }
 
 function readableValue(name: string, value: unknown): string {
-  if (name.endsWith('AtS')) return new Date(Number(value) * 1000).toISOString()
+  if (/(^a|A)tS$/.test(name)) return new Date(Number(value) * 1000).toISOString()
   if (Array.isArray(value)) return value.join(', ')
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

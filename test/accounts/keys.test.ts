@@ -121,5 +121,6 @@ test('on the command line a key is made for a time, shown with its use, and rota
   expect(code).toBe(0)
   expect(stdout).toMatch(/^name +site$/m)
   expect(stdout).toMatch(/^lastUsedAtS +\d{4}-\d\d-\d\dT/m)
+  expect((await reelgate.cli('audit')).stdout).toMatch(/^atS +\d{4}-\d\d-\d\dT/m)
   expect((await reelgate.cli('key', 'create', 'owner', '--expires', '2001-01-01')).code).toBe(2)
 })
