@@ -206,9 +206,14 @@ test('a video that is deleted while it is fetched ends its import: the host is l
   const left = Promise.withResolvers<void>()
   let isSending = false
   const host = await newHost((request, response) => {
-    response.once('close', () => left.resolve())
     sendFile(request, response, Buffer.alloc(20e6, 1), { etag: '"1"', sentBytes: 12e6 })
     isSending = true
+    // It goes on, fast enough not to be left for its pace, and too slowly to come to its next step.
+    const timer = setInterval(() => response.write(Buffer.alloc(4096, 1)), 200)
+    response.once('close', () => {
+      clearInterval(timer)
+      left.resolve()
+    })
   })
   const { owner } = reelgate
   const id = await beginImport(owner, `${host}/a.mp4`)
