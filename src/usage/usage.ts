@@ -15,6 +15,9 @@ export type UsageDeps = {
 /** What is counted and not yet written; days are numbers here, which cost nothing. */
 type Part = { dayNumber: number; videoId: string; viewerLabel: string; sentBytes: number; sessionIds: string[] }
 
+/** What went to an address, of which `save` says whose it is: one number here, however many watch from there. */
+type Delivered = { dayNumber: number; videoId: string; address: string; sentBytes: number }
+
 export type Usage = ReturnType<typeof openUsage>
 
 const DAY_S = 24 * 3600
@@ -23,6 +26,7 @@ const SAVED_AT_ONCE = 250
 /** Counts views and bytes in memory, at once and without a promise; `save` writes them down. What a crash takes is what came since. */
 export function openUsage({ write, nowS }: UsageDeps) {
   const watchers = createWatchers()
+  const delivered = new Map<string, Delivered>()
   const unsaved = new Map<string, Part>()
 
   function partOf(dayNumber: number, videoId: string, viewerLabel: string): Part {
@@ -34,22 +38,30 @@ export function openUsage({ write, nowS }: UsageDeps) {
 
   const today = () => Math.floor(nowS() / DAY_S)
 
+  /** To the label that watches the video from the address; to several, in equal parts. */
+  function attribute({ dayNumber, videoId, address, sentBytes }: Delivered): void {
+    const labels = watchers.labelsOf(videoId, address)
+    const share = Math.floor(sentBytes / labels.length)
+    let left = sentBytes - share * labels.length
+    for (const label of labels) {
+      partOf(dayNumber, videoId, label).sentBytes += share + left
+      left = 0
+    }
+  }
+
   return {
     /** A session made a signed request from an address. */
     noteWatching({ videoId, userId }: PlaybackSessionRow, address: string): void {
       watchers.note(videoId, address, userId ?? '')
     },
 
-    /** So many bytes of a video went to an address: to the label that watches it from there; to several, in equal parts. */
+    /** So many bytes of a video went to an address. */
     noteSent(videoId: string, address: string, sentBytes: number): void {
-      const labels = watchers.labelsOf(videoId, address)
       const dayNumber = today()
-      const share = Math.floor(sentBytes / labels.length)
-      let left = sentBytes - share * labels.length
-      for (const label of labels) {
-        partOf(dayNumber, videoId, label).sentBytes += share + left
-        left = 0
-      }
+      const name = `${dayNumber} ${videoId} ${address}`
+      const known = delivered.get(name)
+      if (known) known.sentBytes += sentBytes
+      else delivered.set(name, { dayNumber, videoId, address, sentBytes })
     },
 
     /** So many bytes of one of a video's files went to somebody who had its short-lived address. */
@@ -64,6 +76,8 @@ export function openUsage({ write, nowS }: UsageDeps) {
 
     /** What cannot be written now is kept for the next time. */
     async save(): Promise<void> {
+      for (const bytes of delivered.values()) attribute(bytes)
+      delivered.clear()
       watchers.forgetGone()
       const parts = [...unsaved.values()]
       unsaved.clear()
