@@ -22,6 +22,12 @@ export async function makeOlder(path: string, lastStep: string | undefined): Pro
 /** What triggers fill by themselves. */
 const DERIVED = /^(tag|video_text.*|sqlite_.*|kysely_.*)$/
 
+/** Tables that are no more, as what has taken their place tells them. */
+const FORMER: Readonly<Record<string, string>> = {
+  poster: `insert into main.poster (id, video_id, width_px, height_px, size_bytes, token, file, created_at_s)
+    select id, video_id, width_px, height_px, size_bytes, token, blob, created_at_s from newer.file where type = 'poster'`,
+}
+
 /** Copies every row of a database into one of an earlier version, as far as that has a place for it. */
 export function copyRows(from: string, to: string): void {
   const database = openWritable(to)
@@ -29,6 +35,11 @@ export function copyRows(from: string, to: string): void {
     database.prepare('attach ? as newer').run(from)
     const tables = database.prepare<[], { name: string }>("select name from main.sqlite_master where type = 'table'").all()
     for (const { name } of tables.filter((table) => !DERIVED.test(table.name))) {
+      const former = FORMER[name]
+      if (former !== undefined) {
+        database.exec(former)
+        continue
+      }
       const columnsIn = (schema: string) =>
         database.prepare<[string, string], { name: string }>('select name from pragma_table_info(?, ?)').all(name, schema)
       const kept = new Set(columnsIn('newer').map((column) => column.name))
