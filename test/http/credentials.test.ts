@@ -87,6 +87,7 @@ const RULES: Record<string, Rule> = {
   'POST /play/:session/page': { opens: 'proof', status: 403 },
   'GET /play/:session/playlist/:name': { opens: 'proof', status: 403, path: `/play/${'A'.repeat(22)}/playlist/main` },
   'GET /play/:session/key/:window': { opens: 'proof', status: 403, path: `/play/${'A'.repeat(22)}/key/0` },
+  'GET /play/:session/file/:name': { opens: 'proof', status: 403, path: `/play/${'A'.repeat(22)}/file/caption-1` },
   'POST /play/:session/beat': { opens: 'proof', status: 403, body: { state: 'playing', positionS: 0 } },
   'POST /play/:session/leave': { opens: 'proof', status: 403 },
   // Its address is signed for a session.
