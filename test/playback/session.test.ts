@@ -222,3 +222,15 @@ describe('rows are kept as long as an answer may need them', () => {
     expect(await outcomeOf(playback.redeemBy(viewer, otp))).toBe('allowed')
   })
 })
+
+test('O16: two films opened at once by one viewer are two sessions; the end of one leaves the other', async () => {
+  const playback = await openBarePlayback()
+  const [first, second] = await Promise.all([1, 2].map(() => playback.newPlayingViewer({ userId: 'viewer-1' })))
+  if (!first || !second) throw new Error('two were asked for')
+  expect(first.state.session).not.toBe(second.state.session)
+  playback.passS(HOUR_S - 1)
+  await playback.ask(second)
+  playback.passS(1)
+  expect(await outcomeOf(playback.ask(first))).toBe('session-ended: idle')
+  expect(await outcomeOf(playback.ask(second))).toBe('allowed')
+})
