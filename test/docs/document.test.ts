@@ -5,6 +5,7 @@ import type { ApiDocument, Content, Operation } from '../../src/http/docs/docume
 import { EXAMPLE } from '../../src/http/examples.ts'
 import { uploadForm } from '../client.ts'
 import { findFreePort } from '../free-port.ts'
+import { readTree } from '../house/imports.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 
 // The API reference is what its readers can rely on: it is well-formed, and each of its examples does what it says.
@@ -54,6 +55,18 @@ test('every operation says what it does, which permission and which budget it ta
     expect(operation.description, path).toMatch(/permission `(viewer|otpCreator|uploader|editor)`.*`(reads|writes|otp|uploads)`/s)
   }
 })
+
+test('no operation is left out: every file of routes says of each what it does', () => {
+  const sources = Object.entries(readTree('src')).filter(([path]) => /^src\/http\/(current|v2)\//.test(path))
+  const silent = sources.filter(
+    ([, text]) => count(text, /\b(app|forms)\.(get|post|put|delete|route)\(/g) > count(text, /\bsummary\b/g),
+  )
+  expect(silent.map(([path]) => path)).toEqual([])
+})
+
+function count(text: string, pattern: RegExp): number {
+  return [...text.matchAll(pattern)].length
+}
 
 test('no two operations have one id', () => {
   const ids = places().map(({ operation }) => operation.operationId)

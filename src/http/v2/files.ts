@@ -1,28 +1,60 @@
+import { type Static, Type } from 'typebox'
 import type { Authenticate } from '../../accounts/api-key.ts'
 import type { CatalogueDeps } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { findFiles } from '../../files/file.ts'
 import type { App } from '../app.ts'
-import { fieldOf, holderOfBody, sendV2 } from './answer.ts'
+import { EXAMPLE } from '../examples.ts'
+import { describedReply, fieldOf, holderOfBody, NoVideo, sendV2, V2_TYPE } from './answer.ts'
 
 export type V2FileDeps = Pick<CatalogueDeps, 'db'> & { authenticate: Authenticate }
 
+const FilesQuery = Type.Object({
+  video: Type.Optional(Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] })),
+  id: Type.Optional(Type.String({ description: 'the same, in its place' })),
+  type: V2_TYPE,
+})
+const FileEntity = Type.Object({
+  id: Type.Integer({ description: 'unique in the installation' }),
+  name: Type.String(),
+  type: Type.String({ description: 'original, poster, desktop, mobile, audio, caption or mp4' }),
+  size: Type.Integer({ description: 'bytes' }),
+  width: Type.Integer(),
+  height: Type.Integer(),
+  downloadable: Type.Boolean(),
+})
+
 /** `POST /v2/files?video=ID`, or `?id=ID`: the files of a video, each by exactly these fields. */
 export function v2FileRoutes(app: App, deps: V2FileDeps): void {
-  app.post('/files', { config: { permission: 'viewer' } }, async (request, reply) => {
-    const { accountId } = await holderOfBody(deps, request, 'viewer')
-    const videoId = fieldOf(request.query, 'video') ?? fieldOf(request.query, 'id')
-    if (typeof videoId !== 'string' || videoId === '')
-      throw new Failure('invalid', 'Name one video in the query: /v2/files?video=ID.')
-    const files = (await findFiles(deps, accountId, videoId)).map((file) => ({
-      id: file.id,
-      name: file.name,
-      type: file.type,
-      size: file.sizeBytes,
-      width: file.widthPx,
-      height: file.heightPx,
-      downloadable: file.isDownloadable,
-    }))
-    return sendV2(request, reply, files, { files: { file: files } })
-  })
+  app.post(
+    '/files',
+    {
+      config: {
+        permission: 'viewer',
+        described: {
+          querystring: FilesQuery,
+          response: describedReply(Type.Union([Type.Array(FileEntity), NoVideo]), 'The files'),
+        },
+      },
+      schema: { summary: 'Files of a video' },
+    },
+    async (request, reply) => {
+      const { accountId } = await holderOfBody(deps, request, 'viewer')
+      const videoId = fieldOf(request.query, 'video') ?? fieldOf(request.query, 'id')
+      if (typeof videoId !== 'string' || videoId === '')
+        throw new Failure('invalid', 'Name one video in the query: /v2/files?video=ID.')
+      const files = (await findFiles(deps, accountId, videoId)).map(
+        (file): Static<typeof FileEntity> => ({
+          id: file.id,
+          name: file.name,
+          type: file.type,
+          size: file.sizeBytes,
+          width: file.widthPx,
+          height: file.heightPx,
+          downloadable: file.isDownloadable,
+        }),
+      )
+      return sendV2(request, reply, files, { files: { file: files } })
+    },
+  )
 }
