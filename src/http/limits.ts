@@ -21,6 +21,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Spends from the budget of redeems. */
     isRedeem?: true
+    /** Asked by pages in viewers' browsers: never counts against what an owner may ask from the same address. */
+    isOfViewers?: true
     /** Answers a banned account: here it lifts its ban, with a key that is not banned itself. */
     isOpenToBanned?: true
   }
@@ -42,7 +44,8 @@ export function limitAddresses(app: App, { limits, addressOf }: LimitDeps): void
   app.decorateRequest('counted', undefined)
   if (!limits) return
   app.addHook('onRequest', (request, reply, done) => {
-    const { ip } = limits[BUDGETS[request.routeOptions.config.permission ?? 'viewer']]
+    const { permission = 'viewer', isOfViewers } = request.routeOptions.config
+    const ip = isOfViewers ? limits.playback : limits[BUDGETS[permission]].ip
     const address = subjectOfAddress(addressOf(request))
     const taken = ip.take(address)
     request.counted = { limits, ip, address, taken, reply }

@@ -374,6 +374,14 @@ describe('R15: viewers spend their own budgets', () => {
     expect((await list(from, apiKey)).status).toBe(200)
   })
 
+  test('what pages ask of a video without a key, from viewers’ browsers, never closes the API to the address', async () => {
+    const { apiKey } = await newAccount('Una')
+    const from = newAddress()
+    const answers = await times(12, () => ask(from, `/api/meta/${'0'.repeat(32)}`))
+    expect(count(answers)).toEqual({ 404: 6, 429: 6 })
+    expect((await list(from, apiKey)).status).toBe(200)
+  })
+
   test('O14: a thousand guessed OTPs are three hundred tries and a ban of the guesser, of nobody else', async () => {
     const { accountId, apiKey } = await newAccount('Una')
     const { videoId } = (await (await ask(newAddress(), '/api/videos?title=x', { key: apiKey, method: 'PUT' })).json()) as {

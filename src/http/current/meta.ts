@@ -23,6 +23,7 @@ export async function metaInterface(app: App, deps: MetaDeps & LimitDeps & { pub
   app.get(
     '/:id',
     {
+      config: { isOfViewers: true },
       schema: {
         summary: 'What a page may show of a video',
         description: 'Without a key; of public videos alone.',
