@@ -11,7 +11,7 @@ export type IdempotencyDeps = { db: Db; write: Write; nowS: () => number; master
 export type KeyedCall = { accountId: string; idempotencyKey: string; requestHash: Buffer }
 
 /** Has an effect, and writes what it is given in the transaction of that effect. */
-export type Act<Outcome> = (alongside?: Alongside<Outcome>) => Promise<Outcome>
+export type Effect<Outcome> = (alongside?: Alongside<Outcome>) => Promise<Outcome>
 
 const KEPT_S = 24 * 3600
 
@@ -19,12 +19,12 @@ const KEPT_S = 24 * 3600
  * Does what a call asks for once in 24 hours. The answer is kept by the transaction that has the effect, so a crash leaves both or
  * neither; whoever sends the call again, even while the first is under way, gets the same bytes. What is refused is not kept.
  * @param answerOf a pure function
- * @throws Failure `conflict` when the key was given to another call; whatever `act` throws
+ * @throws Failure `conflict` when the key was given to another call; whatever `effect` throws
  */
 export async function answerOnce<Outcome>(
   deps: IdempotencyDeps,
   call: KeyedCall,
-  act: Act<Outcome>,
+  effect: Effect<Outcome>,
   answerOf: (outcome: Outcome) => string,
 ): Promise<{ answer: string; isReplayed: boolean }> {
   const purpose = `reelgate kept-answer 1 ${call.accountId} ${call.idempotencyKey}`
@@ -35,7 +35,7 @@ export async function answerOnce<Outcome>(
     if (kept && !kept.requestHash.equals(call.requestHash)) throw new Failure('conflict', ANOTHER_CALL)
     if (kept) return { answer: unwrap(deps.masterKey, purpose, kept.wrappedAnswer).toString(), isReplayed: true }
     try {
-      const outcome = await act(async (tx, outcome) => {
+      const outcome = await effect(async (tx, outcome) => {
         const wrappedAnswer = wrap(deps.masterKey, purpose, Buffer.from(answerOf(outcome)))
         if (!(await insertAnswer(tx, { ...call, wrappedAnswer, answeredAtS }, sinceS))) throw new AnsweredMeanwhile()
       })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { type Act, answerOnce, type IdempotencyDeps } from '../accounts/idempotency.ts'
+import { answerOnce, type Effect, type IdempotencyDeps } from '../accounts/idempotency.ts'
 
 /** The header of a call that may be sent again, for the schema of its route. */
 export const IdempotencyHeaders = Type.Object({
@@ -16,24 +16,24 @@ export const IdempotencyHeaders = Type.Object({
 
 export type IdempotencyRouteDeps = { idempotency: IdempotencyDeps }
 
-/** How an outcome is told. */
-export type Form<Outcome> = { type: string; textOf: (outcome: Outcome) => string }
+/** How an outcome is told (RFC 9110, section 8). */
+export type Representation<Outcome> = { type: string; textOf: (outcome: Outcome) => string }
 
-export function inJson<Outcome>(bodyOf: (outcome: Outcome) => object): Form<Outcome> {
+export function inJson<Outcome>(bodyOf: (outcome: Outcome) => object): Representation<Outcome> {
   return { type: 'application/json; charset=utf-8', textOf: (outcome) => JSON.stringify(bodyOf(outcome)) }
 }
 
-/** Sends what `act` comes to; where the call has an Idempotency-Key, once for all who send it again. */
+/** Sends what `effect` comes to; where the call has an Idempotency-Key, once for all who send it again. */
 export async function sendOnce<Outcome>(
   { idempotency }: IdempotencyRouteDeps,
   { request, reply, accountId }: { request: FastifyRequest; reply: FastifyReply; accountId: string },
-  act: Act<Outcome>,
-  { type, textOf }: Form<Outcome>,
+  effect: Effect<Outcome>,
+  { type, textOf }: Representation<Outcome>,
 ): Promise<FastifyReply> {
   const idempotencyKey = request.headers['idempotency-key']?.toString()
-  if (idempotencyKey === undefined) return sendText(reply, type, textOf(await act()))
+  if (idempotencyKey === undefined) return sendText(reply, type, textOf(await effect()))
   const call = { accountId, idempotencyKey, requestHash: hashOf(request) }
-  const { answer, isReplayed } = await answerOnce(idempotency, call, act, textOf)
+  const { answer, isReplayed } = await answerOnce(idempotency, call, effect, textOf)
   if (isReplayed) reply.header('Idempotency-Replayed', 'true')
   return sendText(reply, type, answer)
 }

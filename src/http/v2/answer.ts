@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import { type Authenticate, type KeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
-import type { Form } from '../idempotency.ts'
+import type { Representation } from '../idempotency.ts'
 import { countAs, limitHolder } from '../limits.ts'
 import { xmlDocument } from '../xml.ts'
 
@@ -44,7 +44,7 @@ export function inV2<Outcome>(
     bodyOf,
     xmlOf = (outcome) => ({ result: bodyOf(outcome) }),
   }: { bodyOf(outcome: Outcome): object; xmlOf?(outcome: Outcome): object },
-): Form<Outcome> {
+): Representation<Outcome> {
   const wantsXml = String(fieldOf(query, 'type')).toLowerCase() === 'xml'
   return wantsXml
     ? { type: 'application/xml', textOf: (outcome) => xmlDocument(xmlOf(outcome)) }
