@@ -98,7 +98,8 @@ function goOn(cues: readonly Cue[], { firstLine, lines }: Block): void {
 }
 
 const TIME = String.raw`(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?`
-const TIMES = new RegExp(String.raw`^\s*${TIME}\s*-->\s*${TIME}(?:\s+(.*))?$`)
+// `s`: what the end takes, nothing keeps it from, so that no space is gone through twice.
+const TIMES = new RegExp(String.raw`^\s*${TIME}\s*-->\s*${TIME}(?:\s+(.*))?$`, 's')
 
 function readTimes(line: string, lineNumber: number): Omit<Cue, 'text'> {
   const found = TIMES.exec(line)

@@ -35,6 +35,11 @@ describe('M28: captions', () => {
     ['points and no hours', Buffer.from('1\n00:00.500 --> 00:02.5\nA first <b>line</b> & more')],
   ])('are read with %s', (_, bytes) => expect(toSafeWebVtt(bytes)).toBe(safe(SRT)))
 
+  test('whose times end in what no line ends in are read at once, however long they are', () => {
+    const spaces = ' '.repeat(4 * 2 ** 20)
+    expect(safe(`WEBVTT\n\n00:00:01.000 --> 00:00:02.000${spaces}x\u2028\nHi`)).toBe(cue('Hi'))
+  })
+
   test('in Windows-1252 are read, damaged UTF-8 is not', () => {
     const bytes = Buffer.from('1\n00:01 --> 00:02\ncaf\xe9', 'latin1')
     expect(toSafeWebVtt(bytes)).toBe(cue('café'))
