@@ -102,13 +102,10 @@ const CONTENT_TYPES = {
 
 function readerOf(folder: BlobFolder, blob: string, seal: Seal, macs: Buffer): Download['read'] {
   return async (range) => {
-    const file = await open(blobPath(folder, blob))
+    // Opened by whoever reads: of a client that is gone by then nobody does, and a file that is left open ends this process.
     async function* clear(): AsyncGenerator<Buffer> {
-      try {
-        yield* readSealed(file, seal, macs, range)
-      } finally {
-        await file.close()
-      }
+      await using file = await open(blobPath(folder, blob))
+      yield* readSealed(file, seal, macs, range)
     }
     return Readable.from(clear(), { objectMode: false, highWaterMark: 2 ** 20 })
   }

@@ -1,4 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { readdir, readFile, readlink, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { getStoredSource, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
@@ -34,6 +37,15 @@ async function fileOf(id: string, type: string) {
   const file = (await listFiles(reelgate.owner, id)).find((found) => found.type === type)
   if (!file) throw new Error(`no ${type}`)
   return file
+}
+
+/** Asks, and breaks the connection so many milliseconds later. */
+async function hangUp({ hostname, port, pathname }: URL, afterMs: number): Promise<void> {
+  const socket = connect(Number(port), hostname).on('error', () => undefined)
+  await once(socket, 'connect')
+  socket.write(`GET ${pathname} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+  await pause(afterMs)
+  socket.resetAndDestroy()
 }
 
 const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer())
@@ -101,6 +113,18 @@ describe('the original', () => {
       `${exp}/${sig.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))}/${id}`,
     ]
     for (const path of forged) expect((await fetch(`${reelgate.url}/download/${path}`)).status).toBe(403)
+  })
+
+  test('whoever goes away before the first byte leaves no file open, and the server lives', async () => {
+    const address = new URL(await addressOf(videoId, (await fileOf(videoId, 'original')).id))
+    for (let i = 0; i < 200; i++) await hangUp(address, i % 4)
+    const openFiles = async () => {
+      const fds = await readdir(`/proc/${reelgate.pid}/fd`)
+      const paths = await Promise.all(fds.map((fd) => readlink(`/proc/${reelgate.pid}/fd/${fd}`).catch(() => '')))
+      return paths.filter((path) => path.includes('/sources/'))
+    }
+    await expect.poll(openFiles, { timeout: 10_000 }).toEqual([])
+    expect((await fetch(address)).status).toBe(200)
   })
 
   test('a changed byte on the disk is found before it is sent', async () => {
