@@ -21,7 +21,8 @@ import { Failure } from './errors.ts'
 import { findShownCaptions, openCaption } from './files/shown-captions.ts'
 import { startSending } from './hooks/sending.ts'
 import { createApp } from './http/app.ts'
-import { clientAddresses } from './http/client-address.ts'
+import { clientAddresses, proxiesAmong } from './http/client-address.ts'
+import { boundConnections } from './http/connections.ts'
 import { currentInterface } from './http/current/interface.ts'
 import { metaInterface } from './http/current/meta.ts'
 import { isLoopbackHost } from './http/demo/from-this-machine.ts'
@@ -168,7 +169,8 @@ type House = Awaited<ReturnType<typeof openHouse>>
 async function openLimiting({ config, db, write, clock, log }: House) {
   const bans = { db, write, nowS: clock.nowS, log }
   const limits = config.limits && (await openLimits(bans, config.limits))
-  return { bans, limits, addressOf: clientAddresses(config.trustedProxies) }
+  const isProxy = proxiesAmong(config.trustedProxies)
+  return { bans, limits, isProxy, addressOf: clientAddresses(isProxy) }
 }
 
 type Limiting = Awaited<ReturnType<typeof openLimiting>>
@@ -289,6 +291,7 @@ async function openDoors(
   const demo = mayShowDemo(config) ? openDemo({ ...house, ...uploads, playbackOtps }) : undefined
 
   const app = createApp(log, limiting)
+  boundConnections(app, limiting.isProxy)
   const routes = collectApiRoutes(app)
   app.register(currentInterface, { ...owners, prefix: '/api' })
   app.register(metaInterface, { ...limiting, db, publicUrl, prefix: '/api/meta' })

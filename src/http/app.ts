@@ -13,6 +13,7 @@ import Fastify, {
 import type { Logger } from 'pino'
 import { Failure } from '../errors.ts'
 import { answerFor } from './answers.ts'
+import { endSlowBodies } from './connections.ts'
 import { type LimitDeps, limitLost } from './limits.ts'
 
 /** Fastify with schemas that type their handlers. */
@@ -58,6 +59,7 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
     done()
   })
   askForBodiesLate(app)
+  endSlowBodies(app)
   // For what belongs to no interface; Fastify's own answers would repeat the address, with the OTP in it.
   app.setErrorHandler((error, request, reply) => {
     const { status, code, message } = answerFor(error, request, reply)

@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { startReelgate } from '../reelgate.ts'
+
+test('U17: bodies that trickle in are cut off within a minute, while others are answered as ever', async () => {
+  const { url, owner } = await startReelgate()
+  const slow = await openSockets(url, 200)
+  const ends = slow.map((socket) => once(socket, 'close'))
+  const head = `POST /v2/videos HTTP/1.1\r\nHost: ${new URL(url).host}\r\nContent-Type: application/x-www-form-urlencoded\r\n`
+  for (const socket of slow) socket.write(`${head}Content-Length: 200000\r\n\r\nclient`)
+  const trickle = setInterval(() => {
+    for (const socket of slow) socket.write('S')
+  }, 5_000)
+  onTestFinished(() => clearInterval(trickle))
+  for (let asked = 0; asked < 50; asked++) expect((await owner.list()).count).toBe(0)
+  await Promise.all(ends)
+  expect((await owner.list()).count).toBe(0)
+}, 120_000)
+
+test('U18: an address has a bounded number of connections; one more is told to come back, and others are answered', async () => {
+  const { url, owner } = await startReelgate()
+  const idle: Socket[] = []
+  while (idle.length < 4_096) idle.push(...(await openSockets(url, 256, '127.0.0.2')))
+  const [refused] = await openSockets(url, 1, '127.0.0.2')
+  expect(await answerOf(refused)).toMatch(/^HTTP\/1\.1 503 .*\r\nRetry-After: 5\r\n/)
+  expect((await owner.list()).count).toBe(0)
+
+  idle[0]?.destroy()
+  await expect
+    .poll(async () => {
+      const [again] = await openSockets(url, 1, '127.0.0.2')
+      again?.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+      return answerOf(again)
+    })
+    .toMatch(/^HTTP\/1\.1 200/)
+}, 120_000)
+
+async function openSockets(url: string, count: number, from = '127.0.0.1'): Promise<Socket[]> {
+  const { hostname, port } = new URL(url)
+  const sockets = Array.from({ length: count }, () => connect({ host: hostname, port: Number(port), localAddress: from }))
+  for (const socket of sockets) socket.on('error', () => undefined) // cut off on purpose
+  onTestFinished(() => sockets.forEach((socket) => void socket.destroy()))
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+  return sockets
+}
+
+async function answerOf(socket: Socket | undefined): Promise<string> {
+  if (!socket) throw new Error('no connection was made')
+  const [bytes] = await once(socket, 'data')
+  return String(bytes)
+}
