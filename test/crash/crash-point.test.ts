@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listFiles, readRows } from '../data-folder.ts'
+import { addFile, listFiles as filesOf, makePicture, SRT } from '../files/made.ts'
 import { hooksOf, type Receiver, type Receivers, startReceivers } from '../hooks/receiver.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
@@ -30,6 +31,8 @@ const SCENARIOS: readonly Scenario[] = [
   { rows: 'I4, I9', name: 'an OTP', prepare: issuing },
   { rows: 'O04, I4', name: 'a redeem', prepare: redeeming },
   { rows: 'P10, I9', name: 'a key that takes a stream’s slot', prepare: takingASlot },
+  { rows: 'F-31, I1, I8', name: 'a caption, to its row', prepare: adding('caption'), comeTrue: findAdded },
+  { rows: 'F-31, I1, I8', name: 'a poster, to the rows of its sizes', prepare: adding('poster'), comeTrue: findAdded },
   { rows: 'F-05, I2', name: 'a deletion, to its last file', prepare: deletion },
   { rows: 'F-06, I3, I6', name: 'publication, from the probe to the last segment and poster', prepare: publication },
   { rows: 'W07, I7', name: 'an event, to the record of its delivery', prepare: delivery, comeTrue: hearAll },
@@ -166,6 +169,32 @@ async function takingASlot({ clients, world }: Ordeal): Promise<() => Promise<un
   const { otp = '' } = await clients.issueOtp(0, videoId, 'current', { userId: randomBytes(4).toString('hex'), streamLimit: 1 })
   const { viewer } = await clients.redeem(0, { otp, videoId })
   return () => clients.askKey(0, { viewer, videoId })
+}
+
+const FILES_ADDED = { caption: 1, poster: 2 }
+const additions: { videoId: string; type: keyof typeof FILES_ADDED; isAnswered: boolean }[] = []
+
+function adding(type: keyof typeof FILES_ADDED): Scenario['prepare'] {
+  return async ({ clients, reelgate: { owner } }) => {
+    const { videoId = '' } = await clients.create(0)
+    const bytes = type === 'caption' ? SRT : await makePicture('640x360')
+    return async () => {
+      const isAnswered = await addFile(owner, videoId, bytes, type === 'caption' ? 'en' : undefined).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+      additions.push({ videoId, type, isAnswered })
+    }
+  }
+}
+
+/** What was answered is listed; what was not is listed whole or not at all. */
+async function findAdded(): Promise<void> {
+  for (const { videoId, type, isAnswered } of additions.splice(0)) {
+    const listed = await filesOf(reelgate.owner, videoId)
+    const wanted = Array.from({ length: FILES_ADDED[type] }, () => expect.objectContaining({ type, enabled: 1 }))
+    if (isAnswered || listed.length > 0) expect(listed).toEqual(wanted)
+  }
 }
 
 /** A film with all its files, and beside it a video that has none yet. */

@@ -43,6 +43,8 @@ export function uploadParts(
 export type Sending = {
   boundary?: string
   contentType?: string
+  /** Whole lines of the head, besides those that every form has. */
+  lines?: readonly string[]
   /** Bytes in each chunk of HTTP; undefined: the whole body with a Content-Length. */
   chunkBytes?: number
   /** Sends so many bytes of the body, then cuts the connection; the answer is undefined. */
@@ -51,7 +53,7 @@ export type Sending = {
 
 /** Posts a body over a socket of its own. Undefined: the connection ended without an answer. */
 export async function post(url: string, body: Buffer, sending: Sending = {}): Promise<RawAnswer | undefined> {
-  const { hostname, port, pathname } = new URL(url)
+  const { hostname, port, pathname, search } = new URL(url)
   const socket = connect(Number(port), hostname)
   const parts: Buffer[] = []
   socket.on('data', (bytes: Buffer) => parts.push(bytes))
@@ -59,9 +61,8 @@ export async function post(url: string, body: Buffer, sending: Sending = {}): Pr
   const ended = new Promise((resolve) => socket.once('close', resolve))
   const contentType = sending.contentType ?? `multipart/form-data; boundary=${sending.boundary ?? BOUNDARY}`
   const length = sending.chunkBytes === undefined ? `Content-Length: ${body.length}` : 'Transfer-Encoding: chunked'
-  socket.write(
-    `POST ${pathname} HTTP/1.1\r\nHost: ${hostname}\r\nConnection: close\r\nContent-Type: ${contentType}\r\n${length}\r\n\r\n`,
-  )
+  const head = [`Host: ${hostname}`, 'Connection: close', `Content-Type: ${contentType}`, length, ...(sending.lines ?? [])]
+  socket.write(`POST ${pathname}${search} HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`)
   if (sending.chunkBytes === undefined) socket.write(body.subarray(0, sending.cutAfterBytes))
   else socket.write(inChunks(body.subarray(0, sending.cutAfterBytes), sending.chunkBytes, sending.cutAfterBytes === undefined))
   if (sending.cutAfterBytes !== undefined) socket.end(() => socket.resetAndDestroy())

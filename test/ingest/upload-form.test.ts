@@ -138,15 +138,19 @@ test.each([
   { sent: 'C:\\Films\\My film.mp4', kept: 'My film.mp4' },
   { sent: '../../etc/passwd', kept: 'passwd' },
   { sent: '/', kept: '' },
+  { sent: '..\\..\\..', kept: '' },
   { sent: 'a\u0007b\u202Ec.mp4', kept: 'abc.mp4' },
+  { sent: 'film.mp4\0.jpg', kept: 'film.mp4.jpg' },
+  { sent: `${'n'.repeat(5000)}.mp4`, kept: 'n'.repeat(255) },
   { sent: 'Ünïcödé 電影.mp4', kept: 'Ünïcödé 電影.mp4' },
   { sent: `${'🎬'.repeat(300)}.mp4`, kept: '🎬'.repeat(255) },
-])('the file name $sent is kept as $kept', async ({ sent, kept }) => {
+])('S24: the file name $sent is shown as $kept, and is the name of no file', async ({ sent, kept }) => {
   const upload = await reelgate.owner.credentials('A film')
   // As browsers write it; a backslash and a quote would be escaped, which is not what is tried here.
   const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no film', {}, sent.replaceAll('\\', '\\\\'))))
   expect(answer?.status).toBe(204)
   expect(readRows(reelgate, 'select file_name from video where id = ?', upload.videoId)).toEqual([{ file_name: kept }])
+  expect(await listFiles(reelgate, `sources/${upload.videoId}`)).toEqual([expect.stringMatching(/^[0-9a-f]{32}\.sealed$/)])
 })
 
 test.each([
