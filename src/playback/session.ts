@@ -134,15 +134,18 @@ export async function admit(
  * @throws PlaybackRefusal `place-not-allowed`
  */
 async function refusePlace(deps: PlaybackDeps, session: LiveSession, rulesJson: string, visit: Visit): Promise<void> {
-  if (session.place?.address !== visit.address) {
+  let { place } = session
+  if (place?.address !== visit.address) {
     const rules: Rules = JSON.parse(rulesJson)
     const refusedBy = await refusedAt(deps.countries, rules, visit.address)
-    session.place = { address: visit.address, refusedBy }
+    place = { address: visit.address, refusedBy }
+    session.place = place
     const { otpHash, keyId } = session.row
     const attempt = { otpHash, keyId, ...visit, embeddingHost: '-', outcome: 'place-not-allowed', rule: refusedBy }
     if (refusedBy !== undefined) await deps.write((tx) => recordAttempt(tx, { ...attempt, atS: deps.nowS() }))
   }
-  if (session.place.refusedBy !== undefined) throw new PlaybackRefusal('place-not-allowed')
+  // Of this request's place: meanwhile another may have come from elsewhere.
+  if (place.refusedBy !== undefined) throw new PlaybackRefusal('place-not-allowed')
 }
 
 /** No player asks so fast: somebody runs a program of their own with the key of a viewer's browser. Said once a minute, without ids that play. */

@@ -84,6 +84,18 @@ describe('where the film may be watched', () => {
     expect(attemptsOf(otp).slice(1)).toEqual([{ outcome: 'place-not-allowed', rule: 'ipGeo.allow', address: IN_JAPAN, times: 1 }])
   })
 
+  test('O13: who asks from home and from abroad at once is given nothing abroad', async () => {
+    const viewer = viewerAt(IN_GERMANY)
+    await viewer.redeem(await reelgate.owner.issueOtp(film, onlyGermany))
+    for (let i = 0; i < 20; i++) {
+      goTo(viewer, IN_JAPAN)
+      const abroad = viewer.key(0)
+      goTo(viewer, IN_GERMANY)
+      const home = viewer.key(0)
+      expect([(await abroad).status, (await home).status]).toEqual([403, 200])
+    }
+  })
+
   test('O13: without rules an address may change; with them, to another allowed one', async () => {
     for (const options of [{}, { ipGeoRules: [{ action: true, ipSet: ['192.0.2.0/24', '2001:db8::/32'] }] }]) {
       const viewer = viewerAt('192.0.2.1')
