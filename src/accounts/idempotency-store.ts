@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/sqlite.ts'
 import type { KeptAnswerRow } from '../db/tables.ts'
 
@@ -26,6 +27,9 @@ export async function insertAnswer(tx: Db, answer: KeptAnswerRow, sinceS: number
   return Number(numInsertedOrUpdatedRows) > 0
 }
 
-export async function removeAnswersBefore(tx: Db, beforeS: number): Promise<void> {
-  await tx.deleteFrom('keptAnswer').where('answeredAtS', '<=', beforeS).execute()
+/** Removes some of the answers before then. @returns how many */
+export async function removeAnswersBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from kept_answer where (account_id, idempotency_key) in
+    (select account_id, idempotency_key from kept_answer where answered_at_s <= ${beforeS} limit ${limit})`.execute(tx)
+  return Number(numAffectedRows ?? 0)
 }

@@ -53,7 +53,11 @@ class AnsweredMeanwhile extends Error {}
 const ANOTHER_CALL =
   'This Idempotency-Key was given to another request in the last 24 hours. Use a new key for each new request, and the same one only to send a request again.'
 
+/** So few at once that nobody waits for it. */
+const REMOVED_AT_ONCE = 1_000
+
 /** Forgets what nobody may ask for again. */
 export async function sweepAnswers({ write, nowS }: Pick<IdempotencyDeps, 'write' | 'nowS'>): Promise<void> {
-  await write((tx) => removeAnswersBefore(tx, nowS() - KEPT_S))
+  const removeSome = () => write((tx) => removeAnswersBefore(tx, nowS() - KEPT_S, REMOVED_AT_ONCE))
+  while ((await removeSome()) === REMOVED_AT_ONCE);
 }

@@ -42,3 +42,18 @@ test('an answer kept for an Idempotency-Key is removed after 24 hours', async ()
   await sweepAnswers({ write, nowS })
   expect(await db.selectFrom('keptAnswer').select('idempotencyKey').execute()).toEqual([{ idempotencyKey: 'today' }])
 })
+
+test('many kept answers are removed some at a time, so that other writes go between', async () => {
+  const { db, write } = await openDatabase()
+  const answer = { accountId: 'ann', requestHash: Buffer.alloc(32), wrappedAnswer: Buffer.alloc(64), answeredAtS: 1 }
+  await write((tx) =>
+    tx
+      .insertInto('keptAnswer')
+      .values(Array.from({ length: 2_500 }, (_, i) => ({ ...answer, idempotencyKey: String(i) })))
+      .execute(),
+  )
+  const before = write.commits()
+  await sweepAnswers({ write, nowS })
+  expect(write.commits() - before).toBeGreaterThan(2)
+  expect(await db.selectFrom('keptAnswer').select('idempotencyKey').execute()).toEqual([])
+})
