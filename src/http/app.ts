@@ -60,7 +60,7 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
   })
   askForBodiesLate(app)
   endSlowBodies(app)
-  // For what belongs to no interface; Fastify's own answers would repeat the address, with the OTP in it.
+  // For every interface without a form of its own, and for what belongs to none; Fastify's answers would repeat the address, with the OTP in it.
   app.setErrorHandler((error, request, reply) => {
     const { status, code, message } = answerFor(error, request, reply)
     return reply.code(status).header('Cache-Control', 'no-store').send({ message, code, requestId: request.id })

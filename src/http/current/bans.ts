@@ -18,8 +18,10 @@ const Subject = Type.Object({
 })
 const LiftReply = Type.Object({ message: Type.Literal('Lifted') })
 
+export type BanRoutesDeps = { bans: Lifting }
+
 /** The bans of the account and of its keys. They answer a banned account, too, if the key is not banned itself. */
-export function banRoutes(app: App, { bans }: { bans: Lifting }): void {
+export function banRoutes(app: App, { bans }: BanRoutesDeps): void {
   const config = { permission: 'editor', isOpenToBanned: true } as const
 
   app.get(

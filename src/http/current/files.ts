@@ -8,13 +8,14 @@ import { deleteFile, findFiles, type VideoFile } from '../../files/file.ts'
 import { addPoster, discardPoster, type PosterDeps, receivePoster } from '../../files/poster.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
+import { isoTime } from '../iso-time.ts'
 import { drainForm, readUploadForm } from '../upload/form.ts'
 import { holderOf } from './key.ts'
 import { VideoParams } from './videos.ts'
 
 export type FileRoutesDeps = PosterDeps & { downloads: DownloadDeps; publicUrl(): string }
 
-const Switch = Type.Integer({ minimum: 0, maximum: 1 })
+const ZeroOrOne = Type.Integer({ minimum: 0, maximum: 1 })
 
 /** A file on the wire (wire-contract.md, section 3). */
 const FileBody = Type.Object({
@@ -22,7 +23,7 @@ const FileBody = Type.Object({
   name: Type.String(),
   size: Type.Integer({ description: 'bytes' }),
   time: Type.String({ description: 'ISO 8601, UTC' }),
-  enabled: Switch,
+  enabled: ZeroOrOne,
   format: Type.String({ description: 'such as jpeg, vtt, hls; of an original the ending of its name' }),
   type: Type.String({ description: 'original, poster, desktop, mobile, audio, caption or mp4' }),
   width: Type.Integer(),
@@ -32,8 +33,8 @@ const FileBody = Type.Object({
   video_codec: Type.String(),
   audio_codec: Type.String(),
   lang: Type.String({ description: 'of a caption' }),
-  isDownloadable: Switch,
-  isDeletable: Switch,
+  isDownloadable: ZeroOrOne,
+  isDeletable: ZeroOrOne,
 })
 
 const FileParams = Type.Object({
@@ -123,7 +124,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
       format: 'jpeg',
       video_height: heightPx,
       video_width: widthPx,
-      time: timeOf(createdAtS),
+      time: isoTime(createdAtS),
       size: sizeBytes,
     }))
   }
@@ -139,7 +140,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
       discard: async () => undefined,
     })
     const { id, createdAtS, sizeBytes, language } = await addCaption(deps, accountId, videoId, wanted, text)
-    return { id, time: timeOf(createdAtS), size: `${Math.max(1, Math.round(sizeBytes / 1000))} kB`, lang: language }
+    return { id, time: isoTime(createdAtS), size: `${Math.max(1, Math.round(sizeBytes / 1000))} kB`, lang: language }
   }
 
   app.get(
@@ -180,7 +181,7 @@ function fileBody(file: VideoFile): Static<typeof FileBody> {
     id: file.id,
     name: file.name,
     size: file.sizeBytes,
-    time: timeOf(file.createdAtS),
+    time: isoTime(file.createdAtS),
     enabled: Number(file.enabled),
     format: file.format,
     type: file.type,
@@ -194,8 +195,4 @@ function fileBody(file: VideoFile): Static<typeof FileBody> {
     isDownloadable: Number(file.isDownloadable),
     isDeletable: Number(file.isDeletable),
   }
-}
-
-function timeOf(timeS: number): string {
-  return new Date(timeS * 1000).toISOString()
 }

@@ -4,6 +4,8 @@ import type { CatalogueDeps, ListDeps } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
+import { Flag, isOn } from '../flag.ts'
+import { isoTime } from '../iso-time.ts'
 import { holderOf } from './key.ts'
 
 const FolderParams = Type.Object({ id: Type.String({ description: 'of a folder, or root', examples: [EXAMPLE.folderId] }) })
@@ -24,9 +26,6 @@ const OpenReply = Type.Object({
   current: Placed,
   parent: Type.Union([Placed, Type.Null()]),
 })
-
-/** As JSON and forms write it. */
-const Flag = Type.Union([Type.Boolean(), Type.Literal('true'), Type.Literal('false'), Type.Literal('1'), Type.Literal('0')])
 
 const SearchBody = Type.Object({
   name: Type.String({ description: 'the beginning of a name, in any case', examples: ['Cour'] }),
@@ -77,14 +76,14 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
     { config: { permission: 'viewer' }, schema: { summary: 'Search folders', body: SearchBody, response: { 200: SearchReply } } },
     async (request) => {
       const { name, searchExact = false } = request.body
-      const wanted = { name, isWhole: ['true', '1'].includes(String(searchExact)) }
+      const wanted = { name, isWhole: isOn(searchExact) }
       const folders = await searchFolders(deps, holderOf(request).accountId, wanted)
       return {
         folders: folders.map(({ name, id, path, createdAtS }) => ({
           name,
           id,
           folderPath: path.map(({ id, name }) => ({ id, name })),
-          createdAt: new Date(createdAtS * 1000).toISOString(),
+          createdAt: isoTime(createdAtS),
         })),
       }
     },

@@ -7,16 +7,17 @@ import { createHook, deleteHook, findHooks, type NewHook, rotateSecret, switchHo
 import type { Hook } from '../../hooks/hook-store.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
+import { Flag, isOn } from '../flag.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../idempotency.ts'
-import { readPaging } from '../paging.ts'
+import { isoTime } from '../iso-time.ts'
+import { pagingQuery, readPaging } from '../paging.ts'
 import { holderOf } from './key.ts'
 
 const ALL_EVENTS = '*'
 
-/** 0 or 1, as JSON and forms write it. */
-const Status = Type.Union([Type.Literal(0), Type.Literal(1), Type.Literal('0'), Type.Literal('1')], {
-  description: '1: on; 0: off',
-})
+const PAGE_LIMITS = { usual: 20, largest: 100 }
+
+const Status = { ...Flag, description: '1: on; 0: off' }
 
 const HookBody = Type.Object({
   uuid: Type.String(),
@@ -56,10 +57,7 @@ const DeliveryBody = Type.Object({
   problem: Type.Union([Type.String(), Type.Null()], { description: 'why the last attempt failed, in words' }),
   body: Type.String({ description: 'as it was sent' }),
 })
-const DeliveriesQuery = Type.Object({
-  page: Type.Optional(Type.String({ description: 'from 1' })),
-  limit: Type.Optional(Type.String({ description: 'default 20; clamped to 100' })),
-})
+const DeliveriesQuery = Type.Object(pagingQuery(PAGE_LIMITS))
 const DeliveriesReply = Type.Object({ count: Type.Integer(), rows: Type.Array(DeliveryBody) })
 const ReplayReply = Type.Object({ message: Type.String(), count: Type.Integer() })
 
@@ -89,7 +87,7 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
     },
     async (request, reply) => {
       const { value, event, status = 1 } = request.body
-      const wanted = { url: value, event: readEvent(event), isOn: Number(status) === 1 }
+      const wanted = { url: value, event: readEvent(event), isOn: isOn(status) }
       const holder = holderOf(request)
       const { accountId } = holder
       return sendOnce(
@@ -123,9 +121,8 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
       },
     },
     async (request) => {
-      const isOn = Number(request.body.status) === 1
       const holder = holderOf(request)
-      return hookBody(await switchHook(deps, holder.accountId, holder, request.params.uuid, isOn))
+      return hookBody(await switchHook(deps, holder.accountId, holder, request.params.uuid, isOn(request.body.status)))
     },
   )
 
@@ -159,7 +156,7 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
       },
     },
     async (request) => {
-      const paging = readPaging(request.query, { usual: 20, largest: 100 })
+      const paging = readPaging(request.query, PAGE_LIMITS)
       const { uuid } = request.params
       const { count, deliveries } = await findDeliveries(deps, holderOf(request).accountId, uuid, paging)
       return { count, rows: deliveries.map(deliveryBody) }
@@ -219,8 +216,8 @@ function hookBody(hook: Hook): Static<typeof HookBody> {
     event: hook.event ?? ALL_EVENTS,
     status: hook.disabledReason === null ? 1 : 0,
     ...(hook.disabledReason === null ? {} : { statusReason: hook.disabledReason }),
-    failingSince: isoTime(hook.failingSinceS),
-    createdAt: new Date(hook.createdAtS * 1000).toISOString(),
+    failingSince: hook.failingSinceS === null ? null : isoTime(hook.failingSinceS),
+    createdAt: isoTime(hook.createdAtS),
   }
 }
 
@@ -234,14 +231,10 @@ function deliveryBody(delivery: Delivery): Static<typeof DeliveryBody> {
     state: delivery.state,
     attempts: delivery.attempts,
     time: delivery.timeMs,
-    triedAt: isoTime(delivery.triedAtS),
+    triedAt: delivery.triedAtS === null ? null : isoTime(delivery.triedAtS),
     dueAt: delivery.state === 'waiting' && delivery.dueAtS > 0 ? isoTime(delivery.dueAtS) : null,
     responseStatus: delivery.status,
     problem: delivery.problem,
     body: delivery.body,
   }
-}
-
-function isoTime(atS: number | null): string | null {
-  return atS === null ? null : new Date(atS * 1000).toISOString()
 }

@@ -1,19 +1,19 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import { type Authenticate, requirePermission } from '../../accounts/api-key.ts'
 import type { LogDeps } from '../../hooks/delivery-log.ts'
-import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
 import { type LimitDeps, limitAddresses, limitHolder } from '../limits.ts'
-import { banRoutes } from './bans.ts'
+import { type BanRoutesDeps, banRoutes } from './bans.ts'
 import { type FileRoutesDeps, fileRoutes } from './files.ts'
 import { folderRoutes } from './folders.ts'
 import { hookRoutes } from './hooks.ts'
+import { type ImportRoutesDeps, importRoutes } from './imports.ts'
 import { readSecret } from './key.ts'
 import { type ListRoutesDeps, listRoutes } from './list.ts'
-import { otpRoutes } from './otp.ts'
+import { type OtpRoutesDeps, otpRoutes } from './otp.ts'
 import { tagRoutes } from './tags.ts'
-import { uploadRoutes } from './uploads.ts'
+import { type UploadRoutesDeps, uploadRoutes } from './uploads.ts'
 import { type UsageRoutesDeps, usageRoutes } from './usage.ts'
 import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
 
@@ -21,8 +21,10 @@ export type CurrentDeps = LimitDeps & { authenticate: Authenticate } & VideoRout
   FileRoutesDeps &
   ListRoutesDeps &
   UsageRoutesDeps &
-  Parameters<typeof uploadRoutes>[1] &
-  Parameters<typeof otpRoutes>[1] & { hooks: LogDeps } & Parameters<typeof banRoutes>[1]
+  UploadRoutesDeps &
+  ImportRoutesDeps &
+  OtpRoutesDeps &
+  BanRoutesDeps & { hooks: LogDeps }
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function currentInterface(app: App, deps: CurrentDeps): Promise<void> {
@@ -40,10 +42,6 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
     await limitHolder(request, request.holder, permission ?? 'viewer')
     if (permission) requirePermission(request.holder, permission)
   })
-  app.setErrorHandler((error, request, reply) => {
-    const { status, code, message } = answerFor(error, request, reply)
-    return reply.code(status).send({ message, code, requestId: request.id })
-  })
   app.setNotFoundHandler((request, reply) => {
     const answer = answerUnknownRoute(routes, request)
     if (answer.allow) reply.header('Allow', answer.allow)
@@ -54,6 +52,7 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   tagRoutes(app, deps)
   folderRoutes(app, deps)
   uploadRoutes(app, deps)
+  importRoutes(app, deps)
   otpRoutes(app, deps)
   hookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
   usageRoutes(app, deps)

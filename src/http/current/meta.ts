@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 import { getPublicMeta, type MetaDeps } from '../../catalogue/meta.ts'
-import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { type LimitDeps, limitAddresses } from '../limits.ts'
 import { posterPath } from '../media/posters.ts'
@@ -16,10 +15,6 @@ const MetaReply = Type.Object({
 /** `GET /api/meta/{id}`, the one operation without a key: what a page may show of a video before anybody plays it (wire-contract.md, section 3). */
 export async function metaInterface(app: App, deps: MetaDeps & LimitDeps & { publicUrl(): string }): Promise<void> {
   limitAddresses(app, deps)
-  app.setErrorHandler((error, request, reply) => {
-    const { status, code, message } = answerFor(error, request, reply)
-    return reply.code(status).send({ message, code, requestId: request.id })
-  })
   app.get(
     '/:id',
     {

@@ -6,6 +6,7 @@ import type { VideoChanges } from '../../catalogue/video-store.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
+import { Flag, isOn } from '../flag.ts'
 import { holderOf } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
@@ -13,14 +14,11 @@ export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string }
 
 export const VideoParams = Type.Object({ id: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }) })
 
-/** 0 or 1, as JSON and forms write it. */
-const Switch = Type.Union([Type.Literal(0), Type.Literal(1), Type.Literal('0'), Type.Literal('1'), Type.Boolean()])
-
 const EditBody = Type.Object({
   title: Type.Optional(Type.String({ description: '1 to 500 characters', examples: ['Lesson 12 – Light'] })),
   description: Type.Optional(Type.String({ description: 'at most 5 000 characters' })),
   folderId: Type.Optional(Type.String()),
-  public: Type.Optional(Switch),
+  public: Type.Optional(Flag),
 })
 const EditReply = Type.Object({ message: Type.Literal('Successfully updated') })
 
@@ -82,6 +80,6 @@ function readChanges({ title, description, folderId, public: isPublic }: Static<
     ...(title === undefined ? {} : { title }),
     ...(description === undefined ? {} : { description }),
     ...(folderId === undefined ? {} : { folderId: folderId || ROOT }),
-    ...(isPublic === undefined ? {} : { public: Number(isPublic) === 1 ? 1 : 0 }),
+    ...(isPublic === undefined ? {} : { public: isOn(isPublic) ? 1 : 0 }),
   }
 }

@@ -15,6 +15,7 @@ import type { App } from '../app.ts'
 import { type LimitDeps, limitForms } from '../limits.ts'
 import { xmlDocument } from '../xml.ts'
 import { drainForm, readUploadForm } from './form.ts'
+import { POLICY_FIELDS } from './policy-fields.ts'
 
 export type UploadDeps = LimitDeps & SourceDeps & { publicUrl(): string }
 
@@ -29,15 +30,8 @@ const S3_CODES: Record<string, string> = {
   limited: 'SlowDown',
 }
 
-const Given = Type.String({ description: 'as the upload credentials say' })
-
 const UploadForm = Type.Object({
-  policy: Given,
-  key: Given,
-  'x-amz-signature': Given,
-  'x-amz-algorithm': Given,
-  'x-amz-date': Given,
-  'x-amz-credential': Given,
+  ...POLICY_FIELDS,
   success_action_status: Type.Optional(
     Type.String({ description: 'which status answers: 200, 201 or 204 (204 if absent)', examples: ['201'] }),
   ),

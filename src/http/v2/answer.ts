@@ -29,6 +29,16 @@ export function fieldOf(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? Object.entries(body).find(([field]) => field === name)?.[1] : undefined
 }
 
+/**
+ * The text that the query gives under the first of these names that it has.
+ * @throws Failure `invalid` with the sentence, where it gives none, or a list
+ */
+export function getQueryText({ query }: FastifyRequest, names: readonly string[], sentence: string): string {
+  const [given] = names.map((name) => fieldOf(query, name)).filter((value) => value !== undefined)
+  if (typeof given !== 'string' || given === '') throw new Failure('invalid', sentence)
+  return given
+}
+
 export const NO_VIDEO = { error: 'No video found' }
 
 /** Sends an answer in the representation that `type` asks for; `xml` is its one root element. */
@@ -55,6 +65,7 @@ export function inV2<Outcome>(
 export const V2_TYPE = Type.Optional(
   Type.Union([Type.Literal('json'), Type.Literal('xml')], { description: 'representation of the answer; json if absent' }),
 )
+export const TypeQuery = Type.Object({ type: V2_TYPE })
 export function describedReply(body: TSchema, description: string) {
   const asXml = Type.String({ description: 'the same fields as XML elements' })
   const content = { 'application/json': { schema: body }, 'application/xml': { schema: asXml } }

@@ -7,7 +7,7 @@ import { Failure } from '../../errors.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
 import { readTexts } from '../texts.ts'
-import { describedReply, holderOfBody, NoVideo, sendV2, V2_TYPE } from './answer.ts'
+import { describedReply, holderOfBody, NoVideo, sendV2, TypeQuery, V2_TYPE } from './answer.ts'
 import { Entity, PAGE_QUERY, sendVideos } from './videos.ts'
 
 export type V2TagDeps = TagDeps & ListDeps & { authenticate: Authenticate }
@@ -17,7 +17,6 @@ const CHANGES = {
   '/tags/remove': { change: takeTags, summary: 'Remove tags from videos' },
 } as const
 
-const TypeQuery = Type.Object({ type: V2_TYPE })
 const PageQuery = Type.Object({ ...PAGE_QUERY, type: V2_TYPE })
 const Tags = Type.Array(Type.String(), {
   description: 'as tags[], tags[0], repeated, a JSON list, or with commas',

@@ -4,19 +4,14 @@ import { Failure } from '../../errors.ts'
 import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
 import type { App } from '../app.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
-import { describedReply, fieldOf, holderOfBody, inV2, V2_TYPE } from './answer.ts'
+import { POLICY_FIELDS } from '../upload/policy-fields.ts'
+import { describedReply, fieldOf, holderOfBody, inV2, TypeQuery } from './answer.ts'
 
 export type V2UploadDeps = PolicyDeps & IdempotencyRouteDeps & { authenticate: Authenticate; publicUrl(): string }
 
-const TypeQuery = Type.Object({ type: V2_TYPE })
 const TitleForm = Type.Object({ title: Type.String({ description: '1 to 500 characters', examples: ['Lesson 12'] }) })
 const Policy = Type.Object({
-  policy: Type.String(),
-  key: Type.String(),
-  'x-amz-signature': Type.String(),
-  'x-amz-algorithm': Type.String(),
-  'x-amz-date': Type.String(),
-  'x-amz-credential': Type.String(),
+  ...POLICY_FIELDS,
   video_id: Type.String(),
   upload_link: Type.String({ description: 'where the form goes' }),
   upload_link_secure: Type.String({ description: 'the same' }),

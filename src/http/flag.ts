@@ -1,0 +1,16 @@
+import { type Static, Type } from 'typebox'
+
+/** On or off, as JSON and forms write it. */
+export const Flag = Type.Union([
+  Type.Literal(1),
+  Type.Literal(0),
+  Type.Literal('1'),
+  Type.Literal('0'),
+  Type.Boolean(),
+  Type.Literal('true'),
+  Type.Literal('false'),
+])
+
+export function isOn(flag: Static<typeof Flag>): boolean {
+  return ['1', 'true'].includes(String(flag))
+}
