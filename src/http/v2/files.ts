@@ -1,11 +1,10 @@
 import { type Static, Type } from 'typebox'
 import type { Authenticate } from '../../accounts/api-key.ts'
 import type { CatalogueDeps } from '../../catalogue/video.ts'
-import { Failure } from '../../errors.ts'
 import { findFiles } from '../../files/file.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
-import { describedReply, fieldOf, holderOfBody, NoVideo, sendV2, V2_TYPE } from './answer.ts'
+import { describedReply, getQueryText, holderOfBody, NoVideo, sendV2, V2_TYPE } from './answer.ts'
 
 export type V2FileDeps = Pick<CatalogueDeps, 'db'> & { authenticate: Authenticate }
 
@@ -40,9 +39,7 @@ export function v2FileRoutes(app: App, deps: V2FileDeps): void {
     },
     async (request, reply) => {
       const { accountId } = await holderOfBody(deps, request, 'viewer')
-      const videoId = fieldOf(request.query, 'video') ?? fieldOf(request.query, 'id')
-      if (typeof videoId !== 'string' || videoId === '')
-        throw new Failure('invalid', 'Name one video in the query: /v2/files?video=ID.')
+      const videoId = getQueryText(request, ['video', 'id'], 'Name one video in the query: /v2/files?video=ID.')
       const files = (await findFiles(deps, accountId, videoId)).map(
         (file): Static<typeof FileEntity> => ({
           id: file.id,

@@ -1,11 +1,10 @@
 import { Type } from 'typebox'
 import type { Authenticate } from '../../accounts/api-key.ts'
-import { Failure } from '../../errors.ts'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
-import { describedReply, fieldOf, holderOfBody, inV2, V2_TYPE } from './answer.ts'
+import { describedReply, getQueryText, holderOfBody, inV2, V2_TYPE } from './answer.ts'
 
 export type V2ImportDeps = ImportDeps & IdempotencyRouteDeps & { authenticate: Authenticate }
 
@@ -28,9 +27,7 @@ export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
     },
     async (request, reply) => {
       const holder = await holderOfBody(deps, request, 'uploader')
-      const url = fieldOf(request.query, 'url')
-      if (typeof url !== 'string' || url === '')
-        throw new Failure('invalid', 'Give one address in the query, percent-encoded: /v2/importUrl?url=ADDRESS.')
+      const url = getQueryText(request, ['url'], 'Give one address in the query, percent-encoded: /v2/importUrl?url=ADDRESS.')
       return sendOnce(
         deps,
         { request, reply, accountId: holder.accountId },

@@ -1,12 +1,11 @@
 import { Type } from 'typebox'
 import type { Authenticate } from '../../accounts/api-key.ts'
-import { Failure } from '../../errors.ts'
 import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
 import { OtpOptions, readOtpOptions } from '../otp-options.ts'
-import { describedReply, fieldOf, holderOfBody, inV2, NoVideo, V2_TYPE } from './answer.ts'
+import { describedReply, getQueryText, holderOfBody, inV2, NoVideo, V2_TYPE } from './answer.ts'
 
 export type V2OtpDeps = IdempotencyRouteDeps & { authenticate: Authenticate; playbackOtps: OtpDeps }
 
@@ -33,9 +32,7 @@ export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
     },
     async (request, reply) => {
       const { accountId, apiKeyId } = await holderOfBody(deps, request, 'otpCreator')
-      const videoId = fieldOf(request.query, 'video')
-      if (typeof videoId !== 'string' || videoId === '')
-        throw new Failure('invalid', 'Name one video in the query: /v2/otp?video=ID.')
+      const videoId = getQueryText(request, ['video'], 'Name one video in the query: /v2/otp?video=ID.')
       const asked = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
       return sendOnce(
         deps,

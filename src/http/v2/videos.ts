@@ -8,17 +8,14 @@ import { Failure } from '../../errors.ts'
 import { countViews } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
-import { readPaging } from '../paging.ts'
-import { describedReply, fieldOf, holderOfBody, NO_VIDEO, NoVideo, sendV2, V2_TYPE } from './answer.ts'
+import { pagingQuery, readPaging } from '../paging.ts'
+import { describedReply, fieldOf, getQueryText, holderOfBody, NO_VIDEO, NoVideo, sendV2, V2_TYPE } from './answer.ts'
 
 export type V2VideoDeps = ListDeps & DeletionDeps & { authenticate: Authenticate }
 
 const PAGE_LIMITS = { usual: 30, largest: 100 }
 
-export const PAGE_QUERY = {
-  page: Type.Optional(Type.String({ description: 'from 1' })),
-  limit: Type.Optional(Type.String({ description: 'default 30; clamped to 100' })),
-}
+export const PAGE_QUERY = pagingQuery(PAGE_LIMITS)
 const ListQuery = Type.Object({
   'search[id]': Type.Optional(Type.String({ description: 'part of the id' })),
   'search[title]': Type.Optional(Type.String({ description: 'part of the title', examples: ['light'] })),
@@ -117,9 +114,7 @@ export async function sendVideos(
 }
 
 function readId(request: FastifyRequest): string {
-  const id = fieldOf(request.query, 'id')
-  if (typeof id !== 'string' || id === '') throw new Failure('invalid', 'Name one video in the query: /v2/video?id=ID.')
-  return id
+  return getQueryText(request, ['id'], 'Name one video in the query: /v2/video?id=ID.')
 }
 
 const SEARCHED = new Map<string, 'id' | 'title' | 'fileName'>([
