@@ -85,11 +85,12 @@ export async function findFile(db: Db, accountId: string, videoId: string, fileI
     .executeTakeFirst()
 }
 
-/** A file by its number alone, with what opens it; undefined once it, or its video, is deleted. */
+/** A file by its number alone, with what opens it; undefined once it, or its video, is deleted, and while its account is disabled. */
 export async function findFileAnywhere(db: Db, fileId: number) {
   const row = await db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')
+    .innerJoin('account', 'account.id', 'video.accountId')
     .leftJoin('generation', (join) =>
       join.onRef('generation.videoId', '=', 'file.videoId').onRef('generation.number', '=', 'file.generation'),
     )
@@ -97,6 +98,7 @@ export async function findFileAnywhere(db: Db, fileId: number) {
     .select(['generation.wrappedContentKey', 'video.accountId'])
     .where('file.id', '=', fileId)
     .where('video.deletedAtS', 'is', null)
+    .where('account.disabled', '=', 0)
     .executeTakeFirst()
   if (!row) return undefined
   const { wrappedContentKey, accountId, ...file } = row

@@ -61,7 +61,7 @@ export function isSignedDownload(
   return path.exp > nowS() && expected.length === given.length && timingSafeEqual(expected, given)
 }
 
-/** Undefined: the file, or its video, is deleted. */
+/** Undefined: the file, or its video, is deleted, or its account disabled. */
 export async function findDownload(deps: DownloadDeps, fileId: number): Promise<Download | undefined> {
   const found = await findFileAnywhere(deps.db, fileId)
   if (!found) return undefined

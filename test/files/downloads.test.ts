@@ -175,6 +175,18 @@ test('posters and captions are downloaded as what they were made into', async ()
   expect(await caption.text()).toBe('WEBVTT\n\n00:00:00.500 --> 00:00:02.500\nA first <b>line</b> &amp; more\n')
 })
 
+test('K16: an address opens nothing while its account is disabled', async () => {
+  const owner = await reelgate.newOwner('Downloads end')
+  const id = await owner.readyVideo(await makeFilm({ seconds: 2 }))
+  const original = (await listFiles(owner, id)).find(({ type }) => type === 'original')
+  const { redirect } = (await (await owner.call('GET', `/api/videos/${id}/files/${original?.id}`)).json()) as { redirect: string }
+  expect((await fetch(redirect)).status).toBe(200)
+  await reelgate.cli('account', 'disable', 'Downloads end')
+  expect((await fetch(redirect)).status).toBe(403)
+  await reelgate.cli('account', 'enable', 'Downloads end')
+  expect((await fetch(redirect)).status).toBe(200)
+})
+
 test('an address is dead as soon as its file, or its video, is deleted', async () => {
   const { owner } = reelgate
   const { videoId: id } = await owner.credentials('Doomed')
