@@ -5,6 +5,7 @@ import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { startChromium } from './chromium.ts'
 import { readCaptions } from './in-page.ts'
+import { findColour, type Rgb, type Spot } from './picture.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
 // Captions as a viewer meets them.
@@ -12,9 +13,17 @@ import { openPlayer, type Player, playerAddress } from './player.ts'
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 let film: string
+let boxed: string
 
 const ENGLISH = '1\n00:00:00,000 --> 00:00:30,000\nA hello in <i>English</i> &lt;script&gt;\n'
 const GERMAN = 'WEBVTT\n\n00:00.000 --> 00:30.000\nEin Hallo auf Deutsch\n'
+/** Without gaps, so that the screen shows one box: where captions are, or in the middle of the picture. */
+const BOX = `WEBVTT\n\n00:00.000 --> 00:30.000\n${'█'.repeat(20)}\n`
+const MIDDLE = BOX.replace('30.000', '30.000 line:45%')
+
+const GREEN: Rgb = [0, 255, 0]
+const MAGENTA: Rgb = [255, 0, 255]
+const MARK = { type: 'text', text: '███', size: 20, color: '0xff00ff', alpha: 1, x: '46%', y: '39%' }
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
@@ -22,6 +31,9 @@ beforeAll(async () => {
   film = await reelgate.owner.readyVideo(footage.movieHello, 'Hello')
   await addFile(reelgate.owner, film, ENGLISH, 'en')
   await addFile(reelgate.owner, film, GERMAN, 'de')
+  boxed = await reelgate.owner.readyVideo(footage.movieHello, 'Boxes')
+  await addFile(reelgate.owner, boxed, BOX, 'en')
+  await addFile(reelgate.owner, boxed, MIDDLE, 'de')
 })
 
 afterAll(async () => {
@@ -29,8 +41,10 @@ afterAll(async () => {
   await reelgate?.remove()
 })
 
-async function watch(options = '', widthPx = 1280): Promise<Player> {
-  const otp = await reelgate.owner.issueOtp(film, { annotate: [{ type: 'rtext', text: 'ann@example.org' }] })
+const WANDERING = { type: 'rtext', text: 'ann@example.org' }
+
+async function watch(options = '', { videoId = film, mark = WANDERING as object, widthPx = 1280 } = {}): Promise<Player> {
+  const otp = await reelgate.owner.issueOtp(videoId, { annotate: [mark] })
   const context = await chromium.newContext({ viewport: { width: widthPx, height: Math.round((widthPx * 9) / 16) } })
   return openPlayer(context, playerAddress(reelgate.url, otp, `${options}&loop=true`))
 }
@@ -58,12 +72,57 @@ test('captions are off until they are chosen: by language in the settings, on an
   await expect.poll(() => choices.filter({ hasText: 'English' }).getAttribute('aria-checked')).toBe('true')
   await player.page.keyboard.press('Escape')
   await player.page.keyboard.press('c')
-  await expect.poll(() => shown(player)).toEqual([])
+  await expect.poll(() => shown(player), { timeout: 10_000 }).toEqual([])
   await player.page.keyboard.press('c')
-  await expect.poll(() => shown(player)).toEqual(['A hello in <i>English</i> &lt;script&gt;'])
+  await expect.poll(() => shown(player), { timeout: 10_000 }).toEqual(['A hello in <i>English</i> &lt;script&gt;'])
   await player.page.locator('media-captions-button').click()
-  await expect.poll(() => shown(player)).toEqual([])
+  await expect.poll(() => shown(player), { timeout: 10_000 }).toEqual([])
   expect(player.complaints).toEqual([])
+})
+
+/** Where the captions are on the screen, which are green from here on. */
+async function whereCaptionsAre({ page, screenshot }: Player, name: string): Promise<Spot> {
+  await page.evaluate(`{
+    const sheet = new CSSStyleSheet()
+    sheet.replaceSync('::cue { color: #0f0 !important }')
+    document.adoptedStyleSheets = [sheet]
+  }`)
+  return findColour(await screenshot(name), GREEN)
+}
+
+test.each([1280, 390])(
+  'in a player %i pixels wide, captions stay clear of the controls while they show, and come down after that',
+  async (widthPx) => {
+    const player = await watch('&ccLanguage=en', { videoId: boxed, widthPx })
+    await player.play()
+    await player.playsPast(0.5)
+    await expect.poll(() => shown(player), { timeout: 10_000 }).toHaveLength(1)
+    await player.page.mouse.move(widthPx / 2, widthPx / 4) // over the picture: over the title or the bar they stay
+    await player.frame.waitForSelector('media-controller:not([userinactive])')
+    const controls = await player.frame.locator('media-control-bar > *:visible').all()
+    const tops = await Promise.all(controls.map(async (control) => (await control.boundingBox())?.y ?? 0))
+    expect(new Set(tops.map(Math.round)).size).toBe(widthPx < 560 ? 2 : 1) // rows
+    const raised = await whereCaptionsAre(player, `captions-raised-${widthPx}`)
+    expect(raised.pixels).toBeGreaterThan(500)
+    expect(raised.bottomPx).toBeLessThanOrEqual(Math.min(...tops))
+    await player.frame.waitForSelector('media-controller[userinactive]')
+    const lowered = await whereCaptionsAre(player, `captions-lowered-${widthPx}`)
+    expect(lowered.bottomPx).toBeGreaterThan(Math.min(...tops))
+  },
+)
+
+test('P15: captions do not cover the viewer’s mark', async () => {
+  const player = await watch('', { videoId: boxed, mark: MARK })
+  await player.play()
+  await player.playsPast(0.5)
+  const bare = await findColour(await player.screenshot('mark-alone'), MAGENTA)
+  expect(bare.pixels).toBeGreaterThan(200)
+  await player.chooseSetting('Deutsch')
+  await expect.poll(() => shown(player), { timeout: 10_000 }).toHaveLength(1)
+  const captions = await whereCaptionsAre(player, 'mark-over-captions')
+  expect(captions.leftPx < bare.leftPx && captions.rightPx > bare.rightPx).toBe(true)
+  expect(captions.topPx < bare.topPx && captions.bottomPx > bare.bottomPx).toBe(true)
+  expect(await findColour(await player.screenshot('mark-over-captions'), MAGENTA)).toEqual(bare)
 })
 
 test('a film without captions offers none', async () => {
