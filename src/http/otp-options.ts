@@ -12,15 +12,78 @@ const DEFAULT_TTL_S = 21_600
 /** A whole number, also as a form sends it. */
 const Whole = Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^[0-9]{1,30}$' })])
 
-export const OtpOptions = Type.Object({
-  ttl: Type.Optional(Whole),
-  forcedBitrate: Type.Optional(Whole),
-  userId: Type.Optional(Type.Union([Type.String({ pattern: '^[A-Za-z0-9_-]{1,36}$' }), Type.Integer({ minimum: 0 })])),
+const OtpOptions = Type.Object({
+  ttl: Type.Optional({
+    ...Whole,
+    description: 'seconds in which the OTP must be redeemed, 21600 without it',
+    examples: [300],
+  }),
+  forcedBitrate: Type.Optional({ ...Whole, description: 'kbit/s: the player keeps to the rendition nearest to it' }),
+  userId: Type.Optional(
+    Type.Union([Type.String({ pattern: '^[A-Za-z0-9_-]{1,36}$' }), Type.Integer({ minimum: 0 })], {
+      description: 'your own label of the viewer',
+      examples: ['reader-4711'],
+    }),
+  ),
   streamLimit: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1, maximum: 100 }), Type.String({ pattern: '^([1-9][0-9]?|100)$' })]),
+    Type.Union([Type.Integer({ minimum: 1, maximum: 100 }), Type.String({ pattern: '^([1-9][0-9]?|100)$' })], {
+      description: 'with `userId`: on so many screens at once this viewer may play',
+    }),
   ),
   viewer: Type.Optional(
-    Type.Object({ name: Type.Optional(Type.String({ maxLength: 128 })), email: Type.Optional(Type.String({ maxLength: 128 })) }),
+    Type.Object(
+      { name: Type.Optional(Type.String({ maxLength: 128 })), email: Type.Optional(Type.String({ maxLength: 128 })) },
+      { description: 'fills {name} and {email} in marks', examples: [{ email: 'ann@example.org' }] },
+    ),
+  ),
+})
+
+const Places = Type.Array(Type.Union([Type.String(), Type.Array(Type.String())]))
+const PlaceRule = Type.Object({
+  action: Type.Union([Type.Boolean(), Type.String()]),
+  ipSet: Type.Optional(Type.Array(Type.String())),
+  countrySet: Type.Optional(Type.Array(Type.String())),
+})
+const Mark = Type.Object(
+  { type: Type.String({ description: '`rtext` (it moves), `text` or `image`' }) },
+  { additionalProperties: true },
+)
+const AS_TEXT = Type.String({ description: 'the same as JSON text' })
+
+/** All options as the API reference shows them; those that are not above are read, and refused in words, by the features they are of. */
+export const OtpBody = Type.Object({
+  ...OtpOptions.properties,
+  annotate: Type.Optional(
+    Type.Union([Type.Array(Mark), Mark, AS_TEXT], {
+      description: 'up to 20 marks in the picture; JSON in single quotes is read too',
+      examples: [[{ type: 'rtext', text: '{email}', alpha: '0.6' }]],
+    }),
+  ),
+  whitelisthref: Type.Optional(
+    Type.String({
+      description:
+        'the site that may embed the film: a host, such as example.org with its subdomains, or a regular expression on it',
+    }),
+  ),
+  ipGeo: Type.Optional(
+    Type.Union(
+      [Type.Object({ allow: Type.Optional(Places), block: Type.Optional(Places), except: Type.Optional(Places) }), AS_TEXT],
+      {
+        description:
+          'where it may be watched, such as {"allow":["DE","192.0.2.0/24"]}: countries (ISO 3166-1 alpha-2), addresses and ranges; each list makes exceptions to the one before it',
+      },
+    ),
+  ),
+  ipGeoRules: Type.Optional(
+    Type.Union([Type.Array(PlaceRule), AS_TEXT], {
+      description:
+        'the same as rules, such as [{"action":true,"ipSet":[],"countrySet":["DE"]}]; the last that matches decides, an empty set holds everyone',
+    }),
+  ),
+  licenseRules: Type.Optional(
+    Type.Union([Type.Object({}, { additionalProperties: true }), AS_TEXT], {
+      description: 'kept for DRM licences, without effect yet',
+    }),
   ),
 })
 

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { issueOtp, type OtpDeps, playbackInfoOf } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../idempotency.ts'
-import { OtpOptions, readOtpOptions } from '../otp-options.ts'
+import { OtpBody, readOtpOptions } from '../otp-options.ts'
 import { holderOf } from './key.ts'
 import { VideoParams } from './videos.ts'
 
@@ -17,7 +17,7 @@ export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
   app.post(
     '/videos/:id/otp',
     {
-      config: { permission: 'otpCreator', described: { body: OtpOptions } },
+      config: { permission: 'otpCreator', described: { body: OtpBody } },
       schema: {
         summary: 'Issue an OTP',
         description:

@@ -4,7 +4,7 @@ import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
-import { OtpOptions, readOtpOptions } from '../otp-options.ts'
+import { OtpBody, readOtpOptions } from '../otp-options.ts'
 import { describedReply, getQueryText, holderOfBody, inV2, NoVideo, V2_TYPE } from './answer.ts'
 
 export type V2OtpDeps = IdempotencyRouteDeps & { authenticate: Authenticate; playbackOtps: OtpDeps }
@@ -24,7 +24,7 @@ export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
         permission: 'otpCreator',
         described: {
           querystring: OtpQuery,
-          body: OtpOptions,
+          body: OtpBody,
           response: describedReply(Type.Union([OtpReply, NoVideo]), 'Exactly this key, compact'),
         },
       },
