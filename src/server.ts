@@ -39,8 +39,7 @@ import { readPlayerAssets } from './http/player/assets.ts'
 import { olderEmbeds, playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
-import { resumeImports } from './ingest/import-store.ts'
-import { createImportWork, IMPORTS_AT_ONCE, LOOK_FOR_IMPORTS_MS } from './ingest/import-work.ts'
+import { startImporting } from './ingest/import-work.ts'
 import { checkStorage, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
 import { createGates } from './jobs/gates.ts'
@@ -116,8 +115,8 @@ async function openServer(
   const keyUses = createKeyUses(playback)
   opened.defer(() => logged(log, 'the last use of keys could not be saved', () => keyUses.save()))
   const { url, demo } = await openDoors(house, limiting, playback, work, keyUses, opened)
-  const ending = { ...limiting.bans, forgetEnded: () => limiting.limits?.forgetEnded() }
-  const upkeep = startUpkeep({ ...house, playback, deletion: work.deletion, usage: playback.usage, keyUses, bans: ending })
+  const { bans } = limiting
+  const upkeep = startUpkeep({ ...house, playback, deletion: work.deletion, usage: playback.usage, keyUses, bans })
   opened.defer(() => upkeep.stop())
 
   const { db, write, nowS, masterKey, masterKeyIsNew } = house
@@ -167,8 +166,10 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
 type House = Awaited<ReturnType<typeof openHouse>>
 
 async function openLimiting({ config, db, write, clock, log }: House) {
-  const bans = { db, write, nowS: clock.nowS, log }
-  const limits = config.limits && (await openLimits(bans, config.limits))
+  const rows = { db, write, nowS: clock.nowS }
+  const limits = config.limits && (await openLimits({ ...rows, log }, config.limits))
+  // What is lifted or over in the rows is forgotten in memory, too.
+  const bans = { ...rows, forget: (subject: string) => limits?.forget(subject), forgetEnded: () => limits?.forgetEnded() }
   const isProxy = proxiesAmong(config.trustedProxies)
   return { bans, limits, isProxy, addressOf: clientAddresses(isProxy) }
 }
@@ -222,12 +223,9 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
     log,
   })
   opened.defer(() => encoders.stop())
-  await write(resumeImports)
-  const imports = { ...house, ...config, sources: house.folders.sources, sourceArrived: () => encoders.wake() }
-  const importers = startDispatcher({ places: IMPORTS_AT_ONCE, claim: createImportWork(imports).claim, log })
+  const importing = { ...house, ...config, sources: house.folders.sources, sourceArrived: () => encoders.wake() }
+  const importers = await startImporting(importing)
   opened.defer(() => importers.stop())
-  const looking = setInterval(importers.wake, LOOK_FOR_IMPORTS_MS)
-  opened.defer(() => clearInterval(looking))
   const removals = startRemovals(house)
   opened.defer(() => removals.stop())
   const sending = await startSending({ ...house, nowS: clock.nowS, wallNowS: nowS })
@@ -263,7 +261,7 @@ async function openDoors(
   const owners = {
     ...deletion,
     ...limiting,
-    bans: { ...bans, forget: (subject: string) => limiting.limits?.forget(subject) },
+    bans,
     slowDb,
     authenticate: createAuthenticate(playback, keyUses.note),
     masterKey,

@@ -4,10 +4,18 @@ import { moveStatus } from '../catalogue/status.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { ImportRow } from '../db/tables.ts'
 import { Failure, machineTrouble } from '../errors.ts'
-import type { Job } from '../jobs/dispatcher.ts'
+import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { removeBlobAndEmptyFolders, removeBlobs } from '../storage/folder.ts'
 import { DELETED, type FetchDeps, fetchImport, NO_ROOM } from './import-fetch.ts'
-import { beginTry, findDueImport, findImport, listAccountsWithImports, removeImport, updateImport } from './import-store.ts'
+import {
+  beginTry,
+  findDueImport,
+  findImport,
+  listAccountsWithImports,
+  removeImport,
+  resumeImports,
+  updateImport,
+} from './import-store.ts'
 import { insertReceivedSource, type ReceivedSource } from './source.ts'
 
 export type ImportWorkDeps = FetchDeps & {
@@ -21,10 +29,9 @@ export type ImportWorkDeps = FetchDeps & {
   sourceArrived(videoId: string): void
 }
 
-export const IMPORTS_AT_ONCE = 8
+const AT_ONCE = { inAll: 8, perAccount: 4, perHost: 2 }
 /** How often to claim what waited for its time, for room on the disk or for its account. */
-export const LOOK_FOR_IMPORTS_MS = 5_000
-const AT_ONCE = { perAccount: 4, perHost: 2 }
+const LOOK_EVERY_MS = 5_000
 /** After the first try, the second, …; after as many and one more that got no further the import has failed. */
 const WAITS_S = [5, 30, 120, 600, 1800]
 /** Trouble of this machine does not count as a try. */
@@ -32,11 +39,25 @@ const MACHINE_WAIT_S = 15
 /** A try that failed keeps its place for so long: many imports from a host that refuses must not become a flood. */
 const REST_MS = 1_000
 
+/** Fetches what was asked for, also what an earlier run of the server left; `wake` says that there is more. */
+export async function startImporting(deps: ImportWorkDeps): Promise<Dispatcher> {
+  await deps.write(resumeImports)
+  const dispatcher = startDispatcher({ places: AT_ONCE.inAll, claim: claimsOfImports(deps), log: deps.log })
+  const looking = setInterval(dispatcher.wake, LOOK_EVERY_MS)
+  return {
+    ...dispatcher,
+    async stop() {
+      clearInterval(looking)
+      await dispatcher.stop()
+    },
+  }
+}
+
 /**
  * What there is to do for imports: the accounts take turns, no account and no host has all places. The database is the truth; in
  * memory is only what is in hand.
  */
-export function createImportWork(deps: ImportWorkDeps) {
+function claimsOfImports(deps: ImportWorkDeps) {
   const inHand = new Map<string, { accountId: string; host: string }>()
   /** Accounts in the order in which they were last served. */
   const served = new Set<string>()
@@ -121,7 +142,7 @@ export function createImportWork(deps: ImportWorkDeps) {
     deps.log.info({ videoId, problem: problem.message }, 'an import has failed')
   }
 
-  return { claim }
+  return claim
 }
 
 const CAUSE_IN_LOG = new Failure('unavailable', 'This server could not fetch the film. Its log says why; then import it again.')
