@@ -17,9 +17,6 @@ import { sweepUsage, type Usage } from './usage/usage.ts'
 
 // What is done by the clock, not by a request: memory is saved, and what nobody needs is removed.
 
-const SAVE_SESSIONS_EVERY_MS = 5_000
-const SAVE_KEY_USES_EVERY_MS = 60_000
-const SAVE_USAGE_EVERY_MS = 5_000
 const SWEEP_EVERY_MS = 3_600_000
 /** Names of one folder that a sweep looks at: a second or two of work, never the whole of a large installation at once. */
 const SWEPT_NAMES = 100_000
@@ -60,13 +57,13 @@ export function startUpkeep({ installation, playback, deletion, keyUses, bans, u
     }
   }
 
-  const save = () => logged(log, 'sessions could not be saved', () => saveSessions(playback))
-  const saveUses = () => logged(log, 'the last use of keys could not be saved', keyUses.save)
-  const saveUsage = () => logged(log, 'usage could not be saved', usage.save)
+  const saves = [
+    { everyMs: 5_000, save: () => saveSessions(playback), trouble: 'sessions could not be saved' },
+    { everyMs: 5_000, save: usage.save, trouble: 'usage could not be saved' },
+    { everyMs: 60_000, save: keyUses.save, trouble: 'the last use of keys could not be saved' },
+  ]
   const timers = [
-    setInterval(save, SAVE_SESSIONS_EVERY_MS),
-    setInterval(saveUsage, SAVE_USAGE_EVERY_MS),
-    setInterval(saveUses, SAVE_KEY_USES_EVERY_MS),
+    ...saves.map(({ everyMs, save, trouble }) => setInterval(() => logged(log, trouble, save), everyMs)),
     setInterval(() => {
       sweeping = sweeping.then(sweepAll)
     }, SWEEP_EVERY_MS),

@@ -4,7 +4,7 @@ import { insertActs, listActs, removeActsBefore } from './act-store.ts'
 
 // The audit record: who did what to an account, written in the transaction that does it, so that there is neither without the other.
 
-export const ACT_KINDS = [
+const ACT_KINDS = [
   'account:created',
   'account:changed',
   'account:disabled',
@@ -61,6 +61,5 @@ const REMOVED_AT_ONCE = 1_000
 
 /** Removes acts of more than a year ago. */
 export async function sweepActs({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
-  const removeSome = () => write((tx) => removeActsBefore(tx, nowS() - KEPT_S, REMOVED_AT_ONCE))
-  while ((await removeSome()) === REMOVED_AT_ONCE);
+  while ((await write((tx) => removeActsBefore(tx, nowS() - KEPT_S, REMOVED_AT_ONCE))) > 0);
 }

@@ -58,6 +58,5 @@ const REMOVED_AT_ONCE = 1_000
 
 /** Forgets what nobody may ask for again. */
 export async function sweepAnswers({ write, nowS }: Pick<IdempotencyDeps, 'write' | 'nowS'>): Promise<void> {
-  const removeSome = () => write((tx) => removeAnswersBefore(tx, nowS() - KEPT_S, REMOVED_AT_ONCE))
-  while ((await removeSome()) === REMOVED_AT_ONCE);
+  while ((await write((tx) => removeAnswersBefore(tx, nowS() - KEPT_S, REMOVED_AT_ONCE))) > 0);
 }

@@ -128,8 +128,8 @@ export async function getBandwidth({ slowDb }: { slowDb: Db }, accountId: string
 const KEPT_DAYS = 400
 const REMOVED_AT_ONCE = 2_000
 
-/** Removes what is older than thirteen months. */
-export async function sweepUsage({ write, nowS }: UsageDeps): Promise<void> {
+/** Removes what is older than thirteen months, by the playback clock: a step of the wall clock makes no day old. */
+export async function sweepUsage({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
   const firstKept = dayOf(nowS() - KEPT_DAYS * DAY_S)
   while ((await write((tx) => removeUsageBefore(tx, firstKept, REMOVED_AT_ONCE))) > 0);
 }
