@@ -9,8 +9,6 @@ export type Received = { path: string; method: string; headers: IncomingHttpHead
 
 const PATIENCE_MS = 60_000
 
-export type Outside = Awaited<ReturnType<typeof createOutside>>
-
 /** A server of the suite's own: films to import at `/film/…`, nothing at `/nothing/…`, a receiver of hooks everywhere else. */
 export async function createOutside({ host, port }: { host: string; port: number }) {
   const received: Received[] = []

@@ -4,14 +4,6 @@ import { type IncomingMessage, request } from 'node:http'
 
 // A viewer's browser without a screen, written from playback-protocol.md and from nothing of the service's own code.
 
-export type PlayAnswer = {
-  session: string
-  pageId: string
-  video: { id: string; title: string; durationS: number }
-  playlist: string
-  marks: Record<string, unknown>[]
-  [field: string]: unknown
-}
 export type Outcome = { status: number; body: Record<string, unknown>; playing: boolean; headers: Headers }
 
 type ProofParts = {

@@ -41,7 +41,7 @@ export async function takeTags(deps: TagDeps, accountId: string, tagging: Taggin
  * The one form in which a tag is kept and looked for: NFC, without space around it, case as it is.
  * @throws Failure `invalid`
  */
-export function readTag(text: string): string {
+function readTag(text: string): string {
   const tag = text.normalize('NFC').trim()
   if (tag === '' || [...tag].length > MAX_TAG_CHARACTERS || /\p{Cc}/u.test(tag) || !tag.isWellFormed())
     throw new Failure('invalid', `A tag has 1 to ${MAX_TAG_CHARACTERS} characters, none of them a control character.`)

@@ -54,7 +54,7 @@ export async function mayEmbed(whitelist: Whitelist, hostname: string): Promise<
 }
 
 /** The host of a page's address or origin; '' when it has none. */
-export function hostOfPage(address: string): string {
+function hostOfPage(address: string): string {
   return URL.canParse(address) ? new URL(address).hostname : ''
 }
 

@@ -139,8 +139,6 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   }
 }
 
-export type BarePlayback = Awaited<ReturnType<typeof openBarePlayback>>
-
 /** How a request ended: `allowed`, or the refusal with its reason. */
 export async function outcomeOf(request: Promise<unknown>): Promise<string> {
   try {
