@@ -1,4 +1,4 @@
-// `node scripts/prepare.js serve|test|bench`: makes a fresh clone ready, and costs next to nothing when it is.
+// `node scripts/prepare.js serve|test|bench|conformance`: makes a fresh clone ready, and costs next to nothing when it is.
 // Plain JavaScript for Node 20, without a package: it runs before there are any.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -14,7 +14,7 @@ const CACHE = join(root, '.cache')
 const STEPS = [
   { for: ['serve', 'test', 'bench'], isDue: programsAreMissing, make: installPrograms },
   { for: ['serve', 'test', 'bench'], isDue: bubblewrapIsToBeTried, make: installBubblewrap },
-  { for: ['serve', 'test', 'bench'], isDue: packagesAreStale, make: installPackages },
+  { for: ['serve', 'test', 'bench', 'conformance'], isDue: packagesAreStale, make: installPackages },
   { for: ['serve', 'test', 'bench'], isDue: webIsStale, make: buildWeb },
   { for: ['test', 'bench'], isDue: footageIsMissing, make: fetchFootage },
   { for: ['bench'], isDue: nginxIsMissing, make: fetchNginx },
@@ -31,8 +31,8 @@ const PROGRAMS = [
 ]
 
 async function prepare(purpose, isLocked) {
-  if (!['serve', 'test', 'bench'].includes(purpose))
-    throw new Error('Say what to prepare: `node scripts/prepare.js serve`, `test` or `bench`.')
+  if (!['serve', 'test', 'bench', 'conformance'].includes(purpose))
+    throw new Error('Say what to prepare: `node scripts/prepare.js serve`, `test`, `bench` or `conformance`.')
   if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch)) {
     throw new Error(`Reelgate runs on Linux on x64 and arm64, not on ${process.platform} ${process.arch}: start it there.`)
   }
@@ -42,7 +42,7 @@ async function prepare(purpose, isLocked) {
   } else if (steps.some((step) => step.isDue(purpose))) {
     prepareAlone(purpose)
   }
-  if (!isLocked && !isInstalled('bwrap')) {
+  if (!isLocked && purpose !== 'conformance' && !isInstalled('bwrap')) {
     say('bubblewrap is missing, so ffmpeg runs with one wall less around it: run `apt-get install bubblewrap` as root.')
   }
 }
