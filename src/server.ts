@@ -226,7 +226,7 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   const importing = { ...house, ...config, sources: house.folders.sources, sourceArrived: () => encoders.wake() }
   const importers = await startImporting(importing)
   opened.defer(() => importers.stop())
-  const removals = startRemovals(house)
+  const removals = startRemovals({ ...house, saveUsage: playback.usage.save })
   opened.defer(() => removals.stop())
   const sending = await startSending({ ...house, nowS: clock.nowS, wallNowS: nowS })
   opened.defer(() => sending.stop())

@@ -59,7 +59,12 @@ export async function deleteVideos(
   return deletedIds.length
 }
 
-export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & { folders: VideoFolders; log: Logger }
+export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
+  folders: VideoFolders
+  /** Writes down what viewers were sent: nothing can be added to a video once its row is gone. */
+  saveUsage(): Promise<void>
+  log: Logger
+}
 
 /** Finishes deletions in the background: files first, then rows, then the log of the database. Safe to cut off at any point. */
 export function startRemovals(deps: RemovalDeps) {
@@ -92,12 +97,13 @@ export function startRemovals(deps: RemovalDeps) {
   }
 }
 
-async function removeTombstones({ db, write, folders, log }: RemovalDeps, signal: AbortSignal): Promise<void> {
+async function removeTombstones({ db, write, folders, saveUsage, log }: RemovalDeps, signal: AbortSignal): Promise<void> {
   const videoIds = await listTombstones(db)
   for (const videoId of videoIds) {
     if (signal.aborted) return
     try {
       for (const folder of Object.values(folders)) await removeBlobs(folder, videoId)
+      await saveUsage()
       await write((tx) => removeTombstone(tx, videoId))
     } catch (error) {
       log.error({ err: error, videoId }, 'files of a deleted video could not be removed; the next deletion or start tries again')

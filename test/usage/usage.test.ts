@@ -142,6 +142,16 @@ test('what was downloaded of a video’s files is counted for no label, ranges a
   await expect.poll(() => sentOf(film), written).toEqual({ '': (original?.size ?? 0) + 20 })
 })
 
+test('what was sent of a video just before it was deleted is counted', async () => {
+  const film = await newFilm()
+  const viewer = await watching(film, 'ann')
+  let received = 0
+  for (const address of await addressesOf(viewer)) received += (await bytesOf(address)).length
+  await reelgate.owner.delete([film])
+  await expect.poll(() => readRows(reelgate, 'select 1 from video where id = ?', film)).toEqual([])
+  expect(sentOf(film)).toEqual({ ann: received })
+})
+
 test('a server that is stopped has written down every byte', async () => {
   const film = await newFilm()
   const viewer = await watching(film, 'ann')
