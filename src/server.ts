@@ -18,6 +18,7 @@ import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
 import { openSandbox } from './encode/sandbox.ts'
 import { Failure } from './errors.ts'
+import { startMakingMp4s } from './files/mp4-work.ts'
 import { findShownCaptions, openCaption } from './files/shown-captions.ts'
 import { startSending } from './hooks/sending.ts'
 import { createApp } from './http/app.ts'
@@ -125,6 +126,7 @@ async function openServer(
   const recoveryPhrase = isFirstStart && !config.masterKeyHex ? phraseOf(masterKey) : undefined
   work.encoders.wake()
   work.importers.wake()
+  work.mp4s.wake()
   work.removals.run()
   const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined
   if (demo) opened.defer(() => demo.stop())
@@ -226,6 +228,8 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   const importing = { ...house, ...config, sources: house.folders.sources, sourceArrived: () => encoders.wake() }
   const importers = await startImporting(importing)
   opened.defer(() => importers.stop())
+  const mp4s = startMakingMp4s(house)
+  opened.defer(() => mp4s.stop())
   const removals = startRemovals({ ...house, saveUsage: playback.usage.save })
   opened.defer(() => removals.stop())
   const sending = await startSending({ ...house, nowS: clock.nowS, wallNowS: nowS })
@@ -236,10 +240,10 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
     nowS,
     sessions,
     stopWork: async (videoIds) =>
-      void (await Promise.all(videoIds.flatMap((id) => [importers.stopJobs(id), encoders.stopJobs(id)]))),
+      void (await Promise.all(videoIds.flatMap((id) => [importers, encoders, mp4s].map(({ stopJobs }) => stopJobs(id))))),
     removeFiles: removals.run,
   }
-  return { news, encoders, importers, removals, deletion }
+  return { news, encoders, importers, mp4s, removals, deletion }
 }
 
 type Work = Awaited<ReturnType<typeof openWork>>
@@ -249,7 +253,7 @@ async function openDoors(
   house: House,
   { bans, ...limiting }: Limiting,
   playback: Playback,
-  { news, encoders, importers, deletion }: Work,
+  { news, encoders, importers, mp4s, deletion }: Work,
   keyUses: KeyUses,
   opened: AsyncDisposableStack,
 ) {
@@ -271,6 +275,8 @@ async function openDoors(
     hooks: { ...house, nowS: clock.nowS },
     outbound,
     importWaits: importers.wake,
+    mp4Waits: mp4s.wake,
+    stopMp4: mp4s.stopJobs,
     folders,
     downloads,
     sandbox: house.sandbox,

@@ -136,6 +136,30 @@ export const files: Section = {
       expectAnswer(await at.api('DELETE', path), { status: 200, body: exactly({ message: 'Deleted' }) })
       expectAnswer(await at.api('GET', path), refused(404))
     }),
+    check(
+      'mp4: {"type":"mp4"} has one made of a finished film; it is downloadable then, and the same when it is asked for again',
+      async (at) => {
+        const id = await at.film()
+        const ask = () => at.api('POST', `/videos/${id}/files`, { json: { type: 'mp4' } })
+        const asked = await at.until('every rendition of the film', ask, ({ status }) => status !== 409)
+        expectAnswer(asked, { status: 200, body: exactly(FILE) })
+        const findMp4 = async () => (await filesOf(at, id)).filter(({ type }) => type === 'mp4')
+        const found = await at.until('the MP4', findMp4, (files) => files.every(({ isDownloadable }) => isDownloadable === 1))
+        expectValue(found.length, 1, 'MP4s of the film')
+        expectAnswer(await ask(), {
+          status: 200,
+          body: is('the same file', (body) => isRecord(body) && body.id === found[0]?.id),
+        })
+        expectAnswer(await at.api('GET', `/videos/${id}/files/${found[0]?.id}`), {
+          status: 200,
+          body: exactly({ redirect: webAddress }),
+        })
+      },
+    ),
+    check('mp4: before every rendition is there 409', async (at) => {
+      const { videoId } = await at.credentials()
+      expectAnswer(await at.api('POST', `/videos/${videoId}/files`, { json: { type: 'mp4' } }), refused(409, sentence))
+    }),
     check('an unknown video is 404 "Video not found", an unknown file 404', async (at) => {
       expectAnswer(await at.api('GET', `/videos/${UNKNOWN_ID}/files`), refused(404, 'Video not found'))
       expectAnswer(await add(at, UNKNOWN_ID, '', 'one.png', PICTURE), refused(404, 'Video not found'))

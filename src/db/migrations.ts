@@ -14,6 +14,7 @@ import { files } from './migrations/0011-files.ts'
 import { otpRules } from './migrations/0012-otp-rules.ts'
 import { usage } from './migrations/0013-usage.ts'
 import { idempotency } from './migrations/0014-idempotency.ts'
+import { mp4 } from './migrations/0015-mp4.ts'
 import type { Tables } from './tables.ts'
 
 /** In order; a released one never changes. */
@@ -31,6 +32,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0012-otp-rules': otpRules,
   '0013-usage': usage,
   '0014-idempotency': idempotency,
+  '0015-mp4': mp4,
 }
 
 /**

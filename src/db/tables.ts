@@ -257,7 +257,7 @@ type FileTable = {
   videoId: string
   type: 'original' | 'rendition' | 'poster' | 'caption' | 'mp4'
   createdAtS: number
-  /** 0: a newer one has taken its place. */
+  /** 0: a newer one has taken its place; of an MP4, it could not be made. */
   enabled: Generated<number>
   /** What was added by one call, such as the sizes of one poster, which come and go together; `drawn`: the film's own posters. */
   addition: string | null

@@ -151,6 +151,18 @@ export async function findSegment(db: Db, film: { videoId: string; generation: n
     .executeTakeFirst()
 }
 
+/** The files of a rendition's published segments, in order. */
+export async function listSegmentFiles(db: Db, film: { videoId: string; generation: number }, renditionId: number) {
+  return db
+    .selectFrom('segment')
+    .select(['number', 'file'])
+    .where('videoId', '=', film.videoId)
+    .where('generation', '=', film.generation)
+    .where('renditionId', '=', renditionId)
+    .orderBy('number')
+    .execute()
+}
+
 export async function findInit(
   db: Db,
   film: { videoId: string; generation: number },
@@ -244,6 +256,18 @@ export async function finishGeneration(tx: Db, film: { videoId: string; generati
   }
   await tx.updateTable('video').set({ totalSizeBytes }).where('id', '=', film.videoId).execute()
   return true
+}
+
+/** Whether every rendition of a film is there, whole. */
+export async function isFinished(db: Db, film: { videoId: string; generation: number }): Promise<boolean> {
+  const finished = await db
+    .selectFrom('generation')
+    .select('number')
+    .where('videoId', '=', film.videoId)
+    .where('number', '=', film.generation)
+    .where('finishedAtS', 'is not', null)
+    .executeTakeFirst()
+  return finished !== undefined
 }
 
 /** The name of a segment's blob: video, generation, rendition and number, then what tells its text from others. */

@@ -188,7 +188,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
 }
 
 /** Trouble that has nothing to do with this film and may be over in a while. */
-function isOfTheMachine(error: unknown): boolean {
+export function isOfTheMachine(error: unknown): boolean {
   return error instanceof Failure ? error.kind === 'unavailable' : machineTrouble(error) !== undefined
 }
 
@@ -356,7 +356,12 @@ async function openSource(deps: EncodeDeps, videoId: string): Promise<SealedSour
   }
 }
 
-async function openFilm(deps: EncodeDeps, videoId: string, generation: number): Promise<OpenFilm | undefined> {
+/** A film with what opens it; undefined once its video is deleted. */
+export async function openFilm(
+  deps: Pick<EncodeDeps, 'db' | 'masterKey'>,
+  videoId: string,
+  generation: number,
+): Promise<OpenFilm | undefined> {
   const row = await findFilm(deps.db, videoId, generation)
   if (!row?.wrappedContentKey) return undefined
   return {

@@ -31,7 +31,11 @@ export type VideoFile = {
   isDeletable: boolean
 }
 
-export type FileDeps = CatalogueDeps & { folders: VideoFolders }
+export type FileDeps = CatalogueDeps & {
+  folders: VideoFolders
+  /** Told after the commit; resolves when no MP4 of this video is being made any more. */
+  stopMp4(videoId: string): Promise<void>
+}
 
 /** The desktop renditions are the ones above it. */
 const MOBILE_SHORT_SIDE_PX = 480
@@ -75,6 +79,7 @@ export async function deleteFile(deps: FileDeps, accountId: string, videoId: str
     await removeFile(tx, row)
     return row
   })
+  if (deleted.type === 'mp4') await deps.stopMp4(videoId)
   if (deleted.blob !== null) await removeBlobAndEmptyFolders(folderOf(deps.folders, deleted), deleted.blob)
 }
 

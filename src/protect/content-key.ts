@@ -1,4 +1,4 @@
-import { createCipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { deriveKey, type MasterKey, unwrap, wrap } from './master-key.ts'
 
 // The secret of one generation of a video, and what is derived from it: playback-protocol.md, section 5.
@@ -40,4 +40,10 @@ export function segmentIvs(contentKey: Buffer): (renditionId: number, segment: n
 export function encryptSegment(clear: Buffer, key: Buffer, iv: Buffer): Buffer {
   const cipher = createCipheriv('aes-128-cbc', key, iv)
   return Buffer.concat([cipher.update(clear), cipher.final()])
+}
+
+/** @throws when it is not one that this key has encrypted, as far as its end tells */
+export function decryptSegment(stored: Buffer, key: Buffer, iv: Buffer): Buffer {
+  const decipher = createDecipheriv('aes-128-cbc', key, iv)
+  return Buffer.concat([decipher.update(stored), decipher.final()])
 }

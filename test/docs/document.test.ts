@@ -113,12 +113,12 @@ async function sendExample({ path, method, operation }: Place): Promise<Response
   if (path === '/upload') return sendForm()
   const { parameters, requestBody } = operation
   const own = await ownValues()
-  const isFile = requestBody?.content['multipart/form-data'] !== undefined && Object.keys(requestBody.content).length === 1
   const exampleFor = (name: string) => String(parameters.find((one) => one.in === 'path' && one.name === name)?.example ?? name)
   const query = parameters.filter((one) => one.in === 'query' && one.example !== undefined)
   const address = own(path.replace(/\{(\w+)\}/g, (_, name: string) => exampleFor(name)))
   const search = new URLSearchParams(query.map(({ name, example }): [string, string] => [name, own(String(example))]))
   const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? []
+  const isFile = type === 'multipart/form-data'
   return fetch(`${reelgate.url}${address}?${search}`, {
     method: method.toUpperCase(),
     headers: {

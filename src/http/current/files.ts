@@ -1,10 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { Failure } from '../../errors.ts'
 import { refuseUnknownVideo } from '../../files/addition.ts'
 import { addCaption, readLanguage, receiveCaption } from '../../files/caption.ts'
 import { type DownloadDeps, downloadPath } from '../../files/download.ts'
-import { deleteFile, findFiles, type VideoFile } from '../../files/file.ts'
+import { deleteFile, type FileDeps, findFiles, type VideoFile } from '../../files/file.ts'
+import { type Mp4Deps, requestMp4 } from '../../files/mp4.ts'
 import { addPoster, discardPoster, type PosterDeps, receivePoster } from '../../files/poster.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
@@ -13,7 +15,7 @@ import { drainForm, readUploadForm } from '../upload/form.ts'
 import { holderOf } from './key.ts'
 import { VideoParams } from './videos.ts'
 
-export type FileRoutesDeps = PosterDeps & { downloads: DownloadDeps; publicUrl(): string }
+export type FileRoutesDeps = PosterDeps & FileDeps & Mp4Deps & { downloads: DownloadDeps; publicUrl(): string }
 
 const ZeroOrOne = Type.Integer({ minimum: 0, maximum: 1 })
 
@@ -44,6 +46,7 @@ const FileParams = Type.Object({
 const FileForm = Type.Object({
   file: Type.String({ format: 'binary', description: 'the picture, or the captions', examples: ['@poster.png'] }),
 })
+const Mp4Body = Type.Object({ type: Type.Literal('mp4', { description: 'has one MP4 made of the whole film' }) })
 const FilesQuery = Type.Object({
   language: Type.Optional(Type.String({ description: 'of captions, such as en or pt-BR; without it the file is a poster' })),
 })
@@ -67,6 +70,11 @@ const CaptionReply = Type.Object({
 const RedirectReply = Type.Object({ redirect: Type.String({ description: 'needs no key, and works for an hour' }) })
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 
+const NO_FILE = new Failure(
+  'invalid',
+  'Send the file as the field "file" of a multipart/form-data form, or ask for an MP4 by {"type":"mp4"}.',
+)
+
 export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   app.get(
     '/videos/:id/files',
@@ -84,14 +92,14 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     forms.post(
       '/videos/:id/files',
       {
-        config: { permission: 'editor', described: { body: FileForm } },
+        config: { permission: 'editor', described: { body: Type.Union([FileForm, Mp4Body]) } },
         schema: {
-          summary: 'Add a poster or captions',
+          summary: 'Add a poster or captions, or have an MP4 made',
           description:
-            'A picture (PNG, JPEG, WebP), of which there is one for each size then; or, with `language`, captions (WebVTT, SRT).',
+            'As a form: a picture (PNG, JPEG, WebP), of which there is one for each size then; or, with `language`, captions (WebVTT, SRT). As `{"type":"mp4"}`: the best rendition and the sound of a finished film are made one MP4, in the background. It can be downloaded as soon as `isDownloadable` is 1; asking again gives the same file. `enabled` 0 says that it could not be made: ask again.',
           params: VideoParams,
           querystring: FilesQuery,
-          response: { 200: Type.Union([PosterReply, CaptionReply]) },
+          response: { 200: Type.Union([PosterReply, CaptionReply, FileBody]) },
         },
       },
       async (request) => {
@@ -99,8 +107,10 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
         const videoId = request.params.id
         const { language } = request.query
         try {
-          if (!/^multipart\/form-data/i.test(request.headers['content-type'] ?? ''))
-            throw new Failure('invalid', 'Send the file as the field "file" of a multipart/form-data form.')
+          if (!/^multipart\/form-data/i.test(request.headers['content-type'] ?? '')) {
+            if (!Value.Check(Mp4Body, request.body)) throw NO_FILE
+            return fileBody(await requestMp4(deps, accountId, videoId))
+          }
           await refuseUnknownVideo(deps, accountId, videoId)
           return language === undefined
             ? await takePoster(request, accountId, videoId)

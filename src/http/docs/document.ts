@@ -150,8 +150,8 @@ function operationOf({ method, url, permission, schema }: ApiRoute, path: string
     ],
     ...(body && {
       requestBody: {
-        required: (body.required ?? []).length > 0,
-        content: contentOf(holdsFile(body) ? ['multipart/form-data'] : bodyTypes, body),
+        required: (body.anyOf ?? [body]).every(({ required = [] }) => required.length > 0),
+        content: requestContent(bodyTypes, body),
       },
     }),
     responses: { ...refusalsOf(url, permission, schema), ...repliesOf(schema.response) },
@@ -165,6 +165,15 @@ function bodyOf(url: string, given: unknown): JsonSchema | undefined {
   const { properties, required = [], ...body } = given === undefined ? {} : asJson(given)
   return { ...body, type: 'object', properties: { ...fields, ...properties }, required: [...names, ...required] }
 }
+
+/** A file comes as a form; what else the operation takes, in any other way that is read. */
+function requestContent(types: readonly string[], body: JsonSchema): Content {
+  const [file, other] = [true, false].map((isFile) => (body.anyOf ?? [body]).find((one) => holdsFile(one) === isFile))
+  const otherTypes = types.filter((type) => !file || type !== FILE_TYPE)
+  return { ...(file && contentOf([FILE_TYPE], file)), ...(other && contentOf(otherTypes, other)) }
+}
+
+const FILE_TYPE = 'multipart/form-data'
 
 function holdsFile({ properties = {} }: JsonSchema): boolean {
   return Object.values(properties).some(({ format }) => format === 'binary')
