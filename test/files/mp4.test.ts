@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { appendFile, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -224,14 +224,19 @@ test('it is refused before every rendition is there, to strangers, and in words 
   expect(await findMp4(owner, videoId)).toBeUndefined()
 })
 
-/** Holds up whoever reads a segment of the film: its file becomes a pipe. `feed` lets the reader go on, `restore` brings the file back. */
+/**
+ * Holds up whoever reads a segment of the film: its file becomes a pipe. `feed` lets the reader go on, if there is one yet or soon;
+ * `restore` brings the file back.
+ */
 async function holdUp(reelgate: Reelgate, videoId: string) {
   const segment = listSegments(reelgate, videoId).find(({ rendition_id, number }) => rendition_id === 1 && number === 3)
   const path = join(reelgate.dataDir, 'segments', segment?.file ?? '')
   const aside = `${path}.aside`
   await rename(path, aside)
   await run('mkfifo', [path])
-  return { feed: async () => appendFile(path, await readFile(aside)), restore: () => rename(aside, path) }
+  // A process of its own, which can be ended: who writes into a pipe that nobody reads waits for ever.
+  const feed = () => run('sh', ['-c', 'cat "$0" > "$1"', aside, path], { timeout: 5_000 }).catch(() => undefined)
+  return { feed, restore: () => rename(aside, path) }
 }
 
 const unfinishedIn = async (reelgate: Reelgate) => (await filesBelow(reelgate, 'tmp')).length
@@ -269,8 +274,7 @@ test.each(['the file', 'the video'])('deleting %s while it is made ends that, an
       .length > 0
   )
     await pause(20)
-  await held.feed()
-  await deleting
+  await Promise.all([held.feed(), deleting])
   expect(readRows(reelgate, `select id from file where type = 'mp4' and blob is not null`)).toEqual([])
   expect([await unfinishedIn(reelgate), await filesBelow(reelgate, 'files')]).toEqual([0, []])
 })
