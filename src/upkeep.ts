@@ -87,7 +87,7 @@ function sweepsOf({ db, folders }: Installation, nowS: () => number, log: Logger
     tmp: createUnfinishedSweep(folders.sources),
   }
   return Object.entries(sweeps).map(([folder, sweep]) => async () => {
-    const removed = await sweep(Math.min(nowS(), await fileSystemNowS(folders.sources)), SWEPT_NAMES)
+    const removed = await sweep(Math.min(nowS(), fileSystemNowS(folders.sources)), SWEPT_NAMES)
     if (removed > 0) log.info({ folder, removed }, 'files that nothing names were removed')
   })
 }

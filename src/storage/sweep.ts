@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Dirent } from 'node:fs'
-import { lstat, opendir, rm, writeFile } from 'node:fs/promises'
+import { closeSync, type Dirent, fstatSync, openSync, unlinkSync } from 'node:fs'
+import { lstat, opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type BlobFolder, removeBlobAndEmptyFolders } from './folder.ts'
 
@@ -55,13 +55,14 @@ export function createUnfinishedSweep({ tmp }: BlobFolder) {
 }
 
 /** The time as the file system writes it: its clock may be another than ours, and a file's age is a matter of its own. */
-export async function fileSystemNowS({ tmp }: BlobFolder): Promise<number> {
+export function fileSystemNowS({ tmp }: BlobFolder): number {
   const probe = join(tmp, randomBytes(16).toString('hex'))
+  const file = openSync(probe, 'wx')
   try {
-    await writeFile(probe, '')
-    return (await lstat(probe)).mtimeMs / 1000
+    unlinkSync(probe) // at once: whoever looks into the folder sees no unfinished blob that is none
+    return fstatSync(file).mtimeMs / 1000
   } finally {
-    await rm(probe, { force: true })
+    closeSync(file)
   }
 }
 
