@@ -8,5 +8,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // A condition that is waited for comes when the machine has time for it; that it comes is what is tested.
+    expect: { poll: { timeout: 30_000 } },
   },
 })
