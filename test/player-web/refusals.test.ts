@@ -17,7 +17,7 @@ const answer = (status: number, body: object = {}, retryAfter: string | null = n
   body: JSON.stringify({ message: 'x', requestId: 'r', ...body }),
 })
 
-test('a viewer never reads a code, a placeholder or an exclamation mark', () => {
+test('a viewer never reads a code, a name in braces or an exclamation mark', () => {
   const refusals: Refusal[] = [
     ...REFUSAL_CODES.map((code) => ({ code, page: 'films.example' })),
     ...ENDED_WHYS.map((why) => ({ code: 'session-ended' as const, why })),
