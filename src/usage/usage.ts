@@ -28,6 +28,7 @@ export function openUsage({ write, nowS }: UsageDeps) {
   const watchers = createWatchers()
   const delivered = new Map<string, Delivered>()
   const unsaved = new Map<string, Part>()
+  let saving: Promise<void> = Promise.resolve()
 
   function partOf(dayNumber: number, videoId: string, viewerLabel: string): Part {
     const name = `${dayNumber} ${videoId} ${viewerLabel}`
@@ -49,9 +50,33 @@ export function openUsage({ write, nowS }: UsageDeps) {
     }
   }
 
+  async function saveAll(): Promise<void> {
+    for (const bytes of delivered.values()) attribute(bytes)
+    delivered.clear()
+    watchers.forgetGone()
+    const parts = [...unsaved.values()]
+    unsaved.clear()
+    while (parts.length > 0) {
+      const batch = parts.slice(0, SAVED_AT_ONCE)
+      try {
+        await write((tx) => addParts(tx, batch, nowS()))
+      } catch (error) {
+        for (const part of parts) keep(part)
+        throw error
+      }
+      parts.splice(0, batch.length)
+    }
+  }
+
+  function keep({ dayNumber, videoId, viewerLabel, sentBytes, sessionIds }: Part): void {
+    const part = partOf(dayNumber, videoId, viewerLabel)
+    part.sentBytes += sentBytes
+    part.sessionIds.push(...sessionIds)
+  }
+
   return {
     /** A session made a signed request from an address. */
-    noteWatching({ videoId, userId }: PlaybackSessionRow, address: string): void {
+    noteWatching({ videoId, userId }: Pick<PlaybackSessionRow, 'videoId' | 'userId'>, address: string): void {
       watchers.note(videoId, address, userId ?? '')
     },
 
@@ -74,27 +99,13 @@ export function openUsage({ write, nowS }: UsageDeps) {
       partOf(today(), videoId, userId ?? '').sessionIds.push(id)
     },
 
-    /** What cannot be written now is kept for the next time. */
-    async save(): Promise<void> {
-      for (const bytes of delivered.values()) attribute(bytes)
-      delivered.clear()
-      watchers.forgetGone()
-      const parts = [...unsaved.values()]
-      unsaved.clear()
-      while (parts.length > 0) {
-        const batch = parts.slice(0, SAVED_AT_ONCE)
-        try {
-          await write((tx) => addParts(tx, batch, nowS()))
-        } catch (error) {
-          for (const { dayNumber, videoId, viewerLabel, sentBytes, sessionIds } of parts) {
-            const part = partOf(dayNumber, videoId, viewerLabel)
-            part.sentBytes += sentBytes
-            part.sessionIds.push(...sessionIds)
-          }
-          throw error
-        }
-        parts.splice(0, batch.length)
-      }
+    /**
+     * Writes down all that was counted before the call, also what an earlier call still has in hand: a removal that went on would leave
+     * it no video to be added to. What cannot be written now is kept for the next time.
+     */
+    save(): Promise<void> {
+      saving = saving.catch(() => undefined).then(saveAll)
+      return saving
     },
   }
 }

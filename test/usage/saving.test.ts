@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { insertVideo } from '../../src/catalogue/video-store.ts'
+import type { Db } from '../../src/db/sqlite.ts'
+import type { Write } from '../../src/db/write.ts'
+import { openUsage } from '../../src/usage/usage.ts'
+import { openDatabase } from '../db/database.ts'
+
+// More than one transaction takes at once: what waits to be written down meets what happens between two of them.
+
+const FILM = 'f'.repeat(32)
+const VIEWERS = 600
+const SENT_BYTES = 1000
+
+async function openWithFilm() {
+  const database = await openDatabase()
+  await database.write(async (tx) => {
+    await tx.insertInto('account').values({ id: 'ann', name: 'Ann', createdAtS: 1, mayUpload: 1, mayImport: 1 }).execute()
+    await insertVideo(tx, 'ann', { id: FILM, title: 'A film', uploadTimeS: 1 })
+  })
+  const sentBytes = async () => {
+    const rows = await database.db.selectFrom('videoUsage').select('sentBytes').execute()
+    return rows.reduce((sum, row) => sum + row.sentBytes, 0)
+  }
+  return { ...database, sentBytes }
+}
+
+/** So many viewers were sent their bytes, each with a label and an address of their own. */
+function watchedByMany(write: Write) {
+  const usage = openUsage({ write, nowS: () => 1_800_000_000 })
+  for (let i = 0; i < VIEWERS; i++) {
+    usage.noteWatching({ videoId: FILM, userId: `viewer ${i}` }, `address ${i}`)
+    usage.noteSent(FILM, `address ${i}`, SENT_BYTES)
+  }
+  return usage
+}
+
+test('what is asked to be written down is written before the video goes, also when an earlier writing is still under way', async () => {
+  const { write, sentBytes } = await openWithFilm()
+  const usage = watchedByMany(write)
+  const everyFiveSeconds = usage.save()
+  const beforeRemoval = usage.save().then(() => write((tx) => tx.deleteFrom('video').where('id', '=', FILM).execute()))
+  await Promise.all([everyFiveSeconds, beforeRemoval])
+  expect(await sentBytes()).toBe(VIEWERS * SENT_BYTES)
+})
+
+test('a writing that fails in its middle loses nothing and counts nothing twice', async () => {
+  const { write, sentBytes } = await openWithFilm()
+  const usage = watchedByMany(failingOnce(write, 2))
+  await expect(usage.save()).rejects.toThrow('the disk is full')
+  const written = await sentBytes()
+  expect([written > 0, written < VIEWERS * SENT_BYTES]).toEqual([true, true])
+  usage.noteSent(FILM, 'address 0', 1)
+  await usage.save()
+  expect(await sentBytes()).toBe(VIEWERS * SENT_BYTES + 1)
+})
+
+/** Refuses the call of that number. */
+function failingOnce(write: Write, number: number): Write {
+  let calls = 0
+  const failing = <T>(change: (tx: Db) => Promise<T>) =>
+    ++calls === number ? Promise.reject(new Error('the disk is full')) : write(change)
+  return Object.assign(failing, { outside: write.outside, commits: write.commits })
+}
