@@ -22,6 +22,14 @@ export function readAddress(text: string): string | undefined {
   return bare.includes(':') ? (mappedIpv4(ipv6Groups(bare.split('%')[0] ?? '')) ?? bare) : bare
 }
 
+/** The 16-bit numbers of an address: two of IPv4, eight of IPv6, none of what is no address. */
+export function addressGroups(address: string): number[] {
+  const family = isIP(address)
+  if (family === 6) return ipv6Groups(address.split('%')[0] ?? '')
+  const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
+  return family === 4 ? [(a << 8) | b, (c << 8) | d] : []
+}
+
 /** The eight numbers of a well formed IPv6 address. */
 function ipv6Groups(address: string): number[] {
   const [, head = address, dotted] = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(address) ?? []

@@ -1,7 +1,6 @@
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import { Failure } from '../errors.ts'
-import { readAddress } from '../limits/address.ts'
-import { addRange, isInRanges } from '../outbound/address.ts'
+import { addressGroups, readAddress } from '../limits/address.ts'
 import { type Countries, isCountry } from './countries.ts'
 import { readWhitelist, type Whitelist } from './whitelist.ts'
 
@@ -31,12 +30,13 @@ export async function refusedAt(countries: Countries, rules: Rules, address: str
  * The rule that refuses a viewer, by its name in the OTP's options, such as `ipGeo.block` or `ipGeoRules[2]`.
  * Undefined: none does.
  */
-export function placeRefusedBy({ ipGeo, ipGeoRules }: Rules, viewer: Whereabouts): string | undefined {
+export function placeRefusedBy({ ipGeo, ipGeoRules }: Rules, { address, country }: Whereabouts): string | undefined {
+  const viewer = { groups: addressGroups(address), country }
   return (ipGeo && refusedByLists(ipGeo, viewer)) ?? (ipGeoRules && refusedInOrder(ipGeoRules, viewer))
 }
 
 /** Each list makes exceptions to the one before it; without `block`, `except` makes them to `allow`. */
-function refusedByLists({ allow, block, except }: IpGeo, viewer: Whereabouts): string | undefined {
+function refusedByLists({ allow, block, except }: IpGeo, viewer: Viewer): string | undefined {
   const isIn = (list: NonNullable<typeof allow>) =>
     list.some((entry) => (typeof entry === 'string' ? isAt(viewer, entry) : entry.every((place) => isAt(viewer, place))))
   if (allow && !isIn(allow)) return 'ipGeo.allow'
@@ -46,7 +46,7 @@ function refusedByLists({ allow, block, except }: IpGeo, viewer: Whereabouts): s
 }
 
 /** The last rule that matches decides. Where none does, the opposite of what the first one says: a list that begins by allowing allows no others. */
-function refusedInOrder(rules: readonly PlaceRule[], viewer: Whereabouts): string | undefined {
+function refusedInOrder(rules: readonly PlaceRule[], viewer: Viewer): string | undefined {
   const holds = (set: readonly Place[]) => set.length === 0 || set.some((place) => isAt(viewer, place))
   const last = rules.findLastIndex(({ ipSet, countrySet }) => holds(ipSet) && holds(countrySet))
   const isAllowed = last === -1 ? rules[0]?.action === false : rules[last]?.action === true
@@ -54,11 +54,20 @@ function refusedInOrder(rules: readonly PlaceRule[], viewer: Whereabouts): strin
   return last === -1 ? 'ipGeoRules' : `ipGeoRules[${last}]`
 }
 
-function isAt({ address, country }: Whereabouts, place: Place): boolean {
+/** Whereabouts with the address read once: it may be compared with hundreds of places. */
+type Viewer = { groups: readonly number[]; country: string | undefined }
+
+/** Compares numbers: a `BlockList` for each place took 20 µs. */
+function isAt({ groups, country }: Viewer, place: Place): boolean {
   if (isCountry(place)) return place === country
-  const isSameFamily = place.includes(':') === address.includes(':') // a list takes ::/0 for a range of IPv4, too
-  const range = new BlockList()
-  return isSameFamily && addRange(range, place) && isInRanges(range, address)
+  const [network = '', bits] = place.split('/')
+  const first = addressGroups(network)
+  return first.length === groups.length && first.every((group, n) => isSameBefore(Number(bits) - 16 * n, group, groups[n] ?? 0))
+}
+
+/** Whether the first so many bits of two numbers of 16 are the same. */
+function isSameBefore(bits: number, one: number, other: number): boolean {
+  return (one ^ other) >> Math.max(0, 16 - Math.max(0, bits)) === 0
 }
 
 /** Whether a country decides anything. */
