@@ -82,6 +82,7 @@ export type FirstStart = {
 
 const PLAYER_FOLDER = join(import.meta.dirname, '..', 'dist', 'player')
 const POSTERS_DRAWN_AT_ONCE = 2
+const CAPTIONS_READ_AT_ONCE = 1
 const LOCK_TRIES = 10
 const LOCK_PAUSE_MS = 150
 
@@ -261,7 +262,7 @@ async function openDoors(
   let url = ''
   const publicUrl = () => config.publicUrl ?? url
   const playbackOtps = { write, nowS: clock.nowS, outbound, markImages: playback.markImages }
-  const downloads = { db, masterKey, folders, nowS: clock.nowS }
+  const downloads = { db, slowDb, masterKey, folders, nowS: clock.nowS }
   const owners = {
     ...deletion,
     ...limiting,
@@ -281,6 +282,7 @@ async function openDoors(
     downloads,
     sandbox: house.sandbox,
     drawing: createGates(POSTERS_DRAWN_AT_ONCE),
+    reading: createGates(CAPTIONS_READ_AT_ONCE),
   }
   const uploads = {
     ...deletion,

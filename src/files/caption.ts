@@ -1,8 +1,16 @@
+import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import { Worker } from 'node:worker_threads'
 import { Failure } from '../errors.ts'
+import type { Gates } from '../jobs/gates.ts'
 import { type AdditionDeps, storeAddition } from './addition.ts'
 import { atMost } from './at-most.ts'
-import { toSafeWebVtt } from './webvtt.ts'
+import type { Answer } from './webvtt-worker.ts'
+
+export type CaptionDeps = AdditionDeps & {
+  /** Reading takes a thread, and many times the memory of what is read. */
+  reading: Gates
+}
 
 const MAX_CAPTION_BYTES = 5 * 2 ** 20
 /** Language, script and region of BCP 47. */
@@ -26,9 +34,18 @@ export async function receiveCaption(bytes: Readable): Promise<Buffer> {
  * Gives a video captions in a language, in place of those it had in it. Durable when it resolves.
  * @throws Failure `invalid`, naming the line that is wrong; `not-found` when the account has no such video
  */
-export async function addCaption(deps: AdditionDeps, accountId: string, videoId: string, language: string, text: Buffer) {
-  const bytes = Buffer.from(toSafeWebVtt(text))
+export async function addCaption(deps: CaptionDeps, accountId: string, videoId: string, language: string, text: Buffer) {
+  const bytes = await deps.reading('captions', () => readInThread(text))
   const [stored] = await storeAddition(deps, accountId, { videoId, type: 'caption', language }, [{ bytes }])
   if (!stored) throw new Error('captions without a number')
   return { ...stored, sizeBytes: bytes.length, language }
+}
+
+/** In a thread of its own: the largest files take half a second, and no viewer must wait for that. @throws Failure `invalid` */
+export async function readInThread(captions: Buffer): Promise<Buffer> {
+  const worker = new Worker(new URL('./webvtt-worker.ts', import.meta.url), { workerData: captions })
+  const [answer]: Answer[] = await once(worker, 'message')
+  if (!answer) throw new Error('the thread that reads captions has not answered')
+  if ('wrong' in answer) throw new Failure('invalid', answer.wrong)
+  return Buffer.from(answer.webVtt)
 }

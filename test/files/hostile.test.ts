@@ -6,6 +6,7 @@ import { crc32, deflateSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { drawPosterSizes, removePicture, sealPicture } from '../../src/encode/still-picture.ts'
+import { readInThread } from '../../src/files/caption.ts'
 import { toSafeWebVtt } from '../../src/files/webvtt.ts'
 import { makePicture, SRT } from './made.ts'
 
@@ -38,6 +39,17 @@ describe('M28: captions', () => {
   test('whose times end in what no line ends in are read at once, however long they are', () => {
     const spaces = ' '.repeat(4 * 2 ** 20)
     expect(safe(`WEBVTT\n\n00:00:01.000 --> 00:00:02.000${spaces}x\u2028\nHi`)).toBe(cue('Hi'))
+  })
+
+  test('are read while everything else goes on, however long they are', async () => {
+    const longest = `1\n00:00:01,000 --> 00:00:02,000\n${'&lt;'.repeat(1_200_000)}`
+    let turns = 0
+    const counting = setInterval(() => turns++, 1)
+    const read = await readInThread(Buffer.from(longest))
+    clearInterval(counting)
+    expect(turns).toBeGreaterThan(3)
+    expect(read.toString()).toBe(safe(longest))
+    await expect(readInThread(Buffer.from(`${longest}\n\n1\n00:01 --> 00:00\nx`))).rejects.toThrow(/^Line 6 /)
   })
 
   test('in Windows-1252 are read, damaged UTF-8 is not', () => {

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from '../../errors.ts'
 import { refuseUnknownVideo } from '../../files/addition.ts'
-import { addCaption, readLanguage, receiveCaption } from '../../files/caption.ts'
+import { addCaption, type CaptionDeps, readLanguage, receiveCaption } from '../../files/caption.ts'
 import { type DownloadDeps, downloadPath } from '../../files/download.ts'
 import { deleteFile, type FileDeps, findFiles, type VideoFile } from '../../files/file.ts'
 import { type Mp4Deps, requestMp4 } from '../../files/mp4.ts'
@@ -15,7 +15,7 @@ import { drainForm, readUploadForm } from '../upload/form.ts'
 import { holderOf } from './key.ts'
 import { VideoParams } from './videos.ts'
 
-export type FileRoutesDeps = PosterDeps & FileDeps & Mp4Deps & { downloads: DownloadDeps; publicUrl(): string }
+export type FileRoutesDeps = PosterDeps & CaptionDeps & FileDeps & Mp4Deps & { downloads: DownloadDeps; publicUrl(): string }
 
 const ZeroOrOne = Type.Integer({ minimum: 0, maximum: 1 })
 
