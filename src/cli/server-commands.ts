@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { getAccount } from '../accounts/account.ts'
 import { getOtpKey } from '../accounts/api-key.ts'
 import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
+import type { ListDeps } from '../catalogue/video.ts'
 import { removeDemo } from '../demo/demo.ts'
 import { findProgress } from '../encode/progress.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
@@ -11,6 +12,7 @@ import { type CommandDeps, command } from './commands.ts'
 /** What a running server has and a data folder alone has not. */
 export type ServerDeps = CommandDeps &
   DeletionDeps &
+  ListDeps &
   PolicyDeps & {
     /** Where this machine reaches the server, whatever its public address. */
     localUrl(): string
@@ -55,7 +57,7 @@ export const SERVER_COMMANDS = {
     },
   ),
   'try progress': command(VideoOfAccount, (deps: ServerDeps, { accountId, videoId }) =>
-    findProgress(deps.db, accountId, videoId),
+    findProgress(deps.slowDb, accountId, videoId),
   ),
   'try link': command(VideoOfAccount, async (deps: ServerDeps, { accountId, videoId }) => {
     const otp = await issueOtp(deps.playbackOtps, {

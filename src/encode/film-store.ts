@@ -233,20 +233,25 @@ export async function removeGeneration(tx: Db, film: { videoId: string; generati
 
 /**
  * Marks every rendition done and notes the space that the film takes: source, segments and other files.
- * False: that was done before, or the film is deleted.
+ * @param done.segmentBytes the sum of `sizesOfRenditions`, once no segment is missing
+ * @returns false: that was done before, or the film is deleted
  */
-export async function finishGeneration(tx: Db, film: { videoId: string; generation: number }, nowS: number): Promise<boolean> {
+export async function finishGeneration(
+  tx: Db,
+  film: { videoId: string; generation: number },
+  done: { segmentBytes: number; nowS: number },
+): Promise<boolean> {
   const finished = await tx
     .updateTable('generation')
-    .set({ finishedAtS: nowS })
+    .set({ finishedAtS: done.nowS })
     .where('videoId', '=', film.videoId)
     .where('number', '=', film.generation)
     .where('finishedAtS', 'is', null)
     .where('wrappedContentKey', 'is not', null)
     .executeTakeFirst()
   if (finished.numUpdatedRows === 0n) return false
-  let totalSizeBytes = 0
-  for (const table of ['source', 'segment', 'file'] as const) {
+  let totalSizeBytes = done.segmentBytes
+  for (const table of ['source', 'file'] as const) {
     const row = await tx
       .selectFrom(table)
       .select((select) => select.fn.sum<number | null>('sizeBytes').as('sizeBytes'))

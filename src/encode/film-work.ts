@@ -39,6 +39,7 @@ import {
   finishGeneration,
   insertGeneration,
   listPublished,
+  sizesOfRenditions,
 } from './film-store.ts'
 import { planFilm } from './grid.ts'
 import { MediaFailure, UncleanSeek } from './media-failure.ts'
@@ -51,6 +52,7 @@ import { encodeSoundChunk } from './sound-chunk.ts'
 
 export type EncodeDeps = {
   db: Db
+  slowDb: Db
   write: Write
   nowS: () => number
   masterKey: MasterKey
@@ -297,11 +299,14 @@ async function finishFilm(deps: EncodeDeps, videoId: string, generation: number,
   const source = await openSource(deps, videoId)
   if (!film || !source) return // deleted meanwhile
   if (!(await isSourceIntact(deps, videoId, signal))) return settleFailure(deps, videoId, CHANGED_ON_DISK)
-  const missing = plannedSegmentCount(film.plan) - (await countSegments(deps.db, film))
+  const missing = plannedSegmentCount(film.plan) - (await countSegments(deps.slowDb, film))
   if (missing !== 0) throw new Error(`${missing} segments of a film are missing although all its chunks are done`)
   await addPosters(deps, film, source, signal)
+  const sizes = await sizesOfRenditions(deps.slowDb, film)
+  const segmentBytes = sizes.values().reduce((sum, sizeBytes) => sum + sizeBytes, 0)
   await deps.write(async (tx) => {
-    if (await finishGeneration(tx, film, deps.nowS())) await addVideoEvents(tx, 'video:readyall', [videoId])
+    if (await finishGeneration(tx, film, { segmentBytes, nowS: deps.nowS() }))
+      await addVideoEvents(tx, 'video:readyall', [videoId])
   })
 }
 

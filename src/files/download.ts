@@ -16,6 +16,7 @@ import { findView, folderOf, getFile } from './file.ts'
 
 export type DownloadDeps = {
   db: Db
+  slowDb: Db
   masterKey: MasterKey
   folders: VideoFolders
   /** The playback clock: an address that has expired never comes back to life. */
@@ -66,7 +67,7 @@ export async function findDownload(deps: DownloadDeps, fileId: number): Promise<
   const found = await findFileAnywhere(deps.db, fileId)
   if (!found) return undefined
   const { file, accountId, wrappedContentKey } = found
-  const view = await findView(deps.db, accountId, file)
+  const view = await findView(deps, accountId, file)
   if (!view?.isDownloadable) return undefined
   const { name, sizeBytes } = view
   const { videoId } = file

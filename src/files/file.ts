@@ -1,8 +1,7 @@
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { filesOf, findFile, removeFile } from '../catalogue/file-store.ts'
-import type { CatalogueDeps } from '../catalogue/video.ts'
+import type { CatalogueDeps, ListDeps } from '../catalogue/video.ts'
 import { findVideo } from '../catalogue/video-store.ts'
-import type { Db } from '../db/sqlite.ts'
 import type { FileRow, VideoRow } from '../db/tables.ts'
 import { findFilm, sizesOfRenditions } from '../encode/film-store.ts'
 import type { Plan } from '../encode/plan.ts'
@@ -41,30 +40,26 @@ export type FileDeps = CatalogueDeps & {
 const MOBILE_SHORT_SIDE_PX = 480
 
 /** All files of a video, oldest first. @throws Failure `not-found` when the account has no such video */
-export async function findFiles({ db }: Pick<FileDeps, 'db'>, accountId: string, videoId: string): Promise<VideoFile[]> {
-  const video = await findVideo(db, accountId, videoId)
+export async function findFiles(deps: ListDeps, accountId: string, videoId: string): Promise<VideoFile[]> {
+  const video = await findVideo(deps.db, accountId, videoId)
   if (!video) throw new Failure('not-found', 'Video not found')
-  const context = await contextOf(db, video)
-  return (await filesOf(db, videoId)).map((row) => viewFile(row, context))
+  const rows = await filesOf(deps.db, videoId)
+  const context = await contextOf(deps, video, rows)
+  return rows.map((row) => viewFile(row, context))
 }
 
 /** @throws Failure `not-found`, the same for a number that does not exist, another video's and another account's */
-export async function getFile(
-  { db }: Pick<FileDeps, 'db'>,
-  accountId: string,
-  videoId: string,
-  fileId: number,
-): Promise<VideoFile> {
-  const row = await findFile(db, accountId, videoId, fileId)
-  const file = row && (await findView(db, accountId, row))
+export async function getFile(deps: ListDeps, accountId: string, videoId: string, fileId: number): Promise<VideoFile> {
+  const row = await findFile(deps.db, accountId, videoId, fileId)
+  const file = row && (await findView(deps, accountId, row))
   if (!file) throw new Failure('not-found', 'File not found')
   return file
 }
 
 /** A file as its owner sees it; undefined when its video is deleted. */
-export async function findView(db: Db, accountId: string, row: FileRow): Promise<VideoFile | undefined> {
-  const video = await findVideo(db, accountId, row.videoId)
-  return video && viewFile(row, await contextOf(db, video))
+export async function findView(deps: ListDeps, accountId: string, row: FileRow): Promise<VideoFile | undefined> {
+  const video = await findVideo(deps.db, accountId, row.videoId)
+  return video && viewFile(row, await contextOf(deps, video, [row]))
 }
 
 /**
@@ -91,10 +86,12 @@ export function folderOf(folders: VideoFolders, { type }: Pick<FileRow, 'type'>)
 /** What is known of a video's film, for its files. */
 type Context = { video: VideoRow; plan: Plan | undefined; sourceBytes: number; renditionBytes: Map<number, number> }
 
-async function contextOf(db: Db, video: VideoRow): Promise<Context> {
+async function contextOf({ db, slowDb }: ListDeps, video: VideoRow, rows: readonly FileRow[]): Promise<Context> {
   const film = await findFilm(db, video.id, video.generation)
   const source = await findSource(db, video.id)
-  const renditionBytes = film ? await sizesOfRenditions(db, film) : new Map()
+  // Of a film of ten hours these are the sums of fifty thousand segments.
+  const isSizeWanted = rows.some(({ type }) => type === 'rendition')
+  const renditionBytes = film && isSizeWanted ? await sizesOfRenditions(slowDb, film) : new Map()
   return { video, plan: film?.plan, sourceBytes: source?.sizeBytes ?? 0, renditionBytes }
 }
 

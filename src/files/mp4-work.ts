@@ -18,6 +18,7 @@ import { endMp4, findUnmadeMp4 } from './mp4-store.ts'
 
 export type Mp4WorkDeps = {
   db: Db
+  slowDb: Db
   write: Write
   masterKey: MasterKey
   folders: VideoFolders
@@ -87,7 +88,7 @@ function claimsOfMp4s(deps: Mp4WorkDeps) {
 async function makeMp4(deps: Mp4WorkDeps, { id, videoId, generation }: Unmade, signal: AbortSignal): Promise<void> {
   const film = await openFilm(deps, videoId, generation)
   if (!film) return // deleted meanwhile
-  if (!(await deps.hasRoom(await joinedSizeBytes(deps.db, film)))) throw NO_ROOM
+  if (!(await deps.hasRoom(await joinedSizeBytes(deps.slowDb, film)))) throw NO_ROOM
   const blob = `${videoId}/${newToken()}.sealed`
   try {
     const sealed = await sealMp4(deps, film, blob, signal)

@@ -1,14 +1,15 @@
-import type { CatalogueDeps } from '../catalogue/video.ts'
+import type { CatalogueDeps, ListDeps } from '../catalogue/video.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import { findFilm, isFinished } from '../encode/film-store.ts'
 import { Failure } from '../errors.ts'
 import { getFile, type VideoFile } from './file.ts'
 import { wantMp4 } from './mp4-store.ts'
 
-export type Mp4Deps = CatalogueDeps & {
-  /** Told after the commit that an MP4 waits to be made. */
-  mp4Waits(): void
-}
+export type Mp4Deps = CatalogueDeps &
+  ListDeps & {
+    /** Told after the commit that an MP4 waits to be made. */
+    mp4Waits(): void
+  }
 
 /**
  * Has a video's MP4 made, in the background: its best rendition with its sound, as one file for redistribution. Durable when it

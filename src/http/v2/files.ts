@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox'
 import type { Authenticate } from '../../accounts/api-key.ts'
-import type { CatalogueDeps } from '../../catalogue/video.ts'
+import type { ListDeps } from '../../catalogue/video.ts'
 import { findFiles } from '../../files/file.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
 import { describedReply, getQueryText, holderOfBody, NoVideo, sendV2, V2_TYPE } from './answer.ts'
 
-export type V2FileDeps = Pick<CatalogueDeps, 'db'> & { authenticate: Authenticate }
+export type V2FileDeps = ListDeps & { authenticate: Authenticate }
 
 const FilesQuery = Type.Object({
   video: Type.Optional(Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] })),
