@@ -18,7 +18,9 @@ import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
 import { openSandbox } from './encode/sandbox.ts'
 import { Failure } from './errors.ts'
+import { createReading } from './files/caption.ts'
 import { startMakingMp4s } from './files/mp4-work.ts'
+import { createDrawing } from './files/poster.ts'
 import { findShownCaptions, openCaption } from './files/shown-captions.ts'
 import { startSending } from './hooks/sending.ts'
 import { createApp } from './http/app.ts'
@@ -43,7 +45,6 @@ import { v2Interface } from './http/v2/interface.ts'
 import { startImporting } from './ingest/import-work.ts'
 import { checkStorage, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
-import { createGates } from './jobs/gates.ts'
 import { openLimits } from './limits/limits.ts'
 import { openOutbound } from './outbound/allowance.ts'
 import { startPlaybackClock } from './playback/clock.ts'
@@ -81,8 +82,6 @@ export type FirstStart = {
 }
 
 const PLAYER_FOLDER = join(import.meta.dirname, '..', 'dist', 'player')
-const POSTERS_DRAWN_AT_ONCE = 2
-const CAPTIONS_READ_AT_ONCE = 1
 const LOCK_TRIES = 10
 const LOCK_PAUSE_MS = 150
 
@@ -281,8 +280,9 @@ async function openDoors(
     folders,
     downloads,
     sandbox: house.sandbox,
-    drawing: createGates(POSTERS_DRAWN_AT_ONCE),
-    reading: createGates(CAPTIONS_READ_AT_ONCE),
+    drawing: createDrawing(),
+    reading: createReading(),
+    hasRoom,
   }
   const uploads = {
     ...deletion,

@@ -2,14 +2,19 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import { Failure } from '../errors.ts'
-import type { Gates } from '../jobs/gates.ts'
+import { createGate, type Gate } from '../jobs/gate.ts'
 import { type AdditionDeps, storeAddition } from './addition.ts'
 import { atMost } from './at-most.ts'
 import type { Answer } from './webvtt-worker.ts'
 
 export type CaptionDeps = AdditionDeps & {
-  /** Reading takes a thread, and many times the memory of what is read. */
-  reading: Gates
+  reading: Gate
+}
+
+/** Reading takes a thread, and many times the memory of what is read. */
+export function createReading(): Gate {
+  const refusal = 'As many captions of this account as may wait are waiting to be read. Try again in a moment.'
+  return createGate({ places: 1, placesOfOne: 1, line: { longest: 20, refusal } })
 }
 
 const MAX_CAPTION_BYTES = 5 * 2 ** 20
@@ -32,10 +37,11 @@ export async function receiveCaption(bytes: Readable): Promise<Buffer> {
 
 /**
  * Gives a video captions in a language, in place of those it had in it. Durable when it resolves.
- * @throws Failure `invalid`, naming the line that is wrong; `not-found` when the account has no such video
+ * @throws Failure `invalid`, naming the line that is wrong; `not-found` when the account has no such video; `unavailable` when
+ *   too many of its captions wait
  */
 export async function addCaption(deps: CaptionDeps, accountId: string, videoId: string, language: string, text: Buffer) {
-  const bytes = await deps.reading('captions', () => readInThread(text))
+  const bytes = await deps.reading(accountId, () => readInThread(text))
   const [stored] = await storeAddition(deps, accountId, { videoId, type: 'caption', language }, [{ bytes }])
   if (!stored) throw new Error('captions without a number')
   return { ...stored, sizeBytes: bytes.length, language }

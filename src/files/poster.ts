@@ -1,21 +1,34 @@
 import type { Readable } from 'node:stream'
 import type { Sandbox } from '../encode/sandbox.ts'
 import { drawPosterSizes, removePicture, type StillPicture, sealPicture } from '../encode/still-picture.ts'
-import type { Gates } from '../jobs/gates.ts'
+import { Failure } from '../errors.ts'
+import { createGate, type Gate } from '../jobs/gate.ts'
 import { newToken } from '../protect/secret.ts'
 import { type AdditionDeps, storeAddition } from './addition.ts'
 import { atMost } from './at-most.ts'
 
 export type PosterDeps = AdditionDeps & {
   sandbox: Sandbox
-  /** A picture costs the processor for a moment, and films are encoded beside it. */
-  drawing: Gates
+  drawing: Gate
+  /** Whether the disk has room for so many bytes more. */
+  hasRoom(forBytes: number): Promise<boolean>
+}
+
+/** A picture costs the processor for a moment, and films are encoded beside it. */
+export function createDrawing(): Gate {
+  const refusal = 'As many pictures of this account as may wait are waiting to be drawn. Try again in a moment.'
+  return createGate({ places: 2, placesOfOne: 1, line: { longest: 20, refusal } })
 }
 
 const MAX_POSTER_BYTES = 10 * 2 ** 20
+const NO_ROOM = new Failure('unavailable', 'The disk of this server has no room for this picture. Try again when there is space.')
 
-/** Takes in the picture of a poster, sealed and in constant memory. Whoever calls adds or discards it. @throws Failure `too-large` */
-export async function receivePoster({ folders }: PosterDeps, bytes: Readable): Promise<StillPicture> {
+/**
+ * Takes in the picture of a poster, sealed and in constant memory. Whoever calls adds or discards it.
+ * @throws Failure `too-large`; `unavailable` when the disk would be left with too little
+ */
+export async function receivePoster({ folders, hasRoom }: PosterDeps, bytes: Readable): Promise<StillPicture> {
+  if (!(await hasRoom(MAX_POSTER_BYTES))) throw NO_ROOM
   return sealPicture(folders.posters.tmp, atMost(bytes, MAX_POSTER_BYTES, 'A poster'))
 }
 
@@ -24,11 +37,12 @@ export const discardPoster = removePicture
 /**
  * Makes a picture the video's poster, in place of the ones before. Durable when it resolves.
  * @returns a file for each size
- * @throws Failure `invalid` when it is no picture; `not-found` when the account has no such video
+ * @throws Failure `invalid` when it is no picture; `not-found` when the account has no such video; `unavailable` when too many
+ *   of its pictures wait
  */
 export async function addPoster(deps: PosterDeps, accountId: string, videoId: string, picture: StillPicture) {
   try {
-    const sizes = await deps.drawing('posters', () => drawPosterSizes(deps.sandbox, picture))
+    const sizes = await deps.drawing(accountId, () => drawPosterSizes(deps.sandbox, picture))
     const added = sizes.map(({ jpeg, ...size }) => ({ ...size, bytes: jpeg, token: newToken() }))
     const stored = await storeAddition(deps, accountId, { videoId, type: 'poster', language: null }, added)
     return stored.map((file, index) => ({

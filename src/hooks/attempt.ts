@@ -28,7 +28,15 @@ export async function attempt(
 ): Promise<Attempt> {
   const message = { id: webhookId(hookId, sequence), timestampS: deps.wallNowS(), body }
   const headers = { 'Content-Type': 'application/json', ...signedHeaders(secretsOf(deps, hook), message) }
-  const sent = { url: hook.url, method: 'POST', headers, body, followsRedirects: false, signal } as const
+  const sent = {
+    accountId: hook.accountId,
+    url: hook.url,
+    method: 'POST',
+    headers,
+    body,
+    followsRedirects: false,
+    signal,
+  } as const
   try {
     // The status says it all: nothing of the answer's body is read, however long it is.
     const bounds = { maxBytes: Number.POSITIVE_INFINITY, idleMs: SILENCE_MS, totalMs: TRY_MS }

@@ -40,7 +40,7 @@ export async function createHook(
   request: { url: string; event: HookEvent | undefined; isOn: boolean },
   alongside?: Alongside<NewHook>,
 ): Promise<NewHook> {
-  const { href: url } = await refuseInside(deps.outbound, request.url)
+  const { href: url } = await refuseInside(deps.outbound, accountId, request.url)
   const id = newId()
   const secret = newHookSecret()
   const hook = {

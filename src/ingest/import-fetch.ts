@@ -48,6 +48,7 @@ export async function fetchImport(deps: FetchDeps, row: ImportRow, leftMs: numbe
   const begun = await findBegun(deps, row, signal)
   const pace = watchPace(name)
   const request = {
+    accountId: row.accountId,
     url,
     maxBytes: deps.uploadMaxBytes,
     idleMs: IDLE_MS,

@@ -1,15 +1,17 @@
-import { type LookupAddress, lookup } from 'node:dns'
+import { lookup } from 'node:dns'
 import { BlockList, isIP } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { domainToUnicode } from 'node:url'
 import { Failure } from '../errors.ts'
 import { addRange, isInRanges, isPublicAddress } from './address.ts'
+import { type LookUp, lookUpInTurn } from './look-up.ts'
 
 /** What this installation may ask outside, and how names become addresses. */
 export type Outbound = {
   /** `host:port` as an address has them; these may be dialled wherever they are. */
   hosts: ReadonlySet<string>
   ranges: BlockList
-  lookup: typeof lookup
+  lookUp: LookUp
 }
 
 /**
@@ -29,7 +31,7 @@ export function openOutbound(allowed: readonly string[], resolve: typeof lookup 
       )
     hosts.add(host)
   }
-  return { hosts, ranges, lookup: resolve }
+  return { hosts, ranges, lookUp: lookUpInTurn(resolve) }
 }
 
 const LONGEST_ADDRESS = 8192
@@ -68,12 +70,10 @@ const LOOK_UP_MS = 2_000
  * be looked up is judged when it is asked, as everything is once more.
  * @throws Failure `invalid`
  */
-export async function refuseInside(outbound: Outbound, text: string): Promise<URL> {
+export async function refuseInside(outbound: Outbound, accountId: string, text: string): Promise<URL> {
   const url = readOutboundUrl(outbound, text)
-  const addresses = await new Promise<LookupAddress[]>((resolve) => {
-    setTimeout(resolve, LOOK_UP_MS, []).unref()
-    outbound.lookup(hostOf(url), { all: true }, (_error, found = []) => resolve(found))
-  })
+  const found = outbound.lookUp(accountId, hostOf(url)).catch(() => [])
+  const addresses = await Promise.race([found, pause(LOOK_UP_MS, [], { ref: false })])
   if (addresses.length > 0 && !addresses.some(({ address }) => mayDial(outbound, url, address)))
     throw new Failure('invalid', `${describeUrl(url)} is not asked: its host is not on the public internet.`)
   return url

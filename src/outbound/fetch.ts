@@ -5,6 +5,8 @@ import { describeUrl, mayDial, type Outbound, readOutboundUrl } from './allowanc
 
 export type OutboundRequest = {
   url: string
+  /** Whose request it is: host names are looked up in its turn. */
+  accountId: string
   /** GET, unless another is named. */
   method?: 'GET' | 'POST'
   /** Sent to wherever the address leads on, too: where they are secret, redirects must not be followed. */
@@ -62,10 +64,10 @@ async function ask<T>(
   signal: AbortSignal,
   read: (answer: OutboundAnswer) => Promise<T>,
 ): Promise<{ location: string } | { value: T }> {
-  const { method = 'GET', body: sent, idleMs, followsRedirects = true } = request
+  const { accountId, method = 'GET', body: sent, idleMs, followsRedirects = true } = request
   const { Agent } = await import('undici') // many installations never ask outside
   const agent = new Agent({
-    connect: { lookup: checkedLookup(outbound, url), timeout: idleMs },
+    connect: { lookup: checkedLookup(outbound, accountId, url), timeout: idleMs },
     headersTimeout: idleMs,
     bodyTimeout: idleMs,
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -91,15 +93,18 @@ async function ask<T>(
 }
 
 /** Addresses are checked here and nowhere earlier: what this gives is what the socket dials, whatever the name answers next time. */
-function checkedLookup(outbound: Outbound, url: URL): LookupFunction {
+function checkedLookup(outbound: Outbound, accountId: string, url: URL): LookupFunction {
   return (hostname, options, done) => {
-    outbound.lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error) return done(error, '')
+    const chosen = outbound.lookUp(accountId, hostname, options).then((addresses) => {
       const allowed = addresses.filter(({ address }) => mayDial(outbound, url, address))
       const [first] = allowed
-      if (!first) return done(new Failure('forbidden', notPublic(url)), '')
-      return options.all ? done(null, allowed) : done(null, first.address, first.family)
+      if (!first) throw new Failure('forbidden', notPublic(url))
+      return { allowed, first }
     })
+    chosen.then(
+      ({ allowed, first }) => (options.all ? done(null, allowed) : done(null, first.address, first.family)),
+      (error) => done(error, ''),
+    )
   }
 }
 

@@ -6,7 +6,7 @@ import type { Write } from '../db/write.ts'
 import type { Sandbox } from '../encode/sandbox.ts'
 import { redrawPicture } from '../encode/still-picture.ts'
 import { Failure } from '../errors.ts'
-import { createGates } from '../jobs/gates.ts'
+import { createGate } from '../jobs/gate.ts'
 import { describeUrl, type Outbound } from '../outbound/allowance.ts'
 import { fetchOutside } from '../outbound/fetch.ts'
 import { deriveKey, type MasterKey } from '../protect/master-key.ts'
@@ -43,11 +43,11 @@ const WAIT_MS = 3_000
 const FRESH_S = 24 * 3600
 const FAILED_S = 60
 const KEPT_PER_ACCOUNT = 100
-const AT_ONCE_PER_ACCOUNT = 3
+const AT_ONCE = { places: Number.POSITIVE_INFINITY, placesOfOne: 3 }
 /** What an account wants beyond these is left to the next showing, so that it takes nobody else's place. */
 const WANTED_PER_ACCOUNT = 50
-/** Of everybody: a picture costs the processor for a moment, and films are encoded beside it. */
-const DRAWN_AT_ONCE = 2
+/** A picture costs the processor for a moment, and films are encoded beside it. */
+const DRAWN_AT_ONCE = { places: 2, placesOfOne: 1 }
 const REMEMBERED = 5_000
 
 export function createMarkImages(deps: MarkImageDeps): MarkImages {
@@ -57,8 +57,8 @@ export function createMarkImages(deps: MarkImageDeps): MarkImages {
   /** Until when nothing need be asked, so that an OTP with a known picture costs no read. */
   const settledUntilS = new Map<string, number>()
   const stopping = new AbortController()
-  const through = createGates(AT_ONCE_PER_ACCOUNT)
-  const drawing = createGates(DRAWN_AT_ONCE)
+  const through = createGate(AT_ONCE)
+  const drawing = createGate(DRAWN_AT_ONCE)
 
   function want(accountId: string, urls: readonly string[]): void {
     for (const url of urls) {
@@ -110,7 +110,7 @@ export function createMarkImages(deps: MarkImageDeps): MarkImages {
   }
 
   async function fetchAndKeep(accountId: string, url: string): Promise<boolean> {
-    const drawn = await fetchPicture(url).catch((error: unknown) => {
+    const drawn = await fetchPicture(accountId, url).catch((error: unknown) => {
       stopping.signal.throwIfAborted()
       if (!(error instanceof Failure)) throw error
       const from = describeUrl(new URL(url))
@@ -129,14 +129,14 @@ export function createMarkImages(deps: MarkImageDeps): MarkImages {
     return isDrawn
   }
 
-  async function fetchPicture(url: string): Promise<Buffer> {
+  async function fetchPicture(accountId: string, url: string): Promise<Buffer> {
     const { signal } = stopping
-    const bytes = await fetchOutside(deps.outbound, { ...LIMITS, url, signal }, async (answer) => {
+    const bytes = await fetchOutside(deps.outbound, { ...LIMITS, accountId, url, signal }, async (answer) => {
       if (answer.status !== 200)
         throw new Failure('unavailable', `The host of a mark's picture answers ${answer.status} instead of a picture.`)
       return Buffer.concat(await Array.fromAsync(answer.bytes))
     })
-    return drawing('all', () => redrawPicture(deps.sandbox, deps.tmp, bytes, signal))
+    return drawing(accountId, () => redrawPicture(deps.sandbox, deps.tmp, bytes, signal))
   }
 
   async function idle(): Promise<void> {

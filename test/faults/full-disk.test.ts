@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { findEncoders, listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { addFile, makePicture } from '../files/made.ts'
 import { makeFilm } from '../films.ts'
 import { formBody, post, uploadParts } from '../ingest/raw-form.ts'
 import { downloadFilm } from '../pipeline/films.ts'
@@ -54,6 +55,23 @@ test('F-13: an upload that says how large it is is refused before its body when 
   const answer = await post(`${owner.url}/upload`, formBody(uploadParts(upload, Buffer.alloc(23 * MIB))))
   expect(answer?.status).toBe(503)
   expect(answer?.text).toContain('no room for this file')
+})
+
+test('F-13: a nearly full disk takes no poster, keeps nothing of one, and takes it when there is space', async () => {
+  const disk = await mountSmallDisk(64)
+  const reelgate = await startReelgate({ within: disk.path })
+  const { videoId } = await reelgate.owner.credentials('It will come')
+  const picture = await makePicture('640x360')
+  await disk.leave(4 * MIB)
+  const refused = await addFile(reelgate.owner, videoId, picture)
+  expect([refused.status, refused.headers.has('retry-after'), await refused.json()]).toMatchObject([
+    503,
+    true,
+    { message: 'The disk of this server has no room for this picture. Try again when there is space.' },
+  ])
+  expect([await listFiles(reelgate, 'tmp'), await listFiles(reelgate, 'posters')]).toEqual([[], []])
+  await disk.makeRoom()
+  expect((await addFile(reelgate.owner, videoId, picture)).status).toBe(200)
 })
 
 test('F-11: a disk that is full in mid-upload refuses it in words and keeps nothing of it; reads and deletions go on, and then uploads', async () => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import type { lookup } from 'node:dns'
+import type { LookupAddress, lookup } from 'node:dns'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openOutbound, readOutboundUrl } from '../../src/outbound/allowance.ts'
 import { fetchOutside, type OutboundRequest } from '../../src/outbound/fetch.ts'
 
@@ -34,7 +34,7 @@ AwIDSQAwRgIhALpvKdfDtvJxef9zYs+QZsaTdOAyjrJcc8rCNrG0DbijAiEA/iiH
 qL9qA1jtx/C6dhUopQT5um3ewTLPH6yj+Izrres=
 -----END CERTIFICATE-----`
 
-const LIMITS = { maxBytes: 1000, idleMs: 5_000, totalMs: 10_000 }
+const LIMITS = { accountId: 'ann', maxBytes: 1000, idleMs: 5_000, totalMs: 10_000 }
 
 describe('what an address itself shows', () => {
   const strict = openOutbound([])
@@ -179,6 +179,31 @@ describe('what is dialled', () => {
     expect(canary.connections()).toBe(0)
   })
 
+  test('F-34: silent name servers hold up one look-up of an account, and nobody else’s', async () => {
+    const asked: string[] = []
+    const silent: (() => void)[] = []
+    const resolve = (name: string, _options: unknown, done: (error: Error | null, found?: LookupAddress[]) => void) => {
+      asked.push(name)
+      if (name.startsWith('silent')) silent.push(() => done(Object.assign(new Error('silence'), { code: 'EAI_AGAIN' })))
+      else done(null, [{ address: '127.77.0.9', family: 4 }])
+    }
+    const outbound = openOutbound(['127.77.0.9/32'], resolve as unknown as typeof lookup)
+    const ofAnn = ['silent1', 'silent2', 'silent3', 'good'].map((name) =>
+      get(outbound, `http://${name}.example/`).catch((error: Error) => error.message),
+    )
+    await vi.waitFor(() => expect(asked).toEqual(['silent1.example']))
+    await expect(get(outbound, 'http://ben.example/', { accountId: 'ben' })).rejects.toThrow(/nothing answers there/)
+    expect(asked).toEqual(['silent1.example', 'ben.example'])
+    for (let i = 0; i < 3; i++) {
+      await vi.waitFor(() => expect(silent).toHaveLength(1))
+      silent.pop()?.()
+    }
+    expect(await Promise.all(ofAnn)).toEqual([
+      ...[1, 2, 3].map((i) => `http://silent${i}.example/ was not fetched: its host name cannot be looked up now.`),
+      'http://good.example/ was not fetched: nothing answers there.',
+    ])
+  })
+
   test('S09: a redirect is checked like an address of its own', async () => {
     const canary = await startCanary()
     for (const location of [
@@ -215,7 +240,7 @@ describe('what is dialled', () => {
       const { openOutbound } = await import('${source}/allowance.ts')
       const { fetchOutside } = await import('${source}/fetch.ts')
       const outbound = openOutbound(['${new URL(site.url).host}', '127.0.0.1:${open.port}'])
-      await fetchOutside(outbound, { url: '${site.url}', maxBytes: 9, idleMs: 5000, totalMs: 5000 }, async () => {}).catch((error) => console.log(error.message))`
+      await fetchOutside(outbound, { accountId: 'ann', url: '${site.url}', maxBytes: 9, idleMs: 5000, totalMs: 5000 }, async () => {}).catch((error) => console.log(error.message))`
     const env = { PATH: process.env.PATH, NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') }
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { env })
     expect(stdout).toMatch(/leads on from https to an open connection/)
