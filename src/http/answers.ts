@@ -8,6 +8,7 @@ const STATUS = {
   unauthenticated: 401,
   forbidden: 403,
   'not-found': 404,
+  'method-not-allowed': 405,
   conflict: 409,
   'too-large': 413,
   unsupported: 415,

@@ -15,6 +15,7 @@ import { Failure } from '../errors.ts'
 import { answerFor } from './answers.ts'
 import { endSlowBodies } from './connections.ts'
 import { type LimitDeps, limitLost } from './limits.ts'
+import { refuseOtherMethods } from './methods.ts'
 
 /** Fastify with schemas that type their handlers. */
 export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>
@@ -58,6 +59,7 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
     if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-store')
     done()
   })
+  refuseOtherMethods(app)
   askForBodiesLate(app)
   endSlowBodies(app)
   // For every interface without a form of its own, and for what belongs to none; Fastify's answers would repeat the address, with the OTP in it.
@@ -65,12 +67,9 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
     const { status, code, message } = answerFor(error, request, reply)
     return reply.code(status).header('Cache-Control', 'no-store').send({ message, code, requestId: request.id })
   })
-  app.setNotFoundHandler((request, reply) =>
-    reply
-      .code(404)
-      .header('Cache-Control', 'no-store')
-      .send({ message: 'There is nothing at this address.', code: 'not-found', requestId: request.id }),
-  )
+  app.setNotFoundHandler(async () => {
+    throw new Failure('not-found', 'There is nothing at this address.')
+  })
   return app
 }
 

@@ -6,7 +6,7 @@ import type { Limiter, Limits, Refused, Taken } from '../limits/limits.ts'
 import { PlaybackRefusal, type RefusalCode } from '../playback/refusal.ts'
 import type { App } from './app.ts'
 import type { AddressOf } from './client-address.ts'
-import { sendRefusal } from './refusals.ts'
+import { isOtherMethod, sendRefusal } from './refusals.ts'
 
 // Where calls meet their limits: an address before anything of the call is read, key and account once they are known. The same
 // for both interfaces of owners; viewers have budgets of their own (wire-contract.md, section 9).
@@ -144,7 +144,7 @@ function isRedeem(request: FastifyRequest): boolean {
 /** What the framework refuses is a bad request, too. */
 function isOneOf(error: unknown, reasons: readonly RefusalCode[]): boolean {
   if (error instanceof PlaybackRefusal) return reasons.includes(error.code)
-  return error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500
+  return isOtherMethod(error) || (error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500)
 }
 
 async function slowDown(refused: Refused): Promise<PlaybackRefusal> {

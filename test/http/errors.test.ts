@@ -59,12 +59,70 @@ describe('a method that does not exist on a route is 405 and Allow names those t
     ['PATCH /api/videos/tags', ['DELETE', 'GET', 'POST', 'PUT']],
     ['GET /api/videos/ID/otp', ['POST']],
     ['DELETE /api/videos/ID/otp', ['POST']],
+    ['PATCH /api/videos/importUrl', ['PUT']],
+    ['PATCH /api/videos/folders/search', ['POST']],
   ])('%s', async (line, methods) => {
     const { status, headers, body } = await ask(line.replace('ID', videoId))
     expect(status).toBe(405)
     expect(headers.get('allow')?.split(', ').sort()).toEqual(methods)
     if (!line.startsWith('HEAD'))
       expect(body).toEqual({ message: expect.any(String), code: 'method-not-allowed', requestId: expect.any(String) })
+  })
+
+  test('D13: on each route of every interface, each method that it does not have', async () => {
+    const token = 'x'.repeat(22)
+    const paths = {
+      [`/api/meta/${videoId}`]: ['GET'],
+      [`/api/videos/${videoId}/files/5`]: ['DELETE', 'GET'],
+      '/api/hooks': ['DELETE', 'GET', 'POST'],
+      '/v2/otp': ['POST'],
+      '/v2/tags/add': ['POST'],
+      '/V2/TAGS/SEARCH/': ['POST'],
+      '/upload': ['OPTIONS', 'POST'],
+      '/player': ['GET'],
+      '/player/v2/': ['GET'],
+      '/player/assets/a.js': ['GET'],
+      '/playerAssets/1.6.10/vdo.js': ['GET'],
+      '/play/redeem': ['POST'],
+      [`/play/${token}/key/0`]: ['GET'],
+      [`/media/1/${token}/${videoId}/1/1/0.m4s`]: ['GET'],
+      [`/download/1/${token}/1`]: ['GET', 'HEAD'],
+      [`/poster/${token}.jpg`]: ['GET'],
+      '/docs/api': ['GET'],
+      '/healthz': ['GET'],
+      '/%61pi/account/video-usage': ['POST'],
+    }
+    for (const [path, methods] of Object.entries(paths)) {
+      const wrong = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'].filter(
+        (method) => !methods.includes(method),
+      )
+      for (const method of wrong) {
+        const { status, headers } = await sendRaw(reelgate.url, `${method} ${path}`, ['Content-Type: text/odd'], 'body')
+        expect([method, path, status, headers.get('allow')?.split(', ').sort()]).toEqual([method, path, 405, methods])
+      }
+    }
+  })
+
+  test('the earlier interface, uploads and players hear it in their own forms', async () => {
+    expect((await ask('GET /v2/otp')).body).toEqual({ error: expect.stringContaining('POST') })
+    expect((await sendRaw(reelgate.url, 'POST /v2/nothing?type=xml')).text).toContain('<error>')
+    expect((await sendRaw(reelgate.url, 'PUT /upload')).text).toContain('<Code>MethodNotAllowed</Code>')
+    expect((await ask('PUT /play/redeem')).body).toMatchObject({ code: 'bad-request' })
+  })
+
+  test.each([
+    'POST /api/nothing',
+    'PROPFIND /api/nothing',
+    'TRACE /nothing',
+    'PATCH /v2/nothing',
+    'GET /player/assets/nothing.js',
+    'GET /playerAssets/nothing',
+    'GET /upload/nothing',
+    'POST /api/meta',
+    'POST /poster/',
+  ])('%s is 404 all the same: nothing is there for any method', async (line) => {
+    const { status, headers } = await sendRaw(reelgate.url, line)
+    expect([status, headers.get('allow')]).toEqual([404, null])
   })
 })
 

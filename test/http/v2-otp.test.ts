@@ -179,6 +179,6 @@ describe('the key', () => {
 
 test('GET issues nothing', async () => {
   const before = countOtps()
-  expect((await sendRaw(reelgate.url, `GET /v2/otp?video=${videoId}`, [])).status).toBe(404)
+  expect((await sendRaw(reelgate.url, `GET /v2/otp?video=${videoId}`, [])).status).toBe(405)
   expect(countOtps()).toBe(before)
 })

@@ -1,5 +1,6 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import { type Authenticate, requirePermission } from '../../accounts/api-key.ts'
+import { Failure } from '../../errors.ts'
 import type { LogDeps } from '../../hooks/delivery-log.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
@@ -29,11 +30,7 @@ export type CurrentDeps = LimitDeps & { authenticate: Authenticate } & VideoRout
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function currentInterface(app: App, deps: CurrentDeps): Promise<void> {
   acceptBodies(app)
-  const routes: Route[] = []
-  app.addHook('onRoute', (route) => {
-    requirePermissionOf(route)
-    routes.push({ methods: [route.method].flat(), path: route.url })
-  })
+  app.addHook('onRoute', requirePermissionOf)
   limitAddresses(app, deps)
   app.addHook('onRequest', async (request) => {
     if (request.is404) return
@@ -42,10 +39,8 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
     await limitHolder(request, request.holder, permission ?? 'viewer')
     if (permission) requirePermission(request.holder, permission)
   })
-  app.setNotFoundHandler((request, reply) => {
-    const answer = answerUnknownRoute(routes, request)
-    if (answer.allow) reply.header('Allow', answer.allow)
-    return reply.code(answer.status).send({ message: answer.message, code: answer.code, requestId: request.id })
+  app.setNotFoundHandler(async (request) => {
+    throw new Failure('not-found', `There is no such route. The nearest is ${nearestTo(request, app.prefix)}.`)
   })
   listRoutes(app, deps)
   videoRoutes(app, deps)
@@ -64,34 +59,12 @@ function requirePermissionOf(route: RouteOptions): void {
   if (!route.config?.permission) throw new Error(`the route ${route.method} ${route.url} names no permission`)
 }
 
-type Route = { methods: string[]; path: string }
-
-function answerUnknownRoute(routes: readonly Route[], request: FastifyRequest) {
-  const path = request.url.split('?')[0]?.replace(/\/+$/, '') ?? ''
-  const matching = routes.filter((route) => matches(route.path, path))
-  const exact = matching.filter((route) => route.path === path)
-  const allowed = (exact.length > 0 ? exact : matching).flatMap(({ methods }) => methods)
-  if (allowed.length > 0) {
-    return {
-      status: 405,
-      code: 'method-not-allowed',
-      message: `${request.method} is not possible here. Use ${allowed.join(' or ')}.`,
-      allow: allowed.join(', '),
-    }
-  }
-  const nearest = routes.toSorted((a, b) => likeness(b.path, path) - likeness(a.path, path))[0]
-  return {
-    status: 404,
-    code: 'not-found',
-    message: `There is no such route. The nearest is ${nearest?.methods.join(' or ')} ${nearest?.path}.`,
-    allow: undefined,
-  }
-}
-
-function matches(pattern: string, path: string): boolean {
-  const wanted = pattern.replace(/\/+$/, '').split('/')
-  const given = path.split('/')
-  return wanted.length === given.length && wanted.every((part, index) => part.startsWith(':') || part === given[index])
+/** The route of this interface whose path is most like the one that was asked for. */
+function nearestTo({ url, server }: FastifyRequest, prefix: string): string {
+  const path = url.replace(/\?.*$/s, '').replace(/\/+$/, '')
+  const routes = server.knownRoutes.filter((route) => route.url.startsWith(`${prefix}/`))
+  const [nearest] = routes.toSorted((a, b) => likeness(b.url, path) - likeness(a.url, path))
+  return `${nearest?.methods.join(' or ')} ${nearest?.url}`
 }
 
 /** How well the parts of two paths agree, in order; what stands for any word agrees less than the word itself. */

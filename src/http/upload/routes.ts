@@ -22,6 +22,8 @@ export type UploadDeps = LimitDeps & SourceDeps & { publicUrl(): string }
 /** S3's names for our refusals. */
 const S3_CODES: Record<string, string> = {
   invalid: 'MalformedPOSTRequest',
+  'not-found': 'NoSuchKey',
+  'method-not-allowed': 'MethodNotAllowed',
   forbidden: 'AccessDenied',
   conflict: 'AccessDenied',
   'too-large': 'EntityTooLarge',
@@ -65,6 +67,10 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
     return sendXml(reply.code(status).header('Connection', 'close'), {
       Error: { Code: S3_CODES[code] ?? 'InternalError', Message: message, RequestId: request.id },
     })
+  })
+
+  app.setNotFoundHandler(async () => {
+    throw new Failure('not-found', 'There is nothing at this address. A film is sent to /upload.')
   })
 
   app.options('/', async (_request, reply) =>
