@@ -56,7 +56,8 @@ export async function openFolder(
 }
 
 /**
- * Folders whose name begins so, compared as titles are; or whose name is exactly this one. By name, the first thousand.
+ * Folders whose name begins so, compared as titles are; or whose name is exactly this one. By name, the first thousand. Every
+ * name begins with nothing, as every title contains it.
  * @returns each with what it lies in, innermost first, without the root
  * @throws Failure `invalid` for what no name can be
  */
@@ -65,7 +66,7 @@ export async function searchFolders(
   accountId: string,
   wanted: { name: string; isWhole: boolean },
 ): Promise<FoundFolder[]> {
-  readFolderName(wanted.name)
+  if (wanted.name !== '') readFolderName(wanted.name)
   const folders = await listFoldersNamed(slowDb, accountId, wanted, MAX_FOUND)
   const ids = folders.map(({ id }) => id)
   const ancestors = await ancestorsOf(slowDb, accountId, ids)

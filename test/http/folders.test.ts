@@ -117,6 +117,16 @@ describe('a folder', () => {
     }
   })
 
+  test('for nothing finds all, as a search of videos does; no folder is called so', async () => {
+    const { owner } = await asNewOwner()
+    const { id } = await create('Outer')
+    await create('Inner', id)
+    expect((await search('')).map(({ name }) => name)).toEqual(['Inner', 'Outer'])
+    expect(await search('', true)).toEqual([])
+    await owner.credentials('A film')
+    expect((await owner.list('?q=')).count).toBe(1)
+  })
+
   test.each<[string, unknown]>([
     ['no name', {}],
     ['an empty name', { name: '' }],
@@ -218,7 +228,6 @@ describe('a search of folders', () => {
 
   test.each<[string, unknown]>([
     ['no name', {}],
-    ['an empty one', { name: '' }],
     ['one that none can have', { name: 'x'.repeat(256) }],
     ['a list', { name: ['a'] }],
     ['another kind of searchExact', { name: 'a', searchExact: 'yes' }],

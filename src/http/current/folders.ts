@@ -28,7 +28,7 @@ const OpenReply = Type.Object({
 })
 
 const SearchBody = Type.Object({
-  name: Type.String({ description: 'the beginning of a name, in any case', examples: ['Cour'] }),
+  name: Type.String({ description: 'the beginning of a name, in any case; all names begin with nothing', examples: ['Cour'] }),
   searchExact: Type.Optional({ ...Flag, description: 'true: the whole name, character for character' }),
 })
 const SearchReply = Type.Object({
