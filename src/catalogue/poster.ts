@@ -14,10 +14,11 @@ export async function openPoster({ db, masterKey, posters }: PosterDeps, token: 
   const poster = await findPublicPoster(db, token)
   const key = poster && openFileKey(masterKey, poster)
   if (!poster || !key) throw new Failure('not-found', 'There is no such poster.')
-  const sealed = await readFile(blobPath(posters, poster.blob)).catch(async (error) => {
-    // Gone, because it was deleted meanwhile; otherwise the disk has lost it.
+  try {
+    return openBlob(key, poster.blob, await readFile(blobPath(posters, poster.blob)))
+  } catch (error) {
+    // Deleted meanwhile; otherwise the disk has lost it.
     if (!(await findPublicPoster(db, token))) throw new Failure('not-found', 'There is no such poster.')
     throw error
-  })
-  return openBlob(key, poster.blob, sealed)
+  }
 }

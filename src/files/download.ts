@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { open, readFile } from 'node:fs/promises'
+import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
@@ -49,6 +49,7 @@ export type Download = {
   name: string
   contentType: string
   sizeBytes: number
+  /** @throws Failure `not-found` when the file was deleted meanwhile: here, or while the stream is read */
   read(range: { first: number; last: number }): Promise<Readable>
 }
 
@@ -62,36 +63,56 @@ export function isSignedDownload(
   return path.exp > nowS() && expected.length === given.length && timingSafeEqual(expected, given)
 }
 
-/** Undefined: the file, or its video, is deleted, or its account disabled. */
-export async function findDownload(deps: DownloadDeps, fileId: number): Promise<Download | undefined> {
+/** @throws Failure `not-found` when the file, or its video, is deleted, or its account disabled */
+export async function getDownload(deps: DownloadDeps, fileId: number): Promise<Download> {
   const found = await findFileAnywhere(deps.db, fileId)
-  if (!found) return undefined
+  if (!found) throw GONE
   const { file, accountId, wrappedContentKey } = found
   const view = await findView(deps, accountId, file)
-  if (!view?.isDownloadable) return undefined
+  if (!view?.isDownloadable) throw GONE
   const { name, sizeBytes } = view
   const { videoId } = file
   if (file.type === 'original') {
     const source = await findSource(deps.db, file.videoId)
-    if (!source?.wrappedKey) return undefined
+    if (!source?.wrappedKey) throw GONE
     const seal = openSourceSeal(deps, { ...source, wrappedKey: source.wrappedKey })
     // Never a type that a browser would open: it is whatever somebody uploaded.
-    const read = readerOf(deps.folders.sources, source.file, seal, source.macs)
+    const read = readerOf(() => openBlobFile(deps.folders.sources, source.file), seal, source.macs)
     return { videoId, name, sizeBytes, contentType: 'application/octet-stream', read }
   }
   const blob = file.blob ?? ''
   const key = openFileKey(deps.masterKey, { ...file, blob, wrappedContentKey })
-  if (!key) return undefined
+  if (!key) throw GONE
   const folder = folderOf(deps.folders, file)
   const contentType = CONTENT_TYPES[file.type]
   if (file.iv && file.macs)
-    return { videoId, name, sizeBytes, contentType, read: readerOf(folder, blob, { key, iv: file.iv }, file.macs) }
+    return {
+      videoId,
+      name,
+      sizeBytes,
+      contentType,
+      read: readerOf(() => openBlobFile(folder, blob), { key, iv: file.iv }, file.macs),
+    }
   const read = async ({ first, last }: { first: number; last: number }) => {
-    const clear = openBlob(key, blob, await readFile(blobPath(folder, blob)))
+    const clear = await readFile(blobPath(folder, blob))
+      .then((sealed) => openBlob(key, blob, sealed))
+      .catch(toldAsGone)
     return Readable.from([clear.subarray(first, last + 1)])
   }
   return { videoId, name, sizeBytes, contentType, read }
+
+  function openBlobFile(folder: BlobFolder, blob: string): Promise<FileHandle> {
+    return open(blobPath(folder, blob)).catch(toldAsGone)
+  }
+
+  /** What fails because the file was deleted meanwhile is told as that; otherwise the disk has lost it. */
+  async function toldAsGone(error: unknown): Promise<never> {
+    if (!(await findFileAnywhere(deps.db, fileId))) throw GONE
+    throw error
+  }
 }
+
+const GONE = new Failure('not-found', 'This file is not there any more.')
 
 const CONTENT_TYPES = {
   poster: 'image/jpeg',
@@ -101,11 +122,11 @@ const CONTENT_TYPES = {
   rendition: 'application/octet-stream',
 } as const
 
-function readerOf(folder: BlobFolder, blob: string, seal: Seal, macs: Buffer): Download['read'] {
+function readerOf(openFile: () => Promise<FileHandle>, seal: Seal, macs: Buffer): Download['read'] {
   return async (range) => {
     // Opened by whoever reads: of a client that is gone by then nobody does, and a file that is left open ends this process.
     async function* clear(): AsyncGenerator<Buffer> {
-      await using file = await open(blobPath(folder, blob))
+      await using file = await openFile()
       yield* readSealed(file, seal, macs, range)
     }
     return Readable.from(clear(), { objectMode: false, highWaterMark: 2 ** 20 })

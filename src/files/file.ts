@@ -135,7 +135,7 @@ const VIEWS: Readonly<Record<FileRow['type'], (row: FileRow, context: Context) =
   }),
   mp4: ({ sizeBytes }, { video, plan }) => ({
     type: 'mp4',
-    name: `${video.title}.mp4`,
+    name: `${video.title.replace(/(?<=\S)\.mp4\s*$/i, '')}.mp4`, // many titles are the name of a file
     format: 'mp4',
     bitrateBps: bitrateOf(sizeBytes, video),
     ...codecsOf(plan),

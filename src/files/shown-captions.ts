@@ -25,9 +25,15 @@ function labelOf(language: string): string {
 
 /** The WebVTT of captions that show. Undefined: the video has none of this number. */
 export async function openCaption(deps: ShownCaptionDeps, videoId: string, id: number): Promise<string | undefined> {
-  const caption = (await captionsOf(deps.db, videoId)).find((shown) => shown.id === id)
+  const find = async () => (await captionsOf(deps.db, videoId)).find((shown) => shown.id === id)
+  const caption = await find()
   const key = caption && openFileKey(deps.masterKey, { ...caption, wrappedContentKey: null })
   if (!caption || !key) return undefined
-  const sealed = await readFile(blobPath(deps.folders.files, caption.blob))
-  return openBlob(key, caption.blob, sealed).toString()
+  try {
+    return openBlob(key, caption.blob, await readFile(blobPath(deps.folders.files, caption.blob))).toString()
+  } catch (error) {
+    // Deleted meanwhile; otherwise the disk has lost it.
+    if (!(await find())) return undefined
+    throw error
+  }
 }

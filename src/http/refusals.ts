@@ -25,6 +25,7 @@ export function isOtherMethod(error: unknown): boolean {
 
 function asRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply): PlaybackRefusal {
   const { status } = answerFor(error, request, reply)
+  if (status === 404) return new PlaybackRefusal('file-gone')
   if (status < 500) return new PlaybackRefusal('bad-request')
   return new PlaybackRefusal(status === 503 ? 'busy' : 'internal')
 }

@@ -20,10 +20,10 @@ export async function playlistFor(deps: PlaybackDeps, session: LiveSession, name
   return playlist
 }
 
-/** Captions, as WebVTT. */
+/** Captions, as WebVTT. @throws PlaybackRefusal `file-gone` for those that were deleted since the playlist named them */
 export async function fileFor(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
   const text = await deps.captions.open(session.row.videoId, readCaptionName(name) ?? 0)
-  if (text === undefined) throw new PlaybackRefusal('bad-request')
+  if (text === undefined) throw new PlaybackRefusal('file-gone')
   return text
 }
 

@@ -12,6 +12,7 @@ export const REFUSALS = {
   'video-not-ready': { status: 409, message: 'The film is being prepared.' },
   'video-gone': { status: 403, message: 'This film was deleted.' },
   'session-ended': { status: 403, message: 'Playback has ended. Reload the page you came from to watch again.' },
+  'file-gone': { status: 404, message: 'This file is not there any more.' },
   'page-replaced': { status: 409, message: 'The film plays in another tab of this browser.' },
   'slow-down': { status: 429, message: 'Too many requests come from here. Wait a moment.' },
   'stream-limit': {

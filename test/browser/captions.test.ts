@@ -125,6 +125,24 @@ test('P15: captions do not cover the viewer’s mark', async () => {
   expect(await findColour(await player.screenshot('mark-over-captions'), MAGENTA)).toEqual(bare)
 })
 
+test('a film goes on where captions are chosen that its owner has deleted since it began', async () => {
+  const videoId = await reelgate.owner.readyVideo(footage.movieHello, 'Captions go')
+  for (const language of ['en', 'de']) await addFile(reelgate.owner, videoId, language === 'en' ? ENGLISH : GERMAN, language)
+  const player = await watch('', { videoId })
+  await player.play()
+  await player.playsPast(1)
+  const english = (await listFiles(reelgate.owner, videoId)).find(({ lang }) => lang === 'en')
+  await reelgate.owner.call('DELETE', `/api/videos/${videoId}/files/${english?.id}`)
+  await player.openSettings()
+  const choices = player.page.getByRole('group', { name: 'Captions' }).getByRole('menuitemradio')
+  const answered = player.page.waitForResponse((response) => response.url().endsWith(`/file/caption-${english?.id}`))
+  await choices.filter({ hasText: 'English' }).click()
+  expect((await answered).status()).toBe(404)
+  await choices.filter({ hasText: 'Deutsch' }).click()
+  await expect.poll(() => shown(player), { timeout: 10_000 }).toEqual(['Ein Hallo auf Deutsch'])
+  await player.playsPast(3)
+})
+
 test('a film without captions offers none', async () => {
   const { owner } = reelgate
   for (const { id } of (await listFiles(owner, film)).filter(({ type }) => type === 'caption'))

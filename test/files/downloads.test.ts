@@ -182,7 +182,7 @@ test('K16: an address opens nothing while its account is disabled', async () => 
   const { redirect } = (await (await owner.call('GET', `/api/videos/${id}/files/${original?.id}`)).json()) as { redirect: string }
   expect((await fetch(redirect)).status).toBe(200)
   await reelgate.cli('account', 'disable', 'Downloads end')
-  expect((await fetch(redirect)).status).toBe(403)
+  expect((await fetch(redirect)).status).toBe(404)
   await reelgate.cli('account', 'enable', 'Downloads end')
   expect((await fetch(redirect)).status).toBe(200)
 })
@@ -196,9 +196,10 @@ test('an address is dead as soon as its file, or its video, is deleted', async (
   const addresses = [await addressOf(id, first?.id ?? 0), await addressOf(id, second?.id ?? 0)]
   await owner.call('DELETE', `/api/videos/${id}/files/${first?.id}`)
   const statuses = async () => Promise.all(addresses.map(async (address) => (await fetch(address)).status))
-  expect(await statuses()).toEqual([403, 200])
+  expect(await statuses()).toEqual([404, 200])
   await owner.delete([id])
-  expect(await statuses()).toEqual([403, 403])
+  expect(await statuses()).toEqual([404, 404])
+  expect(await (await fetch(addresses[0] ?? '')).json()).toMatchObject({ code: 'file-gone', message: expect.any(String) })
 })
 
 test.each([

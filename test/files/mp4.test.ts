@@ -126,6 +126,27 @@ type Player = {
   play(): Promise<void>
 }
 
+test('one of a film whose title is a file’s name already is saved under that name, with one ending', async () => {
+  const { owner, videoId } = await startWithFilm(makeFilm())
+  await ask(owner, videoId)
+  const made = await untilMade(owner, videoId)
+  const saved = {
+    'Film.mp4': 'Film.mp4',
+    'Ein schöner Film.MP4 ': 'Ein schöner Film.mp4',
+    'A film. mp4': 'A film. mp4.mp4',
+    mp4: 'mp4.mp4',
+    '.mp4': 'mp4.mp4',
+  }
+  for (const [title, name] of Object.entries(saved)) {
+    await owner.call('POST', `/api/videos/${videoId}`, { body: { title } })
+    const { headers } = await fetch(await addressOf(owner, videoId, made))
+    const plain = name.replace('ö', 'o')
+    expect(headers.get('content-disposition')).toBe(
+      `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(name)}`,
+    )
+  }
+})
+
 test('it plays and seeks in a browser, to its end', async () => {
   const { owner, videoId } = await startWithFilm()
   await ask(owner, videoId)

@@ -118,7 +118,7 @@ describe('a folder', () => {
   })
 
   test('for nothing finds all, as a search of videos does; no folder is called so', async () => {
-    const { owner } = await asNewOwner()
+    await asNewOwner()
     const { id } = await create('Outer')
     await create('Inner', id)
     expect((await search('')).map(({ name }) => name)).toEqual(['Inner', 'Outer'])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nextSegmentStep, nextStep } from '../../web/player/next-step.ts'
+import { isFileGone, nextSegmentStep, nextStep } from '../../web/player/next-step.ts'
 import {
   ENDED_WHYS,
   REFUSAL_CODES,
@@ -108,6 +108,12 @@ test('a segment path whose time is over means that the time for watching is over
     step: 'stop',
     refusal: { code: 'session-ended', why: 'time' },
   })
+})
+
+test('captions that are gone stop nothing; every other final answer does', () => {
+  expect(isFileGone(answer(404, { code: 'file-gone' }))).toBe(true)
+  for (const refused of [answer(400, { code: 'bad-request' }), answer(404), { status: 404, retryAfter: null, body: '<html>' }])
+    expect(isFileGone(refused)).toBe(false)
 })
 
 test('a segment of a film deleted meanwhile says that the film is gone', () => {

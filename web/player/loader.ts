@@ -6,7 +6,7 @@ import Hls, {
   type LoaderContext,
   type LoaderStats,
 } from 'hls.js'
-import { nextSegmentStep, nextStep, type Refused, type Tried } from './next-step.ts'
+import { isFileGone, nextSegmentStep, nextStep, type Refused, type Tried } from './next-step.ts'
 import { offlineOr, waitFor } from './play-client.ts'
 import { type Asked, askedBy, type Signer } from './proof.ts'
 import type { Refusal, Waiting } from './refusals.ts'
@@ -19,6 +19,9 @@ export type LoaderReport = {
   /** A key was released; that renews the stream's slot like a beat. */
   keyReleased(): void
 }
+
+/** What hls.js is given in place of captions that are gone. */
+const NO_CUES = 'WEBVTT\n'
 
 const InnerLoader = Hls.DefaultConfig.loader
 
@@ -89,6 +92,11 @@ export function createLoader(signer: Signer, session: string, report: LoaderRepo
         while (!signal.aborted) {
           const refused = await this.#attempt(asked, context, config, callbacks)
           if (refused === undefined || signal.aborted) return
+          if (isFileGone(refused)) {
+            this.#settled = true
+            callbacks.onSuccess({ url: context.url, data: new TextEncoder().encode(NO_CUES).buffer }, this.stats, context, null)
+            return
+          }
           const next = asked ? nextStep(refused, tried) : nextSegmentStep(refused, tried)
           if (next.step === 'stop') {
             this.#settled = true

@@ -44,6 +44,11 @@ export function nextSegmentStep(refused: Refused, tried: Tried): NextStep {
   return nextStep(refused, tried)
 }
 
+/** Captions that were deleted since the playlist named them are no reason to stop the film. */
+export function isFileGone({ body }: Refused): boolean {
+  return readBody(body).code === 'file-gone'
+}
+
 function readRefusal(said: Record<string, unknown>): Refusal {
   const code = REFUSAL_CODES.find((known) => known === said.code) ?? 'internal'
   if (code !== 'session-ended') return { code }

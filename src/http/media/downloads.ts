@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { type DownloadDeps, findDownload, isSignedDownload } from '../../files/download.ts'
+import { type DownloadDeps, getDownload, isSignedDownload } from '../../files/download.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
@@ -19,7 +19,7 @@ export async function downloadInterface(
   app: App,
   deps: DownloadDeps & LimitDeps & { usage: Pick<Usage, 'noteDownloaded'> },
 ): Promise<void> {
-  refuseViewers(app, deps, ['bad-request', 'not-allowed', 'video-gone'])
+  refuseViewers(app, deps, ['bad-request', 'not-allowed'])
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({
       'Cache-Control': 'no-store',
@@ -35,8 +35,7 @@ export async function downloadInterface(
     handler: async (request, reply) => {
       const { exp, sig, fileId } = request.params
       if (!isSignedDownload(deps, { exp: Number(exp), sig, fileId: Number(fileId) })) throw new PlaybackRefusal('not-allowed')
-      const download = await findDownload(deps, Number(fileId))
-      if (!download) throw new PlaybackRefusal('video-gone')
+      const download = await getDownload(deps, Number(fileId))
       const { sizeBytes, videoId } = download
       // A number is given to one file, whose bytes never change.
       const tag = `"${fileId}"`
