@@ -17,7 +17,7 @@ const STEPS = [
   { for: ['serve', 'test', 'bench', 'conformance'], isDue: packagesAreStale, make: installPackages },
   { for: ['serve', 'test', 'bench'], isDue: webIsStale, make: buildWeb },
   { for: ['test', 'bench'], isDue: footageIsMissing, make: fetchFootage },
-  { for: ['bench'], isDue: nginxIsMissing, make: fetchNginx },
+  { for: ['test', 'bench'], isDue: nginxIsMissing, make: fetchNginx },
 ]
 
 const PROGRAMS = [
@@ -25,7 +25,6 @@ const PROGRAMS = [
   { program: 'chromium', package: 'chromium', for: ['test', 'bench'] },
   { program: 'strace', package: 'strace', for: ['test'] },
   { program: 'ip', package: 'iproute2', for: ['test'] },
-  { program: 'nginx', package: 'nginx', for: ['test'] },
   { program: 'wrk', package: 'wrk', for: ['bench'] },
   { program: 'faketime', package: 'faketime', for: ['test'] },
 ]

@@ -134,7 +134,7 @@ export async function runCli(
   try {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [MAIN, ...args], {
       env: { PATH: process.env.PATH, ...env },
-      timeout: 30_000,
+      timeout: 120_000,
     })
     return { code: 0, stdout, stderr }
   } catch (error) {

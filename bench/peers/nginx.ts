@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -20,19 +20,34 @@ export async function startNginx(scope: Scope): Promise<{ url: string }> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   await writeFile(join(folder, 'nginx.conf'), configuration(folder, port, new URL(allow.url).host))
-  const args = ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')]
-  const child = spawn(PROGRAMS.find((path) => existsSync(path)) ?? 'nginx', args, { stdio: 'inherit' })
+  scope.defer(await runNginx(folder, `${url}/play/s/key/0`))
+  return { url }
+}
+
+/**
+ * Starts nginx with the `nginx.conf` of a folder; resolves once this address of it is answered with 200.
+ * @returns what stops it
+ * @throws Error with what it complained of, when it ends first
+ */
+export async function runNginx(folder: string, address: string): Promise<() => Promise<void>> {
+  const log = join(folder, 'error.log')
+  const args = ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', log]
+  // Nothing of ours is left open in it: who waits for the end of our output would wait for nginx.
+  const child = spawn(PROGRAMS.find((path) => existsSync(path)) ?? 'nginx', args, { stdio: 'ignore' })
   const ended = once(child, 'exit')
-  scope.defer(async () => {
-    child.kill('SIGTERM')
-    await ended
-  })
-  for (let tries = 0; tries < 100; tries++) {
-    const answer = await fetch(`${url}/play/s/key/0`).catch(() => undefined)
-    if (answer?.status === 200) return { url }
+  const isUp = () =>
+    fetch(address).then(
+      ({ status }) => status === 200,
+      () => false,
+    )
+  while (!(await isUp())) {
+    if (child.exitCode !== null) throw new Error(`nginx did not start: ${await readFile(log, 'utf8')}`)
     await pause(50)
   }
-  throw new Error('nginx did not start')
+  return async () => {
+    child.kill('SIGTERM')
+    await ended
+  }
 }
 
 const configuration = (folder: string, port: number, allow: string) => `

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
 import { listFiles, readRows, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
   ben = await reelgate.newOwner('Ben')
   bensFilm = await ben.readyVideo(await makeFilm(), 'Ben’s film')
   await untilFinished(reelgate, bensFilm)
-  await vi.waitUntil(async () => (await ben.video(bensFilm)).posters.length === 2, { timeout: 20_000 })
+  await ben.untilPosters(bensFilm)
 })
 afterAll(() => reelgate.remove())
 

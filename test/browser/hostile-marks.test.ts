@@ -26,15 +26,13 @@ beforeAll(async () => {
   reelgate = await startSharedReelgate()
   film = await addSmallFilm(reelgate, 'Small film')
   chromium = await startChromium()
-}, 120_000)
+})
 
 afterAll(async () => {
   await chromium?.close()
   await reelgate?.remove()
   canary?.close()
 })
-
-const PATIENT = { timeout: 20_000 }
 
 /** Marks lie in closed shadow roots: the tests look in by keeping each as it is made. */
 const KEEP_ROOTS = `
@@ -70,8 +68,8 @@ test('X05: a mark is text, whatever it looks like: no element is made of it, not
   // The wall behind it: what gets into the page as HTML all the same does not run either, and asks nobody.
   const html = `<img src=x onerror="globalThis.ran=1"><img src="${canaryUrl}/image"><style>body { background: url(${canaryUrl}/css) }</style>`
   await player.page.evaluate(`document.body.insertAdjacentHTML('beforeend', ${JSON.stringify(html)})`)
-  await expect.poll(() => player.complaints.join('\n'), PATIENT).toMatch(/script-src-attr forbids inline/)
-  await expect.poll(() => player.complaints.join('\n'), PATIENT).toMatch(/img-src forbids http:\/\/127\.0\.0\.1/)
+  await expect.poll(() => player.complaints.join('\n')).toMatch(/script-src-attr forbids inline/)
+  await expect.poll(() => player.complaints.join('\n')).toMatch(/img-src forbids http:\/\/127\.0\.0\.1/)
   expect(await player.page.evaluate('globalThis.ran')).toBeUndefined()
   expect(heard).toEqual([])
 })

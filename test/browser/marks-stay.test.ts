@@ -53,7 +53,7 @@ beforeAll(async () => {
   } finally {
     await rm(folder, { recursive: true })
   }
-}, 120_000)
+})
 
 afterAll(async () => {
   await chromium?.close()
@@ -207,7 +207,7 @@ test.each([
   const player = lookAtPlayer(page)
   await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(film, { annotate })))
   await player.play()
-  await expect.poll(() => page.evaluate(gliding ? 'glides > 1' : 'places.size > 4'), { timeout: 20_000 }).toBe(true)
+  await expect.poll(() => page.evaluate(gliding ? 'glides > 1' : 'places.size > 4')).toBe(true)
   expect(await page.evaluate('glides > 0')).toBe(gliding)
 })
 

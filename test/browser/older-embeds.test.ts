@@ -24,7 +24,7 @@ beforeAll(async () => {
     response.setHeader('Content-Type', 'text/html; charset=utf-8')
     response.end(`<!doctype html><title>Lesson</title><link rel="icon" href="data:,">${html}`)
   }).listen(0, '127.0.0.1')
-}, 120_000)
+})
 
 afterAll(async () => {
   await person?.remove()

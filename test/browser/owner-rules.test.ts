@@ -26,7 +26,7 @@ beforeAll(async () => {
     response.setHeader('Content-Type', 'text/html; charset=utf-8')
     response.end(`<!doctype html><title>A site</title><link rel="icon" href="data:,">${pages.get(request.url ?? '') ?? ''}`)
   }).listen(0, '127.0.0.1')
-}, 120_000)
+})
 
 afterAll(async () => {
   await person?.remove()

@@ -26,7 +26,7 @@ beforeAll(async () => {
     cockatoo: await reelgate.owner.upload('A cockatoo', footage.cockatoo),
   }
   for (const film of Object.values(films)) await untilFinished(reelgate, film)
-}, 180_000)
+})
 
 afterAll(async () => {
   await chromium?.close()
@@ -44,7 +44,7 @@ test('a phone recording plays from its first frame to its last as it was recorde
   expect(framesDecoded).toBe(249) // what decodes of its 250
   expect(framesDropped).toBeLessThan(framesDecoded / 5)
   expect(soundBytesDecoded).toBeGreaterThan(50_000)
-}, 120_000)
+})
 
 test('a film of three minutes plays past its first key window, after a seek forward and after one back', async () => {
   const player = await watch(films.wannaworktogether)
@@ -68,7 +68,7 @@ test('a film of three minutes plays past its first key window, after a seek forw
   const { framesDecoded, framesDropped } = await player.video()
   expect(framesDropped).toBeLessThan(framesDecoded / 5)
   expect(player.complaints).toEqual([])
-}, 120_000)
+})
 
 test('a film that decodes falsely after a seek shows each of its frames, and plays to its end', async () => {
   const player = await watch(films.cockatoo)
@@ -81,7 +81,7 @@ test('a film that decodes falsely after a seek shows each of its frames, and pla
   const { framesDecoded, soundBytesDecoded } = await player.video()
   expect(framesDecoded).toBe(280)
   expect(soundBytesDecoded).toBeGreaterThan(0) // its MP3 holds digital silence, which AAC says in few bytes
-}, 120_000)
+})
 
 test('the viewer chooses another picture size in the settings and gets it', async () => {
   const player = await watch(films.movieHello, { options: '&loop=true' })

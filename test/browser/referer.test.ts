@@ -34,7 +34,7 @@ beforeAll(async () => {
   reelgate = await startSharedReelgate()
   film = await addSmallFilm(reelgate, 'Small film')
   chromium = await startChromium()
-}, 120_000)
+})
 
 afterAll(async () => {
   await chromium?.close()

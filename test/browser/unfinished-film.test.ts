@@ -28,7 +28,7 @@ test('who seeks far ahead in a film that is still being encoded sees that place 
   const [likeness] = await compareWithSource(frames, footage.wannaworktogether)
   expect(likeness?.source).toBeGreaterThan(0.9)
   await player.playsPast(soughtS + 3)
-}, 120_000)
+})
 
 /** Of about 4 s each: two sizes of picture and the sound. */
 const SEGMENTS = 3 * 45

@@ -201,7 +201,7 @@ async function findAdded(): Promise<void> {
 async function deletion(of: Ordeal): Promise<() => Promise<unknown>> {
   const film = await newFilm(of)
   const { videoId = '' } = await of.clients.create(0)
-  await expect.poll(of.isQuiet, { timeout: 60_000 }).toBe(true)
+  await expect.poll(of.isQuiet).toBe(true)
   return async () => {
     await of.clients.remove(0, [film, videoId])
     await untilQuiet(of)
@@ -229,8 +229,8 @@ async function hearAll(): Promise<void> {
   for (const { uuid, receiver } of listening.splice(0)) {
     const listed = readRows<{ body: string }>(reelgate, 'select body from delivery where hook_id = ?', uuid)
     const heard = () => receiver.received.map(({ body }) => body)
-    await expect.poll(() => listed.filter(({ body }) => !heard().includes(body)), { timeout: 20_000 }).toEqual([])
-    await expect.poll(() => openDeliveries(reelgate, uuid), { timeout: 20_000 }).toBe(0)
+    await expect.poll(() => listed.filter(({ body }) => !heard().includes(body))).toEqual([])
+    await expect.poll(() => openDeliveries(reelgate, uuid)).toBe(0)
     await hooksOf(reelgate.owner).remove(uuid)
   }
 }

@@ -42,7 +42,7 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
 
   /** Of a server that is down: what its folder holds, then what the next start makes of it. No hand mends anything. */
   async function afterwards(): Promise<string[]> {
-    await expect.poll(() => findEncoders(reelgate), { timeout: 10_000 }).toEqual([])
+    await expect.poll(() => findEncoders(reelgate)).toEqual([])
     const { breaches } = await examine(reelgate, memory)
     await reelgate.restart()
     await askAgain()
@@ -88,7 +88,7 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
 
   /** Waits until no film is being made any more: each has become what it had to become, and nothing is left over. */
   async function settled(): Promise<string[]> {
-    await expect.poll(isQuiet, { timeout: 120_000, interval: 200 }).toBe(true)
+    await expect.poll(isQuiet, { interval: 200 }).toBe(true)
     const breaches = await compare()
     await reelgate.kill()
     const { breaches: found, orphans } = await examine(reelgate, memory)
@@ -108,7 +108,7 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
       if (/\.(sealed|m4s)$/.test(name)) await utimes(join(reelgate.dataDir, name), then, then)
     await reelgate.restart()
     if (orphans.length === 0) return []
-    await expect.poll(() => orphans.filter((path) => existsSync(path)), { timeout: 20_000 }).toEqual([])
+    await expect.poll(() => orphans.filter((path) => existsSync(path))).toEqual([])
     await reelgate.kill()
     const { breaches, orphans: left } = await examine(reelgate, memory)
     await reelgate.restart()

@@ -111,7 +111,7 @@ test('F-16: while another program holds the database, writes are refused in word
   outsider.exec('rollback')
   await write((tx) => put(tx, 'd', '1'))
   expect(await value(db, 'd')).toBe('1')
-}, 20_000)
+})
 
 test('F-16: what another program holds up waits without holding up reads, and is done as soon as it may be', async () => {
   const { write, db, outsider, commits } = await open()

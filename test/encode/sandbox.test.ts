@@ -4,7 +4,7 @@ import { chmod, copyFile, readdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { probeSource } from '../../src/encode/probe.ts'
 import { collect, openSandbox, runMedia, type Sandbox } from '../../src/encode/sandbox.ts'
@@ -52,14 +52,14 @@ eachCage('M22: a decoder that never ends is killed at the time limit, with all i
   const scripted = await withScript(sandbox, `sleep ${mark} & sleep ${mark}`)
   const end = await runScript(scripted, { limits: { ...LIMITS, wallS: 0.3 } })
   expect(end).toMatchObject({ outOfTime: true, exitCode: 137 })
-  await vi.waitFor(async () => expect(await processesWith(mark)).toEqual([]))
+  await expect.poll(() => processesWith(mark)).toEqual([])
 })
 
 eachCage('M22: what a decoder leaves behind when it ends is killed too', async (sandbox) => {
   const mark = `${1_000_000 + Math.floor(Math.random() * 1_000_000)}`
   const end = await runScript(await withScript(sandbox, `sleep ${mark} & exit 0`))
   expect(end.exitCode).toBe(0)
-  await vi.waitFor(async () => expect(await processesWith(mark)).toEqual([]))
+  await expect.poll(() => processesWith(mark)).toEqual([])
 })
 
 eachCage('M23: gigabytes of complaints are drained, and only their end is kept', async (sandbox) => {
@@ -128,7 +128,7 @@ eachCage('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbox) 
   await once(server.stdout, 'data') // its first segment
   expect(await processesWith(film.source.keyHex)).not.toEqual([])
   server.kill('SIGKILL')
-  await vi.waitFor(async () => expect(await processesWith(film.source.keyHex)).toEqual([]), { timeout: 10_000 })
+  await expect.poll(() => processesWith(film.source.keyHex)).toEqual([])
 })
 
 eachCage(

@@ -42,7 +42,7 @@ test('F-31, I8: files that no row names are gone after a day, younger ones and t
   // Age alone says nothing about what a row names.
   for (const name of films.filter((name) => /\.(sealed|m4s)$/.test(name))) await age(name, 400 * DAY_S)
   await reelgate.restart()
-  await expect.poll(() => presentOf(orphans), { timeout: 10_000 }).toEqual([])
+  await expect.poll(() => presentOf(orphans)).toEqual([])
   await expect.poll(() => reelgate.output()).toContain('"folder":"posters"')
   expect(await presentOf([...fresh, ...notOurs])).toEqual([...fresh, ...notOurs].sort())
   expect(await presentOf(films)).toEqual(films)

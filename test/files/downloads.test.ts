@@ -123,7 +123,7 @@ describe('the original', () => {
       const paths = await Promise.all(fds.map((fd) => readlink(`/proc/${reelgate.pid}/fd/${fd}`).catch(() => '')))
       return paths.filter((path) => path.includes('/sources/'))
     }
-    await expect.poll(openFiles, { timeout: 10_000 }).toEqual([])
+    await expect.poll(openFiles).toEqual([])
     expect((await fetch(address)).status).toBe(200)
   })
 

@@ -53,7 +53,7 @@ test('W07, I7: killed at any moment after a change was acknowledged, its event a
     await reelgate.restart()
   }
   const told = () => new Set(receiver.received.map(({ event }) => event.payload.id))
-  await expect.poll(() => deleted.filter((id) => !told().has(id)), { timeout: 20_000 }).toEqual([])
+  await expect.poll(() => deleted.filter((id) => !told().has(id))).toEqual([])
   await hooksOf(owner).untilNewest(uuid, 'delivered')
   const rows = readRows<{ sequence: number }>(reelgate, 'select sequence from delivery where hook_id = ? order by sequence', uuid)
   expect(rows.map(({ sequence }) => sequence)).toEqual(deleted.map((_, n) => n + 1))

@@ -29,7 +29,7 @@ beforeAll(async () => {
   world.names.set('mapped.example', ['::ffff:7f00:1'])
   world.names.set('mixed.example', ['127.0.0.1', '8.8.8.8'])
   reelgate = await startSharedReelgate(await world.around())
-}, 60_000)
+})
 afterAll(async () => {
   await reelgate.remove()
   await world.end()
@@ -92,7 +92,7 @@ test('W01: every one of those addresses is refused when a delivery is due, too, 
   }
   expect(canaries.heard()).toEqual([])
   expect(taken.filter((path) => path.includes('planted'))).toEqual([])
-}, 120_000)
+})
 
 test('W01, S08: a name that is public when the hook is made and leads inside when it is asked reaches nobody', async () => {
   const owner = await reelgate.newOwner('rebinds')
@@ -157,7 +157,7 @@ test('F-34, I7: while names cannot be looked up deliveries fail and wait, the AP
   } finally {
     await world.nameServer.start()
   }
-  await expect.poll(() => taken, { timeout: 30_000 }).toContain('/late')
+  await expect.poll(() => taken).toContain('/late')
 })
 
 test('a canary that hears: what REELGATE_OUTBOUND_ALLOW names is asked', async () => {
@@ -175,9 +175,7 @@ test('a canary that hears: what REELGATE_OUTBOUND_ALLOW names is asked', async (
 /** The newest delivery once an attempt at it has ended. */
 async function untilTried(owner: Owner, uuid: string): Promise<DeliveryBody> {
   const newest = async () => (await hooksOf(owner).deliveries(uuid, '?limit=1')).rows[0]
-  await expect
-    .poll(async () => (await newest())?.triedAt && (await newest())?.state !== 'sending', { timeout: 30_000 })
-    .toBe(true)
+  await expect.poll(async () => (await newest())?.triedAt && (await newest())?.state !== 'sending').toBe(true)
   const found = await newest()
   if (!found) throw new Error('there is no delivery')
   return found

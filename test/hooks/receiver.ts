@@ -64,7 +64,7 @@ export async function startReceivers(port = 0): Promise<Receivers> {
           endpoint.answer = next
         },
         async until(count) {
-          await expect.poll(() => endpoint.received.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(count)
+          await expect.poll(() => endpoint.received.length).toBeGreaterThanOrEqual(count)
           return endpoint.received
         },
       }
@@ -128,7 +128,7 @@ export function hooksOf(owner: Owner) {
     /** Asks until the newest delivery is in this state. */
     async untilNewest(uuid: string, state: string): Promise<DeliveryBody> {
       const newest = async () => (await deliveries(uuid, '?limit=1')).rows[0]
-      await expect.poll(async () => (await newest())?.state, { timeout: 20_000 }).toBe(state)
+      await expect.poll(async () => (await newest())?.state).toBe(state)
       const found = await newest()
       if (!found) throw new Error('there is no delivery')
       return found

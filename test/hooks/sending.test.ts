@@ -82,7 +82,8 @@ const answering =
 async function afterAttempt({ deliveries }: Outbox, hookId: string, attempts: number, sequence = 1): Promise<DeliveryRow> {
   const find = async () => (await deliveries(hookId)).find((delivery) => delivery.sequence === sequence)
   await expect
-    .poll(async () => ((found) => found && [found.attempts, found.state !== 'sending'])(await find()), { timeout: 25_000 })
+    // Half a minute is promised: fifteen seconds for an attempt, and what the machine takes.
+    .poll(async () => ((found) => found && [found.attempts, found.state !== 'sending'])(await find()), { timeout: 30_000 })
     .toEqual([attempts, true])
   const found = await find()
   if (!found) throw new Error('there is no such delivery')
@@ -167,27 +168,23 @@ test.each<[string, Answer, { state: string; status: number | null; problem: RegE
     { state: 'waiting', status: 302, problem: /redirects are not followed/ },
   ],
   ['answers 308 without saying where (W02)', answering(308), { state: 'waiting', status: 308, problem: /redirects are not/ }],
-])(
-  'W06: of a receiver that %s the outcome is known in half a minute, and its connection ends',
-  async (_, answer, expected) => {
-    const outbox = await newOutbox()
-    const closed = Promise.withResolvers<void>()
-    const receiver = receivers.newReceiver((response, n) => {
-      response.socket?.once('close', () => closed.resolve())
-      answer(response, n)
-    })
-    const hook = await outbox.newHook(receiver.url)
-    await outbox.start()
-    await outbox.happen()
-    const { state, status, problem } = await afterAttempt(outbox, hook.id, 1)
-    expect({ state, status }).toEqual({ state: expected.state, status: expected.status })
-    if (expected.problem) expect(problem).toMatch(expected.problem)
-    else expect(problem).toBeNull()
-    await closed.promise
-    expect(receiver.received).toHaveLength(1)
-  },
-  40_000,
-)
+])('W06: of a receiver that %s the outcome is known in half a minute, and its connection ends', async (_, answer, expected) => {
+  const outbox = await newOutbox()
+  const closed = Promise.withResolvers<void>()
+  const receiver = receivers.newReceiver((response, n) => {
+    response.socket?.once('close', () => closed.resolve())
+    answer(response, n)
+  })
+  const hook = await outbox.newHook(receiver.url)
+  await outbox.start()
+  await outbox.happen()
+  const { state, status, problem } = await afterAttempt(outbox, hook.id, 1)
+  expect({ state, status }).toEqual({ state: expected.state, status: expected.status })
+  if (expected.problem) expect(problem).toMatch(expected.problem)
+  else expect(problem).toBeNull()
+  await closed.promise
+  expect(receiver.received).toHaveLength(1)
+})
 
 test.each([
   ['3600', 3600],
@@ -302,7 +299,7 @@ test('W08: ten thousand events to an endpoint that hangs hold up no other, of th
   }
   expect(hanging.received.length).toBeLessThanOrEqual(2) // one at a time
   expect((await outbox.deliveries(hook.id)).length).toBe(10_050)
-}, 60_000)
+})
 
 test('W08: as many hanging endpoints as there are owners leave room for those that answer', async () => {
   const outbox = await newOutbox()
@@ -321,7 +318,7 @@ test('W08: as many hanging endpoints as there are owners leave room for those th
   await outbox.happen(20)
   await receiver.until(20)
   expect(hanging.received.length).toBe(16)
-}, 60_000)
+})
 
 test('W08: one account’s twenty endpoints that hang for the first time take eight places, and others are served', async () => {
   const outbox = await newOutbox()
@@ -336,7 +333,7 @@ test('W08: one account’s twenty endpoints that hang for the first time take ei
   await outbox.happen(20, other.videoId)
   await receiver.until(20)
   expect(hanging.received.length).toBe(8)
-}, 60_000)
+})
 
 test('W08: an endpoint dead for five days is switched off, on record, and everything that waits for it is listed as failed', async () => {
   const outbox = await newOutbox()
@@ -356,7 +353,7 @@ test('W08: an endpoint dead for five days is switched off, on record, and everyt
   expect(states).toEqual(Array(10_000).fill('failed'))
   const act = await outbox.db.selectFrom('act').selectAll().where('kind', '=', 'hook:disabled').executeTakeFirstOrThrow()
   expect(act).toMatchObject({ accountId: outbox.accountId, actor: 'server', subject: hook.id })
-}, 60_000)
+})
 
 test('C01: a clock that jumps ten years switches no endpoint off that failed once', async () => {
   const outbox = await newOutbox()

@@ -4,9 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PERMISSIONS, type Permission } from '../../src/accounts/api-key.ts'
 import type { CommandName } from '../../src/cli/commands.ts'
 import { sendCommand } from '../../src/cli/control.ts'
@@ -248,7 +249,7 @@ async function makeKeys(): Promise<void> {
   await command('key rotate', { keyId: rotated.keyId, overlapS: 0 })
   keys.rotated = rotated.apiKey
   keys.expired = (await newKey(PERMISSIONS, { lifeS: 1 })).apiKey
-  await vi.waitUntil(async () => (await statusOf(keys.expired ?? '')) === 401, { timeout: 10_000 })
+  while ((await statusOf(keys.expired ?? '')) !== 401) await pause(100)
   keys.disabled = (await newAccount('Disabled')).apiKey
   await command('account disable', { account: 'Disabled' })
   const banned = await newKey(PERMISSIONS)

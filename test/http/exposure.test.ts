@@ -4,7 +4,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { getStoredSource, listSegments, readRows, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { findFreePort } from '../free-port.ts'
@@ -34,7 +34,7 @@ afterAll(() => reelgate?.remove())
 async function addFilm(title: string): Promise<string> {
   const id = await reelgate.owner.readyVideo(film, title)
   await untilFinished(reelgate, id)
-  await vi.waitUntil(async () => (await reelgate.owner.video(id)).posters.length > 0, { timeout: 20_000 })
+  await reelgate.owner.untilPosters(id)
   return id
 }
 

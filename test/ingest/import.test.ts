@@ -28,8 +28,6 @@ afterAll(async () => {
   await world?.end()
 })
 
-const PATIENT = { timeout: 40_000 }
-
 async function newHost(listener: RequestListener): Promise<string> {
   hosts += 1
   world.names.set(`host-${hosts}.example`, [`8.8.1.${hosts}`])
@@ -118,7 +116,7 @@ test('S22: a signed address works, and its query is in no log, answer or file, n
   const { owner } = reelgate
   const id = await beginImport(owner, `${host}/a.mp4?X-Amz-Signature=5ecret-of-a-bucket`)
   const refused = await beginImport(owner, `${host}/b.mp4?X-Amz-Signature=5ecret-of-another`)
-  await expect.poll(() => waiting !== undefined, PATIENT).toBe(true)
+  await expect.poll(() => waiting !== undefined).toBe(true)
   await untilDecided(owner, refused)
   expect(await secretsIn()).toEqual([])
   waiting?.end(film)
@@ -219,14 +217,14 @@ test('a video that is deleted while it is fetched ends its import: the host is l
   const id = await beginImport(owner, `${host}/a.mp4`)
   const received = () =>
     readRows<{ bytes: number }>(reelgate, 'select received_bytes as bytes from import where video_id = ?', id)
-  await expect.poll(() => isSending && received()[0]?.bytes, PATIENT).toBe(8 * 2 ** 20)
+  await expect.poll(() => isSending && received()[0]?.bytes).toBe(8 * 2 ** 20)
   expect(await owner.video(id)).toMatchObject({ status: 'Queued' })
   expect((await listFiles(reelgate, 'sources')).filter((file) => file.startsWith(id))).toHaveLength(2)
   await owner.delete([id])
   await left.promise
   expect(received()).toEqual([])
-  await expect.poll(async () => (await listFiles(reelgate)).filter((file) => file.includes(id)), PATIENT).toEqual([])
-  await expect.poll(() => readRows(reelgate, 'select id from video where id = ?', id), PATIENT).toEqual([])
+  await expect.poll(async () => (await listFiles(reelgate)).filter((file) => file.includes(id))).toEqual([])
+  await expect.poll(() => readRows(reelgate, 'select id from video where id = ?', id)).toEqual([])
 })
 
 const CROWD = rounds(60, 1000)
@@ -245,7 +243,7 @@ test(`S23: ${CROWD} imports from one slow host ask it twice at a time, and keep 
   const crowd = await reelgate.newOwner('Crowd')
   const ids: string[] = []
   for (let i = 0; i < CROWD; i++) ids.push(await beginImport(crowd, `${slow}/${i}.mp4`))
-  await expect.poll(() => most, PATIENT).toBe(2)
+  await expect.poll(() => most).toBe(2)
   const other = await newHost((request, response) => sendFile(request, response, film))
   await reelgate.owner.until(await beginImport(reelgate.owner, `${other}/a.mp4`), 'ready')
   // Its own imports from elsewhere have places, too.
@@ -253,5 +251,5 @@ test(`S23: ${CROWD} imports from one slow host ask it twice at a time, and keep 
   expect((await crowd.list('?limit=1')).count).toBe(CROWD + 1)
   expect(most).toBe(2)
   await crowd.delete(ids)
-  await expect.poll(() => open, PATIENT).toBe(0)
+  await expect.poll(() => open).toBe(0)
 })

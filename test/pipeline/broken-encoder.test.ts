@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { readRows, untilFinished } from '../data-folder.ts'
 import { newFolder } from '../encode/films.ts'
 import { shiftedClock } from '../faults/clock.ts'
@@ -91,7 +91,7 @@ test('F-24: an ffmpeg that crashes once costs one more try, and the film is read
   const { reelgate, programs, clock } = await startWithPrograms()
   await programs.becomes('ffmpeg', 'kill -SEGV $$')
   const videoId = await reelgate.owner.upload('A film', await makeFilm())
-  await vi.waitFor(() => expect(restsOf(reelgate)).toBeGreaterThan(0), { timeout: 30_000 })
+  await expect.poll(() => restsOf(reelgate)).toBeGreaterThan(0)
   await programs.becomes('ffmpeg', PASS_ON)
   await clock.goesOn(REST_S)
   await reelgate.owner.video(videoId) // so that it looks at its clock
@@ -103,7 +103,7 @@ test('F-24: an ffmpeg that is taken away while the server runs fails no film; th
   await programs.goes('ffprobe')
   const videoId = await reelgate.owner.upload('A film', await makeFilm())
   for (const rests of [1, 2, 3, 4]) {
-    await vi.waitFor(() => expect(restsOf(reelgate)).toBe(rests), { timeout: 30_000 })
+    await expect.poll(() => restsOf(reelgate)).toBe(rests)
     await clock.goesOn(REST_S)
     await reelgate.owner.video(videoId) // so that it looks at its clock
   }
@@ -177,7 +177,7 @@ function newMark(): string {
 }
 
 async function untilItRuns(mark: string): Promise<void> {
-  await vi.waitFor(async () => expect(await processesWith(mark)).not.toEqual([]), { timeout: 30_000, interval: 50 })
+  await expect.poll(() => processesWith(mark)).not.toEqual([])
 }
 
 async function writeProgram(folder: string, name: string, script: string): Promise<void> {

@@ -41,7 +41,7 @@ beforeAll(async () => {
     }
   }
   for (const [name, id] of Object.entries(videoIds)) downloads[name] = await downloadFilm(reelgate, id)
-}, 180_000)
+})
 afterAll(() => reelgate.remove())
 
 describe.each(Object.keys(FILMS))('%s', (name) => {

@@ -51,7 +51,6 @@ afterAll(async () => {
 })
 
 const empty = Buffer.alloc(0)
-const PATIENT = { timeout: 20_000 }
 const TEXT = { type: 'text', text: 'Ada' }
 
 test.each(['png', 'jpg', 'webp', 'gif'] as const)(
@@ -111,7 +110,7 @@ test.each<[string, () => Promise<Buffer> | Buffer]>([
   const hash = createHash('sha256').update(url).digest()
   const [row] = readRows<{ problem: string }>(reelgate, 'select problem from mark_image where url_hash = ?', hash)
   expect(row?.problem).toMatch(/^The (file|picture) |^http:\S+ was not fetched: it is longer than 1048576 bytes/)
-  await expect.poll(() => reelgate.output(), PATIENT).toContain(`"from":"${url.split('?')[0]}","problem":"${row?.problem}"`)
+  await expect.poll(() => reelgate.output()).toContain(`"from":"${url.split('?')[0]}","problem":"${row?.problem}"`)
   expect(reelgate.output()).not.toContain('5ecret')
 })
 
@@ -132,7 +131,7 @@ test('S09: an image host that leads on to this machine gets nothing from it', as
 test('S17: an image host that never answers keeps nobody from playing', async () => {
   answers.set('/silent.png', () => {})
   expect(await marksOf([{ type: 'image', url: `${hostUrl}/silent.png` }, TEXT])).toMatchObject([TEXT])
-  await expect.poll(() => reelgate.output(), PATIENT).toContain('a film plays without an image mark')
+  await expect.poll(() => reelgate.output()).toContain('a film plays without an image mark')
 })
 
 test('P18: on the disk a picture is sealed', async () => {

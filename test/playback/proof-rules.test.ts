@@ -246,7 +246,7 @@ describe('O06: the playback clock', () => {
     await vi.advanceTimersByTimeAsync(60_000)
     const other = await openSqlite(join(folder, 'reelgate.db'))
     const saved = () => other.db.selectFrom('setting').select('value').where('name', '=', 'playback-clock').executeTakeFirst()
-    await vi.waitFor(async () => expect(clock.nowS() - Number((await saved())?.value)).toBeLessThanOrEqual(5))
+    await expect.poll(async () => clock.nowS() - Number((await saved())?.value)).toBeLessThanOrEqual(5)
     await other.close()
     await stop()
   })

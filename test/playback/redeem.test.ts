@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
 import { readRows } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
@@ -17,8 +17,7 @@ beforeAll(async () => {
   reelgate = await startSharedReelgate()
   owner = reelgate.owner
   videoId = await owner.readyVideo(await makeFilm(), 'A film')
-  // Posters come after the film is playable; from here on the film stays as it is.
-  await vi.waitUntil(async () => (await owner.video(videoId)).posters.length === 2, { timeout: 20_000 })
+  await owner.untilPosters(videoId) // from here on the film stays as it is
 })
 afterAll(() => reelgate.remove())
 

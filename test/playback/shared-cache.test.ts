@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runNginx } from '../../bench/peers/nginx.ts'
 import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { findFreePort } from '../free-port.ts'
@@ -32,7 +31,7 @@ async function startCache(behind: string): Promise<{ url: string; remove(): Prom
   const ofItsOwn = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`)
   await writeFile(
     join(folder, 'nginx.conf'),
-    `daemon off; master_process off; pid ${folder}/pid; error_log stderr error;
+    `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error.log error;
      events {}
      http {
        access_log off;
@@ -51,16 +50,12 @@ async function startCache(behind: string): Promise<{ url: string; remove(): Prom
        }
      }`,
   )
-  const child = spawn('nginx', ['-e', 'stderr', '-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'inherit' })
-  const ended = once(child, 'exit')
   const url = `http://127.0.0.1:${port}`
-  const isUp = () => fetch(`${url}/healthz`).then(({ ok }) => ok)
-  await vi.waitUntil(() => isUp().catch(() => false), { timeout: 20_000 })
+  const stop = await runNginx(folder, `${url}/healthz`)
   return {
     url,
     async remove() {
-      child.kill('SIGTERM')
-      await ended
+      await stop()
       await rm(folder, { recursive: true, force: true })
     },
   }

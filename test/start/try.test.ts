@@ -127,13 +127,13 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     })
     const ended = new Promise((resolve) => child.once('exit', resolve))
     await sending.promise
-    await expect.poll(async () => (await listFiles(server, 'tmp')).length, { timeout: 20_000 }).toBe(1)
+    await expect.poll(async () => (await listFiles(server, 'tmp')).length).toBe(1)
     child.kill(signal)
     expect(await ended).toBe(1)
     expect(said).toMatch(/Stopped: nothing of the film was kept\.\n$/)
     expect((await server.owner.list()).count).toBe(0)
     const left = async () => [...(await listFiles(server, 'tmp')), ...(await listFiles(server, 'sources'))]
-    await expect.poll(left, { timeout: 20_000 }).toEqual([])
+    await expect.poll(left).toEqual([])
   },
 )
 
