@@ -15,6 +15,7 @@ import { otpRules } from './migrations/0012-otp-rules.ts'
 import { usage } from './migrations/0013-usage.ts'
 import { idempotency } from './migrations/0014-idempotency.ts'
 import { mp4 } from './migrations/0015-mp4.ts'
+import { mp4Tries } from './migrations/0018-mp4-tries.ts'
 import type { Tables } from './tables.ts'
 
 /** In order; a released one never changes. */
@@ -33,6 +34,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0013-usage': usage,
   '0014-idempotency': idempotency,
   '0015-mp4': mp4,
+  '0018-mp4-tries': mp4Tries,
 }
 
 /**

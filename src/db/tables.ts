@@ -278,6 +278,10 @@ type FileTable = {
   /** With `macs`, of what is large and read in parts: see protect/sealed-file.ts. */
   iv: Buffer | null
   macs: Buffer | null
+  /** Of an MP4: how often its making was begun. */
+  tries: Generated<number>
+  /** Of an MP4 that could not be made: why, for its owner. */
+  problem: string | null
 }
 
 type OtpTable = {

@@ -28,6 +28,8 @@ export type VideoFile = {
   language: string
   isDownloadable: boolean
   isDeletable: boolean
+  /** Why it could not be made. */
+  problem: string | undefined
 }
 
 export type FileDeps = CatalogueDeps & {
@@ -112,6 +114,7 @@ function viewFile(row: FileRow, context: Context): VideoFile {
     language: row.language ?? '',
     isDownloadable: row.type === 'original' || row.blob !== null,
     isDeletable: isDeletable(row),
+    problem: row.problem ?? undefined,
     ...VIEWS[row.type](row, context),
   }
 }

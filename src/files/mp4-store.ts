@@ -2,40 +2,75 @@ import { sql, type Updateable } from 'kysely'
 import type { Db } from '../db/sqlite.ts'
 import type { NewFile, Tables } from '../db/tables.ts'
 
-/** Notes that an MP4 is to be made; one that is there, or is being made, stays, and one that could not be made is tried again. */
+/** Notes that an MP4 is to be made; one that is there, or is being made, stays, and one that could not be made is tried anew. */
 export async function wantMp4(tx: Db, file: Pick<NewFile, 'videoId' | 'createdAtS' | 'widthPx' | 'heightPx'>): Promise<number> {
   await tx
     .insertInto('file')
     .values({ ...file, type: 'mp4' })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-  const { id } = await tx
-    .updateTable('file')
-    .set({ enabled: 1 })
+  const mp4 = await tx
+    .selectFrom('file')
+    .select(['id', 'enabled'])
     .where('videoId', '=', file.videoId)
     .where('type', '=', 'mp4')
-    .returning('id')
     .executeTakeFirstOrThrow()
-  return id
+  if (mp4.enabled === 0)
+    await tx.updateTable('file').set({ enabled: 1, tries: 0, problem: null }).where('id', '=', mp4.id).execute()
+  return mp4.id
 }
 
-/** The MP4 that is to be made next, with the generation that it is made of. */
-export async function findUnmadeMp4(
-  db: Db,
-  notNow: readonly number[],
-): Promise<{ id: number; videoId: string; generation: number } | undefined> {
+/** An MP4 that is to be made, and the generation that it is made of. */
+export type UnmadeMp4 = { id: number; videoId: string; generation: number }
+
+/** Accounts that have an MP4 to be made. */
+export async function listAccountsWithMp4s(db: Db, notNow: readonly number[]): Promise<string[]> {
+  const rows = await unmadeMp4s(db, notNow).select('video.accountId').distinct().execute()
+  return rows.map(({ accountId }) => accountId)
+}
+
+/** The account's MP4 that was asked for first. */
+export async function findUnmadeMp4(db: Db, accountId: string, notNow: readonly number[]): Promise<UnmadeMp4 | undefined> {
+  return unmadeMp4s(db, notNow)
+    .select(['file.id', 'file.videoId', 'video.generation'])
+    .where('video.accountId', '=', accountId)
+    .orderBy('file.id')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** A disabled account's wait. */
+function unmadeMp4s(db: Db, notNow: readonly number[]) {
   return db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')
-    .select(['file.id', 'file.videoId', 'video.generation'])
+    .innerJoin('account', 'account.id', 'video.accountId')
     .where('file.type', '=', sql.lit('mp4')) // written out, for the index of these alone
     .where('file.blob', 'is', null)
     .where('file.enabled', '=', 1)
     .where('file.id', 'not in', [...notNow])
     .where('video.deletedAtS', 'is', null)
-    .orderBy('file.id')
-    .limit(1)
+    .where('account.disabled', '=', 0)
+}
+
+/** Counts a try before it is made, so that one which ends this process counts, too. @returns how many there are; undefined: deleted */
+export async function beginTry(tx: Db, id: number): Promise<number | undefined> {
+  const row = await tx
+    .updateTable('file')
+    .set((file) => ({ tries: file('tries', '+', 1) }))
+    .where('id', '=', id)
+    .returning('tries')
     .executeTakeFirst()
+  return row?.tries
+}
+
+/** Takes back the count of a try that failed through no fault of its own. */
+export async function forgiveTry(tx: Db, id: number): Promise<void> {
+  await tx
+    .updateTable('file')
+    .set((file) => ({ tries: file('tries', '-', 1) }))
+    .where('id', '=', id)
+    .execute()
 }
 
 /** Ends the making of an MP4. False: it, or its video, was deleted meanwhile. */

@@ -4,17 +4,17 @@ import type { VideoFolders } from '../catalogue/deletion.ts'
 import { wrapFileKey } from '../catalogue/file-key.ts'
 import type { Db } from '../db/sqlite.ts'
 import { isOutcomeUnknown, type Write } from '../db/write.ts'
-import { isAnyWaiting } from '../encode/chunk-store.ts'
 import { isOfTheMachine, openFilm } from '../encode/film-work.ts'
 import { joinedSizeBytes, joinFilm } from '../encode/join-film.ts'
 import type { OpenFilm } from '../encode/publication.ts'
 import { Failure } from '../errors.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
+import { createTurns } from '../jobs/turns.ts'
 import type { MasterKey } from '../protect/master-key.ts'
 import { newSeal, SealingStream } from '../protect/sealed-file.ts'
 import { newToken } from '../protect/secret.ts'
 import { putBlobStream, removeBlobAndEmptyFolders } from '../storage/folder.ts'
-import { endMp4, findUnmadeMp4 } from './mp4-store.ts'
+import { beginTry, endMp4, findUnmadeMp4, forgiveTry, listAccountsWithMp4s, type UnmadeMp4 } from './mp4-store.ts'
 
 export type Mp4WorkDeps = {
   db: Db
@@ -27,65 +27,68 @@ export type Mp4WorkDeps = {
   hasRoom(forBytes: number): Promise<boolean>
 }
 
-/** How often to look for what waits for its time, for room on the disk or for encodes to end. */
+/** How often to look for what waits for its time, or for room on the disk. */
 const LOOK_EVERY_MS = 5_000
-/** How often making one may fail; trouble of the whole machine does not count. */
+/** How often making one may fail, or end this process; trouble of the whole machine does not count. */
 const TRIES = 3
 const REST_MS = 5_000
 
-type Unmade = { id: number; videoId: string; generation: number }
-
-/** Makes MP4s, one at a time, and none while a film waits to be encoded. */
+/**
+ * Makes MP4s, one at a time, beside the encodes: the hour of film that takes them half an hour is joined in seconds. Accounts take turns.
+ */
 export function startMakingMp4s(deps: Mp4WorkDeps): Dispatcher {
-  const dispatcher = startDispatcher({ places: 1, claim: claimsOfMp4s(deps), log: deps.log })
-  const looking = setInterval(dispatcher.wake, LOOK_EVERY_MS)
-  return {
-    ...dispatcher,
-    async stop() {
-      clearInterval(looking)
-      await dispatcher.stop()
-    },
-  }
+  return startDispatcher({ places: 1, claim: claimsOfMp4s(deps), lookEveryMs: LOOK_EVERY_MS, log: deps.log })
 }
 
 /** What there is to do for MP4s. The database is the truth. */
 function claimsOfMp4s(deps: Mp4WorkDeps) {
   const resting = new Set<number>()
-  const failures = new Map<number, number>()
+  const turns = createTurns()
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
-    if (urgentOnly || !(await deps.hasRoom(0)) || (await isAnyWaiting(deps.db))) return undefined
-    const unmade = await findUnmadeMp4(deps.db, [...resting])
-    return unmade && { key: unmade.videoId, run: (signal) => makeOne(unmade, signal) }
+    if (urgentOnly || !(await deps.hasRoom(0))) return undefined
+    const accountId = turns.first(await listAccountsWithMp4s(deps.db, [...resting]))
+    const unmade = accountId === undefined ? undefined : await findUnmadeMp4(deps.db, accountId, [...resting])
+    if (!accountId || !unmade) return undefined
+    turns.served(accountId)
+    return { key: unmade.videoId, run: (signal) => tryToMake(unmade, signal) }
   }
 
-  async function makeOne(unmade: Unmade, signal: AbortSignal): Promise<void> {
+  async function tryToMake(unmade: UnmadeMp4, signal: AbortSignal): Promise<void> {
+    const tries = await deps.write((tx) => beginTry(tx, unmade.id))
+    if (tries === undefined) return // deleted meanwhile
+    if (tries > TRIES) return giveUp(unmade, ENDED_THE_SERVER)
     try {
       await makeMp4(deps, unmade, signal)
-      failures.delete(unmade.id)
     } catch (error) {
-      if (!signal.aborted) await afterTrouble(unmade, error)
+      await settle(unmade, tries, error, signal)
     }
   }
 
-  async function afterTrouble({ id, videoId }: Unmade, error: unknown): Promise<void> {
-    const count = (failures.get(id) ?? 0) + (isOfTheMachine(error) ? 0 : 1)
-    if (count >= TRIES) {
-      failures.delete(id)
-      deps.log.error({ err: error, videoId }, 'an MP4 could not be made')
-      await deps.write((tx) => endMp4(tx, id, { enabled: 0 }))
-      return
-    }
-    failures.set(id, count)
+  /** What becomes of an MP4 after a try that failed. */
+  async function settle(unmade: UnmadeMp4, tries: number, error: unknown, signal: AbortSignal): Promise<void> {
+    const { id, videoId } = unmade
+    const isForgiven = signal.aborted || isOfTheMachine(error)
+    if (isForgiven) await deps.write((tx) => forgiveTry(tx, id))
+    if (signal.aborted) return
+    if (!isForgiven && tries >= TRIES) return giveUp(unmade, CAUSE_IN_LOG, error)
     deps.log.warn({ err: error, videoId }, 'making an MP4 failed and is tried again')
     resting.add(id)
     setTimeout(() => resting.delete(id), REST_MS).unref()
   }
 
+  async function giveUp({ id, videoId }: UnmadeMp4, problem: string, error?: unknown): Promise<void> {
+    deps.log.error({ err: error, videoId, problem }, 'an MP4 could not be made')
+    await deps.write((tx) => endMp4(tx, id, { enabled: 0, problem }))
+  }
+
   return claim
 }
 
-async function makeMp4(deps: Mp4WorkDeps, { id, videoId, generation }: Unmade, signal: AbortSignal): Promise<void> {
+const CAUSE_IN_LOG = 'The MP4 could not be made on this server. Its log says why; then ask for it again.'
+const ENDED_THE_SERVER = `The MP4 could not be made: ${TRIES} times this server ended while it was at it. Ask for it again when that is mended.`
+
+async function makeMp4(deps: Mp4WorkDeps, { id, videoId, generation }: UnmadeMp4, signal: AbortSignal): Promise<void> {
   const film = await openFilm(deps, videoId, generation)
   if (!film) return // deleted meanwhile
   if (!(await deps.hasRoom(await joinedSizeBytes(deps.slowDb, film)))) throw NO_ROOM

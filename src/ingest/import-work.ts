@@ -5,6 +5,7 @@ import type { Db } from '../db/sqlite.ts'
 import type { ImportRow } from '../db/tables.ts'
 import { Failure, machineTrouble } from '../errors.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
+import { createTurns } from '../jobs/turns.ts'
 import { removeBlobAndEmptyFolders, removeBlobs } from '../storage/folder.ts'
 import { DELETED, type FetchDeps, fetchImport, NO_ROOM } from './import-fetch.ts'
 import {
@@ -42,15 +43,7 @@ const REST_MS = 1_000
 /** Fetches what was asked for, also what an earlier run of the server left; `wake` says that there is more. */
 export async function startImporting(deps: ImportWorkDeps): Promise<Dispatcher> {
   await deps.write(resumeImports)
-  const dispatcher = startDispatcher({ places: AT_ONCE.inAll, claim: claimsOfImports(deps), log: deps.log })
-  const looking = setInterval(dispatcher.wake, LOOK_EVERY_MS)
-  return {
-    ...dispatcher,
-    async stop() {
-      clearInterval(looking)
-      await dispatcher.stop()
-    },
-  }
+  return startDispatcher({ places: AT_ONCE.inAll, claim: claimsOfImports(deps), lookEveryMs: LOOK_EVERY_MS, log: deps.log })
 }
 
 /**
@@ -59,8 +52,7 @@ export async function startImporting(deps: ImportWorkDeps): Promise<Dispatcher> 
  */
 function claimsOfImports(deps: ImportWorkDeps) {
   const inHand = new Map<string, { accountId: string; host: string }>()
-  /** Accounts in the order in which they were last served. */
-  const served = new Set<string>()
+  const turns = createTurns()
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (urgentOnly) return undefined // nobody waits for an import that closely
@@ -71,8 +63,7 @@ function claimsOfImports(deps: ImportWorkDeps) {
       const row = await deps.write((tx) => beginTry(tx, next.videoId, deps.clock.nowS() + deps.importMaxS))
       if (!row) continue // deleted meanwhile
       inHand.set(row.videoId, row)
-      served.delete(row.accountId)
-      served.add(row.accountId)
+      turns.served(row.accountId)
       return { key: row.videoId, run: (signal) => runTry(row, signal).finally(() => inHand.delete(row.videoId)) }
     }
   }
@@ -86,9 +77,7 @@ function claimsOfImports(deps: ImportWorkDeps) {
       hosts: thoseWith(running, 'host', AT_ONCE.perHost),
     }
     const accountIds = await listAccountsWithImports(deps.db, nowS, busy)
-    const order = [...served]
-    const runningOf = (accountId: string) => running.filter((row) => row.accountId === accountId).length
-    const [accountId] = accountIds.toSorted((a, b) => runningOf(a) - runningOf(b) || order.indexOf(a) - order.indexOf(b))
+    const accountId = turns.first(accountIds, (id) => running.filter((row) => row.accountId === id).length)
     return accountId === undefined ? undefined : findDueImport(deps.db, accountId, nowS, busy)
   }
 

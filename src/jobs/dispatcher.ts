@@ -22,12 +22,15 @@ const AFTER_FAILURE_MS = 1_000
 export function startDispatcher(options: {
   places: number
   claim(urgentOnly: boolean): Promise<Job | undefined>
+  /** How often to look without being told: for what waits for its time, or for room on the disk. */
+  lookEveryMs?: number
   log: Logger
 }): Dispatcher {
   const running = new Map<Promise<void>, { key: string; abort: AbortController }>()
   let stopped = false
   let looking: Promise<void> | undefined
   let lookAgain = false
+  const timer = options.lookEveryMs === undefined ? undefined : setInterval(wake, options.lookEveryMs)
 
   function wake() {
     if (stopped) return
@@ -78,6 +81,7 @@ export function startDispatcher(options: {
 
   async function stop() {
     stopped = true
+    clearInterval(timer)
     await looking
     for (const [, job] of running) job.abort.abort()
     await Promise.all(running.keys())

@@ -1,22 +1,28 @@
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { startChromium } from '../browser/chromium.ts'
-import type { Owner } from '../client.ts'
+import { createOwner, type Owner } from '../client.ts'
 import { listFiles as filesBelow, listSegments, readRows, untilFinished } from '../data-folder.ts'
+import { newFolder } from '../encode/films.ts'
+import { mountSmallDisk } from '../faults/small-disk.ts'
 import { makeFilm } from '../films.ts'
-import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { type Reelgate, type StartOptions, startReelgate } from '../reelgate.ts'
 import { type FileBody, listFiles } from './made.ts'
 
 const run = promisify(execFile)
 
 /** A server with a film of which every rendition is there. */
-async function startWithFilm(film: Promise<string> = makeFilm({ seconds: 20, size: '640x360' }), title = 'A film') {
-  const reelgate = await startReelgate()
+async function startWithFilm(
+  film: Promise<string> = makeFilm({ seconds: 20, size: '640x360' }),
+  title = 'A film',
+  options: StartOptions = {},
+) {
+  const reelgate = await startReelgate(options)
   const videoId = await reelgate.owner.readyVideo(await film, title)
   await untilFinished(reelgate, videoId)
   return { reelgate, owner: reelgate.owner, videoId }
@@ -300,14 +306,151 @@ test.each(['the file', 'the video'])('deleting %s while it is made ends that, an
   expect([await unfinishedIn(reelgate), await filesBelow(reelgate, 'files')]).toEqual([0, []])
 })
 
-test('one that cannot be made is given up with `enabled` 0, and made when it is asked for again', async () => {
+/** How often making the server's one MP4 was begun, as far as it counts. */
+const triesOf = (reelgate: Reelgate) =>
+  readRows<{ tries: number }>(reelgate, `select tries from file where type = 'mp4'`).map(({ tries }) => tries)
+
+test('F-24: one that cannot be made is given up after three tries; its owner reads so, and it is made when it is asked for again', async () => {
   const { reelgate, owner, videoId } = await startWithFilm(makeFilm())
   const path = join(reelgate.dataDir, 'segments', listSegments(reelgate, videoId)[0]?.file ?? '')
   await rename(path, `${path}.aside`)
   await ask(owner, videoId)
-  expect(await untilMade(owner, videoId)).toMatchObject({ enabled: 0, size: 0, isDownloadable: 0 })
+  expect(await untilMade(owner, videoId)).toMatchObject({
+    enabled: 0,
+    size: 0,
+    isDownloadable: 0,
+    error: 'The MP4 could not be made on this server. Its log says why; then ask for it again.',
+  })
+  expect(triesOf(reelgate)).toEqual([3])
   expect(reelgate.output()).toContain('an MP4 could not be made')
   await rename(`${path}.aside`, path)
   await ask(owner, videoId)
+  const made = await untilMade(owner, videoId)
+  expect(made).toMatchObject({ enabled: 1, isDownloadable: 1 })
+  expect(made).not.toHaveProperty('error')
+})
+
+test('F-03: one whose making ends the server is given up after three times, and the next is made', async () => {
+  const { reelgate, owner, videoId } = await startWithFilm(makeFilm({ seconds: 20, size: '320x240' }))
+  const other = await owner.readyVideo(await makeFilm())
+  await untilFinished(reelgate, other)
+  const held = await holdUp(reelgate, videoId)
+  await ask(owner, videoId)
+  for (const tries of [1, 2, 3]) {
+    await vi.waitFor(() => expect(triesOf(reelgate)).toEqual([tries]), { timeout: 30_000, interval: 20 })
+    await reelgate.kill()
+    await reelgate.restart()
+  }
+  await held.restore()
+  expect(await untilMade(owner, videoId)).toMatchObject({
+    enabled: 0,
+    error: 'The MP4 could not be made: 3 times this server ended while it was at it. Ask for it again when that is mended.',
+  })
+  await ask(owner, other)
+  expect(await untilMade(owner, other)).toMatchObject({ enabled: 1, isDownloadable: 1 })
+})
+
+test('F-09: a stop while one is made ends well and leaves nothing half done; it costs no try, and the next start makes it', async () => {
+  const { reelgate, owner, videoId } = await startWithFilm(makeFilm({ seconds: 20, size: '320x240' }))
+  const held = await holdUp(reelgate, videoId)
+  await ask(owner, videoId)
+  await untilBegun(reelgate)
+  const [exitCode] = await Promise.all([reelgate.stop(), held.feed()])
+  expect([exitCode, triesOf(reelgate), await unfinishedIn(reelgate), await filesBelow(reelgate, 'files')]).toEqual([
+    0,
+    [0],
+    0,
+    [],
+  ])
+  await held.restore()
+  await reelgate.restart()
   expect(await untilMade(owner, videoId)).toMatchObject({ enabled: 1, isDownloadable: 1 })
+})
+
+test.each(['before it begins', 'while it is made'])('F-12: a disk that runs full %s only delays it', async (when) => {
+  const disk = await mountSmallDisk(64)
+  const { reelgate, owner, videoId } = await startWithFilm(undefined, undefined, { within: disk.path })
+  const held = await holdUp(reelgate, videoId)
+  if (when === 'before it begins') await disk.leave(3.5 * 2 ** 20) // above the floor of a twentieth, and too little for the MP4
+  await ask(owner, videoId)
+  if (when === 'while it is made') {
+    await untilBegun(reelgate)
+    await disk.leave(0)
+    await held.feed()
+  }
+  const problem = when === 'while it is made' ? 'ENOSPC' : 'The disk of this server has no room for this MP4.'
+  await vi.waitFor(() => expect(reelgate.output()).toContain(problem), { timeout: 30_000 })
+  expect(reelgate.output()).toContain('making an MP4 failed and is tried again')
+  expect([triesOf(reelgate), await filesBelow(reelgate, 'tmp')]).toEqual([[0], []])
+  await disk.makeRoom()
+  await held.restore()
+  expect(await untilMade(owner, videoId)).toMatchObject({ enabled: 1, isDownloadable: 1 })
+})
+
+test('E06: one is made while films are encoded and others wait for that', async () => {
+  const folder = await newFolder()
+  const becomes = (script: string) =>
+    writeFile(join(folder, 'ffmpeg'), `#!/usr/bin/bash\n${script}\nexec /usr/bin/ffmpeg "$@"\n`, { mode: 0o755 })
+  await becomes('')
+  const env = { PATH: [folder, process.env.PATH].join(delimiter), REELGATE_ENCODERS: '1' }
+  const { reelgate, owner, videoId } = await startWithFilm(makeFilm(), undefined, { env })
+  await becomes('[ "$1" = -version ] || exec /usr/bin/sleep 60')
+  await owner.upload('for ever', await makeFilm({ seconds: 60, size: '320x240' }))
+  const chunksIn = (state: string) => readRows(reelgate, 'select 1 from chunk where state = ?', state).length
+  await vi.waitFor(() => expect([chunksIn('running') > 0, chunksIn('waiting') > 0]).toEqual([true, true]), { timeout: 30_000 })
+  await ask(owner, videoId)
+  expect(await untilMade(owner, videoId)).toMatchObject({ enabled: 1, isDownloadable: 1 })
+  expect(chunksIn('waiting')).toBeGreaterThan(0)
+})
+
+test('E06: accounts take turns: one MP4 waits for one of another account, not for its many', async () => {
+  const { reelgate, owner, videoId } = await startWithFilm(makeFilm({ seconds: 20, size: '320x240' }))
+  const ben = await reelgate.newOwner('Ben')
+  const wanted: [Owner, string][] = [[owner, videoId]]
+  for (const theirs of [owner, owner, ben]) {
+    const id = await theirs.readyVideo(await makeFilm())
+    await untilFinished(reelgate, id)
+    wanted.push([theirs, id])
+  }
+  const held = await holdUp(reelgate, videoId)
+  for (const [theirs, id] of wanted) {
+    expect((await ask(theirs, id)).status).toBe(200)
+    await untilBegun(reelgate)
+  }
+  await held.feed()
+  for (const [theirs, id] of wanted) await untilMade(theirs, id)
+  const order = [...reelgate.output().matchAll(/"videoId":"(\w+)","sizeBytes":\d+,"msg":"an MP4 was made"/g)].map(([, id]) => id)
+  const [ann1, ann2, ann3, ben1] = wanted.map(([, id]) => id)
+  expect(order).toEqual([ann1, ben1, ann2, ann3])
+})
+
+test('K11: a key that only reads sees and downloads an MP4, and can neither have one made nor delete it', async () => {
+  const { reelgate, owner, videoId } = await startWithFilm(makeFilm())
+  const [account] = readRows<{ id: string }>(reelgate, 'select id from account')
+  const { stdout } = await reelgate.cli('key', 'create', account?.id ?? '', '--permission', 'viewer', '--json')
+  const reader = createOwner(reelgate.url, (JSON.parse(stdout) as { apiKey: string }).apiKey)
+  expect((await ask(reader, videoId)).status).toBe(403)
+  expect(await findMp4(owner, videoId)).toBeUndefined()
+  await ask(owner, videoId)
+  const made = await untilMade(reader, videoId)
+  expect((await reader.call('DELETE', `/api/videos/${videoId}/files/${made.id}`)).status).toBe(403)
+  expect((await fetch(await addressOf(reader, videoId, made))).status).toBe(200)
+})
+
+test('F02: /v2 lists it, not downloadable and of no size until it is made', async () => {
+  const { reelgate, owner, videoId } = await startWithFilm(makeFilm({ seconds: 20, size: '320x240' }))
+  const held = await holdUp(reelgate, videoId)
+  const inV2 = async () => {
+    const body = new URLSearchParams({ clientSecretKey: owner.apiKey })
+    const files = await (await fetch(`${reelgate.url}/v2/files?video=${videoId}`, { method: 'POST', body })).json()
+    return (files as { type: string }[]).find(({ type }) => type === 'mp4')
+  }
+  expect(await inV2()).toBeUndefined()
+  const { id } = (await (await ask(owner, videoId)).json()) as FileBody
+  const listed = { id, name: 'A film.mp4', type: 'mp4', size: 0, width: 320, height: 240, downloadable: false }
+  expect(await inV2()).toEqual(listed)
+  await untilBegun(reelgate)
+  await held.feed()
+  const { size } = await untilMade(owner, videoId)
+  expect(await inV2()).toEqual({ ...listed, size, downloadable: true })
 })

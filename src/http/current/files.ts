@@ -37,6 +37,7 @@ const FileBody = Type.Object({
   lang: Type.String({ description: 'of a caption' }),
   isDownloadable: ZeroOrOne,
   isDeletable: ZeroOrOne,
+  error: Type.Optional(Type.String({ description: 'why an MP4 could not be made, where `enabled` is 0' })),
 })
 
 const FileParams = Type.Object({
@@ -96,7 +97,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
         schema: {
           summary: 'Add a poster or captions, or have an MP4 made',
           description:
-            'As a form: a picture (PNG, JPEG, WebP), of which there is one for each size then; or, with `language`, captions (WebVTT, SRT). As `{"type":"mp4"}`: the best rendition and the sound of a finished film are made one MP4, in the background. It can be downloaded as soon as `isDownloadable` is 1; asking again gives the same file. `enabled` 0 says that it could not be made: ask again.',
+            'As a form: a picture (PNG, JPEG, WebP), of which there is one for each size then; or, with `language`, captions (WebVTT, SRT). As `{"type":"mp4"}`: the best rendition and the sound of a finished film are made one MP4, in the background. It can be downloaded as soon as `isDownloadable` is 1; asking again gives the same file. `enabled` 0 says that it could not be made, and `error` why: ask again.',
           params: VideoParams,
           querystring: FilesQuery,
           response: { 200: Type.Union([PosterReply, CaptionReply, FileBody]) },
@@ -204,5 +205,6 @@ function fileBody(file: VideoFile): Static<typeof FileBody> {
     lang: file.language,
     isDownloadable: Number(file.isDownloadable),
     isDeletable: Number(file.isDeletable),
+    error: file.problem,
   }
 }
