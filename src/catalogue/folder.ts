@@ -80,6 +80,7 @@ export async function searchFolders(
 export async function createFolder(
   { write, nowS }: CatalogueDeps,
   accountId: string,
+  by: Actor,
   { name, parentId }: { name: string; parentId: string },
 ): Promise<FolderRow> {
   const folder = { id: newId(), parentId, name: readFolderName(name), createdAtS: nowS() }
@@ -89,6 +90,8 @@ export async function createFolder(
       throw new Failure('conflict', `An account has at most ${MAX_FOLDERS} folders. Delete some first.`)
     await refuseDepth(tx, accountId, parentId, 1)
     await insertFolder(tx, accountId, folder)
+    const details = { name, parentId }
+    await noteAct(tx, { atS: folder.createdAtS, accountId, by, kind: 'folder:created', subjects: [folder.id], details })
     return getFolder(tx, accountId, folder.id)
   })
 }
@@ -99,17 +102,20 @@ export async function createFolder(
  * `conflict` for a move into itself or too deep
  */
 export async function editFolder(
-  { write }: Pick<CatalogueDeps, 'write'>,
+  { write, nowS }: Pick<CatalogueDeps, 'write' | 'nowS'>,
   accountId: string,
+  by: Actor,
   folderId: string,
   changes: { name?: string; parentId?: string },
 ): Promise<void> {
   const { name, parentId } = changes
   if (name !== undefined) readFolderName(name)
+  const atS = nowS()
   await write(async (tx) => {
     refuseRoot(await getFolder(tx, accountId, folderId), 'renamed or moved')
     if (parentId !== undefined) await refuseMove(tx, accountId, folderId, parentId)
     await updateFolder(tx, accountId, folderId, changes)
+    await noteAct(tx, { atS, accountId, by, kind: 'folder:changed', subjects: [folderId], details: changes })
   })
 }
 

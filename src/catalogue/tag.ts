@@ -1,10 +1,11 @@
+import { type ActKind, type Actor, noteAct } from '../accounts/act.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { insertTags, listTags, removeTags } from './tag-store.ts'
 import { positionsOf } from './video-store.ts'
 
-export type TagDeps = { db: Db; write: Write }
+export type TagDeps = { db: Db; write: Write; nowS: () => number }
 
 /** Which tags on which of the account's videos. */
 export type Tagging = { videoIds: readonly string[]; tags: readonly string[] }
@@ -20,21 +21,25 @@ export async function findTags({ db }: Pick<TagDeps, 'db'>, accountId: string): 
 }
 
 /** Adds the tags to each of the videos; those that are there already stay. @throws Failure as `changeTags` */
-export async function addTags(deps: TagDeps, accountId: string, tagging: Tagging): Promise<void> {
-  await changeTags(deps, accountId, tagging, (tx, positions, tags) => insertTags(tx, accountId, positions, tags))
+export async function addTags(deps: TagDeps, accountId: string, by: Actor, tagging: Tagging): Promise<void> {
+  await changeTags(deps, accountId, { by, kind: 'tags:added' }, tagging, (tx, positions, tags) =>
+    insertTags(tx, accountId, positions, tags),
+  )
 }
 
 /** Gives each of the videos exactly these tags; none clears them. @throws Failure as `changeTags` */
-export async function replaceTags(deps: TagDeps, accountId: string, tagging: Tagging): Promise<void> {
-  await changeTags(deps, accountId, tagging, async (tx, positions, tags) => {
+export async function replaceTags(deps: TagDeps, accountId: string, by: Actor, tagging: Tagging): Promise<void> {
+  await changeTags(deps, accountId, { by, kind: 'tags:replaced' }, tagging, async (tx, positions, tags) => {
     await removeTags(tx, accountId, positions)
     await insertTags(tx, accountId, positions, tags)
   })
 }
 
 /** Takes the tags from each of the videos, where they are. @throws Failure as `changeTags` */
-export async function takeTags(deps: TagDeps, accountId: string, tagging: Tagging): Promise<void> {
-  await changeTags(deps, accountId, tagging, (tx, positions, tags) => removeTags(tx, accountId, positions, tags))
+export async function takeTags(deps: TagDeps, accountId: string, by: Actor, tagging: Tagging): Promise<void> {
+  await changeTags(deps, accountId, { by, kind: 'tags:removed' }, tagging, (tx, positions, tags) =>
+    removeTags(tx, accountId, positions, tags),
+  )
 }
 
 /**
@@ -57,8 +62,9 @@ export function readTagFilter(names: readonly string[]): string[] {
 
 /** All or nothing. @throws Failure `invalid`, or `not-found` when one of the videos is not the account's */
 async function changeTags(
-  { write }: TagDeps,
+  { write, nowS }: TagDeps,
   accountId: string,
+  act: { by: Actor; kind: ActKind },
   tagging: Tagging,
   change: (tx: Db, positions: number[], tags: string[]) => Promise<void>,
 ): Promise<void> {
@@ -67,9 +73,11 @@ async function changeTags(
   if (videoIds.length === 0) return
   if (videoIds.length * Math.max(1, tags.length) > MAX_PAIRS)
     throw new Failure('invalid', `One call changes at most ${MAX_PAIRS} pairs of video and tag. Send several.`)
+  const atS = nowS()
   await write(async (tx) => {
     const positions = await positionsOf(tx, accountId, videoIds)
     if (positions.length < videoIds.length) throw new Failure('not-found', 'Video not found')
     await change(tx, positions, tags)
+    await noteAct(tx, { ...act, atS, accountId, subjects: videoIds, details: { tags } })
   })
 }

@@ -1,3 +1,4 @@
+import { type Actor, noteAct } from '../accounts/act.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { VideoRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
@@ -56,18 +57,21 @@ export async function getVideo({ db }: Pick<CatalogueDeps, 'db'>, accountId: str
 
 /** Changes what is given and nothing else. @throws Failure `not-found`, of the folder too; `invalid` for a text that cannot be kept */
 export async function editVideo(
-  { write }: Pick<CatalogueDeps, 'write'>,
+  { write, nowS }: Pick<CatalogueDeps, 'write' | 'nowS'>,
   accountId: string,
+  by: Actor,
   videoId: string,
   changes: VideoChanges,
 ): Promise<void> {
   if (changes.title !== undefined) readTitle(changes.title)
   if (changes.description !== undefined) readDescription(changes.description)
-  const edited = await write(async (tx) => {
+  const atS = nowS()
+  await write(async (tx) => {
     if (changes.folderId !== undefined) await getFolder(tx, accountId, changes.folderId)
-    return updateVideo(tx, accountId, videoId, changes)
+    if (!(await updateVideo(tx, accountId, videoId, changes))) throw new Failure('not-found', 'Video not found')
+    const details = { changed: Object.keys(changes) }
+    await noteAct(tx, { atS, accountId, by, kind: 'video:edited', subjects: [videoId], details })
   })
-  if (!edited) throw new Failure('not-found', 'Video not found')
 }
 
 async function withPostersAndTags(db: Db, rows: readonly VideoRow[]): Promise<Video[]> {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { type Actor, noteAct } from '../accounts/act.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { wrapFileKey } from '../catalogue/file-key.ts'
 import { insertAddition } from '../catalogue/file-store.ts'
@@ -31,6 +32,7 @@ export type Added = { bytes: Buffer; widthPx?: number; heightPx?: number; token?
 export async function storeAddition(
   deps: AdditionDeps,
   accountId: string,
+  by: Actor,
   place: { videoId: string; type: 'poster' | 'caption'; language: string | null },
   added: readonly Added[],
 ): Promise<{ id: number; createdAtS: number }[]> {
@@ -47,8 +49,13 @@ export async function storeAddition(
       file.wrappedKey = wrapFileKey(deps.masterKey, blob, key)
       await putBlob(folder, blob, sealBlob(key, blob, added[index]?.bytes ?? Buffer.alloc(0)))
     }
-    const ids = await deps.write((tx) => insertAddition(tx, accountId, place, files))
-    if (!ids) throw new Failure('not-found', 'Video not found')
+    const ids = await deps.write(async (tx) => {
+      const ids = await insertAddition(tx, accountId, place, files)
+      if (!ids) throw new Failure('not-found', 'Video not found')
+      const act = { atS: common.createdAtS, accountId, by, kind: 'file:added', details: place } as const
+      await noteAct(tx, { ...act, subjects: ids.map(String) })
+      return ids
+    })
     return ids.map((id) => ({ id, createdAtS: common.createdAtS }))
   } catch (error) {
     // What may have been committed stays: the sweep takes it if it was not.

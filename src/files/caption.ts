@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
+import type { Actor } from '../accounts/act.ts'
 import { Failure } from '../errors.ts'
 import { createGate, type Gate } from '../jobs/gate.ts'
 import { type AdditionDeps, storeAddition } from './addition.ts'
@@ -40,9 +41,15 @@ export async function receiveCaption(bytes: Readable): Promise<Buffer> {
  * @throws Failure `invalid`, naming the line that is wrong; `not-found` when the account has no such video; `unavailable` when
  *   too many of its captions wait
  */
-export async function addCaption(deps: CaptionDeps, accountId: string, videoId: string, language: string, text: Buffer) {
+export async function addCaption(
+  deps: CaptionDeps,
+  accountId: string,
+  by: Actor,
+  videoId: string,
+  { language, text }: { language: string; text: Buffer },
+) {
   const bytes = await deps.reading(accountId, () => readInThread(text))
-  const [stored] = await storeAddition(deps, accountId, { videoId, type: 'caption', language }, [{ bytes }])
+  const [stored] = await storeAddition(deps, accountId, by, { videoId, type: 'caption', language }, [{ bytes }])
   if (!stored) throw new Error('captions without a number')
   return { ...stored, sizeBytes: bytes.length, language }
 }

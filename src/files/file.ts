@@ -1,3 +1,4 @@
+import { type Actor, noteAct } from '../accounts/act.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { filesOf, findFile, removeFile } from '../catalogue/file-store.ts'
 import type { CatalogueDeps, ListDeps } from '../catalogue/video.ts'
@@ -68,12 +69,15 @@ export async function findView(deps: ListDeps, accountId: string, row: FileRow):
  * Deletes a poster, captions or an MP4. Durable when it resolves; where it showed, what came before it shows again.
  * @throws Failure `not-found`; `conflict` for what the film itself is made of
  */
-export async function deleteFile(deps: FileDeps, accountId: string, videoId: string, fileId: number): Promise<void> {
+export async function deleteFile(deps: FileDeps, accountId: string, by: Actor, videoId: string, fileId: number): Promise<void> {
+  const atS = deps.nowS()
   const deleted = await deps.write(async (tx) => {
     const row = await findFile(tx, accountId, videoId, fileId)
     if (!row) throw new Failure('not-found', 'File not found')
     if (!isDeletable(row)) throw new Failure('conflict', 'This file belongs to the film. To remove it, delete the whole video.')
     await removeFile(tx, row)
+    const details = { videoId, type: row.type, language: row.language }
+    await noteAct(tx, { atS, accountId, by, kind: 'file:deleted', subjects: [String(fileId)], details })
     return row
   })
   if (deleted.type === 'mp4') await deps.stopMp4(videoId)

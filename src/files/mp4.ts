@@ -1,3 +1,4 @@
+import { type Actor, noteAct } from '../accounts/act.ts'
 import type { CatalogueDeps, ListDeps } from '../catalogue/video.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import { findFilm, isFinished } from '../encode/film-store.ts'
@@ -17,7 +18,8 @@ export type Mp4Deps = CatalogueDeps &
  * @returns the file: for downloads, and of a size, once it is made
  * @throws Failure `not-found`; `conflict` while renditions are missing
  */
-export async function requestMp4(deps: Mp4Deps, accountId: string, videoId: string): Promise<VideoFile> {
+export async function requestMp4(deps: Mp4Deps, accountId: string, by: Actor, videoId: string): Promise<VideoFile> {
+  const atS = deps.nowS()
   const id = await deps.write(async (tx) => {
     const video = await findVideo(tx, accountId, videoId)
     if (!video) throw new Failure('not-found', 'Video not found')
@@ -28,7 +30,8 @@ export async function requestMp4(deps: Mp4Deps, accountId: string, videoId: stri
         `The film has no finished rendition yet (its status is ${video.status}). Ask for the MP4 after video:readyall.`,
       )
     const best = film.plan.picture?.renditions[0]
-    return wantMp4(tx, { videoId, createdAtS: deps.nowS(), widthPx: best?.widthPx, heightPx: best?.heightPx })
+    await noteAct(tx, { atS, accountId, by, kind: 'mp4:requested', subjects: [videoId] })
+    return wantMp4(tx, { videoId, createdAtS: atS, widthPx: best?.widthPx, heightPx: best?.heightPx })
   })
   deps.mp4Waits()
   return getFile(deps, accountId, videoId, id)

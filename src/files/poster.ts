@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { Actor } from '../accounts/act.ts'
 import type { Sandbox } from '../encode/sandbox.ts'
 import { drawPosterSizes, removePicture, type StillPicture, sealPicture } from '../encode/still-picture.ts'
 import { Failure } from '../errors.ts'
@@ -40,11 +41,11 @@ export const discardPoster = removePicture
  * @throws Failure `invalid` when it is no picture; `not-found` when the account has no such video; `unavailable` when too many
  *   of its pictures wait
  */
-export async function addPoster(deps: PosterDeps, accountId: string, videoId: string, picture: StillPicture) {
+export async function addPoster(deps: PosterDeps, accountId: string, by: Actor, videoId: string, picture: StillPicture) {
   try {
     const sizes = await deps.drawing(accountId, () => drawPosterSizes(deps.sandbox, picture))
     const added = sizes.map(({ jpeg, ...size }) => ({ ...size, bytes: jpeg, token: newToken() }))
-    const stored = await storeAddition(deps, accountId, { videoId, type: 'poster', language: null }, added)
+    const stored = await storeAddition(deps, accountId, by, { videoId, type: 'poster', language: null }, added)
     return stored.map((file, index) => ({
       ...file,
       widthPx: sizes[index]?.widthPx ?? 0,

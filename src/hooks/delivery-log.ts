@@ -1,3 +1,4 @@
+import { type Actor, noteAct } from '../accounts/act.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { DeliveryRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
@@ -27,10 +28,19 @@ export async function findDeliveries(
  * @returns how many
  * @throws Failure `not-found`; `conflict` while the hook is off
  */
-export async function replay(deps: HookDeps, accountId: string, hookId: string, sequence: number | undefined): Promise<number> {
+export async function replay(
+  deps: HookDeps,
+  accountId: string,
+  by: Actor,
+  hookId: string,
+  sequence: number | undefined,
+): Promise<number> {
+  const atS = deps.nowS()
   return deps.write(async (tx) => {
     const { disabledReason } = await getHook({ db: tx }, accountId, hookId)
     if (disabledReason !== null) throw new Failure('conflict', 'This hook is off. Switch it on by status 1, then replay.')
+    const details = { deliveries: sequence ?? 'all that failed' }
+    await noteAct(tx, { atS, accountId, by, kind: 'hook:replayed', subjects: [hookId], details })
     if (sequence === undefined) return replayFailed(tx, hookId)
     if (!(await replayDelivery(tx, hookId, sequence))) throw new Failure('not-found', 'Delivery not found')
     return 1

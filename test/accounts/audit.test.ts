@@ -70,6 +70,7 @@ test('L06: management is in the audit record when its answer comes, and stays th
     'key:revoked',
     'key:rotated',
     'folder:deleted',
+    'folder:created',
     'video:deleted',
     'key:created',
     'account:created',

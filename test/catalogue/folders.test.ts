@@ -51,11 +51,11 @@ test('after any changes each folder shows, counts and finds what lies in it', as
         const video = pick(videos.keys(), a)
         if (what === 'make') {
           const name = `${'ab'[a % 2]}${b}`
-          const { id } = await createFolder(deps, accountId, { name, parentId: target })
+          const { id } = await createFolder(deps, accountId, 'command-line', { name, parentId: target })
           parents.set(id, target)
           names.set(id, name)
         } else if (what === 'move' && chosen) {
-          const moved = editFolder(deps, accountId, chosen, { parentId: target })
+          const moved = editFolder(deps, accountId, 'command-line', chosen, { parentId: target })
           if (isWithin(target, chosen)) await expect(moved).rejects.toMatchObject({ kind: 'conflict' })
           else await moved.then(() => parents.set(chosen, target))
         } else if (what === 'delete' && chosen) {
@@ -69,7 +69,7 @@ test('after any changes each folder shows, counts and finds what lies in it', as
           await deps.write((tx) => insertVideo(tx, accountId, { id, title: 'x', uploadTimeS: 1, folderId: target }))
           videos.set(id, target)
         } else if (what === 'move video' && video) {
-          await editVideo(deps, accountId, video, { folderId: target })
+          await editVideo(deps, accountId, 'command-line', video, { folderId: target })
           videos.set(video, target)
         } else if (what === 'delete video' && video) {
           await deps.write((tx) => tombstoneVideos(tx, accountId, [video], 1))
@@ -108,18 +108,18 @@ function byPosition(videos: readonly { id: string; position: number }[]) {
 
 test('an account has at most 20 000 folders, and a folder that holds ten thousand is opened and deleted', async () => {
   const { deps, accountId } = await newAccount()
-  const full = await createFolder(deps, accountId, { name: 'full', parentId: ROOT })
+  const full = await createFolder(deps, accountId, 'command-line', { name: 'full', parentId: ROOT })
   await addFolders(accountId, full.id, 10_000)
   const opened = await openFolder(deps, accountId, full.id)
   expect(opened.folders).toHaveLength(10_000)
   expect(opened.folders.map(({ name }) => name)).toEqual(opened.folders.map(({ name }) => name).toSorted())
   expect(await searchFolders(deps, accountId, { name: 'many', isWhole: false })).toHaveLength(1_000)
   await addFolders(accountId, ROOT, 9_999)
-  const one = createFolder(deps, accountId, { name: 'one too many', parentId: ROOT })
+  const one = createFolder(deps, accountId, 'command-line', { name: 'one too many', parentId: ROOT })
   await expect(one).rejects.toBeInstanceOf(Failure)
   await deleteFolder(deps, accountId, 'server', full.id)
   expect((await openFolder(deps, accountId, ROOT)).folder.folderCount).toBe(19_999)
-  await createFolder(deps, accountId, { name: 'one again', parentId: ROOT })
+  await createFolder(deps, accountId, 'command-line', { name: 'one again', parentId: ROOT })
 })
 
 async function newAccount() {

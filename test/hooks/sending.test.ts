@@ -262,7 +262,7 @@ test('an event is tried ten times in three days, further and further apart, then
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
 
   receiver.answer(answering(204))
-  expect(await replay(outbox.deps, outbox.accountId, hook.id, undefined)).toBe(1)
+  expect(await replay(outbox.deps, outbox.accountId, 'server', hook.id, undefined)).toBe(1)
   clock.nowS += 60 // the endpoint rests after its failures
   await receiver.until(11)
   expect(await afterAttempt(outbox, hook.id, 1)).toMatchObject({ state: 'delivered' })

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
+import type { KeyHolder } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import { refuseUnknownVideo } from '../../files/addition.ts'
 import { addCaption, type CaptionDeps, readLanguage, receiveCaption } from '../../files/caption.ts'
@@ -104,18 +105,19 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
         },
       },
       async (request) => {
-        const { accountId } = holderOf(request)
+        const holder = holderOf(request)
+        const { accountId } = holder
         const videoId = request.params.id
         const { language } = request.query
         try {
           if (!/^multipart\/form-data/i.test(request.headers['content-type'] ?? '')) {
             if (!Value.Check(Mp4Body, request.body)) throw NO_FILE
-            return fileBody(await requestMp4(deps, accountId, videoId))
+            return fileBody(await requestMp4(deps, accountId, holder, videoId))
           }
           await refuseUnknownVideo(deps, accountId, videoId)
           return language === undefined
-            ? await takePoster(request, accountId, videoId)
-            : await takeCaption(request, accountId, videoId, readLanguage(language))
+            ? await takePoster(request, holder, videoId)
+            : await takeCaption(request, holder, videoId, readLanguage(language))
         } catch (error) {
           await drainForm(request.raw) // a client that sends before it listens would not hear why
           throw error
@@ -124,12 +126,12 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     )
   })
 
-  async function takePoster(request: FastifyRequest, accountId: string, videoId: string): Promise<Static<typeof PosterReply>> {
+  async function takePoster(request: FastifyRequest, holder: KeyHolder, videoId: string): Promise<Static<typeof PosterReply>> {
     const picture = await readUploadForm(request.raw, {
       receive: ({ file }) => receivePoster(deps, file),
       discard: discardPoster,
     })
-    const sizes = await addPoster(deps, accountId, videoId, picture)
+    const sizes = await addPoster(deps, holder.accountId, holder, videoId, picture)
     return sizes.map(({ id, widthPx, heightPx, createdAtS, sizeBytes }) => ({
       id,
       format: 'jpeg',
@@ -142,15 +144,16 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
 
   async function takeCaption(
     request: FastifyRequest,
-    accountId: string,
+    holder: KeyHolder,
     videoId: string,
-    wanted: string,
+    language: string,
   ): Promise<Static<typeof CaptionReply>> {
     const text = await readUploadForm(request.raw, {
       receive: ({ file }) => receiveCaption(file),
       discard: async () => undefined,
     })
-    const { id, createdAtS, sizeBytes, language } = await addCaption(deps, accountId, videoId, wanted, text)
+    const { accountId } = holder
+    const { id, createdAtS, sizeBytes } = await addCaption(deps, accountId, holder, videoId, { language, text })
     return { id, time: isoTime(createdAtS), size: `${Math.max(1, Math.round(sizeBytes / 1000))} kB`, lang: language }
   }
 
@@ -175,7 +178,8 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     },
     async (request) => {
       const { id, fileId } = request.params
-      await deleteFile(deps, holderOf(request).accountId, id, readFileId(fileId))
+      const holder = holderOf(request)
+      await deleteFile(deps, holder.accountId, holder, id, readFileId(fileId))
       return { message: 'Deleted' as const }
     },
   )

@@ -93,8 +93,9 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
     '/videos/folders',
     { config: { permission: 'editor' }, schema: { summary: 'Make a folder', body: CreateBody, response: { 200: Counted } } },
     async (request) => {
+      const holder = holderOf(request)
       const { name, parent } = request.body
-      return counted(await createFolder(deps, holderOf(request).accountId, { name, parentId: parent || ROOT }))
+      return counted(await createFolder(deps, holder.accountId, holder, { name, parentId: parent || ROOT }))
     },
   )
 
@@ -105,7 +106,8 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
       schema: { summary: 'Rename or move a folder', params: FolderParams, body: EditBody, response: { 200: EditReply } },
     },
     async (request) => {
-      await editFolder(deps, holderOf(request).accountId, request.params.id, readChanges(request.body))
+      const holder = holderOf(request)
+      await editFolder(deps, holder.accountId, holder, request.params.id, readChanges(request.body))
       return { message: 'Folder has been updated' as const }
     },
   )

@@ -175,7 +175,8 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
     },
     async (request) => {
       const { uuid, id } = request.params
-      const count = await replay(deps, holderOf(request).accountId, uuid, readSequence(id))
+      const holder = holderOf(request)
+      const count = await replay(deps, holder.accountId, holder, uuid, readSequence(id))
       return { message: 'Queued', count }
     },
   )
@@ -187,7 +188,8 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
       schema: { summary: 'Send again all that failed', params: HookParams, response: { 200: ReplayReply } },
     },
     async (request) => {
-      const count = await replay(deps, holderOf(request).accountId, request.params.uuid, undefined)
+      const holder = holderOf(request)
+      const count = await replay(deps, holder.accountId, holder, request.params.uuid, undefined)
       return { message: 'Queued', count }
     },
   )

@@ -38,7 +38,8 @@ export function tagRoutes(app: App, deps: TagDeps): void {
       },
       handler: async (request) => {
         const { videos, tags } = request.body
-        await change(deps, holderOf(request).accountId, { videoIds: videos, tags })
+        const holder = holderOf(request)
+        await change(deps, holder.accountId, holder, { videoIds: videos, tags })
         return { message: 'Done' as const }
       },
     })

@@ -45,7 +45,8 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
       },
     },
     async (request) => {
-      await editVideo(deps, holderOf(request).accountId, request.params.id, readChanges(request.body))
+      const holder = holderOf(request)
+      await editVideo(deps, holder.accountId, holder, request.params.id, readChanges(request.body))
       return { message: 'Successfully updated' as const }
     },
   )

@@ -41,8 +41,8 @@ export function v2TagRoutes(app: App, deps: V2TagDeps): void {
         schema: { summary },
       },
       async (request, reply) => {
-        const { accountId } = await holderOfBody(deps, request, 'editor')
-        await change(deps, accountId, { videoIds: getTexts(request, 'videos'), tags: getTexts(request, 'tags') })
+        const holder = await holderOfBody(deps, request, 'editor')
+        await change(deps, holder.accountId, holder, { videoIds: getTexts(request, 'videos'), tags: getTexts(request, 'tags') })
         return sendV2(request, reply, { message: 'Done' })
       },
     )
