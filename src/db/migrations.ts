@@ -15,6 +15,7 @@ import { otpRules } from './migrations/0012-otp-rules.ts'
 import { usage } from './migrations/0013-usage.ts'
 import { idempotency } from './migrations/0014-idempotency.ts'
 import { mp4 } from './migrations/0015-mp4.ts'
+import { boundedWork } from './migrations/0016-bounded-work.ts'
 import { mp4Tries } from './migrations/0018-mp4-tries.ts'
 import type { Tables } from './tables.ts'
 
@@ -34,6 +35,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0013-usage': usage,
   '0014-idempotency': idempotency,
   '0015-mp4': mp4,
+  '0016-bounded-work': boundedWork,
   '0018-mp4-tries': mp4Tries,
 }
 

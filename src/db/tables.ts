@@ -111,6 +111,8 @@ type VideoTable = {
   folderId: Generated<string>
   /** The generation that plays, or is being made. 0 before the first plan. */
   generation: Generated<number>
+  /** 1 once its source is there: kept by a trigger. */
+  hasSource: Generated<number>
   /** Set when deleted: the row is a tombstone till its files are gone. */
   deletedAtS: number | null
 }
@@ -166,6 +168,8 @@ type UploadPolicyTable = {
 type ImportTable = {
   videoId: string
   accountId: string
+  /** The video's: whoever asked first is first. */
+  position: number
   /** Of the address, so that no host is asked too often at once. */
   host: string
   /** The address may be signed: it is a secret as long as it is kept. */
@@ -438,6 +442,8 @@ type HookTable = {
   failingSinceS: number | null
   /** Nothing is sent before then; also the time of the last delivery that arrived, so that whoever has waited longest is next. */
   restsUntilS: Generated<number>
+  /** What failed is sent again from this number on, some at a time; null: it is not, or all has been taken. */
+  replayFrom: number | null
 }
 
 /** One event on its way to one endpoint. */

@@ -183,12 +183,12 @@ export async function findUnplanned(tx: Db, inHand: readonly string[]): Promise<
   const row = await tx
     .selectFrom('video')
     .select('id')
-    .where('status', 'in', [sql.lit('Queued'), sql.lit('Processing')]) // written out, for the index of these alone
-    .where('generation', '=', 0)
+    // Written out, for the index of these alone: imports whose source is not here yet are many.
+    .where('hasSource', '=', sql.lit(1))
+    .where('generation', '=', sql.lit(0))
+    .where('status', 'in', [sql.lit('Queued'), sql.lit('Processing')])
     .where('deletedAtS', 'is', null)
     .where('id', 'not in', [...inHand])
-    // An import's may not be here yet.
-    .where(({ exists, selectFrom }) => exists(selectFrom('source').select('videoId').whereRef('source.videoId', '=', 'video.id')))
     .orderBy('position')
     .limit(1)
     .executeTakeFirst()

@@ -2,8 +2,10 @@ import { type Actor, noteAct } from '../accounts/act.ts'
 import type { Db } from '../db/sqlite.ts'
 import type { DeliveryRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
-import { countDeliveries, listDeliveries, removeOldDeliveries, replayDelivery, replayFailed } from './delivery-store.ts'
+import { countDeliveries, listDeliveries, replayDelivery } from './delivery-store.ts'
 import { getHook, type HookDeps } from './hook.ts'
+import { beginReplay } from './hook-store.ts'
+import { replayFailed } from './in-batches.ts'
 
 /** Logs are long, so they are read in a thread of their own. */
 export type LogDeps = HookDeps & { slowDb: Db }
@@ -36,22 +38,13 @@ export async function replay(
   sequence: number | undefined,
 ): Promise<number> {
   const atS = deps.nowS()
-  return deps.write(async (tx) => {
+  await deps.write(async (tx) => {
     const { disabledReason } = await getHook({ db: tx }, accountId, hookId)
     if (disabledReason !== null) throw new Failure('conflict', 'This hook is off. Switch it on by status 1, then replay.')
     const details = { deliveries: sequence ?? 'all that failed' }
     await noteAct(tx, { atS, accountId, by, kind: 'hook:replayed', subjects: [hookId], details })
-    if (sequence === undefined) return replayFailed(tx, hookId)
-    if (!(await replayDelivery(tx, hookId, sequence))) throw new Failure('not-found', 'Delivery not found')
-    return 1
+    if (sequence === undefined) await beginReplay(tx, hookId)
+    else if (!(await replayDelivery(tx, hookId, sequence))) throw new Failure('not-found', 'Delivery not found')
   })
-}
-
-const KEPT_S = 30 * 24 * 3600
-/** So few at once that nobody waits for it. */
-const AT_ONCE = 500
-
-/** Removes what was finished a month ago. */
-export async function sweepDeliveries({ write, nowS }: Pick<HookDeps, 'write' | 'nowS'>): Promise<void> {
-  while ((await write((tx) => removeOldDeliveries(tx, nowS() - KEPT_S, AT_ONCE))) > 0);
+  return sequence === undefined ? replayFailed(deps, hookId) : 1
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/sqlite.ts'
 import type { DeliveryRow, HookRow } from '../db/tables.ts'
 
@@ -165,15 +166,71 @@ export async function replayDelivery(tx: Db, hookId: string, sequence: number): 
   return true
 }
 
-/** Sends everything that failed once more. @returns how many */
-export async function replayFailed(tx: Db, hookId: string): Promise<number> {
+/** Sends some of what failed once more, in its order, from where the hook's replay has come to. @returns how many */
+export async function replaySomeFailed(tx: Db, hookId: string, limit: number): Promise<number> {
+  const hook = await tx.selectFrom('hook').select('replayFrom').where('id', '=', hookId).executeTakeFirst()
+  if (!hook || hook.replayFrom === null) return 0
+  const failed = await tx
+    .selectFrom('delivery')
+    .select('sequence')
+    .where('hookId', '=', hookId)
+    .where('state', '=', sql.lit('failed')) // written out, for the index of these alone
+    .where('sequence', '>=', hook.replayFrom)
+    .orderBy('sequence')
+    .limit(limit)
+    .execute()
+  const sequences = failed.map(({ sequence }) => sequence)
+  await tx.updateTable('delivery').set(AS_NEW).where('hookId', '=', hookId).where('sequence', 'in', sequences).execute()
+  const replayFrom = sequences.length < limit ? null : (sequences.at(-1) ?? 0) + 1
+  await tx.updateTable('hook').set({ replayFrom }).where('id', '=', hookId).execute()
+  return sequences.length
+}
+
+/** Lists as failed some of what waits for a hook that is off. @returns how many; none while it is on */
+export async function failSomeWaiting(tx: Db, hookId: string, nowS: number, limit: number): Promise<number> {
+  const hook = await tx.selectFrom('hook').select('disabledReason').where('id', '=', hookId).executeTakeFirst()
+  if (!hook || hook.disabledReason === null) return 0
   const { numUpdatedRows } = await tx
     .updateTable('delivery')
-    .set(AS_NEW)
+    .set({ state: 'failed', problem: hook.disabledReason, finishedAtS: nowS })
     .where('hookId', '=', hookId)
-    .where('state', '=', 'failed')
+    .where('sequence', 'in', waitingFor(tx, hookId).orderBy('dueAtS').limit(limit))
     .executeTakeFirst()
   return Number(numUpdatedRows)
+}
+
+function waitingFor(db: Db, hookId: string) {
+  return db
+    .selectFrom('delivery')
+    .select('sequence')
+    .where('hookId', '=', hookId)
+    .where('finishedAtS', 'is', null)
+    .where('state', '=', 'waiting')
+}
+
+/** Hooks that are off while something waits for them, or whose replay has not come to its end. */
+export async function listHalfDone(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('hook')
+    .select('id')
+    .where((hook) =>
+      hook.or([
+        hook('replayFrom', 'is not', null),
+        hook.and([
+          hook('disabledReason', 'is not', null),
+          hook.exists(
+            hook
+              .selectFrom('delivery')
+              .select('sequence')
+              .whereRef('hookId', '=', 'hook.id')
+              .where('finishedAtS', 'is', null)
+              .where('state', '=', 'waiting'),
+          ),
+        ]),
+      ]),
+    )
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 /** Removes some of a hook's deliveries. @returns how many */

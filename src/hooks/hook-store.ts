@@ -66,29 +66,21 @@ export async function enableHook(tx: Db, hookId: string): Promise<void> {
     .execute()
 }
 
-/** Switches a hook off, if it is on. What waits for it is listed as failed. */
-export async function disableHook(tx: Db, hookId: string, reason: string, nowS: number): Promise<void> {
+/** Switches a hook off, if it is on. Nothing is sent to it from then on; `failWaiting` lists what waits for it as failed. */
+export async function disableHook(tx: Db, hookId: string, reason: string): Promise<void> {
   await tx
     .updateTable('hook')
-    .set({ disabledReason: reason })
+    .set({ disabledReason: reason, replayFrom: null })
     .where('id', '=', hookId)
     .where('disabledReason', 'is', null)
     .execute()
-  await tx
-    .updateTable('delivery')
-    .set({ state: 'failed', problem: reason, finishedAtS: nowS })
-    .where('hookId', '=', hookId)
-    .where('finishedAtS', 'is', null)
-    .where('state', '=', 'waiting')
-    .execute()
 }
 
-/** False: the account has no such hook. */
-export async function removeHook(tx: Db, accountId: string, hookId: string): Promise<boolean> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('hook')
-    .where('accountId', '=', accountId)
-    .where('id', '=', hookId)
-    .executeTakeFirst()
-  return numDeletedRows > 0n
+/** Notes that everything which failed is to be sent once more; `replayFailed` does it. */
+export async function beginReplay(tx: Db, hookId: string): Promise<void> {
+  await tx.updateTable('hook').set({ replayFrom: 0 }).where('id', '=', hookId).execute()
+}
+
+export async function removeHook(tx: Db, accountId: string, hookId: string): Promise<void> {
+  await tx.deleteFrom('hook').where('accountId', '=', accountId).where('id', '=', hookId).execute()
 }

@@ -6,9 +6,10 @@ import { Failure } from '../errors.ts'
 import { type Outbound, refuseInside } from '../outbound/allowance.ts'
 import { type MasterKey, unwrap, wrap } from '../protect/master-key.ts'
 import { newId } from '../protect/secret.ts'
-import { removeDeliveries } from './delivery-store.ts'
+import { failSomeWaiting, removeDeliveries } from './delivery-store.ts'
 import type { HookEvent } from './event.ts'
 import { disableHook, enableHook, findHook, type Hook, insertHook, listHooks, removeHook, replaceSecret } from './hook-store.ts'
+import { AT_ONCE, failWaiting } from './in-batches.ts'
 import { newHookSecret } from './signature.ts'
 
 /** `nowS` is the playback clock: no step of the wall clock brings a retry forward or ends a rotation. */
@@ -20,8 +21,6 @@ export type NewHook = Hook & { secret: string }
 const MOST_HOOKS = 20
 /** How long an older secret signs beside its successor. */
 const ROTATION_S = 24 * 3600
-/** So few at once that nobody waits for it. */
-const REMOVED_AT_ONCE = 500
 const SWITCHED_OFF = 'It was switched off.'
 
 export async function findHooks({ db }: Pick<HookDeps, 'db'>, accountId: string): Promise<Hook[]> {
@@ -64,24 +63,29 @@ export async function createHook(
 
 /** Deletes an endpoint with everything that waits for it, and its log. @throws Failure `not-found` */
 export async function deleteHook(deps: HookDeps, accountId: string, by: Actor, hookId: string): Promise<void> {
-  const { write } = deps
-  await getHook(deps, accountId, hookId)
-  while ((await write((tx) => removeDeliveries(tx, hookId, REMOVED_AT_ONCE))) === REMOVED_AT_ONCE);
-  await write(async (tx) => {
-    if (!(await removeHook(tx, accountId, hookId))) throw notFound()
-    await removeDeliveries(tx, hookId, Number.MAX_SAFE_INTEGER) // what came meanwhile
+  async function isDeleted(tx: Db): Promise<boolean> {
+    await getHook({ db: tx }, accountId, hookId)
+    if ((await removeDeliveries(tx, hookId, AT_ONCE)) === AT_ONCE) return false
+    await removeHook(tx, accountId, hookId)
     await note(deps, tx, accountId, by, 'hook:deleted', hookId)
-  })
+    return true
+  }
+  while (!(await deps.write(isDeleted)));
 }
 
 /** Switches an endpoint on or off. What happens while it is off is listed as failed. @throws Failure `not-found` */
 export async function switchHook(deps: HookDeps, accountId: string, by: Actor, hookId: string, isOn: boolean): Promise<Hook> {
-  await deps.write(async (tx) => {
+  async function isSwitched(tx: Db): Promise<boolean> {
     await getHook({ db: tx }, accountId, hookId)
+    // What has waited since it went off is listed as failed, too, before anything is sent again.
+    if ((await failSomeWaiting(tx, hookId, deps.nowS(), AT_ONCE)) === AT_ONCE) return false
     if (isOn) await enableHook(tx, hookId)
-    else await disableHook(tx, hookId, SWITCHED_OFF, deps.nowS())
+    else await disableHook(tx, hookId, SWITCHED_OFF)
     await note(deps, tx, accountId, by, isOn ? 'hook:enabled' : 'hook:disabled', hookId)
-  })
+    return true
+  }
+  while (!(await deps.write(isSwitched)));
+  await failWaiting(deps, hookId)
   return getHook(deps, accountId, hookId)
 }
 

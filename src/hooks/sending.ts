@@ -16,6 +16,7 @@ import {
   settleDelivery,
 } from './delivery-store.ts'
 import { disableHook } from './hook-store.ts'
+import { failWaiting } from './in-batches.ts'
 import { isDead, restAfter, waitAfter } from './schedule.ts'
 
 export type SendingDeps = AttemptDeps & { db: Db; write: Write; log: Logger }
@@ -82,8 +83,9 @@ async function send(deps: SendingDeps, hook: HookRow, delivery: ClaimedDelivery,
     if (outcome.problem === undefined) return settleSuccess(tx, delivery, outcome, nowS)
     return settleFailure(tx, delivery, outcome, nowS)
   })
-  if (disabledReason !== undefined)
-    deps.log.warn({ accountId: hook.accountId, hookId: hook.id, reason: disabledReason }, 'a hook was switched off')
+  if (disabledReason === undefined) return
+  deps.log.warn({ accountId: hook.accountId, hookId: hook.id, reason: disabledReason }, 'a hook was switched off')
+  await failWaiting(deps, hook.id, signal)
 }
 
 /** The server stops: that is no fault of the endpoint's. */
@@ -115,7 +117,7 @@ async function settleFailure(
   await settleDelivery(tx, delivery, { ...next, status: status ?? null, problem })
   await restHook(tx, hook.id, nowS + restS)
   if (disabledReason !== undefined) {
-    await disableHook(tx, hook.id, disabledReason, nowS)
+    await disableHook(tx, hook.id, disabledReason)
     const act = { atS: nowS, accountId: hook.accountId, by: 'server', kind: 'hook:disabled', subjects: [hook.id] } as const
     await noteAct(tx, { ...act, details: { reason: disabledReason } })
   }

@@ -1,9 +1,16 @@
-import type { Insertable, Updateable } from 'kysely'
+import { type Insertable, sql, type Updateable } from 'kysely'
 import type { Db } from '../db/sqlite.ts'
 import type { ImportRow, Tables } from '../db/tables.ts'
 
-export async function insertImport(tx: Db, row: Insertable<Tables['import']>): Promise<void> {
-  await tx.insertInto('import').values(row).execute()
+/** For a video that is there. */
+export async function insertImport(tx: Db, row: Omit<Insertable<Tables['import']>, 'position'>): Promise<void> {
+  await tx
+    .insertInto('import')
+    .values(({ selectFrom }) => ({
+      ...row,
+      position: selectFrom('video').select('position').where('id', '=', row.videoId).$asScalar().$notNull(),
+    }))
+    .execute()
 }
 
 export async function countImports(db: Db, accountId: string): Promise<number> {
@@ -18,10 +25,18 @@ export async function countImports(db: Db, accountId: string): Promise<number> {
 /** What must not be taken now. */
 export type Busy = { videoIds: readonly string[]; accountIds: readonly string[]; hosts: readonly string[] }
 
-/** Accounts that have an import which may be tried now. */
+/** Accounts that have an import which may be tried now; a disabled one's wait. */
 export async function listAccountsWithImports(db: Db, nowS: number, busy: Busy): Promise<string[]> {
-  const rows = await dueImports(db, nowS, busy).select('import.accountId').distinct().execute()
-  return rows.map(({ accountId }) => accountId)
+  const rows = await db
+    .selectFrom('account')
+    .select('id')
+    .where('disabled', '=', 0)
+    .where('id', 'not in', [...busy.accountIds])
+    .where(({ exists }) =>
+      exists(dueImports(db, nowS, busy).select('import.videoId').where('accountId', '=', sql.ref<string>('account.id'))),
+    )
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 /** The account's import that has waited longest. */
@@ -32,25 +47,20 @@ export async function findDueImport(
   busy: Busy,
 ): Promise<Pick<ImportRow, 'videoId' | 'accountId' | 'host'> | undefined> {
   return dueImports(db, nowS, busy)
-    .innerJoin('video', 'video.id', 'import.videoId')
-    .select(['import.videoId', 'import.accountId', 'import.host'])
-    .where('import.accountId', '=', accountId)
+    .select(['videoId', 'accountId', 'host'])
+    .where('accountId', '=', accountId)
     .orderBy('nextTryAtS')
-    .orderBy('video.position')
+    .orderBy('position')
     .limit(1)
     .executeTakeFirst()
 }
 
-/** A disabled account's wait. */
-function dueImports(db: Db, nowS: number, busy: Busy) {
+function dueImports(db: Db, nowS: number, { hosts, videoIds }: Busy) {
   return db
     .selectFrom('import')
-    .innerJoin('account', 'account.id', 'import.accountId')
-    .where('account.disabled', '=', 0)
     .where('nextTryAtS', '<=', nowS)
-    .where('import.accountId', 'not in', [...busy.accountIds])
-    .where('import.host', 'not in', [...busy.hosts])
-    .where('import.videoId', 'not in', [...busy.videoIds])
+    .where('host', 'not in', [...hosts])
+    .where('videoId', 'not in', [...videoIds])
 }
 
 export async function findImport(db: Db, videoId: string): Promise<ImportRow | undefined> {
@@ -75,7 +85,7 @@ export async function updateImport(tx: Db, videoId: string, changes: Updateable<
 
 /** After a restart none waits for its time. */
 export async function resumeImports(tx: Db): Promise<void> {
-  await tx.updateTable('import').set({ nextTryAtS: 0 }).execute()
+  await tx.updateTable('import').set({ nextTryAtS: 0 }).where('nextTryAtS', '>', 0).execute()
 }
 
 /** Ends an import, and forgets its address. False: the video was deleted. */

@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readRows } from '../data-folder.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
@@ -57,6 +59,35 @@ test('W07, I7: killed at any moment after a change was acknowledged, its event a
   await hooksOf(owner).untilNewest(uuid, 'delivered')
   const rows = readRows<{ sequence: number }>(reelgate, 'select sequence from delivery where hook_id = ? order by sequence', uuid)
   expect(rows.map(({ sequence }) => sequence)).toEqual(deleted.map((_, n) => n + 1))
+})
+
+test('I9: killed while an endpoint with thousands of deliveries is switched off, none of them waits in the end and none is sent', async () => {
+  const { owner } = reelgate
+  const receiver = receivers.newReceiver()
+  const { uuid } = await hooksOf(owner).create(receiver.url)
+  await reelgate.kill()
+  const database = new SqliteDatabase(join(reelgate.dataDir, 'reelgate.db'))
+  database
+    .prepare(
+      `with recursive numbers (value) as (select 1 union all select value + 1 from numbers where value < 5000)
+      insert into delivery (hook_id, sequence, event, body, time_ms, state, due_at_s)
+      select ?, value, 'video:ready', '{}', 0, 'waiting', 99999999999 from numbers`,
+    )
+    .run(uuid)
+  database.prepare('update hook set last_sequence = 5000 where id = ?').run(uuid)
+  database.close()
+  await reelgate.restart()
+  const failed = () => readRows(reelgate, "select 1 from delivery where hook_id = ? and state = 'failed'", uuid).length
+  const switching = hooksOf(owner)
+    .set(uuid, 0)
+    .catch(() => undefined) // cut off
+  await expect.poll(failed, { interval: 1 }).toBeGreaterThan(0)
+  await reelgate.kill()
+  await switching
+  await reelgate.restart()
+  await expect.poll(failed, { timeout: 20_000 }).toBe(5000)
+  expect(receiver.received).toEqual([])
+  await hooksOf(owner).remove(uuid)
 })
 
 test('W07: killed between the answer of a receiver and its record, nothing but a repetition can come of it', async () => {
