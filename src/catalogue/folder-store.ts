@@ -106,21 +106,34 @@ export async function updateFolder(
     .execute()
 }
 
-/** Moves the videos and the folders that lie directly in one folder into another. */
-export async function moveContents(tx: Db, accountId: string, fromId: string, toId: string): Promise<void> {
-  await tx
+/** Moves some of the videos and folders that lie directly in one folder into another. @returns how many */
+export async function moveSomeContents(tx: Db, accountId: string, fromId: string, toId: string, limit: number): Promise<number> {
+  const videos = await tx
     .updateTable('video')
     .set({ folderId: toId })
-    .where('accountId', '=', accountId)
-    .where('folderId', '=', fromId)
-    .where('deletedAtS', 'is', null)
-    .execute()
-  await tx
+    .where('position', 'in', ({ selectFrom }) =>
+      selectFrom('video')
+        .select('position')
+        .where('accountId', '=', accountId)
+        .where('folderId', '=', fromId)
+        .where('deletedAtS', 'is', null)
+        .limit(limit),
+    )
+    .executeTakeFirst()
+  const moved = Number(videos.numUpdatedRows)
+  const folders = await tx
     .updateTable('folder')
     .set({ parentId: toId })
     .where('accountId', '=', accountId)
-    .where('parentId', '=', fromId)
-    .execute()
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('folder')
+        .select('id')
+        .where('accountId', '=', accountId)
+        .where('parentId', '=', fromId)
+        .limit(limit - moved),
+    )
+    .executeTakeFirst()
+  return moved + Number(folders.numUpdatedRows)
 }
 
 export async function removeFolder(tx: Db, accountId: string, folderId: string): Promise<void> {

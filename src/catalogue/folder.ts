@@ -12,7 +12,7 @@ import {
   type ListedFolder,
   listFoldersIn,
   listFoldersNamed,
-  moveContents,
+  moveSomeContents,
   removeFolder,
   updateFolder,
 } from './folder-store.ts'
@@ -119,8 +119,12 @@ export async function editFolder(
   })
 }
 
+/** So few at once that nobody waits for it. */
+const MOVED_AT_ONCE = 500
+
 /**
- * Deletes a folder, never what is in it: its videos and folders move to its parent, all in one transaction.
+ * Deletes a folder, never what is in it: its videos and folders move to its parent, some at a time, and the last of them with the
+ * folder's end. A crash before that leaves the folder, with what has not moved yet.
  * @throws Failure `not-found`; `invalid` for the root
  */
 export async function deleteFolder(
@@ -130,14 +134,18 @@ export async function deleteFolder(
   folderId: string,
 ): Promise<void> {
   const atS = nowS()
-  await write(async (tx) => {
+  let whole: FolderRow | undefined
+  async function isDeleted(tx: Db): Promise<boolean> {
     const folder = await getFolder(tx, accountId, folderId)
     const parentId = refuseRoot(folder, 'deleted')
-    await moveContents(tx, accountId, folderId, parentId)
+    whole ??= folder
+    if ((await moveSomeContents(tx, accountId, folderId, parentId, MOVED_AT_ONCE)) === MOVED_AT_ONCE) return false
     await removeFolder(tx, accountId, folderId)
-    const details = { name: folder.name, videos: folder.videoCount, folders: folder.folderCount }
+    const details = { name: whole.name, videos: whole.videoCount, folders: whole.folderCount }
     await noteAct(tx, { atS, accountId, by, kind: 'folder:deleted', subjects: [folderId], details })
-  })
+    return true
+  }
+  while (!(await write(isDeleted)));
 }
 
 /** @returns the parent that every other folder has */

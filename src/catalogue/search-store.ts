@@ -66,7 +66,7 @@ function matches(accountId: string, filter: VideoFilter, shelves: readonly Shelf
     const position = sql<number>`video_text.rowid`
     // A cross join is never turned round: the index of texts leads, in its own order.
     const from = sql`from video_text cross join video on video.position = video_text.rowid
-      where ${hold(texts)} and video.account_id = ${accountId} ${alsoOn(shelves, position)}`
+      where ${hold(texts)} and video.account_id = ${accountId} and video.deleted_at_s is null ${alsoOn(shelves, position)}`
     return { position, from }
   }
   const [smallest, ...others] = shelves

@@ -40,7 +40,7 @@ const HARMS: readonly Harm[] = [
   ['a folder’s counter is off', 'update folder set video_count = 2', /videos in folder root: the counter says 2, there are 1/],
   ['a video lies in a folder that is not there', `update video set folder_id = 'x'`, /folder of .*: .* there are 0/],
   ['a video is not in the search index', 'delete from video_text', /search index/],
-  ['a deleted video is in the search index', `insert into video_text (rowid, id) values (99, 'x')`, /search index/],
+  ['a video that is gone is in the search index', `insert into video_text (rowid, id) values (99, 'x')`, /search index/],
   ['a foreign key points nowhere', 'pragma foreign_keys = off; delete from api_key; delete from account', /foreign key/],
   ['a state goes back', `update video set status = 'Processing'`, /went back/],
   ['a change number goes back', 'update account set change_number = 1', /change number/],

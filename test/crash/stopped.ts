@@ -155,9 +155,9 @@ function counterBreaches(rows: Rows): string[] {
     `select 'folder of ' || video.id as what, 1 as kept, count(folder.id) as counted
      from video left join folder on folder.account_id = video.account_id and folder.id = folder_id where deleted_at_s is null
      group by video.id`,
-    `select 'search index of ' || video.id as what, count(video_text.rowid) as kept, deleted_at_s is null as counted
+    `select 'search index of ' || video.id as what, count(video_text.rowid) as kept, 1 as counted
      from video left join video_text on video_text.rowid = position and video_text.id = video.id group by video.id`,
-    `select 'search index' as what, (select count(*) from video_text) as kept, count(*) as counted from video where deleted_at_s is null`,
+    `select 'search index' as what, (select count(*) from video_text) as kept, count(*) as counted from video`,
   ]
   return counters
     .flatMap((sql) => rows.all<{ what: string; kept: number; counted: number }>(sql))
