@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -38,6 +38,8 @@ export type StartOptions = {
   wrapper?: string[]
   /** Where the test's folder is made, such as a small disk. */
   within?: string
+  /** A stopped installation to go on from, with the same owner. */
+  copyOf?: Reelgate
 }
 
 /** Starts a server for this test; it is stopped and its folder removed when the test has finished. */
@@ -68,8 +70,9 @@ async function startIn(folder: string, options: StartOptions): Promise<Reelgate>
   // Suites ask more in a minute than an owner does; those of limits set their own. One suite wants the demo film.
   const defaults = { REELGATE_DATA: dataDir, PORT: '0', REELGATE_LIMITS: 'off', REELGATE_DEMO: 'off', REELGATE_LOG_LEVEL: 'info' }
   const env = { PATH: process.env.PATH ?? '', ...defaults, ...options.env }
+  if (options.copyOf) await copyInstallation(options.copyOf, dataDir)
   let run = await startProcess(env, options.wrapper ?? [])
-  const apiKey = /API secret {2}(\w{64})/.exec(run.output())?.[1] ?? ''
+  const apiKey = options.copyOf?.owner.apiKey ?? /API secret {2}(\w{64})/.exec(run.output())?.[1] ?? ''
   const { url } = run
 
   async function cli(...args: string[]) {
@@ -104,6 +107,12 @@ async function startIn(folder: string, options: StartOptions): Promise<Reelgate>
       run = await startProcess({ ...env, PORT: new URL(url).port }, options.wrapper ?? [])
     },
   }
+}
+
+/** Copies a stopped installation and its key. */
+export async function copyInstallation({ dataDir }: Pick<Reelgate, 'dataDir'>, to: string): Promise<void> {
+  await cp(dataDir, to, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+  await cp(`${dataDir}.key`, `${to}.key`)
 }
 
 type Run = { child: ChildProcess; url: string; output(): string; ended: Promise<number | null> }

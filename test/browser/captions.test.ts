@@ -139,7 +139,7 @@ test('a film goes on where captions are chosen that its owner has deleted since 
   await choices.filter({ hasText: 'English' }).click()
   expect((await answered).status()).toBe(404)
   await choices.filter({ hasText: 'Deutsch' }).click()
-  await expect.poll(() => shown(player), { timeout: 10_000 }).toEqual(['Ein Hallo auf Deutsch'])
+  await expect.poll(() => shown(player)).toEqual(['Ein Hallo auf Deutsch'])
   await player.playsPast(3)
 })
 

@@ -130,7 +130,7 @@ test('P15: whatever a script does to the marks, the film shows no more than a se
     await player.page.evaluate(`{ ${NAMES} ${attack} }`)
     const { timeS } = await player.video()
     await player.playsPast(timeS + 0.2)
-    await expect.poll(() => player.page.evaluate('watched.badSince === undefined'), { message: name, timeout: 20_000 }).toBe(true)
+    await expect.poll(() => player.page.evaluate('watched.badSince === undefined'), { message: name }).toBe(true)
     expect(await player.page.evaluate('watched.bareS'), name).toBeLessThanOrEqual(1)
     await expectMarks(player, `after-${name.replaceAll(' ', '-')}`)
   }

@@ -170,7 +170,7 @@ function replay({ method, url, headers, body }: Copy): Promise<{ status: number;
 }
 
 function expectCiphertext(bytes: Buffer) {
-  for (const box of ['ftyp', 'styp', 'sidx', 'moof', 'traf', 'mdat']) expect(bytes.includes(box), box).toBe(false)
+  expect(bytes.toString('latin1')).not.toMatch(/\0[\s\S]{3}(ftyp|styp|sidx|moof|traf|mdat)/)
   expect(bytes.length % 16).toBe(0)
   expect(entropyBits(bytes)).toBeGreaterThan(7.9)
 }

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../reelgate.ts'
 import { startChromium } from './chromium.ts'
-import { addSmallFilm, withSmallFilm } from './films.ts'
+import { addSmallFilm, makeSmallFilm } from './films.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
 // What a viewer reads where the film does not play, and that then nothing of it is on the page.
@@ -71,7 +71,7 @@ test('a viewer who comes before the film is told so, and it begins by itself whe
   await player.shows('waiting', 'video-not-ready')
   expect(await player.sentence()).toBe('This film is being prepared. It can be played here as soon as it is ready.')
   await player.screenshot('not-ready')
-  await withSmallFilm(async (file) => expect((await owner.send(credentials, await openAsBlob(file))).status).toBe(201))
+  expect((await owner.send(credentials, await openAsBlob(await makeSmallFilm()))).status).toBe(201)
   await player.playsPast(0.5)
 })
 

@@ -36,7 +36,7 @@ async function deletedWhileRead(type: 'poster' | 'caption', ask: (file: FileBody
   await promisify(execFile)('mkfifo', [place])
   const held = await open(place, 'r+') // a reader of the pipe waits for as long as somebody may write
   const asked = ask(file)
-  await expect.poll(() => isReading(place), { timeout: 30_000 }).toBe(true)
+  await expect.poll(() => isReading(place)).toBe(true)
   expect((await owner.call('DELETE', `/api/videos/${videoId}/files/${file.id}`)).status).toBe(200)
   await held.close()
   return asked

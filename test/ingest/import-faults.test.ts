@@ -1,23 +1,25 @@
 import { open } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { getStoredSource, listFiles, readRows } from '../data-folder.ts'
 import { mountSmallDisk } from '../faults/small-disk.ts'
 import { openSharedWorld, openWorld } from '../outside/world.ts'
 import { startReelgate } from '../reelgate.ts'
-import { beginImport, makeLargeFilm, sendFile, untilDecided } from './importing.ts'
+import { beginImport, hostsIn, makeLargeFilm, type NewHost, sendFile, untilDecided } from './importing.ts'
 
 // Imports that are cut off: by this server's end, by the host, by a name server that is gone, by a full disk.
 
 let world: Awaited<ReturnType<typeof openSharedWorld>>
 let film: Buffer
 let other: Buffer
-let hosts = 0
+let newSite: NewHost
 
 beforeAll(async () => {
   world = await openSharedWorld()
+  newSite = hostsIn(world, '8.8.4')
   film = await makeLargeFilm(30e6)
   other = await makeLargeFilm(30e6)
 })
@@ -31,15 +33,13 @@ type Host = { url: string; asked: { range: string | undefined; ifRange: string |
 
 /** @param listener is told how often the host was asked before */
 async function newHost(listener: (turn: number, ...exchange: Parameters<RequestListener>) => void): Promise<Host> {
-  hosts += 1
   const asked: Host['asked'] = []
-  world.names.set(`host-${hosts}.example`, [`8.8.4.${100 + hosts}`])
-  await world.site(`8.8.4.${100 + hosts}`, (request, response) => {
+  const host = await newSite((request, response) => {
     const { range, 'if-range': ifRange } = request.headers
     asked.push({ range, ifRange: ifRange?.toString() })
     listener(asked.length - 1, request, response)
   })
-  return { url: `http://host-${hosts}.example/film.mp4`, asked }
+  return { url: `${host}/film.mp4`, asked }
 }
 
 function receivedBytes(reelgate: { dataDir: string; masterKeyFile: string }, id: string): number | undefined {
@@ -107,10 +107,10 @@ async function flipByte(dataDir: string, part: string): Promise<void> {
 test('F-07: a connection that breaks is taken up again by itself; one that never gets further is given up after six tries', async () => {
   const reelgate = await startReelgate(await world.around())
   const { owner } = reelgate
-  // Breaks in its middle each time, always a little further on.
+  // Breaks in its middle each time, once another step of it is durable.
   const breaking = await newHost((turn, request, response) => {
     sendFile(request, response, film, { etag: '"1"', ...(turn < 2 && { sentBytes: 10e6 }) })
-    if (turn < 2) response.write('', () => setTimeout(() => response.destroy(), 500))
+    if (turn < 2) void untilReceived((turn + 1) * STEP_BYTES).then(() => response.destroy())
   })
   const hopeless = await newHost((_turn, request) => request.socket.destroy())
   const [better, worse] = [await beginImport(owner, breaking.url), await beginImport(owner, hopeless.url)]
@@ -129,6 +129,10 @@ test('F-07: a connection that breaks is taken up again by itself; one that never
     `Encoding error: ${hopeless.url} was not fetched: the connection failed. It was tried 6 times.`,
   )
   expect(readRows(reelgate, 'select video_id from import')).toEqual([])
+
+  async function untilReceived(bytes: number): Promise<void> {
+    while (receivedBytes(reelgate, better) !== bytes) await pause(20)
+  }
 })
 
 test('F-34: while no name can be looked up imports wait and the API answers; then they go on by themselves', async () => {

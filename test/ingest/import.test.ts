@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { RequestListener, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,17 +9,18 @@ import { makeFilm } from '../films.ts'
 import { openSharedWorld } from '../outside/world.ts'
 import { rounds } from '../pipeline/chance.ts'
 import { startSharedReelgate } from '../reelgate.ts'
-import { beginImport, failureOf, sendFile, untilDecided } from './importing.ts'
+import { beginImport, failureOf, hostsIn, type NewHost, sendFile, untilDecided } from './importing.ts'
 
 // Imports from hosts that mean no harm, and from some that do not know what they send. Every test has a host of its own.
 
 let world: Awaited<ReturnType<typeof openSharedWorld>>
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let film: Buffer
-let hosts = 0
+let newHost: NewHost
 
 beforeAll(async () => {
   world = await openSharedWorld()
+  newHost = hostsIn(world, '8.8.1')
   reelgate = await startSharedReelgate(await world.around())
   film = await readFile(await makeFilm())
 })
@@ -27,13 +28,6 @@ afterAll(async () => {
   await reelgate?.remove()
   await world?.end()
 })
-
-async function newHost(listener: RequestListener): Promise<string> {
-  hosts += 1
-  world.names.set(`host-${hosts}.example`, [`8.8.1.${hosts}`])
-  await world.site(`8.8.1.${hosts}`, listener)
-  return `http://host-${hosts}.example`
-}
 
 test('a film at an address becomes a video that plays, named after the last part of its address; only GET is asked (S26)', async () => {
   const asked: string[] = []

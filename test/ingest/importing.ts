@@ -1,9 +1,24 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Owner, VideoBody } from '../client.ts'
 import { makeFilm } from '../films.ts'
+import type { World } from '../outside/world.ts'
+
+/** A web site of a test's own in that world. @returns its address */
+export type NewHost = (listener: RequestListener) => Promise<string>
+
+/** @param network the first three numbers of the hosts' addresses */
+export function hostsIn(world: World, network: string): NewHost {
+  let hosts = 0
+  return async (listener) => {
+    hosts += 1
+    world.names.set(`host-${hosts}.example`, [`${network}.${hosts}`])
+    await world.site(`${network}.${hosts}`, listener)
+    return `http://host-${hosts}.example`
+  }
+}
 
 /** Asks for an import. @returns the video's id */
 export async function beginImport(owner: Owner, url: string, title?: string): Promise<string> {

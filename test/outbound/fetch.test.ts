@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { openOutbound, readOutboundUrl } from '../../src/outbound/allowance.ts'
 import { fetchOutside, type OutboundRequest } from '../../src/outbound/fetch.ts'
 
@@ -191,11 +191,11 @@ describe('what is dialled', () => {
     const ofAnn = ['silent1', 'silent2', 'silent3', 'good'].map((name) =>
       get(outbound, `http://${name}.example/`).catch((error: Error) => error.message),
     )
-    await vi.waitFor(() => expect(asked).toEqual(['silent1.example']))
+    await expect.poll(() => asked).toEqual(['silent1.example'])
     await expect(get(outbound, 'http://ben.example/', { accountId: 'ben' })).rejects.toThrow(/nothing answers there/)
     expect(asked).toEqual(['silent1.example', 'ben.example'])
     for (let i = 0; i < 3; i++) {
-      await vi.waitFor(() => expect(silent).toHaveLength(1))
+      await expect.poll(() => silent).toHaveLength(1)
       silent.pop()?.()
     }
     expect(await Promise.all(ofAnn)).toEqual([

@@ -10,7 +10,7 @@ import { decode, downloadFilm, newFolder, writeRendition } from './films.ts'
 import { findChanged, lookAtSegments, type Sightings } from './sightings.ts'
 
 const FRAMES = 500
-const ROUNDS = rounds(5, 30)
+const ROUNDS = rounds(3, 30)
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let film: string

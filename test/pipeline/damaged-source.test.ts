@@ -1,5 +1,6 @@
 import { open, rm, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { getStoredSource, type StoredSource } from '../data-folder.ts'
 import { makeNumberedFilm } from '../encode/films.ts'
@@ -41,7 +42,7 @@ async function untilFailed(videoId: string) {
   for (;;) {
     const video = await reelgate.owner.video(videoId)
     if (/error|Not/.test(video.status)) return video
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await pause(50)
   }
 }
 

@@ -179,7 +179,7 @@ test.each([
 
 test('I10: whenever the first start is killed, the next ones have one demo and one owner’s account, and the film is whole', async () => {
   const chance = newChance('demo film')
-  for (let round = 0; round < rounds(2, 30); round++) {
+  for (let round = 0; round < rounds(1, 30); round++) {
     const folder = await mkdtemp(join(tmpdir(), 'reelgate-demo-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const dataDir = join(folder, 'data')

@@ -10,7 +10,7 @@ import { readConfig, unknownVariables } from '../../src/config.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { Failure } from '../../src/errors.ts'
 import { listFiles } from '../data-folder.ts'
-import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { copyInstallation, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 
 // A refused start is one sentence on stderr that says what to do, exit code 1, and leaves everything as it was.
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => original.remove())
 
 test('F-39: without its master key an installation does not start, and no new key is made', async () => {
-  const { dataDir, start } = await copyInstallation()
+  const { dataDir, start } = await newInstallation()
   await rm(`${dataDir}.key`)
   expect(await start()).toRefuse(/The master key .*data\.key is missing.*Put the key file back/)
   expect(await start()).toRefuse(/missing/)
@@ -47,7 +47,7 @@ test('F-37: a database of an older version that waits for its key is not changed
 })
 
 test('F-39: without its key and with a damaged database it is the damage that is told, and no new key is made', async () => {
-  const { dataDir, start } = await copyInstallation()
+  const { dataDir, start } = await newInstallation()
   await rm(`${dataDir}.key`)
   await writeFile(join(dataDir, 'reelgate.db'), 'not a database')
   expect(await start()).toRefuse(/The database .*reelgate\.db cannot be opened: it is damaged/)
@@ -55,7 +55,7 @@ test('F-39: without its key and with a damaged database it is the damage that is
 })
 
 test('F-39: with another installation’s master key it does not start', async () => {
-  const { dataDir, start } = await copyInstallation()
+  const { dataDir, start } = await newInstallation()
   await writeFile(`${dataDir}.key`, '0'.repeat(64), { mode: 0o600 })
   expect(await start()).toRefuse(/master key is not the one of this data folder/)
   expect(await start({ REELGATE_MASTER_KEY: '1'.repeat(64) })).toRefuse(/master key is not the one of this data folder/)
@@ -66,7 +66,7 @@ test.each([
   { file: 'too short', text: 'abc123' },
   { file: 'something else', text: '-----BEGIN PRIVATE KEY-----' },
 ])('F-39: a master key file that is $file is refused by name', async ({ text }) => {
-  const { dataDir, start } = await copyInstallation()
+  const { dataDir, start } = await newInstallation()
   await writeFile(`${dataDir}.key`, text)
   expect(await start()).toRefuse(/data\.key does not hold a master key.*Put the right file back/)
 })
@@ -75,14 +75,14 @@ test.each([
   { others: 'its group', mode: 0o640 },
   { others: 'everybody', mode: 0o604 },
 ])('D07: a master key that $others may read is refused, with the command that closes it', async ({ mode }) => {
-  const { dataDir, start } = await copyInstallation()
+  const { dataDir, start } = await newInstallation()
   await chmod(`${dataDir}.key`, mode)
   expect(await start()).toRefuse(/Other users may read the master key .*data\.key. Run chmod 600 on it/)
   await chmod(`${dataDir}.key`, 0o600)
 })
 
 test('F-17: when the database is gone and films are there, no new one is made', async () => {
-  const { dataDir, start } = await copyInstallation()
+  const { dataDir, start } = await newInstallation()
   for (const suffix of ['', '-wal', '-shm']) await rm(join(dataDir, `reelgate.db${suffix}`), { force: true })
   expect(await start()).toRefuse(/There are films in .*sources but no database .*Restore it from a backup/)
   expect(await listFiles({ dataDir, masterKeyFile: '' })).not.toContain('reelgate.db')
@@ -90,7 +90,7 @@ test('F-17: when the database is gone and films are there, no new one is made', 
 })
 
 test('F-17: an installation whose database is gone is never begun anew, films or none', async () => {
-  const { dataDir, start } = await copyInstallation()
+  const { dataDir, start } = await newInstallation()
   for (const name of ['reelgate.db', 'sources', 'segments', 'posters']) await rm(join(dataDir, name), { recursive: true })
   expect(await start()).toRefuse(/The database .*reelgate\.db is missing. Restore it from a backup/)
   expect(await listFiles({ dataDir, masterKeyFile: '' })).not.toContain('reelgate.db')
@@ -125,7 +125,7 @@ test('F-17: a database whose log was deleted is refused, for its last commits we
 })
 
 test('F-17: a database that cannot be written is refused by name, and stays as it was', async () => {
-  const { dataDir, start } = await copyInstallation()
+  const { dataDir, start } = await newInstallation()
   const database = join(dataDir, 'reelgate.db')
   const before = await readFile(database)
   await promisify(execFile)('chattr', ['+i', database])
@@ -138,7 +138,7 @@ test('F-17: a database that cannot be written is refused by name, and stays as i
 })
 
 test('F-17: damage in a database too large to be checked before it serves is found soon, and then nothing is written any more', async () => {
-  const { dataDir } = await copyInstallation()
+  const { dataDir } = await newInstallation()
   const database = new SqliteDatabase(join(dataDir, 'reelgate.db'))
   database.exec('create table ballast (bytes blob)')
   database.prepare('insert into ballast values (zeroblob(?))').run(70 * 2 ** 20)
@@ -164,7 +164,7 @@ test.each([
   { damaged: 'on its first page', at: 100 },
   { damaged: 'on a page in its middle', at: 20 * 4096 },
 ])('F-17: a database that is damaged $damaged is refused by name', async ({ at }) => {
-  const { dataDir, start } = await copyInstallation()
+  const { dataDir, start } = await newInstallation()
   const file = await open(join(dataDir, 'reelgate.db'), 'r+')
   await file.write(Buffer.alloc(3000, 0xa5), 0, undefined, at)
   await file.close()
@@ -172,7 +172,7 @@ test.each([
 })
 
 test('F-37: a database of a newer version is refused by that version’s name', async () => {
-  const { dataDir, start } = await copyInstallation()
+  const { dataDir, start } = await newInstallation()
   const database = new SqliteDatabase(join(dataDir, 'reelgate.db'))
   database.prepare('insert into kysely_migration values (?, ?)').run('0099-later', new Date().toISOString())
   database.close()
@@ -194,12 +194,12 @@ test('F-40: a port in use is refused by its number', async () => {
   await new Promise((resolve) => other.once('listening', resolve))
   const address = other.address()
   const port = String(typeof address === 'object' ? address?.port : '')
-  const { start } = await copyInstallation()
+  const { start } = await newInstallation()
   expect(await start({ PORT: port })).toRefuse(new RegExp(`Port ${port} is in use by another program. Stop it, or set PORT`))
 })
 
 test('an address that is not this machine’s is refused', async () => {
-  const { start } = await copyInstallation()
+  const { start } = await newInstallation()
   expect(await start({ HOST: '192.0.2.1' })).toRefuse(/cannot listen on 192\.0\.2\.1:0. Set HOST and PORT/)
 })
 
@@ -225,7 +225,7 @@ test('F-24: without ffmpeg, or with one that does not start, the start is refuse
 
 test('another version of Node is refused before anything of it can crash', async () => {
   const older = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'24.1.0'}})`
-  const { start } = await copyInstallation()
+  const { start } = await newInstallation()
   expect(await start({ NODE_OPTIONS: `--import=${older}` })).toRefuse(
     /Reelgate needs Node 26 and this is Node 24\.1\.0. Start it with npm start/,
   )
@@ -313,7 +313,7 @@ test('a mistyped variable is told, and has no effect', () => {
 })
 
 test('a master key from two places is refused', async () => {
-  const { dataDir, start } = await copyInstallation()
+  const { dataDir, start } = await newInstallation()
   expect(await start({ REELGATE_MASTER_KEY: '0'.repeat(64), REELGATE_MASTER_KEY_FILE: `${dataDir}.key` })).toRefuse(
     /both set: keep one/,
   )
@@ -326,10 +326,9 @@ async function damageLastPage(path: string): Promise<void> {
 }
 
 /** A stopped installation with one account and one uploaded file, for the test to hurt. */
-async function copyInstallation() {
+async function newInstallation() {
   const dataDir = join(await newFolder(), 'data')
-  await cp(original.dataDir, dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
-  await cp(`${original.dataDir}.key`, `${dataDir}.key`)
+  await copyInstallation(original, dataDir)
   return { dataDir, start: (env: Record<string, string> = {}) => serve({ REELGATE_DATA: dataDir, ...env }) }
 }
 

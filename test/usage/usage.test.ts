@@ -39,7 +39,7 @@ const rowsOf = (videoId: string) =>
 const sentOf = (videoId: string) =>
   Object.fromEntries(rowsOf(videoId).map(({ viewer_label, sent_bytes }) => [viewer_label, sent_bytes]))
 /** Counts are written down every five seconds. */
-const written = { timeout: 15_000, interval: 100 }
+const written = { interval: 100 }
 
 async function v2Video(videoId: string): Promise<{ viewCount: number }> {
   const body = new URLSearchParams({ clientSecretKey: reelgate.owner.apiKey })
