@@ -34,7 +34,7 @@ const TRIES = 3
 const REST_MS = 5_000
 
 /**
- * Makes MP4s, one at a time, beside the encodes: the hour of film that takes them half an hour is joined in seconds. Accounts take turns.
+ * Makes MP4s, one at a time, beside the encodes: a film that takes them many minutes is joined in seconds. Accounts take turns.
  */
 export function startMakingMp4s(deps: Mp4WorkDeps): Dispatcher {
   return startDispatcher({ places: 1, claim: claimsOfMp4s(deps), lookEveryMs: LOOK_EVERY_MS, log: deps.log })
