@@ -120,8 +120,8 @@ async function openServer(
   const upkeep = startUpkeep({ ...house, playback, deletion: work.deletion, usage: playback.usage, keyUses, bans })
   opened.defer(() => upkeep.stop())
 
-  const { db, write, nowS, masterKey, masterKeyIsNew } = house
-  const account = (await isUnused({ db, write, nowS })) ? await makeFirstAccount(write, nowS(), demo !== undefined) : undefined
+  const { db, write, wallNowS, masterKey, masterKeyIsNew } = house
+  const account = (await isUnused({ db })) ? await makeFirstAccount(write, wallNowS(), demo !== undefined) : undefined
   const isFirstStart = account !== undefined || masterKeyIsNew
   const recoveryPhrase = isFirstStart && !config.masterKeyHex ? phraseOf(masterKey) : undefined
   work.encoders.wake()
@@ -156,19 +156,19 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
   })
 
   const { db, write, folders } = installation
-  const nowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
-  const clock = await startPlaybackClock(db, write, nowS, (markS) =>
+  const wallNowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
+  const clock = await startPlaybackClock(db, write, wallNowS, (markS) =>
     logged(log, 'how far the database has come could not be noted', () => noteMark(dataPaths(config.dataDir).mark, markS)),
   )
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
   const hasRoom = watchSpace([config.dataDir, folders.sources.tmp], log)
-  return { ...installation, installation, config, log, outbound, player, sandbox, nowS, clock, hasRoom }
+  return { ...installation, installation, config, log, outbound, player, sandbox, wallNowS, clock, nowS: clock.nowS, hasRoom }
 }
 
 type House = Awaited<ReturnType<typeof openHouse>>
 
-async function openLimiting({ config, db, write, clock, log }: House) {
-  const rows = { db, write, nowS: clock.nowS }
+async function openLimiting({ config, db, write, nowS, log }: House) {
+  const rows = { db, write, nowS }
   const limits = config.limits && (await openLimits({ ...rows, log }, config.limits))
   // What is lifted or over in the rows is forgotten in memory, too.
   const bans = { ...rows, forget: (subject: string) => limits?.forget(subject), forgetEnded: () => limits?.forgetEnded() }
@@ -180,7 +180,7 @@ type Limiting = Awaited<ReturnType<typeof openLimiting>>
 
 /** What viewers' requests need; the sessions in memory are saved at the end. */
 async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDisposableStack) {
-  const { config, db, write, masterKey, clock, folders, log } = house
+  const { config, db, write, masterKey, clock, nowS, folders, log } = house
   await resumeSlots({ write, clock })
   const markImages = createMarkImages({ ...house, tmp: folders.sources.tmp })
   opened.defer(() => markImages.stop())
@@ -190,9 +190,9 @@ async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDis
   const playback = {
     db,
     write,
-    nowS: clock.nowS,
-    nonces: createNonces(masterKey, clock.nowS),
-    tickets: createTickets(masterKey, clock.nowS),
+    nowS,
+    nonces: createNonces(masterKey, nowS),
+    tickets: createTickets(masterKey, nowS),
     films: createFilms(db, masterKey),
     sessions,
     mediaSecret: mediaSecret(masterKey),
@@ -215,7 +215,7 @@ type Playback = Awaited<ReturnType<typeof openPlayback>>
 
 /** What goes on behind the requests: importing, encoding, and removing what was deleted. */
 async function openWork(house: House, playback: Playback, opened: AsyncDisposableStack) {
-  const { config, db, write, nowS, clock, hasRoom, log } = house
+  const { config, db, write, wallNowS, hasRoom, log } = house
   const news = createSegmentNews()
   const sessions = sessionsOfVideos(playback)
   await write(resumeCutOffRuns)
@@ -232,12 +232,12 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   opened.defer(() => mp4s.stop())
   const removals = startRemovals({ ...house, saveUsage: playback.usage.save })
   opened.defer(() => removals.stop())
-  const sending = await startSending({ ...house, nowS: clock.nowS, wallNowS: nowS })
+  const sending = await startSending(house)
   opened.defer(() => sending.stop())
   const deletion: DeletionDeps = {
     db,
     write,
-    nowS,
+    wallNowS,
     sessions,
     stopWork: async (videoIds) =>
       void (await Promise.all(videoIds.flatMap((id) => [importers, encoders, mp4s].map(({ stopJobs }) => stopJobs(id))))),
@@ -257,22 +257,23 @@ async function openDoors(
   keyUses: KeyUses,
   opened: AsyncDisposableStack,
 ) {
-  const { config, db, slowDb, write, masterKey, clock, folders, outbound, hasRoom, log } = house
+  const { config, db, slowDb, write, masterKey, nowS, folders, outbound, hasRoom, log } = house
   let url = ''
   const publicUrl = () => config.publicUrl ?? url
-  const playbackOtps = { write, nowS: clock.nowS, outbound, markImages: playback.markImages }
-  const downloads = { db, slowDb, masterKey, folders, nowS: clock.nowS }
+  const playbackOtps = { write, nowS, outbound, markImages: playback.markImages }
+  const downloads = { db, slowDb, masterKey, folders, nowS }
   const owners = {
     ...deletion,
     ...limiting,
     bans,
+    nowS,
     slowDb,
     authenticate: createAuthenticate(playback, keyUses.note),
     masterKey,
     publicUrl,
     playbackOtps,
-    idempotency: { db, write, nowS: clock.nowS, masterKey },
-    hooks: { ...house, nowS: clock.nowS },
+    idempotency: { db, write, nowS, masterKey },
+    hooks: house,
     outbound,
     importWaits: importers.wake,
     mp4Waits: mp4s.wake,

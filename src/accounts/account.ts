@@ -67,7 +67,7 @@ export async function setAccountDisabled(deps: AccountDeps & { sessions: Account
 }
 
 /** True until the first account exists. */
-export async function isUnused({ db }: AccountDeps): Promise<boolean> {
+export async function isUnused({ db }: Pick<AccountDeps, 'db'>): Promise<boolean> {
   return (await countAccounts(db)) === 0
 }
 

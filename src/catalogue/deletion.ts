@@ -39,7 +39,7 @@ export async function deleteVideos(
   videoIds: readonly string[],
   only?: VideoStatus,
 ): Promise<number> {
-  const atS = deps.nowS()
+  const atS = deps.wallNowS()
   const deletedIds = await deps.write(async (tx) => {
     const ids = await listPresent(tx, accountId, videoIds, only)
     if (ids.length > 0) {

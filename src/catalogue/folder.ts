@@ -78,12 +78,12 @@ export async function searchFolders(
  * @throws Failure `not-found` without such a parent; `invalid` for a name that cannot be kept; `conflict` when there are too many, or too deep
  */
 export async function createFolder(
-  { write, nowS }: CatalogueDeps,
+  { write, wallNowS }: CatalogueDeps,
   accountId: string,
   by: Actor,
   { name, parentId }: { name: string; parentId: string },
 ): Promise<FolderRow> {
-  const folder = { id: newId(), parentId, name: readFolderName(name), createdAtS: nowS() }
+  const folder = { id: newId(), parentId, name: readFolderName(name), createdAtS: wallNowS() }
   return write(async (tx) => {
     await getFolder(tx, accountId, parentId)
     if ((await countFolders(tx, accountId)) >= MAX_FOLDERS)
@@ -102,7 +102,7 @@ export async function createFolder(
  * `conflict` for a move into itself or too deep
  */
 export async function editFolder(
-  { write, nowS }: Pick<CatalogueDeps, 'write' | 'nowS'>,
+  { write, wallNowS }: Pick<CatalogueDeps, 'write' | 'wallNowS'>,
   accountId: string,
   by: Actor,
   folderId: string,
@@ -110,7 +110,7 @@ export async function editFolder(
 ): Promise<void> {
   const { name, parentId } = changes
   if (name !== undefined) readFolderName(name)
-  const atS = nowS()
+  const atS = wallNowS()
   await write(async (tx) => {
     refuseRoot(await getFolder(tx, accountId, folderId), 'renamed or moved')
     if (parentId !== undefined) await refuseMove(tx, accountId, folderId, parentId)
@@ -128,12 +128,12 @@ const MOVED_AT_ONCE = 500
  * @throws Failure `not-found`; `invalid` for the root
  */
 export async function deleteFolder(
-  { write, nowS }: Pick<CatalogueDeps, 'write' | 'nowS'>,
+  { write, wallNowS }: Pick<CatalogueDeps, 'write' | 'wallNowS'>,
   accountId: string,
   by: Actor,
   folderId: string,
 ): Promise<void> {
-  const atS = nowS()
+  const atS = wallNowS()
   let whole: FolderRow | undefined
   async function isDeleted(tx: Db): Promise<boolean> {
     const folder = await getFolder(tx, accountId, folderId)

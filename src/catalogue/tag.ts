@@ -5,7 +5,7 @@ import { Failure } from '../errors.ts'
 import { insertTags, listTags, removeTags } from './tag-store.ts'
 import { positionsOf } from './video-store.ts'
 
-export type TagDeps = { db: Db; write: Write; nowS: () => number }
+export type TagDeps = { db: Db; write: Write; wallNowS: () => number }
 
 /** Which tags on which of the account's videos. */
 export type Tagging = { videoIds: readonly string[]; tags: readonly string[] }
@@ -62,7 +62,7 @@ export function readTagFilter(names: readonly string[]): string[] {
 
 /** All or nothing. @throws Failure `invalid`, or `not-found` when one of the videos is not the account's */
 async function changeTags(
-  { write, nowS }: TagDeps,
+  { write, wallNowS }: TagDeps,
   accountId: string,
   act: { by: Actor; kind: ActKind },
   tagging: Tagging,
@@ -73,7 +73,7 @@ async function changeTags(
   if (videoIds.length === 0) return
   if (videoIds.length * Math.max(1, tags.length) > MAX_PAIRS)
     throw new Failure('invalid', `One call changes at most ${MAX_PAIRS} pairs of video and tag. Send several.`)
-  const atS = nowS()
+  const atS = wallNowS()
   await write(async (tx) => {
     const positions = await positionsOf(tx, accountId, videoIds)
     if (positions.length < videoIds.length) throw new Failure('not-found', 'Video not found')

@@ -10,7 +10,12 @@ import { tagsOf } from './tag-store.ts'
 import { readDescription, readTitle } from './title.ts'
 import { findVideo, findVideosAt, updateVideo, type VideoChanges } from './video-store.ts'
 
-export type CatalogueDeps = { db: Db; write: Write; nowS: () => number }
+export type CatalogueDeps = {
+  db: Db
+  write: Write
+  /** The wall clock, for what owners read as a time. */
+  wallNowS: () => number
+}
 /** What lists are read with: quick reads, and slow ones in a thread of their own. */
 export type ListDeps = { db: Db; slowDb: Db }
 
@@ -57,7 +62,7 @@ export async function getVideo({ db }: Pick<CatalogueDeps, 'db'>, accountId: str
 
 /** Changes what is given and nothing else. @throws Failure `not-found`, of the folder too; `invalid` for a text that cannot be kept */
 export async function editVideo(
-  { write, nowS }: Pick<CatalogueDeps, 'write' | 'nowS'>,
+  { write, wallNowS }: Pick<CatalogueDeps, 'write' | 'wallNowS'>,
   accountId: string,
   by: Actor,
   videoId: string,
@@ -65,7 +70,7 @@ export async function editVideo(
 ): Promise<void> {
   if (changes.title !== undefined) readTitle(changes.title)
   if (changes.description !== undefined) readDescription(changes.description)
-  const atS = nowS()
+  const atS = wallNowS()
   await write(async (tx) => {
     if (changes.folderId !== undefined) await getFolder(tx, accountId, changes.folderId)
     if (!(await updateVideo(tx, accountId, videoId, changes))) throw new Failure('not-found', 'Video not found')

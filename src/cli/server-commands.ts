@@ -14,6 +14,8 @@ export type ServerDeps = CommandDeps &
   DeletionDeps &
   ListDeps &
   PolicyDeps & {
+    /** The playback clock: keys end by it. */
+    nowS: () => number
     /** Where this machine reaches the server, whatever its public address. */
     localUrl(): string
     publicUrl(): string

@@ -22,7 +22,8 @@ import { findDemoVideo, insertDemo } from './demo-store.ts'
 export type DemoDeps = Omit<SourceDeps, 'uploadMaxBytes'> & {
   sandbox: Sandbox
   log: Logger
-  /** Playback has a clock of its own. */
+  /** The playback clock: keys end by it. */
+  nowS: () => number
   playbackOtps: OtpDeps
 }
 

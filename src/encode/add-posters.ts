@@ -20,7 +20,7 @@ export async function addPosters(deps: EncodeDeps, film: OpenFilm, source: Seale
     const token = newToken()
     const blob = `${film.videoId}/${token}.sealed`
     await putBlob(deps.folders.posters, blob, sealBlob(film.contentKey, blob, jpeg))
-    posters.push({ videoId: film.videoId, widthPx, heightPx, token, blob, sizeBytes: jpeg.length, createdAtS: deps.nowS() })
+    posters.push({ videoId: film.videoId, widthPx, heightPx, token, blob, sizeBytes: jpeg.length, createdAtS: deps.wallNowS() })
   }
   // Looked at again where it counts: another run may have been faster, or the film begun anew under another key.
   const isWanted = await deps.write((tx) => insertDrawnPosters(tx, film, posters))

@@ -54,7 +54,7 @@ export type EncodeDeps = {
   db: Db
   slowDb: Db
   write: Write
-  nowS: () => number
+  wallNowS: () => number
   masterKey: MasterKey
   sandbox: Sandbox
   folders: VideoFolders
@@ -205,7 +205,7 @@ async function planVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal)
   await deps.write(async (tx) => {
     const wrappedContentKey = wrapContentKey(deps.masterKey, videoId, generation, newContentKey())
     const encoder = encoderFingerprint(deps.sandbox)
-    await insertGeneration(tx, { videoId, generation, wrappedContentKey, plan, encoder, createdAtS: deps.nowS() })
+    await insertGeneration(tx, { videoId, generation, wrappedContentKey, plan, encoder, createdAtS: deps.wallNowS() })
     await insertChunks(tx, videoId, generation, planChunks(plan))
   })
 }
@@ -305,7 +305,7 @@ async function finishFilm(deps: EncodeDeps, videoId: string, generation: number,
   const sizes = await sizesOfRenditions(deps.slowDb, film)
   const segmentBytes = sizes.values().reduce((sum, sizeBytes) => sum + sizeBytes, 0)
   await deps.write(async (tx) => {
-    if (await finishGeneration(tx, film, { segmentBytes, nowS: deps.nowS() }))
+    if (await finishGeneration(tx, film, { segmentBytes, nowS: deps.wallNowS() }))
       await addVideoEvents(tx, 'video:readyall', [videoId])
   })
 }

@@ -26,7 +26,7 @@ export async function renewGeneration(deps: EncodeDeps, film: OpenFilm, run: Fil
       plan,
       wrappedContentKey: wrapContentKey(deps.masterKey, videoId, generation, newContentKey()),
       encoder: encoderFingerprint(deps.sandbox),
-      createdAtS: deps.nowS(),
+      createdAtS: deps.wallNowS(),
     })
     await insertChunks(tx, videoId, generation, planChunks(plan))
     await deps.sessions.end(tx, [videoId], 'video-replaced')

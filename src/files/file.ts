@@ -70,7 +70,7 @@ export async function findView(deps: ListDeps, accountId: string, row: FileRow):
  * @throws Failure `not-found`; `conflict` for what the film itself is made of
  */
 export async function deleteFile(deps: FileDeps, accountId: string, by: Actor, videoId: string, fileId: number): Promise<void> {
-  const atS = deps.nowS()
+  const atS = deps.wallNowS()
   const deleted = await deps.write(async (tx) => {
     const row = await findFile(tx, accountId, videoId, fileId)
     if (!row) throw new Failure('not-found', 'File not found')

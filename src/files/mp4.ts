@@ -19,7 +19,7 @@ export type Mp4Deps = CatalogueDeps &
  * @throws Failure `not-found`; `conflict` while renditions are missing
  */
 export async function requestMp4(deps: Mp4Deps, accountId: string, by: Actor, videoId: string): Promise<VideoFile> {
-  const atS = deps.nowS()
+  const atS = deps.wallNowS()
   const id = await deps.write(async (tx) => {
     const video = await findVideo(tx, accountId, videoId)
     if (!video) throw new Failure('not-found', 'Video not found')

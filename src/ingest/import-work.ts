@@ -22,7 +22,7 @@ import { insertReceivedSource, type ReceivedSource } from './source.ts'
 export type ImportWorkDeps = FetchDeps & {
   db: Db
   /** A clock that never goes back. */
-  clock: { nowS(): number }
+  nowS: () => number
   /** From the first try of an import to its end. */
   importMaxS: number
   log: Logger
@@ -60,7 +60,7 @@ function claimsOfImports(deps: ImportWorkDeps) {
     for (;;) {
       const next = await findNext()
       if (!next) return undefined
-      const row = await deps.write((tx) => beginTry(tx, next.videoId, deps.clock.nowS() + deps.importMaxS))
+      const row = await deps.write((tx) => beginTry(tx, next.videoId, deps.nowS() + deps.importMaxS))
       if (!row) continue // deleted meanwhile
       inHand.set(row.videoId, row)
       turns.served(row.accountId)
@@ -69,7 +69,7 @@ function claimsOfImports(deps: ImportWorkDeps) {
   }
 
   async function findNext() {
-    const nowS = deps.clock.nowS()
+    const nowS = deps.nowS()
     const running = [...inHand.values()]
     const busy = {
       videoIds: [...inHand.keys()],
@@ -84,7 +84,7 @@ function claimsOfImports(deps: ImportWorkDeps) {
   async function runTry(row: ImportRow, signal: AbortSignal): Promise<void> {
     const { videoId } = row
     try {
-      const leftS = (row.endsAtS ?? 0) - deps.clock.nowS()
+      const leftS = (row.endsAtS ?? 0) - deps.nowS()
       if (leftS <= 0) return await fail(row, tookTooLong(deps.importMaxS))
       const source = await fetchImport(deps, row, leftS * 1000, signal)
       await deps.write((tx) => accept(tx, videoId, source))
@@ -113,13 +113,13 @@ function claimsOfImports(deps: ImportWorkDeps) {
     if (problem === CAUSE_IN_LOG) deps.log.error({ err: error, videoId }, 'an import met trouble')
     if (problem.kind !== 'unavailable') return fail(row, problem)
     const waitS = ofTheMachine ? MACHINE_WAIT_S : WAITS_S[Math.max(row.tries, 1) - 1]
-    if (waitS === undefined || deps.clock.nowS() + waitS >= (row.endsAtS ?? 0)) return fail(row, withTries(problem, row.tries))
+    if (waitS === undefined || deps.nowS() + waitS >= (row.endsAtS ?? 0)) return fail(row, withTries(problem, row.tries))
     deps.log.info({ videoId, problem: problem.message, waitS }, 'an import is tried again')
     await postpone(row, waitS, ofTheMachine ? row.tries - 1 : row.tries)
   }
 
   async function postpone({ videoId }: ImportRow, waitS: number, tries: number): Promise<void> {
-    await deps.write((tx) => updateImport(tx, videoId, { nextTryAtS: deps.clock.nowS() + waitS, tries: Math.max(0, tries) }))
+    await deps.write((tx) => updateImport(tx, videoId, { nextTryAtS: deps.nowS() + waitS, tries: Math.max(0, tries) }))
   }
 
   async function fail({ videoId, file }: ImportRow, problem: Failure): Promise<void> {

@@ -42,7 +42,7 @@ export async function requestImport(
   const fileName = fileNameIn(url)
   const title = readTitle(request.title || fileName || url.hostname)
   const videoId = newId()
-  const uploadTimeS = deps.nowS()
+  const uploadTimeS = deps.wallNowS()
   const folderId = request.folderId ?? ROOT
   const wrappedUrl = wrap(deps.masterKey, urlPurpose(videoId), Buffer.from(url.href))
   await deps.write(async (tx) => {

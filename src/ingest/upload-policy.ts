@@ -40,7 +40,7 @@ export async function issueUploadPolicy(
   if (!holder.mayUpload)
     throw new Failure('forbidden', 'Uploads are off for this account. Ask whoever runs this server to turn them on.')
   const videoId = newId()
-  const nowS = deps.nowS()
+  const nowS = deps.wallNowS()
   const expiresAtS = nowS + POLICY_LIFE_S
   const issued = { videoId, form: signedForm(signerOf(deps.masterKey), `orig/${videoId}/${newId()}`, nowS, expiresAtS) }
   await deps.write(async (tx) => {
@@ -94,7 +94,7 @@ export async function admitUpload(
   const issued: { expiration: string; conditions: (Record<string, string> | string[])[] } = JSON.parse(
     Buffer.from(policy, 'base64').toString(),
   )
-  if (Date.parse(issued.expiration) <= deps.nowS() * 1000)
+  if (Date.parse(issued.expiration) <= deps.wallNowS() * 1000)
     throw new Failure('forbidden', 'The policy has expired. Ask for a new one.')
   refuseOtherFields(fields, issued.conditions)
   const found = await findPolicy(deps.db, key)

@@ -1,5 +1,4 @@
-import type { CatalogueDeps } from '../catalogue/video.ts'
-import type { Alongside } from '../db/write.ts'
+import type { Alongside, Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import type { Outbound } from '../outbound/allowance.ts'
 import { hashSecret, newSecret } from '../protect/secret.ts'
@@ -9,7 +8,12 @@ import { insertOtp } from './otp-store.ts'
 import type { Rules } from './rules.ts'
 import { checkWhitelist } from './whitelist.ts'
 
-export type OtpDeps = Pick<CatalogueDeps, 'write' | 'nowS'> & { outbound: Outbound; markImages: Pick<MarkImages, 'want'> }
+export type OtpDeps = {
+  write: Write
+  nowS: () => number
+  outbound: Outbound
+  markImages: Pick<MarkImages, 'want'>
+}
 
 export type OtpRequest = {
   accountId: string

@@ -8,8 +8,8 @@ import { createWatchers } from './watchers.ts'
 
 export type UsageDeps = {
   write: Write
-  /** The wall clock: days are the owner's. */
-  nowS: () => number
+  /** Days are the owner's. */
+  wallNowS: () => number
 }
 
 /** What is counted and not yet written; days are numbers here, which cost nothing. */
@@ -24,7 +24,7 @@ const DAY_S = 24 * 3600
 const SAVED_AT_ONCE = 250
 
 /** Counts views and bytes in memory, at once and without a promise; `save` writes them down. What a crash takes is what came since. */
-export function openUsage({ write, nowS }: UsageDeps) {
+export function openUsage({ write, wallNowS }: UsageDeps) {
   const watchers = createWatchers()
   const delivered = new Map<string, Delivered>()
   const unsaved = new Map<string, Part>()
@@ -37,7 +37,7 @@ export function openUsage({ write, nowS }: UsageDeps) {
     return part
   }
 
-  const today = () => Math.floor(nowS() / DAY_S)
+  const today = () => Math.floor(wallNowS() / DAY_S)
 
   /** To the label that watches the video from the address; to several, in equal parts. */
   function attribute({ dayNumber, videoId, address, sentBytes }: Delivered): void {
@@ -59,7 +59,7 @@ export function openUsage({ write, nowS }: UsageDeps) {
     while (parts.length > 0) {
       const batch = parts.slice(0, SAVED_AT_ONCE)
       try {
-        await write((tx) => addParts(tx, batch, nowS()))
+        await write((tx) => addParts(tx, batch, wallNowS()))
       } catch (error) {
         for (const part of parts) keep(part)
         throw error

@@ -127,7 +127,7 @@ async function newAccount() {
   await database.write((tx) =>
     tx.insertInto('account').values({ id: accountId, name: 'a', createdAtS: 1, mayUpload: 1, mayImport: 1 }).execute(),
   )
-  return { deps: { ...database, nowS: () => 1 }, accountId }
+  return { deps: { ...database, wallNowS: () => 1 }, accountId }
 }
 
 async function addFolders(accountId: string, parentId: string, count: number): Promise<void> {

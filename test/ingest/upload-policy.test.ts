@@ -97,7 +97,7 @@ async function openPolicies({ mayUpload = true } = {}) {
     await rm(folder, { recursive: true })
   })
   const clock = { nowS: Date.UTC(2026, 10, 21) / 1000 }
-  const deps = { ...database, masterKey: masterKeyFrom(randomBytes(32)), nowS: () => clock.nowS }
+  const deps = { ...database, masterKey: masterKeyFrom(randomBytes(32)), nowS: () => clock.nowS, wallNowS: () => clock.nowS }
   const { apiKey } = await createAccount(deps, 'owner', { mayUpload, mayImport: true })
   const holder = await createAuthenticate(deps)(apiKey)
   return {

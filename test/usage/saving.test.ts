@@ -26,7 +26,7 @@ async function openWithFilm() {
 
 /** So many viewers were sent their bytes, each with a label and an address of their own. */
 function watchedByMany(write: Write) {
-  const usage = openUsage({ write, nowS: () => 1_800_000_000 })
+  const usage = openUsage({ write, wallNowS: () => 1_800_000_000 })
   for (let i = 0; i < VIEWERS; i++) {
     usage.noteWatching({ videoId: FILM, userId: `viewer ${i}` }, `address ${i}`)
     usage.noteSent(FILM, `address ${i}`, SENT_BYTES)
