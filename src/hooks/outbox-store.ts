@@ -1,5 +1,6 @@
+import { prepared } from '../db/prepared.ts'
 import type { Db } from '../db/sqlite.ts'
-import type { HookRow, VideoRow } from '../db/tables.ts'
+import type { DeliveryRow, HookRow, VideoRow } from '../db/tables.ts'
 import type { HookEvent } from './event.ts'
 
 export type HearingHook = Pick<HookRow, 'id' | 'lastSequence' | 'disabledReason'>
@@ -28,20 +29,30 @@ export async function findEventVideos(db: Db, videoIds: readonly string[]): Prom
     .orderBy('position')
     .execute()
   const videos: EventVideo[] = []
-  for (const { position, ...video } of rows) videos.push({ ...video, tags: await firstTags(db, position) })
+  for (const { position, ...video } of rows) {
+    const tags = await firstTags(db, { position })
+    videos.push({ ...video, tags: tags.rows.map(({ name }) => name) })
+  }
   return videos
 }
 
-async function firstTags(db: Db, position: number): Promise<string[]> {
-  const rows = await db
-    .selectFrom('videoTag')
-    .select('name')
-    .where('position', '=', position)
-    .orderBy('ordinal')
-    .limit(MAX_TAGS)
-    .execute()
-  return rows.map(({ name }) => name)
-}
+const firstTags = prepared<{ position: number }>()((db, value) =>
+  db.selectFrom('videoTag').select('name').where('position', '=', value('position')).orderBy('ordinal').limit(MAX_TAGS),
+)
+
+// Prepared, as the tags are: hundreds of videos deleted at once are thousands of these in one transaction.
+const insert = prepared<Omit<DeliveryRow, 'attempts' | 'dueAtS' | 'triedAtS' | 'status'>>()((db, value) =>
+  db.insertInto('delivery').values({
+    hookId: value('hookId'),
+    sequence: value('sequence'),
+    event: value('event'),
+    timeMs: value('timeMs'),
+    body: value('body'),
+    state: value('state'),
+    problem: value('problem'),
+    finishedAtS: value('finishedAtS'),
+  }),
+)
 
 /** What an endpoint that is switched off misses is listed as failed, so that its owner can have it replayed. */
 export async function insertDelivery(
@@ -51,10 +62,7 @@ export async function insertDelivery(
 ): Promise<void> {
   const state =
     disabledReason === null
-      ? ({ state: 'waiting' } as const)
+      ? ({ state: 'waiting', problem: null, finishedAtS: null } as const)
       : ({ state: 'failed', problem: disabledReason, finishedAtS: Math.floor(delivery.timeMs / 1000) } as const)
-  await tx
-    .insertInto('delivery')
-    .values({ hookId, ...delivery, ...state })
-    .execute()
+  await insert(tx, { hookId, ...delivery, ...state })
 }
