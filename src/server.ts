@@ -171,7 +171,12 @@ async function openLimiting({ config, db, write, nowS, log }: House) {
   const rows = { db, write, nowS }
   const limits = config.limits && (await openLimits({ ...rows, log }, config.limits))
   // What is lifted or over in the rows is forgotten in memory, too.
-  const bans = { ...rows, forget: (subject: string) => limits?.forget(subject), forgetEnded: () => limits?.forgetEnded() }
+  const bans = {
+    ...rows,
+    forget: (subject: string) => limits?.forget(subject),
+    pardon: (subject: string) => limits?.pardon(subject),
+    forgetEnded: () => limits?.forgetEnded(),
+  }
   const isProxy = proxiesAmong(config.trustedProxies)
   return { bans, limits, isProxy, addressOf: clientAddresses(isProxy) }
 }

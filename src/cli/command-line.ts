@@ -245,7 +245,10 @@ async function runHere(config: Config, name: CommandName, args: unknown): Promis
   try {
     const deps = { ...database, nowS: () => Math.floor(Date.now() / 1000) }
     const sessions = sessionsOfAccounts({ ...deps, sessions: new Map() })
-    return await COMMANDS[name].run({ accounts: { ...deps, sessions }, bans: { ...deps, forget: () => undefined } }, args)
+    return await COMMANDS[name].run(
+      { accounts: { ...deps, sessions }, bans: { ...deps, forget: () => undefined, pardon: () => undefined } },
+      args,
+    )
   } finally {
     await database.close()
   }

@@ -155,8 +155,8 @@ function shownBan({ scope, subject, budget, endsAtS }: BanRow, nowS: number) {
   return { scope, subject, budget, secondsLeft: endsAtS - nowS }
 }
 
-/** What a running server must forget of a subject whose ban is lifted. */
-export type Lifting = BanDeps & { forget(subject: string): void }
+/** What a running server must forget of a subject whose ban is lifted: all of it, or the ban alone. */
+export type Lifting = BanDeps & { forget(subject: string): void; pardon(subject: string): void }
 
 /**
  * Lifts the bans of an address, key or account, and forgets its strikes.
@@ -175,16 +175,17 @@ export async function liftBan({ write, nowS, forget }: Lifting, text: string): P
 }
 
 /**
- * Lifts the ban of an account or of one of its keys, for its owner. The strike stays: the next ban is longer, whoever lifts this one.
+ * Lifts the ban of an account or of one of its keys, for its owner. The strike stays, so that the next ban is longer, and so does what
+ * passed in the last minute: whoever may lift bans may not ask more often for it.
  * @throws Failure `not-found` when it has none, also for another account's
  */
-export async function liftOwnBan({ write, nowS, forget }: Lifting, accountId: string, by: Actor, subject: string): Promise<void> {
+export async function liftOwnBan({ write, nowS, pardon }: Lifting, accountId: string, by: Actor, subject: string): Promise<void> {
   await write(async (tx) => {
     if (!(await removeBanOfAccount(tx, accountId, subject)))
       throw new Failure('not-found', 'There is no such ban of this account or its keys. GET /api/bans lists them.')
     await noteAct(tx, { atS: nowS(), accountId, by, kind: 'ban:lifted', subjects: [subject] })
   })
-  forget(subject)
+  pardon(subject)
 }
 
 /** Removes the bans of a subject and notes it. False: there is none. */

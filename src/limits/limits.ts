@@ -19,6 +19,7 @@ export type Limiter = {
   lighten(subject: string, taken: Taken, factor: number): Taken
   /** Takes back the call that was just counted: it belongs to another limit. */
   giveBack(subject: string): void
+  pardon(subject: string): void
   forget(subject: string): void
 }
 
@@ -34,6 +35,8 @@ export type Limits = Readonly<{
   forms: Limiter
   redeem: Limiter
   playback: Limiter
+  /** Forgets bans and refused calls of a subject. What passed still counts: no ban that is lifted gives more calls a minute (R17). */
+  pardon(subject: string): void
   /** Forgets bans and counts of a subject. */
   forget(subject: string): void
   /** Forgets the bans that are over. */
@@ -62,6 +65,10 @@ export async function openLimits(deps: BanDeps & { log: Logger }, numbers: RateL
     forms: limiter('ip', 'uploads', numbers.uploads.ip),
     redeem: limiter('viewer', 'redeem', numbers.redeem.ip),
     playback: limiter('viewer', 'playback', numbers.playback.ip),
+    pardon(subject) {
+      bans.forget(subject)
+      for (const { pardon } of limiters) pardon(subject)
+    },
     forget(subject) {
       bans.forget(subject)
       for (const { forget } of limiters) forget(subject)
@@ -100,6 +107,7 @@ function createLimiter(bans: Bans, nowS: () => number, scope: Scope, budget: str
       return { ...taken, quota: taken.quota * factor, remaining: (taken.remaining + part) * factor }
     },
     giveBack: (subject) => windows.giveBack(subject, 1),
+    pardon: windows.pardon,
     forget: windows.forget,
   }
 }

@@ -91,6 +91,13 @@ export function createWindows(nowS: () => number) {
       slice.all -= all
       window.all -= all
     },
+    /** Forgets the refused calls of the last minute; what passed in it still counts. */
+    pardon(subject: string): void {
+      const window = windows.get(subject)
+      if (!window) return
+      for (const slice of window.slices) slice.all = slice.passed
+      window.all = window.passed
+    },
     forget(subject: string): void {
       windows.delete(subject)
     },

@@ -245,7 +245,11 @@ test('a lifted ban is lifted at once and for good, with its strikes', async () =
   await ask('2001:db8:0:1::/64', 2 * LIMIT)
   await ask('192.0.2.1', 2 * LIMIT)
   expect(await findBans(deps)).toHaveLength(2)
-  const lifting = { ...deps, forget: (subject: string) => limits().forget(subject) }
+  const lifting = {
+    ...deps,
+    forget: (subject: string) => limits().forget(subject),
+    pardon: (subject: string) => limits().pardon(subject),
+  }
   expect(await liftBan(lifting, '2001:db8:0:1::77')).toEqual({ subject: '2001:db8:0:1::/64', lifted: true })
   expect(await ask('2001:db8:0:1::/64', 1)).toBe(0)
   await restart()

@@ -61,3 +61,15 @@ test('R17: around no edge do more calls pass than the limit, wherever two bursts
     }),
   )
 })
+
+test('R17: a pardon lets no call more pass in a minute, and only a new flood counts as one', () => {
+  let nowS = 1000
+  const windows = createWindows(() => nowS)
+  const times = (count: number) => Array.from({ length: count }, () => windows.take('a', 5))
+  expect(times(10).at(-1)).toMatchObject({ passed: false, all: 10 })
+  nowS += 30
+  windows.pardon('a')
+  expect(times(4).map(({ passed, all }) => [passed, all])).toEqual([6, 7, 8, 9].map((all) => [false, all]))
+  nowS += 30
+  expect(times(6).map(({ passed }) => passed)).toEqual([true, true, true, true, true, false])
+})
