@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readRows } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { sendFrom, type Viewer } from '../viewer.ts'
+import { makeCountries } from './mmdb.ts'
 
 // What an OTP's rules do to the page, the redeem and every request after it (playback-protocol.md, sections 1, 2, 4 and 9). A proxy
 // in front names the viewer's address.
@@ -42,6 +46,26 @@ async function page(query: string, headers: Record<string, string> = {}) {
   return { status, policy: String(answered['content-security-policy']), html: bytes.toString() }
 }
 const ancestorsIn = (policy: string) => /frame-ancestors ([^;]*)/.exec(policy)?.[1]
+
+test('a database of countries of the installation’s own is the one that rules are judged by', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-countries-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'countries.mmdb')
+  await writeFile(file, makeCountries({ '80.128.0.0/11': 'JP', '133.11.0.0/16': 'DE' })) // the wrong way round
+  const own = await startReelgate({ env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1', REELGATE_COUNTRIES: file } })
+  const videoId = await own.owner.readyVideo(await makeFilm())
+  const codeAt = async (address: string) => {
+    const viewer = own.newViewer()
+    goTo(viewer, address)
+    const { playing, body } = await viewer.redeem(await own.owner.issueOtp(videoId, { ipGeo: { allow: ['DE'] } }))
+    return playing ? 'plays' : body.code
+  }
+  expect(await Promise.all([IN_JAPAN, IN_GERMANY, '193.0.6.139'].map(codeAt))).toEqual([
+    'plays',
+    'place-not-allowed',
+    'place-not-allowed', // in the packaged database, not in this one
+  ])
+})
 
 describe('where the film may be watched', () => {
   const onlyGermany = { ipGeo: { allow: ['DE'] } }
