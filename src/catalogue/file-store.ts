@@ -1,5 +1,6 @@
 import type { Db } from '../db/sqlite.ts'
 import type { FileRow, NewFile } from '../db/tables.ts'
+import { findVideo } from './video-store.ts'
 
 /** Files of which one addition shows at a time: the posters, the captions of one language, the MP4. */
 type Place = Pick<FileRow, 'videoId' | 'type' | 'language'>
@@ -14,7 +15,7 @@ export async function insertAddition(
   place: Place,
   files: readonly NewFile[],
 ): Promise<number[] | undefined> {
-  if (!(await isVideoOf(tx, accountId, place.videoId))) return undefined
+  if (!(await findVideo(tx, accountId, place.videoId))) return undefined
   await inPlace(tx, place).set({ enabled: 0 }).where('enabled', '=', 1).execute()
   const rows = await tx
     .insertInto('file')
@@ -59,17 +60,6 @@ function inPlace(tx: Db, { videoId, type, language }: Place) {
     .where('videoId', '=', videoId)
     .where('type', '=', type)
     .where('language', 'is not distinct from', language)
-}
-
-async function isVideoOf(db: Db, accountId: string, videoId: string): Promise<boolean> {
-  const video = await db
-    .selectFrom('video')
-    .select('id')
-    .where('id', '=', videoId)
-    .where('accountId', '=', accountId)
-    .where('deletedAtS', 'is', null)
-    .executeTakeFirst()
-  return video !== undefined
 }
 
 /** A file of a video of the account. */

@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile'
 import { Failure } from '../errors.ts'
 import { readMarks } from '../playback/marks.ts'
 import type { OtpDeps, OtpRequest } from '../playback/otp.ts'
-import { readRules } from '../playback/rules.ts'
+import { isGiven, readRules } from '../playback/rules.ts'
 
 // The options of an OTP as both interfaces send them, JSON or form (wire-contract.md, section 5). Unknown keys are ignored.
 
@@ -150,10 +150,6 @@ function asRecord(body: unknown): Readonly<Record<string, unknown>> {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== ''
 }
 
 /** A form sends `viewer` as text; what cannot be read stays one, and is refused. */

@@ -94,7 +94,8 @@ export function readRules({ whitelisthref, ipGeo, ipGeoRules }: GivenRules): Rul
   return rules
 }
 
-function isGiven(value: unknown): boolean {
+/** Clients send an option that is not meant as null or as nothing, too. */
+export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== ''
 }
 

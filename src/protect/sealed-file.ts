@@ -215,9 +215,3 @@ async function readBlock(file: FileHandle, number: number, verify: Verify): Prom
   if (!(await verify(number, sealed))) throw new Error('a sealed file was changed on the disk')
   return sealed
 }
-
-/** The clear bytes of a whole sealed buffer; for small files and tests. */
-export function openSeal(sealed: Buffer, seal: Seal): Buffer {
-  const decipher = createDecipheriv('aes-128-cbc', seal.key, seal.iv)
-  return Buffer.concat([decipher.update(sealed), decipher.final()])
-}

@@ -7,9 +7,8 @@ import { type Plan, pictureSegmentCount, plannedSegmentCount, soundSegmentCount 
 import { segmentIvs, unwrapContentKey, windowKey } from '../../src/protect/content-key.ts'
 import { type MasterKey, unwrap } from '../../src/protect/master-key.ts'
 import { openBlob } from '../../src/protect/sealed-blob.ts'
-import { openSeal } from '../../src/protect/sealed-file.ts'
 import { windowOfPictureSegment, windowOfSoundSegment } from '../../src/protect/window.ts'
-import { getMasterKey, type Installed } from '../data-folder.ts'
+import { getMasterKey, type Installed, openSeal } from '../data-folder.ts'
 import { readSegment, readTimescale } from '../pipeline/films.ts'
 import { decrypt } from '../viewer.ts'
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { openPoster, type PosterDeps } from '../../catalogue/poster.ts'
+import { openPoster, type ShownPosterDeps } from '../../files/shown-poster.ts'
 import type { App } from '../app.ts'
 
 const PosterParams = Type.Object({ file: Type.String({ pattern: '^[A-Za-z0-9_-]{22}\\.jpg$' }) })
@@ -9,7 +9,7 @@ export function posterPath(token: string): string {
   return `poster/${token}.jpg`
 }
 
-export async function posterInterface(app: App, deps: PosterDeps): Promise<void> {
+export async function posterInterface(app: App, deps: ShownPosterDeps): Promise<void> {
   app.get('/:file', { schema: { params: PosterParams } }, async (request, reply) => {
     const jpeg = await openPoster(deps, request.params.file.replace(/\.jpg$/, ''))
     return reply

@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises'
+import { openFileKey } from '../catalogue/file-key.ts'
+import { findPublicPoster } from '../catalogue/poster-store.ts'
 import type { Db } from '../db/sqlite.ts'
 import { Failure } from '../errors.ts'
 import type { MasterKey } from '../protect/master-key.ts'
 import { openBlob } from '../protect/sealed-blob.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
-import { openFileKey } from './file-key.ts'
-import { findPublicPoster } from './poster-store.ts'
 
-export type PosterDeps = { db: Db; masterKey: MasterKey; posters: BlobFolder }
+export type ShownPosterDeps = { db: Db; masterKey: MasterKey; posters: BlobFolder }
 
 /** A poster's JPEG by the token in its address. @throws Failure `not-found` when it is unknown, deleted or kept private */
-export async function openPoster({ db, masterKey, posters }: PosterDeps, token: string): Promise<Buffer> {
+export async function openPoster({ db, masterKey, posters }: ShownPosterDeps, token: string): Promise<Buffer> {
   const poster = await findPublicPoster(db, token)
   const key = poster && openFileKey(masterKey, poster)
   if (!poster || !key) throw new Failure('not-found', 'There is no such poster.')
