@@ -1,13 +1,12 @@
-import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { countMatches } from '../../src/catalogue/search-store.ts'
 import { firstTables } from '../../src/db/migrations/0001-first-tables.ts'
 import { openSqlite, takeFolderLock } from '../../src/db/sqlite.ts'
+import { newPlace, using } from './database.ts'
 
 const schemaOf = (path: string) =>
   using(path, (database) => database.prepare('select name, sql from sqlite_master order by name').all())
@@ -144,18 +143,3 @@ test('F-40: a data folder’s lock is given once, and again when its holder lets
   expect(again).toBeDefined()
   again?.release()
 })
-
-function using<T>(path: string, work: (database: SqliteDatabase.Database) => T): T {
-  const database = new SqliteDatabase(path)
-  try {
-    return work(database)
-  } finally {
-    database.close()
-  }
-}
-
-async function newPlace(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-db-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  return join(folder, 'reelgate.db')
-}

@@ -1,15 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, rename, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import SqliteDatabase from 'better-sqlite3'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { MIGRATIONS } from '../../src/db/migrations.ts'
 import { openSqlite } from '../../src/db/sqlite.ts'
 import { readRows, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
 import { startReelgate } from '../reelgate.ts'
+import { newPlace, using } from './database.ts'
 import { copyRows, makeOlder } from './older.ts'
 
 /** The last step of each version whose installations this one takes over. */
@@ -105,19 +104,4 @@ function schemaOf(path: string) {
     ...database.prepare('select type, name, sql from sqlite_master order by type, name').all(),
     ...database.prepare('select name from kysely_migration order by name').all(),
   ])
-}
-
-function using<T>(path: string, work: (database: SqliteDatabase.Database) => T): T {
-  const database = new SqliteDatabase(path)
-  try {
-    return work(database)
-  } finally {
-    database.close()
-  }
-}
-
-async function newPlace(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-upgrade-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  return join(folder, 'reelgate.db')
 }

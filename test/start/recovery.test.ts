@@ -109,12 +109,10 @@ test('an owner who has lost the paper sees the phrase again, as long as the key 
 })
 
 test('F-29: a power cut while the first key is written leaves no file in its place, and the next start makes one', async () => {
-  const reelgate = await startReelgate()
-  await reelgate.stop()
-  const fresh = `${reelgate.dataDir}-fresh`
+  const fresh = join(await newFolder(), 'fresh')
   // Killed before the file gets its name: its bytes are there, under the other one.
   const killed = await runKilledAt('link', fresh)
-  expect(killed).toContain('data-fresh.key.new')
+  expect(killed).toContain('fresh.key.new')
   await expect(stat(`${fresh}.key`)).rejects.toThrow('ENOENT')
   const again = await startReelgate({ env: { REELGATE_DATA: fresh } })
   expect(again.output()).toContain(`The master key lies in ${fresh}.key`)
@@ -124,12 +122,10 @@ test('F-29: a power cut while the first key is written leaves no file in its pla
 })
 
 test('F-29: the key’s bytes are on the disk before its name, and its name before the database is bound to it', async () => {
-  const reelgate = await startReelgate()
-  await reelgate.stop()
-  const dataDir = `${reelgate.dataDir}-traced`
+  const dataDir = join(await newFolder(), 'traced')
   const at = await traceFirstStart(dataDir)
-  const written = at(/fsync\(\d+<.*data-traced\.key\.new>/)
-  const named = at(/link\(".*\.key\.new", ".*data-traced\.key"\)/, written)
+  const written = at(/fsync\(\d+<.*traced\.key\.new>/)
+  const named = at(/link\(".*\.key\.new", ".*traced\.key"\)/, written)
   const folder = at(new RegExp(`fsync\\(\\d+<${dirname(dataDir)}>`), named)
   at(BOUND, folder)
 })
@@ -140,15 +136,13 @@ test('F-29: a key whose start was killed before its name was on the disk is put 
   const dataDir = `${reelgate.dataDir}-traced`
   await copyFile(reelgate.masterKeyFile, `${dataDir}.key`) // what lies there between the link and the fsync
   const at = await traceFirstStart(dataDir)
-  const bytes = at(/fsync\(\d+<.*data-traced\.key>/)
+  const bytes = at(/fsync\(\d+<.*traced\.key>/)
   const folder = at(new RegExp(`fsync\\(\\d+<${dirname(dataDir)}>`), bytes)
   at(BOUND, folder)
 })
 
 test('F-29: a key that the disk takes only a part of gets no name', async () => {
-  const reelgate = await startReelgate()
-  await reelgate.stop()
-  const file = `${reelgate.dataDir}-short.key`
+  const file = join(await newFolder(), 'short.key')
   const module = join(import.meta.dirname, '../../src/protect/master-key.ts')
   const code = `import { createMasterKey } from ${JSON.stringify(module)}; createMasterKey(${JSON.stringify(file)})`
   const child = spawn('prlimit', ['--fsize=10', process.execPath, '--input-type=module', '-e', code], { stdio: 'ignore' })
@@ -157,14 +151,13 @@ test('F-29: a key that the disk takes only a part of gets no name', async () => 
 })
 
 test('F-30: the names of the data folder and of the folders in it are on the disk before the server serves', async () => {
-  const reelgate = await startReelgate()
-  await reelgate.stop()
-  const dataDir = `${reelgate.dataDir}-new/data`
+  const folder = await newFolder()
+  const dataDir = join(folder, 'new/data')
   const at = await traceFirstStart(dataDir)
   const serves = at(/listen\(/)
-  for (let folder = dataDir; folder !== dirname(reelgate.dataDir); folder = dirname(folder)) {
-    const made = at(new RegExp(`mkdir\\("${folder}", .* = 0`))
-    expect(at(new RegExp(`fsync\\(\\d+<${dirname(folder)}>`), made)).toBeLessThan(serves)
+  for (let inner = dataDir; inner !== folder; inner = dirname(inner)) {
+    const made = at(new RegExp(`mkdir\\("${inner}", .* = 0`))
+    expect(at(new RegExp(`fsync\\(\\d+<${dirname(inner)}>`), made)).toBeLessThan(serves)
   }
   for (const name of ['sources', 'segments', 'posters', 'tmp']) {
     const made = at(new RegExp(`mkdir\\("${dataDir}/${name}", .* = 0`))
@@ -172,14 +165,18 @@ test('F-30: the names of the data folder and of the folders in it are on the dis
   }
 })
 
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-recovery-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
 /** The page with the key's id goes into the database's log. */
 const BOUND = /pwrite64\(\d+<.*reelgate\.db-wal>.*master-key-id/
 
 /** @returns finds the place of a call among those of a first start that make things durable */
 async function traceFirstStart(dataDir: string): Promise<(pattern: RegExp, after?: number) => number> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-trace-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const trace = join(folder, 'calls')
+  const trace = join(await newFolder(), 'calls')
   const calls = 'trace=fsync,fdatasync,link,mkdir,pwrite64,listen'
   const traced = await startReelgate({
     env: { REELGATE_DATA: dataDir },
