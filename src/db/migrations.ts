@@ -17,6 +17,7 @@ import { idempotency } from './migrations/0014-idempotency.ts'
 import { mp4 } from './migrations/0015-mp4.ts'
 import { boundedWork } from './migrations/0016-bounded-work.ts'
 import { mp4Tries } from './migrations/0018-mp4-tries.ts'
+import { chunksInTurn } from './migrations/0019-chunks-in-turn.ts'
 import type { Tables } from './tables.ts'
 
 /** In order; a released one never changes. */
@@ -37,6 +38,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0015-mp4': mp4,
   '0016-bounded-work': boundedWork,
   '0018-mp4-tries': mp4Tries,
+  '0019-chunks-in-turn': chunksInTurn,
 }
 
 /**

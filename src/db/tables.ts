@@ -243,6 +243,8 @@ type ChunkTable = {
   attempt: Generated<number>
   /** Lower runs first. */
   priority: number
+  /** Of its video: of one priority, older films run first. */
+  position: number
 }
 
 type SegmentTable = {

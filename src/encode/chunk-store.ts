@@ -22,15 +22,11 @@ export async function insertChunks(
   chunks: readonly Chunk[],
   attempt = 0,
 ): Promise<void> {
-  const rows = chunks.map((chunk) => ({
-    ...chunk,
-    fromStart: Number(chunk.fromStart),
-    videoId,
-    generation,
-    state: 'waiting' as const,
-    attempt,
-  }))
-  if (rows.length > 0) await tx.insertInto('chunk').values(rows).execute()
+  if (chunks.length === 0) return
+  const { position } = await tx.selectFrom('video').select('position').where('id', '=', videoId).executeTakeFirstOrThrow()
+  const common = { videoId, generation, position, state: 'waiting', attempt } as const
+  const rows = chunks.map((chunk) => ({ ...chunk, fromStart: Number(chunk.fromStart), ...common }))
+  await tx.insertInto('chunk').values(rows).execute()
 }
 
 /** Takes the waiting chunk that is needed first, so that no other run gets it. The attempt is the fence of this run. */
@@ -45,7 +41,7 @@ export async function claimChunk(tx: Db, urgentOnly: boolean, exceptOf: readonly
     .where('video.status', 'in', ['Processing', 'ready'])
     .where('chunk.videoId', 'not in', [...exceptOf])
   if (urgentOnly) waiting = waiting.where('chunk.priority', '<=', URGENT_PRIORITY)
-  const next = await waiting.orderBy('chunk.priority').orderBy('video.position').limit(1).executeTakeFirst()
+  const next = await waiting.orderBy('chunk.priority').orderBy('chunk.position').limit(1).executeTakeFirst()
   if (!next) return undefined
   const attempt = next.attempt + 1
   await chunkOf(tx, next).set({ state: 'running', attempt }).execute()
