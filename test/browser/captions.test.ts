@@ -80,6 +80,33 @@ test('captions are off until they are chosen: by language in the settings, on an
   expect(player.complaints).toEqual([])
 })
 
+test('off and on again, however fast, shows the captions that showed before', async () => {
+  const player = await watch('&ccLanguage=en')
+  await player.play()
+  await expect.poll(() => shown(player)).toEqual(['A hello in <i>English</i> &lt;script&gt;'])
+  const fast = `for (const key of 'cccc') document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))`
+  await player.frame.evaluate(fast)
+  await player.page.keyboard.press('c')
+  await expect.poll(() => shown(player)).toEqual([])
+  await player.page.keyboard.press('c')
+  await expect.poll(() => shown(player)).toEqual(['A hello in <i>English</i> &lt;script&gt;'])
+})
+
+test('a caption shows once, however often its film goes round and captions are turned off and on', async () => {
+  const player = await watch('&ccLanguage=en')
+  await player.play()
+  for (let round = 0; round < 3; round++) {
+    await player.playsPast(1)
+    await player.chooseSetting('Deutsch')
+    await expect.poll(() => shown(player)).toEqual(['Ein Hallo auf Deutsch'])
+    await player.frame.evaluate(`document.querySelector('video').currentTime = 7`)
+    await expect.poll(() => player.frame.evaluate(`document.querySelector('video').currentTime < 5`)).toBe(true)
+    expect(await shown(player)).toEqual(['Ein Hallo auf Deutsch'])
+    await player.chooseSetting('English')
+    await expect.poll(() => shown(player)).toEqual(['A hello in <i>English</i> &lt;script&gt;'])
+  }
+})
+
 /** Where the captions are on the screen, which are green from here on. */
 async function whereCaptionsAre({ page, screenshot }: Player, name: string): Promise<Spot> {
   await page.evaluate(`{

@@ -309,7 +309,7 @@ describe('the videos of a folder', () => {
   })
 })
 
-test('F-08: a deleted folder leaves its videos and folders in its parent, all of them at once', async () => {
+test('F-08: a deleted folder leaves its videos and folders in its parent, and is there until the last has moved', async () => {
   await asNewOwner()
   const outer = await create('outer')
   const doomed = await create('doomed', outer.id)

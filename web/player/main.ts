@@ -196,8 +196,7 @@ function act(asked: KeyAction, elements: PlayerElements, playback: Playback | un
     case 'speed-by':
       return playback.chooseRate(steppedRate(playback.rates, video.playbackRate, asked.steps))
     case 'toggle-captions':
-      controller.dispatchEvent(new CustomEvent('mediatogglesubtitlesrequest', { composed: true }))
-      return
+      return playback.toggleCaptions()
     case 'toggle-fullscreen':
       if (document.fullscreenElement) document.exitFullscreen().catch(() => {})
       else if (document.fullscreenEnabled) controller.requestFullscreen().catch(() => {})

@@ -31,6 +31,7 @@ export type Playback = {
   /** Speeds on offer to this viewer, ascending. */
   readonly rates: readonly number[]
   chooseRate(rate: number): void
+  toggleCaptions(): void
 }
 
 /** Plays one opened session on this page until it ends: stream, beats, marks, and what the screen says meanwhile. */
@@ -81,12 +82,13 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   showSettings()
   screen.show({ state: 'ready' })
   if (options.autoplay) play()
-  return { rates, chooseRate }
+  return { rates, chooseRate, toggleCaptions: () => stream.toggleCaptions() }
 
   function listen() {
     const { signal } = life
     const on = (type: string, listener: () => void) => video.addEventListener(type, listener, { signal })
     on('play', begin)
+    elements.controller.addEventListener('mediatogglesubtitlesrequest', toggleCaptions, { signal, capture: true })
     on('pause', () => !video.ended && beat())
     on('playing', () => {
       stalledSinceMs = undefined
@@ -182,6 +184,12 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     const paces = [...waits.values()].map(({ maxRate }) => maxRate ?? Number.POSITIVE_INFINITY)
     const rate = Math.max(0.25, Math.min(chosenRate, ...paces))
     if (video.playbackRate !== rate) video.playbackRate = rate
+  }
+
+  /** For the captions button, whose controller would turn on the first of the list, whatever showed before. */
+  function toggleCaptions(request: Event) {
+    request.stopImmediatePropagation()
+    stream.toggleCaptions()
   }
 
   function chooseRate(rate: number) {

@@ -33,6 +33,8 @@ export type Stream = {
   captions(): readonly Quality[]
   chosenCaptions(): number
   chooseCaptions(index: number): void
+  /** Off, or on again: those that showed before. */
+  toggleCaptions(): void
   /** Ends for good and drops everything that was buffered. */
   drop(): void
 }
@@ -73,6 +75,8 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   let captions: readonly TextTrack[] = []
   let chosenCaptions = NO_CAPTIONS
   let lastCaptions = NO_CAPTIONS
+  /** hls.js reads a fragment of captions again whenever it comes back to it. */
+  const knownCues = new Set<string>()
   watchSeeks()
   watchCaptions()
   hls.on(Hls.Events.MANIFEST_PARSED, () => {
@@ -83,11 +87,17 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     const wanted = captionLanguage?.toLowerCase()
     const at = subtitleTracks.findIndex(({ lang }) => wanted !== undefined && lang?.toLowerCase().startsWith(wanted))
     captions = subtitleTracks.map(({ name, lang = '' }) => findTextTrack(video, name, lang))
+    knownCues.clear()
     chooseCaptions(lastCaptions === NO_CAPTIONS ? at : chosenCaptions)
   })
   hls.on(Hls.Events.CUES_PARSED, (_event, { track, cues }) => {
     const text = captions[Number(/\d+$/.exec(track)?.[0])]
-    for (const cue of Array.isArray(cues) ? cues : []) if (cue instanceof VTTCue) text?.addCue(cue)
+    for (const cue of Array.isArray(cues) ? cues : []) {
+      if (!text || !(cue instanceof VTTCue)) continue
+      const known = `${track} ${cue.startTime} ${cue.endTime} ${cue.text}`
+      if (!knownCues.has(known)) text.addCue(cue)
+      knownCues.add(known)
+    }
   })
   hls.on(Hls.Events.LEVEL_SWITCHED, () => report.qualityChanged())
   hls.on(Hls.Events.ERROR, (_event, error) => recover(error))
@@ -111,6 +121,9 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     captions: () => captions.map(({ label }, index) => ({ index, label })),
     chosenCaptions: () => chosenCaptions,
     chooseCaptions,
+    toggleCaptions() {
+      if (captions.length > 0) chooseCaptions(chosenCaptions === NO_CAPTIONS ? Math.max(0, lastCaptions) : NO_CAPTIONS)
+    },
     drop() {
       clearTimeout(widenTimer)
       listening.abort()
@@ -137,15 +150,13 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     report.captionsChanged()
   }
 
-  // The button and the key switch the browser's own list of tracks; on again means what was on before.
+  // The browser's own controls switch its list of tracks.
   function watchCaptions() {
     video.textTracks.addEventListener(
       'change',
       () => {
         const shown = captions.findIndex(({ mode }) => mode === 'showing')
-        if (shown === chosenCaptions) return
-        const isTurnedOn = chosenCaptions === NO_CAPTIONS && lastCaptions !== NO_CAPTIONS
-        chooseCaptions(isTurnedOn ? lastCaptions : shown)
+        if (shown !== chosenCaptions) chooseCaptions(shown)
       },
       { signal: listening.signal },
     )
@@ -196,6 +207,7 @@ export function canPlayStreams(): boolean {
 function findTextTrack(video: HTMLVideoElement, label: string, language: string): TextTrack {
   const left = [...video.textTracks].find((track) => track.label === label && track.language === language)
   if (!left) return video.addTextTrack('subtitles', label, language)
+  left.mode = 'hidden' // a disabled one shows nobody its cues
   for (const cue of [...(left.cues ?? [])]) left.removeCue(cue)
   return left
 }
