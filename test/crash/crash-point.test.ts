@@ -88,11 +88,11 @@ async function findPlaces(prepare: Scenario['prepare']): Promise<Place[]> {
   return places
 }
 
-/** All, or two of each scenario, of different system calls. */
-function choose(places: readonly Place[]): Place[] {
-  const kinds = [...Map.groupBy(places, ({ syscall }) => syscall).values()]
-  const pick = <T>(from: T[]): T | undefined => from.splice(Math.floor(chance.between(0, from.length)), 1)[0]
-  return rounds(0, 1) ? [...places] : [pick(kinds), pick(kinds)].flatMap((kind) => pick(kind ?? []) ?? [])
+/** All, or one of each scenario: of any system call as likely as of another. */
+function choose(places: readonly Place[]): readonly Place[] {
+  const pick = <T>(from: readonly T[]): T[] => [...from].splice(Math.floor(chance.between(0, from.length)), 1)
+  const [sameCalls = []] = pick([...Map.groupBy(places, ({ syscall }) => syscall).values()])
+  return rounds(0, 1) ? places : pick(sameCalls)
 }
 
 async function isServing({ url }: Reelgate): Promise<boolean> {

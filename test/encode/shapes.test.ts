@@ -32,7 +32,7 @@ const SIMILAR = 0.97
 const chance = newChance('odd films')
 const encoded = new Set(
   ODD_FILMS.toSorted(() => chance.next() - 0.5)
-    .slice(0, rounds(8, ODD_FILMS.length))
+    .slice(0, rounds(5, ODD_FILMS.length))
     .map(({ is }) => is),
 )
 
