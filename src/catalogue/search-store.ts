@@ -28,39 +28,41 @@ export function isSlow(filter: VideoFilter): boolean {
   return textsOf(filter).length > 0 || shelves > 1
 }
 
-/** How many videos the filter finds. */
-export async function countMatches(db: Db, accountId: string, filter: VideoFilter): Promise<number> {
-  const shelves = await smallestFirst(db, accountId, filter)
-  if (shelves === undefined || isBeyondAny(filter)) return 0
-  if (textsOf(filter).length === 0 && shelves.length < 2) return shelves[0]?.videoCount ?? countVideos(db, accountId)
-  const { rows } = await sql<{ count: number }>`select count(*) as count ${matches(accountId, filter, shelves).from}`.execute(db)
-  return rows[0]?.count ?? 0
+/** What a filter finds among an account's videos. */
+export type Matches = {
+  count(): Promise<number>
+  /** Positions of a slice, newest first: indexes are walked, no more. */
+  positions(slice: { limit: number; offset: number; below?: number }): Promise<number[]>
 }
 
-/** Positions of a slice of what the filter finds, newest first: indexes are walked, no more. */
-export async function listPositions(
-  db: Db,
-  accountId: string,
-  filter: VideoFilter,
-  slice: { limit: number; offset: number; below?: number },
-): Promise<number[]> {
+/** The tags and the folder that a filter names are looked up here, once for all that is asked of its matches. */
+export async function openMatches(db: Db, accountId: string, filter: VideoFilter): Promise<Matches> {
   const shelves = await smallestFirst(db, accountId, filter)
-  if (shelves === undefined || isBeyondAny(filter)) return []
-  const { position, from } = matches(accountId, filter, shelves)
-  const older = slice.below === undefined ? sql`` : sql`and ${position} < ${slice.below}`
-  const { rows } = await sql<{ position: number }>`
-    select ${position} as position ${from} ${older} order by ${position} desc limit ${slice.limit} offset ${slice.offset}`.execute(
-    db,
-  )
-  return rows.map((row) => row.position)
+  if (shelves === undefined || isBeyondAny(filter)) return NO_MATCHES
+  const { position, from } = indexOf(accountId, filter, shelves)
+  return {
+    async count() {
+      if (textsOf(filter).length === 0 && shelves.length < 2) return shelves[0]?.videoCount ?? countVideos(db, accountId)
+      const { rows } = await sql<{ count: number }>`select count(*) as count ${from}`.execute(db)
+      return rows[0]?.count ?? 0
+    },
+    async positions({ limit, offset, below }) {
+      const older = below === undefined ? sql`` : sql`and ${position} < ${below}`
+      const { rows } = await sql<{ position: number }>`
+        select ${position} as position ${from} ${older} order by ${position} desc limit ${limit} offset ${offset}`.execute(db)
+      return rows.map((row) => row.position)
+    },
+  }
 }
+
+const NO_MATCHES: Matches = { count: async () => 0, positions: async () => [] }
 
 /** Entries of an index in list order, and how many there are: the account's videos with a tag, or in a folder. */
-type Shelf = Matches & { videoCount: number; holds(position: RawBuilder<number>): RawBuilder<unknown> }
-type Matches = { position: RawBuilder<number>; from: RawBuilder<unknown> }
+type Shelf = Walk & { videoCount: number; holds(position: RawBuilder<number>): RawBuilder<unknown> }
+type Walk = { position: RawBuilder<number>; from: RawBuilder<unknown> }
 
 /** The smallest index that knows the answer, walked in list order; the rest is asked of each of its entries. */
-function matches(accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): Matches {
+function indexOf(accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): Walk {
   const texts = textsOf(filter)
   if (texts.length > 0) {
     const position = sql<number>`video_text.rowid`

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { countMatches, listPositions, type VideoFilter } from '../../src/catalogue/search-store.ts'
+import { openMatches, type VideoFilter } from '../../src/catalogue/search-store.ts'
 import { insertTags } from '../../src/catalogue/tag-store.ts'
 import { insertVideo, tombstoneVideos, updateVideo } from '../../src/catalogue/video-store.ts'
 import { type Database, openSqlite } from '../../src/db/sqlite.ts'
@@ -70,12 +70,13 @@ test('every filter finds what a plain look at each video finds, newest first, an
         .map((video) => video.position)
         .toReversed()
       for (const db of [database.db, database.slowDb]) {
-        expect(await countMatches(db, accountId, filter)).toBe(wanted.length)
-        expect(await listPositions(db, accountId, filter, { limit: 100, offset: 0 })).toEqual(wanted)
-        expect(await listPositions(db, accountId, filter, { limit: 2, offset: 1 })).toEqual(wanted.slice(1, 3))
+        const matches = await openMatches(db, accountId, filter)
+        expect(await matches.count()).toBe(wanted.length)
+        expect(await matches.positions({ limit: 100, offset: 0 })).toEqual(wanted)
+        expect(await matches.positions({ limit: 2, offset: 1 })).toEqual(wanted.slice(1, 3))
         const below = wanted[1] ?? 0
         const older = wanted.filter((position) => position < below).slice(0, 2)
-        expect(await listPositions(db, accountId, filter, { limit: 2, offset: 0, below })).toEqual(older)
+        expect(await matches.positions({ limit: 2, offset: 0, below })).toEqual(older)
       }
     }),
     { numRuns: 60 },

@@ -3,7 +3,7 @@ import SqliteDatabase from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { expect, test } from 'vitest'
-import { countMatches } from '../../src/catalogue/search-store.ts'
+import { openMatches } from '../../src/catalogue/search-store.ts'
 import { firstTables } from '../../src/db/migrations/0001-first-tables.ts'
 import { openSqlite, takeFolderLock } from '../../src/db/sqlite.ts'
 import { newPlace, using } from './database.ts'
@@ -75,7 +75,7 @@ test('F-37: videos of the first version are found by search after the step that 
         values ('v1', 'a', 'LIGHT and shadow', '', 'film.mp4', 1, 'ready', null), ('v2', 'a', 'Light', '', '', 1, 'ready', 5)`),
   )
   const database = await openSqlite(path)
-  expect(await countMatches(database.db, 'a', { text: 'light' })).toBe(1)
+  expect(await (await openMatches(database.db, 'a', { text: 'light' })).count()).toBe(1)
   await database.close()
 })
 
