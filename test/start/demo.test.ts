@@ -200,7 +200,7 @@ test('I10: whenever the first start is killed, the next ones have one demo and o
     expect(await listFiles(installed, 'sources')).toContain(sources[0]?.file) // what a kill left beside it goes with the next sweep
     await reelgate.stop()
   }
-}, 600_000)
+}, 3_600_000)
 
 async function killedStart(dataDir: string, afterMs: number): Promise<void> {
   const main = join(import.meta.dirname, '../../src/main.ts')
