@@ -117,6 +117,10 @@ export function peekSetting(path: string, name: string): string | undefined {
   let connection: SqliteDatabase.Database | undefined
   try {
     connection = new SqliteDatabase(path, { readonly: true, timeout: BUSY_TIMEOUT_MS })
+    if (isCutOff(connection)) {
+      connection.close()
+      connection = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS })
+    }
     const isThere = connection.prepare("select 1 from sqlite_master where name = 'setting'").get()
     if (!isThere) return undefined
     return connection.prepare<[string], { value: string }>('select value from setting where name = ?').get(name)?.value
@@ -124,6 +128,17 @@ export function peekSetting(path: string, name: string): string | undefined {
     throw cannotBeOpened(path, error)
   } finally {
     connection?.close()
+  }
+}
+
+/** Whether a change of before there was a log (WAL), such as the first start's, was cut off: only who may write can undo it. */
+function isCutOff(connection: SqliteDatabase.Database): boolean {
+  try {
+    connection.prepare('select 1 from sqlite_master').get()
+    return false
+  } catch (error) {
+    if (error instanceof SqliteDatabase.SqliteError && error.code === 'SQLITE_READONLY_ROLLBACK') return true
+    throw error
   }
 }
 

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +18,25 @@ test('the first start prints an account and its API secret, which works; the sec
   await reelgate.restart()
   expect(reelgate.output()).toContain(`serves ${reelgate.url} `)
   expect(reelgate.output()).not.toMatch(/secret|account|master key|phrase|demo/)
+  expect(await reelgate.owner.list()).toEqual({ count: 0, rows: [] })
+})
+
+test('I10: a start goes on where the first one was killed while it made the database', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-cut-off-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const script = `
+    import Sqlite from 'better-sqlite3'
+    const database = new Sqlite(process.argv[1])
+    database.pragma('cache_size = 1') // so that what is not committed yet is in the file already
+    database.exec('create table begun (text); begin')
+    for (let row = 0; row < 3000; row++) database.prepare('insert into begun values (?)').run('x'.repeat(900))
+    process.kill(process.pid, 'SIGKILL')`
+  const database = join(folder, 'reelgate.db')
+  const root = join(import.meta.dirname, '../..')
+  spawnSync(process.execPath, ['--input-type=module', '-e', script, database], { cwd: root })
+  expect((await stat(`${database}-journal`)).size).toBeGreaterThan(0)
+
+  const reelgate = await startReelgate({ env: { REELGATE_DATA: folder, REELGATE_MASTER_KEY_FILE: join(folder, 'key') } })
   expect(await reelgate.owner.list()).toEqual({ count: 0, rows: [] })
 })
 
