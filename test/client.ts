@@ -16,8 +16,11 @@ export type VideoBody = {
 
 export type UploadCredentials = { clientPayload: Record<string, string> & { uploadLink: string }; videoId: string }
 
-/** An owner's server: speaks the current interface over HTTP as any client would. */
-export function createOwner(url: string, apiKey: string) {
+/**
+ * An owner's server: speaks the current interface over HTTP as any client would.
+ * @param always headers of every request
+ */
+export function createOwner(url: string, apiKey: string, always: Record<string, string> = {}) {
   async function call(method: string, path: string, options: { body?: unknown; headers?: Record<string, string> } = {}) {
     return fetch(`${url}${path}`, {
       method,
@@ -25,6 +28,7 @@ export function createOwner(url: string, apiKey: string) {
         Authorization: `Apisecret ${apiKey}`,
         Accept: 'application/json',
         'Content-Type': 'application/json',
+        ...always,
         ...options.headers,
       },
       body: options.body === undefined ? undefined : JSON.stringify(options.body),
@@ -40,7 +44,7 @@ export function createOwner(url: string, apiKey: string) {
   const credentials = (title: string) => get<UploadCredentials>('PUT', `/api/videos?title=${encodeURIComponent(title)}`)
 
   async function send(upload: UploadCredentials, file: Blob, name = 'film.mp4'): Promise<Response> {
-    return fetch(upload.clientPayload.uploadLink, { method: 'POST', body: uploadForm(upload, file, name) })
+    return fetch(upload.clientPayload.uploadLink, { method: 'POST', headers: always, body: uploadForm(upload, file, name) })
   }
 
   async function upload(title: string, path: string): Promise<string> {

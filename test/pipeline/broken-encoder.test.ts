@@ -3,6 +3,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { createOwner } from '../client.ts'
 import { readRows, untilFinished } from '../data-folder.ts'
 import { newFolder } from '../encode/films.ts'
 import { shiftedClock } from '../faults/clock.ts'
@@ -147,8 +148,10 @@ async function startWithPrograms() {
   }
   for (const name of ['ffmpeg', 'ffprobe']) await programs.becomes(name, PASS_ON)
   const clock = await newClock(folder)
-  const reelgate = await startReelgate({ env: { PATH: [folder, process.env.PATH].join(delimiter), ...clock.env } })
-  return { reelgate, programs, clock }
+  const started = await startReelgate({ env: { PATH: [folder, process.env.PATH].join(delimiter), ...clock.env } })
+  // When its clock leaps, connections that wait for a next request have waited too long: it closes them as that request arrives.
+  const owner = createOwner(started.url, started.owner.apiKey, { Connection: 'close' })
+  return { reelgate: { ...started, owner }, programs, clock }
 }
 
 type Clock = { goesOn(seconds: number): Promise<void>; env: Record<string, string> }
