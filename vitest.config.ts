@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/postgres/shared.ts'],
     // Processes, not threads: tests start ffmpeg, servers and browsers, and better-sqlite3 is native.
     pool: 'forks',
     // One more than the cores of the smallest machine it must be quick on: half of the time a test waits for something.

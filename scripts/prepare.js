@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, delimiter, join } from 'node:path'
+import { basename, delimiter, dirname, join } from 'node:path'
 import { fetchFootage, footageIsMissing } from './footage.js'
 import { isMain, root, run, runMain, say, unpackDebian } from './run.js'
 
@@ -13,6 +13,7 @@ const CACHE = join(root, '.cache')
 /** What is set up, in this order: the cheap refusals first. `isDue` is asked at every start, so it must be fast. */
 const STEPS = [
   { for: ['serve', 'test', 'bench'], isDue: programsAreMissing, make: installPrograms },
+  { for: ['test', 'bench'], isDue: postgresIsMissing, make: installPostgres },
   { for: ['serve', 'test', 'bench'], isDue: bubblewrapIsToBeTried, make: installBubblewrap },
   { for: ['serve', 'test', 'bench', 'conformance'], isDue: packagesAreStale, make: installPackages },
   { for: ['serve', 'test', 'bench'], isDue: webIsStale, make: buildWeb },
@@ -67,14 +68,39 @@ function programsAreMissing(purpose) {
 
 function installPrograms(purpose) {
   const packages = missingPrograms(purpose).map((needed) => needed.package)
-  if (!mayInstall()) {
-    const missing = `${packages.join(' and ')} ${packages.length > 1 ? 'are' : 'is'} missing`
-    const remedy = isInstalled('apt-get')
-      ? `run \`apt-get install ${packages.join(' ')}\` as root`
-      : `install ${packages.length > 1 ? 'them' : 'it'}`
-    throw new Error(`${missing}: ${remedy}, then start again.`)
-  }
+  if (!mayInstall()) throw isMissing(packages)
   installDebian(packages)
+}
+
+function isMissing(packages) {
+  const missing = `${packages.join(' and ')} ${packages.length > 1 ? 'are' : 'is'} missing`
+  const remedy = isInstalled('apt-get')
+    ? `run \`apt-get install ${packages.join(' ')}\` as root`
+    : `install ${packages.length > 1 ? 'them' : 'it'}`
+  return new Error(`${missing}: ${remedy}, then start again.`)
+}
+
+// Tests start clusters of their own. Debian's package would make one more, which begins to serve on port 5432; installed and not
+// unpacked, for it is not run by root, and nobody else may be able to read our folder.
+const POSTGRES = '/usr/lib/postgresql'
+const NO_CLUSTER = '/etc/postgresql-common/createcluster.d/reelgate-tests.conf'
+
+function postgresIsMissing() {
+  const versions = existsSync(POSTGRES) ? readdirSync(POSTGRES) : []
+  return !versions.some((version) => version >= 15 && existsSync(join(POSTGRES, version, 'bin/postgres')))
+}
+
+function installPostgres() {
+  if (!mayInstall()) throw isMissing(['postgresql'])
+  mkdirSync(dirname(NO_CLUSTER), { recursive: true })
+  writeFileSync(NO_CLUSTER, 'create_main_cluster = false\n')
+  try {
+    installDebian(['postgresql'])
+  } finally {
+    rmSync(NO_CLUSTER)
+  }
+  if (postgresIsMissing())
+    throw new Error('The PostgreSQL of this Debian is older than 15: use a newer Debian, then start again.')
 }
 
 // The second wall around ffmpeg is wanted, not needed. One try: a machine without a network shall not wait at every start.

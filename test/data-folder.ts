@@ -2,10 +2,10 @@ import { createDecipheriv } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import SqliteDatabase from 'better-sqlite3'
 import { unwrapContentKey } from '../src/protect/content-key.ts'
 import { type MasterKey, readMasterKey, unwrap } from '../src/protect/master-key.ts'
 import type { Seal } from '../src/protect/sealed-file.ts'
+import { readRows, type Stored } from './rows.ts'
 
 /** The clear bytes of a sealed file, opened in one piece, as no reader of ours does. */
 export function openSeal(sealed: Buffer, seal: Seal): Buffer {
@@ -13,20 +13,8 @@ export function openSeal(sealed: Buffer, seal: Seal): Buffer {
   return Buffer.concat([decipher.update(sealed), decipher.final()])
 }
 
-/** What a test needs of a running or stopped server to look into its folder. */
-export type Installed = { dataDir: string; masterKeyFile: string }
-
-type Bound = string | number | bigint | Buffer | null
-
-/** Rows of an installation's database, read beside its server; names as SQL has them. */
-export function readRows<Row extends Record<string, unknown>>({ dataDir }: Installed, sql: string, ...values: Bound[]): Row[] {
-  const database = new SqliteDatabase(join(dataDir, 'reelgate.db'), { readonly: true })
-  try {
-    return database.prepare<Bound[], Row>(sql).all(...values)
-  } finally {
-    database.close()
-  }
-}
+/** What a test needs of a running or stopped server to look into its folder and its rows. */
+export type Installed = Stored & { masterKeyFile: string }
 
 /** Everything that lies below a folder of the data folder, files and folders, relative and sorted. */
 export async function listFiles({ dataDir }: Installed, folder = '.'): Promise<string[]> {

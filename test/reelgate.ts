@@ -1,11 +1,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { createOwner, type Owner } from './client.ts'
+import { makePlace, type Place, type PlaceOptions } from './place.ts'
 import { createViewer, type Viewer } from './viewer.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -16,6 +15,8 @@ export type Reelgate = {
   url: string
   dataDir: string
   masterKeyFile: string
+  /** Undefined: SQLite, in the data folder. */
+  databaseUrl: string | undefined
   owner: Owner
   /** What the server printed and logged so far. */
   output(): string
@@ -32,45 +33,37 @@ export type Reelgate = {
   restart(): Promise<void>
 }
 
-export type StartOptions = {
+export type StartOptions = Omit<PlaceOptions, 'copyOf'> & {
   env?: Record<string, string>
   /** What starts the server, such as faketime. */
   wrapper?: string[]
-  /** Where the test's folder is made, such as a small disk. */
-  within?: string
   /** A stopped installation to go on from, with the same owner. */
   copyOf?: Reelgate
 }
 
 /** Starts a server for this test; it is stopped and its folder removed when the test has finished. */
 export async function startReelgate(options: StartOptions = {}): Promise<Reelgate> {
-  const folder = await mkdtemp(join(options.within ?? tmpdir(), 'reelgate-'))
-  const reelgate = await startIn(folder, options)
-  onTestFinished(async () => {
-    await reelgate.kill()
-    await rm(folder, { recursive: true, force: true })
-  })
+  const reelgate = await startSharedReelgate(options)
+  onTestFinished(() => reelgate.remove())
   return reelgate
 }
 
 /** For a file whose tests share one server: the caller stops it in `afterAll`. */
 export async function startSharedReelgate(options: StartOptions = {}): Promise<Reelgate & { remove(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-'))
-  const reelgate = await startIn(folder, options)
+  const place = await makePlace(options)
+  const reelgate = await startIn(place, options)
   return Object.assign(reelgate, {
     async remove() {
       await reelgate.kill()
-      await rm(folder, { recursive: true, force: true })
+      await place.remove()
     },
   })
 }
 
-async function startIn(folder: string, options: StartOptions): Promise<Reelgate> {
-  const dataDir = join(folder, 'data')
+async function startIn({ dataDir, masterKeyFile, databaseUrl, ...place }: Place, options: StartOptions): Promise<Reelgate> {
   // Suites ask more in a minute than an owner does; those of limits set their own. One suite wants the demo film.
-  const defaults = { REELGATE_DATA: dataDir, PORT: '0', REELGATE_LIMITS: 'off', REELGATE_DEMO: 'off', REELGATE_LOG_LEVEL: 'info' }
-  const env = { PATH: process.env.PATH ?? '', ...defaults, ...options.env }
-  if (options.copyOf) await copyInstallation(options.copyOf, dataDir)
+  const defaults = { PORT: '0', REELGATE_LIMITS: 'off', REELGATE_DEMO: 'off', REELGATE_LOG_LEVEL: 'info' }
+  const env = { PATH: process.env.PATH ?? '', ...place.env, ...defaults, ...options.env }
   let run = await startProcess(env, options.wrapper ?? [])
   const apiKey = options.copyOf?.owner.apiKey ?? /API secret {2}(\w{64})/.exec(run.output())?.[1] ?? ''
   const { url } = run
@@ -82,7 +75,8 @@ async function startIn(folder: string, options: StartOptions): Promise<Reelgate>
   return {
     url,
     dataDir,
-    masterKeyFile: `${dataDir}.key`,
+    masterKeyFile,
+    databaseUrl,
     owner: createOwner(url, apiKey),
     output: () => run.output(),
     get pid() {
@@ -107,12 +101,6 @@ async function startIn(folder: string, options: StartOptions): Promise<Reelgate>
       run = await startProcess({ ...env, PORT: new URL(url).port }, options.wrapper ?? [])
     },
   }
-}
-
-/** Copies a stopped installation and its key. */
-export async function copyInstallation({ dataDir }: Pick<Reelgate, 'dataDir'>, to: string): Promise<void> {
-  await cp(dataDir, to, { recursive: true, filter: (path) => !path.endsWith('.sock') })
-  await cp(`${dataDir}.key`, `${to}.key`)
 }
 
 type Run = { child: ChildProcess; url: string; output(): string; ended: Promise<number | null> }

@@ -4,10 +4,11 @@ import { sendCommand } from '../../src/cli/control.ts'
 import { SERVER_COMMANDS, type ServerCommandName } from '../../src/cli/server-commands.ts'
 import { dataPaths } from '../../src/config.ts'
 import { createOwner } from '../client.ts'
-import { readRows, untilFinished } from '../data-folder.ts'
+import { untilFinished } from '../data-folder.ts'
 import { addFile, SRT } from '../files/made.ts'
 import { makeFilm } from '../films.ts'
 import { startReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 // Whatever changes something is on record or has its reason here why not: by the server's own list of operations, and by the
 // commands, so that a new one fails here until it is one or the other.

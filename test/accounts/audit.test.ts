@@ -4,9 +4,9 @@ import type { CommandName } from '../../src/cli/commands.ts'
 import { sendCommand } from '../../src/cli/control.ts'
 import { dataPaths } from '../../src/config.ts'
 import { createOwner } from '../client.ts'
-import { readRows } from '../data-folder.ts'
 import { openBarePlayback, outcomeOf } from '../playback/bare.ts'
 import { startReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { createViewer } from '../viewer.ts'
 
 type Made = { accountId: string; keyId: string; apiKey: string }

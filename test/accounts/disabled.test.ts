@@ -4,10 +4,11 @@ import type { CommandName } from '../../src/cli/commands.ts'
 import { sendCommand } from '../../src/cli/control.ts'
 import { dataPaths } from '../../src/config.ts'
 import { createOwner, type Owner } from '../client.ts'
-import { readRows, untilFinished } from '../data-folder.ts'
+import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { told, type Viewer } from '../viewer.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }

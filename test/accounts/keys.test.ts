@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { createApiKey, createAuthenticate, findApiKeys, revokeKey, rotateKey } from '../../src/accounts/api-key.ts'
 import { createKeyUses } from '../../src/accounts/key-use.ts'
-import { readRows } from '../data-folder.ts'
 import { openBarePlayback, outcomeOf } from '../playback/bare.ts'
 import { startReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { createViewer } from '../viewer.ts'
 
 // What becomes of a key in time, on a clock that the test moves. Over HTTP: test/http/credentials.test.ts.

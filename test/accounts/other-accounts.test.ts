@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
-import { listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { listFiles, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { listTables, readRows } from '../rows.ts'
 
 // Two owners on one server. What the first does to the second's film answers as for a film that does not exist.
 
@@ -67,10 +68,9 @@ const WRITTEN_BEHIND = /"last_used_at_s":\w+/g
 
 /** Every row of every table but the clock's mark, and every file of a video. */
 async function stateOf(installed: Reelgate) {
-  const tables = readRows<{ name: string }>(installed, "select name from sqlite_master where type = 'table' order by name")
-  const rows = tables
-    .filter(({ name }) => !name.startsWith('sqlite_') && name !== 'setting')
-    .map(({ name }) => [name, JSON.stringify(readRows(installed, `select * from ${name}`)).replace(WRITTEN_BEHIND, '')])
+  const rows = listTables(installed)
+    .filter((name) => name !== 'setting')
+    .map((name) => [name, JSON.stringify(readRows(installed, `select * from ${name}`)).replace(WRITTEN_BEHIND, '')])
   const files = ['sources', 'segments', 'posters', 'files'].map(async (folder) => [folder, await listFiles(installed, folder)])
   return Object.fromEntries([...rows, ...(await Promise.all(files))])
 }

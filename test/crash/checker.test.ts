@@ -1,11 +1,11 @@
 import { cp, mkdtemp, open, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import SqliteDatabase from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Installed, listSegments, readRows, untilFinished } from '../data-folder.ts'
+import { type Installed, listSegments, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { startSharedReelgate } from '../reelgate.ts'
+import { changeRows, readRows } from '../rows.ts'
 import type { Call, Op, Seen } from './history.ts'
 import { hashOf, judge, newWorld, type Observation, type World } from './judge.ts'
 import { examine, type Memory, newMemory } from './stopped.ts'
@@ -85,7 +85,7 @@ test.each(HARMS)('the examination of a stopped folder sees it when %s', async (_
   try {
     const copy = { dataDir: join(folder, 'data'), masterKeyFile: reelgate.masterKeyFile }
     await cp(reelgate.dataDir, copy.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
-    if (typeof harm === 'string') change(copy, harm)
+    if (typeof harm === 'string') changeRows(copy, harm)
     else await harm(copy)
     const remembered = { ...structuredClone(memory), read: new Set<string>() }
     const { breaches } = await examine(copy, remembered).catch((error) => ({ breaches: [String(error)] }))
@@ -107,19 +107,13 @@ const blobOf = (copy: Installed, type: string) =>
   readRows<{ blob: string }>(copy, 'select blob from file where type = ?', type)[0]?.blob ?? ''
 const fileOf = (copy: Installed, table: string) => readRows<{ file: string }>(copy, `select file from ${table}`)[0]?.file ?? ''
 
-function change({ dataDir }: Installed, sql: string): void {
-  const database = new SqliteDatabase(join(dataDir, 'reelgate.db'))
-  database.exec(sql)
-  database.close()
-}
-
 async function overwrite(path: string): Promise<void> {
   const { length } = await readFile(path)
   await writeFile(path, Buffer.alloc(length, 'x'))
 }
 
 async function damagePage(copy: Installed): Promise<void> {
-  change(copy, 'pragma wal_checkpoint(truncate)')
+  changeRows(copy, 'pragma wal_checkpoint(truncate)')
   await using file = await open(join(copy.dataDir, 'reelgate.db'), 'r+')
   for (let page = 2; page < 12; page++) await file.write(Buffer.alloc(40, 0xff), 0, 40, page * 4096)
 }

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { readRows, untilFinished } from '../data-folder.ts'
+import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { told } from '../viewer.ts'
 
 // The wall clock of a real server process is moved from outside, by libfaketime; its monotonic clock goes on as it does in life.

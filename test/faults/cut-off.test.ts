@@ -6,11 +6,12 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { getStoredSource, listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { getStoredSource, listFiles, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { BOUNDARY, formBody, uploadParts } from '../ingest/raw-form.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
 import { startReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 const UNLIMITED = { REELGATE_LIMITS: 'off' }
 const KILLS = rounds(3, 50)

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { failAt } from '../crash/strace.ts'
-import { getStoredSource, listFiles, readRows } from '../data-folder.ts'
+import { getStoredSource, listFiles } from '../data-folder.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 // System calls that fail where strace says so, once or from then on. What is acknowledged is there; the rest is refused and leaves nothing.
 

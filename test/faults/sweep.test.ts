@@ -2,10 +2,11 @@ import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSweep, createUnfinishedSweep } from '../../src/storage/sweep.ts'
-import { listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { listFiles, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { newFolder } from '../pipeline/films.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { shiftedClock } from './clock.ts'
 
 // What a crash between a rename and its commit leaves, and what a failed removal leaves, is gone after a day.

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { XMLParser } from 'fast-xml-parser'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readRows, untilFinished } from '../data-folder.ts'
+import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { addFile, colorOf, type FileBody, listFiles, makePicture, SRT } from './made.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }

@@ -7,11 +7,12 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startChromium } from '../browser/chromium.ts'
 import { createOwner, type Owner } from '../client.ts'
-import { listFiles as filesBelow, listSegments, readRows, untilFinished } from '../data-folder.ts'
+import { listFiles as filesBelow, listSegments, untilFinished } from '../data-folder.ts'
 import { newFolder } from '../encode/films.ts'
 import { mountSmallDisk } from '../faults/small-disk.ts'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, type StartOptions, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { type FileBody, listFiles } from './made.ts'
 
 const run = promisify(execFile)

@@ -3,9 +3,9 @@ import { open, readdir, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readRows } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { addFile, type FileBody, listFiles, makePicture, SRT } from './made.ts'
 
 // Files that their owner deletes while somebody is sent them. Limits are on: what happens here may not count against a viewer.

@@ -1,9 +1,7 @@
-import { join } from 'node:path'
-import SqliteDatabase from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readRows } from '../data-folder.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { changeRows, readRows } from '../rows.ts'
 import { hooksOf, type Receivers, startReceivers, verify } from './receiver.ts'
 
 // W07, I7: the server is killed where an event could be lost. `test/crash` does the same before each of its system calls.
@@ -66,16 +64,14 @@ test('I9: killed while an endpoint with thousands of deliveries is switched off,
   const receiver = receivers.newReceiver()
   const { uuid } = await hooksOf(owner).create(receiver.url)
   await reelgate.kill()
-  const database = new SqliteDatabase(join(reelgate.dataDir, 'reelgate.db'))
-  database
-    .prepare(
-      `with recursive numbers (value) as (select 1 union all select value + 1 from numbers where value < 5000)
-      insert into delivery (hook_id, sequence, event, body, time_ms, state, due_at_s)
-      select ?, value, 'video:ready', '{}', 0, 'waiting', 99999999999 from numbers`,
-    )
-    .run(uuid)
-  database.prepare('update hook set last_sequence = 5000 where id = ?').run(uuid)
-  database.close()
+  changeRows(
+    reelgate,
+    `with recursive numbers (value) as (select 1 union all select value + 1 from numbers where value < 5000)
+    insert into delivery (hook_id, sequence, event, body, time_ms, state, due_at_s)
+    select ?, value, 'video:ready', '{}', 0, 'waiting', 99999999999 from numbers`,
+    uuid,
+  )
+  changeRows(reelgate, 'update hook set last_sequence = 5000 where id = ?', uuid)
   await reelgate.restart()
   const failed = () => readRows(reelgate, "select 1 from delivery where hook_id = ? and state = 'failed'", uuid).length
   const switching = hooksOf(owner)

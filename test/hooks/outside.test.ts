@@ -1,9 +1,8 @@
-import { join } from 'node:path'
-import SqliteDatabase from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
 import { openSharedWorld, type World } from '../outside/world.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { changeRows } from '../rows.ts'
 import { type DeliveryBody, hooksOf } from './receiver.ts'
 
 // Hooks of owners who mean the server harm: the server as it is shipped, in an internet of the test's own, and canaries where none may reach.
@@ -78,10 +77,8 @@ test('W01: every one of those addresses is refused when a delivery is due, too, 
     owners.push({ owner, uuids })
   }
   await reelgate.stop()
-  const database = new SqliteDatabase(join(reelgate.dataDir, 'reelgate.db'))
   for (const [n, uuid] of owners.flatMap(({ uuids }) => uuids).entries())
-    database.prepare('update hook set url = ? where id = ?').run(new URL(urls[n] ?? '').href, uuid)
-  database.close()
+    changeRows(reelgate, 'update hook set url = ? where id = ?', new URL(urls[n] ?? '').href, uuid)
   await reelgate.restart()
   for (const { owner, uuids } of owners) {
     await owner.delete([(await owner.credentials('A film')).videoId])

@@ -2,8 +2,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
-import { readRows } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { type HookBody, hooksOf, type Receivers, startReceivers } from './receiver.ts'
 
 // What an owner does with hooks over the current interface.

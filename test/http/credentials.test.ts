@@ -1,11 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import SqliteDatabase from 'better-sqlite3'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PERMISSIONS, type Permission } from '../../src/accounts/api-key.ts'
@@ -15,6 +11,8 @@ import { dataPaths, readConfig } from '../../src/config.ts'
 import type { App } from '../../src/http/app.ts'
 import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner } from '../client.ts'
+import { makePlace, type Place } from '../place.ts'
+import { changeRows, listTables, readRows } from '../rows.ts'
 
 // Every route of the running server × every kind of credential. The routes come from the server itself, so a new one fails here until
 // it has its rule below.
@@ -179,7 +177,7 @@ function listCredentials(otp: string): Listed[] {
   ]
 }
 
-let folder: string
+let place: Place
 let server: ReelgateServer
 let routes: string[]
 let videoId: string
@@ -191,7 +189,7 @@ const LIMITS = Object.fromEntries(
 )
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'reelgate-credentials-'))
+  place = await makePlace()
   await start('off')
   await makeKeys()
   videoId = (await createOwner(server.url, keys.all ?? '').credentials('Theirs')).videoId
@@ -204,12 +202,12 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await server.stop()
-  await rm(folder, { recursive: true, force: true })
+  await place.remove()
 })
 
 async function start(demo: 'on' | 'off'): Promise<void> {
   const config = readConfig({
-    REELGATE_DATA: join(folder, 'data'),
+    ...place.env,
     PORT: '0',
     REELGATE_LIMITS: JSON.stringify({ ...LIMITS, redeem: { ip: 50_000 }, playback: { ip: 50_000 } }),
     REELGATE_DEMO: demo,
@@ -234,7 +232,7 @@ async function routesOf(begin: () => Promise<void>): Promise<string[]> {
 async function makeKeys(): Promise<void> {
   type Made = { accountId: string; keyId: string; apiKey: string }
   const command = async (name: CommandName, args: unknown) =>
-    (await sendCommand(dataPaths(join(folder, 'data')).controlSocket, name, args)) as Made
+    (await sendCommand(dataPaths(place.dataDir).controlSocket, name, args)) as Made
   const newAccount = (name: string) => command('account create', { name, mayUpload: true, mayImport: true })
   const account = server.firstStart?.account
   const newKey = (permissions: readonly Permission[], more = {}) =>
@@ -262,12 +260,9 @@ const statusOf = async (key: string) => (await createOwner(server.url, key).call
 
 /** As it lies there after a flood of yesterday. */
 function ban(scope: 'key' | 'account', subject: string): void {
-  const database = new SqliteDatabase(dataPaths(join(folder, 'data')).database)
   const nowS = Math.floor(Date.now() / 1000)
-  database
-    .prepare('insert into ban (scope, subject, budget, began_at_s, ends_at_s) values (?, ?, ?, ?, ?)')
-    .run(scope, subject, 'reads', nowS, nowS + 3600)
-  database.close()
+  const sql = 'insert into ban (scope, subject, budget, began_at_s, ends_at_s) values (?, ?, ?, ?, ?)'
+  changeRows(place, sql, scope, subject, 'reads', nowS, nowS + 3600)
 }
 
 function placeOf(route: string): string {
@@ -352,17 +347,7 @@ function withoutId({ status, text }: Answer): string {
 
 /** All rows but those that time alone changes. */
 function digest(): string {
-  const database = new SqliteDatabase(dataPaths(join(folder, 'data')).database, { readonly: true })
-  const tables = database
-    .prepare(`select name from sqlite_master where type = 'table' and name not in ('setting') and sql not like '%virtual%'`)
-    .all() as { name: string }[]
-  const rows = tables.map(({ name }) => [
-    name,
-    (database.prepare(`select * from "${name}"`).all() as Record<string, unknown>[]).map((row) => ({
-      ...row,
-      last_used_at_s: 0,
-    })),
-  ])
-  database.close()
-  return JSON.stringify(rows)
+  const tables = listTables(place).filter((name) => name !== 'setting')
+  const rowsOf = (name: string) => readRows(place, `select * from ${name}`).map((row) => ({ ...row, last_used_at_s: 0 }))
+  return JSON.stringify(tables.map((name) => [name, rowsOf(name)]))
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readRows } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { readRenditions } from '../viewer.ts'
 
 // The OTP operation of the current interface: wire-contract.md, sections 3 and 5.

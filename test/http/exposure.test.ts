@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { readFile, rm } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
-import SqliteDatabase from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { getStoredSource, listSegments, readRows, untilFinished } from '../data-folder.ts'
+import { getStoredSource, listSegments, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { findFreePort } from '../free-port.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { changeRows, readRows } from '../rows.ts'
 import { readMediaPlaylist, type Viewer } from '../viewer.ts'
 
 // What answers give away, beside what was asked for.
@@ -350,8 +350,7 @@ describe('L03: where something of the server is broken', () => {
   })
 
   test('a table that is not there is said so to nobody but the log, at either interface and to viewers', async () => {
-    const database = new SqliteDatabase(join(reelgate.dataDir, 'reelgate.db'))
-    database.exec('alter table otp rename to otp_lost')
+    changeRows(reelgate, 'alter table otp rename to otp_lost')
     try {
       const current = await reelgate.owner.call('POST', `/api/videos/${videoId}/otp`, { body: {} })
       const v2 = await sendRaw(
@@ -374,8 +373,7 @@ describe('L03: where something of the server is broken', () => {
         await expect.poll(() => reelgate.output()).toContain(requestId)
       }
     } finally {
-      database.exec('alter table otp_lost rename to otp')
-      database.close()
+      changeRows(reelgate, 'alter table otp_lost rename to otp')
     }
     expect(await reelgate.owner.issueOtp(videoId)).toHaveLength(64)
   })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createOwner, type Owner } from '../client.ts'
-import { readRows } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 // Folders: wire-contract.md, section 3; docs/videos.md says what the contract leaves open.
 

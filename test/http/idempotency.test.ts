@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
-import { readRows } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 // A call under an Idempotency-Key may be sent as often as a client likes: it has one effect, and one answer.
 

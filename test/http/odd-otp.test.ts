@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readRows } from '../data-folder.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 // Odd requests for an OTP, to both interfaces alike.
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readRows } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 // The OTP operation of the earlier interface: wire-contract.md, section 6.
 

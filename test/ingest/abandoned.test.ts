@@ -1,23 +1,20 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { startServer } from '../../src/server.ts'
 import { createOwner } from '../client.ts'
-import { readRows } from '../data-folder.ts'
+import { makePlace } from '../place.ts'
+import { readRows } from '../rows.ts'
 
 const DAY_S = 24 * 3600
 
 test('F-36: three days after its credentials a video whose upload never came is gone, and its owner is told; every other stays', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-abandoned-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const dataDir = join(folder, 'data')
+  const place = await makePlace()
+  onTestFinished(place.remove)
   let wallS = Math.floor(Date.now() / 1000)
   let port = '0'
   async function start() {
-    const config = readConfig({ REELGATE_DATA: dataDir, PORT: port, REELGATE_LIMITS: 'off', REELGATE_DEMO: 'off' })
+    const config = readConfig({ ...place.env, PORT: port, REELGATE_LIMITS: 'off', REELGATE_DEMO: 'off' })
     const server = await startServer(config, pino({ level: 'silent' }), { wallNowS: () => wallS })
     port = new URL(server.url).port
     return server
@@ -47,10 +44,9 @@ test('F-36: three days after its credentials a video whose upload never came is 
     expect((await owner.call('GET', `/api/videos/${upload.videoId}`)).status).toBe(404)
     expect((await owner.send(upload, new Blob(['too late']))).status).toBe(403)
   }
-  const installed = { dataDir, masterKeyFile: `${dataDir}.key` }
-  await expect.poll(() => readRows(installed, 'select 1 from upload_policy')).toHaveLength(2)
-  expect(readRows(installed, "select 1 from delivery where body like '%video:deleted%'")).toHaveLength(2)
-  expect(readRows(installed, "select actor from act where kind = 'video:deleted'")).toEqual([
+  await expect.poll(() => readRows(place, 'select 1 from upload_policy')).toHaveLength(2)
+  expect(readRows(place, "select 1 from delivery where body like '%video:deleted%'")).toHaveLength(2)
+  expect(readRows(place, "select actor from act where kind = 'video:deleted'")).toEqual([
     { actor: 'server' },
     { actor: 'server' },
   ])

@@ -2,12 +2,12 @@ import { open } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import SqliteDatabase from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { getStoredSource, listFiles, readRows } from '../data-folder.ts'
+import { getStoredSource, listFiles } from '../data-folder.ts'
 import { mountSmallDisk } from '../faults/small-disk.ts'
 import { openSharedWorld, openWorld } from '../outside/world.ts'
 import { startReelgate } from '../reelgate.ts'
+import { changeRows, readRows } from '../rows.ts'
 import { beginImport, hostsIn, makeLargeFilm, type NewHost, sendFile, untilDecided } from './importing.ts'
 
 // Imports that are cut off: by this server's end, by the host, by a name server that is gone, by a full disk.
@@ -122,9 +122,7 @@ test('F-07: a connection that breaks is taken up again by itself; one that never
   await expect.poll(() => hopeless.asked.length).toBeGreaterThanOrEqual(2)
   await reelgate.kill()
   // An hour later: its tries so far have been five.
-  const database = new SqliteDatabase(join(reelgate.dataDir, 'reelgate.db'))
-  database.prepare('update import set tries = 5 where video_id = ?').run(worse)
-  database.close()
+  changeRows(reelgate, 'update import set tries = 5 where video_id = ?', worse)
   await reelgate.restart()
   const { status, statusReason } = await untilDecided(owner, worse)
   expect(`${status}: ${statusReason}`).toBe(

@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwner } from '../client.ts'
-import { getStoredSource, listFiles, readRows } from '../data-folder.ts'
+import { getStoredSource, listFiles } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { openSharedWorld } from '../outside/world.ts'
 import { rounds } from '../pipeline/chance.ts'
 import { startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { beginImport, failureOf, hostsIn, type NewHost, sendFile, untilDecided } from './importing.ts'
 
 // Imports from hosts that mean no harm, and from some that do not know what they send. Every test has a host of its own.

@@ -2,8 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { XMLParser } from 'fast-xml-parser'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uploadForm } from '../client.ts'
-import { getStoredSource, listFiles, readRows } from '../data-folder.ts'
+import { getStoredSource, listFiles } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { BOUNDARY, formBody, type Part, post, uploadParts } from './raw-form.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }

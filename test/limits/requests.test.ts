@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CommandName } from '../../src/cli/commands.ts'
 import { sendCommand } from '../../src/cli/control.ts'
 import { dataPaths } from '../../src/config.ts'
-import { readRows } from '../data-folder.ts'
 import { readAnswer } from '../raw-http.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 import { createViewer } from '../viewer.ts'
 
 // Limits over HTTP, small ones. The server believes a proxy on this machine, so a test is behind whatever addresses it likes;

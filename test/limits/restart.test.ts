@@ -1,20 +1,18 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { startServer } from '../../src/server.ts'
+import { makePlace } from '../place.ts'
 
 const HOUR_S = 3600
 
 test('R11: a ban outlives restarts; a clock that goes back makes it no longer, one that goes on ends it in its time', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-limits-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const place = await makePlace()
+  onTestFinished(place.remove)
   const startS = Math.floor(Date.now() / 1000)
   /** Starts a server by this clock and asks it. @returns how many minutes the last of so many calls is told to wait, by fives, since real time passes too */
   async function askAt(wallS: number, calls: number): Promise<number> {
-    const env = { REELGATE_DATA: join(folder, 'data'), PORT: '0', REELGATE_DEMO: 'off', REELGATE_LIMITS: '{"reads":{"ip":2}}' }
+    const env = { ...place.env, PORT: '0', REELGATE_DEMO: 'off', REELGATE_LIMITS: '{"reads":{"ip":2}}' }
     const server = await startServer(readConfig(env), pino({ level: 'silent' }), { wallNowS: () => wallS })
     let last = await fetch(`${server.url}/api/videos`)
     for (let i = 1; i < calls; i++) last = await fetch(`${server.url}/api/videos`)

@@ -4,12 +4,13 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createOwner } from '../client.ts'
-import { readRows, untilFinished } from '../data-folder.ts'
+import { untilFinished } from '../data-folder.ts'
 import { newFolder } from '../encode/films.ts'
 import { shiftedClock } from '../faults/clock.ts'
 import { makeFilm } from '../films.ts'
 import { processesWith } from '../processes.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 // A server whose PATH finds our ffmpeg first, and whose clock can be put forward, past limits and rests of minutes.
 

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { readRows } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { startReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 test('until a film can be played, its other pictures do not take the cores that its first ones need', async () => {
   const reelgate = await startReelgate({ env: { REELGATE_ENCODERS: '2' }, wrapper: ['taskset', '-c', '0,1'] })

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import SqliteDatabase from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { footage } from '../footage.ts'
 import { startReelgate } from '../reelgate.ts'
+import { changeRows } from '../rows.ts'
 
 test('a film that another encoder had begun begins anew: new paths, new keys, its old session ended', async () => {
   const reelgate = await startReelgate()
@@ -14,10 +14,7 @@ test('a film that another encoder had begun begins anew: new paths, new keys, it
   const oldKey = Buffer.from(await (await viewer.key(0)).arrayBuffer())
   await reelgate.kill()
 
-  const database = new SqliteDatabase(join(reelgate.dataDir, 'reelgate.db'))
-  const changed = database.prepare(`update generation set encoder = 'of another version' where finished_at_s is null`).run()
-  database.close()
-  expect(changed.changes).toBe(1)
+  expect(changeRows(reelgate, `update generation set encoder = 'of another version' where finished_at_s is null`)).toBe(1)
   await reelgate.restart()
 
   const later = reelgate.newViewer()

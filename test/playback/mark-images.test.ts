@@ -15,9 +15,9 @@ import { openSandbox } from '../../src/encode/sandbox.ts'
 import { openOutbound } from '../../src/outbound/allowance.ts'
 import { createMarkImages } from '../../src/playback/mark-image.ts'
 import { masterKeyFrom } from '../../src/protect/master-key.ts'
-import { readRows } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 // Marks that are pictures: docs/embedding.md. The owner's image host is a real server here, which counts what it is asked.
 

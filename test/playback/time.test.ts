@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
@@ -8,12 +5,13 @@ import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner, type Owner } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
+import { makePlace, type Place } from '../place.ts'
 import { createViewer, readMediaPlaylist, sendFrom, told, type Viewer } from '../viewer.ts'
 
 // What time does, over HTTP. The server runs in this process; each start gives it the wall clock that the test wants.
 
 const HOUR_S = 3600
-let folder: string
+let place: Place
 let server: ReelgateServer
 let port = '0'
 let owner: Owner
@@ -26,7 +24,7 @@ async function startAt(nowS: number): Promise<void> {
   wallS = nowS
   startedMs = performance.now()
   const config = readConfig({
-    REELGATE_DATA: join(folder, 'data'),
+    ...place.env,
     PORT: port,
     REELGATE_LIMITS: 'off',
     REELGATE_DEMO: 'off',
@@ -45,16 +43,15 @@ async function restartAfter(seconds: number): Promise<void> {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'reelgate-time-'))
+  place = await makePlace()
   await startAt(wallS)
   owner = createOwner(server.url, server.firstStart?.account?.apiKey ?? '')
   videoId = await owner.readyVideo(await makeFilm({ seconds: 15, rate: 10 }))
-  const dataDir = join(folder, 'data')
-  await untilFinished({ dataDir, masterKeyFile: `${dataDir}.key` }, videoId)
+  await untilFinished(place, videoId)
 })
 afterAll(async () => {
   await server.stop()
-  await rm(folder, { recursive: true, force: true })
+  await place.remove()
 })
 
 const newViewer = () => createViewer(server.url)

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { takeFolderLock } from '../../src/db/sqlite.ts'
 import { createOwner } from '../client.ts'
-import { readRows } from '../data-folder.ts'
 import { runCli, startReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 type Account = { accountId: string; apiKey: string }
 type Key = { id: string; name: string; permissions: string[]; revokedAtS: number | null }

@@ -6,11 +6,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { isFromThisMachine } from '../../src/http/demo/from-this-machine.ts'
 import { createOwner } from '../client.ts'
-import { listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { listFiles, untilFinished } from '../data-folder.ts'
 import { findFreePort } from '../free-port.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 const ON = { env: { REELGATE_DEMO: 'on' } }
 const HOMEPAGE = '/api/site/homepage_video'

@@ -10,18 +10,19 @@ import { readConfig, unknownVariables } from '../../src/config.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { Failure } from '../../src/errors.ts'
 import { listFiles } from '../data-folder.ts'
-import { copyInstallation, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { makePlace } from '../place.ts'
+import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 
 // A refused start is one sentence on stderr that says what to do, exit code 1, and leaves everything as it was.
 
-let original: { dataDir: string; remove(): Promise<void> }
+let original: Awaited<ReturnType<typeof startSharedReelgate>>
 beforeAll(async () => {
-  const reelgate = await startSharedReelgate()
-  const upload = await reelgate.owner.credentials('A film')
-  await reelgate.owner.send(upload, new Blob(['This is no film.']))
-  await reelgate.owner.until(upload.videoId, 'Not a media file')
-  await reelgate.stop()
-  original = { dataDir: reelgate.dataDir, remove: reelgate.remove }
+  original = await startSharedReelgate()
+  const { owner } = original
+  const upload = await owner.credentials('A film')
+  await owner.send(upload, new Blob(['This is no film.']))
+  await owner.until(upload.videoId, 'Not a media file')
+  await original.stop()
 })
 afterAll(() => original.remove())
 
@@ -327,9 +328,9 @@ async function damageLastPage(path: string): Promise<void> {
 
 /** A stopped installation with one account and one uploaded file, for the test to hurt. */
 async function newInstallation() {
-  const dataDir = join(await newFolder(), 'data')
-  await copyInstallation(original, dataDir)
-  return { dataDir, start: (env: Record<string, string> = {}) => serve({ REELGATE_DATA: dataDir, ...env }) }
+  const { remove, env: place, ...installed } = await makePlace({ copyOf: original })
+  onTestFinished(remove)
+  return { ...installed, start: (env: Record<string, string> = {}) => serve({ ...place, ...env }) }
 }
 
 async function newFolder(): Promise<string> {

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { listFiles, readRows, untilFinished } from '../data-folder.ts'
+import { listFiles, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let folder: string

@@ -1,0 +1,207 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { chown, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+
+/** A PostgreSQL of our own: on loopback, in a folder of its own, not run by root. */
+export type Cluster = {
+  /** Where `createDatabase` makes databases; its role owns them, and is not the superuser. */
+  url: string
+  /** The superuser, through a socket that only this user reaches. */
+  admin: { host: string; port: number; user: string; database: string }
+  /** What it logged. */
+  output(): string
+  start(): Promise<void>
+  /** Ends it as an administrator would: connections are cut, nothing is to be recovered. */
+  stop(): Promise<void>
+  /** Ends it as a power cut would. */
+  crash(): Promise<void>
+  /** Ends it, and removes its folder. */
+  remove(): Promise<void>
+}
+
+export type ClusterOptions = {
+  /** Whether a commit waits for the disk, as it does on an owner's machine. Off where no test cuts the power. */
+  durable?: boolean
+  /** Where its folder is made, such as a small disk. */
+  within?: string
+  settings?: Record<string, string>
+}
+
+const PROGRAMS = '/usr/lib/postgresql'
+
+/** PostgreSQL refuses to be run by root. */
+const NOBODY = 65_534
+
+/** Smaller than what an owner runs, and without what its start or a new database would wait for. */
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  shared_buffers: '32MB',
+  max_connections: '200',
+  max_wal_size: '128MB',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  jit: 'off',
+}
+const NOT_DURABLE = { fsync: 'off', full_page_writes: 'off' }
+
+export async function openCluster({ durable = false, within = tmpdir(), settings = {} }: ClusterOptions = {}): Promise<Cluster> {
+  const folder = await mkdtemp(join(within, 'reelgate-postgres-'))
+  if (isRoot()) await chown(folder, NOBODY, NOBODY)
+  const data = join(folder, 'data')
+  // Whoever reaches the socket is let in: the folder is its owner's alone. Over the network a password is asked for.
+  initialise(['-D', data, '--username=postgres', '--auth-local=trust', '--auth-host=scram-sha-256'], durable)
+  const password = randomBytes(16).toString('hex')
+  let port = 0
+  let run: Run | undefined
+
+  async function start() {
+    const all = { ...SETTINGS, ...(durable ? {} : NOT_DURABLE), unix_socket_directories: folder, port, ...settings }
+    run = await startPostmaster(['-D', data, ...Object.entries(all).map(([name, value]) => `-c${name}=${value}`)])
+  }
+
+  async function end(work: (postmaster: number) => void) {
+    const ending = run
+    run = undefined
+    if (!ending) return
+    const family = [ending.pid, ...childrenOf(ending.pid)]
+    work(ending.pid)
+    await ending.ended
+    while (family.some(isAlive)) await pause(5)
+  }
+
+  /** Only below the ports that the kernel gives away: nobody takes this one while PostgreSQL is stopped. */
+  async function startSomewhere() {
+    for (let tries = 1; ; tries++) {
+      port = randomInt(20_000, 30_000)
+      try {
+        return await start()
+      } catch (error) {
+        if (tries === 10 || !/Address already in use/.test(String(error))) throw error
+      }
+    }
+  }
+
+  async function remove() {
+    await end(cutOff)
+    await rm(folder, { recursive: true, force: true })
+  }
+
+  try {
+    await startSomewhere()
+    const admin = { host: folder, port, user: 'postgres', database: 'postgres' }
+    await ask(admin, `create role reelgate login createdb password '${password}'`)
+    return {
+      url: `postgres://reelgate:${password}@127.0.0.1:${port}/postgres`,
+      admin,
+      output: () => run?.output() ?? '',
+      start,
+      stop: () => end((postmaster) => process.kill(postmaster, 'SIGINT')),
+      crash: () => end(cutOff),
+      remove,
+    }
+  } catch (error) {
+    await remove()
+    throw error
+  }
+}
+
+/** Makes an empty database, or a copy of one that nobody uses. @returns its address */
+export async function createDatabase(url: string, { copyOf }: { copyOf?: string } = {}): Promise<string> {
+  const name = `reelgate_${randomBytes(6).toString('hex')}`
+  await ask(homeOf(url), `create database ${name}${copyOf ? ` template ${nameOf(copyOf)}` : ''}`)
+  const made = new URL(url)
+  made.pathname = `/${name}`
+  return made.href
+}
+
+/** Drops a database, whoever uses it. */
+export async function dropDatabase(url: string): Promise<void> {
+  await ask(homeOf(url), `drop database if exists ${nameOf(url)} with (force)`)
+}
+
+const nameOf = (url: string) => new URL(url).pathname.slice(1)
+
+/** The database in which others are made. */
+function homeOf(url: string): string {
+  const home = new URL(url)
+  home.pathname = '/postgres'
+  return home.href
+}
+
+async function ask(where: string | pg.ClientConfig, statement: string): Promise<void> {
+  const client = new pg.Client(where)
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+// --- processes ---
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0
+}
+
+/** Of the newest version that Debian has put there. */
+function programOf(name: string): string {
+  const versions = existsSync(PROGRAMS) ? readdirSync(PROGRAMS).map(Number) : []
+  return join(PROGRAMS, `${Math.max(...versions)}`, 'bin', name)
+}
+
+/** A command line that root runs as nobody. */
+function asNobody(command: string[]): [string, string[]] {
+  const ids = isRoot() ? [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []
+  return ['setpriv', [...ids, ...command]]
+}
+
+function initialise(args: string[], durable: boolean): void {
+  const all = [...args, '--encoding=UTF8', '--locale=C.UTF-8', ...(durable ? [] : ['--no-sync'])]
+  const { status, stdout, stderr, error } = spawnSync(...asNobody([programOf('initdb'), ...all]), { cwd: '/', encoding: 'utf8' })
+  if (status !== 0) throw new Error(`initdb failed: ${error?.message ?? ''}${stdout ?? ''}${stderr ?? ''}`)
+}
+
+type Run = { pid: number; output(): string; ended: Promise<unknown> }
+
+/** Resolves when connections are accepted. It ends with the process that starts it, however that one ends. */
+async function startPostmaster(args: string[]): Promise<Run> {
+  const command = asNobody(['--pdeathsig=QUIT', programOf('postgres'), ...args])
+  const child = spawn(...command, { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
+  let output = ''
+  const ended = once(child, 'exit')
+  await new Promise<void>((resolve, reject) => {
+    child.stderr.on('data', (text: Buffer) => {
+      output += text
+      if (output.includes('ready to accept connections')) resolve()
+    })
+    child.on('close', () => reject(new Error(`PostgreSQL ended before it was ready: ${output}`)))
+    child.on('error', reject)
+  })
+  return { pid: child.pid ?? 0, output: () => output, ended }
+}
+
+/** The postmaster is stopped first: it can neither see its children die nor start others. */
+function cutOff(postmaster: number): void {
+  process.kill(postmaster, 'SIGSTOP')
+  for (const pid of [...childrenOf(postmaster), postmaster]) process.kill(pid, 'SIGKILL')
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+}
+
+/** A process that has ended, and whose end nobody has asked for, counts as ended. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,40 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { type Cluster, openCluster } from './cluster.ts'
+
+// One PostgreSQL for all files of a run. It is held here, in the process that outlives the files' own ones, and started when
+// the first of them asks for it through a socket.
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The socket that answers with the address of the run's PostgreSQL. */
+    postgresSocket: string
+  }
+}
+
+let folder: string
+let server: Server
+let cluster: Promise<Cluster> | undefined
+
+export async function setup(project: TestProject): Promise<void> {
+  folder = await mkdtemp(join(tmpdir(), 'reelgate-postgres-'))
+  const path = join(folder, 'socket')
+  server = createServer((asker) => {
+    cluster ??= openCluster({ settings: { shared_buffers: '64MB' } })
+    asker.on('error', () => undefined) // it has ended meanwhile
+    cluster.then(
+      ({ url }) => asker.end(JSON.stringify({ url })),
+      (error: Error) => asker.end(JSON.stringify({ error: error.message })),
+    )
+  }).listen(path)
+  project.provide('postgresSocket', path)
+}
+
+export async function teardown(): Promise<void> {
+  server.close()
+  await (await cluster?.catch(() => undefined))?.remove()
+  await rm(folder, { recursive: true, force: true })
+}
