@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { sweepAnswers } from '../../src/accounts/idempotency.ts'
-import { openDatabase } from '../db/database.ts'
+import { openOwnDatabase } from '../db/database.ts'
 
 const DAY_S = 24 * 3600
 const nowS = () => Date.parse('2027-03-10T12:00:00Z') / 1000
 
 test('an answer kept for an Idempotency-Key is removed after 24 hours', async () => {
-  const { db, write } = await openDatabase()
+  const { db, write } = await openOwnDatabase()
   const answer = { accountId: 'ann', requestHash: Buffer.alloc(32), wrappedAnswer: Buffer.alloc(64) }
   await write((tx) =>
     tx
@@ -22,7 +22,7 @@ test('an answer kept for an Idempotency-Key is removed after 24 hours', async ()
 })
 
 test('many kept answers are removed some at a time, so that other writes go between', async () => {
-  const { db, write } = await openDatabase()
+  const { db, write } = await openOwnDatabase()
   const answer = { accountId: 'ann', requestHash: Buffer.alloc(32), wrappedAnswer: Buffer.alloc(64), answeredAtS: 1 }
   await write((tx) =>
     tx

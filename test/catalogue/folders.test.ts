@@ -1,28 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createFolder, deleteFolder, editFolder, openFolder, ROOT, searchFolders } from '../../src/catalogue/folder.ts'
 import { editVideo, findVideos } from '../../src/catalogue/video.ts'
 import { insertVideo, tombstoneVideos } from '../../src/catalogue/video-store.ts'
-import { type Database, openSqlite } from '../../src/db/sqlite.ts'
+import type { Database } from '../../src/db/sqlite.ts'
 import { Failure } from '../../src/errors.ts'
 import { newId } from '../../src/protect/secret.ts'
+import { openSharedDatabase } from '../db/database.ts'
 
 // Folders, their counters and their lists against a plain map of who lies where.
 
-let folder: string
 let database: Database
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'reelgate-folders-'))
-  database = await openSqlite(join(folder, 'reelgate.db'))
+  database = await openSharedDatabase()
 })
-afterAll(async () => {
-  await database.close()
-  await rm(folder, { recursive: true })
-})
+afterAll(() => database.close())
 
 /** Numbers choose among what there is by then. */
 const step = fc.oneof(

@@ -1,26 +1,19 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openMatches, type VideoFilter } from '../../src/catalogue/search-store.ts'
 import { insertTags } from '../../src/catalogue/tag-store.ts'
 import { insertVideo, tombstoneVideos, updateVideo } from '../../src/catalogue/video-store.ts'
-import { type Database, openSqlite } from '../../src/db/sqlite.ts'
+import type { Database } from '../../src/db/sqlite.ts'
 import { newId } from '../../src/protect/secret.ts'
+import { openSharedDatabase } from '../db/database.ts'
 
 // Search, counters and paging against a plain filter over the same videos.
 
-let folder: string
 let database: Database
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'reelgate-search-'))
-  database = await openSqlite(join(folder, 'reelgate.db'))
+  database = await openSharedDatabase()
 })
-afterAll(async () => {
-  await database.close()
-  await rm(folder, { recursive: true })
-})
+afterAll(() => database.close())
 
 /** Few letters, so that parts are often found; those that mean something to SQL, LIKE, GLOB and FTS5 among them. */
 const letters = fc.constantFrom(

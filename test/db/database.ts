@@ -1,31 +1,33 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import SqliteDatabase from 'better-sqlite3'
+import { mkdir } from 'node:fs/promises'
 import { onTestFinished } from 'vitest'
-import { type Database, openSqlite } from '../../src/db/sqlite.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Database } from '../../src/db/sqlite.ts'
+import { openDatabase } from '../../src/installation.ts'
+import { makePlace, type Place } from '../place.ts'
+import { DATABASE, type DatabaseKind } from '../postgres.ts'
 
-/** Where a database of the test's own may lie. */
-export async function newPlace(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-db-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  return join(folder, 'reelgate.db')
-}
-
-/** A database of the test's own. */
-export async function openDatabase(): Promise<Database & { path: string }> {
-  const path = await newPlace()
-  const database = await openSqlite(path)
+/** A database of the test's own, of the kind that the run is about or the one that the test names. */
+export async function openOwnDatabase(kind: DatabaseKind = DATABASE): Promise<Database> {
+  const database = await openSharedDatabase(kind)
   onTestFinished(() => database.close())
-  return { ...database, path }
+  return database
 }
 
-/** Works on a database file without anything of ours between. */
-export function using<T>(path: string, work: (database: SqliteDatabase.Database) => T): T {
-  const database = new SqliteDatabase(path)
-  try {
-    return work(database)
-  } finally {
-    database.close()
+/** For a file whose tests share one: the caller closes it in `afterAll`. */
+export async function openSharedDatabase(kind: DatabaseKind = DATABASE): Promise<Database> {
+  const place = await makePlace({ database: kind })
+  const database = await openDatabaseAt(place)
+  return {
+    ...database,
+    async close() {
+      await database.close()
+      await place.remove()
+    },
   }
+}
+
+/** The database of an installation that no server uses; an empty place gets one. */
+export async function openDatabaseAt({ dataDir, env }: Pick<Place, 'dataDir' | 'env'>): Promise<Database> {
+  await mkdir(dataDir, { recursive: true })
+  return openDatabase(readConfig(env))
 }

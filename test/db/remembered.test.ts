@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { remembered } from '../../src/db/remembered.ts'
-import { openDatabase } from './database.ts'
+import { openOwnDatabase } from './database.ts'
 
 test('a finding is read once, and again after the next commit', async () => {
   const { db, write, reads, find } = await open()
@@ -27,7 +27,7 @@ test('what was read before a commit is not remembered after it', async () => {
 })
 
 async function open() {
-  const database = await openDatabase()
+  const database = await openOwnDatabase()
   let reads = 0
   const find = remembered(database.write, async (name) => {
     reads++

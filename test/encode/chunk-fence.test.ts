@@ -1,9 +1,7 @@
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { openSqlite } from '../../src/db/sqlite.ts'
+import { expect, test } from 'vitest'
 import { inSequence } from '../../src/encode/chunk-plan.ts'
 import { claimChunk, endRun, insertChunks, mayPublish, replaceChunk } from '../../src/encode/chunk-store.ts'
-import { newFolder } from './films.ts'
+import { openOwnDatabase } from '../db/database.ts'
 
 const VIDEO = '0123456789abcdef'.repeat(2)
 
@@ -31,8 +29,7 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
 })
 
 async function openDatabaseWithVideo() {
-  const database = await openSqlite(join(await newFolder(), 'reelgate.db'))
-  onTestFinished(() => database.close())
+  const database = await openOwnDatabase()
   const video = { accountId: 'a', title: '', description: '', fileName: '', uploadTimeS: 0 }
   await database.write(async (tx) => {
     await tx.insertInto('account').values({ id: 'a', name: 'owner', createdAtS: 0, mayUpload: 1, mayImport: 1 }).execute()

@@ -15,7 +15,7 @@ import { startSending } from '../../src/hooks/sending.ts'
 import { openOutbound } from '../../src/outbound/allowance.ts'
 import { masterKeyFrom } from '../../src/protect/master-key.ts'
 import { newId } from '../../src/protect/secret.ts'
-import { openDatabase } from '../db/database.ts'
+import { openOwnDatabase } from '../db/database.ts'
 import { findFreePort } from '../free-port.ts'
 import { type Answer, type Receivers, startReceivers, verify } from './receiver.ts'
 
@@ -32,7 +32,7 @@ afterAll(() => receivers.close())
 
 /** An installation without its server: its endpoints, its events, and as many senders as the test starts. */
 async function newOutbox() {
-  const { db, slowDb, write } = await openDatabase()
+  const { db, slowDb, write } = await openOwnDatabase()
   const clock = { nowS: Math.floor(Date.now() / 1000) }
   const nowS = () => clock.nowS
   const deps = {

@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createAccount } from '../../src/accounts/account.ts'
 import { createAuthenticate } from '../../src/accounts/api-key.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
 import { amzCredential, amzDate, isSignatureOf, signPolicy } from '../../src/ingest/aws-v4.ts'
 import { admitUpload, issueUploadPolicy } from '../../src/ingest/upload-policy.ts'
 import { masterKeyFrom } from '../../src/protect/master-key.ts'
+import { openOwnDatabase } from '../db/database.ts'
 
 const DAY_S = 24 * 3600
 
@@ -90,12 +87,7 @@ test('U04: an account whose uploads are off gets no credentials', async () => {
 
 /** Policies over a database of the test's own, with a clock that it moves. */
 async function openPolicies({ mayUpload = true } = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-policy-'))
-  const database = await openSqlite(join(folder, 'reelgate.db'))
-  onTestFinished(async () => {
-    await database.close()
-    await rm(folder, { recursive: true })
-  })
+  const database = await openOwnDatabase()
   const clock = { nowS: Date.UTC(2026, 10, 21) / 1000 }
   const deps = { ...database, masterKey: masterKeyFrom(randomBytes(32)), nowS: () => clock.nowS, wallNowS: () => clock.nowS }
   const { apiKey } = await createAccount(deps, 'owner', { mayUpload, mayImport: true })

@@ -1,15 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import { expect, onTestFinished, test } from 'vitest'
-import { openSqlite } from '../../src/db/sqlite.ts'
+import { expect, test } from 'vitest'
 import { banLengthS, findBans, liftBan, sweepBans } from '../../src/limits/bans.ts'
 import { openLimits } from '../../src/limits/limits.ts'
+import { openOwnDatabase } from '../db/database.ts'
 import { rounds } from '../pipeline/chance.ts'
 
 // Strikes and bans over hours and days, on a database of their own and a clock that the test moves.
@@ -19,12 +16,7 @@ const DAY_S = 24 * 3600
 const LIMIT = 10
 
 async function openBareLimits() {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-bans-'))
-  const database = await openSqlite(join(folder, 'reelgate.db'))
-  onTestFinished(async () => {
-    await database.close()
-    await rm(folder, { recursive: true, force: true })
-  })
+  const database = await openOwnDatabase()
   const clock = { nowS: 1_800_000_000 }
   const deps = { ...database, nowS: () => clock.nowS, log: pino({ level: 'silent' }) }
   const ofOwners = { ip: LIMIT, key: LIMIT, account: LIMIT }

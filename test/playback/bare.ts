@@ -1,12 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { pino } from 'pino'
-import { onTestFinished } from 'vitest'
 import { createAccount } from '../../src/accounts/account.ts'
 import { createAuthenticate } from '../../src/accounts/api-key.ts'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
 import { openOutbound } from '../../src/outbound/allowance.ts'
 import { type Beat, noteBeat, noteLeave } from '../../src/playback/delivery.ts'
 import { createFilms } from '../../src/playback/film.ts'
@@ -18,6 +13,7 @@ import { admit, type LiveSession, type PlaybackDeps, saveSessions } from '../../
 import { createTickets } from '../../src/playback/ticket.ts'
 import { masterKeyFrom } from '../../src/protect/master-key.ts'
 import { newId } from '../../src/protect/secret.ts'
+import { openOwnDatabase } from '../db/database.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
 
 const STARTED_AT_S = 1_800_000_000
@@ -33,13 +29,7 @@ const AT_HOME: From = { address: '192.0.2.1', ticket: '', ancestors: [] }
  * There is one ready film, without bytes.
  */
 export async function openBarePlayback({ durationS = 60 } = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-bare-'))
-  const database = await openSqlite(join(folder, 'reelgate.db'))
-  onTestFinished(async () => {
-    await database.close()
-    await rm(folder, { recursive: true, force: true })
-  })
-  const { db, write } = database
+  const { db, write } = await openOwnDatabase()
   const clock = { nowS: STARTED_AT_S }
   const nowS = () => clock.nowS
   const masterKey = masterKeyFrom(Buffer.alloc(32, 1))

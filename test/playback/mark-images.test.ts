@@ -10,11 +10,11 @@ import { crc32, deflateSync } from 'node:zlib'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createAccount } from '../../src/accounts/account.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { openOutbound } from '../../src/outbound/allowance.ts'
 import { createMarkImages } from '../../src/playback/mark-image.ts'
 import { masterKeyFrom } from '../../src/protect/master-key.ts'
+import { openOwnDatabase } from '../db/database.ts'
 import { makeFilm } from '../films.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -241,7 +241,7 @@ async function drawPicture(size: string, codec: string): Promise<Buffer> {
 /** The feature alone, on a clock that the test moves. */
 async function openBareImages() {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-images-'))
-  const { db, write, close } = await openSqlite(join(folder, 'reelgate.db'))
+  const { db, write } = await openOwnDatabase()
   const clock = { nowS: 1_800_000_000 }
   const nowS = () => clock.nowS
   const newAccount = async (name: string) =>
@@ -259,7 +259,6 @@ async function openBareImages() {
   })
   onTestFinished(async () => {
     await images.stop()
-    await close()
     await rm(folder, { recursive: true })
   })
   const rows = async () => (await db.selectFrom('markImage').select('urlHash').execute()).length

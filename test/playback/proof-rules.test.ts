@@ -1,14 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { openSqlite } from '../../src/db/sqlite.ts'
 import { startPlaybackClock } from '../../src/playback/clock.ts'
 import { isSignedMediaPath, mediaSignature, signedMediaPath } from '../../src/playback/media-path.ts'
 import { createNonces, importPublicKey, isSignedBy, markSeq, newSeqWindow, readProof } from '../../src/playback/proof.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { masterKeyFrom } from '../../src/protect/master-key.ts'
+import { openDatabaseAt } from '../db/database.ts'
+import { makePlace, type Place } from '../place.ts'
+import { readRows } from '../rows.ts'
 import { createViewer } from '../viewer.ts'
 
 // The rules below the routes, each a function of values.
@@ -203,16 +202,16 @@ test('a page’s ticket names the embedding host for a day; a changed one names 
 })
 
 describe('O06: the playback clock', () => {
-  async function openClock(wallNowS: () => number, path?: string) {
-    const folder = path ?? (await mkdtemp(join(tmpdir(), 'reelgate-clock-')))
-    const database = await openSqlite(join(folder, 'reelgate.db'))
+  async function openClock(wallNowS: () => number, before?: Place) {
+    const place = before ?? (await makePlace())
+    if (!before) onTestFinished(place.remove)
+    const database = await openDatabaseAt(place)
     const clock = await startPlaybackClock(database.db, database.write, wallNowS)
     const stop = async () => {
       await clock.stop()
       await database.close()
     }
-    if (!path) onTestFinished(() => rm(folder, { recursive: true, force: true }))
-    return { clock, stop, folder }
+    return { clock, stop, place }
   }
 
   test('is not moved by a step of the wall clock, forward or back', async () => {
@@ -230,11 +229,11 @@ describe('O06: the playback clock', () => {
     const first = await openClock(() => 1_800_000_000)
     const reachedS = first.clock.nowS()
     await first.stop()
-    const back = await openClock(() => 1_700_000_000, first.folder)
+    const back = await openClock(() => 1_700_000_000, first.place)
     expect(back.clock.nowS()).toBeGreaterThanOrEqual(reachedS)
     expect(back.clock.nowS() - reachedS).toBeLessThan(60)
     await back.stop()
-    const ahead = await openClock(() => 1_900_000_000, first.folder)
+    const ahead = await openClock(() => 1_900_000_000, first.place)
     expect(ahead.clock.nowS()).toBeGreaterThanOrEqual(1_900_000_000)
     await ahead.stop()
   })
@@ -242,12 +241,10 @@ describe('O06: the playback clock', () => {
   test('is saved every five seconds, so that a crash costs no more', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
     onTestFinished(() => void vi.useRealTimers())
-    const { clock, stop, folder } = await openClock(() => 1_800_000_000)
+    const { clock, stop, place } = await openClock(() => 1_800_000_000)
     await vi.advanceTimersByTimeAsync(60_000)
-    const other = await openSqlite(join(folder, 'reelgate.db'))
-    const saved = () => other.db.selectFrom('setting').select('value').where('name', '=', 'playback-clock').executeTakeFirst()
-    await expect.poll(async () => clock.nowS() - Number((await saved())?.value)).toBeLessThanOrEqual(5)
-    await other.close()
+    const saved = () => readRows<{ value: string }>(place, `select value from setting where name = 'playback-clock'`)[0]
+    await expect.poll(() => clock.nowS() - Number(saved()?.value)).toBeLessThanOrEqual(5)
     await stop()
   })
 })

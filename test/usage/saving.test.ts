@@ -3,7 +3,7 @@ import { insertVideo } from '../../src/catalogue/video-store.ts'
 import type { Db } from '../../src/db/sqlite.ts'
 import type { Write } from '../../src/db/write.ts'
 import { openUsage } from '../../src/usage/usage.ts'
-import { openDatabase } from '../db/database.ts'
+import { openOwnDatabase } from '../db/database.ts'
 
 // More than one transaction takes at once: what waits to be written down meets what happens between two of them.
 
@@ -12,7 +12,7 @@ const VIEWERS = 600
 const SENT_BYTES = 1000
 
 async function openWithFilm() {
-  const database = await openDatabase()
+  const database = await openOwnDatabase()
   await database.write(async (tx) => {
     await tx.insertInto('account').values({ id: 'ann', name: 'Ann', createdAtS: 1, mayUpload: 1, mayImport: 1 }).execute()
     await insertVideo(tx, 'ann', { id: FILM, title: 'A film', uploadTimeS: 1 })

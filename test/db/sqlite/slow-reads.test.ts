@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
-import { openSlowReads } from '../../src/db/slow-reads.ts'
-import { openDatabase } from './database.ts'
+import { openSlowReads } from '../../../src/db/slow-reads.ts'
+import { openOwnSqlite } from './database.ts'
 
 const LONG = sql<{ counted: number }>`
   with recursive counter (n) as (select 1 union all select n + 1 from counter where n < 3000000) select count(*) as counted from counter`
 
 test('while a slow read thinks, quick reads and writes go on', async () => {
-  const { db, slowDb, write } = await openDatabase()
+  const { db, slowDb, write } = await openOwnSqlite()
   let isDone = false
   const slow = LONG.execute(slowDb).then(({ rows }) => {
     isDone = true
@@ -31,7 +31,7 @@ test('while a slow read thinks, quick reads and writes go on', async () => {
 })
 
 test('a slow read sees what was committed before it, by our names, and cannot write', async () => {
-  const { slowDb, write } = await openDatabase()
+  const { slowDb, write } = await openOwnSqlite()
   await write((tx) =>
     tx.insertInto('account').values({ id: 'a', name: 'A', createdAtS: 7, mayUpload: 1, mayImport: 0 }).execute(),
   )
@@ -43,7 +43,7 @@ test('a slow read sees what was committed before it, by our names, and cannot wr
 })
 
 test('more slow reads than can ever be answered in time are refused, and the others are answered', async () => {
-  const { slowDb } = await openDatabase()
+  const { slowDb } = await openOwnSqlite()
   const outcomes = await Promise.allSettled(Array.from({ length: 700 }, () => sql`select 1`.execute(slowDb)))
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
   expect(refused).toHaveLength(200)

@@ -3,16 +3,16 @@ import SqliteDatabase from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { expect, test } from 'vitest'
-import { openMatches } from '../../src/catalogue/search-store.ts'
-import { firstTables } from '../../src/db/migrations/0001-first-tables.ts'
-import { openSqlite, takeFolderLock } from '../../src/db/sqlite.ts'
-import { newPlace, using } from './database.ts'
+import { openMatches } from '../../../src/catalogue/search-store.ts'
+import { firstTables } from '../../../src/db/migrations/0001-first-tables.ts'
+import { openSqlite, takeFolderLock } from '../../../src/db/sqlite.ts'
+import { newPath, using } from './database.ts'
 
 const schemaOf = (path: string) =>
   using(path, (database) => database.prepare('select name, sql from sqlite_master order by name').all())
 
 test('a new database has the tables of this version, and opening it again changes nothing', async () => {
-  const path = await newPlace()
+  const path = await newPath()
   await (await openSqlite(path)).close()
   const schema = schemaOf(path)
   expect(schema.length).toBeGreaterThan(10)
@@ -21,7 +21,7 @@ test('a new database has the tables of this version, and opening it again change
 })
 
 test('F-37: a database of a newer version is refused by name and stays as it is', async () => {
-  const path = await newPlace()
+  const path = await newPath()
   await (await openSqlite(path)).close()
   using(path, (database) =>
     database.prepare('insert into kysely_migration values (?, ?)').run('9999-from-the-future', '2030-01-01T00:00:00Z'),
@@ -35,10 +35,10 @@ test('F-37: a database of a newer version is refused by name and stays as it is'
 })
 
 test('F-08: a migration that a crash cut off is done whole at the next start', async () => {
-  const path = await newPlace()
+  const path = await newPath()
   await (await openSqlite(path)).close()
   const schema = schemaOf(path)
-  const half = await newPlace()
+  const half = await newPath()
   // What a crash before the commit leaves: a log without its commit, and at most the table that keeps count.
   using(half, (database) => {
     database.pragma('journal_mode = wal')
@@ -53,7 +53,7 @@ test('F-08: a migration that a crash cut off is done whole at the next start', a
 })
 
 test('F-08: a step that fails in its middle leaves nothing of itself, and says so', async () => {
-  const path = await newPlace()
+  const path = await newPath()
   await firstVersion(path)
   using(path, (database) => database.exec('create table tag (in_the_way text)'))
   const before = schemaOf(path)
@@ -67,7 +67,7 @@ test('F-08: a step that fails in its middle leaves nothing of itself, and says s
 })
 
 test('F-37: videos of the first version are found by search after the step that brings it', async () => {
-  const path = await newPlace()
+  const path = await newPath()
   await firstVersion(path)
   using(path, (database) =>
     database.exec(`insert into account (id, name, created_at_s, may_upload, may_import) values ('a', 'a', 1, 1, 1);
@@ -93,7 +93,7 @@ test.each([
   { damage: 'its first page is overwritten', offset: 100, bytes: 3_996 },
   { damage: 'everything after its first page is overwritten', offset: 4_096, bytes: 1e6 },
 ])('F-17: a database is refused in one sentence when $damage', async ({ offset, bytes }) => {
-  const path = await newPlace()
+  const path = await newPath()
   await (await openSqlite(path)).close()
   const file = await open(path, 'r+')
   const { size } = await file.stat()
@@ -108,10 +108,10 @@ test.each([
 })
 
 test('F-17: with any one page overwritten, a database opens or is refused in words; nothing else happens', async () => {
-  const path = await newPlace()
+  const path = await newPath()
   await (await openSqlite(path)).close()
   const clean = await readFile(path)
-  const damaged = await newPlace()
+  const damaged = await newPath()
   let refused = 0
   for (let offset = 0; offset < clean.length; offset += 4_096) {
     const bytes = Buffer.from(clean)
@@ -128,13 +128,13 @@ test('F-17: with any one page overwritten, a database opens or is refused in wor
 })
 
 test('F-17: an empty file or a text in the database’s place is not taken for a new installation', async () => {
-  const path = await newPlace()
+  const path = await newPath()
   await writeFile(path, 'This is not a database. '.repeat(500))
   await expect(openSqlite(path)).rejects.toMatchObject({ kind: 'unavailable' })
 })
 
 test('F-40: a data folder’s lock is given once, and again when its holder lets go', async () => {
-  const path = await newPlace()
+  const path = await newPath()
   const lock = takeFolderLock(path)
   expect(lock).toBeDefined()
   expect(takeFolderLock(path)).toBeUndefined()

@@ -1,16 +1,16 @@
 import { open } from 'node:fs/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import { findDamage, findDamageBeside } from '../../src/db/damage.ts'
-import { openSlowReads } from '../../src/db/slow-reads.ts'
-import type { Db } from '../../src/db/sqlite.ts'
-import { openDatabase } from './database.ts'
+import { findDamage, findDamageBeside } from '../../../src/db/damage.ts'
+import { openSlowReads } from '../../../src/db/slow-reads.ts'
+import type { Db } from '../../../src/db/sqlite.ts'
+import { openOwnSqlite } from './database.ts'
 
 const always = () => true
 const findByTable = (db: Db, mayGoOn: () => boolean) => findDamageBeside(db, { forbid: () => undefined }, mayGoOn)
 
 test('F-17: a whole database is found whole, at once and table by table', async () => {
-  const { db } = await openDatabase()
+  const { db } = await openOwnSqlite()
   expect(await findDamage(db)).toBeUndefined()
   expect(await findByTable(db, always)).toBeUndefined()
 })
@@ -39,7 +39,7 @@ function pageOf(name: string) {
 
 /** A database of this version with a table more, and four wrong bytes at a place of its file; read as a running server checks it. */
 async function openDamaged(place: (database: SqliteDatabase.Database) => number): Promise<Db> {
-  const { path } = await openDatabase()
+  const { path } = await openOwnSqlite()
   const database = new SqliteDatabase(path)
   database.exec(`create table "a ""strange"" table" (text); create index an_index on "a ""strange"" table" (text);
     insert into "a ""strange"" table" values ('here'); pragma wal_checkpoint(truncate)`)

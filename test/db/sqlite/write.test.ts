@@ -2,8 +2,8 @@ import { readFile, stat } from 'node:fs/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
-import { checkpoint, type Database, type Db } from '../../src/db/sqlite.ts'
-import { openDatabase } from './database.ts'
+import { checkpoint, type Database, type Db } from '../../../src/db/sqlite.ts'
+import { openOwnSqlite } from './database.ts'
 
 test('calls of one turn share one commit', async () => {
   const { write, commits } = await open()
@@ -174,7 +174,7 @@ type Opened = Database & {
 
 /** A database of the test's own, and another program's connection to it. */
 async function open(): Promise<Opened> {
-  const database = await openDatabase()
+  const database = await openOwnSqlite()
   const outsider = new SqliteDatabase(database.path)
   onTestFinished(() => void outsider.close())
   return {

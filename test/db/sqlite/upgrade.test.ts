@@ -2,14 +2,14 @@ import { spawnSync } from 'node:child_process'
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { MIGRATIONS } from '../../src/db/migrations.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
-import { untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
-import { newChance, rounds } from '../pipeline/chance.ts'
-import { startReelgate } from '../reelgate.ts'
-import { readRows } from '../rows.ts'
-import { newPlace, using } from './database.ts'
+import { MIGRATIONS } from '../../../src/db/migrations.ts'
+import { openSqlite } from '../../../src/db/sqlite.ts'
+import { untilFinished } from '../../data-folder.ts'
+import { makeFilm } from '../../films.ts'
+import { newChance, rounds } from '../../pipeline/chance.ts'
+import { startReelgate } from '../../reelgate.ts'
+import { readRows } from '../../rows.ts'
+import { newPath, using } from './database.ts'
 import { copyRows, makeOlder } from './older.ts'
 
 /** The last step of each version whose installations this one takes over. */
@@ -55,7 +55,7 @@ test.each(RELEASES)('F-37: an installation of the version with %s goes on with a
 
 test('F-08: whenever kill -9 comes in the steps up to this version, the next start has all of them and every row', async () => {
   const chance = newChance('killed migrations')
-  const whole = await newPlace()
+  const whole = await newPath()
   await (await openSqlite(whole)).close()
   const versions = [undefined, ...Object.keys(MIGRATIONS).slice(0, -1)]
   const chosen = rounds(0, 1) ? versions : [undefined, versions[Math.floor(chance.between(1, versions.length))]]
@@ -81,7 +81,7 @@ test('F-08: whenever kill -9 comes in the steps up to this version, the next sta
 
 /** A database of that version with a row in it. */
 async function older(lastStep: string | undefined): Promise<string> {
-  const path = await newPlace()
+  const path = await newPath()
   await makeOlder(path, lastStep)
   if (lastStep)
     using(path, (database) =>
