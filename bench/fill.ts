@@ -51,7 +51,7 @@ function versionOfTables(): string {
 }
 
 function hashOfTables(): string {
-  const migrations = join(import.meta.dirname, '../src/db/migrations')
+  const migrations = join(import.meta.dirname, '../src/db/sqlite/migrations')
   const files = [
     ...readdirSync(migrations)
       .sort()

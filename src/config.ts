@@ -10,6 +10,8 @@ export const VARIABLES = {
   HOST: 'address to listen on (127.0.0.1)',
   REELGATE_PUBLIC_URL: 'address that viewers and clients use, such as https://video.example.org (http://HOST:PORT)',
   REELGATE_DATA: 'data folder (./data)',
+  REELGATE_DATABASE_URL:
+    'PostgreSQL database instead of one in the data folder, such as postgres://USER:PASSWORD@HOST/NAME (none)',
   REELGATE_MASTER_KEY_FILE: 'file with the master key (the data folder’s name with .key beside it)',
   REELGATE_MASTER_KEY: 'the master key itself, 64 hexadecimal digits, instead of a file',
   REELGATE_UPLOAD_MAX_BYTES: 'largest upload or import in bytes (32212254720, 30 GiB)',
@@ -31,6 +33,7 @@ const Variables = Type.Object({
   HOST: Type.String({ minLength: 1, default: '127.0.0.1' }),
   REELGATE_PUBLIC_URL: Type.Optional(Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' })),
   REELGATE_DATA: Type.String({ minLength: 1, default: './data' }),
+  REELGATE_DATABASE_URL: Type.Optional(Type.String({ pattern: '^postgres(ql)?://' })),
   REELGATE_MASTER_KEY_FILE: Type.Optional(Type.String({ minLength: 1 })),
   REELGATE_MASTER_KEY: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$' })),
   REELGATE_UPLOAD_MAX_BYTES: Type.String({ pattern: '^[1-9][0-9]{0,15}$', default: String(30 * 2 ** 30) }),
@@ -83,6 +86,8 @@ export type Config = Readonly<{
   /** Without a trailing slash. Undefined: made from the address that the server listens on. */
   publicUrl: string | undefined
   dataDir: string
+  /** Holds a password: never to be logged. Undefined: SQLite, in the data folder. */
+  databaseUrl: string | undefined
   masterKeyFile: string
   /** 64 hexadecimal digits, when the environment and not a file holds the key. */
   masterKeyHex: string | undefined
@@ -141,12 +146,15 @@ function toConfig(variables: Variables): Config {
       `REELGATE_PUBLIC_URL is ${publicUrl}, and Reelgate listens on ${variables.HOST} alone, so a proxy stands in front. Name its address in REELGATE_TRUSTED_PROXIES (127.0.0.1 for one on this machine): without it all viewers would share one address and its limits.`,
     )
   }
+  const databaseUrl = variables.REELGATE_DATABASE_URL
+  if (databaseUrl && !URL.canParse(databaseUrl)) throw new Failure('invalid', cannotBe('REELGATE_DATABASE_URL'))
   const dataDir = resolve(variables.REELGATE_DATA)
   return Object.freeze({
     port,
     host: variables.HOST,
     publicUrl,
     dataDir,
+    databaseUrl,
     masterKeyFile: resolve(variables.REELGATE_MASTER_KEY_FILE ?? `${dataDir}.key`),
     masterKeyHex: variables.REELGATE_MASTER_KEY,
     uploadMaxBytes: Number(variables.REELGATE_UPLOAD_MAX_BYTES),

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { type Config, dataPaths } from './config.ts'
+import type { Database, DatabasePlace, Db } from './db/database.ts'
 import { refuseOlderDatabase } from './db/mark.ts'
-import { type Database, type Db, type FolderLock, openSqlite, peekSetting, takeFolderLock } from './db/sqlite.ts'
+import { sqlitePlace } from './db/sqlite/database.ts'
 import { Failure } from './errors.ts'
 import {
   createMasterKey,
@@ -14,6 +15,7 @@ import {
 } from './protect/master-key.ts'
 import { keyOfPhrase, phraseOf } from './protect/recovery-phrase.ts'
 import { type BlobFolder, openBlobFolder, removeUnfinished, syncNames } from './storage/folder.ts'
+import { type FolderLock, takeFolderLock } from './storage/folder-lock.ts'
 
 /** A data folder in this process's hands: locked, opened, and of this master key. */
 export type Installation = Database & {
@@ -47,9 +49,17 @@ export function lockDataFolder(config: Config): FolderLock | undefined {
  * @throws Failure `unavailable` when it is missing over existing films, damaged or newer
  */
 export async function openDatabase(config: Config): Promise<Database> {
-  refuseLostDatabase(config)
-  refuseOlderDatabase(dataPaths(config.dataDir))
-  return openSqlite(dataPaths(config.dataDir).database)
+  const place = await placeOf(config)
+  await refuseLostDatabase(config, place)
+  await refuseOlderDatabase(place, dataPaths(config.dataDir).mark)
+  return place.open()
+}
+
+/** PostgreSQL's driver is loaded where it is used. */
+async function placeOf({ databaseUrl, dataDir }: Config): Promise<DatabasePlace> {
+  if (databaseUrl === undefined) return sqlitePlace(dataPaths(dataDir).database)
+  const { postgresPlace } = await import('./db/postgres/database.ts')
+  return postgresPlace(databaseUrl)
 }
 
 /** Opens everything that lies in the data folder. The caller holds its lock. */
@@ -57,7 +67,7 @@ export async function openInstallation(config: Config): Promise<Installation> {
   const paths = dataPaths(config.dataDir)
   // Before the database is made: a folder without its key must stay as it is.
   const found = readMasterKey(config)
-  if (!found) refuseLostKey(config)
+  if (!found) await refuseLostKey(config)
   const database = await openDatabase(config)
   try {
     const masterKey = found ?? createMasterKey(config.masterKeyFile)
@@ -82,20 +92,20 @@ export async function checkStorage(installation: Pick<Installation, 'folders'>):
   for (const folder of Object.values(installation.folders)) await access(folder.root, constants.R_OK | constants.W_OK)
 }
 
-function refuseLostDatabase(config: Config): void {
+async function refuseLostDatabase(config: Config, place: DatabasePlace): Promise<void> {
+  if (await place.exists()) return
   const paths = dataPaths(config.dataDir)
-  if (existsSync(paths.database)) return
   const left = [paths.sources, paths.segments].find((folder) => existsSync(folder) && readdirSync(folder).length > 0)
   if (left) {
     throw new Failure(
       'unavailable',
-      `There are films in ${left} but no database ${paths.database}. Restore it from a backup; a new one is never made over existing films.`,
+      `There are films in ${left} but no database ${place.name}. Restore it from a backup; a new one is never made over existing films.`,
     )
   }
   if (existsSync(paths.mark)) {
     throw new Failure(
       'unavailable',
-      `The database ${paths.database} is missing. Restore it from a backup; to begin anew, remove the whole folder ${config.dataDir}.`,
+      `The database ${place.name} is missing. Restore it from a backup; to begin anew, remove the whole folder ${config.dataDir}.`,
     )
   }
 }
@@ -103,13 +113,12 @@ function refuseLostDatabase(config: Config): void {
 const KEY_ID = 'master-key-id'
 
 /** Looks without opening to write: a database that waits for its key is not migrated either, so an older version still reads it. */
-function refuseLostKey(config: Config): void {
-  const { database } = dataPaths(config.dataDir)
-  if (!existsSync(database)) return
-  if (peekSetting(database, KEY_ID) === undefined) return // made by a command, nothing protected yet
+async function refuseLostKey(config: Config): Promise<void> {
+  const place = await placeOf(config)
+  if ((await place.peekSetting(KEY_ID)) === undefined) return // there is none, or a command made it and nothing is protected yet
   throw new Failure(
     'unavailable',
-    `The master key ${config.masterKeyFile} is missing, and ${database} needs it. Put the key file back, or name it with REELGATE_MASTER_KEY_FILE; a new key cannot open existing films.`,
+    `The master key ${config.masterKeyFile} is missing, and ${place.name} needs it. Put the key file back, or name it with REELGATE_MASTER_KEY_FILE; a new key cannot open existing films.`,
   )
 }
 

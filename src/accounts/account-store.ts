@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 
 type NewAccount = { id: string; name: string; createdAtS: number; mayUpload: boolean; mayImport: boolean }
 

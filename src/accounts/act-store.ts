@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { NewAct } from '../db/tables.ts'
 
 /** Rows of one statement: SQLite takes 32 766 values in one. */

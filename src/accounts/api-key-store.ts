@@ -1,6 +1,6 @@
 import type { Insertable } from 'kysely'
+import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Db } from '../db/sqlite.ts'
 import type { Tables } from '../db/tables.ts'
 import type { KeyHolder, Permission } from './api-key.ts'
 

@@ -1,5 +1,5 @@
+import type { Db } from '../db/database.ts'
 import { remembered } from '../db/remembered.ts'
-import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { hashSecret, isSecret, newId, newSecret } from '../protect/secret.ts'

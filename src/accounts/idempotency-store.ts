@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { KeptAnswerRow } from '../db/tables.ts'
 
 /** The answer that is kept under a key since then. */
@@ -22,7 +22,9 @@ export async function insertAnswer(tx: Db, answer: KeptAnswerRow, sinceS: number
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('keptAnswer')
     .values(answer)
-    .onConflict((conflict) => conflict.doUpdateSet(answer).where('keptAnswer.answeredAtS', '<=', sinceS))
+    .onConflict((conflict) =>
+      conflict.columns(['accountId', 'idempotencyKey']).doUpdateSet(answer).where('keptAnswer.answeredAtS', '<=', sinceS),
+    )
     .executeTakeFirst()
   return Number(numInsertedOrUpdatedRows) > 0
 }

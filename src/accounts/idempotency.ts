@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { Alongside, Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { type MasterKey, unwrap, wrap } from '../protect/master-key.ts'

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { type Actor, noteAct } from '../accounts/act.ts'
-import { checkpoint, type Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import { addVideoEvents } from '../hooks/outbox.ts'
 import { type BlobFolder, removeBlobs } from '../storage/folder.ts'
 import type { VideoStatus } from './status.ts'
@@ -63,6 +63,8 @@ export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
   folders: VideoFolders
   /** Writes down what viewers were sent: nothing can be added to a video once its row is gone. */
   saveUsage(): Promise<void>
+  /** Sees to it that what was deleted does not lie on in the database's log. */
+  clearLog(): Promise<void>
   log: Logger
 }
 
@@ -97,7 +99,10 @@ export function startRemovals(deps: RemovalDeps) {
   }
 }
 
-async function removeTombstones({ db, write, folders, saveUsage, log }: RemovalDeps, signal: AbortSignal): Promise<void> {
+async function removeTombstones(
+  { db, write, clearLog, folders, saveUsage, log }: RemovalDeps,
+  signal: AbortSignal,
+): Promise<void> {
   const videoIds = await listTombstones(db)
   for (const videoId of videoIds) {
     if (signal.aborted) return
@@ -109,5 +114,5 @@ async function removeTombstones({ db, write, folders, saveUsage, log }: RemovalD
       log.error({ err: error, videoId }, 'files of a deleted video could not be removed; the next deletion or start tries again')
     }
   }
-  if (videoIds.length > 0) await checkpoint(write)
+  if (videoIds.length > 0) await clearLog()
 }

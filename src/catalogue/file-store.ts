@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { FileRow, NewFile } from '../db/tables.ts'
 import { findVideo } from './video-store.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import type { Db } from '../db/database.ts'
 import { fold } from '../db/fold.ts'
-import type { Db } from '../db/sqlite.ts'
 import type { FolderRow } from '../db/tables.ts'
 
 /** Adds an empty folder; the parent counts it. */
@@ -40,6 +40,9 @@ export async function listFoldersIn(db: Db, accountId: string, parentId: string)
     .execute()
 }
 
+/** More characters than a folded name has. */
+const LONGER_THAN_ANY = 800
+
 /** Folders other than the root by their name, character for character, or by its folded beginning. */
 export async function listFoldersNamed(
   db: Db,
@@ -48,8 +51,8 @@ export async function listFoldersNamed(
   limit: number,
 ): Promise<FolderRow[]> {
   const folded = fold(wanted.name)
-  // No text has the byte FF, so whatever begins with these letters lies below them with it.
-  const beyond = sql<string>`${folded} || cast(x'ff' as text)`
+  // The last of all characters, more often than a name is long: whatever begins with these letters lies below.
+  const beyond = folded + '\u{10FFFF}'.repeat(LONGER_THAN_ANY)
   return db
     .selectFrom('folder')
     .selectAll()
@@ -68,10 +71,11 @@ type Ancestor = { of: string; id: string; name: string; parentId: string | null 
 
 /** What each of the folders lies in, innermost first, the root last. */
 export async function ancestorsOf(db: Db, accountId: string, folderIds: readonly string[]): Promise<Map<string, Ancestor[]>> {
+  if (folderIds.length === 0) return new Map()
   const { rows } = await sql<Ancestor>`
     with recursive above (of, id, distance) as (
       select folder.id, folder.parent_id, 1 from folder
-        where account_id = ${accountId} and id in (select value from json_each(${JSON.stringify(folderIds)}))
+        where account_id = ${accountId} and id in (${sql.join(folderIds)})
       union all
       select above.of, folder.parent_id, distance + 1 from above join folder on account_id = ${accountId} and folder.id = above.id
     )
@@ -84,7 +88,7 @@ export async function ancestorsOf(db: Db, accountId: string, folderIds: readonly
 export async function countLevelsBelow(db: Db, accountId: string, folderId: string): Promise<number> {
   const { rows } = await sql<{ levels: number }>`
     with recursive below (id, distance) as (
-      select ${folderId}, 0
+      select folder.id, 0 from folder where account_id = ${accountId} and id = ${folderId}
       union all
       select folder.id, distance + 1 from below join folder on account_id = ${accountId} and folder.parent_id = below.id
     )

@@ -1,5 +1,5 @@
 import { type Actor, noteAct } from '../accounts/act.ts'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { FolderRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
 import { newId } from '../protect/secret.ts'

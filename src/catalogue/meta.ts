@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
 import { type Poster, postersOf } from './poster-store.ts'
 import { findVideoShown } from './video-store.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import { hasShown } from './file-store.ts'
 
 export type Poster = { id: number; widthPx: number; heightPx: number; token: string; blob: string; sizeBytes: number }

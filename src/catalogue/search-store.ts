@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { Db } from '../db/database.ts'
+import { type SoughtText, videosWithTexts } from '../db/dialect.ts'
 import { fold } from '../db/fold.ts'
-import type { Db } from '../db/sqlite.ts'
 import { findFolder } from './folder-store.ts'
 
 /** Which of an account's videos: all that is given must hold. Texts are parts, taken literally, compared as db/fold.ts says. */
@@ -15,9 +16,6 @@ export type VideoFilter = {
   /** Directly in this folder. */
   folderId?: string
 }
-
-/** Shorter texts hold no trigram: they are looked for in every text of the index. */
-const TRIGRAM = 3
 
 /** More UTF-16 units than any text has that is kept: nothing contains it. */
 const LONGER_THAN_ANY = 2000
@@ -39,7 +37,7 @@ export type Matches = {
 export async function openMatches(db: Db, accountId: string, filter: VideoFilter): Promise<Matches> {
   const shelves = await smallestFirst(db, accountId, filter)
   if (shelves === undefined || isBeyondAny(filter)) return NO_MATCHES
-  const { position, from } = indexOf(accountId, filter, shelves)
+  const { position, from } = indexOf(db, accountId, filter, shelves)
   return {
     async count() {
       if (textsOf(filter).length === 0 && shelves.length < 2) return shelves[0]?.videoCount ?? countVideos(db, accountId)
@@ -62,13 +60,12 @@ type Shelf = Walk & { videoCount: number; holds(position: RawBuilder<number>): R
 type Walk = { position: RawBuilder<number>; from: RawBuilder<unknown> }
 
 /** The smallest index that knows the answer, walked in list order; the rest is asked of each of its entries. */
-function indexOf(accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): Walk {
+function indexOf(db: Db, accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): Walk {
   const texts = textsOf(filter)
   if (texts.length > 0) {
     const position = sql<number>`video_text.rowid`
-    // A cross join is never turned round: the index of texts leads, in its own order.
-    const from = sql`from video_text cross join video on video.position = video_text.rowid
-      where ${hold(texts)} and video.account_id = ${accountId} and video.deleted_at_s is null ${alsoOn(shelves, position)}`
+    const from = sql`${videosWithTexts(db, texts)}
+      and video.account_id = ${accountId} and video.deleted_at_s is null ${alsoOn(shelves, position)}`
     return { position, from }
   }
   const [smallest, ...others] = shelves
@@ -107,33 +104,14 @@ function folderShelf(accountId: string, { id, videoCount }: { id: string; videoC
   }
 }
 
-type Column = 'id' | 'title' | 'file_name'
-type SoughtText = { columns: readonly Column[]; part: string }
-
 function textsOf({ text, id, title, fileName }: VideoFilter): SoughtText[] {
-  const sought: { columns: readonly Column[]; part: string | undefined }[] = [
+  const sought: (Pick<SoughtText, 'columns'> & { part: string | undefined })[] = [
     { columns: ['id', 'title'], part: text },
     { columns: ['id'], part: id },
     { columns: ['title'], part: title },
     { columns: ['file_name'], part: fileName },
   ]
   return sought.flatMap(({ columns, part }) => (part === undefined ? [] : [{ columns, part: fold(part) }]))
-}
-
-/** Never a word of SQL or of a pattern language: phrases in quotes for the index, plain comparison for what is too short for it. */
-function hold(texts: readonly SoughtText[]): RawBuilder<unknown> {
-  const [long, short] = [texts.filter(hasTrigram), texts.filter((text) => !hasTrigram(text))]
-  const phrases = long.map(({ columns, part }) => `{${columns.join(' ')}} : "${part.replaceAll('"', '""')}"`)
-  const compared = short.map(({ columns, part }) => {
-    const found = columns.map((column) => sql`instr(${sql.ref(`video_text.${column}`)}, ${part}) > 0`)
-    return sql`(${sql.join(found, sql` or `)})`
-  })
-  const matched = phrases.length > 0 ? [sql`video_text match ${phrases.join(' AND ')}`] : []
-  return sql.join([...matched, ...compared], sql` and `)
-}
-
-function hasTrigram({ part }: SoughtText): boolean {
-  return [...part].length >= TRIGRAM
 }
 
 function isBeyondAny(filter: VideoFilter): boolean {

@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { HookEvent } from '../hooks/event.ts'
 import { addVideoEvents } from '../hooks/outbox.ts'
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
+import { entriesOf } from '../db/dialect.ts'
 
 /** Names of all tags that videos of the account carry, in the order of their code points. */
 export async function listTags(db: Db, accountId: string): Promise<string[]> {
@@ -31,8 +32,8 @@ export async function insertTags(
   await sql`
     insert into video_tag (account_id, name, position, ordinal)
     select ${accountId}, tag.value, video.value,
-      tag.key + 1 + coalesce((select max(ordinal) from video_tag where position = video.value), 0)
-    from json_each(${JSON.stringify(positions)}) as video cross join json_each(${JSON.stringify(names)}) as tag
+      tag.place + coalesce((select max(ordinal) from video_tag where position = video.value), 0)
+    from ${entriesOf(tx, positions)} as video cross join ${entriesOf(tx, names)} as tag
     where true
     on conflict do nothing`.execute(tx)
 }

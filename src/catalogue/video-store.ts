@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { VideoRow } from '../db/tables.ts'
 import type { VideoStatus } from './status.ts'
 
@@ -40,8 +40,8 @@ export async function findVideosAt(db: Db, accountId: string, positions: readonl
   return ofAccount(db, accountId).where('position', 'in', positions).orderBy('position', 'desc').execute()
 }
 
-/** `account_id`, by which no index is chosen: SQLite takes hundreds of ids for more than an account has, and would walk all its videos. */
-const OF_ACCOUNT = sql<string>`+account_id`
+/** `account_id`, by which no index is chosen: hundreds of ids are taken for more than an account has, and all its videos would be walked. */
+const OF_ACCOUNT = sql<string>`account_id || ''`
 
 /** Positions of those of the videos that are the account's. */
 export async function positionsOf(db: Db, accountId: string, videoIds: readonly string[]): Promise<number[]> {

@@ -258,7 +258,7 @@ async function restoreKey(options: { json?: true }): Promise<void> {
   const config = readConfig()
   if (config.masterKeyHex)
     throw new Failure('invalid', 'REELGATE_MASTER_KEY is set, so no key file is read. Unset it, then restore the file.')
-  if (!existsSync(dataPaths(config.dataDir).database))
+  if (config.databaseUrl === undefined && !existsSync(dataPaths(config.dataDir).database))
     throw new Failure('not-found', `There is no installation in ${config.dataDir}. Set REELGATE_DATA to its data folder.`)
   const bound = await ask(config, 'master key id', {})
   if (!Value.Check(KeyId, bound))

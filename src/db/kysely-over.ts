@@ -1,56 +1,57 @@
 import {
-  CamelCasePlugin,
   CompiledQuery,
   type DatabaseConnection,
   DefaultQueryExecutor,
   type Dialect,
+  type DialectAdapter,
   type Driver,
   Kysely,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
+  type KyselyPlugin,
+  type QueryCompiler,
 } from 'kysely'
 import type { Tables } from './tables.ts'
 
 /** Runs a compiled statement. */
 export type Execute = DatabaseConnection['executeQuery']
 
+/** How a database's statements are written. */
+export type Writing = Pick<Dialect, 'createIntrospector'> & {
+  adapter: DialectAdapter
+  compiler: QueryCompiler
+  /** Begins a transaction, for migrations. */
+  begin: string
+  plugins: KyselyPlugin[]
+}
+
 /**
- * Kysely over one SQLite connection that is always at hand. Kysely's own dialect asks for the connection with each statement, which
- * costs more than most statements take, and runs migrations without a transaction.
+ * Kysely over one connection that is always at hand. Kysely's own dialects ask for the connection with each statement, which
+ * costs more than most statements take, and run SQLite's migrations without a transaction.
  */
-export function kyselyOver(executeQuery: Execute, close: () => Promise<void>): Kysely<Tables> {
+export function kyselyOver(
+  { adapter, compiler, begin, plugins, createIntrospector }: Writing,
+  executeQuery: Execute,
+  close: () => Promise<void>,
+): Kysely<Tables> {
   const connection: DatabaseConnection = { executeQuery, streamQuery: refuseStreams }
-  const [adapter, compiler] = [new TransactionalAdapter(), new SqliteQueryCompiler()]
-  const driver = driverOf(connection, close)
-  const dialect: Dialect = {
-    createAdapter: () => adapter,
-    createDriver: () => driver,
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => compiler,
-  }
-  const provider = { provideConnection: <T>(consume: (given: DatabaseConnection) => Promise<T>) => consume(connection) }
-  const executor = new DefaultQueryExecutor(compiler, adapter, provider, [new CamelCasePlugin()])
-  return new Kysely<Tables>({ config: { dialect }, dialect, driver, executor })
-}
-
-class TransactionalAdapter extends SqliteAdapter {
-  override get supportsTransactionalDdl() {
-    return true
-  }
-}
-
-function driverOf(connection: DatabaseConnection, close: () => Promise<void>): Driver {
   const run = async (statement: string) => void (await connection.executeQuery(CompiledQuery.raw(statement)))
-  return {
+  const driver: Driver = {
     init: async () => {},
     acquireConnection: async () => connection,
     releaseConnection: async () => {},
-    beginTransaction: () => run('begin immediate'),
+    beginTransaction: () => run(begin),
     commitTransaction: () => run('commit'),
     rollbackTransaction: () => run('rollback'),
     destroy: close,
   }
+  const dialect: Dialect = {
+    createAdapter: () => adapter,
+    createDriver: () => driver,
+    createIntrospector,
+    createQueryCompiler: () => compiler,
+  }
+  const provider = { provideConnection: <T>(consume: (given: DatabaseConnection) => Promise<T>) => consume(connection) }
+  const executor = new DefaultQueryExecutor(compiler, adapter, provider, plugins)
+  return new Kysely<Tables>({ config: { dialect }, dialect, driver, executor })
 }
 
 function refuseStreams(): never {

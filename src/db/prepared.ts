@@ -1,5 +1,5 @@
-import { type Compilable, type CompiledQuery, type RawBuilder, sql } from 'kysely'
-import type { Db } from './sqlite.ts'
+import { type Compilable, type CompiledQuery, type DialectAdapter, type RawBuilder, sql } from 'kysely'
+import type { Db } from './database.ts'
 
 /**
  * A statement that is built and compiled once; each call only binds its values. For the few that run with every request:
@@ -10,9 +10,14 @@ export function prepared<Values extends Record<string, unknown>>() {
   return <Row>(
     build: (db: Db, value: <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>) => Compilable<Row>,
   ) => {
-    let compiled: CompiledQuery<Row> | undefined
+    const byDialect = new WeakMap<DialectAdapter, CompiledQuery<Row>>()
     return async (db: Db, values: Values) => {
-      compiled ??= build(db, (name) => sql.val(new Placeholder(name)).$castTo()).compile()
+      const { adapter } = db.getExecutor()
+      let compiled = byDialect.get(adapter)
+      if (!compiled) {
+        compiled = build(db, (name) => sql.val(new Placeholder(name)).$castTo()).compile()
+        byDialect.set(adapter, compiled)
+      }
       const parameters = compiled.parameters.map((parameter) =>
         parameter instanceof Placeholder ? values[parameter.name] : parameter,
       )

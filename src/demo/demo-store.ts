@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 
 const DEMO_VIDEO = 'demo-video'
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { ChunkRow } from '../db/tables.ts'
 import { AWAITED_SEGMENTS, type Chunk } from './chunk-plan.ts'
 

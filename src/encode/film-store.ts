@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { moveStatus } from '../catalogue/status.ts'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
 
 /** What is known of a film that is being encoded. Keys are null once the video is deleted. */

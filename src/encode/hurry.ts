@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { type Chunk, cutForViewer } from './chunk-plan.ts'
 import { findWaitingChunk, replaceChunk } from './chunk-store.ts'

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import { decryptSegment, segmentIvs, windowKey } from '../protect/content-key.ts'
 import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'

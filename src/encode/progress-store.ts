@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
 
 /** A video of the account with its generation's plan, as far as there is one. */

@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
 import { countSegments } from './film-store.ts'
 import { plannedSegmentCount } from './plan.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import { isOutcomeUnknown, type Write } from '../db/write.ts'
 import { encryptSegment, segmentIvs, windowKey } from '../protect/content-key.ts'
 import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'

@@ -1,5 +1,5 @@
 import { drawnPostersOf } from '../catalogue/poster-store.ts'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import { newContentKey, wrapContentKey } from '../protect/content-key.ts'
 import { removeBlobs } from '../storage/folder.ts'
 import { planChunks } from './chunk-plan.ts'

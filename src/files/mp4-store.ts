@@ -1,5 +1,5 @@
 import { sql, type Updateable } from 'kysely'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { NewFile, Tables } from '../db/tables.ts'
 
 /** Notes that an MP4 is to be made; one that is there, or is being made, stays, and one that could not be made is tried anew. */

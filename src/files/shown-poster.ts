@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { openFileKey } from '../catalogue/file-key.ts'
 import { findPublicPoster } from '../catalogue/poster-store.ts'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
 import type { MasterKey } from '../protect/master-key.ts'
 import { openBlob } from '../protect/sealed-blob.ts'

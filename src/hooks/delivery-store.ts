@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { DeliveryRow, HookRow } from '../db/tables.ts'
 
 // Deliveries in their states: waiting → sending → delivered, failed, or waiting once more. An endpoint gets one at a time, and of

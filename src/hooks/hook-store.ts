@@ -1,5 +1,5 @@
 import type { Insertable } from 'kysely'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { HookRow, Tables } from '../db/tables.ts'
 
 type NewHook = Pick<

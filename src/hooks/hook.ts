@@ -1,5 +1,5 @@
 import { type ActKind, type Actor, noteAct } from '../accounts/act.ts'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { HookRow } from '../db/tables.ts'
 import type { Alongside, Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'

@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { failSomeWaiting, listHalfDone, removeOldDeliveries, replaySomeFailed } from './delivery-store.ts'
 

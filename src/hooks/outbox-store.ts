@@ -1,5 +1,5 @@
+import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Db } from '../db/sqlite.ts'
 import type { DeliveryRow, HookRow, VideoRow } from '../db/tables.ts'
 import type { HookEvent } from './event.ts'
 

@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { HookEvent } from './event.ts'
 import { type EventVideo, findEventVideos, insertDelivery, takeSequences } from './outbox-store.ts'
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { noteAct } from '../accounts/act.ts'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { HookRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { type Job, startDispatcher } from '../jobs/dispatcher.ts'

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { Tables } from '../db/tables.ts'
 
 export type SourceRow = Selectable<Tables['source']>

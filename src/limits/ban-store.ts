@@ -1,5 +1,5 @@
 import type { ExpressionBuilder } from 'kysely'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { BanRow, NewBan, Tables } from '../db/tables.ts'
 
 export async function insertStrike(tx: Db, scope: BanRow['scope'], subject: string, budget: string, atS: number): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { type Actor, noteAct } from '../accounts/act.ts'
 import { findAccountOfKey } from '../accounts/api-key-store.ts'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { BanRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
+import type { Db } from '../db/database.ts'
 import { DATABASE_MARK } from '../db/mark.ts'
-import type { Db } from '../db/sqlite.ts'
 import type { Write } from '../db/write.ts'
 
 /**

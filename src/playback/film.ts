@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import { findFilm } from '../encode/film-store.ts'
 import { gridOf, type Plan, pictureSegmentCount, soundSegmentCount } from '../encode/plan.ts'
 import { segmentIvs, unwrapContentKey } from '../protect/content-key.ts'

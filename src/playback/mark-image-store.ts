@@ -1,4 +1,4 @@
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { MarkImageRow } from '../db/tables.ts'
 
 export async function findMarkImage(db: Db, accountId: string, urlHash: Buffer): Promise<MarkImageRow | undefined> {

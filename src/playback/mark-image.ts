@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import type { Sandbox } from '../encode/sandbox.ts'
 import { redrawPicture } from '../encode/still-picture.ts'

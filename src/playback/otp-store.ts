@@ -1,5 +1,5 @@
+import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Db } from '../db/sqlite.ts'
 import type { NewOtp } from '../db/tables.ts'
 
 type OtpToIssue = Omit<Required<NewOtp>, 'spentAtS' | 'reusedAtS'>

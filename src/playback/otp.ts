@@ -62,11 +62,13 @@ export async function issueOtp(
     issuedAtS,
     expiresAtS: issuedAtS + Math.min(request.ttlS, MAX_TTL_S),
   }
-  const issued = await write(async (tx) => {
-    const isOurs = await insertOtp(tx, row)
-    if (isOurs) await alongside?.(tx, otp)
-    return isOurs
-  })
+  const issued = alongside
+    ? await write(async (tx) => {
+        const isOurs = await insertOtp(tx, row)
+        if (isOurs) await alongside(tx, otp)
+        return isOurs
+      })
+    : await write.one((tx) => insertOtp(tx, row))
   if (!issued) throw new Failure('not-found', 'Video not found')
   markImages.want(request.accountId, imageUrls(request.marks))
   return otp

@@ -1,7 +1,7 @@
 import { noteAct } from '../accounts/act.ts'
 import { postersOf } from '../catalogue/poster-store.ts'
 import { findVideoShown } from '../catalogue/video-store.ts'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import { addVideoEvents } from '../hooks/outbox.ts'
 import { hashSecret, isSecret, newToken } from '../protect/secret.ts'

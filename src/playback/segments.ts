@@ -1,5 +1,5 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises'
-import type { Db } from '../db/sqlite.ts'
+import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { findInit, findSegment } from '../encode/film-store.ts'
 import { hurrySegment } from '../encode/hurry.ts'

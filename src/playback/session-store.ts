@@ -1,6 +1,6 @@
 import type { Insertable } from 'kysely'
+import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Db } from '../db/sqlite.ts'
 import type { NewRedeemAttempt, PlaybackSessionRow, Tables } from '../db/tables.ts'
 import type { EndReason } from './refusal.ts'
 import { freeSlot, freeSlotsOfVideos } from './stream-slot-store.ts'

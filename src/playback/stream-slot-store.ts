@@ -1,5 +1,5 @@
+import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Db } from '../db/sqlite.ts'
 
 /** A session that needs a place among its viewer's streams. `limit`: how many places there are. */
 export type StreamClaim = { sessionId: string; accountId: string; userId: string; limit: number }

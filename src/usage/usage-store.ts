@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Db } from '../db/sqlite.ts'
 
 export type VideoUsage = { day: string; videoId: string; viewerLabel: string; sentBytes: number; viewCount: number }
 
@@ -23,7 +23,7 @@ export const addVideoUsage = prepared<VideoUsage>()((db, value) =>
         .where('video.id', '=', value('videoId')),
     )
     .onConflict((conflict) =>
-      conflict.doUpdateSet((row) => ({
+      conflict.columns(['day', 'accountId', 'videoId', 'viewerLabel']).doUpdateSet((row) => ({
         sentBytes: row('videoUsage.sentBytes', '+', row.ref('excluded.sentBytes')),
         viewCount: row('videoUsage.viewCount', '+', row.ref('excluded.viewCount')),
       })),
@@ -43,7 +43,9 @@ export const addViews = prepared<{ videoId: string; viewCount: number }>()((db, 
         .where('video.deletedAtS', 'is', null),
     )
     .onConflict((conflict) =>
-      conflict.doUpdateSet((row) => ({ viewCount: row('viewTotal.viewCount', '+', row.ref('excluded.viewCount')) })),
+      conflict
+        .column('videoId')
+        .doUpdateSet((row) => ({ viewCount: row('viewTotal.viewCount', '+', row.ref('excluded.viewCount')) })),
     ),
 )
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openMatches, type VideoFilter } from '../../src/catalogue/search-store.ts'
 import { insertTags } from '../../src/catalogue/tag-store.ts'
 import { insertVideo, tombstoneVideos, updateVideo } from '../../src/catalogue/video-store.ts'
-import type { Database } from '../../src/db/sqlite.ts'
+import type { Database } from '../../src/db/database.ts'
 import { newId } from '../../src/protect/secret.ts'
 import { openSharedDatabase } from '../db/database.ts'
 

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { onTestFinished } from 'vitest'
 import { readConfig } from '../../src/config.ts'
-import type { Database } from '../../src/db/sqlite.ts'
+import type { Database } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/installation.ts'
 import { makePlace, type Place } from '../place.ts'
 import { DATABASE, type DatabaseKind } from '../postgres.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
-import type { Db } from '../../src/db/sqlite.ts'
+import type { Db } from '../../src/db/database.ts'
 import type { Write } from '../../src/db/write.ts'
 import { openUsage } from '../../src/usage/usage.ts'
 import { openOwnDatabase } from '../db/database.ts'
@@ -59,5 +59,5 @@ function failingOnce(write: Write, number: number): Write {
   let calls = 0
   const failing = <T>(change: (tx: Db) => Promise<T>) =>
     ++calls === number ? Promise.reject(new Error('the disk is full')) : write(change)
-  return Object.assign(failing, { outside: write.outside, commits: write.commits })
+  return Object.assign(failing, { one: failing, outside: write.outside, commits: write.commits })
 }

@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import { findDamage, findDamageBeside } from '../../../src/db/damage.ts'
-import { openSlowReads } from '../../../src/db/slow-reads.ts'
-import type { Db } from '../../../src/db/sqlite.ts'
+import type { Db } from '../../../src/db/database.ts'
+import { findDamage, findDamageBeside } from '../../../src/db/sqlite/damage.ts'
+import { openSlowReads } from '../../../src/db/sqlite/slow-reads.ts'
 import { openOwnSqlite } from './database.ts'
 
 const always = () => true

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
-import { type Database, openSqlite } from '../../../src/db/sqlite.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { openSqlite } from '../../../src/db/sqlite/database.ts'
 
 /** Where a database of the test's own may lie. */
 export async function newPath(): Promise<string> {

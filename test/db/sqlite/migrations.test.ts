@@ -4,8 +4,9 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { expect, test } from 'vitest'
 import { openMatches } from '../../../src/catalogue/search-store.ts'
-import { firstTables } from '../../../src/db/migrations/0001-first-tables.ts'
-import { openSqlite, takeFolderLock } from '../../../src/db/sqlite.ts'
+import { openSqlite } from '../../../src/db/sqlite/database.ts'
+import { firstTables } from '../../../src/db/sqlite/migrations/0001-first-tables.ts'
+import { takeFolderLock } from '../../../src/storage/folder-lock.ts'
 import { newPath, using } from './database.ts'
 
 const schemaOf = (path: string) =>

@@ -1,4 +1,4 @@
-import { openSqlite } from '../../../src/db/sqlite.ts'
+import { openSqlite } from '../../../src/db/sqlite/database.ts'
 
 // Opens the database that is named, which brings it up to this version, and ends.
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
-import { openSlowReads } from '../../../src/db/slow-reads.ts'
+import { openSlowReads } from '../../../src/db/sqlite/slow-reads.ts'
 import { openOwnSqlite } from './database.ts'
 
 const LONG = sql<{ counted: number }>`

@@ -2,7 +2,8 @@ import { readFile, stat } from 'node:fs/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
-import { checkpoint, type Database, type Db } from '../../../src/db/sqlite.ts'
+import type { Database, Db } from '../../../src/db/database.ts'
+import { checkpoint } from '../../../src/db/sqlite/database.ts'
 import { openOwnSqlite } from './database.ts'
 
 test('calls of one turn share one commit', async () => {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { Failure } from '../errors.ts'
-import type { Db } from './sqlite.ts'
+import { Failure } from '../../errors.ts'
+import type { Db } from '../database.ts'
 
 /** The first damage, in SQLite's words; undefined: the database is whole. About a millisecond per MiB. */
 export async function findDamage(db: Db): Promise<string | undefined> {

@@ -1,30 +1,18 @@
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
-import { type CompiledQuery, type Kysely, type QueryResult, sql } from 'kysely'
-import { Failure } from '../errors.ts'
+import { type CompiledQuery, type QueryResult, sql } from 'kysely'
+import { Failure } from '../../errors.ts'
+import type { Database, DatabasePlace, Db } from '../database.ts'
+import { fold } from '../fold.ts'
+import { migrate } from '../migrate.ts'
+import { groupCommits, type Write } from '../write.ts'
+import { sqliteCommitter, type Writer } from './commit.ts'
 import { findDamage, findDamageBeside } from './damage.ts'
-import { fold } from './fold.ts'
-import { kyselyOver } from './kysely-over.ts'
-import { migrate } from './migrations.ts'
+import { sqliteOver } from './dialect.ts'
+import { MIGRATIONS } from './migrations.ts'
 import { openSlowReads } from './slow-reads.ts'
 import { keepStatements } from './statements.ts'
-import type { Tables } from './tables.ts'
-import { groupCommits, type Write, type Writer } from './write.ts'
-
-/** A handle to read with, or inside `write` the transaction. */
-export type Db = Kysely<Tables>
-
-export type Database = {
-  /** Reads only: the connection cannot write. */
-  db: Db
-  /** For reads that may take milliseconds: in a thread of their own, where they hold up nobody. */
-  slowDb: Db
-  write: Write
-  /** What is found of a database too large to be checked before it is used; undefined when it is whole. Writes are refused from then on. */
-  damage: Promise<string | undefined>
-  close(): Promise<void>
-}
 
 /** How long a start waits for another process that holds the database; a running server waits in `write`, by timer. */
 const BUSY_TIMEOUT_MS = 5_000
@@ -38,6 +26,17 @@ const CACHE_KIB = 16_000
 /** A database up to this size is checked whole before it is used. */
 const CHECKED_BYTES = 64 * 2 ** 20
 
+/** An installation's database in its data folder. */
+export function sqlitePlace(path: string): DatabasePlace {
+  return {
+    name: path,
+    olderBecause: 'its log reelgate.db-wal is missing, or it is an old copy',
+    exists: async () => existsSync(path),
+    peekSetting: async (name) => peekSetting(path, name),
+    open: () => openSqlite(path),
+  }
+}
+
 /**
  * Opens the SQLite database in WAL mode with `synchronous=FULL`, one connection that writes and one that reads.
  * @throws Failure `unavailable` when it is damaged, cannot be written, or belongs to a newer version
@@ -45,7 +44,7 @@ const CHECKED_BYTES = 64 * 2 ** 20
 export async function openSqlite(path: string): Promise<Database> {
   const writer = await openWriter(path)
   try {
-    await migrate(writer.db)
+    await migrate(writer.db, MIGRATIONS)
     await sql`pragma busy_timeout = 0`.execute(writer.db)
   } catch (error) {
     await writer.db.destroy()
@@ -53,7 +52,7 @@ export async function openSqlite(path: string): Promise<Database> {
   }
   const { db: reader } = connect(path, (connection) => connection.pragma('query_only = ON'))
   const slowReader = openSlowReads(path)
-  const write = groupCommits(writer)
+  const write = groupCommits(sqliteCommitter(writer))
   const checker = openSlowReads(path)
   let isClosing = false
   const isLarge = statSync(path).size > CHECKED_BYTES
@@ -63,6 +62,7 @@ export async function openSqlite(path: string): Promise<Database> {
     slowDb: slowReader,
     write,
     damage,
+    clearLog: () => checkpoint(write),
     async close() {
       isClosing = true
       await checker.destroy()
@@ -109,11 +109,8 @@ async function refuseDamage(writer: Db, path: string): Promise<void> {
   if (damage) throw new Error(damage)
 }
 
-/**
- * A setting as it stands before anything opens the database to write; undefined when there is none, or no table of them.
- * @throws Failure `unavailable` when the file is not a database, or damaged
- */
-export function peekSetting(path: string, name: string): string | undefined {
+function peekSetting(path: string, name: string): string | undefined {
+  if (!existsSync(path)) return undefined
   let connection: SqliteDatabase.Database | undefined
   try {
     connection = new SqliteDatabase(path, { readonly: true, timeout: BUSY_TIMEOUT_MS })
@@ -154,7 +151,7 @@ function connect(path: string, prepare: (connection: SqliteDatabase.Database) =>
   }
 
   return {
-    db: kyselyOver(executeQuery, async () => void connection.close()),
+    db: sqliteOver(executeQuery, async () => void connection.close()),
     run: (statement) => void statements.prepare(statement).run(),
   }
 }
@@ -169,22 +166,4 @@ export async function checkpoint(write: Write): Promise<void> {
     if (rows[0]?.busy === 0) return
     await pause(CHECKPOINT_PAUSE_MS)
   }
-}
-
-/** Proof that this process alone writes to a data folder; the kernel gives it up when the process ends, however it ends. */
-export type FolderLock = { release(): void }
-
-/** Takes the lock of a data folder. Undefined: another process holds it. */
-export function takeFolderLock(path: string): FolderLock | undefined {
-  const connection = new SqliteDatabase(path, { timeout: 0 })
-  try {
-    connection.pragma('journal_mode = DELETE')
-    connection.exec('BEGIN EXCLUSIVE')
-  } catch (error) {
-    connection.close()
-    if (error instanceof SqliteDatabase.SqliteError && error.code.startsWith('SQLITE_BUSY')) return undefined
-    throw error
-  }
-  // The closure keeps the handle referenced: a collected handle would free the lock.
-  return { release: () => connection.close() }
 }

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import type { CompiledQuery, Kysely } from 'kysely'
-import { Failure } from '../errors.ts'
-import { kyselyOver } from './kysely-over.ts'
+import { Failure } from '../../errors.ts'
+import type { Tables } from '../tables.ts'
+import { sqliteOver } from './dialect.ts'
 import type { Answer, Question } from './slow-reads-worker.ts'
-import type { Tables } from './tables.ts'
 
 /** Reads that may wait for the thread; more would only be answered after their askers have gone. */
 const MAX_WAITING = 500
@@ -25,7 +25,7 @@ export function openSlowReads(path: string): Kysely<Tables> {
     return begun
   }
 
-  return kyselyOver(executeQuery, async () => void (await thread?.stop()))
+  return sqliteOver(executeQuery, async () => void (await thread?.stop()))
 }
 
 function startThread(path: string, ended: () => void) {

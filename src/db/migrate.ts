@@ -1,0 +1,32 @@
+import { type Kysely, sql } from 'kysely'
+import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration'
+import { Failure } from '../errors.ts'
+import type { Tables } from './tables.ts'
+
+/**
+ * Brings the tables up to this version, each migration in a transaction.
+ * @param migrations in order; a released one never changes
+ * @throws Failure `unavailable` when the database was made by a newer Reelgate, or a migration fails
+ */
+export async function migrate(db: Kysely<Tables>, migrations: Record<string, Migration>): Promise<void> {
+  const provider: MigrationProvider = { getMigrations: async () => migrations }
+  await refuseNewer(db, migrations)
+  const { error } = await new Migrator({ db, provider }).migrateToLatest()
+  if (error)
+    throw new Failure('unavailable', 'The database could not be brought up to this version; nothing was changed.', {
+      cause: error,
+    })
+}
+
+async function refuseNewer(db: Kysely<Tables>, migrations: Record<string, Migration>): Promise<void> {
+  const tables = await db.introspection.getTables({ withInternalKyselyTables: true })
+  if (!tables.some(({ name }) => name === 'kysely_migration')) return
+  const done = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
+  const newer = done.rows.find(({ name }) => !(name in migrations))
+  if (newer) {
+    throw new Failure(
+      'unavailable',
+      `The database was made by a newer version of Reelgate (it has step ${newer.name}). Start that version, or restore a backup made by this one.`,
+    )
+  }
+}

@@ -1,0 +1,168 @@
+import type { CompiledQuery, QueryResult } from 'kysely'
+import pg from 'pg'
+import { Failure } from '../../errors.ts'
+import { LostConnection, lossOrError } from './failures.ts'
+
+/** One connection, made when it is first needed and anew after it was lost. */
+export type Connection = {
+  /**
+   * Statements given before an earlier one has ended are sent at once (pipelining), and run in their order.
+   * @throws LostConnection, or what PostgreSQL says of the statement
+   */
+  execute<R>(query: Statement): Promise<Answer<R>>
+  /** Statements on their way. */
+  pending(): number
+  /** For a transaction: until `letGo` no statement runs on another connection than the one that stands now. */
+  hold(): Promise<void>
+  letGo(): void
+  /** Whether it stands; false: the next statement makes it. */
+  isOpen(): boolean
+  close(): Promise<void>
+}
+
+/** With PostgreSQL's word for what it did. */
+export type Answer<R> = QueryResult<R> & { command: string }
+
+export type Statement = Pick<CompiledQuery, 'sql' | 'parameters'>
+
+export type ConnectionOptions = {
+  url: string
+  /** Settings of its session, such as `lock_timeout`. */
+  settings?: Readonly<Record<string, string | number>>
+  /** Milliseconds after which a statement is given up, and the connection with it; undefined: never. */
+  timeoutMs?: number
+  /** What a new connection begins with; when it throws, there is none. */
+  begin?: (client: pg.Client) => Promise<void>
+}
+
+const CONNECT_TIMEOUT_MS = 5_000
+
+/** A peer that is gone without a word is noticed after some 25 s, on both sides: the server frees what the connection held. */
+const KEEP_ALIVE_MS = 10_000
+const SESSION = {
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  // A promise that survives power loss, whatever the database was set to.
+  synchronous_commit: 'on',
+  jit: 'off',
+}
+
+export function clientOptions({ url, settings, timeoutMs }: ConnectionOptions): pg.ClientConfig {
+  const session = Object.entries({ ...SESSION, ...settings }).map(([name, value]) => `-c ${name}=${value}`)
+  return {
+    connectionString: url,
+    application_name: 'reelgate',
+    options: session.join(' '),
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    types: TYPES,
+    ...(timeoutMs !== undefined && { query_timeout: timeoutMs }),
+  }
+}
+
+export function openConnection(options: ConnectionOptions): Connection {
+  let client: pg.Client | undefined
+  let connecting: Promise<pg.Client> | undefined
+  let pending = 0
+  let isHeld = false
+  let isClosed = false
+
+  async function connected(): Promise<pg.Client> {
+    if (isClosed || isHeld) throw new LostConnection('the connection to the database is gone')
+    connecting ??= connect().finally(() => {
+      connecting = undefined
+    })
+    return connecting
+  }
+
+  async function connect(): Promise<pg.Client> {
+    const made = new pg.Client({ ...clientOptions(options), pipeline: true })
+    // Its loss is told to the statements on their way; the next one makes another.
+    made.on('error', () => forget(made))
+    made.on('end', () => forget(made))
+    try {
+      await made.connect()
+      await options.begin?.(made)
+    } catch (error) {
+      void made.end().catch(() => undefined)
+      if (error instanceof Failure) throw error
+      throw new LostConnection('the database cannot be reached', { cause: error })
+    }
+    client = made
+    return made
+  }
+
+  function forget(lost: pg.Client) {
+    if (client === lost) client = undefined
+  }
+
+  async function execute<R>(statement: Statement): Promise<Answer<R>> {
+    pending++
+    try {
+      const made = client ?? (await connected())
+      try {
+        return toAnswer<R>(await made.query(prepared(statement)))
+      } catch (error) {
+        const loss = lossOrError(error)
+        if (loss instanceof LostConnection) {
+          forget(made)
+          void made.end().catch(() => undefined)
+        }
+        throw loss
+      }
+    } finally {
+      pending--
+    }
+  }
+
+  return {
+    execute,
+    pending: () => pending,
+    async hold() {
+      if (!client) await connected()
+      isHeld = true
+    },
+    letGo() {
+      isHeld = false
+    },
+    isOpen: () => client !== undefined,
+    async close() {
+      isClosed = true
+      const last = client ?? (await connecting?.catch(() => undefined))
+      await last?.end()
+    },
+  }
+}
+
+export function toAnswer<R>({ command, rowCount, rows }: pg.QueryResult): Answer<R> {
+  return command === 'SELECT' ? { command, rows } : { command, rows, numAffectedRows: BigInt(rowCount ?? 0) }
+}
+
+/** Statements that a connection's server keeps parsed; those with lists of many lengths come and go. */
+const KEPT_STATEMENTS = 500
+const names = new Map<string, string>()
+
+/** Parsing and planning a statement costs more than most take to run, so each is kept by the server under a name. */
+export function prepared({ sql, parameters }: Statement): pg.QueryConfig {
+  let name = names.get(sql)
+  if (name === undefined && names.size < KEPT_STATEMENTS) {
+    name = `s${names.size}`
+    names.set(sql, name)
+  }
+  return { text: sql, values: [...parameters], ...(name !== undefined && { name }) }
+}
+
+const asNumber = (text: string) => Number(text)
+
+/** SQLite's forms: whole numbers and sums as numbers (ours stay below 2^53), truth as 1 and 0. */
+const PARSERS: Readonly<Record<number, (text: string) => unknown>> = {
+  [pg.types.builtins.INT8]: asNumber,
+  [pg.types.builtins.NUMERIC]: asNumber,
+  [pg.types.builtins.BOOL]: (text) => (text === 't' ? 1 : 0),
+}
+
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') => PARSERS[oid] ?? pg.types.getTypeParser(oid, format),
+}

@@ -1,0 +1,25 @@
+import {
+  CamelCasePlugin,
+  HandleEmptyInListsPlugin,
+  type Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  replaceWithNoncontingentExpression,
+} from 'kysely'
+import { type Execute, kyselyOver, type Writing } from '../kysely-over.ts'
+import type { Tables } from '../tables.ts'
+
+const POSTGRES: Writing = {
+  adapter: new PostgresAdapter(),
+  compiler: new PostgresQueryCompiler(),
+  // Not serializable: who has waited for another's migration must see what it did.
+  begin: 'begin isolation level read committed',
+  // SQLite takes an empty list, PostgreSQL does not.
+  plugins: [new CamelCasePlugin(), new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
+  createIntrospector: (db) => new PostgresIntrospector(db),
+}
+
+export function postgresOver(executeQuery: Execute, close: () => Promise<void>): Kysely<Tables> {
+  return kyselyOver(POSTGRES, executeQuery, close)
+}

@@ -1,0 +1,53 @@
+import pg from 'pg'
+import { Failure } from '../../errors.ts'
+import { DATABASE_IN_USE, OutcomeUnknown } from '../write.ts'
+
+/** The connection was lost, or could not be made: what it was to do may have been done. */
+export class LostConnection extends Error {}
+
+/** SQLSTATEs with which a server ends a connection, or says that it takes no changes: it stops, starts, or is a standby by now. */
+const LOST = /^(08|57P0[1235]|25006|25P03)/
+
+/** What a statement failed with, told apart from a connection that failed. */
+export function lossOrError(error: unknown): unknown {
+  if (error instanceof pg.DatabaseError && !LOST.test(error.code ?? '')) return error
+  return error instanceof LostConnection ? error : new LostConnection('the connection to the database was lost', { cause: error })
+}
+
+/** Whether the same may succeed when it is done once more: another writer came in between. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
+}
+
+const UNREACHABLE = 'The database cannot be reached now: nothing was changed. Try again in a moment.'
+const CONFLICTS = 'Others change the same in the database all the time: nothing was changed. Try again in a moment.'
+
+const SENTENCES: Record<string, string> = {
+  40: CONFLICTS,
+  53100: 'The disk of the database is full: nothing was changed. Free some space and try again.',
+  53: 'The database is short of connections or memory: nothing was changed. Try again in a moment.',
+  58: 'The disk of the database reported an error: nothing was changed. Check that disk.',
+  XX001: 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.',
+  XX002: 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.',
+}
+
+/** What is told of an error: trouble of the database becomes a Failure with a sentence. */
+export function tellable(error: unknown): unknown {
+  if (error instanceof LostConnection) return new Failure('unavailable', UNREACHABLE, { cause: error })
+  if (!(error instanceof pg.DatabaseError)) return error
+  const code = error.code ?? ''
+  if (code === '55P03' || code === '57014') return new Failure('unavailable', DATABASE_IN_USE.message, { cause: error })
+  // PostgreSQL keeps every character of a text but this one.
+  if (code === '22021' || code === '22P05')
+    return new Failure('invalid', 'A text has the character U+0000 in it. Leave it out and try again.', { cause: error })
+  const sentence = Object.entries(SENTENCES).find(([prefix]) => code.startsWith(prefix))?.[1]
+  return sentence ? new Failure('unavailable', sentence, { cause: error }) : error
+}
+
+/** The connection went while a commit was on its way. */
+export function outcomeUnknown(cause: unknown): OutcomeUnknown {
+  return new OutcomeUnknown(
+    'The connection to the database was lost: this may or may not have been kept. Look before you repeat it.',
+    { cause },
+  )
+}

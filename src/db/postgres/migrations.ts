@@ -1,0 +1,7 @@
+import type { Migration } from 'kysely/migration'
+import { tables } from './migrations/0001-tables.ts'
+
+/** In order; a released one never changes. */
+export const MIGRATIONS: Record<string, Migration> = {
+  '0001-tables': tables,
+}
