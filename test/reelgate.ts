@@ -17,6 +17,8 @@ export type Reelgate = {
   masterKeyFile: string
   /** Undefined: SQLite, in the data folder. */
   databaseUrl: string | undefined
+  /** What tells another process of this installation. */
+  env: Record<string, string>
   owner: Owner
   /** What the server printed and logged so far. */
   output(): string
@@ -77,6 +79,7 @@ async function startIn({ dataDir, masterKeyFile, databaseUrl, ...place }: Place,
     dataDir,
     masterKeyFile,
     databaseUrl,
+    env: place.env,
     owner: createOwner(url, apiKey),
     output: () => run.output(),
     get pid() {

@@ -60,7 +60,7 @@ async function haveSomeReady({ clients, films, reelgate, compare }: Ordeal): Pro
 
 /** A start that is killed in its turn, while it mends what the kill before it left. */
 async function killAStart({ reelgate }: Ordeal, chance: Chance): Promise<void> {
-  const env = { PATH: process.env.PATH ?? '', REELGATE_DATA: reelgate.dataDir, PORT: '0' }
+  const env = { PATH: process.env.PATH ?? '', ...reelgate.env, PORT: '0' }
   const child = spawn(process.execPath, [MAIN, 'serve'], { env, stdio: 'ignore' })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   await pause(chance.between(100, 900))

@@ -10,6 +10,7 @@ import { openBlob } from '../../src/protect/sealed-blob.ts'
 import { windowOfPictureSegment, windowOfSoundSegment } from '../../src/protect/window.ts'
 import { getMasterKey, type Installed, openSeal } from '../data-folder.ts'
 import { readSegment, readTimescale } from '../pipeline/films.ts'
+import { readRows } from '../rows.ts'
 import { decrypt } from '../viewer.ts'
 
 // What must hold of a data folder at the very moment at which its server was killed: threats-and-faults.md, section 3.
@@ -101,7 +102,10 @@ export async function examine(installed: Installed, memory: Memory): Promise<{ b
   })
 }
 
-async function withCopy<T>({ dataDir }: Installed, look: (rows: Rows) => Promise<T>): Promise<T> {
+async function withCopy<T>(installed: Installed, look: (rows: Rows) => Promise<T>): Promise<T> {
+  // PostgreSQL mends itself, whoever looks: what it shows is what the next start will find.
+  if (installed.databaseUrl) return look({ all: <Row>(sql: string) => readRows(installed, sql) as Row[] })
+  const { dataDir } = installed
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-image-'))
   try {
     for (const name of ['reelgate.db', 'reelgate.db-wal']) await cp(join(dataDir, name), join(folder, name)).catch(unlessMissing)
@@ -170,15 +174,13 @@ const TAG_COUNTERS = `
     union all
     select video_tag.account_id, video_tag.name, 0, 1
     from video_tag join video on video.position = video_tag.position where video.deleted_at_s is null
-  ) group by account_id, name`
+  ) as counters group by account_id, name`
 
 function playbackBreaches(rows: Rows): string[] {
   const spent = rows.all<{ video_id: string }>(
     'select otp.video_id from otp left join playback_session on otp_hash = hash where (spent_at_s is null) <> (playback_session.id is null)',
   )
-  const twice = rows.all<{ otp: string }>(
-    'select hex(otp_hash) as otp from playback_session group by otp_hash having count(*) > 1',
-  )
+  const twice = rows.all<{ otp_hash: Buffer }>('select otp_hash from playback_session group by otp_hash having count(*) > 1')
   const alive = rows.all<{ id: string }>(
     `select playback_session.id from playback_session left join video on video.id = video_id
      where ended_at_s is null and (video.id is null or deleted_at_s is not null)`,
@@ -190,7 +192,7 @@ function playbackBreaches(rows: Rows): string[] {
   return [
     ...slots.map(({ user_id }) => `${user_id} holds a stream’s slot that no session may have`),
     ...spent.map(({ video_id }) => `an OTP of ${video_id} is spent without a session, or the reverse`),
-    ...twice.map(({ otp }) => `the OTP ${otp} opened two sessions`),
+    ...twice.map(({ otp_hash }) => `the OTP ${otp_hash.toString('hex')} opened two sessions`),
     ...alive.map(({ id }) => `the session ${id} outlives its video`),
   ]
 }
@@ -218,25 +220,28 @@ function eventBreaches(rows: Rows): string[] {
      union all select 'video:readyall ' || video_id from generation where finished_at_s is not null
      union all select 'video:deleted ' || id from video where deleted_at_s is not null`,
   )
-  const watches = `from hook join delivery on hook_id = hook.id where disabled_reason is not null and hook.event is null`
   if (rows.all(`select 1 from hook where disabled_reason is not null and event is null`).length === 0) return []
-  const told = rows.all<{ event: string; times: number; rank: string | null; gone: number }>(
-    `select told.event || ' ' || video_id as event, count(*) as times, video.status as rank,
-       video.id is null or deleted_at_s is not null as gone
-     from (select delivery.event, json_extract(body, '$.payload.id') as video_id ${watches} and delivery.event <> 'otp:reused') as told
-     left join video on video.id = video_id group by told.event, video_id`,
+  const deliveries = rows.all<{ event: string; body: string }>(
+    `select delivery.event, body from hook join delivery on hook_id = hook.id
+     where disabled_reason is not null and hook.event is null and delivery.event <> 'otp:reused'`,
   )
+  const told = Map.groupBy(deliveries, ({ event, body }) => `${event} ${JSON.parse(body).payload.id}`)
+  const films = rows.all<{ id: string; status: string }>('select id, status from video where deleted_at_s is null')
+  const states = new Map(films.map(({ id, status }) => [id, status]))
+  const untrue = [...told.keys()].flatMap((what) => {
+    const [event, videoId = ''] = what.split(' ')
+    const status = states.get(videoId)
+    const isTrue = status === undefined || (event !== 'video:deleted' && rankOf(status) >= 3)
+    return isTrue ? [] : [`${what} was told of a film that is ${status}`]
+  })
   const gaps = rows.all<{ id: string }>(
     `select hook.id from hook left join delivery on hook_id = hook.id
      group by hook.id having count(sequence) <> last_sequence or max(sequence) <> last_sequence`,
   )
-  const isTrue = ({ event, rank, gone }: (typeof told)[number]) =>
-    gone === 1 || (!event.startsWith('video:deleted') && rankOf(rank ?? '') >= 3)
-  const events = new Set(told.map(({ event }) => event))
   return [
-    ...due.filter(({ event }) => !events.has(event)).map(({ event }) => `${event} was told to nobody`),
-    ...told.filter(({ times }) => times > 1).map(({ event }) => `${event} was told twice`),
-    ...told.filter((found) => !isTrue(found)).map(({ event, rank }) => `${event} was told of a film that is ${rank}`),
+    ...due.filter(({ event }) => !told.has(event)).map(({ event }) => `${event} was told to nobody`),
+    ...[...told].filter(([, times]) => times.length > 1).map(([event]) => `${event} was told twice`),
+    ...untrue,
     ...gaps.map(({ id }) => `the deliveries of the hook ${id} are not numbered without a gap`),
   ]
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { takeFolderLock } from '../../src/storage/folder-lock.ts'
 import { createOwner } from '../client.ts'
+import { makePlace } from '../place.ts'
 import { runCli, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 
@@ -203,8 +204,9 @@ test('what is not a command is answered in words, and the server goes on', async
 })
 
 async function withoutServer() {
-  const folder = await newFolder()
-  return (...args: string[]) => runCli(args, { REELGATE_DATA: join(folder, 'data') })
+  const place = await makePlace()
+  onTestFinished(place.remove)
+  return (...args: string[]) => runCli(args, place.env)
 }
 
 async function newFolder(): Promise<string> {

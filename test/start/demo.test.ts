@@ -1,6 +1,4 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -9,6 +7,7 @@ import { createOwner } from '../client.ts'
 import { listFiles, untilFinished } from '../data-folder.ts'
 import { findFreePort } from '../free-port.ts'
 import { newChance, rounds } from '../pipeline/chance.ts'
+import { makePlace, type Place } from '../place.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -126,7 +125,7 @@ test.each<{ why: string; env: Record<string, string> }>([
   expect((await ask(here, '/demo')).status).toBe(404)
   expect((await ask(here, HOMEPAGE)).status).toBe(404)
   await first.stop()
-  const later = await startReelgate({ env: { REELGATE_DEMO: 'on', REELGATE_DATA: first.dataDir } })
+  const later = await startReelgate({ env: { ...first.env, REELGATE_DEMO: 'on' } })
   expect((await ask(later, '/demo')).status).toBe(404)
   expect(readRows(first, 'select id from video')).toEqual([])
 })
@@ -135,7 +134,7 @@ test('REELGATE_DEMO=off hides a demo that is there, and on shows it again; the s
   const reelgate = await startReelgate(ON)
   await untilPlayable(reelgate)
   await reelgate.stop()
-  const again = async (REELGATE_DEMO: string) => startReelgate({ env: { REELGATE_DATA: reelgate.dataDir, REELGATE_DEMO } })
+  const again = async (REELGATE_DEMO: string) => startReelgate({ env: { ...reelgate.env, REELGATE_DEMO } })
   const hidden = await again('off')
   expect((await ask(hidden, '/demo')).status).toBe(404)
   expect((await ask(hidden, HOMEPAGE)).status).toBe(404)
@@ -181,31 +180,29 @@ test.each([
 test('I10: whenever the first start is killed, the next ones have one demo and one owner’s account, and the film is whole', async () => {
   const chance = newChance('demo film')
   for (let round = 0; round < rounds(1, 30); round++) {
-    const folder = await mkdtemp(join(tmpdir(), 'reelgate-demo-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
-    const dataDir = join(folder, 'data')
+    const place = await makePlace()
+    onTestFinished(place.remove)
     // From the middle of the start to the middle of the encode; twice, since what mends may be cut off as well.
-    await killedStart(dataDir, chance.between(200, 4_000))
-    await killedStart(dataDir, chance.between(200, 4_000))
-    const reelgate = await startReelgate({ env: { REELGATE_DEMO: 'on', REELGATE_DATA: dataDir } })
+    await killedStart(place, chance.between(200, 4_000))
+    await killedStart(place, chance.between(200, 4_000))
+    const reelgate = await startReelgate({ env: { ...place.env, REELGATE_DEMO: 'on' } })
     const { videoId } = await untilPlayable(reelgate)
-    const installed = { dataDir, masterKeyFile: `${dataDir}.key` }
-    await untilFinished(installed, videoId)
-    expect(readRows(installed, 'select name, video_count from account order by name')).toEqual([
+    await untilFinished(place, videoId)
+    expect(readRows(place, 'select name, video_count from account order by name')).toEqual([
       { name: 'Demo', video_count: 1 },
       { name: 'owner', video_count: 0 },
     ])
-    expect(readRows(installed, 'select id from video')).toEqual([{ id: videoId }])
-    const sources = readRows<{ file: string }>(installed, 'select file from source')
+    expect(readRows(place, 'select id from video')).toEqual([{ id: videoId }])
+    const sources = readRows<{ file: string }>(place, 'select file from source')
     expect(sources).toHaveLength(1)
-    expect(await listFiles(installed, 'sources')).toContain(sources[0]?.file) // what a kill left beside it goes with the next sweep
+    expect(await listFiles(place, 'sources')).toContain(sources[0]?.file) // what a kill left beside it goes with the next sweep
     await reelgate.stop()
   }
 }, 3_600_000)
 
-async function killedStart(dataDir: string, afterMs: number): Promise<void> {
+async function killedStart(place: Place, afterMs: number): Promise<void> {
   const main = join(import.meta.dirname, '../../src/main.ts')
-  const env = { PATH: process.env.PATH ?? '', REELGATE_DATA: dataDir, PORT: '0' }
+  const env = { PATH: process.env.PATH ?? '', ...place.env, PORT: '0' }
   const child = spawn(process.execPath, [main, 'serve'], { env, stdio: 'ignore' })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   await pause(afterMs)

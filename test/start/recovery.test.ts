@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { getMasterKey } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
+import { makePlace, type Place } from '../place.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 
 // What the owner has on paper, and a machine that has lost its key.
@@ -19,7 +20,7 @@ test('the first start prints 24 numbered words, once; they make the lost key fil
   const key = getMasterKey(reelgate)
   await rm(reelgate.masterKeyFile)
 
-  const restored = await restore(reelgate.dataDir, paper(words), { args: ['--json'] })
+  const restored = await restore(reelgate, paper(words), { args: ['--json'] })
   expect({ ...restored, stdout: JSON.parse(restored.stdout) }).toEqual({
     code: 0,
     stdout: { masterKeyFile: reelgate.masterKeyFile, restored: true },
@@ -38,11 +39,11 @@ test('it works beside the running server, which has the key in its memory alone'
   const reelgate = await startReelgate()
   const words = paper(wordsOf(reelgate))
   await rm(reelgate.masterKeyFile)
-  expect(await restore(reelgate.dataDir, words)).toMatchObject({
+  expect(await restore(reelgate, words)).toMatchObject({
     code: 0,
     stdout: `The master key lies in ${reelgate.masterKeyFile} again.\n`,
   })
-  expect(await restore(reelgate.dataDir, words)).toMatchObject({ code: 0, stdout: expect.stringContaining('already') })
+  expect(await restore(reelgate, words)).toMatchObject({ code: 0, stdout: expect.stringContaining('already') })
   expect(await reelgate.stop()).toBe(0)
   await reelgate.restart()
 })
@@ -58,7 +59,7 @@ test('wrong words are refused by their place, and nothing is written', async () 
     [[], /these are 0\./],
     ['abandon '.repeat(23).concat('art').split(' '), /^This recovery phrase is another installation’s/],
   ] as const) {
-    const { code, stdout, stderr } = await restore(reelgate.dataDir, given.join(' '))
+    const { code, stdout, stderr } = await restore(reelgate, given.join(' '))
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(refusal)
     for (const word of words.filter((word) => word.length > 6)) expect(stderr).not.toContain(word)
@@ -75,7 +76,7 @@ test.each([
   const words = paper(wordsOf(reelgate))
   await reelgate.stop()
   await writeFile(reelgate.masterKeyFile, there)
-  expect(await restore(reelgate.dataDir, words)).toMatchObject({
+  expect(await restore(reelgate, words)).toMatchObject({
     code: 1,
     stdout: '',
     stderr: expect.stringMatching(/never written over/),
@@ -91,11 +92,11 @@ test('the words are taken from the input alone: an argument is wrong use', async
 
 test('where there is no installation, or the environment has the key, nothing is restored', async () => {
   const reelgate = await startReelgate()
-  expect(await restore(reelgate.dataDir, 'abandon', { env: { REELGATE_MASTER_KEY: 'ab'.repeat(32) } })).toMatchObject({
+  expect(await restore(reelgate, 'abandon', { env: { REELGATE_MASTER_KEY: 'ab'.repeat(32) } })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/REELGATE_MASTER_KEY is set/),
   })
-  const elsewhere = await restore(`${reelgate.dataDir}-none`, 'abandon')
+  const elsewhere = await restore({ env: { REELGATE_DATA: `${reelgate.dataDir}-none` } }, 'abandon')
   expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringMatching(/There is no installation in/) })
 })
 
@@ -109,15 +110,17 @@ test('an owner who has lost the paper sees the phrase again, as long as the key 
 })
 
 test('F-29: a power cut while the first key is written leaves no file in its place, and the next start makes one', async () => {
-  const fresh = join(await newFolder(), 'fresh')
+  const place = await makePlace()
+  onTestFinished(place.remove)
+  const { masterKeyFile } = place
   // Killed before the file gets its name: its bytes are there, under the other one.
-  const killed = await runKilledAt('link', fresh)
-  expect(killed).toContain('fresh.key.new')
-  await expect(stat(`${fresh}.key`)).rejects.toThrow('ENOENT')
-  const again = await startReelgate({ env: { REELGATE_DATA: fresh } })
-  expect(again.output()).toContain(`The master key lies in ${fresh}.key`)
-  expect(await readFile(`${fresh}.key`, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/)
-  await expect(stat(`${fresh}.key.new`)).rejects.toThrow('ENOENT')
+  const killed = await runKilledAt('link', place)
+  expect(killed).toContain('data.key.new')
+  await expect(stat(masterKeyFile)).rejects.toThrow('ENOENT')
+  const again = await startReelgate({ env: place.env })
+  expect(again.output()).toContain(`The master key lies in ${masterKeyFile}`)
+  expect(await readFile(masterKeyFile, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/)
+  await expect(stat(`${masterKeyFile}.new`)).rejects.toThrow('ENOENT')
   await again.stop()
 })
 
@@ -195,13 +198,13 @@ type Ended = { code: number | null; stdout: string; stderr: string }
 
 /** Runs `reelgate key restore` with these words on its input. */
 async function restore(
-  dataDir: string,
+  installed: { env: Record<string, string> },
   words: string,
   { args = [], env = {} }: { args?: string[]; env?: Record<string, string> } = {},
 ): Promise<Ended> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const child = spawn(process.execPath, [main, 'key', 'restore', ...args], {
-    env: { PATH: process.env.PATH ?? '', REELGATE_DATA: dataDir, ...env },
+    env: { PATH: process.env.PATH ?? '', ...installed.env, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
@@ -212,11 +215,11 @@ async function restore(
 }
 
 /** A first start that strace kills at its first such call. @returns what lies beside the data folder then */
-async function runKilledAt(syscall: string, dataDir: string): Promise<string[]> {
+async function runKilledAt(syscall: string, { dataDir, env }: Place): Promise<string[]> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const inject = ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:signal=KILL:when=1`, '-o', '/dev/null']
   const child = spawn('strace', ['-f', '-qq', ...inject, process.execPath, main, 'serve'], {
-    env: { PATH: process.env.PATH ?? '', REELGATE_DATA: dataDir, PORT: '0', REELGATE_DEMO: 'off' },
+    env: { PATH: process.env.PATH ?? '', ...env, PORT: '0', REELGATE_DEMO: 'off' },
     stdio: 'ignore',
   })
   await new Promise((resolve) => child.once('exit', resolve))
