@@ -1,8 +1,21 @@
 import { defineConfig } from 'vitest/config'
 
+/** What only SQLite has: its file, its log, its locks. */
+const OF_SQLITE = 'test/db/sqlite/**'
+
+/** Run on PostgreSQL, too, in every run. */
+const ON_BOTH = ['test/catalogue/*.test.ts']
+
+const isPostgres = process.env.REELGATE_TEST_DATABASE === 'postgres'
+const onSqlite = { name: 'sqlite', include: ['test/**/*.test.ts'] }
+const onPostgres = { name: 'postgres', env: { REELGATE_TEST_DATABASE: 'postgres' } }
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: (isPostgres
+      ? [{ ...onPostgres, include: ['test/**/*.test.ts'], exclude: [OF_SQLITE] }]
+      : [onSqlite, { ...onPostgres, include: ON_BOTH }]
+    ).map((test) => ({ extends: true, test })),
     globalSetup: ['test/postgres/shared.ts'],
     // Processes, not threads: tests start ffmpeg, servers and browsers, and better-sqlite3 is native.
     pool: 'forks',

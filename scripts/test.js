@@ -1,5 +1,6 @@
 // `npm test`: the checks, then every suite; the last line sums them up.
 // `npm test -- test/encode` or `npm test -- -t 'O03'`: vitest's own arguments, without the checks.
+// `npm test -- postgres`, alone or before those: with every server under test on PostgreSQL.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,6 +9,8 @@ import { root, runMain } from './run.js'
 
 const NODE = join(root, 'node_modules/.bin/node')
 const inColour = process.stdout.isTTY === true
+const args = process.argv.slice(2)
+const isOnPostgres = args[0] === 'postgres'
 
 function test(vitestArgs) {
   const isPrepared = start(process.execPath, [join(root, 'scripts/prepare.js'), 'test']) === 0
@@ -79,11 +82,12 @@ function start(command, args) {
 
 // CI variables make vitest colour its lines even into a file.
 function environment() {
-  if (inColour) return process.env
-  const { FORCE_COLOR: _, ...rest } = process.env
+  const all = isOnPostgres ? { ...process.env, REELGATE_TEST_DATABASE: 'postgres' } : process.env
+  if (inColour) return all
+  const { FORCE_COLOR: _, ...rest } = all
   return { ...rest, NO_COLOR: '1' }
 }
 
 await runMain(() => {
-  if (!test(process.argv.slice(2))) process.exitCode = 1
+  if (!test(args.slice(isOnPostgres ? 1 : 0))) process.exitCode = 1
 })

@@ -127,8 +127,6 @@ async function addFolders(accountId: string, parentId: string, count: number): P
   await database.write((tx) =>
     sql`insert into folder (account_id, id, parent_id, name, folded_name, created_at_s)
       with recursive n (i) as (select 1 union all select i + 1 from n where i < ${count})
-      select ${accountId}, lower(hex(randomblob(16))), ${parentId}, printf('many %05d', i), printf('many %05d', i), 1 from n`.execute(
-      tx,
-    ),
+      select ${accountId}, ${newId()} || i, ${parentId}, 'many ' || (10000 + i), 'many ' || (10000 + i), 1 from n`.execute(tx),
   )
 }

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
-import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readRowsAtRest } from '../at-rest.ts'
 import { createOwner } from '../client.ts'
 import { getStoredSource, listFiles } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
@@ -120,8 +120,8 @@ test('S22: a signed address works, and its query is in no log, answer or file, n
   expect(readRows(reelgate, 'select video_id from import where video_id in (?, ?)', id, refused)).toEqual([])
 
   async function secretsIn(): Promise<string[]> {
-    const database = ['reelgate.db', 'reelgate.db-wal'].map((name) => readFile(join(reelgate.dataDir, name), 'latin1'))
-    const texts = [reelgate.output(), JSON.stringify(await owner.list()), ...(await Promise.all(database))]
+    const rows = [...(await readRowsAtRest(reelgate)).values()].map(String)
+    const texts = [reelgate.output(), JSON.stringify(await owner.list()), ...rows]
     return texts.filter((text) => text.includes('5ecret-of'))
   }
 })

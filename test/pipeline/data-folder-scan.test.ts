@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { windowKey } from '../../src/protect/content-key.ts'
-import { getContentKey, getMasterKey, getStoredSource, listFiles, untilFinished } from '../data-folder.ts'
+import { readAtRest } from '../at-rest.ts'
+import { getContentKey, getMasterKey, getStoredSource, untilFinished } from '../data-folder.ts'
 import { footage } from '../footage.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { newChance } from './chance.ts'
@@ -16,7 +16,7 @@ test('P05: at no moment does the data folder hold clear media or a key in clear'
   let scans = 0
   for (let isDone = false; !isDone; scans++) {
     isDone = await Promise.race([finished, pause(200).then(() => false)])
-    const files = await readFolder(reelgate)
+    const files = await readAtRest(reelgate)
     expect(clearMediaIn(files, windows)).toEqual([])
     expect(keysIn(files, await keysOf(reelgate, videoId))).toEqual([])
   }
@@ -24,7 +24,7 @@ test('P05: at no moment does the data folder hold clear media or a key in clear'
   // L01: nor does it say them, but for the API secret of the first start.
   const said = new Map([['what the server said', Buffer.from(reelgate.output().replace(reelgate.owner.apiKey, ''))]])
   expect(keysIn(said, await keysOf(reelgate, videoId))).toEqual([])
-  const files = await readFolder(reelgate)
+  const files = await readAtRest(reelgate)
   expect([...files.keys()].filter((name) => /^(sources|segments|posters)\//.test(name)).length).toBeGreaterThan(10)
 })
 
@@ -53,19 +53,6 @@ test('the scan would find clear media and keys, were there any', async () => {
     ).toHaveLength(1)
   }
 })
-
-async function readFolder(reelgate: Reelgate): Promise<Map<string, Buffer>> {
-  const names = (await listFiles(reelgate)).filter((name) => !/\/$|\.sock$/.test(name))
-  const files = await Promise.all(
-    names.map(
-      async (name): Promise<[string, Buffer]> => [
-        name,
-        await readFile(join(reelgate.dataDir, name)).catch(() => Buffer.alloc(0)),
-      ],
-    ),
-  )
-  return new Map(files)
-}
 
 /** What of the folder can be taken for media: `file: what`. */
 function clearMediaIn(files: ReadonlyMap<string, Buffer>, windows: readonly Buffer[]): string[] {

@@ -14,6 +14,7 @@ import { openSandbox } from '../../src/encode/sandbox.ts'
 import { openOutbound } from '../../src/outbound/allowance.ts'
 import { createMarkImages } from '../../src/playback/mark-image.ts'
 import { masterKeyFrom } from '../../src/protect/master-key.ts'
+import { readRowsAtRest } from '../at-rest.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { makeFilm } from '../films.ts'
 import { startSharedReelgate } from '../reelgate.ts'
@@ -141,9 +142,7 @@ test('P18: on the disk a picture is sealed', async () => {
     'select sealed from mark_image where sealed is not null',
   )
   expect(sealed.length).toBeGreaterThan(100)
-  for (const file of ['reelgate.db', 'reelgate.db-wal']) {
-    expect((await readFile(join(reelgate.dataDir, file))).includes('IHDR'), file).toBe(false)
-  }
+  for (const [name, bytes] of await readRowsAtRest(reelgate)) expect(bytes.includes('IHDR'), name).toBe(false)
   expect(await readdir(join(reelgate.dataDir, 'tmp'))).toEqual([])
 })
 

@@ -151,7 +151,16 @@ export function prepared({ sql, parameters }: Statement): pg.QueryConfig {
     name = `s${names.size}`
     names.set(sql, name)
   }
-  return { text: sql, values: [...parameters], ...(name !== undefined && { name }) }
+  return { text: sql, values: parameters.map(withoutNul), ...(name !== undefined && { name }) }
+}
+
+/**
+ * PostgreSQL takes every character of a text but U+0000. No text that we keep has one; what is asked for with one is found nowhere,
+ * as it is in SQLite.
+ */
+function withoutNul(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNul)
+  return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value
 }
 
 const asNumber = (text: string) => Number(text)

@@ -37,9 +37,6 @@ export function tellable(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error
   const code = error.code ?? ''
   if (code === '55P03' || code === '57014') return new Failure('unavailable', DATABASE_IN_USE.message, { cause: error })
-  // PostgreSQL keeps every character of a text but this one.
-  if (code === '22021' || code === '22P05')
-    return new Failure('invalid', 'A text has the character U+0000 in it. Leave it out and try again.', { cause: error })
   const sentence = Object.entries(SENTENCES).find(([prefix]) => code.startsWith(prefix))?.[1]
   return sentence ? new Failure('unavailable', sentence, { cause: error }) : error
 }
