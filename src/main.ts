@@ -1,4 +1,6 @@
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 
 // Checked before anything else is loaded: the database's binary crashes without a word under an older Node.
 const [major] = process.versions.node.split('.')
@@ -11,7 +13,25 @@ if (major !== '26') {
 // Whatever folder the data lie in: the database shows titles and hashes of keys to whoever may read it.
 process.umask(0o077)
 // Stripping the types and compiling is most of a start, so what comes of it is kept; where it cannot be written, it is not.
-const { enableCompileCache } = await import('node:module')
+const { enableCompileCache, registerHooks } = await import('node:module')
 enableCompileCache(join(import.meta.dirname, '../.cache/compile'))
+// And finding the hundreds of files of some packages: the launcher joins each into one (scripts/joined-packages.config.js).
+const joined = findJoinedPackages()
+registerHooks({
+  resolve: (name, context, next) => (name in joined ? { url: joined[name] ?? '', shortCircuit: true } : next(name, context)),
+})
 const { runCommandLine } = await import('./cli/command-line.ts')
 process.exitCode = await runCommandLine(process.argv)
+
+/** The files that stand for packages, by their names; none when packages were installed since. */
+function findJoinedPackages(): Record<string, string> {
+  const packages = join(import.meta.dirname, '../node_modules')
+  const folder = join(packages, '.joined')
+  try {
+    if (statSync(join(folder, 'index.json')).mtimeMs < statSync(join(packages, '.package-lock.json')).mtimeMs) return {}
+    const index: Record<string, string> = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8'))
+    return Object.fromEntries(Object.entries(index).map(([name, file]) => [name, pathToFileURL(join(folder, file)).href]))
+  } catch {
+    return {} // started without the launcher
+  }
+}
