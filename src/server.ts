@@ -12,7 +12,7 @@ import { type Config, dataPaths, listenUrl } from './config.ts'
 import { noteMark } from './db/mark.ts'
 import type { Write } from './db/write.ts'
 import { addDemo, openDemo } from './demo/demo.ts'
-import { resumeCutOffRuns } from './encode/chunk-store.ts'
+import { type ChunkNotice, type ChunkQueue, chunkRows, resumeChunks } from './encode/chunk-queue.ts'
 import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
 import { openSandbox } from './encode/sandbox.ts'
@@ -223,13 +223,14 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   const { config, db, write, wallNowS, hasRoom, log } = house
   const news = createSegmentNews()
   const sessions = sessionsOfVideos(playback)
-  await write(resumeCutOffRuns)
+  const chunkQueue = await openChunkQueue(config, log, opened)
   const encoders = startDispatcher({
     places: config.encoders ?? availableParallelism(),
-    claim: createEncodeWork({ ...house, news, sessions, hasRoom: () => hasRoom(0) }, () => encoders.wake()).claim,
+    claim: createEncodeWork({ ...house, chunkQueue, news, sessions, hasRoom: () => hasRoom(0) }, () => encoders.wake()).claim,
     log,
   })
   opened.defer(() => encoders.stop())
+  await resumeChunks(write, chunkQueue, encoders.wake)
   const importing = { ...house, ...config, sources: house.folders.sources, sourceArrived: () => encoders.wake() }
   const importers = await startImporting(importing)
   opened.defer(() => importers.stop())
@@ -248,17 +249,26 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
       void (await Promise.all(videoIds.flatMap((id) => [importers, encoders, mp4s].map(({ stopJobs }) => stopJobs(id))))),
     removeFiles: removals.run,
   }
-  return { news, encoders, importers, mp4s, removals, deletion }
+  return { chunkQueue, news, encoders, importers, mp4s, removals, deletion }
 }
 
 type Work = Awaited<ReturnType<typeof openWork>>
+
+/** pg-boss is loaded where there is a PostgreSQL. */
+async function openChunkQueue({ databaseUrl }: Config, log: Logger, opened: AsyncDisposableStack): Promise<ChunkQueue> {
+  if (databaseUrl === undefined) return chunkRows
+  const { openBossQueue } = await import('./jobs/boss.ts')
+  const queue = await openBossQueue<ChunkNotice>({ url: databaseUrl, name: 'chunk', log })
+  opened.defer(() => queue.stop())
+  return queue
+}
 
 /** Every way in: the interfaces over HTTP, and the socket of the command line. */
 async function openDoors(
   house: House,
   { bans, ...limiting }: Limiting,
   playback: Playback,
-  { news, encoders, importers, mp4s, deletion }: Work,
+  { chunkQueue, news, encoders, importers, mp4s, deletion }: Work,
   keyUses: KeyUses,
   opened: AsyncDisposableStack,
 ) {
@@ -299,7 +309,7 @@ async function openDoors(
     hasRoom,
     sourceArrived: encoders.wake,
   }
-  const segments = { segments: folders.segments, hotSegments: createHotSegments(), news, wakeEncoders: encoders.wake }
+  const segments = { segments: folders.segments, hotSegments: createHotSegments(), chunkQueue, news, wakeEncoders: encoders.wake }
   const demo = mayShowDemo(config) ? openDemo({ ...house, ...uploads, playbackOtps }) : undefined
 
   const app = createApp(log, limiting)

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { ChunkRow } from '../db/tables.ts'
+import type { Which } from '../jobs/queue.ts'
 import { AWAITED_SEGMENTS, type Chunk } from './chunk-plan.ts'
 
 export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'firstSegment'>
@@ -13,14 +14,17 @@ function toFilmChunk(row: ChunkRow): FilmChunk {
 }
 
 /** What a viewer or a new film waits for right now; everything above is backlog. */
-const URGENT_PRIORITY = 0
+export const URGENT_PRIORITY = 0
+
+/** The states of a video whose chunks are encoded. */
+const ENCODED_IN = ['Processing', 'ready'] as const
 
 export async function insertChunks(
   tx: Db,
   videoId: string,
   generation: number,
   chunks: readonly Chunk[],
-  attempt = 0,
+  attempt: number,
 ): Promise<void> {
   if (chunks.length === 0) return
   const { position } = await tx.selectFrom('video').select('position').where('id', '=', videoId).executeTakeFirstOrThrow()
@@ -29,8 +33,8 @@ export async function insertChunks(
   await tx.insertInto('chunk').values(rows).execute()
 }
 
-/** Takes the waiting chunk that is needed first, so that no other run gets it. The attempt is the fence of this run. */
-export async function claimChunk(tx: Db, urgentOnly: boolean, exceptOf: readonly string[] = []): Promise<FilmChunk | undefined> {
+/** The waiting chunk that is needed first. */
+export async function findNextChunk(tx: Db, { upToPriority, except }: Which): Promise<FilmChunk | undefined> {
   let waiting = tx
     .selectFrom('chunk')
     .innerJoin('video', (join) => join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '=', 'chunk.generation'))
@@ -38,14 +42,38 @@ export async function claimChunk(tx: Db, urgentOnly: boolean, exceptOf: readonly
     // Written out: an index of the open chunks alone cannot serve a bound value.
     .where('chunk.state', '=', sql.lit('waiting'))
     .where('video.deletedAtS', 'is', null)
-    .where('video.status', 'in', ['Processing', 'ready'])
-    .where('chunk.videoId', 'not in', [...exceptOf])
-  if (urgentOnly) waiting = waiting.where('chunk.priority', '<=', URGENT_PRIORITY)
+    .where('video.status', 'in', ENCODED_IN)
+    .where('chunk.videoId', 'not in', [...except])
+  if (upToPriority !== undefined) waiting = waiting.where('chunk.priority', '<=', upToPriority)
   const next = await waiting.orderBy('chunk.priority').orderBy('chunk.position').limit(1).executeTakeFirst()
-  if (!next) return undefined
-  const attempt = next.attempt + 1
-  await chunkOf(tx, next).set({ state: 'running', attempt }).execute()
-  return toFilmChunk({ ...next, state: 'running', attempt })
+  return next && toFilmChunk(next)
+}
+
+/**
+ * Begins a run of a chunk that waits, or whose run died: then it has the attempt that is known to be dead.
+ * The new attempt is the fence of this run: no other may publish or end it.
+ */
+export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | undefined): Promise<FilmChunk | undefined> {
+  const row = await chunkOf(tx, key)
+    .where((chunk) => {
+      const waits = chunk('state', '=', 'waiting')
+      if (deadAttempt === undefined) return waits
+      return chunk.or([waits, chunk.and([chunk('state', '=', 'running'), chunk('attempt', '=', deadAttempt)])])
+    })
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('video')
+          .select('video.id')
+          .whereRef('video.id', '=', 'chunk.videoId')
+          .whereRef('video.generation', '=', 'chunk.generation')
+          .where('video.deletedAtS', 'is', null)
+          .where('video.status', 'in', ENCODED_IN),
+      ),
+    )
+    .set(({ eb }) => ({ state: 'running', attempt: eb('attempt', '+', 1) }))
+    .returningAll()
+    .executeTakeFirst()
+  return row && toFilmChunk(row)
 }
 
 /** Whether somebody waits for the pictures of this short chunk right now. */
@@ -94,6 +122,12 @@ export async function mayPublish(tx: Db, run: FilmChunk): Promise<boolean> {
   return row !== undefined
 }
 
+/** Those that wait, in the order in which they are needed. */
+export async function listWaitingChunks(tx: Db): Promise<FilmChunk[]> {
+  const waiting = tx.selectFrom('chunk').selectAll().where('state', '=', sql.lit('waiting'))
+  return (await waiting.orderBy('priority').orderBy('position').execute()).map(toFilmChunk)
+}
+
 /** Runs that a crash cut off wait again. Only at a start: one process writes to a data folder. */
 export async function resumeCutOffRuns(tx: Db): Promise<void> {
   await tx.updateTable('chunk').set({ state: 'waiting' }).where('state', '=', sql.lit('running')).execute()
@@ -123,8 +157,8 @@ export async function findWaitingChunk(
   return row?.state === 'waiting' ? toFilmChunk(row) : undefined
 }
 
-/** Puts other chunks in the place of one. Its run, if there is one, is fenced off. False: it was not in that state any more. */
-export async function replaceChunk(tx: Db, chunk: FilmChunk, pieces: readonly Chunk[]): Promise<boolean> {
+/** False: it was not in that state any more. */
+export async function deleteChunk(tx: Db, chunk: FilmChunk): Promise<boolean> {
   const removed = await tx
     .deleteFrom('chunk')
     .where('videoId', '=', chunk.videoId)
@@ -134,10 +168,7 @@ export async function replaceChunk(tx: Db, chunk: FilmChunk, pieces: readonly Ch
     .where('state', '=', chunk.state)
     .where('attempt', '=', chunk.attempt)
     .executeTakeFirst()
-  if (removed.numDeletedRows === 0n) return false
-  // They go on counting: a piece that begins where the old chunk did must not get the number of a run that still goes.
-  await insertChunks(tx, chunk.videoId, chunk.generation, pieces, chunk.attempt)
-  return true
+  return removed.numDeletedRows > 0n
 }
 
 /** The chunks of one kind that no run has finished. */

@@ -11,6 +11,7 @@ import { addVideoEvents } from '../hooks/outbox.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import type { Job } from '../jobs/dispatcher.ts'
+import type { Which } from '../jobs/queue.ts'
 import { newContentKey, unwrapContentKey, wrapContentKey } from '../protect/content-key.ts'
 import type { MasterKey } from '../protect/master-key.ts'
 import { isSealIntact } from '../protect/sealed-file.ts'
@@ -18,17 +19,16 @@ import { blobPath } from '../storage/folder.ts'
 import { addPosters } from './add-posters.ts'
 import { encodePictureChunk } from './chunk.ts'
 import { AWAITED_SEGMENTS, type Chunk, inSequence, planChunks } from './chunk-plan.ts'
+import { addChunks, type ChunkQueue, claimChunk, giveBackChunk, replaceChunk } from './chunk-queue.ts'
 import {
-  claimChunk,
   endRun,
   type FilmChunk,
   giveUpChunks,
-  insertChunks,
   isAnyWaiting,
   isAwaited,
   listUnfinishedChunks,
   mayPublish,
-  replaceChunk,
+  URGENT_PRIORITY,
 } from './chunk-store.ts'
 import { encoderFingerprint } from './encoder.ts'
 import {
@@ -58,6 +58,7 @@ export type EncodeDeps = {
   masterKey: MasterKey
   sandbox: Sandbox
   folders: VideoFolders
+  chunkQueue: ChunkQueue
   news: SegmentNews
   log: Logger
   sessions: VideoSessions
@@ -125,8 +126,10 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
     for (const run of lost.splice(0)) await giveBack(run)
     // What nobody waits for would take its share of the cores that a hurried run keeps busy, and double its time.
     const isHurried = hurried.size * CORES_OF_ONE >= availableParallelism()
-    const run = await deps.write((tx) => claimChunk(tx, urgentOnly || isHurried, [...resting]))
-    if (!run) return undefined
+    const which: Which = { upToPriority: urgentOnly || isHurried ? URGENT_PRIORITY : undefined, except: [...resting] }
+    const taken = await deps.write((tx) => claimChunk(tx, deps.chunkQueue, which))
+    if (!taken) return undefined
+    const { run, hold } = taken
     if (isAwaited(run)) hurry(run)
     const work = (signal: AbortSignal) =>
       runChunk(deps, run, signal, () => calm(run))
@@ -135,7 +138,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
           throw error
         })
         .finally(() => calm(run))
-    return { key: run.videoId, run: (signal) => minded(run.videoId, work, signal) }
+    return { key: run.videoId, run: (signal) => hold(() => minded(run.videoId, work, signal)) }
   }
 
   function hurry(run: FilmChunk) {
@@ -148,7 +151,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
   }
 
   async function giveBack(run: FilmChunk): Promise<void> {
-    await deps.write((tx) => endRun(tx, run, 'waiting')).catch(() => lost.push(run))
+    await deps.write((tx) => giveBackChunk(tx, deps.chunkQueue, run)).catch(() => lost.push(run))
   }
 
   function jobOf(videoId: string, work: (signal: AbortSignal) => Promise<void>): Job {
@@ -206,7 +209,7 @@ async function planVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal)
     const wrappedContentKey = wrapContentKey(deps.masterKey, videoId, generation, newContentKey())
     const encoder = encoderFingerprint(deps.sandbox)
     await insertGeneration(tx, { videoId, generation, wrappedContentKey, plan, encoder, createdAtS: deps.wallNowS() })
-    await insertChunks(tx, videoId, generation, planChunks(plan))
+    await addChunks(tx, deps.chunkQueue, videoId, generation, planChunks(plan))
   })
 }
 
@@ -288,8 +291,8 @@ async function continueInSequence(deps: EncodeDeps, film: OpenFilm, run: FilmChu
     if (!(await mayPublish(tx, run))) return // another run has done this already
     const [first, ...others] = await listUnfinishedChunks(tx, film.videoId, film.generation, run.kind)
     if (!first) return
-    for (const chunk of others) await replaceChunk(tx, chunk, [])
-    await replaceChunk(tx, first, [inSequence([first, ...others])])
+    for (const chunk of others) await replaceChunk(tx, deps.chunkQueue, chunk, [])
+    await replaceChunk(tx, deps.chunkQueue, first, [inSequence([first, ...others])])
   })
 }
 

@@ -3,7 +3,8 @@ import type { Db } from '../db/database.ts'
 import { newContentKey, wrapContentKey } from '../protect/content-key.ts'
 import { removeBlobs } from '../storage/folder.ts'
 import { planChunks } from './chunk-plan.ts'
-import { type FilmChunk, insertChunks, mayPublish } from './chunk-store.ts'
+import { addChunks } from './chunk-queue.ts'
+import { type FilmChunk, mayPublish } from './chunk-store.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { insertGeneration, removeGeneration } from './film-store.ts'
 import type { EncodeDeps } from './film-work.ts'
@@ -28,7 +29,7 @@ export async function renewGeneration(deps: EncodeDeps, film: OpenFilm, run: Fil
       encoder: encoderFingerprint(deps.sandbox),
       createdAtS: deps.wallNowS(),
     })
-    await insertChunks(tx, videoId, generation, planChunks(plan))
+    await addChunks(tx, deps.chunkQueue, videoId, generation, planChunks(plan))
     await deps.sessions.end(tx, [videoId], 'video-replaced')
     return true
   })

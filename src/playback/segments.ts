@@ -1,6 +1,7 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
+import type { ChunkQueue } from '../encode/chunk-queue.ts'
 import { findInit, findSegment } from '../encode/film-store.ts'
 import { hurrySegment } from '../encode/hurry.ts'
 import type { SegmentNews } from '../encode/publication.ts'
@@ -18,6 +19,7 @@ export type SegmentDeps = {
   mediaSecret: string
   segments: BlobFolder
   hotSegments: HotSegments
+  chunkQueue: ChunkQueue
   news: SegmentNews
   /** Says that a chunk was moved forward. */
   wakeEncoders(): void

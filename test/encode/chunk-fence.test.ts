@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import type { Db } from '../../src/db/database.ts'
 import { inSequence } from '../../src/encode/chunk-plan.ts'
-import { claimChunk, endRun, insertChunks, mayPublish, replaceChunk } from '../../src/encode/chunk-store.ts'
+import { addChunks, chunkRows, claimChunk, replaceChunk } from '../../src/encode/chunk-queue.ts'
+import { endRun, mayPublish } from '../../src/encode/chunk-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 const VIDEO = '0123456789abcdef'.repeat(2)
@@ -9,16 +11,16 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
   const write = await openDatabaseWithVideo()
   const chunk = { kind: 'picture', segmentCount: 2, fromStart: false, priority: 0 } as const
   await write(async (tx) => {
-    await insertChunks(tx, VIDEO, 1, [
+    await addChunks(tx, chunkRows, VIDEO, 1, [
       { ...chunk, firstSegment: 1 },
       { ...chunk, firstSegment: 3 },
     ])
-    const [first, second] = [await claimChunk(tx, false), await claimChunk(tx, false)]
+    const [first, second] = [await claim(tx), await claim(tx)]
     if (!first || !second) throw new Error('there were two chunks to claim')
 
-    await replaceChunk(tx, second, [])
-    await replaceChunk(tx, first, [inSequence([first, second])])
-    const whole = await claimChunk(tx, false)
+    await replaceChunk(tx, chunkRows, second, [])
+    await replaceChunk(tx, chunkRows, first, [inSequence([first, second])])
+    const whole = await claim(tx)
     if (!whole) throw new Error('the chunk in their place is not to be claimed')
     expect(whole).toMatchObject({ firstSegment: 1, segmentCount: 4, fromStart: true })
 
@@ -27,6 +29,10 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
     expect(await endRun(tx, whole, 'done')).toBe(true)
   })
 })
+
+async function claim(tx: Db) {
+  return (await claimChunk(tx, chunkRows, { upToPriority: undefined, except: [] }))?.run
+}
 
 async function openDatabaseWithVideo() {
   const database = await openOwnDatabase()

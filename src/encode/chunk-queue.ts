@@ -1,0 +1,79 @@
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
+import type { Notice, Queue, Taken, Which } from '../jobs/queue.ts'
+import type { Chunk } from './chunk-plan.ts'
+import {
+  beginRun,
+  type ChunkKey,
+  deleteChunk,
+  endRun,
+  type FilmChunk,
+  findNextChunk,
+  insertChunks,
+  listWaitingChunks,
+  resumeCutOffRuns,
+} from './chunk-store.ts'
+
+/** A chunk as it was when it came to wait. */
+export type ChunkNotice = ChunkKey & Pick<FilmChunk, 'attempt'>
+
+/** Tells which chunks wait, in whatever way: every chunk that comes to wait goes through here. */
+export type ChunkQueue = Queue<ChunkNotice>
+
+/** The rows themselves: where one process does all the work, an index of what waits is the queue. */
+export const chunkRows: ChunkQueue = {
+  tell: async () => undefined,
+  async take(tx, which, claim) {
+    const next = await findNextChunk(tx, which)
+    const run = next && (await claim(tx, next, 0))
+    return run && { run, hold: (work) => work() }
+  },
+  begin: async () => undefined,
+}
+
+/** At a start: what was cut off waits again. One server works with a database, so nobody's living run is taken. */
+export async function resumeChunks(write: Write, queue: ChunkQueue, wake: () => void): Promise<void> {
+  await write(resumeCutOffRuns)
+  await queue.begin(write, async (tx) => (await listWaitingChunks(tx)).map(noticeOf), wake)
+}
+
+export async function addChunks(
+  tx: Db,
+  queue: ChunkQueue,
+  videoId: string,
+  generation: number,
+  chunks: readonly Chunk[],
+  attempt = 0,
+): Promise<void> {
+  await insertChunks(tx, videoId, generation, chunks, attempt)
+  await queue.tell(
+    tx,
+    chunks.map((chunk) => noticeOf({ ...chunk, videoId, generation, attempt })),
+  )
+}
+
+/** Puts other chunks in the place of one. Its run, if there is one, is fenced off. False: it was not in that state any more. */
+export async function replaceChunk(tx: Db, queue: ChunkQueue, chunk: FilmChunk, pieces: readonly Chunk[]): Promise<boolean> {
+  if (!(await deleteChunk(tx, chunk))) return false
+  // They go on counting: a piece that begins where the old chunk did must not get the number of a run that still goes.
+  await addChunks(tx, queue, chunk.videoId, chunk.generation, pieces, chunk.attempt)
+  return true
+}
+
+/** Takes the chunk that is needed first, so that no other run gets it. */
+export async function claimChunk(tx: Db, queue: ChunkQueue, which: Which): Promise<Taken<FilmChunk> | undefined> {
+  return queue.take(tx, which, (tx, { attempt, ...key }, deaths) => {
+    // Only this notice's own runs: another may run the chunk that has come into its place.
+    return beginRun(tx, key, deaths > 0 ? attempt + deaths : undefined)
+  })
+}
+
+/** Lets a chunk wait again whose run did not come to its end. */
+export async function giveBackChunk(tx: Db, queue: ChunkQueue, run: FilmChunk): Promise<void> {
+  if (await endRun(tx, run, 'waiting')) await queue.tell(tx, [noticeOf(run)])
+}
+
+function noticeOf(chunk: ChunkNotice & Pick<Chunk, 'priority'>): Notice<ChunkNotice> {
+  const { videoId, generation, kind, firstSegment, attempt, priority } = chunk
+  return { target: { videoId, generation, kind, firstSegment, attempt }, priority, group: videoId }
+}

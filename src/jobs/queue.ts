@@ -1,0 +1,40 @@
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
+
+/** Says where to look: the row that waits is the truth, whatever the queue says of it. */
+export type Notice<Target> = {
+  target: Target
+  /** Lower ones come first. */
+  priority: number
+  /** What rests together: a video's id. */
+  group: string
+}
+
+export type Which = {
+  /** Leaves what is wanted less. */
+  upToPriority: number | undefined
+  /** Leaves what is of these groups. */
+  except: readonly string[]
+}
+
+/** Claims the row. `deaths`: how many runs died since the notice was given. Undefined: there is nothing to do for it any more. */
+export type Claim<Target, Run> = (tx: Db, target: Target, deaths: number) => Promise<Run | undefined>
+
+export type Taken<Run> = {
+  run: Run
+  /** Keeps the notice from others while the work goes on. When this process dies, another is given it. */
+  hold(work: () => Promise<void>): Promise<void>
+}
+
+/** What tells workers which rows wait. Where one process does all the work the rows themselves are the queue. */
+export type Queue<Target> = {
+  /** In the transaction that makes the rows wait. */
+  tell(tx: Db, notices: readonly Notice<Target>[]): Promise<void>
+  /** Takes notices, the most wanted first, until a row is claimed; in the transaction of that claim. */
+  take<Run>(tx: Db, which: Which, claim: Claim<Target, Run>): Promise<Taken<Run> | undefined>
+  /**
+   * Begins anew with what waits now: a database may come from SQLite or from a copy, with no notices or old ones.
+   * @param found is told from then on that something waits: of a dead process, or of another that told
+   */
+  begin(write: Write, list: (tx: Db) => Promise<Notice<Target>[]>, found: () => void): Promise<void>
+}
