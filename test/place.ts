@@ -2,8 +2,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Installed } from './data-folder.ts'
-import type { Cluster } from './postgres/cluster.ts'
-import { type DatabaseKind, makeDatabase } from './postgres.ts'
+import { type DatabaseOptions, makeDatabase } from './postgres.ts'
 
 /** Where an installation lies: a data folder, and a database where it is not in that folder. */
 export type Place = Installed & {
@@ -12,21 +11,19 @@ export type Place = Installed & {
   remove(): Promise<void>
 }
 
-export type PlaceOptions = {
+export type PlaceOptions = DatabaseOptions & {
   /** Where the folder is made, such as a small disk. */
   within?: string
-  /** Without it, what the whole run is about. A PostgreSQL of the test's own, or the one that all tests share. */
-  database?: DatabaseKind | Pick<Cluster, 'url'>
   /** A stopped installation to go on from. */
   copyOf?: Installed
 }
 
 /** Makes a place for an installation, an empty one or a copy. Whoever asks for it removes it. */
-export async function makePlace({ within = tmpdir(), database, copyOf }: PlaceOptions = {}): Promise<Place> {
+export async function makePlace({ within = tmpdir(), copyOf, ...options }: PlaceOptions = {}): Promise<Place> {
   const folder = await mkdtemp(join(within, 'reelgate-'))
   const dataDir = join(folder, 'data')
   const masterKeyFile = `${dataDir}.key`
-  const { url, env, remove } = await makeDatabase(database, { copyOf: copyOf?.databaseUrl })
+  const { url, env, remove } = await makeDatabase({ ...options, copyOf: copyOf?.databaseUrl })
   if (copyOf) {
     await cp(copyOf.dataDir, dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
     await cp(copyOf.masterKeyFile, masterKeyFile)

@@ -1,7 +1,15 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { inject, onTestFinished } from 'vitest'
-import { type Cluster, type ClusterOptions, createDatabase, dropDatabase, openCluster } from './postgres/cluster.ts'
+import {
+  type Cluster,
+  type ClusterOptions,
+  createDatabase,
+  dropDatabase,
+  openCluster,
+  type Reached,
+  throughSocket,
+} from './postgres/cluster.ts'
 import type {} from './postgres/shared.ts'
 
 export type DatabaseKind = 'sqlite' | 'postgres'
@@ -16,30 +24,39 @@ export async function startPostgres(options: ClusterOptions = {}): Promise<Clust
   return cluster
 }
 
-/** What tells a server which database is its own: nothing for SQLite, whose database lies in its folder. */
+/** A database of one server's own. `env` tells the server of it: nothing for SQLite, whose database lies in its folder. */
 export type MadeDatabase = { url: string | undefined; env: Record<string, string>; remove(): Promise<void> }
 
+export type DatabaseOptions = {
+  /** Without it, what the whole run is about. A PostgreSQL of the test's own, or the one that all tests share. */
+  database?: DatabaseKind | Reached
+  /** For a server in another network. */
+  bySocket?: boolean
+}
+
 /** Makes an empty database for one server, or a copy of another's. */
-export async function makeDatabase(
-  where: DatabaseKind | Pick<Cluster, 'url'> = DATABASE,
-  { copyOf }: { copyOf?: string | undefined } = {},
-): Promise<MadeDatabase> {
-  if (where === 'sqlite') return { url: undefined, env: {}, remove: async () => undefined }
-  const server = where === 'postgres' ? await sharedUrl() : where.url
-  const url = await createDatabase(copyOf ?? server, { copyOf })
+export async function makeDatabase({
+  database = DATABASE,
+  bySocket = false,
+  copyOf,
+}: DatabaseOptions & { copyOf?: string | undefined } = {}): Promise<MadeDatabase> {
+  if (database === 'sqlite') return { url: undefined, env: {}, remove: async () => undefined }
+  const cluster = database === 'postgres' ? await sharedCluster() : database
+  const made = await createDatabase(copyOf ?? cluster.url, { copyOf })
+  const url = bySocket ? throughSocket(made, cluster) : made
   return { url, env: { REELGATE_DATABASE_URL: url }, remove: () => dropDatabase(url) }
 }
 
-let shared: Promise<string> | undefined
+let shared: Promise<Reached> | undefined
 
 /** The PostgreSQL of this run. */
-function sharedUrl(): Promise<string> {
+function sharedCluster(): Promise<Reached> {
   shared ??= askForShared()
   return shared
 }
 
-async function askForShared(): Promise<string> {
-  const answer: { url?: string; error?: string } = JSON.parse(await text(connect(inject('postgresSocket'))))
-  if (answer.url === undefined) throw new Error(answer.error)
-  return answer.url
+async function askForShared(): Promise<Reached> {
+  const answer: Reached | { error: string } = JSON.parse(await text(connect(inject('postgresSocket'))))
+  if ('error' in answer) throw new Error(answer.error)
+  return answer
 }

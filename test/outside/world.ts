@@ -171,7 +171,7 @@ async function furnish(inside: Inside, folder: string, ends: (() => unknown)[]):
     ends.push(() => closeNow(door))
     await inside.ask({ door: portOf(door) })
     const wrapper = ['nsenter', `--net=/proc/${inside.pid}/ns/net`, `--mount=/proc/${inside.pid}/ns/mnt`, '--']
-    return { wrapper, env: { ...env, PORT: String(portOf(door)) } }
+    return { wrapper, bySocket: true, env: { ...env, PORT: String(portOf(door)) } }
   }
 
   return {

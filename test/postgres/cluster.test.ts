@@ -8,7 +8,7 @@ import { processesWith } from '../processes.ts'
 import { changeRows, readRows } from '../rows.ts'
 
 test('values come back from PostgreSQL as they do from SQLite: numbers, texts, bytes', async () => {
-  const { url: databaseUrl, remove } = await makeDatabase('postgres')
+  const { url: databaseUrl, remove } = await makeDatabase({ database: 'postgres' })
   const installed = { dataDir: '', databaseUrl }
   changeRows(installed, 'create table made (count bigint, share double precision, name text, bytes bytea)')
   expect(changeRows(installed, "insert into made values (?, ?, 'what?', ?)", 2 ** 40, 0.5, Buffer.from('ab'))).toBe(1)
@@ -16,7 +16,7 @@ test('values come back from PostgreSQL as they do from SQLite: numbers, texts, b
     { count: 2 ** 40, share: 0.5, name: 'what?', bytes: Buffer.from('ab'), total: 2 ** 40 },
   ])
   expect(() => readRows(installed, 'delete from made')).toThrow(/read-only/)
-  const { url: copyUrl, remove: removeCopy } = await makeDatabase('postgres', { copyOf: databaseUrl })
+  const { url: copyUrl, remove: removeCopy } = await makeDatabase({ database: 'postgres', copyOf: databaseUrl })
   changeRows(installed, 'delete from made')
   expect(readRows({ dataDir: '', databaseUrl: copyUrl }, 'select count from made')).toEqual([{ count: 2 ** 40 }])
   await Promise.all([remove(), removeCopy()])
@@ -24,7 +24,7 @@ test('values come back from PostgreSQL as they do from SQLite: numbers, texts, b
 
 test('what was committed is there after PostgreSQL was killed, and after it was stopped', async () => {
   const postgres = await startPostgres({ durable: true })
-  const { url: databaseUrl } = await makeDatabase(postgres)
+  const { url: databaseUrl } = await makeDatabase({ database: postgres })
   const installed = { dataDir: '', databaseUrl }
   changeRows(installed, 'create table made (number bigint)')
   changeRows(installed, 'insert into made values (1)')
@@ -50,6 +50,6 @@ test('PostgreSQL does not outlive the run that started it, however that one ends
 
 const STARTER = `
   import { openCluster } from ${JSON.stringify(join(import.meta.dirname, 'cluster.ts'))}
-  const { admin } = await openCluster()
-  process.stdout.write(admin.host)
+  const { folder } = await openCluster()
+  process.stdout.write(folder)
   setInterval(() => undefined, 60_000)`

@@ -9,10 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 
 /** A PostgreSQL of our own: on loopback, in a folder of its own, not run by root. */
-export type Cluster = {
-  /** Where `createDatabase` makes databases; its role owns them, and is not the superuser. */
-  url: string
-  /** The superuser, through a socket that only this user reaches. */
+export type Cluster = Reached & {
+  /** The superuser, who has no password. */
   admin: { host: string; port: number; user: string; database: string }
   /** What it logged. */
   output(): string
@@ -23,6 +21,13 @@ export type Cluster = {
   crash(): Promise<void>
   /** Ends it, and removes its folder. */
   remove(): Promise<void>
+}
+
+export type Reached = {
+  /** Where `createDatabase` makes databases; its role owns them, and is not the superuser. */
+  url: string
+  /** The folder with its socket, which only its user and root reach. */
+  folder: string
 }
 
 export type ClusterOptions = {
@@ -98,6 +103,7 @@ export async function openCluster({ durable = false, within = tmpdir(), settings
     await ask(admin, `create role reelgate login createdb password '${password}'`)
     return {
       url: `postgres://reelgate:${password}@127.0.0.1:${port}/postgres`,
+      folder,
       admin,
       output: () => run?.output() ?? '',
       start,
@@ -118,6 +124,14 @@ export async function createDatabase(url: string, { copyOf }: { copyOf?: string 
   const made = new URL(url)
   made.pathname = `/${name}`
   return made.href
+}
+
+/** The same database for whom loopback is another one: through the socket in the cluster's folder. */
+export function throughSocket(url: string, { folder }: Reached): string {
+  const other = new URL(url)
+  other.hostname = 'localhost'
+  other.searchParams.set('host', folder)
+  return other.href
 }
 
 /** Drops a database, whoever uses it. */

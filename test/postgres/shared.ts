@@ -26,7 +26,7 @@ export async function setup(project: TestProject): Promise<void> {
     cluster ??= openCluster({ settings: { shared_buffers: '64MB' } })
     asker.on('error', () => undefined) // it has ended meanwhile
     cluster.then(
-      ({ url }) => asker.end(JSON.stringify({ url })),
+      ({ url, folder }) => asker.end(JSON.stringify({ url, folder })),
       (error: Error) => asker.end(JSON.stringify({ error: error.message })),
     )
   }).listen(path)
