@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { type SoughtText, videosWithTexts } from '../db/dialect.ts'
+import { type Counted, countAndSlice, type Slice, type SoughtText, sliceOf, textsWalk, type Walk } from '../db/dialect.ts'
 import { fold } from '../db/fold.ts'
 import { findFolder } from './folder-store.ts'
 
@@ -26,47 +26,28 @@ export function isSlow(filter: VideoFilter): boolean {
   return textsOf(filter).length > 0 || shelves > 1
 }
 
-/** What a filter finds among an account's videos. */
-export type Matches = {
-  count(): Promise<number>
-  /** Positions of a slice, newest first: indexes are walked, no more. */
-  positions(slice: { limit: number; offset: number; below?: number }): Promise<number[]>
-}
-
-/** The tags and the folder that a filter names are looked up here, once for all that is asked of its matches. */
-export async function openMatches(db: Db, accountId: string, filter: VideoFilter): Promise<Matches> {
+/**
+ * What a filter finds among an account's videos: how many, and the positions of a slice of them, newest first.
+ * Indexes are walked, no more; a slice behind the last costs nothing.
+ */
+export async function findPositions(db: Db, accountId: string, filter: VideoFilter, slice: Slice): Promise<Counted> {
   const shelves = await smallestFirst(db, accountId, filter)
-  if (shelves === undefined || isBeyondAny(filter)) return NO_MATCHES
-  const { position, from } = indexOf(db, accountId, filter, shelves)
-  return {
-    async count() {
-      if (textsOf(filter).length === 0 && shelves.length < 2) return shelves[0]?.videoCount ?? countVideos(db, accountId)
-      const { rows } = await sql<{ count: number }>`select count(*) as count ${from}`.execute(db)
-      return rows[0]?.count ?? 0
-    },
-    async positions({ limit, offset, below }) {
-      const older = below === undefined ? sql`` : sql`and ${position} < ${below}`
-      const { rows } = await sql<{ position: number }>`
-        select ${position} as position ${from} ${older} order by ${position} desc limit ${limit} offset ${offset}`.execute(db)
-      return rows.map((row) => row.position)
-    },
-  }
+  if (shelves === undefined || isBeyondAny(filter)) return { count: 0, positions: [] }
+  const walk = indexOf(db, accountId, filter, shelves)
+  if (textsOf(filter).length > 0 || shelves.length > 1) return countAndSlice(db, walk, slice)
+  const count = shelves[0]?.videoCount ?? (await countVideos(db, accountId))
+  return { count, positions: slice.offset < count ? await sliceOf(db, walk, slice) : [] }
 }
-
-const NO_MATCHES: Matches = { count: async () => 0, positions: async () => [] }
 
 /** Entries of an index in list order, and how many there are: the account's videos with a tag, or in a folder. */
 type Shelf = Walk & { videoCount: number; holds(position: RawBuilder<number>): RawBuilder<unknown> }
-type Walk = { position: RawBuilder<number>; from: RawBuilder<unknown> }
 
 /** The smallest index that knows the answer, walked in list order; the rest is asked of each of its entries. */
 function indexOf(db: Db, accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): Walk {
   const texts = textsOf(filter)
   if (texts.length > 0) {
-    const position = sql<number>`video_text.rowid`
-    const from = sql`${videosWithTexts(db, texts)}
-      and video.account_id = ${accountId} and video.deleted_at_s is null ${alsoOn(shelves, position)}`
-    return { position, from }
+    const { position, from } = textsWalk(db, accountId, texts)
+    return { position, from: sql`${from} ${alsoOn(shelves, position)}` }
   }
   const [smallest, ...others] = shelves
   if (smallest) {

@@ -5,7 +5,7 @@ import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { getFolder } from './folder.ts'
 import { type Poster, postersOf } from './poster-store.ts'
-import { isSlow, openMatches, type VideoFilter } from './search-store.ts'
+import { findPositions, isSlow, type VideoFilter } from './search-store.ts'
 import { tagsOf } from './tag-store.ts'
 import { readDescription, readTitle } from './title.ts'
 import { findVideo, findVideosAt, updateVideo, type VideoChanges } from './video-store.ts'
@@ -44,10 +44,8 @@ export async function findVideos(
   if (filter.folderId !== undefined) await getFolder(db, accountId, filter.folderId)
   const place = 'page' in wanted ? { offset: (wanted.page - 1) * limit } : { offset: 0, below: wanted.below }
   const reader = isSlow(filter) || place.offset > FEW_ROWS ? slowDb : db
-  const matches = await openMatches(reader, accountId, filter)
-  const count = await matches.count()
   // One more than a page shows whether anything follows.
-  const found = place.offset < count ? await matches.positions({ limit: limit + 1, ...place }) : []
+  const { count, positions: found } = await findPositions(reader, accountId, filter, { limit: limit + 1, ...place })
   const positions = found.slice(0, limit)
   const videos = await withPostersAndTags(db, await findVideosAt(db, accountId, positions))
   return { count, videos, lastPosition: found.length > limit ? positions.at(-1) : undefined }

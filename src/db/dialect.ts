@@ -17,17 +17,51 @@ export function entriesOf(db: Db, list: readonly number[] | readonly string[]): 
 /** A part of a text that is sought in some columns of `video_text`; both are folded. */
 export type SoughtText = { columns: readonly ('id' | 'title' | 'file_name')[]; part: string }
 
+/** Entries of an index in list order. */
+export type Walk = { position: RawBuilder<number>; from: RawBuilder<unknown> }
+
+/** Part of a walk, newest first; `below`: of what is older than that position. */
+export type Slice = { limit: number; offset: number; below?: number }
+
+export type Counted = { count: number; positions: number[] }
+
 /**
- * The videos in whose texts each part is found, as `video_text` joined with `video`; the index of texts is asked first, whatever
- * the planner thinks. Never a word of SQL or of a pattern language.
+ * The videos of an account in whose texts each part is found; the index of texts leads, whatever the planner thinks.
+ * Never a word of SQL or of a pattern language.
  */
-export function videosWithTexts(db: Db, texts: readonly SoughtText[]): RawBuilder<unknown> {
-  if (isPostgres(db)) {
-    const found = sql`with found as materialized (select rowid from video_text where ${sql.join(texts.map(isLike), sql` and `)})`
-    return sql`from (${found} select rowid from found) as video_text join video on video.position = video_text.rowid where true`
-  }
+export function textsWalk(db: Db, accountId: string, texts: readonly SoughtText[]): Walk {
+  const position = sql<number>`video_text.rowid`
+  if (isPostgres(db))
+    return { position, from: sql`from video_text where account_id = ${accountId} and ${sql.join(texts.map(isLike), sql` and `)}` }
   // A cross join is never turned round.
-  return sql`from video_text cross join video on video.position = video_text.rowid where ${matchTexts(texts)}`
+  const from = sql`from video_text cross join video on video.position = video_text.rowid
+    where ${matchTexts(texts)} and video.account_id = ${accountId} and video.deleted_at_s is null`
+  return { position, from }
+}
+
+/** How long a walk is, and a slice of it. To walk is most of the work, and SQLite counts faster than it keeps what it has found. */
+export async function countAndSlice(db: Db, walk: Walk, slice: Slice): Promise<Counted> {
+  if (isPostgres(db)) return countWhileSlicing(db, walk, slice)
+  const { rows } = await sql<{ count: number }>`select count(*) as count ${walk.from}`.execute(db)
+  const count = rows[0]?.count ?? 0
+  return { count, positions: slice.offset < count ? await sliceOf(db, walk, slice) : [] }
+}
+
+export async function sliceOf(db: Db, { position, from }: Walk, { limit, offset, below }: Slice): Promise<number[]> {
+  const older = below === undefined ? sql`` : sql`and ${position} < ${below}`
+  const { rows } = await sql<{ position: number }>`
+    select ${position} as position ${from} ${older} order by ${position} desc limit ${limit} offset ${offset}`.execute(db)
+  return rows.map((row) => row.position)
+}
+
+async function countWhileSlicing(db: Db, { position, from }: Walk, { limit, offset, below }: Slice): Promise<Counted> {
+  const older = below === undefined ? sql`` : sql`where position < ${below}`
+  const { rows } = await sql<{ count: number; position: number | null }>`
+    with found as materialized (select ${position} as position ${from})
+    select total.count, slice.position from (select count(*) as count from found) as total
+    left join (select position from found ${older} order by position desc limit ${limit} offset ${offset}) as slice on true
+    order by slice.position desc`.execute(db)
+  return { count: rows[0]?.count ?? 0, positions: rows.flatMap((row) => row.position ?? []) }
 }
 
 function isLike({ columns, part }: SoughtText): RawBuilder<unknown> {

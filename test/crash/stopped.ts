@@ -159,8 +159,10 @@ function counterBreaches(rows: Rows): string[] {
      from video left join folder on folder.account_id = video.account_id and folder.id = folder_id where deleted_at_s is null
      group by video.id`,
     `select 'search index of ' || video.id as what, count(video_text.rowid) as kept, 1 as counted
-     from video left join video_text on video_text.rowid = position and video_text.id = video.id group by video.id`,
-    `select 'search index' as what, (select count(*) from video_text) as kept, count(*) as counted from video`,
+     from video left join video_text on video_text.rowid = position and video_text.id = video.id where deleted_at_s is null
+     group by video.id`,
+    `select 'search index of what is gone' as what, count(*) as kept, 0 as counted
+     from video_text left join video on position = video_text.rowid where video.id is null`,
   ]
   return counters
     .flatMap((sql) => rows.all<{ what: string; kept: number; counted: number }>(sql))

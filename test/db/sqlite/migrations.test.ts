@@ -3,7 +3,7 @@ import SqliteDatabase from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { expect, test } from 'vitest'
-import { openMatches } from '../../../src/catalogue/search-store.ts'
+import { findPositions } from '../../../src/catalogue/search-store.ts'
 import { openSqlite } from '../../../src/db/sqlite/database.ts'
 import { firstTables } from '../../../src/db/sqlite/migrations/0001-first-tables.ts'
 import { takeFolderLock } from '../../../src/storage/folder-lock.ts'
@@ -76,7 +76,7 @@ test('F-37: videos of the first version are found by search after the step that 
         values ('v1', 'a', 'LIGHT and shadow', '', 'film.mp4', 1, 'ready', null), ('v2', 'a', 'Light', '', '', 1, 'ready', 5)`),
   )
   const database = await openSqlite(path)
-  expect(await (await openMatches(database.db, 'a', { text: 'light' })).count()).toBe(1)
+  expect(await findPositions(database.db, 'a', { text: 'light' }, { limit: 1, offset: 0 })).toEqual({ count: 1, positions: [1] })
   await database.close()
 })
 

@@ -92,9 +92,10 @@ const TABLES = [
     primary key (account_id, name, position)
   )`,
 
-  // In SQLite an FTS5 table; hence the name of its key.
+  // In SQLite an FTS5 table; hence the name of its key. Whose a text is stands beside it: the rows of videos need not be read.
   `create table video_text (
     rowid bigint primary key,
+    account_id text not null,
     id text not null,
     title text not null,
     file_name text not null
@@ -431,7 +432,8 @@ const TRIGGERS = [
   trigger(
     'video_added',
     'after insert on video for each row',
-    `insert into video_text (rowid, id, title, file_name) values (new.position, new.id, fold(new.title), fold(new.file_name));
+    `insert into video_text (rowid, account_id, id, title, file_name)
+      values (new.position, new.account_id, new.id, fold(new.title), fold(new.file_name));
     update folder set video_count = video_count + 1 where account_id = new.account_id and id = new.folder_id;
     update account set change_number = change_number + 1 where id = new.account_id;`,
   ),
@@ -456,10 +458,10 @@ const TRIGGERS = [
     'video_deleted',
     'after update of deleted_at_s on video for each row when (new.deleted_at_s is not null and old.deleted_at_s is null)',
     `delete from video_tag where position = new.position;
+    delete from video_text where rowid = new.position;
     update folder set video_count = video_count - 1 where account_id = old.account_id and id = old.folder_id;
     update account set change_number = change_number + 1 where id = new.account_id;`,
   ),
-  trigger('video_removed', 'after delete on video for each row', 'delete from video_text where rowid = old.position;'),
 
   // Of a whole statement, as folders.
   trigger(
