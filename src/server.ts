@@ -230,7 +230,8 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
     log,
   })
   opened.defer(() => encoders.stop())
-  await resumeChunks(write, chunkQueue, encoders.wake)
+  await resumeChunks(write, chunkQueue)
+  chunkQueue.watch(encoders.wake)
   const importing = { ...house, ...config, sources: house.folders.sources, sourceArrived: () => encoders.wake() }
   const importers = await startImporting(importing)
   opened.defer(() => importers.stop())

@@ -6,7 +6,6 @@ import {
   beginRun,
   type ChunkKey,
   deleteChunk,
-  endRun,
   type FilmChunk,
   findNextChunk,
   insertChunks,
@@ -28,13 +27,14 @@ export const chunkRows: ChunkQueue = {
     const run = next && (await claim(tx, next, 0))
     return run && { run, hold: (work) => work() }
   },
-  begin: async () => undefined,
+  rebuild: async () => undefined,
+  watch: () => undefined,
 }
 
 /** At a start: what was cut off waits again. One server works with a database, so nobody's living run is taken. */
-export async function resumeChunks(write: Write, queue: ChunkQueue, wake: () => void): Promise<void> {
+export async function resumeChunks(write: Write, queue: ChunkQueue): Promise<void> {
   await write(resumeCutOffRuns)
-  await queue.begin(write, async (tx) => (await listWaitingChunks(tx)).map(noticeOf), wake)
+  await queue.rebuild(write, async (tx) => (await listWaitingChunks(tx)).map(noticeOf))
 }
 
 export async function addChunks(
@@ -66,11 +66,6 @@ export async function claimChunk(tx: Db, queue: ChunkQueue, which: Which): Promi
     // Only this notice's own runs: another may run the chunk that has come into its place.
     return beginRun(tx, key, deaths > 0 ? attempt + deaths : undefined)
   })
-}
-
-/** Lets a chunk wait again whose run did not come to its end. */
-export async function giveBackChunk(tx: Db, queue: ChunkQueue, run: FilmChunk): Promise<void> {
-  if (await endRun(tx, run, 'waiting')) await queue.tell(tx, [noticeOf(run)])
 }
 
 function noticeOf(chunk: ChunkNotice & Pick<Chunk, 'priority'>): Notice<ChunkNotice> {

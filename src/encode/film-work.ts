@@ -19,7 +19,7 @@ import { blobPath } from '../storage/folder.ts'
 import { addPosters } from './add-posters.ts'
 import { encodePictureChunk } from './chunk.ts'
 import { AWAITED_SEGMENTS, type Chunk, inSequence, planChunks } from './chunk-plan.ts'
-import { addChunks, type ChunkQueue, claimChunk, giveBackChunk, replaceChunk } from './chunk-queue.ts'
+import { addChunks, type ChunkQueue, claimChunk, replaceChunk } from './chunk-queue.ts'
 import {
   endRun,
   type FilmChunk,
@@ -138,7 +138,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
           throw error
         })
         .finally(() => calm(run))
-    return { key: run.videoId, run: (signal) => hold(() => minded(run.videoId, work, signal)) }
+    return { key: run.videoId, run: (signal) => minded(run.videoId, (signal) => hold(() => work(signal)), signal) }
   }
 
   function hurry(run: FilmChunk) {
@@ -151,7 +151,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
   }
 
   async function giveBack(run: FilmChunk): Promise<void> {
-    await deps.write((tx) => giveBackChunk(tx, deps.chunkQueue, run)).catch(() => lost.push(run))
+    await deps.write((tx) => endRun(tx, run, 'waiting')).catch(() => lost.push(run))
   }
 
   function jobOf(videoId: string, work: (signal: AbortSignal) => Promise<void>): Job {

@@ -104,11 +104,18 @@ export async function openBossQueue<Target extends object>(options: {
     held.add(attempt)
     try {
       await work()
+      await settle(() => boss.complete(name, [attempt]))
+    } catch (error) {
+      await settle(() => boss.fail(name, [attempt]))
+      throw error
     } finally {
       held.delete(attempt)
-      // What cannot be ended now is found dead, and ended then: its row does not wait.
-      await boss.complete(name, [attempt]).catch(noteTrouble)
     }
+  }
+
+  /** What cannot be settled now is found dead, and given to another, who looks at the row. */
+  async function settle(statement: () => Promise<unknown>): Promise<void> {
+    await statement().catch(noteTrouble)
   }
 
   async function close(): Promise<void> {
@@ -119,9 +126,11 @@ export async function openBossQueue<Target extends object>(options: {
   return {
     tell,
     take,
-    async begin(write, list, found) {
+    async rebuild(write, list) {
       await boss.deleteAllJobs(name)
       await write(async (tx) => tell(tx, await list(tx)))
+    },
+    watch(found) {
       looks = setInterval(() => void look(found).catch(noteTrouble), LOOK_S * 1000)
     },
     async stop() {

@@ -22,7 +22,7 @@ export type Claim<Target, Run> = (tx: Db, target: Target, deaths: number) => Pro
 
 export type Taken<Run> = {
   run: Run
-  /** Keeps the notice from others while the work goes on. When this process dies, another is given it. */
+  /** Keeps the notice from others while the work goes on. Work that throws, or dies with its process, is given to another. */
   hold(work: () => Promise<void>): Promise<void>
 }
 
@@ -32,9 +32,8 @@ export type Queue<Target> = {
   tell(tx: Db, notices: readonly Notice<Target>[]): Promise<void>
   /** Takes notices, the most wanted first, until a row is claimed; in the transaction of that claim. */
   take<Run>(tx: Db, which: Which, claim: Claim<Target, Run>): Promise<Taken<Run> | undefined>
-  /**
-   * Begins anew with what waits now: a database may come from SQLite or from a copy, with no notices or old ones.
-   * @param found is told from then on that something waits: of a dead process, or of another that told
-   */
-  begin(write: Write, list: (tx: Db) => Promise<Notice<Target>[]>, found: () => void): Promise<void>
+  /** Forgets all notices for those of what waits now: a database may come from SQLite or from a copy, with none or old ones. */
+  rebuild(write: Write, list: (tx: Db) => Promise<Notice<Target>[]>): Promise<void>
+  /** Says from now on when something waits that nobody here told of: a dead process held it, or another one told. */
+  watch(found: () => void): void
 }

@@ -2,15 +2,13 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
-import { count, makeNumberedFilm, readNumbers } from '../encode/films.ts'
 import { footage } from '../footage.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { newChance, rounds } from './chance.ts'
-import { decode, downloadFilm, newFolder, writeRendition } from './films.ts'
+import { expectWhole, makeCountedFilm } from './counted-film.ts'
 import { findChanged, lookAtSegments, type Sightings } from './sightings.ts'
 
-const FRAMES = 500
 const ROUNDS = rounds(3, 30)
 
 let reelgate: Reelgate & { remove(): Promise<void> }
@@ -18,14 +16,7 @@ let film: string
 let encodeMs: number
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
-  film = await makeNumberedFilm(join(reelgate.dataDir, '..', 'film.mp4'), {
-    frames: FRAMES,
-    rate: '25',
-    widthPx: 640,
-    heightPx: 360,
-    inputs: ['-f', 'lavfi', '-i', 'anoisesrc=seed=3:amplitude=0.2:sample_rate=48000:duration=20'],
-    encode: ['-c:v', 'libx264', '-preset', 'ultrafast', '-g', '250', '-pix_fmt', 'yuv420p', '-c:a', 'aac'],
-  })
+  film = await makeCountedFilm(join(reelgate.dataDir, '..', 'film.mp4'))
   const startedMs = Date.now()
   await untilFinished(reelgate, await reelgate.owner.upload('undisturbed', film))
   encodeMs = Date.now() - startedMs
@@ -48,7 +39,7 @@ test(`F-03, F-04: a film survives kill -9 of the server at any moment of its enc
     await reelgate.owner.until(videoId, 'ready')
     await untilFinished(reelgate, videoId)
     expect(await findChanged(reelgate, videoId, seen)).toEqual([])
-    await expectWhole(videoId)
+    await expectWhole(reelgate, videoId)
     expect(await listFiles(reelgate, 'tmp')).toEqual([])
   }
 }, 1_800_000)
@@ -114,7 +105,7 @@ test('F-09: SIGTERM under an encode and an upload ends with 0 within 10 s; the e
   await reelgate.restart()
   await untilFinished(reelgate, videoId)
   expect(await findChanged(reelgate, videoId, seen)).toEqual([])
-  await expectWhole(videoId)
+  await expectWhole(reelgate, videoId)
   expect((await reelgate.owner.send(upload, new Blob(['no film']))).status).toBe(201)
 })
 
@@ -154,20 +145,6 @@ test('F-04: when encoders run for certain, kill -9 of the server ends them too',
 })
 
 /** Every rendition shows every frame, decodes without a word, and the sound is as long as the picture. */
-async function expectWhole(videoId: string): Promise<void> {
-  const folder = await newFolder()
-  for (const download of await downloadFilm(reelgate, videoId)) {
-    const path = await writeRendition(folder, download)
-    const { bytes, warnings } = await decode(
-      path,
-      ...(download.kind === 'sound' ? ['-f', 's16le', '-ac', '1', '-ar', '8000', '-'] : ['-f', 'null', '-']),
-    )
-    expect(warnings).toBe('')
-    if (download.kind === 'sound') expect(bytes.length / 2 / 8000).toBeCloseTo(FRAMES / 25, 0)
-    else expect(await readNumbers(path)).toEqual(count(FRAMES))
-  }
-}
-
 async function expectGone(videoId: string): Promise<void> {
   const left = async () => [...(await listFiles(reelgate)).filter((name) => name.includes(videoId)), ...tablesThatName(videoId)]
   await expect.poll(left).toEqual([])

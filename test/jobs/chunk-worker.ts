@@ -1,0 +1,49 @@
+// A worker in small: takes chunks of the database that it is given, one after the other, and publishes each by a row of its own.
+// One that waits publishes when its standard input says so.
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setImmediate as turn } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import { postgresCommitter } from '../../src/db/postgres/commit.ts'
+import { openConnection } from '../../src/db/postgres/connection.ts'
+import { postgresOver } from '../../src/db/postgres/dialect.ts'
+import { groupCommits } from '../../src/db/write.ts'
+import { type ChunkNotice, claimChunk } from '../../src/encode/chunk-queue.ts'
+import { endRun, type FilmChunk, mayPublish } from '../../src/encode/chunk-store.ts'
+import { openBossQueue } from '../../src/jobs/boss.ts'
+import { startDispatcher } from '../../src/jobs/dispatcher.ts'
+
+const [url = '', patience] = process.argv.slice(2)
+const log = pino({ level: 'error' }, process.stderr)
+const connection = openConnection({ url, settings: { default_transaction_isolation: 'serializable' } })
+const write = groupCommits(postgresCommitter(postgresOver(connection.execute, connection.close), connection))
+const queue = await openBossQueue<ChunkNotice>({ url, name: 'chunk', log })
+const input = createInterface(process.stdin)
+
+const { wake } = startDispatcher({ places: 0, claim, log })
+queue.watch(wake)
+wake()
+
+async function claim() {
+  const taken = await write((tx) => claimChunk(tx, queue, { upToPriority: undefined, except: [] }))
+  if (!taken) return undefined
+  const { run, hold } = taken
+  return { key: run.videoId, run: () => hold(() => work(run)) }
+}
+
+async function work(run: FilmChunk): Promise<void> {
+  say(`took ${run.firstSegment}`)
+  if (patience === 'waits') await once(input, 'line')
+  else await turn()
+  const published = await write(async (tx) => {
+    if (!(await mayPublish(tx, run))) return false
+    await sql`insert into published values (${run.firstSegment}, ${run.attempt})`.execute(tx)
+    return endRun(tx, run, 'done')
+  })
+  say(`${published ? 'published' : 'refused'} ${run.firstSegment}`)
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
