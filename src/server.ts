@@ -82,6 +82,8 @@ export type FirstStart = {
 }
 
 const PLAYER_FOLDER = join(import.meta.dirname, '..', 'dist', 'player')
+/** How often to look for films that nobody told of: a source whose commit got no answer may have been kept. */
+const LOOK_EVERY_MS = 5_000
 const LOCK_TRIES = 10
 const LOCK_PAUSE_MS = 150
 
@@ -227,6 +229,7 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   const encoders = startDispatcher({
     places: config.encoders ?? availableParallelism(),
     claim: createEncodeWork({ ...house, chunkQueue, news, sessions, hasRoom: () => hasRoom(0) }, () => encoders.wake()).claim,
+    lookEveryMs: LOOK_EVERY_MS,
     log,
   })
   opened.defer(() => encoders.stop())

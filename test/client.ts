@@ -21,9 +21,14 @@ export type UploadCredentials = { clientPayload: Record<string, string> & { uplo
  * @param always headers of every request
  */
 export function createOwner(url: string, apiKey: string, always: Record<string, string> = {}) {
-  async function call(method: string, path: string, options: { body?: unknown; headers?: Record<string, string> } = {}) {
+  async function call(
+    method: string,
+    path: string,
+    options: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {},
+  ) {
     return fetch(`${url}${path}`, {
       method,
+      signal: options.signal,
       headers: {
         Authorization: `Apisecret ${apiKey}`,
         Accept: 'application/json',

@@ -27,37 +27,41 @@ parentPort?.on('message', async (question: Question) => {
 })
 
 async function answer({ url, sql, values, mayWrite }: Question): Promise<Answer> {
+  clearTimeout(timer)
   try {
     const client = await connectionTo(url, mayWrite)
     const results = [await client.query(numbered(sql), values)].flat() // of several statements there are several
     return { rows: results.at(-1)?.rows ?? [], changed: results.at(-1)?.rowCount ?? 0 }
   } catch (error) {
     return { error: String(error) }
+  } finally {
+    timer = setTimeout(forget, KEPT_MS)
   }
 }
 
 /** Whoever copies a database waits for its last connection to go, but not for long. */
 const KEPT_MS = 200
 
-type Kept = { client: pg.Client; name: string; timer: NodeJS.Timeout }
-let kept: Kept | undefined
+let kept: { client: pg.Client; name: string } | undefined
+let timer: NodeJS.Timeout | undefined
+
+function forget(): void {
+  void kept?.client.end()
+  kept = undefined
+}
 
 /** The last connection is kept for a moment: tests ask again and again. */
 async function connectionTo(url: string, mayWrite: boolean): Promise<pg.Client> {
   const name = `${mayWrite} ${url}`
-  if (kept?.name === name) {
-    kept.timer.refresh()
-    return kept.client
-  }
+  if (kept?.name === name) return kept.client
   await kept?.client.end()
+  kept = undefined
   const client = new pg.Client({ connectionString: url, options: `-c default_transaction_read_only=${!mayWrite}` })
-  const forget = () => {
-    if (kept?.client === client) kept = undefined
-    void client.end()
-  }
-  client.on('error', forget) // PostgreSQL was stopped
+  client.on('error', () => {
+    if (kept?.client === client) forget() // PostgreSQL was stopped
+  })
   await client.connect()
-  kept = { client, name, timer: setTimeout(forget, KEPT_MS) }
+  kept = { client, name }
   return client
 }
 

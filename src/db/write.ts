@@ -15,7 +15,7 @@ export type Write = {
   one<T>(statement: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** Runs a statement that no transaction may surround, between two groups. */
   outside<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T>
-  /** How many groups were committed: as long as it stands, whatever was read would be read again. */
+  /** Grows with each group that was committed, or may have been: as long as it stands, whatever was read would be read again. */
   commits(): number
 }
 
@@ -107,6 +107,7 @@ export function groupCommits({ db, begin, commit, tellable }: Committer): Write 
       commits++
       for (const call of done) call.committed()
     } catch (error) {
+      commits++ // it may have been kept
       refuse(group, error)
     }
   }

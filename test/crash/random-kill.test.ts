@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type Chance, newChance, rounds } from '../pipeline/chance.ts'
-import { type Ordeal, startOrdeal } from './round.ts'
+import { CLIENTS, haveSomeReady, type Ordeal, startOrdeal, untilBusy } from './round.ts'
 
-const CLIENTS = 8
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 const KILLS = rounds(2, 30)
@@ -41,22 +40,6 @@ test(`F-10: nor when it is restarted under load again and again, by kill -9 or S
   expect(await ordeal.settled()).toEqual([])
   process.stderr.write(`${RESTARTS} restarts, ${ordeal.history.calls} calls\n`)
 }, 3_600_000)
-
-/** Some hundred calls on, and a little later still: inside any of them, or between two. */
-async function untilBusy({ history }: Ordeal, chance: Chance): Promise<void> {
-  await history.after(Math.floor(chance.between(20, 600)))
-  await pause(chance.between(0, 30))
-}
-
-/** Two films that play, so that OTPs have something to open. */
-async function haveSomeReady({ clients, films, reelgate, compare }: Ordeal): Promise<void> {
-  for (const film of films.slice(0, 2)) {
-    const { videoId = '' } = await clients.create(0)
-    await clients.upload(0, videoId, { clear: film, isFilm: true })
-    await reelgate.owner.until(videoId, 'ready')
-  }
-  expect(await compare()).toEqual([])
-}
 
 /** A start that is killed in its turn, while it mends what the kill before it left. */
 async function killAStart({ reelgate }: Ordeal, chance: Chance): Promise<void> {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { windowKey } from '../../src/protect/content-key.ts'
 import type { Owner } from '../client.ts'
@@ -15,6 +16,8 @@ import { judge, newWorld, type Observation, remember } from './judge.ts'
 import { examine, newMemory } from './stopped.ts'
 
 export type Ordeal = Awaited<ReturnType<typeof newOrdeal>>
+
+export const CLIENTS = 8
 
 const HISTORIES = join(import.meta.dirname, '../../.cache/crash')
 
@@ -46,8 +49,14 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
     await expect.poll(() => findEncoders(reelgate)).toEqual([])
     const { breaches } = await examine(reelgate, memory)
     await reelgate.restart()
+    return [...breaches, ...(await goOn())]
+  }
+
+  /** Of a server that answers again. */
+  async function goOn(): Promise<string[]> {
+    await expect.poll(async () => (await fetch(`${reelgate.url}/readyz`)).status).toBe(200)
     await askAgain()
-    return [...breaches, ...(await compare())]
+    return compare()
   }
 
   /** Whoever had no answer asks again, as any client would: the browser its redeem, the owner's site its upload. */
@@ -74,10 +83,10 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
     return [...breaches, ...(await listBreaches(reelgate.owner, observed)), ...errorsLogged()]
   }
 
-  /** Nothing that a killed server leaves is an error to the next one. */
+  /** Nothing that a killed server leaves is an error to the next one; that its database was away may be one. */
   function errorsLogged(): string[] {
     const lines = reelgate.output().split('\n')
-    return lines.filter((line) => /"level":[56]0/.test(line))
+    return lines.filter((line) => /"level":[56]0/.test(line) && !/The database (cannot be reached now|did not say)/.test(line))
   }
 
   /** Whether no film is being made, and none is being removed. */
@@ -116,7 +125,23 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
     return [...breaches, ...left.map((path) => `${path} is left although no row names it`)]
   }
 
-  return { reelgate, clients, history, world, films, isQuiet, afterwards, compare, settled }
+  return { reelgate, clients, history, world, films, isQuiet, afterwards, goOn, compare, settled }
+}
+
+/** Some hundred calls on, and a little later still: inside any of them, or between two. */
+export async function untilBusy({ history }: Ordeal, chance: Chance): Promise<void> {
+  await history.after(Math.floor(chance.between(20, 600)))
+  await pause(chance.between(0, 30))
+}
+
+/** Two films that play, so that OTPs have something to open. */
+export async function haveSomeReady({ clients, films, reelgate, compare }: Ordeal): Promise<void> {
+  for (const film of films.slice(0, 2)) {
+    const { videoId = '' } = await clients.create(0)
+    await clients.upload(0, videoId, { clear: film, isFilm: true })
+    await reelgate.owner.until(videoId, 'ready')
+  }
+  expect(await compare()).toEqual([])
 }
 
 /** It is off: what it should have been sent is listed, and nobody is asked. */

@@ -3,10 +3,12 @@ import { CompiledQuery, type Kysely } from 'kysely'
 import type { Tables } from '../tables.ts'
 import type { Call, Committer } from '../write.ts'
 import type { Connection } from './connection.ts'
-import { isConflict, LostConnection, outcomeUnknown, tellable } from './failures.ts'
+import { isConflict, isConstraint, LostConnection, outcomeUnknown, tellable } from './failures.ts'
 
-/** How often a group is run that others' changes, or a lost connection, undid. */
+/** How often a group is run that others' changes undid. */
 const TRIES = 5
+/** The same for a connection that was lost: it may have been lost long before, and each loss may take its time to be noticed. */
+const TRIES_WHEN_LOST = 2
 /** Longest pause before a try, so that two writers do not meet again and again. */
 const PAUSE_MS = 50
 
@@ -42,7 +44,7 @@ export function postgresCommitter(db: Kysely<Tables>, connection: Connection): C
         return done
       } catch (error) {
         if (connection.isOpen()) await run('rollback').catch(() => undefined)
-        if (!isOfTheGroup(error) || tries === TRIES) throw error
+        if (!isOfTheGroup(error) || tries >= (isConflict(error) ? TRIES : TRIES_WHEN_LOST)) throw error
       } finally {
         connection.letGo()
       }
@@ -51,12 +53,10 @@ export function postgresCommitter(db: Kysely<Tables>, connection: Connection): C
   }
 
   async function end(): Promise<void> {
-    try {
-      const { command } = await connection.execute(CompiledQuery.raw('commit'))
-      if (command !== 'COMMIT') throw new Error('a call went on after a statement of it had failed')
-    } catch (error) {
-      throw error instanceof LostConnection ? outcomeUnknown(error) : error
-    }
+    const { command } = await connection.execute(CompiledQuery.raw('commit')).catch((error) => {
+      throw wasUndone(error) ? error : outcomeUnknown(error)
+    })
+    if (command !== 'COMMIT') throw new CallFailed('a call failed', { cause: WENT_ON })
   }
 
   async function runTogether(group: readonly Call[]): Promise<readonly Call[]> {
@@ -99,6 +99,13 @@ export function postgresCommitter(db: Kysely<Tables>, connection: Connection): C
 
 /** One call's own failure, which its neighbours do not share. */
 class CallFailed extends Error {}
+
+const WENT_ON = new Error('a call went on after a statement of it had failed')
+
+/** What a commit says when it has kept nothing. Of whatever else ends it, such as a disk that does not take the log, nobody knows. */
+function wasUndone(error: unknown): boolean {
+  return isConflict(error) || isConstraint(error)
+}
 
 /** What undid the whole group; nothing of it was kept. */
 function isOfTheGroup(error: unknown): boolean {

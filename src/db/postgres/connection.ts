@@ -1,7 +1,6 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import pg from 'pg'
-import { Failure } from '../../errors.ts'
-import { LostConnection, lossOrError } from './failures.ts'
+import { LostConnection, lossOrError, Unreachable } from './failures.ts'
 
 /** One connection, made when it is first needed and anew after it was lost. */
 export type Connection = {
@@ -17,6 +16,8 @@ export type Connection = {
   letGo(): void
   /** Whether it stands; false: the next statement makes it. */
   isOpen(): boolean
+  /** Parts from it: the next statement makes another. */
+  renew(): void
   close(): Promise<void>
 }
 
@@ -31,11 +32,15 @@ export type ConnectionOptions = {
   settings?: Readonly<Record<string, string | number>>
   /** Milliseconds after which a statement is given up, and the connection with it; undefined: never. */
   timeoutMs?: number
-  /** What a new connection begins with; when it throws, there is none. */
+  /** What a new connection begins with; when it throws, there is none, and the reason is the cause of the loss. */
   begin?: (client: pg.Client) => Promise<void>
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
+/** After an attempt that failed so long ago, whoever asks next is told at once: a stop must not wait for each of them. */
+const RESTS_MS = 250
+/** A connection that does not end in peace by then is cut. */
+const PARTING_MS = 1_000
 
 /** A peer that is gone without a word is noticed after some 25 s, on both sides: the server frees what the connection held. */
 const KEEP_ALIVE_MS = 10_000
@@ -45,6 +50,8 @@ const SESSION = {
   tcp_keepalives_count: 3,
   // A promise that survives power loss, whatever the database was set to.
   synchronous_commit: 'on',
+  // A commit that the server gives up by time is told as done, though no standby has it.
+  statement_timeout: 0,
   jit: 'off',
 }
 
@@ -65,12 +72,14 @@ export function clientOptions({ url, settings, timeoutMs }: ConnectionOptions): 
 export function openConnection(options: ConnectionOptions): Connection {
   let client: pg.Client | undefined
   let connecting: Promise<pg.Client> | undefined
+  let failed: { error: unknown; atMs: number } | undefined
   let pending = 0
   let isHeld = false
   let isClosed = false
 
   async function connected(): Promise<pg.Client> {
     if (isClosed || isHeld) throw new LostConnection('the connection to the database is gone')
+    if (failed && performance.now() - failed.atMs < RESTS_MS) throw failed.error
     connecting ??= connect().finally(() => {
       connecting = undefined
     })
@@ -85,11 +94,13 @@ export function openConnection(options: ConnectionOptions): Connection {
     try {
       await made.connect()
       await options.begin?.(made)
-    } catch (error) {
-      void made.end().catch(() => undefined)
-      if (error instanceof Failure) throw error
-      throw new LostConnection('the database cannot be reached', { cause: error })
+    } catch (cause) {
+      cut(made)
+      const error = new Unreachable('the database cannot be reached', { cause })
+      failed = { error, atMs: performance.now() }
+      throw error
     }
+    failed = undefined
     client = made
     return made
   }
@@ -108,7 +119,7 @@ export function openConnection(options: ConnectionOptions): Connection {
         const loss = lossOrError(error)
         if (loss instanceof LostConnection) {
           forget(made)
-          void made.end().catch(() => undefined)
+          cut(made)
         }
         throw loss
       }
@@ -128,12 +139,29 @@ export function openConnection(options: ConnectionOptions): Connection {
       isHeld = false
     },
     isOpen: () => client !== undefined,
+    renew() {
+      const old = client
+      client = undefined
+      if (old) void part(old)
+    },
     async close() {
       isClosed = true
       const last = client ?? (await connecting?.catch(() => undefined))
-      await last?.end()
+      if (last) await part(last)
     },
   }
+}
+
+/** Ends a connection once what is on its way is answered, within bounds. */
+async function part(client: pg.Client): Promise<void> {
+  const impatience = setTimeout(() => cut(client), PARTING_MS)
+  await client.end()
+  clearTimeout(impatience)
+}
+
+/** A peer that does not answer would not answer a goodbye either. */
+function cut({ connection }: pg.Client): void {
+  connection.stream.destroy()
 }
 
 export function toAnswer<R>({ command, rowCount, rows }: pg.QueryResult): Answer<R> {

@@ -5,8 +5,11 @@ import { DATABASE_IN_USE, OutcomeUnknown } from '../write.ts'
 /** The connection was lost, or could not be made: what it was to do may have been done. */
 export class LostConnection extends Error {}
 
+/** There was no connection, and none could be made: nothing was done. */
+export class Unreachable extends LostConnection {}
+
 /** SQLSTATEs with which a server ends a connection, or says that it takes no changes: it stops, starts, or is a standby by now. */
-const LOST = /^(08|57P0[1235]|25006|25P03)/
+const LOST = /^(08|57P0|25006|25P0[34])/
 
 /** What a statement failed with, told apart from a connection that failed. */
 export function lossOrError(error: unknown): unknown {
@@ -17,6 +20,11 @@ export function lossOrError(error: unknown): unknown {
 /** Whether the same may succeed when it is done once more: another writer came in between. */
 export function isConflict(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
+}
+
+/** Whether rows contradicted what a table promises. */
+export function isConstraint(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code?.startsWith('23') === true
 }
 
 const UNREACHABLE = 'The database cannot be reached now: nothing was changed. Try again in a moment.'
@@ -44,7 +52,7 @@ export function tellable(error: unknown): unknown {
 /** The connection went while a commit was on its way. */
 export function outcomeUnknown(cause: unknown): OutcomeUnknown {
   return new OutcomeUnknown(
-    'The connection to the database was lost: this may or may not have been kept. Look before you repeat it.',
+    'The database did not say what became of this: it may or may not have been kept. Look before you repeat it.',
     { cause },
   )
 }

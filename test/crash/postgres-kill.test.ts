@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { newChance, rounds } from '../pipeline/chance.ts'
+import type { Cluster } from '../postgres/cluster.ts'
+import { startPostgres } from '../postgres.ts'
+import { startReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
+import { CLIENTS, haveSomeReady, newOrdeal, type Ordeal, untilBusy } from './round.ts'
+
+/** What is killed, and what must hold once each client has met with it. While PostgreSQL is away the service stays up, and it goes on by itself. */
+const KILLS: Record<string, (ordeal: Ordeal, postgres: Cluster, calling: Promise<void>) => Promise<string[]>> = {
+  async postgres({ goOn }, postgres, calling) {
+    await postgres.crash()
+    await calling
+    await postgres.start()
+    return goOn()
+  },
+  async service({ reelgate, afterwards }, _, calling) {
+    await reelgate.kill()
+    await calling
+    return afterwards()
+  },
+  /** One that is killed takes all others with it: PostgreSQL trusts its memory no more and begins anew. */
+  async backend({ reelgate, goOn }, _, calling) {
+    const [backend] = readRows<{ pid: number }>(
+      reelgate,
+      "select pid from pg_stat_activity where application_name = 'reelgate' order by random()",
+    )
+    if (backend) process.kill(backend.pid, 'SIGKILL')
+    await calling
+    return goOn()
+  },
+  async both({ reelgate, afterwards }, postgres, calling) {
+    await Promise.all([postgres.crash(), reelgate.kill()])
+    await calling
+    await postgres.start()
+    return afterwards()
+  },
+}
+
+const TURNS = rounds(2, 20)
+test(`I1–I6, I8–I10: nothing acknowledged is lost, nothing half done, when PostgreSQL and the server of eight clients are killed in turns (kill -9, ${TURNS} times)`, async () => {
+  const chance = newChance('kill -9 of PostgreSQL and of the service')
+  const postgres = await startPostgres({ durable: true })
+  const ordeal = await newOrdeal(await startReelgate({ database: postgres }), chance, 'postgres-kills')
+  await haveSomeReady(ordeal)
+  const kills = Object.entries(KILLS)
+  for (let turn = 0; turn < TURNS; turn++) {
+    const [victim, kill] = kills[turn % kills.length] ?? []
+    const calling = ordeal.clients.run(CLIENTS)
+    await Promise.race([untilBusy(ordeal, chance), calling])
+    expect(await kill?.(ordeal, postgres, calling), `turn ${turn}: ${victim}`).toEqual([])
+  }
+  expect(await ordeal.settled()).toEqual([])
+  process.stderr.write(`${TURNS} kills, ${ordeal.history.calls} calls, ${ordeal.world.videos.size} videos at the end\n`)
+}, 3_600_000)

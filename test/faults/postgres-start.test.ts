@@ -1,0 +1,114 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makePlace } from '../place.ts'
+import { type Cluster, createDatabase, openCluster } from '../postgres/cluster.ts'
+import { makeDatabase, startPostgres } from '../postgres.ts'
+import { runCli, startReelgate } from '../reelgate.ts'
+import { changeRows, readRows } from '../rows.ts'
+import { startProxy } from './proxy.ts'
+
+let postgres: Cluster
+let databaseUrl: string
+beforeAll(async () => {
+  postgres = await openCluster()
+  databaseUrl = await createDatabase(postgres.url)
+})
+afterAll(() => postgres.remove())
+
+/** Starts a server on a folder of its own that must not come up. */
+async function refusalOf(url: string) {
+  const { dataDir, remove } = await makePlace({ database: 'sqlite' })
+  const env = { REELGATE_DATA: dataDir, REELGATE_DATABASE_URL: url, REELGATE_DEMO: 'off', PORT: '0' }
+  const { code, stdout, stderr } = await runCli(['serve'], env)
+  await remove()
+  const { password } = new URL(url)
+  if (password) expect(stdout + stderr).not.toContain(password)
+  return [code, stderr.replaceAll(/postgres:\/\/\S+/g, 'DATABASE').trim()]
+}
+
+const changed = (change: (url: URL) => void) => {
+  const url = new URL(databaseUrl)
+  change(url)
+  return url.href
+}
+
+test.each([
+  {
+    what: 'a wrong password',
+    url: () => changed((url) => Object.assign(url, { password: 'not-the-one' })),
+    why: 'the password is wrong',
+  },
+  { what: 'no password', url: () => changed((url) => Object.assign(url, { password: '' })), why: 'it asks for a password' },
+  {
+    what: 'a database that is not there',
+    url: () => changed((url) => Object.assign(url, { pathname: '/elsewhere' })),
+    why: 'there is no such database',
+  },
+  {
+    what: 'a host that is not known',
+    url: () => changed((url) => Object.assign(url, { hostname: 'nowhere.invalid' })),
+    why: 'its host name is not known',
+  },
+])('F-10: a start with $what is refused in a sentence that names it', async ({ url, why }) => {
+  expect(await refusalOf(url())).toEqual([
+    1,
+    `The database DATABASE cannot be opened: ${why}. Correct REELGATE_DATABASE_URL, or start PostgreSQL.`,
+  ])
+})
+
+test('F-10: a PostgreSQL that is too old is refused', async () => {
+  const proxy = await startProxy(databaseUrl)
+  const { major, number } = versionOf(databaseUrl)
+  proxy.rewrite(`${number}`, `${number - (major - 14) * 10_000}`)
+  expect(await refusalOf(proxy.through(databaseUrl))).toEqual([
+    1,
+    'The database DATABASE is PostgreSQL 14, which is too old. Use PostgreSQL 15 or newer.',
+  ])
+})
+
+function versionOf(url: string) {
+  const [row] = readRows<{ number: number }>(
+    { dataDir: '', databaseUrl: url },
+    `select current_setting('server_version_num')::int as number`,
+  )
+  const number = row?.number ?? 0
+  return { number, major: Math.floor(number / 10_000) }
+}
+
+test('F-10: a database that does not keep every text is refused', async () => {
+  changeRows(
+    { dataDir: '', databaseUrl },
+    `create database latin encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0`,
+  )
+  expect(await refusalOf(changed((url) => Object.assign(url, { pathname: '/latin' })))).toEqual([
+    1,
+    `The database DATABASE keeps texts as LATIN1. Make one with: create database NAME encoding 'UTF8' template template0.`,
+  ])
+})
+
+test('F-10: a database in which nothing may be made is refused, and is as it was', async () => {
+  const { url = '', remove } = await makeDatabase({ database: postgres })
+  changeRows({ dataDir: '', databaseUrl: url }, 'revoke create on schema public from public, pg_database_owner')
+  expect(await refusalOf(url)).toEqual([1, expect.stringContaining('may not make tables')])
+  expect(readRows({ dataDir: '', databaseUrl: url }, `select 1 from pg_tables where schemaname = 'public'`)).toEqual([])
+  await remove()
+})
+
+test('F-10: a server that starts before its PostgreSQL comes up with it', async () => {
+  const own = await startPostgres()
+  const { url = '', env } = await makeDatabase({ database: own })
+  await own.stop()
+  const starting = startReelgate({ database: 'sqlite', env })
+  await pause(1_000) // the fault itself
+  await own.start()
+  expect((await (await starting).owner.list()).count).toBe(0)
+  expect(readRows({ dataDir: '', databaseUrl: url }, 'select id from account')).toHaveLength(1)
+})
+
+test('F-10: of several servers that start at once on an empty database one makes the tables and serves, the others are told', async () => {
+  const { env } = await makeDatabase({ database: postgres })
+  const starts = await Promise.allSettled([1, 2, 3].map(() => startReelgate({ database: 'sqlite', env })))
+  const refused = starts.filter((start) => start.status === 'rejected').map(({ reason }) => String(reason))
+  expect(refused).toHaveLength(2)
+  for (const words of refused) expect(words).toContain('Another Reelgate server works with the database')
+})

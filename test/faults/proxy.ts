@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** The network between two programs, on loopback. */
+export type Proxy = {
+  /** The address with the proxy's port. */
+  through(url: string): string
+  /** Passes everything on, to `target` from now on. */
+  forward(target?: string): void
+  /** Nothing comes through any more, in either direction, and nobody is told: new connections are taken and say nothing. */
+  blackHole(): void
+  /** New connections are cut at once, and those that stand. */
+  refuse(): void
+  /** Cuts what stands without a goodbye; the next one comes through. */
+  reset(): void
+  /** The n-th piece from now on whose text has `words` never comes through, and its connection says nothing from then on. */
+  swallow(words: string): Promise<void>
+  /** What the server says has another text in the place of this one, of the same length. */
+  rewrite(from: string, to: string): void
+}
+
+type Mode = 'forward' | 'black-hole' | 'refuse'
+type Pair = { client: Socket; server: Socket }
+
+export async function startProxy(target: string): Promise<Proxy> {
+  let mode: Mode = 'forward'
+  let to = portOf(target)
+  let swallowing: { words: string; swallowed: () => void } | undefined
+  let rewriting: { from: Buffer; to: Buffer } | undefined
+  const pairs = new Set<Pair>()
+
+  const proxy = createServer((client) => {
+    if (mode === 'refuse') return void client.resetAndDestroy()
+    const server = connect(to, '127.0.0.1')
+    const pair = { client, server }
+    pairs.add(pair)
+    let isSilent = false
+    client.on('data', (bytes: Buffer) => {
+      if (swallowing && bytes.includes(swallowing.words)) {
+        isSilent = true
+        swallowing.swallowed()
+        swallowing = undefined
+      }
+      if (mode === 'forward' && !isSilent) server.write(bytes)
+    })
+    server.on('data', (bytes: Buffer) => {
+      if (mode === 'forward' && !isSilent) client.write(rewriting ? replaced(bytes, rewriting.from, rewriting.to) : bytes)
+    })
+    for (const [here, there] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      here.on('error', () => undefined) // its end follows
+      here.on('close', () => {
+        pairs.delete(pair)
+        // In a black hole an end is not heard either.
+        if (mode !== 'black-hole' && !isSilent) there.destroy()
+      })
+    }
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const { port } = proxy.address() as AddressInfo
+
+  function cutAll() {
+    for (const { client, server } of pairs) {
+      client.resetAndDestroy()
+      server.resetAndDestroy()
+    }
+  }
+  onTestFinished(() => {
+    proxy.close()
+    cutAll()
+  })
+  return {
+    through(url) {
+      const address = new URL(url)
+      address.port = String(port)
+      return address.href
+    },
+    forward(target) {
+      if (target !== undefined) to = portOf(target)
+      mode = 'forward'
+    },
+    blackHole() {
+      mode = 'black-hole'
+    },
+    refuse() {
+      mode = 'refuse'
+      cutAll()
+    },
+    reset: cutAll,
+    swallow: (words) =>
+      new Promise((swallowed) => {
+        swallowing = { words, swallowed }
+      }),
+    rewrite(from, into) {
+      rewriting = { from: Buffer.from(from), to: Buffer.from(into) }
+    },
+  }
+}
+
+const portOf = (url: string) => Number(new URL(url).port)
+
+function replaced(bytes: Buffer, from: Buffer, to: Buffer): Buffer {
+  const at = bytes.indexOf(from)
+  if (at >= 0) to.copy(bytes, at)
+  return bytes
+}
