@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { type Config, dataPaths } from './config.ts'
 import type { Database, DatabasePlace, Db } from './db/database.ts'
-import { refuseOlderDatabase } from './db/mark.ts'
+import { noteMark, refuseOlderDatabase } from './db/mark.ts'
+import type { Moved, Show } from './db/move/move.ts'
 import { sqlitePlace } from './db/sqlite/database.ts'
 import { Failure } from './errors.ts'
 import {
@@ -85,6 +86,24 @@ export async function openInstallation(config: Config): Promise<Installation> {
     await database.close()
     throw error
   }
+}
+
+/**
+ * Moves the database from the data folder to PostgreSQL; whatever else lies there stays and belongs to it from then on. The caller
+ * holds the folder's lock.
+ * @throws Failure that says what to do; the source is as it was, and the next run goes on
+ */
+export async function moveInstallation({ dataDir }: Config, url: string, show: Show): Promise<Moved[]> {
+  const { database: path, mark: markFile } = dataPaths(dataDir)
+  const place = sqlitePlace(path)
+  await refuseOlderDatabase(place, markFile)
+  const installation = await place.peekSetting(KEY_ID)
+  if (installation === undefined)
+    throw new Failure('not-found', `There is no installation in ${dataDir} to move. Set REELGATE_DATA to its data folder.`)
+  const { moveToPostgres } = await import('./db/move/move.ts')
+  const { tables, mark } = await moveToPostgres({ path, url, installation }, show)
+  await noteMark(markFile, mark)
+  return tables
 }
 
 /** Whether the folder of files can still be written and read. */

@@ -176,6 +176,16 @@ function commandLine(): Command {
     })
 
   program
+    .command('migrate')
+    .description('move the installation from the data folder’s database to PostgreSQL; go on with a move that was cut off')
+    .option('--to <address>', 'postgres://USER:PASSWORD@HOST/NAME, an empty database (REELGATE_DATABASE_URL)', postgresAddress)
+    .addOption(jsonOption())
+    .action(async (options: { to?: string; json?: true }) => {
+      const { migrate } = await import('./migrate.ts')
+      await migrate(readConfig(), options)
+    })
+
+  program
     .command('demo')
     .description('the demo film of a new installation')
     .command('remove')
@@ -196,6 +206,12 @@ function wholeNumber(least: number, most: number) {
 function onOrOff(text: string): boolean {
   if (text !== 'on' && text !== 'off') throw new InvalidArgumentError('It is on or off.')
   return text === 'on'
+}
+
+function postgresAddress(text: string): string {
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text))
+    throw new InvalidArgumentError('It is an address such as postgres://USER:PASSWORD@HOST/NAME.')
+  return text
 }
 
 const SECONDS = { d: 24 * 3600, h: 3600, m: 60 } as const

@@ -32,12 +32,17 @@ const LOOK_AGAIN_MS = 250
 /** An installation's database on a PostgreSQL server. */
 export function postgresPlace(url: string): DatabasePlace {
   const name = nameOf(url)
+  const look = <T>(work: (client: pg.Client) => Promise<T>) =>
+    withClient(url, async (client) => {
+      await refuseUnfinishedMove(client, url)
+      return work(client)
+    })
   return {
     name,
     olderBecause: 'it is an old copy, or a standby that had not heard of the last changes',
-    exists: () => withClient(url, async (client) => (await tableExists(client, 'setting')) && !(await isEmpty(client))),
+    exists: () => look(async (client) => (await tableExists(client, 'setting')) && !(await isEmpty(client))),
     peekSetting: (setting) =>
-      withClient(url, async (client) => {
+      look(async (client) => {
         if (!(await tableExists(client, 'setting'))) return undefined
         const { rows } = await client.query<{ value: string }>('select value from setting where name = $1', [setting])
         return rows[0]?.value
@@ -47,7 +52,7 @@ export function postgresPlace(url: string): DatabasePlace {
 }
 
 /** Without user and password. */
-function nameOf(url: string): string {
+export function nameOf(url: string): string {
   const { host, pathname } = new URL(url)
   return `postgres://${host}${pathname}`
 }
@@ -93,8 +98,25 @@ async function openPostgres(url: string): Promise<Database> {
   }
 }
 
+/**
+ * The one connection of a piece of work that no server may come in between; once lost it is not made anew.
+ * @throws Failure `unavailable` when the database cannot be reached or used, or a server works with it
+ */
+export async function openAlone(url: string): Promise<Connection> {
+  const connection = openConnection({ url, begin: serverLock(url).take })
+  try {
+    await reach(connection, url)
+    await refuseUnfit(url)
+    await connection.hold()
+    return connection
+  } catch (error) {
+    await connection.close()
+    throw error
+  }
+}
+
 /** On a connection of its own, which is not made anew in the middle: a migration may take as long as it needs, and is done whole. */
-async function migrateAlone(url: string): Promise<void> {
+export async function migrateAlone(url: string): Promise<void> {
   const connection = openConnection({ url })
   try {
     await connection.hold()
@@ -292,6 +314,7 @@ async function withClient<T>(url: string, look: (client: pg.Client) => Promise<T
       await client.connect()
       return await look(client)
     } catch (cause) {
+      if (cause instanceof Failure) throw cause
       const error = new LostConnection('the database cannot be reached', { cause })
       if (performance.now() > tooLateMs || !mayPass(error)) throw cannotBeReached(url, error)
       await pause(LOOK_AGAIN_MS)
@@ -299,6 +322,17 @@ async function withClient<T>(url: string, look: (client: pg.Client) => Promise<T
       await client.end().catch(() => undefined)
     }
   }
+}
+
+/** The table that stands in a database while an installation is moved into it (db/move). */
+export const UNFINISHED_MOVE = 'unfinished_move'
+
+async function refuseUnfinishedMove(client: pg.Client, url: string): Promise<void> {
+  if (await tableExists(client, UNFINISHED_MOVE))
+    throw new Failure(
+      'unavailable',
+      `An installation was moved to ${nameOf(url)} in part only. Run reelgate migrate again: it goes on where it was. Or start without REELGATE_DATABASE_URL, as before the move.`,
+    )
 }
 
 async function tableExists(client: pg.Client, table: string): Promise<boolean> {

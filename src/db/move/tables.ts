@@ -1,0 +1,52 @@
+import type { Tables } from '../tables.ts'
+
+type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Uppercase<First> ? `_${Lowercase<First>}` : First}${Snake<Rest>}`
+  : ''
+
+export type TableName = Snake<keyof Tables & string>
+
+/** Every table and the key by which its rows go, in the same order on both databases; accounts first, to which others refer. */
+export const KEYS = {
+  account: ['id'],
+  api_key: ['id'],
+  act: ['id'],
+  folder: ['account_id', 'id'],
+  video: ['position'],
+  tag: ['account_id', 'name'],
+  video_tag: ['account_id', 'name', 'position'],
+  video_text: ['rowid'],
+  upload_policy: ['key'],
+  import: ['video_id'],
+  source: ['video_id'],
+  generation: ['video_id', 'number'],
+  rendition: ['video_id', 'generation', 'id'],
+  chunk: ['video_id', 'generation', 'kind', 'first_segment'],
+  segment: ['video_id', 'generation', 'rendition_id', 'number'],
+  file: ['id'],
+  otp: ['hash'],
+  playback_session: ['id'],
+  redeem_attempt: ['id'],
+  stream_slot: ['account_id', 'user_id', 'n'],
+  mark_image: ['account_id', 'url_hash'],
+  strike: ['id'],
+  ban: ['subject', 'scope'],
+  kept_answer: ['account_id', 'idempotency_key'],
+  hook: ['id'],
+  delivery: ['hook_id', 'sequence'],
+  video_usage: ['day', 'account_id', 'video_id', 'viewer_label'],
+  view_total: ['video_id'],
+  setting: ['name'],
+} as const satisfies Record<TableName, readonly string[]>
+
+export const TABLE_NAMES = Object.keys(KEYS) as TableName[]
+
+export type Value = string | number | Buffer | null
+
+/** A row by its columns’ names, which are the same on both databases. */
+export type Row = Record<string, Value>
+
+/** A table as PostgreSQL has it. */
+export type Columns = readonly { name: string; type: string }[]
+
+export const list = (names: readonly string[]) => names.map((name) => `"${name}"`).join(', ')

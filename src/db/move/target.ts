@@ -1,0 +1,157 @@
+import { CompiledQuery } from 'kysely'
+import { Failure } from '../../errors.ts'
+import { DATABASE_MARK } from '../mark.ts'
+import { migrateAlone, nameOf, openAlone, UNFINISHED_MOVE } from '../postgres/database.ts'
+import { type Columns, KEYS, list, type Row, TABLE_NAMES, type TableName, type Value } from './tables.ts'
+
+/** The database that is moved into. */
+export type Target = AsyncDisposable & {
+  /**
+   * Makes the tables, or goes on with those that an earlier move of the same installation began.
+   * @throws Failure `conflict` when anything else is in the database; nothing is changed then
+   */
+  begin(installation: string, state: string): Promise<void>
+  columnsOf(table: TableName): Promise<Columns>
+  /** The key of the last row that came; empty when there is none. */
+  lastKey(table: TableName): Promise<Value[]>
+  count(table: TableName): Promise<number>
+  add(table: TableName, columns: Columns, rows: readonly Row[]): Promise<void>
+  /** In the order of their keys. */
+  rows(table: TableName, columns: readonly string[]): AsyncIterable<Row>
+  /**
+   * Makes it a database that a server may use, whose next row of a table gets a number above `highestGiven`.
+   * @returns its mark, which is ahead of the source's: a server starts on one of them alone
+   */
+  finish(highestGiven: (table: TableName) => number): Promise<number>
+}
+
+/** Rows that are read at once. */
+const PAGE = 500
+
+/** As the database's one server: neither another nor a second move works on it meanwhile. */
+export async function openTarget(url: string): Promise<Target> {
+  const connection = await openAlone(url) // its loss is the end of this run: the next one goes on
+
+  async function all<R>(sql: string, ...values: unknown[]): Promise<R[]> {
+    return (await connection.execute<R>(CompiledQuery.raw(sql, values))).rows
+  }
+
+  async function inTransaction(work: () => Promise<void>): Promise<void> {
+    await all('begin')
+    await work()
+    await all('commit')
+  }
+
+  async function begin(installation: string, state: string): Promise<void> {
+    const [isThere] = await all<{ there: number }>('select to_regclass($1) is not null as there', UNFINISHED_MOVE)
+    if (isThere?.there !== 1) {
+      await refuseOccupied()
+      await inTransaction(async () => {
+        await all(`create table ${UNFINISHED_MOVE} (installation text not null, state text not null)`)
+        await all(`insert into ${UNFINISHED_MOVE} values ($1, $2)`, installation, state)
+      })
+    }
+    const [begun] = await all<{ installation: string; state: string }>(`select * from ${UNFINISHED_MOVE}`)
+    if (begun?.installation !== installation)
+      throw new Failure(
+        'conflict',
+        `${nameOf(url)} holds the beginnings of another installation’s move. Finish that one, or name an empty database. Nothing was changed.`,
+      )
+    await migrateAlone(url)
+    await inTransaction(async () => {
+      if (begun.state !== state) await all(`truncate ${list(TABLE_NAMES)}`)
+      await all(`update ${UNFINISHED_MOVE} set state = $1`, state)
+      // Counters and what is searched for come as they are.
+      for (const table of TABLE_NAMES) await all(`alter table "${table}" disable trigger user`)
+    })
+  }
+
+  async function refuseOccupied(): Promise<void> {
+    const [other] = await all<{ name: string }>(OTHERS_TABLES)
+    if (other)
+      throw new Failure(
+        'conflict',
+        `${nameOf(url)} is not empty: it has the table ${other.name}. Make an empty database and name that one. Nothing was changed.`,
+      )
+  }
+
+  async function columnsOf(table: TableName): Promise<Columns> {
+    return all(
+      `select column_name as name, data_type as type from information_schema.columns
+        where table_schema = current_schema() and table_name = $1 order by ordinal_position`,
+      table,
+    )
+  }
+
+  async function* rows(table: TableName, columns: readonly string[]): AsyncGenerator<Row> {
+    let last: Value[] = []
+    const key = list(KEYS[table])
+    for (;;) {
+      const behind = last.length > 0 ? `where (${key}) > (${last.map((_, i) => `$${i + 1}`).join(', ')})` : ''
+      const page = await all<Row>(`select ${list(columns)} from "${table}" ${behind} order by ${key} limit ${PAGE}`, ...last)
+      yield* page
+      const row = page.at(-1)
+      if (!row || page.length < PAGE) return
+      last = keyOf(table, row)
+    }
+  }
+
+  async function finish(highestGiven: (table: TableName) => number): Promise<number> {
+    await all(`vacuum (analyze) ${list(TABLE_NAMES)}`)
+    let mark = 0
+    await inTransaction(async () => {
+      for (const table of TABLE_NAMES) await all(`alter table "${table}" enable trigger user`)
+      const numbered = await all<{ table: TableName; column: string }>(NUMBERED_COLUMNS)
+      for (const { table, column } of numbered)
+        await all(
+          `select setval(pg_get_serial_sequence($1, $2), greatest(highest, 1), highest > 0)
+            from (select greatest(max("${column}"), $3::bigint) as highest from "${table}") as given`,
+          table,
+          column,
+          highestGiven(table),
+        )
+      const [clock] = await all<{ value: string }>(
+        'update setting set value = (value::bigint + 1)::text where name = $1 returning value',
+        DATABASE_MARK,
+      )
+      mark = Number(clock?.value ?? 0)
+      await all(`drop table ${UNFINISHED_MOVE}`)
+    })
+    return mark
+  }
+
+  return {
+    begin,
+    columnsOf,
+    async lastKey(table) {
+      const key = KEYS[table]
+      const [row] = await all<Row>(
+        `select ${list(key)} from "${table}" order by ${key.map((column) => `"${column}" desc`).join(', ')} limit 1`,
+      )
+      return row ? keyOf(table, row) : []
+    },
+    count: async (table) => (await all<{ number: number }>(`select count(*) as number from "${table}"`))[0]?.number ?? 0,
+    async add(table, columns, rows) {
+      const arrays = columns.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ')
+      const names = columns.map(({ name }) => name)
+      const values = names.map((name) => rows.map((row) => row[name]))
+      await all(`insert into "${table}" (${list(names)}) select * from unnest(${arrays})`, ...values)
+    },
+    rows,
+    finish,
+    [Symbol.asyncDispose]: () => connection.close(),
+  }
+}
+
+function keyOf(table: TableName, row: Row): Value[] {
+  return KEYS[table].map((column) => row[column] ?? null)
+}
+
+/** Of any schema, but none that an extension brought. */
+const OTHERS_TABLES = `select relname as name from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+  where relkind in ('r', 'p', 'v', 'm', 'f') and nspname <> 'information_schema' and nspname not like 'pg\\_%'
+    and not exists (select from pg_depend where objid = pg_class.oid and deptype = 'e')
+  order by 1 limit 1`
+
+const NUMBERED_COLUMNS = `select table_name as table, column_name as column from information_schema.columns
+  where table_schema = current_schema() and is_identity = 'YES'`

@@ -1,0 +1,193 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { KEYS } from '../../../src/db/move/tables.ts'
+import type { Owner, UploadCredentials } from '../../client.ts'
+import { untilFinished } from '../../data-folder.ts'
+import { addFile, listFiles, makePicture, SRT } from '../../files/made.ts'
+import { makeFilm } from '../../films.ts'
+import { hooksOf, startReceivers } from '../../hooks/receiver.ts'
+import { makePlace, type Place } from '../../place.ts'
+import type { DatabaseKind } from '../../postgres.ts'
+import { type Reelgate, startReelgate } from '../../reelgate.ts'
+import { listTables, readRows } from '../../rows.ts'
+import { openDatabaseAt } from '../database.ts'
+import { hashOf, moved, newTarget, rowsOf } from './installation.ts'
+
+test('an installation with all it has goes on from PostgreSQL: films play, sessions run, OTPs open once, every answer is the same', async () => {
+  const { reelgate, env, film, viewer, otp, hook, kept, askOnce } = await startFull()
+  const { owner } = reelgate
+  const before = await answersOf(owner, film, hook)
+  await reelgate.kill() // its last commits lie in its log yet
+  const [hash, url] = [hashOf(reelgate), await newTarget()]
+
+  const { tables } = await moved(reelgate.env, url)
+  expect(hashOf(reelgate)).toBe(hash)
+  const there = { ...reelgate, databaseUrl: url }
+  for (const { table, rows } of tables.filter((each) => each.table !== 'setting')) {
+    expect(rowsOf(there, table), table).toEqual(rowsOf(reelgate, table))
+    expect([table, rowsOf(there, table).length]).toEqual([table, rows])
+  }
+  expect(tables.filter(({ rows }) => rows === 0)).toEqual([])
+
+  const now = await startReelgate({
+    database: 'postgres',
+    copyOf: there,
+    env: { ...env, PORT: new URL(reelgate.url).port },
+  })
+  expect(await answersOf(owner, film, hook)).toEqual(before)
+  expect(JSON.parse((await now.cli('ban', 'list', '--json')).stdout)).toMatchObject([{ subject: BANNED }])
+  await viewer.key(0) // tells a new nonce
+  expect((await viewer.key(0)).status).toBe(200)
+  const late = now.newViewer()
+  expect((await late.redeem(otp)).playing).toBe(true)
+  expect((await late.download('1')).segments.length).toBeGreaterThan(0)
+  expect((await now.newViewer().redeem(otp)).playing).toBe(false)
+
+  // What counts and numbers goes on from where it was.
+  expect(await askOnce()).toEqual(kept)
+  const { videoId } = await owner.credentials('Of this side')
+  expect((await owner.list()).rows[0]?.id).toBe(videoId)
+  expect(await owner.delete([film])).toMatchObject({ message: 'Successfully deleted 1 videos' })
+  const { rows } = await hooksOf(owner).deliveries(hook)
+  const numbers = Array.from({ length: before.deliveries.count + 2 }, (_, i) => i + 1)
+  expect(rows.map(({ id }) => id)).toEqual(numbers.reverse())
+  expect(rows.slice(0, 2).map(({ event }) => event)).toEqual(['video:deleted', 'otp:reused'])
+  expect((await bodyOf<{ rows: string[] }>(owner, 'GET', '/api/videos/tags')).rows).toEqual(['course'])
+  await expect.poll(() => readRows(now, 'select 1 from video where id = ?', film)).toEqual([])
+  const wrong = readRows(
+    now,
+    `select name from tag where video_count <> (select count(*) from video_tag where video_tag.account_id = tag.account_id and video_tag.name = tag.name)
+      union all select id from folder where video_count <> (select count(*) from video
+        where video.account_id = folder.account_id and folder_id = folder.id and deleted_at_s is null)
+      union all select id from account where video_count <> (select count(*) from video where account_id = account.id and deleted_at_s is null)`,
+  )
+  expect(wrong).toEqual([])
+})
+
+test('every table moves, by a key that both databases have', async () => {
+  const [left, right] = [await newPlace('sqlite'), await newPlace('postgres')]
+  const ours = listTables(left).filter((name) => !name.startsWith('kysely_') && !name.startsWith('video_text'))
+  expect(Object.keys(KEYS).sort()).toEqual([...ours, 'video_text'].sort())
+  const keys = readRows<{ table: string; columns: string }>(
+    right,
+    `select relname as table, string_agg(attname, ',' order by place) as columns from pg_index
+      join pg_class on pg_class.oid = indrelid, unnest(indkey::int2[]) with ordinality as part (number, place)
+      join pg_attribute on attnum = number where attrelid = indrelid and indisprimary
+        and relnamespace = current_schema()::regnamespace and relname not like 'kysely%' group by relname`,
+  )
+  expect(Object.fromEntries(keys.map(({ table, columns }) => [table, columns]))).toEqual(
+    Object.fromEntries(Object.entries(KEYS).map(([table, columns]) => [table, columns.join()])),
+  )
+})
+
+test('a number that a deleted video had is given to none after the move', async () => {
+  const reelgate = await startReelgate({ database: 'sqlite' })
+  const { videoId } = await reelgate.owner.credentials('The last')
+  const [{ position } = { position: 0 }] = readRows<{ position: number }>(
+    reelgate,
+    'select position from video where id = ?',
+    videoId,
+  )
+  await reelgate.owner.delete([videoId])
+  await expect.poll(() => readRows(reelgate, 'select 1 from video')).toEqual([])
+  await reelgate.stop()
+  const url = await newTarget()
+  await moved(reelgate.env, url)
+  const there = await startReelgate({ database: 'postgres', copyOf: { ...reelgate, databaseUrl: url } })
+  await there.owner.credentials('The next')
+  expect(readRows<{ position: number }>(there, 'select position from video')[0]?.position).toBeGreaterThan(position)
+})
+
+const BANNED = '203.0.113.7'
+/** Where nobody listens: an import waits. */
+const SILENT = '127.0.0.1:1'
+
+/** An installation in SQLite with rows in every table. */
+async function startFull() {
+  const receivers = await startReceivers()
+  onTestFinished(() => receivers.close())
+  const receiver = receivers.newReceiver()
+  const env = {
+    REELGATE_LIMITS: '{"redeem":{"ip":20}}',
+    REELGATE_TRUSTED_PROXIES: '127.0.0.1',
+    REELGATE_OUTBOUND_ALLOW: `${receivers.host},${SILENT}`,
+  }
+  const reelgate = await startReelgate({ database: 'sqlite', env })
+  const { owner } = reelgate
+  const hook = (await hooksOf(owner).create(receiver.url)).uuid
+  const film = await owner.readyVideo(await makeFilm({ seconds: 10, rate: 10 }), 'ΣΊΣΥΦΟΣ, light and "shadow" 🌒')
+  const askOnce = async () => {
+    const response = await owner.call('PUT', '/api/videos?title=Later', { headers: { 'Idempotency-Key': 'one-video' } })
+    return (await response.json()) as UploadCredentials
+  }
+  const kept = await askOnce()
+  const second = kept.videoId
+  await untilFinished(reelgate, film)
+  await owner.untilPosters(film)
+  await addFile(owner, film, SRT, 'en')
+  await addFile(owner, second, await makePicture('320x180'))
+  const folder = await bodyOf<{ id: string }>(owner, 'POST', '/api/videos/folders', { name: 'Ärzte', parent: 'root' })
+  await bodyOf(owner, 'POST', '/api/videos/folders', { name: 'below', parent: folder.id })
+  await bodyOf(owner, 'PUT', '/api/videos/importUrl', { url: `http://${SILENT}/film.mp4` })
+  await owner.credentials('In no folder, and deleted').then(({ videoId }) => owner.delete([videoId]))
+  await bodyOf(owner, 'POST', `/api/videos/${second}`, { folderId: folder.id })
+  await bodyOf(owner, 'POST', '/api/videos/tags', { videos: [film, second], tags: ['course', 'Γ'] })
+  await bodyOf(owner, 'DELETE', '/api/videos/tags', { videos: [second], tags: ['Γ'] })
+
+  const otp = await owner.issueOtp(film, { userId: 'ben' })
+  const viewer = reelgate.newViewer()
+  const annotate = [{ type: 'image', url: `http://${receivers.host}/nothing.png` }]
+  const marked = await owner.issueOtp(film, { userId: 'ann', streamLimit: 1, annotate })
+  expect((await viewer.redeem(marked)).playing).toBe(true)
+  expect((await viewer.key(0)).status).toBe(200)
+  await expect.poll(() => readRows(reelgate, 'select 1 from view_total')).toHaveLength(1)
+  await expect.poll(() => readRows(reelgate, 'select 1 from video_usage')).toHaveLength(1)
+  await beBanned(reelgate)
+  await receiver.until(2)
+  await expect
+    .poll(async () => (await hooksOf(owner).deliveries(hook)).rows.every(({ state }) => state === 'delivered'))
+    .toBe(true)
+  return { reelgate, env, film, viewer, otp, hook, kept, askOnce }
+}
+
+/** A place with a database of this version, and no rows. */
+async function newPlace(database: DatabaseKind): Promise<Place> {
+  const place = await makePlace({ database })
+  onTestFinished(() => place.remove())
+  await (await openDatabaseAt(place)).close()
+  return place
+}
+
+/** An address that asks twice as often as it may. */
+async function beBanned(reelgate: Reelgate) {
+  const headers = { 'X-Forwarded-For': BANNED, 'Content-Type': 'application/json' }
+  while (readRows(reelgate, 'select 1 from ban').length === 0) {
+    await fetch(`${reelgate.url}/play/redeem`, { method: 'POST', headers, body: '{}' })
+    await pause(1)
+  }
+}
+
+async function bodyOf<T = unknown>(owner: Owner, method: string, path: string, body?: unknown): Promise<T> {
+  const response = await owner.call(method, path, { body })
+  expect([path, response.status]).toEqual([path, 200])
+  return (await response.json()) as T
+}
+
+async function answersOf(owner: Owner, film: string, hook: string) {
+  return {
+    list: await owner.list(),
+    found: await Promise.all(
+      ['σίσυφος', 'LIGHT', film.slice(3, 11), '🌒', 'li'].map((q) => owner.list(`?${new URLSearchParams({ q })}`)),
+    ),
+    tagged: await owner.list('?tags=course'),
+    tags: await bodyOf(owner, 'GET', '/api/videos/tags'),
+    folders: await bodyOf(owner, 'GET', '/api/videos/folders/root'),
+    video: await owner.video(film),
+    files: await listFiles(owner, film),
+    hooks: await hooksOf(owner).list(),
+    deliveries: await hooksOf(owner).deliveries(hook),
+    usage: await (
+      await owner.call('POST', '/api/account/video-usage', { body: { date: new Date().toISOString().slice(0, 10) } })
+    ).text(),
+  }
+}
