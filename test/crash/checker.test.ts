@@ -1,9 +1,10 @@
-import { cp, mkdtemp, open, readFile, rm, truncate, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { open, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Installed, listSegments, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
+import { makePlace } from '../place.ts'
+import { DATABASE } from '../postgres.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import type { Call, Op, Seen } from './history.ts'
@@ -40,8 +41,11 @@ const HARMS: readonly Harm[] = [
   ['a folder’s counter is off', 'update folder set video_count = 2', /videos in folder root: the counter says 2, there are 1/],
   ['a video lies in a folder that is not there', `update video set folder_id = 'x'`, /folder of .*: .* there are 0/],
   ['a video is not in the search index', 'delete from video_text', /search index/],
-  ['a video that is gone is in the search index', `insert into video_text (rowid, id) values (99, 'x')`, /search index/],
-  ['a foreign key points nowhere', 'pragma foreign_keys = off; delete from api_key; delete from account', /foreign key/],
+  [
+    'a video that is gone is in the search index',
+    `insert into video_text (rowid, id, title, file_name) values (99, 'x', '', '')`,
+    /search index/,
+  ],
   ['a state goes back', `update video set status = 'Processing'`, /went back/],
   ['a change number goes back', 'update account set change_number = 1', /change number/],
   ['a run is counted twice', 'update chunk set attempt = 0', /attempts of chunk/],
@@ -77,21 +81,26 @@ const HARMS: readonly Harm[] = [
   ['an event is told twice', `${AGAIN}; update hook set last_sequence = 3`, /video:ready .* was told twice/],
   ['an event is told of what never happened', `update delivery set event = 'video:deleted'`, /of a film that is ready/],
   ['a delivery has the wrong number', AGAIN, /numbered without a gap/],
+]
+
+/** What PostgreSQL lets nobody do, or looks after itself. */
+const HARMS_OF_SQLITE: readonly Harm[] = [
+  ['a foreign key points nowhere', 'pragma foreign_keys = off; delete from api_key; delete from account', /foreign key/],
   ['the database is damaged', damagePage, /tree|page|malformed|index|database/i],
 ]
 
-test.each(HARMS)('the examination of a stopped folder sees it when %s', async (_, harm, seen) => {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-harmed-'))
+const harms = DATABASE === 'sqlite' ? [...HARMS, ...HARMS_OF_SQLITE] : HARMS
+
+test.each(harms)('the examination of a stopped folder sees it when %s', async (_, harm, seen) => {
+  const copy = await makePlace({ copyOf: reelgate })
   try {
-    const copy = { dataDir: join(folder, 'data'), masterKeyFile: reelgate.masterKeyFile }
-    await cp(reelgate.dataDir, copy.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
     if (typeof harm === 'string') changeRows(copy, harm)
     else await harm(copy)
     const remembered = { ...structuredClone(memory), read: new Set<string>() }
     const { breaches } = await examine(copy, remembered).catch((error) => ({ breaches: [String(error)] }))
     expect(breaches.join('\n')).toMatch(seen)
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await copy.remove()
   }
 })
 

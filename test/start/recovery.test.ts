@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { getMasterKey } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { makePlace, type Place } from '../place.ts'
+import { DATABASE } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 
 // What the owner has on paper, and a machine that has lost its key.
@@ -174,13 +175,16 @@ async function newFolder(): Promise<string> {
   return folder
 }
 
-/** The page with the key's id goes into the database's log. */
-const BOUND = /pwrite64\(\d+<.*reelgate\.db-wal>.*master-key-id/
+/** The key's id goes into SQLite's log, or to PostgreSQL. */
+const BOUND =
+  DATABASE === 'sqlite'
+    ? /pwrite64\(\d+<.*reelgate\.db-wal>.*master-key-id/
+    : /writev?\(\d+<.*insert into ..setting.*master-key-id/
 
 /** @returns finds the place of a call among those of a first start that make things durable */
 async function traceFirstStart(dataDir: string): Promise<(pattern: RegExp, after?: number) => number> {
   const trace = join(await newFolder(), 'calls')
-  const calls = 'trace=fsync,fdatasync,link,mkdir,pwrite64,listen'
+  const calls = 'trace=fsync,fdatasync,link,mkdir,pwrite64,write,writev,listen'
   const traced = await startReelgate({
     env: { REELGATE_DATA: dataDir },
     wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '4096', '-e', calls, '-o', trace],

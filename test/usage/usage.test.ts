@@ -181,7 +181,7 @@ describe('the CSV of a day', () => {
     expect(lines).toContain(`${film},${Math.ceil((3 * size) / 1000)}`)
     const kept = readRows<{ video_id: string; sent: number }>(
       reelgate,
-      'select video_id, sum(sent_bytes) as sent from video_usage group by 1 having sent > 0',
+      'select video_id, sum(sent_bytes) as sent from video_usage group by 1 having sum(sent_bytes) > 0',
     )
     expect(lines.toSorted()).toEqual(kept.map(({ video_id, sent }) => `${video_id},${Math.ceil(sent / 1000)}`).toSorted())
   })
