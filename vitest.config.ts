@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 const OF_SQLITE = 'test/db/sqlite/**'
 
 /** Run on PostgreSQL, too, in every run. */
-const ON_BOTH = ['test/catalogue/*.test.ts']
+const ON_BOTH = ['catalogue/*', 'conformance/*', 'db/*', 'browser/playback'].map((name) => `test/${name}.test.ts`)
 
 const isPostgres = process.env.REELGATE_TEST_DATABASE === 'postgres'
 const onSqlite = { name: 'sqlite', include: ['test/**/*.test.ts'] }

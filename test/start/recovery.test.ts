@@ -175,7 +175,9 @@ async function newFolder(): Promise<string> {
   return folder
 }
 
-/** The key's id goes into SQLite's log, or to PostgreSQL. */
+/** How rows are written: into SQLite's log, or to PostgreSQL. */
+const WRITES = DATABASE === 'sqlite' ? 'pwrite64' : 'write,writev'
+/** The key's id is among them. */
 const BOUND =
   DATABASE === 'sqlite'
     ? /pwrite64\(\d+<.*reelgate\.db-wal>.*master-key-id/
@@ -184,7 +186,7 @@ const BOUND =
 /** @returns finds the place of a call among those of a first start that make things durable */
 async function traceFirstStart(dataDir: string): Promise<(pattern: RegExp, after?: number) => number> {
   const trace = join(await newFolder(), 'calls')
-  const calls = 'trace=fsync,fdatasync,link,mkdir,pwrite64,write,writev,listen'
+  const calls = `trace=fsync,fdatasync,link,mkdir,listen,${WRITES}`
   const traced = await startReelgate({
     env: { REELGATE_DATA: dataDir },
     wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '4096', '-e', calls, '-o', trace],
