@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import type { Notice, Queue, Taken, Which } from '../jobs/queue.ts'
+import type { Notice, Queue, Stale, Taken, Which } from '../jobs/queue.ts'
 import type { Chunk } from './chunk-plan.ts'
 import {
   beginRun,
@@ -61,7 +61,15 @@ export async function replaceChunk(tx: Db, queue: ChunkQueue, chunk: FilmChunk, 
 }
 
 /** Takes the chunk that is needed first, so that no other run gets it. */
-export async function claimChunk(tx: Db, queue: ChunkQueue, which: Which): Promise<Taken<FilmChunk> | undefined> {
+export async function claimChunk(write: Write, queue: ChunkQueue, which: Which): Promise<Taken<FilmChunk> | undefined> {
+  for (;;) {
+    // A transaction for each, since many may be stale: a film's whose video was deleted.
+    const taken = await write((tx) => takeChunk(tx, queue, which))
+    if (taken !== 'stale') return taken
+  }
+}
+
+export function takeChunk(tx: Db, queue: ChunkQueue, which: Which): Promise<Taken<FilmChunk> | Stale | undefined> {
   return queue.take(tx, which, (tx, { attempt, ...key }, deaths) => {
     // Only this notice's own runs: another may run the chunk that has come into its place.
     return beginRun(tx, key, deaths > 0 ? attempt + deaths : undefined)

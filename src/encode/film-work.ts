@@ -127,7 +127,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
     // What nobody waits for would take its share of the cores that a hurried run keeps busy, and double its time.
     const isHurried = hurried.size * CORES_OF_ONE >= availableParallelism()
     const which: Which = { upToPriority: urgentOnly || isHurried ? URGENT_PRIORITY : undefined, except: [...resting] }
-    const taken = await deps.write((tx) => claimChunk(tx, deps.chunkQueue, which))
+    const taken = await claimChunk(deps.write, deps.chunkQueue, which)
     if (!taken) return undefined
     const { run, hold } = taken
     if (isAwaited(run)) hurry(run)

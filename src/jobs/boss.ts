@@ -4,10 +4,12 @@ import { type Job, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import type { Db } from '../db/database.ts'
 import { clientOptions } from '../db/postgres/connection.ts'
-import type { Claim, Notice, Queue, Taken, Which } from './queue.ts'
+import { codeOf } from '../db/write.ts'
+import { Failure } from '../errors.ts'
+import type { Claim, Notice, Queue, Stale, Taken, Which } from './queue.ts'
 
 export type BossQueue<Target extends object> = Queue<Target> & {
-  /** Gives up nothing that is held: that ends first. */
+  /** What is held has ended before. */
   stop(): Promise<void>
 }
 
@@ -23,6 +25,12 @@ const DEATHS = 1_000_000
 const KEEP_WAITING_S = 365 * 24 * 60 * 60
 const KEEP_FINISHED_S = 60
 const CLEAN_EVERY_S = 600
+
+/** Large backlogs are what a queue is for. */
+const LARGEST_BACKLOG = 10_000_000
+
+const MAY_NOT_CREATE =
+  'The schema pgboss cannot be made in the database. Let its role create schemas there: GRANT CREATE ON DATABASE … TO …'
 
 const CONNECTIONS = 2
 /** Shorter than a stop may take. */
@@ -43,6 +51,7 @@ export async function openBossQueue<Target extends object>(options: {
   const boss = new PgBoss({
     db: { executeSql: (text, values) => pool.query(text, values) },
     schedule: false,
+    warningQueueSize: LARGEST_BACKLOG,
     superviseIntervalSeconds: LOOK_S,
     monitorIntervalSeconds: LOOK_S,
     maintenanceIntervalSeconds: CLEAN_EVERY_S,
@@ -54,10 +63,11 @@ export async function openBossQueue<Target extends object>(options: {
     await boss.start()
     const kept = { retentionSeconds: KEEP_WAITING_S, deleteAfterSeconds: KEEP_FINISHED_S }
     const tries = { retryLimit: DEATHS, retryDelay: 0, expireInSeconds: LONGEST_WORK_S, heartbeatSeconds: HEARTBEAT_S }
-    await boss.createQueue(name, { ...kept, ...tries })
+    await boss.createQueue(name)
+    await boss.updateQueue(name, { ...kept, ...tries }) // whatever an older version of ours had chosen
   } catch (error) {
     await close()
-    throw error
+    throw codeOf(error) === '42501' ? new Failure('unavailable', MAY_NOT_CREATE, { cause: error }) : error
   }
 
   const held = new Set<Attempt>()
@@ -88,15 +98,18 @@ export async function openBossQueue<Target extends object>(options: {
     if (jobs.length > 0) await boss.insert(name, jobs, { db: within(tx) })
   }
 
-  async function take<Run>(tx: Db, { upToPriority, except }: Which, claim: Claim<Target, Run>): Promise<Taken<Run> | undefined> {
+  async function take<Run>(
+    tx: Db,
+    { upToPriority, except }: Which,
+    claim: Claim<Target, Run>,
+  ): Promise<Taken<Run> | Stale | undefined> {
     const limits = upToPriority === undefined ? {} : { minPriority: -upToPriority }
-    for (;;) {
-      const [job]: Job<Target>[] = await boss.fetch<Target>(name, { ...limits, ignoreGroups: [...except], db: within(tx) })
-      if (!job) return undefined
-      const run = await claim(tx, job.data, job.retryCount)
-      if (run) return { run, hold: (work) => hold(job, work) }
-      await boss.complete(name, [job], undefined, { db: within(tx) })
-    }
+    const [job]: Job<Target>[] = await boss.fetch<Target>(name, { ...limits, ignoreGroups: [...except], db: within(tx) })
+    if (!job) return undefined
+    const run = await claim(tx, job.data, job.retryCount)
+    if (run) return { run, hold: (work) => hold(job, work) }
+    await boss.complete(name, [job], undefined, { db: within(tx) })
+    return 'stale'
   }
 
   async function hold({ id, retryCount }: Attempt, work: () => Promise<void>): Promise<void> {

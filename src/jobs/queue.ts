@@ -26,12 +26,15 @@ export type Taken<Run> = {
   hold(work: () => Promise<void>): Promise<void>
 }
 
+/** The notice led to nothing, and is gone. */
+export type Stale = 'stale'
+
 /** What tells workers which rows wait. Where one process does all the work the rows themselves are the queue. */
 export type Queue<Target> = {
   /** In the transaction that makes the rows wait. */
   tell(tx: Db, notices: readonly Notice<Target>[]): Promise<void>
-  /** Takes notices, the most wanted first, until a row is claimed; in the transaction of that claim. */
-  take<Run>(tx: Db, which: Which, claim: Claim<Target, Run>): Promise<Taken<Run> | undefined>
+  /** Takes the notice that is most wanted, in the transaction that claims its row. Undefined: none waits. */
+  take<Run>(tx: Db, which: Which, claim: Claim<Target, Run>): Promise<Taken<Run> | Stale | undefined>
   /** Forgets all notices for those of what waits now: a database may come from SQLite or from a copy, with none or old ones. */
   rebuild(write: Write, list: (tx: Db) => Promise<Notice<Target>[]>): Promise<void>
   /** Says from now on when something waits that nobody here told of: a dead process held it, or another one told. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
 import { inSequence } from '../../src/encode/chunk-plan.ts'
-import { addChunks, chunkRows, claimChunk, replaceChunk } from '../../src/encode/chunk-queue.ts'
+import { addChunks, chunkRows, replaceChunk, takeChunk } from '../../src/encode/chunk-queue.ts'
 import { endRun, mayPublish } from '../../src/encode/chunk-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
@@ -31,7 +31,8 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
 })
 
 async function claim(tx: Db) {
-  return (await claimChunk(tx, chunkRows, { upToPriority: undefined, except: [] }))?.run
+  const taken = await takeChunk(tx, chunkRows, { upToPriority: undefined, except: [] })
+  return taken === 'stale' ? undefined : taken?.run
 }
 
 async function openDatabaseWithVideo() {

@@ -74,7 +74,7 @@ test('a chunk whose run failed is taken again, whether the run could give it bac
   const { write, queue, add, takeAll } = await openChunks()
   await write((tx) => add(tx, FILM, [chunkAt(0), chunkAt(1), chunkAt(3)]))
   const ends: Record<number, 'waiting' | 'done'> = { 0: 'waiting', 3: 'done' }
-  const claim = () => write((tx) => claimChunk(tx, queue, { upToPriority: undefined, except: [] }))
+  const claim = () => claimChunk(write, queue, { upToPriority: undefined, except: [] })
   for (const taken of [await claim(), await claim(), await claim()]) {
     const failing = taken?.hold(async () => {
       const end = ends[taken.run.firstSegment]
@@ -127,20 +127,22 @@ test('F-25: a chunk whose worker was killed or hangs is run by another; the one 
   await expect.poll(() => readRows(installed, `select 1 from pgboss.job where state < 'completed'`)).toEqual([])
 })
 
+test('a role that may not create the schema of pg-boss is told what to grant', async () => {
+  const { installed } = await openPlace()
+  const { username, pathname } = new URL(installed.databaseUrl)
+  changeRows(installed, `revoke create on database ${pathname.slice(1)} from ${username}`)
+  await expect(openBossQueue({ url: installed.databaseUrl, name: 'chunk', log })).rejects.toThrow('GRANT CREATE ON DATABASE')
+})
+
 // --- tools ---
 
 const log = pino({ level: 'silent' })
 
 /** A database with two films, and what tells of their chunks. */
 async function openChunks() {
-  const place = await makePlace({ database: 'postgres' })
-  onTestFinished(() => place.remove())
-  const database = await openDatabaseAt(place)
-  onTestFinished(() => database.close())
-  const { db, write } = database
+  const { installed, db, write } = await openPlace()
   await addFilms(write)
-  const url = place.databaseUrl ?? ''
-  const queue = await openBossQueue<ChunkNotice>({ url, name: 'chunk', log })
+  const queue = await openBossQueue<ChunkNotice>({ url: installed.databaseUrl, name: 'chunk', log })
   onTestFinished(() => queue.stop())
   const take = takesOf(write, queue)
   return {
@@ -155,13 +157,21 @@ async function openChunks() {
       for (let run = await take(); run; run = await take()) taken.push(run.firstSegment)
       return taken
     },
-    installed: { dataDir: place.dataDir, databaseUrl: url },
+    installed,
   }
+}
+
+async function openPlace() {
+  const place = await makePlace({ database: 'postgres' })
+  onTestFinished(() => place.remove())
+  const database = await openDatabaseAt(place)
+  onTestFinished(() => database.close())
+  return { ...database, installed: { dataDir: place.dataDir, databaseUrl: place.databaseUrl ?? '' } }
 }
 
 function takesOf(write: Write, queue: ChunkQueue) {
   return async ({ upToPriority, except = [] }: { upToPriority?: number; except?: string[] } = {}) => {
-    const taken = await write((tx) => claimChunk(tx, queue, { upToPriority, except }))
+    const taken = await claimChunk(write, queue, { upToPriority, except })
     void taken?.hold(() => new Promise(() => undefined)) // for as long as the test lasts
     return taken?.run
   }

@@ -15,7 +15,7 @@ import { openBossQueue } from '../../src/jobs/boss.ts'
 import { startDispatcher } from '../../src/jobs/dispatcher.ts'
 
 const [url = '', patience] = process.argv.slice(2)
-const log = pino({ level: 'error' }, process.stderr)
+const log = pino({ level: 'fatal' }, process.stderr)
 const connection = openConnection({ url, settings: { default_transaction_isolation: 'serializable' } })
 const write = groupCommits(postgresCommitter(postgresOver(connection.execute, connection.close), connection))
 const queue = await openBossQueue<ChunkNotice>({ url, name: 'chunk', log })
@@ -26,7 +26,7 @@ queue.watch(wake)
 wake()
 
 async function claim() {
-  const taken = await write((tx) => claimChunk(tx, queue, { upToPriority: undefined, except: [] }))
+  const taken = await claimChunk(write, queue, { upToPriority: undefined, except: [] })
   if (!taken) return undefined
   const { run, hold } = taken
   return { key: run.videoId, run: () => hold(() => work(run)) }
