@@ -128,17 +128,15 @@ const MOVED_AT_ONCE = 500
  * @throws Failure `not-found`; `invalid` for the root
  */
 export async function deleteFolder(
-  { write, wallNowS }: Pick<CatalogueDeps, 'write' | 'wallNowS'>,
+  { db, write, wallNowS }: Pick<CatalogueDeps, 'db' | 'write' | 'wallNowS'>,
   accountId: string,
   by: Actor,
   folderId: string,
 ): Promise<void> {
   const atS = wallNowS()
-  let whole: FolderRow | undefined
+  const whole = await getFolder(db, accountId, folderId)
   async function isDeleted(tx: Db): Promise<boolean> {
-    const folder = await getFolder(tx, accountId, folderId)
-    const parentId = refuseRoot(folder, 'deleted')
-    whole ??= folder
+    const parentId = refuseRoot(await getFolder(tx, accountId, folderId), 'deleted')
     if ((await moveSomeContents(tx, accountId, folderId, parentId, MOVED_AT_ONCE)) === MOVED_AT_ONCE) return false
     await removeFolder(tx, accountId, folderId)
     const details = { name: whole.name, videos: whole.videoCount, folders: whole.folderCount }

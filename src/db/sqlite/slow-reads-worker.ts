@@ -5,7 +5,7 @@ import { keepStatements } from './statements.ts'
 // The thread of slow-reads.ts: a statement in, its rows out, one at a time.
 
 export type Question = { id: number; sql: string; parameters: readonly unknown[] }
-export type Answer = { id: number; rows: unknown[] } | { id: number; error: unknown }
+export type Answer = { id: number; rows: Record<string, unknown>[] } | { id: number; error: unknown }
 
 const connection = keepStatements(new SqliteDatabase(workerData.path, { readonly: true }))
 
@@ -15,7 +15,7 @@ parentPort?.on('message', ({ id, sql, parameters }: Question) => {
 
 function answer(id: number, sql: string, parameters: readonly unknown[]): Answer {
   try {
-    return { id, rows: connection.prepare(sql).all(parameters) }
+    return { id, rows: connection.prepare(sql).all(parameters) as Record<string, unknown>[] }
   } catch (error) {
     return { id, error }
   }

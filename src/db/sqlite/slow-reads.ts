@@ -36,7 +36,7 @@ function startThread(path: string, ended: () => void) {
   worker.on('message', (answer: Answer) => {
     const asker = waiting.get(answer.id)
     waiting.delete(answer.id)
-    if ('rows' in answer) asker?.resolve(answer.rows)
+    if ('rows' in answer) asker?.resolve(answer.rows.map(withBuffers))
     else asker?.reject(answer.error)
   })
   function fail(error: Error) {
@@ -58,4 +58,11 @@ function startThread(path: string, ended: () => void) {
     return asker.promise
   }
   return { ask, stop: () => worker.terminate() }
+}
+
+/** Bytes cross threads as a plain array of them. */
+function withBuffers(row: Record<string, unknown>): Record<string, unknown> {
+  for (const [name, value] of Object.entries(row))
+    if (value instanceof Uint8Array) row[name] = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  return row
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { remembered } from '../../src/db/remembered.ts'
-import { openOwnDatabase } from './database.ts'
+import { remembered } from '../../../src/db/remembered.ts'
+import { openOwnDatabase } from '../database.ts'
 
 test('a finding is read once, and again after the next commit', async () => {
   const { db, write, reads, find } = await open()

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createFolder, deleteFolder, editFolder, openFolder, ROOT, searchFolders } from '../../src/catalogue/folder.ts'
-import { editVideo, findVideos } from '../../src/catalogue/video.ts'
-import { insertVideo, tombstoneVideos } from '../../src/catalogue/video-store.ts'
-import type { Database } from '../../src/db/database.ts'
-import { Failure } from '../../src/errors.ts'
-import { newId } from '../../src/protect/secret.ts'
-import { openSharedDatabase } from '../db/database.ts'
+import { createFolder, deleteFolder, editFolder, openFolder, ROOT, searchFolders } from '../../../src/catalogue/folder.ts'
+import { editVideo, findVideos } from '../../../src/catalogue/video.ts'
+import { insertVideo, tombstoneVideos } from '../../../src/catalogue/video-store.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { Failure } from '../../../src/errors.ts'
+import { newId } from '../../../src/protect/secret.ts'
+import { openSharedDatabase } from '../database.ts'
 
 // Folders, their counters and their lists against a plain map of who lies where.
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { findPositions, type VideoFilter } from '../../src/catalogue/search-store.ts'
-import { insertTags } from '../../src/catalogue/tag-store.ts'
-import { insertVideo, tombstoneVideos, updateVideo } from '../../src/catalogue/video-store.ts'
-import type { Database } from '../../src/db/database.ts'
-import type { Slice } from '../../src/db/dialect.ts'
-import { newId } from '../../src/protect/secret.ts'
-import { openSharedDatabase } from '../db/database.ts'
+import { findPositions, type VideoFilter } from '../../../src/catalogue/search-store.ts'
+import { insertTags } from '../../../src/catalogue/tag-store.ts'
+import { insertVideo, tombstoneVideos, updateVideo } from '../../../src/catalogue/video-store.ts'
+import type { Database } from '../../../src/db/database.ts'
+import type { Slice } from '../../../src/db/dialect.ts'
+import { newId } from '../../../src/protect/secret.ts'
+import { openSharedDatabase } from '../database.ts'
 
 // Search, counters and paging against a plain filter over the same videos.
 
@@ -40,7 +40,12 @@ const letters = fc.constantFrom(
   '🎬',
   '-',
 )
-const texts = (maxLength: number) => fc.array(letters, { minLength: 1, maxLength }).map((parts) => parts.join(''))
+/** With characters that stand in no text, and must find nothing without an error. */
+const soughtLetters = fc.oneof({ weight: 40, arbitrary: letters }, fc.constantFrom('\0', '\u{10FFFF}'))
+const texts = (maxLength: number, of: fc.Arbitrary<string> = letters) =>
+  fc.array(of, { minLength: 1, maxLength }).map((parts) => parts.join(''))
+/** A few letters, many, or more than any text has. */
+const sought = fc.oneof({ weight: 30, arbitrary: texts(5, soughtLetters) }, texts(60), fc.constant('a'.repeat(2001)))
 const tagNames = fc.uniqueArray(fc.constantFrom('x', 'y', 'z'), { maxLength: 3 })
 const videos = fc.array(
   fc.record({ title: texts(8), tags: tagNames, fate: fc.constantFrom('stays', 'stays', 'deleted', 'renamed') }),
@@ -54,7 +59,7 @@ const compared = (text: string) => text.normalize('NFC').toLowerCase().replace(/
 
 test('every filter finds what a plain look at each video finds, newest first, and counts it', async () => {
   await fc.assert(
-    fc.asyncProperty(videos, texts(5), tagNames, fc.boolean(), async (made, part, tags, byText) => {
+    fc.asyncProperty(videos, sought, tagNames, fc.boolean(), async (made, part, tags, byText) => {
       const accountId = newId()
       const kept = await fill(accountId, made)
       const filter: VideoFilter = { tags, ...(byText ? { text: part } : {}) }

@@ -1,0 +1,28 @@
+import type { Kysely } from 'kysely'
+import { onTestFinished } from 'vitest'
+import type { Database } from '../../../src/db/database.ts'
+import { openConnection } from '../../../src/db/postgres/connection.ts'
+import { postgresOver } from '../../../src/db/postgres/dialect.ts'
+import type { Tables } from '../../../src/db/tables.ts'
+import { makePlace } from '../../place.ts'
+import type { DatabaseOptions } from '../../postgres.ts'
+import { openDatabaseAt } from '../database.ts'
+
+/** A database of the test's own, and where others reach it. */
+export async function openOwnPostgres(database: DatabaseOptions['database'] = 'postgres'): Promise<Database & { url: string }> {
+  const place = await makePlace({ database })
+  onTestFinished(() => place.remove())
+  const opened = await openDatabaseAt(place)
+  onTestFinished(() => opened.close())
+  return { ...opened, url: place.databaseUrl ?? '' }
+}
+
+/**
+ * Another program's connection, with which it reads and writes as it likes: one statement, or one transaction
+ * (READ COMMITTED), after the other.
+ */
+export function connectTo(url: string, settings: Readonly<Record<string, string | number>> = {}): Kysely<Tables> {
+  const connection = openConnection({ url, settings })
+  onTestFinished(() => connection.close())
+  return postgresOver(connection.execute, connection.close)
+}
