@@ -29,6 +29,7 @@ export async function insertTags(
   positions: readonly number[],
   names: readonly string[],
 ): Promise<void> {
+  if (positions.length === 0) return
   await sql`
     insert into video_tag (account_id, name, position, ordinal)
     select ${accountId}, tag.value, video.value,
