@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { type Config, dataPaths } from './config.ts'
 import type { Database, DatabasePlace, Db } from './db/database.ts'
+import type { Check } from './db/finding.ts'
 import { noteMark, refuseOlderDatabase } from './db/mark.ts'
 import type { Moved, Show } from './db/move/move.ts'
 import { sqlitePlace } from './db/sqlite/database.ts'
@@ -61,6 +62,16 @@ async function placeOf({ databaseUrl, dataDir }: Config): Promise<DatabasePlace>
   if (databaseUrl === undefined) return sqlitePlace(dataPaths(dataDir).database)
   const { postgresPlace } = await import('./db/postgres/database.ts')
   return postgresPlace(databaseUrl)
+}
+
+/** What a look at the database finds, which a server may be using. */
+export async function examineDatabase({ databaseUrl, dataDir }: Config): Promise<Check[]> {
+  if (databaseUrl === undefined) {
+    const { examineSqlite } = await import('./db/sqlite/health.ts')
+    return [{ check: 'database', ...examineSqlite(dataPaths(dataDir).database) }]
+  }
+  const { examinePostgres } = await import('./db/postgres/health.ts')
+  return examinePostgres(databaseUrl)
 }
 
 /** Opens everything that lies in the data folder. The caller holds its lock. */
@@ -141,6 +152,29 @@ async function refuseLostKey(config: Config): Promise<void> {
   )
 }
 
+/**
+ * Whether there is a master key; nothing is opened to write.
+ * @throws Failure `unavailable` when it is missing and needed, or another installation's
+ */
+export async function checkMasterKey(config: Config): Promise<boolean> {
+  const key = readMasterKey(config)
+  if (!key) {
+    await refuseLostKey(config)
+    return false
+  }
+  const bound = await (await placeOf(config)).peekSetting(KEY_ID)
+  if (bound !== undefined) refuseOtherKey(key, bound)
+  return true
+}
+
+function refuseOtherKey(key: MasterKey, bound: string): void {
+  if (key.id.toString('hex') === bound) return
+  throw new Failure(
+    'unavailable',
+    'The master key is not the one of this data folder. Start Reelgate with the key that belongs to it.',
+  )
+}
+
 /** Ties an installation to its master key, for ever; a start with another key is refused. */
 async function bindMasterKey(database: Database, masterKey: MasterKey, config: Config): Promise<void> {
   const id = masterKey.id.toString('hex')
@@ -148,12 +182,7 @@ async function bindMasterKey(database: Database, masterKey: MasterKey, config: C
   if (bound === undefined) {
     if (!config.masterKeyHex) syncMasterKey(config.masterKeyFile)
     await database.write((tx) => tx.insertInto('setting').values({ name: KEY_ID, value: id }).execute())
-  } else if (bound !== id) {
-    throw new Failure(
-      'unavailable',
-      'The master key is not the one of this data folder. Start Reelgate with the key that belongs to it.',
-    )
-  }
+  } else refuseOtherKey(masterKey, bound)
 }
 
 /** The id of the master key that the data folder belongs to, in hexadecimal digits; undefined before its first start. */

@@ -186,6 +186,15 @@ function commandLine(): Command {
     })
 
   program
+    .command('doctor')
+    .description('look at all that the installation stands on, and say what is to be done; beside a running server, too')
+    .addOption(jsonOption())
+    .action(async (options: { json?: true }) => {
+      const { doctor } = await import('./doctor.ts')
+      await doctor(readConfig(), options)
+    })
+
+  program
     .command('demo')
     .description('the demo film of a new installation')
     .command('remove')

@@ -10,7 +10,7 @@ const KEPT_FREE_SHARE = 0.05
  * Whether the file systems of these folders have room for so many bytes more and the kept space beside them.
  * Asked anew each time: it costs one call of the kernel for each folder.
  */
-async function hasRoomIn(folders: readonly string[], forBytes: number): Promise<boolean> {
+export async function hasRoomIn(folders: readonly string[], forBytes: number): Promise<boolean> {
   for (const folder of folders) {
     const { bavail, blocks, bsize } = await statfs(folder)
     if (bavail * bsize - forBytes < Math.min(KEPT_FREE_BYTES, KEPT_FREE_SHARE * blocks * bsize)) return false

@@ -272,7 +272,7 @@ function reasonOf(error: unknown): string {
   return 'code' in cause ? String(cause.code) : ''
 }
 
-function cannotBeReached(url: string, error: unknown): Failure {
+export function cannotBeReached(url: string, error: unknown): Failure {
   if (isHeldByAnother(error)) return error.cause
   const why = { ...WRONG, ...NOT_YET }[reasonOf(error)] ?? 'it does not answer'
   return new Failure(
@@ -282,7 +282,7 @@ function cannotBeReached(url: string, error: unknown): Failure {
   )
 }
 
-const OLDEST_VERSION = 15
+export const OLDEST_VERSION = 15
 
 /** @throws Failure `unavailable` when it is too old, or does not keep every text */
 async function refuseUnfit(url: string): Promise<void> {

@@ -24,7 +24,7 @@ const LOG_PAGES = 4_000
 const CACHE_KIB = 16_000
 
 /** A database up to this size is checked whole before it is used. */
-const CHECKED_BYTES = 64 * 2 ** 20
+export const CHECKED_BYTES = 64 * 2 ** 20
 
 /** An installation's database in its data folder. */
 export function sqlitePlace(path: string): DatabasePlace {

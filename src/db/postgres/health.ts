@@ -1,0 +1,118 @@
+import pg from 'pg'
+import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from '../finding.ts'
+import { clientOptions } from './connection.ts'
+import { cannotBeReached, OLDEST_VERSION, UNFINISHED_MOVE } from './database.ts'
+import { LostConnection } from './failures.ts'
+
+const TIMEOUT_MS = 10_000
+
+/** What a server has open at once, with those of its queue. */
+const CONNECTIONS_NEEDED = 12
+/** Clocks that differ more make owners wonder at times in lists; nothing expires by the database's clock. */
+const CLOCKS_APART_S = 2
+
+/** What one statement tells of a database. */
+type Facts = {
+  version: number
+  encoding: string
+  ctype: string
+  trigrams: 'there' | 'creatable' | 'missing'
+  fsync: string
+  fullPages: string
+  standby: number
+  unfinished: number
+  connectionsLeft: number
+  ours: number
+  clockS: number
+}
+
+const FACTS = `select
+  current_setting('server_version_num')::int / 10000 as version,
+  pg_encoding_to_char(encoding) as encoding,
+  datctype as ctype,
+  case when exists (select from pg_extension where extname = 'pg_trgm') then 'there'
+    when exists (select from pg_available_extensions where name = 'pg_trgm') then 'creatable' else 'missing' end as trigrams,
+  current_setting('fsync') as fsync,
+  current_setting('full_page_writes') as "fullPages",
+  pg_is_in_recovery() as standby,
+  to_regclass('${UNFINISHED_MOVE}') is not null as unfinished,
+  current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+    - (select count(*) from pg_stat_activity where backend_type = 'client backend') as "connectionsLeft",
+  (select count(*) from pg_stat_activity where application_name = 'reelgate') as ours,
+  extract(epoch from clock_timestamp())::double precision as "clockS"
+  from pg_database where datname = current_database()`
+
+const CHECKS: Readonly<Record<string, (facts: Facts & { nowS: number }) => Finding>> = {
+  'database version': ({ version }) =>
+    version >= OLDEST_VERSION
+      ? ok(`PostgreSQL ${version}.`)
+      : trouble(`PostgreSQL ${version} is too old. Use ${OLDEST_VERSION} or newer.`),
+  'database encoding': ({ encoding }) =>
+    encoding === 'UTF8'
+      ? ok('UTF-8.')
+      : trouble(`It keeps texts as ${encoding}. Make a database with encoding 'UTF8' template template0.`),
+  'database language': ({ ctype }) =>
+    /^(C|POSIX)$/.test(ctype)
+      ? warning(
+          `Its ctype is ${ctype}, for which only Latin letters are letters: searches for others are slow. Make a database with locale 'C.UTF-8' template template0.`,
+        )
+      : ok(`Its ctype is ${ctype}.`),
+  'search index': ({ trigrams }) =>
+    ({
+      there: ok('The extension pg_trgm is there.'),
+      creatable: ok('The extension pg_trgm can be created; the first start does it.'),
+      missing: trouble('The extension pg_trgm is missing. Install PostgreSQL’s contrib modules.'),
+    })[trigrams],
+  'database durability': ({ fsync, fullPages }) =>
+    fsync === 'on' && fullPages === 'on'
+      ? ok('fsync and full_page_writes are on.')
+      : trouble(
+          'fsync or full_page_writes is off: a power cut loses what was acknowledged, or the whole database. Turn both on in postgresql.conf.',
+        ),
+  'database role': ({ standby }) =>
+    standby ? trouble('It is a standby, which takes no changes. Name the primary server.') : ok('It takes changes.'),
+  'database move': ({ unfinished }) =>
+    unfinished
+      ? trouble('An installation was moved there in part only. Run reelgate migrate again: it goes on where it was.')
+      : ok('No move is unfinished.'),
+  connections: ({ connectionsLeft, ours }) =>
+    connectionsLeft + ours >= CONNECTIONS_NEEDED
+      ? ok(`${connectionsLeft} are left.`)
+      : warning(`${connectionsLeft} are left, and a server takes ${CONNECTIONS_NEEDED}. Raise max_connections.`),
+  clocks: ({ clockS, nowS }) => {
+    const apartS = Math.abs(clockS - nowS)
+    return apartS <= CLOCKS_APART_S
+      ? ok('The clocks of the database and of this machine agree.')
+      : warning(`The clocks of the database and of this machine are ${apartS.toFixed(1)} s apart. Set both by NTP.`)
+  },
+}
+
+/** Looks at a database that a server may be using, and changes nothing in it. */
+export async function examinePostgres(url: string): Promise<Check[]> {
+  const client = new pg.Client(clientOptions({ url, timeoutMs: TIMEOUT_MS }))
+  client.on('error', () => undefined) // whatever it was doing is told
+  try {
+    await client.connect()
+    const { rows } = await client.query<Facts>(FACTS)
+    const [facts] = rows
+    if (!facts) throw new Error('the database knows nothing of itself')
+    const seen = { ...facts, nowS: Date.now() / 1000 }
+    const checks = Object.entries(CHECKS).map(([check, judge]) => ({ check, ...judge(seen) }))
+    return [
+      { check: 'database', ...ok('It can be reached.') },
+      ...checks,
+      ...(facts.standby ? [] : [await examineCommits(client)]),
+    ]
+  } catch (cause) {
+    const { message } = cannotBeReached(url, new LostConnection('the database cannot be reached', { cause }))
+    return [{ check: 'database', ...trouble(message) }]
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+/** A line in the log of changes that no table is changed by: its commit waits for the disk as any other. */
+async function examineCommits(client: pg.Client): Promise<Check> {
+  const medianMs = await timeSyncs(() => client.query(`select pg_logical_emit_message(true, 'reelgate', 'doctor')`))
+  return { check: 'database disk', ...judgeSync('A commit', medianMs) }
+}

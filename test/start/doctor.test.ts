@@ -1,0 +1,96 @@
+import { rename } from 'node:fs/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { shiftedClock } from '../faults/clock.ts'
+import { makePlace } from '../place.ts'
+import { createDatabase } from '../postgres/cluster.ts'
+import { startPostgres } from '../postgres.ts'
+import { runCli, startReelgate } from '../reelgate.ts'
+import { changeRows } from '../rows.ts'
+
+type Check = { check: string; state: string; says: string }
+
+async function doctor(env: Record<string, string>) {
+  const { code, stdout } = await runCli(['doctor', '--json'], env)
+  const checks: Check[] = JSON.parse(stdout)
+  return {
+    code,
+    checks,
+    states: Object.fromEntries(checks.map(({ check, state }) => [check, state])),
+    says: (name: string) => checks.find(({ check }) => check === name)?.says ?? '',
+  }
+}
+
+/** How quick the disk is is the machine's own affair. */
+const withoutDisks = ({ checks }: { checks: Check[] }) => checks.filter(({ check }) => !/disk$/.test(check))
+
+test('beside a running server and without it the doctor finds nothing wrong, and says so in lines or as JSON', async () => {
+  const reelgate = await startReelgate({ database: 'sqlite' })
+  for (const isRunning of [true, false]) {
+    if (!isRunning) await reelgate.stop()
+    const found = await doctor(reelgate.env)
+    expect(found.code).toBe(0)
+    expect(found.checks.map(({ check }) => check)).toEqual([
+      'data folder',
+      'free space',
+      'disk',
+      'ffmpeg',
+      'database',
+      'master key',
+    ])
+    expect(withoutDisks(found).filter(({ check, state }) => state !== 'ok' && check !== 'ffmpeg')).toEqual([])
+    expect(found.says('disk')).toMatch(/^fsync takes \d+\.\d ms/)
+  }
+  const { stdout } = await runCli(['doctor'], reelgate.env)
+  expect(stdout).toMatch(/^ok {7}data folder {10}\S+ can be written\.$/m)
+})
+
+test('what is missing is trouble, named with what to do: the key, ffmpeg, the database', async () => {
+  const reelgate = await startReelgate({ database: 'sqlite' })
+  await reelgate.stop()
+  await rename(reelgate.masterKeyFile, `${reelgate.masterKeyFile}.away`)
+  const found = await doctor({ ...reelgate.env, PATH: '/nowhere' })
+  expect(found).toMatchObject({ code: 1, states: { 'master key': 'trouble', ffmpeg: 'trouble', database: 'ok' } })
+  expect(found.says('ffmpeg')).toContain('apt-get install ffmpeg')
+  expect(found.says('master key')).toContain('Put the key file back')
+  const other = await doctor({ ...reelgate.env, REELGATE_MASTER_KEY: 'ab'.repeat(32) })
+  expect(other.says('master key')).toContain('is not the one of this data folder')
+  const gone = await doctor({ ...reelgate.env, REELGATE_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
+  expect(gone).toMatchObject({ code: 1, states: { database: 'trouble' } })
+  expect(gone.says('database')).toMatch(/^The database postgres:\/\/127\.0\.0\.1:1\/none cannot be opened/)
+})
+
+test('of PostgreSQL the doctor tells what is well, and what its makers set wrongly', async () => {
+  const postgres = await startPostgres({ durable: true })
+  const place = await makePlace({ database: postgres })
+  onTestFinished(() => place.remove())
+  expect((await runCli(['account', 'list'], place.env)).code).toBe(0)
+  const found = await doctor(place.env)
+  expect(withoutDisks(found).filter(({ check, state }) => state !== 'ok' && check !== 'ffmpeg')).toEqual([])
+  expect(found.says('database disk')).toMatch(/^A commit takes \d+\.\d ms/)
+  expect(found.says('search index')).toContain('is there')
+
+  changeRows(place, 'create table unfinished_move ()')
+  expect((await doctor(place.env)).states).toMatchObject({ 'database move': 'trouble' })
+
+  const latin = { ...place, databaseUrl: await createDatabase(postgres.url) }
+  const name = 'in_latin'
+  changeRows(latin, `create database ${name} encoding 'LATIN1' locale 'C' template template0`)
+  const url = new URL(postgres.url)
+  url.pathname = `/${name}`
+  expect((await doctor({ ...place.env, REELGATE_DATABASE_URL: url.href })).states).toMatchObject({
+    database: 'ok',
+    'database encoding': 'trouble',
+    'database language': 'warning',
+    'search index': 'ok',
+  })
+})
+
+test('a PostgreSQL that forgets at a power cut is trouble; one with few connections left, or another time, is warned of', async () => {
+  const postgres = await startPostgres({ settings: { max_connections: '12' } })
+  const place = await makePlace({ database: postgres })
+  onTestFinished(() => place.remove())
+  const found = await doctor(place.env)
+  expect(found).toMatchObject({ code: 1, states: { 'database durability': 'trouble', connections: 'warning', clocks: 'ok' } })
+  const later = await doctor({ ...place.env, ...shiftedClock('+1h') })
+  expect(later.says('clocks')).toMatch(/ 3[56]\d\d\.\d s apart\. Set both by NTP\.$/)
+})
