@@ -30,6 +30,7 @@ export function startDispatcher(options: {
   let stopped = false
   let looking: Promise<void> | undefined
   let lookAgain = false
+  let isRetryDue = false
   const timer = options.lookEveryMs === undefined ? undefined : setInterval(wake, options.lookEveryMs)
 
   function wake() {
@@ -48,13 +49,23 @@ export function startDispatcher(options: {
       while (running.size <= options.places && !stopped) {
         const job = await options.claim(running.size === options.places).catch((error) => {
           options.log.error({ err: error }, 'the next job could not be read; it is tried again')
-          setTimeout(wake, AFTER_FAILURE_MS).unref() // nobody else may ever wake us
+          wakeAfterFailure()
           return undefined
         })
         if (!job) break
         start(job)
       }
     }
+  }
+
+  /** Nobody else may ever wake us. Once for all failures: each failed look would bring another. */
+  function wakeAfterFailure() {
+    if (isRetryDue) return
+    isRetryDue = true
+    setTimeout(() => {
+      isRetryDue = false
+      wake()
+    }, AFTER_FAILURE_MS).unref()
   }
 
   function start(job: Job) {

@@ -114,6 +114,25 @@ test('a job that fails, or work that cannot be read, does not stop the rest', as
   await dispatcher.stop() // at once, though a failed job has its place still
 })
 
+test('F-16: while the database is away, work is looked for once a second, however many have said that there is some', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  let looks = 0
+  const claim = async () => {
+    looks++
+    throw new Error('the database is away')
+  }
+  const dispatcher = startDispatcher({ places: 1, log, claim })
+  for (let wakes = 0; wakes < 5; wakes++) {
+    dispatcher.wake()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const before = looks
+  await vi.advanceTimersByTimeAsync(3000)
+  expect(looks - before).toBe(3)
+  await dispatcher.stop()
+})
+
 test('F-12: a job that fails each time is tried again after a second, not as fast as the machine can', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
