@@ -1,0 +1,150 @@
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { insertAccount } from '../../../src/accounts/account-store.ts'
+import { insertApiKey } from '../../../src/accounts/api-key-store.ts'
+import { insertVideo } from '../../../src/catalogue/video-store.ts'
+import type { Database, Db } from '../../../src/db/database.ts'
+import { findOtp, insertOtp, spendOtp } from '../../../src/playback/otp-store.ts'
+import { insertSession } from '../../../src/playback/session-store.ts'
+import { takeSlot } from '../../../src/playback/stream-slot-store.ts'
+import { newId } from '../../../src/protect/secret.ts'
+import { rounds } from '../../pipeline/chance.ts'
+import { connectTo, openOwnPostgres } from './database.ts'
+
+// What must hold whoever writes, at the weakest isolation: one conditional statement and the tables' own rules settle these races.
+
+const OTPS = rounds(200, 1_000)
+
+test('O03: of two that redeem each of hundreds of OTPs at once, READ COMMITTED, exactly one spends it and has a session', async () => {
+  const database = await openOwnPostgres()
+  const film = await addFilm(database)
+  const hashes = Array.from({ length: OTPS }, (_, i) => hashOf(i))
+  await Promise.all(hashes.map((hash) => database.write.one((tx) => insertOtp(tx, { ...otpOf(film), hash }))))
+
+  const rivals = [connectTo(database.url), connectTo(database.url)]
+  const won = rivals.map(() => 0)
+  await Promise.all(
+    rivals.map(async (rival, mine) => {
+      for (const hash of hashes) {
+        const isMine = await rival.transaction().execute(async (tx) => {
+          await findOtp(tx, hash)
+          if (!(await spendOtp(tx, hash, 10))) return false
+          await insertSession(tx, sessionOf(film, `${mine} ${hash.toString('hex')}`, hash))
+          return true
+        })
+        if (isMine) won[mine] = (won[mine] ?? 0) + 1
+      }
+    }),
+  )
+  expect(won.reduce((sum, each) => sum + each)).toBe(OTPS)
+  const { rows } = await sql`select count(*) as opened, count(distinct otp_hash) as apart from playback_session`.execute(
+    database.db,
+  )
+  expect(rows).toEqual([{ opened: OTPS, apart: OTPS }])
+})
+
+test('O03: an OTP has one session, whatever was read before', async () => {
+  const database = await openOwnPostgres()
+  const film = await addFilm(database)
+  const rivals = [connectTo(database.url), connectTo(database.url)]
+  const outcomes = await Promise.allSettled(rivals.map((rival, i) => insertSession(rival, sessionOf(film, `s${i}`, hashOf(1)))))
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: '23505' } })
+})
+
+const LIMIT = 3
+
+test('a viewer has never more streams than the limit, and no session two of them, whoever takes them at once', async () => {
+  const database = await openOwnPostgres()
+  const film = await addFilm(database)
+  const names = Array.from({ length: 10 }, (_, i) => `s${i}`)
+  await database.write(async (tx) => {
+    for (const [i, name] of names.entries()) await insertSession(tx, sessionOf(film, name, hashOf(i)))
+  })
+  const rivals = Array.from({ length: 4 }, () => connectTo(database.url))
+  for (let round = 0; round < 30; round++) {
+    const nowS = 100 * round // whoever had a slot has let it lapse
+    const told = await Promise.all(rivals.map((rival, i) => takeAll(rival, film, rotated(names, i * 2), nowS)))
+    const live = await database.db.selectFrom('streamSlot').select('sessionId').where('endsAtS', '>', nowS).execute()
+    expect(live.length).toBeLessThanOrEqual(LIMIT)
+    expect(new Set(told.flat())).toEqual(new Set(live.map(({ sessionId }) => sessionId)))
+    expect(new Set(told.flat()).size).toBe(live.length)
+  }
+})
+
+/** Asks for a slot for each of the sessions. @returns those that were told that they have one */
+async function takeAll(rival: Db, film: Film, names: readonly string[], nowS: number): Promise<string[]> {
+  const told: string[] = []
+  for (const sessionId of names) {
+    const claim = { sessionId, accountId: film.accountId, userId: 'viewer', limit: LIMIT }
+    const isTaken = await takeSlot(rival, claim, nowS, nowS + 18).catch(refusedByTheTable)
+    if (isTaken) told.push(sessionId)
+  }
+  return told
+}
+
+/** Another connection gave the same session its slot in between: `write` would run again, and find that out. */
+function refusedByTheTable(error: unknown): boolean {
+  if (error instanceof Error && 'code' in error && error.code === '23505') return false
+  throw error
+}
+
+const rotated = <T>(list: readonly T[], by: number) => [...list.slice(by), ...list.slice(0, by)]
+
+type Film = Awaited<ReturnType<typeof addFilm>>
+
+async function addFilm({ write }: Pick<Database, 'write'>) {
+  const film = { accountId: newId(), apiKeyId: newId(), videoId: newId() }
+  const { accountId, apiKeyId, videoId } = film
+  await write(async (tx) => {
+    await insertAccount(tx, { id: accountId, name: 'a', createdAtS: 1, mayUpload: true, mayImport: true })
+    const key = {
+      id: apiKeyId,
+      accountId,
+      hash: hashOf(0),
+      prefix: 'p',
+      name: 'n',
+      permissions: '[]',
+      createdAtS: 1,
+      expiresAtS: null,
+    }
+    await insertApiKey(tx, key)
+    await insertVideo(tx, accountId, { id: videoId, title: 'A film', uploadTimeS: 1 })
+    await tx.updateTable('video').set({ status: 'ready', generation: 1 }).where('id', '=', videoId).execute()
+  })
+  return film
+}
+
+function hashOf(number: number): Buffer {
+  const hash = Buffer.alloc(32)
+  hash.writeUInt32BE(number)
+  return hash
+}
+
+const otpOf = (film: Film) => ({
+  ...film,
+  userId: null,
+  streamLimit: null,
+  marks: '[]',
+  forcedBitrateKbps: null,
+  licenseRules: null,
+  rules: null,
+  issuedAtS: 1,
+  expiresAtS: 100,
+})
+
+const sessionOf = ({ accountId, videoId }: Film, id: string, otpHash: Buffer) => ({
+  id,
+  otpHash,
+  accountId,
+  videoId,
+  generation: 1,
+  userId: 'viewer',
+  publicKey: Buffer.alloc(65),
+  keyId: Buffer.alloc(32),
+  pages: '[]',
+  marks: '[]',
+  startedAtS: 1,
+  endsAtS: 10_000,
+  lastSeenAtS: 1,
+})
