@@ -45,7 +45,7 @@ export async function makeFilled(videos: number): Promise<string> {
 let version: string | undefined
 
 /** Changes with the migrations and with what is filled in; the same for one run of the bench. */
-function versionOfTables(): string {
+export function versionOfTables(): string {
   version ??= hashOfTables()
   return version
 }

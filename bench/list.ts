@@ -129,8 +129,8 @@ async function getText({ url }: Listening, apiKey: string, path: string, videos:
 }
 
 /** An owner who asks one thing after the other. */
-export async function askingOwner(scope: Scope, filled: Filled) {
-  const service = await startService(scope, filled.dataDir)
+export async function askingOwner(scope: Scope, filled: Filled, env: Record<string, string> = {}) {
+  const service = await startService(scope, filled.dataDir, env)
   const client = new Client(service.url)
   scope.defer(() => client.close())
   const headers = authorization(filled.apiKey)

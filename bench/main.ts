@@ -7,6 +7,7 @@ import { KEY_ROWS } from './key.ts'
 import { LIBRARY_ROWS } from './library.ts'
 import { LIST_ROWS } from './list.ts'
 import { OTP_ROWS } from './otp.ts'
+import { POSTGRES_ROWS, stopPostgres } from './postgres.ts'
 import { PROCESS_ROWS } from './process.ts'
 import { aimInWords, isMet, type Measured, type Row, removeLeftovers, withScope } from './row.ts'
 import { SEGMENT_ROWS } from './segment.ts'
@@ -15,6 +16,7 @@ const ROWS: readonly Row[] = [
   ...LIST_ROWS,
   ...LIBRARY_ROWS,
   ...OTP_ROWS,
+  ...POSTGRES_ROWS,
   ...KEY_ROWS,
   ...SEGMENT_ROWS,
   ...FILM_ROWS,
@@ -42,6 +44,7 @@ async function bench(): Promise<number> {
     results.push(result)
     console.log(lineOf(result))
   }
+  await stopPostgres()
   console.log(`\nload ${loadInWords()} after`)
   if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(results.map(jsonOf), undefined, 2)}\n`)
   return results.some(({ measured }) => measured === undefined) ? 1 : 0

@@ -1,4 +1,4 @@
-import { filledFolder } from './fill.ts'
+import { type Filled, filledFolder } from './fill.ts'
 import { authorization, startConstantPeer } from './list.ts'
 import { answersPerS, rawRequest } from './load.ts'
 import type { Row } from './row.ts'
@@ -16,14 +16,8 @@ export const OTP_ROWS: readonly Row[] = [
     measure: async (scope) => {
       const { dataDir, apiKey } = await filledFolder(scope, 10_000)
       const service = await startService(scope, dataDir)
-      const headers = { ...authorization(apiKey), 'Content-Type': 'application/json' }
-      const list = await fetch(`${service.url}/api/videos`, { headers })
-      const { rows }: { rows: { id: string }[] } = JSON.parse(await list.text())
-      const bodies = Array.from({ length: 1_000 }, (_, viewer) => JSON.stringify({ ttl: 300, userId: `viewer-${viewer}` }))
-      const pathTo = (index: number) => `/api/videos/${rows[index % rows.length]?.id}/otp`
-      const one = await fetch(`${service.url}${pathTo(0)}`, { method: 'POST', headers, body: bodies[0] ?? '' })
-      const peer = await startConstantPeer(scope, apiKey, await one.text())
-      const requests = bodies.map((body, index) => rawRequest('POST', pathTo(index), headers, body))
+      const requests = await otpRequests({ dataDir, apiKey }, service)
+      const peer = await startConstantPeer(scope, apiKey, JSON.stringify({ otp: 'x'.repeat(64), playbackInfo: 'x'.repeat(64) }))
       const answers = ({ url }: Listening) => answersPerS(scope, url, { requests })
       await Promise.all([service, peer].map(answers)) // both warm
       return inTurns(
@@ -34,3 +28,18 @@ export const OTP_ROWS: readonly Row[] = [
     },
   },
 ]
+
+/** For some viewers of the newest videos. */
+export async function otpRequests({ apiKey }: Filled, { url }: Listening): Promise<string[]> {
+  const headers = { ...authorization(apiKey), 'Content-Type': 'application/json' }
+  const list = await fetch(`${url}/api/videos`, { headers })
+  const { rows }: { rows: { id: string }[] } = JSON.parse(await list.text())
+  return Array.from({ length: 1_000 }, (_, viewer) =>
+    rawRequest(
+      'POST',
+      `/api/videos/${rows[viewer % rows.length]?.id}/otp`,
+      headers,
+      JSON.stringify({ ttl: 300, userId: `viewer-${viewer}` }),
+    ),
+  )
+}

@@ -44,8 +44,8 @@ function whereItListens(child: ChildProcess, said: { text: string }): Promise<st
 }
 
 /** Starts Reelgate as an owner does, on a data folder that may be filled already. */
-export async function startService(scope: Scope, dataDir: string): Promise<Listening> {
-  return startListening(scope, SERVE, serviceEnvironment(dataDir))
+export async function startService(scope: Scope, dataDir: string, env: Record<string, string> = {}): Promise<Listening> {
+  return startListening(scope, SERVE, { ...serviceEnvironment(dataDir), ...env })
 }
 
 export const SERVE = [process.execPath, join(ROOT, 'src/main.ts'), 'serve'] as const

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { chown, mkdtemp, rm } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -36,6 +36,8 @@ export type ClusterOptions = {
   /** Where its folder is made, such as a small disk. */
   within?: string
   settings?: Record<string, string>
+  /** A folder that outlives it: what lies there is gone on with. */
+  kept?: string
 }
 
 const PROGRAMS = '/usr/lib/postgresql'
@@ -55,12 +57,19 @@ const SETTINGS = {
 }
 const NOT_DURABLE = { fsync: 'off', full_page_writes: 'off' }
 
-export async function openCluster({ durable = false, within = tmpdir(), settings = {} }: ClusterOptions = {}): Promise<Cluster> {
-  const folder = await mkdtemp(join(within, 'reelgate-postgres-'))
+/** In the folder of a cluster that was made whole. */
+const MADE = 'made'
+
+export async function openCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const { durable = false, within = tmpdir(), settings = {}, kept } = options
+  const folder = kept ?? (await mkdtemp(join(within, 'reelgate-postgres-')))
+  await mkdir(folder, { recursive: true })
   if (isRoot()) await chown(folder, NOBODY, NOBODY)
   const data = join(folder, 'data')
   // Whoever reaches the socket is let in: the folder is its owner's alone. Over the network a password is asked for.
-  initialise(['-D', data, '--username=postgres', '--auth-local=trust', '--auth-host=scram-sha-256'], durable)
+  const isNew = !existsSync(join(folder, MADE))
+  if (isNew) await rm(data, { recursive: true, force: true })
+  if (isNew) initialise(['-D', data, '--username=postgres', '--auth-local=trust', '--auth-host=scram-sha-256'], durable)
   const password = randomBytes(16).toString('hex')
   let port = 0
   let run: Run | undefined
@@ -94,13 +103,14 @@ export async function openCluster({ durable = false, within = tmpdir(), settings
 
   async function remove() {
     await end(cutOff)
-    await rm(folder, { recursive: true, force: true })
+    if (kept === undefined) await rm(folder, { recursive: true, force: true })
   }
 
   try {
     await startSomewhere()
     const admin = { host: folder, port, user: 'postgres', database: 'postgres' }
-    await ask(admin, `create role reelgate login createdb password '${password}'`)
+    await ask(admin, `${isNew ? 'create' : 'alter'} role reelgate login createdb password '${password}'`)
+    await writeFile(join(folder, MADE), '')
     return {
       url: `postgres://reelgate:${password}@127.0.0.1:${port}/postgres`,
       folder,
