@@ -53,6 +53,8 @@ const SESSION = {
   // A commit that the server gives up by time is told as done, though no standby has it.
   statement_timeout: 0,
   jit: 'off',
+  // Before its first vacuum a table would be walked by its key rather than by the index of an account: 137 ms in place of 0.03.
+  random_page_cost: 1.1,
 }
 
 export function clientOptions({ url, settings, timeoutMs }: ConnectionOptions): pg.ClientConfig {
