@@ -159,7 +159,8 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
 
   const { db, write, folders } = installation
   const wallNowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
-  const clock = await startPlaybackClock(db, write, wallNowS, (markS) =>
+  const clockS = replaced.wallNowS ? undefined : installation.clockS
+  const clock = await startPlaybackClock({ db, write, clockS }, wallNowS, (markS) =>
     logged(log, 'how far the database has come could not be noted', () => noteMark(dataPaths(config.dataDir).mark, markS)),
   )
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))

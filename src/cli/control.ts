@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Logger } from 'pino'
 import { type Config, dataPaths } from '../config.ts'
-import { Failure } from '../errors.ts'
+import { Failure, type FailureKind } from '../errors.ts'
 import { lockDataFolder } from '../installation.ts'
 import { COMMANDS, type CommandName } from './commands.ts'
 import { SERVER_COMMANDS, type ServerCommandName, type ServerDeps } from './server-commands.ts'
@@ -42,7 +42,9 @@ function answer(socket: Socket, deps: ServerDeps, log: Logger, asked: () => void
     run(line, deps)
       .catch((error) => {
         if (!(error instanceof Failure)) log.error({ err: error }, 'a command failed')
-        return { error: error instanceof Failure ? error.message : 'The command failed; the server’s log says why.' }
+        return error instanceof Failure
+          ? { error: error.message, kind: error.kind }
+          : { error: 'The command failed; the server’s log says why.' }
       })
       .then((reply) => socket.end(`${JSON.stringify(reply)}\n`, () => socket.destroy()))
   })
@@ -81,8 +83,8 @@ export async function sendCommand(path: string, name: CommandName | ServerComman
   socket.once('close', () => reject(new Failure('unavailable', 'The server stopped before it answered.')))
   firstLine(socket, resolve)
   socket.write(`${JSON.stringify({ name, args })}\n`)
-  const reply: { result?: unknown; error?: string } = JSON.parse(await promise)
-  if (reply.error !== undefined) throw new Failure('invalid', reply.error)
+  const reply: { result?: unknown; error?: string; kind?: FailureKind } = JSON.parse(await promise)
+  if (reply.error !== undefined) throw new Failure(reply.kind ?? 'invalid', reply.error)
   return reply.result
 }
 

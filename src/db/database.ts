@@ -12,6 +12,8 @@ export type Database = {
   /** For reads that may take milliseconds: where they hold up nobody. */
   slowDb: Db
   write: Write
+  /** The time by the database's own clock, in seconds since 1970; undefined: it has none, and the machine's counts. */
+  clockS: (() => Promise<number>) | undefined
   /** What is found of a database too large to be checked before it is used; undefined when it is whole. Writes are refused from then on. */
   damage: Promise<string | undefined>
   /** Sees to it that what was deleted from the tables does not lie on in a log of ours. */

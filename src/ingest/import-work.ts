@@ -18,6 +18,7 @@ import {
   updateImport,
 } from './import-store.ts'
 import { insertReceivedSource, type ReceivedSource } from './source.ts'
+import { findSource } from './source-store.ts'
 
 export type ImportWorkDeps = FetchDeps & {
   db: Db
@@ -106,6 +107,7 @@ function claimsOfImports(deps: ImportWorkDeps) {
   /** What becomes of an import whose try has failed. */
   async function settle(videoId: string, error: unknown, signal: AbortSignal): Promise<void> {
     const row = await findImport(deps.db, videoId)
+    if (!row && (await findSource(deps.db, videoId))) return deps.sourceArrived(videoId) // it was kept, though nobody said so
     if (!row) return removeBlobs(deps.sources, videoId) // deleted meanwhile: nothing else may be left of it
     if (signal.aborted) return postpone(row, 0, row.tries - 1) // cut off by us
     const ofTheMachine = error === NO_ROOM ? NO_ROOM : machineTrouble(error)

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks'
-import type { Db } from '../db/database.ts'
+import type { Database } from '../db/database.ts'
 import { DATABASE_MARK } from '../db/mark.ts'
-import type { Write } from '../db/write.ts'
 
 /**
  * The playback clock, in whole seconds: `max(wall clock, saved mark)` at the start, from then on moved by the monotonic clock only.
  * It never goes back, so an expired OTP never revives and no session is stretched by a step of the wall clock (playback-protocol.md).
+ * Where the database has a clock, that is the wall clock meant, and asked again and again: one that has gone ahead is followed.
  */
 export type PlaybackClock = {
   nowS(): number
@@ -15,18 +15,24 @@ export type PlaybackClock = {
 }
 
 const SAVE_EVERY_MS = 5_000
+const ASK_EVERY_MS = 60_000
 
 export async function startPlaybackClock(
-  db: Db,
-  write: Write,
+  { db, write, clockS }: Pick<Database, 'db' | 'write' | 'clockS'>,
   wallNowS: () => number,
   saved: (markS: number) => Promise<void> = async () => undefined,
 ): Promise<PlaybackClock> {
   const mark = await db.selectFrom('setting').select('value').where('name', '=', DATABASE_MARK).executeTakeFirst()
   const savedAtStartS = Number(mark?.value ?? 0)
-  const startS = Math.max(wallNowS(), savedAtStartS)
   const startedMs = performance.now()
-  const nowS = () => startS + Math.floor((performance.now() - startedMs) / 1000)
+  const passedS = () => Math.floor((performance.now() - startedMs) / 1000)
+  let startS = Math.max(clockS ? await clockS() : wallNowS(), savedAtStartS)
+  const nowS = () => startS + passedS()
+
+  async function follow(readS: () => Promise<number>) {
+    const atS = await readS()
+    startS = Math.max(startS, atS - passedS())
+  }
 
   let savedS = 0
   async function save() {
@@ -44,12 +50,14 @@ export async function startPlaybackClock(
   }
 
   await save()
-  const timer = setInterval(() => save().catch(() => undefined), SAVE_EVERY_MS).unref()
+  // What fails is done the next time: the database may be away.
+  const timers = [setInterval(() => save().catch(() => undefined), SAVE_EVERY_MS).unref()]
+  if (clockS) timers.push(setInterval(() => follow(clockS).catch(() => undefined), ASK_EVERY_MS).unref())
   return {
     nowS,
     savedAtStartS,
     async stop() {
-      clearInterval(timer)
+      timers.forEach(clearInterval)
       await save()
     },
   }

@@ -161,6 +161,8 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
     const browser = known.viewers[viewer]
     if (!browser) throw new Error(`no viewer ${viewer}`)
     const op = await history.record<CallOf<'redeem'>>(client, { kind: 'redeem', videoId, otp, viewer }, async () => {
+      const page = browser.state.ticket ? undefined : await browser.openPage(`?otp=${otp}`)
+      if (page && !page.ok) return { status: page.status }
       let outcome = await browser.redeem(otp)
       if (outcome.body.code === 'proof-stale') outcome = await browser.redeem(otp) // its nonce was of the start before
       return { status: outcome.status, told: outcome.playing ? { session: String(outcome.body.session) } : {} }

@@ -79,5 +79,5 @@ export function openHistory(path: string) {
 
 /** A command that the running server refused in words. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof Failure && error.kind === 'invalid'
+  return error instanceof Failure && error.kind !== 'unavailable'
 }

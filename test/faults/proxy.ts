@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
 /** The network between two programs, on loopback. */
-export type Proxy = {
+export type Network = {
   /** The address with the proxy's port. */
   through(url: string): string
   /** Passes everything on, to `target` from now on. */
@@ -14,8 +14,8 @@ export type Proxy = {
   refuse(): void
   /** Cuts what stands without a goodbye; the next one comes through. */
   reset(): void
-  /** The n-th piece from now on whose text has `words` never comes through, and its connection says nothing from then on. */
-  swallow(words: string): Promise<void>
+  /** The next answer that has these words does not come through, and its connection says nothing from then on. */
+  swallowAnswer(words: string): Promise<void>
   /** What the server says has another text in the place of this one, of the same length. */
   rewrite(from: string, to: string): void
 }
@@ -23,7 +23,7 @@ export type Proxy = {
 type Mode = 'forward' | 'black-hole' | 'refuse'
 type Pair = { client: Socket; server: Socket }
 
-export async function startProxy(target: string): Promise<Proxy> {
+export async function startProxy(target: string): Promise<Network> {
   let mode: Mode = 'forward'
   let to = portOf(target)
   let swallowing: { words: string; swallowed: () => void } | undefined
@@ -37,14 +37,14 @@ export async function startProxy(target: string): Promise<Proxy> {
     pairs.add(pair)
     let isSilent = false
     client.on('data', (bytes: Buffer) => {
+      if (mode === 'forward' && !isSilent) server.write(bytes)
+    })
+    server.on('data', (bytes: Buffer) => {
       if (swallowing && bytes.includes(swallowing.words)) {
         isSilent = true
         swallowing.swallowed()
         swallowing = undefined
       }
-      if (mode === 'forward' && !isSilent) server.write(bytes)
-    })
-    server.on('data', (bytes: Buffer) => {
       if (mode === 'forward' && !isSilent) client.write(rewriting ? replaced(bytes, rewriting.from, rewriting.to) : bytes)
     })
     for (const [here, there] of [
@@ -90,7 +90,7 @@ export async function startProxy(target: string): Promise<Proxy> {
       cutAll()
     },
     reset: cutAll,
-    swallow: (words) =>
+    swallowAnswer: (words) =>
       new Promise((swallowed) => {
         swallowing = { words, swallowed }
       }),

@@ -202,11 +202,11 @@ test('a page’s ticket names the embedding host for a day; a changed one names 
 })
 
 describe('O06: the playback clock', () => {
-  async function openClock(wallNowS: () => number, before?: Place) {
+  async function openClock(wallNowS: () => number, before?: Place, clockS?: () => Promise<number>) {
     const place = before ?? (await makePlace())
     if (!before) onTestFinished(place.remove)
     const database = await openDatabaseAt(place)
-    const clock = await startPlaybackClock(database.db, database.write, wallNowS)
+    const clock = await startPlaybackClock({ ...database, clockS }, wallNowS)
     const stop = async () => {
       await clock.stop()
       await database.close()
@@ -223,6 +223,25 @@ describe('O06: the playback clock', () => {
       expect(clock.nowS()).toBeGreaterThanOrEqual(1_800_000_000)
     }
     await stop()
+  })
+
+  test('is the database’s where that has one, however far off the server’s own is, and never goes back', async () => {
+    const first = await openClock(
+      () => 1_800_003_600,
+      undefined,
+      async () => 1_800_000_000,
+    )
+    expect(first.clock.nowS() - 1_800_000_000).toBeLessThan(60)
+    const reachedS = first.clock.nowS()
+    await first.stop()
+    const back = await openClock(
+      () => 1_799_996_400,
+      first.place,
+      async () => 1_799_990_000,
+    )
+    expect(back.clock.nowS()).toBeGreaterThanOrEqual(reachedS)
+    expect(back.clock.nowS() - reachedS).toBeLessThan(60)
+    await back.stop()
   })
 
   test('never goes back over a restart, and follows a wall clock that is ahead', async () => {

@@ -12,6 +12,8 @@ import pg from 'pg'
 export type Cluster = Reached & {
   /** The superuser, who has no password. */
   admin: { host: string; port: number; user: string; database: string }
+  /** The same as an address. */
+  adminUrl: string
   /** What it logged. */
   output(): string
   start(): Promise<void>
@@ -38,6 +40,8 @@ export type ClusterOptions = {
   settings?: Record<string, string>
   /** A folder that outlives it: what lies there is gone on with. */
   kept?: string
+  /** It follows this one, as it is, until it is promoted. */
+  standbyOf?: Pick<Cluster, 'admin' | 'url'>
 }
 
 const PROGRAMS = '/usr/lib/postgresql'
@@ -61,7 +65,7 @@ const NOT_DURABLE = { fsync: 'off', full_page_writes: 'off' }
 const MADE = 'made'
 
 export async function openCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  const { durable = false, within = tmpdir(), settings = {}, kept } = options
+  const { durable = false, within = tmpdir(), settings = {}, kept, standbyOf } = options
   const folder = kept ?? (await mkdtemp(join(within, 'reelgate-postgres-')))
   await mkdir(folder, { recursive: true })
   if (isRoot()) await chown(folder, NOBODY, NOBODY)
@@ -69,8 +73,9 @@ export async function openCluster(options: ClusterOptions = {}): Promise<Cluster
   // Whoever reaches the socket is let in: the folder is its owner's alone. Over the network a password is asked for.
   const isNew = !existsSync(join(folder, MADE))
   if (isNew) await rm(data, { recursive: true, force: true })
-  if (isNew) initialise(['-D', data, '--username=postgres', '--auth-local=trust', '--auth-host=scram-sha-256'], durable)
-  const password = randomBytes(16).toString('hex')
+  if (standbyOf) copyFrom(standbyOf, data)
+  else if (isNew) initialise(['-D', data, '--username=postgres', '--auth-local=trust', '--auth-host=scram-sha-256'], durable)
+  const password = standbyOf ? new URL(standbyOf.url).password : randomBytes(16).toString('hex')
   let port = 0
   let run: Run | undefined
 
@@ -109,12 +114,13 @@ export async function openCluster(options: ClusterOptions = {}): Promise<Cluster
   try {
     await startSomewhere()
     const admin = { host: folder, port, user: 'postgres', database: 'postgres' }
-    await ask(admin, `${isNew ? 'create' : 'alter'} role reelgate login createdb password '${password}'`)
+    if (!standbyOf) await ask(admin, `${isNew ? 'create' : 'alter'} role reelgate login createdb password '${password}'`)
     await writeFile(join(folder, MADE), '')
     return {
       url: `postgres://reelgate:${password}@127.0.0.1:${port}/postgres`,
       folder,
       admin,
+      adminUrl: `postgres://postgres@localhost:${port}/postgres?host=${folder}`,
       output: () => run?.output() ?? '',
       start,
       stop: () => end((postmaster) => process.kill(postmaster, 'SIGINT')),
@@ -192,6 +198,28 @@ function initialise(args: string[], durable: boolean): void {
   if (status !== 0) throw new Error(`initdb failed: ${error?.message ?? ''}${stdout ?? ''}${stderr ?? ''}`)
 }
 
+/** What another has, as it is now, with the note that it is to be followed. */
+function copyFrom({ admin }: Pick<Cluster, 'admin'>, data: string): void {
+  const args = [
+    '-D',
+    data,
+    '-h',
+    admin.host,
+    '-p',
+    `${admin.port}`,
+    '-U',
+    admin.user,
+    '-R',
+    '-X',
+    'stream',
+    '-c',
+    'fast',
+    '--no-sync',
+  ]
+  const { status, stderr } = spawnSync(...asNobody([programOf('pg_basebackup'), ...args]), { cwd: '/', encoding: 'utf8' })
+  if (status !== 0) throw new Error(`pg_basebackup failed: ${stderr}`)
+}
+
 type Run = { pid: number; output(): string; ended: Promise<unknown> }
 
 /** Resolves when connections are accepted. It ends with the process that starts it, however that one ends. */
@@ -203,7 +231,7 @@ async function startPostmaster(args: string[]): Promise<Run> {
   await new Promise<void>((resolve, reject) => {
     child.stderr.on('data', (text: Buffer) => {
       output += text
-      if (output.includes('ready to accept connections')) resolve()
+      if (/ready to accept (read-only )?connections/.test(output)) resolve()
     })
     child.on('close', () => reject(new Error(`PostgreSQL ended before it was ready: ${output}`)))
     child.on('error', reject)

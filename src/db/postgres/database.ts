@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
 import pg from 'pg'
 import { Failure } from '../../errors.ts'
 import type { Database, DatabasePlace, Db } from '../database.ts'
@@ -88,8 +89,10 @@ async function openPostgres(url: string): Promise<Database> {
     await close()
     throw error
   }
+  const db = readWith(readers)
   return {
-    db: readWith(readers),
+    db,
+    clockS: () => readClock(db),
     slowDb: readSlowlyWith(slowReaders),
     write: groupCommits(postgresCommitter(postgresOver(writer.execute, writer.close), writer)),
     damage: Promise.resolve(undefined), // PostgreSQL looks after that
@@ -113,6 +116,11 @@ export async function openAlone(url: string): Promise<Connection> {
     await connection.close()
     throw error
   }
+}
+
+async function readClock(db: Db): Promise<number> {
+  const { rows } = await sql<{ nowS: number }>`select floor(extract(epoch from clock_timestamp())) as now_s`.execute(db)
+  return Number(rows[0]?.nowS)
 }
 
 /** On a connection of its own, which is not made anew in the middle: a migration may take as long as it needs, and is done whole. */

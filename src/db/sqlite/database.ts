@@ -62,6 +62,7 @@ export async function openSqlite(path: string): Promise<Database> {
     db: reader,
     slowDb: slowReader,
     write,
+    clockS: undefined,
     damage,
     clearLog: () => checkpoint(write),
     async close() {

@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest'
+import { makeFilm } from '../films.ts'
+import { makeDatabase, startPostgres } from '../postgres.ts'
+import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { changeRows, readRows } from '../rows.ts'
+import { findLost, startLoad } from './load.ts'
+import { type Network, startProxy } from './proxy.ts'
+
+/** A server that reaches its database through a network of the test's own. */
+async function startBehindProxy(): Promise<{ reelgate: Reelgate; proxy: Network }> {
+  const { url = '' } = await makeDatabase({ database: await startPostgres() })
+  const proxy = await startProxy(url)
+  const reelgate = await startReelgate({ database: 'sqlite', env: { REELGATE_DATABASE_URL: proxy.through(url) } })
+  // The tests look past the proxy.
+  return { reelgate: Object.assign(reelgate, { databaseUrl: url }), proxy }
+}
+
+test('F-10: a database that is cut off, says nothing, or is refused is told as such within bounds; nothing acknowledged is lost, and all goes on afterwards', async () => {
+  const { reelgate, proxy } = await startBehindProxy()
+  const load = startLoad(reelgate.owner, await reelgate.owner.readyVideo(await makeFilm()))
+  for (const cut of [proxy.reset, proxy.refuse, proxy.blackHole]) {
+    await load.goesOn()
+    cut()
+    if (cut !== proxy.reset) await load.isRefused()
+    proxy.forward()
+  }
+  await load.goesOn()
+  await load.stop()
+  expect(load.odd).toEqual([])
+  expect(findLost(reelgate, load)).toEqual([])
+})
+
+test('F-10: a call whose commit got no answer is told that it may have been kept, and what it changed shows when it was', async () => {
+  const { reelgate, proxy } = await startBehindProxy()
+  const { owner } = reelgate
+  const { videoId } = await owner.credentials('before')
+  expect((await owner.list()).rows.map(({ title }) => title)).toEqual(['before'])
+  const isSwallowed = proxy.swallowAnswer('COMMIT')
+  const answer = await owner.call('POST', `/api/videos/${videoId}`, { body: { title: 'after' } })
+  await isSwallowed
+  expect([answer.status, answer.headers.has('retry-after'), await answer.json()]).toMatchObject([
+    503,
+    true,
+    { message: expect.stringContaining('it may or may not have been kept') },
+  ])
+  await expect.poll(async () => (await owner.list()).rows.map(({ title }) => title)).toEqual(['after'])
+})
+
+test('F-09: a stop while the database says nothing ends within 10 s, with exit code 0', async () => {
+  const { reelgate, proxy } = await startBehindProxy()
+  const playing = await reelgate.owner.readyVideo(await makeFilm())
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await reelgate.owner.issueOtp(playing))
+  expect((await viewer.key(0)).status).toBe(200)
+  proxy.blackHole()
+  const asked = reelgate.owner.call('POST', `/api/videos/${playing}/otp`, { body: {} }).catch(() => undefined)
+  const stopped = await Promise.race([reelgate.stop(), new Promise((resolve) => setTimeout(resolve, 20_000, 'still running'))])
+  await asked
+  expect(stopped).toBe(0)
+})
+
+test('F-10: another server that took the database meanwhile keeps it; ours reads on, and changes nothing', async () => {
+  const { reelgate, proxy } = await startBehindProxy()
+  const { owner } = reelgate
+  proxy.refuse()
+  await expect.poll(async () => (await owner.call('PUT', '/api/videos?title=away')).status).toBe(503)
+  const { databaseUrl = '', masterKeyFile } = reelgate
+  const env = { REELGATE_DATABASE_URL: databaseUrl, REELGATE_MASTER_KEY_FILE: masterKeyFile }
+  const other = await startReelgate({ database: 'sqlite', env })
+  proxy.forward()
+  await expect.poll(async () => (await owner.call('GET', '/api/videos')).status).toBe(200)
+  const refused = await owner.call('PUT', '/api/videos?title=ours')
+  expect([refused.status, refused.headers.has('retry-after')]).toEqual([503, true])
+  expect(await refused.text()).not.toMatch(/postgres:|127\.0\.0\.1/)
+  await other.stop()
+  await expect.poll(async () => (await owner.call('PUT', '/api/videos?title=ours')).status).toBe(200)
+  expect(readRows(reelgate, 'select title from video')).toEqual([{ title: 'ours' }])
+})
+
+test('F-10: a standby that takes the place of a PostgreSQL that was killed goes on with all that was acknowledged', async () => {
+  const postgres = await startPostgres({ settings: REPLICATED })
+  const { url = '' } = await makeDatabase({ database: postgres })
+  const standby = await startPostgres({ settings: REPLICATED, standbyOf: postgres })
+  const admin = { dataDir: '', databaseUrl: postgres.adminUrl }
+  changeRows(admin, `alter system set synchronous_standby_names = '*'`)
+  changeRows(admin, 'select pg_reload_conf()')
+  await expect.poll(() => readRows(admin, 'select sync_state from pg_stat_replication')).toEqual([{ sync_state: 'sync' }])
+  const proxy = await startProxy(url)
+  const reelgate = await startReelgate({ database: 'sqlite', env: { REELGATE_DATABASE_URL: proxy.through(url) } })
+  const load = startLoad(reelgate.owner, await reelgate.owner.readyVideo(await makeFilm()))
+  await load.goesOn()
+  await postgres.crash()
+  await load.isRefused()
+  proxy.forward(standby.url)
+  await load.isRefused() // it takes no changes yet
+  changeRows({ dataDir: '', databaseUrl: standby.adminUrl }, 'select pg_promote()')
+  await load.goesOn()
+  await load.stop()
+  expect(load.odd).toEqual([])
+  const there = new URL(url)
+  there.port = new URL(standby.url).port
+  expect(findLost({ ...reelgate, databaseUrl: there.href }, load)).toEqual([])
+})
+
+const REPLICATED = { wal_level: 'replica', max_wal_senders: '4', hot_standby: 'on' }
