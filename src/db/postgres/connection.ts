@@ -170,14 +170,15 @@ export function toAnswer<R>({ command, rowCount, rows }: pg.QueryResult): Answer
   return command === 'SELECT' ? { command, rows } : { command, rows, numAffectedRows: BigInt(rowCount ?? 0) }
 }
 
-/** Statements that a connection's server keeps parsed; those with lists of many lengths come and go. */
+/** Statements that a connection's server keeps parsed, of those that are no lists of values: lists have as many texts as lengths. */
 const KEPT_STATEMENTS = 500
+const MOST_VALUES = 32
 const names = new Map<string, string>()
 
 /** Parsing and planning a statement costs more than most take to run, so each is kept by the server under a name. */
 export function prepared({ sql, parameters }: Statement): pg.QueryConfig {
   let name = names.get(sql)
-  if (name === undefined && names.size < KEPT_STATEMENTS) {
+  if (name === undefined && parameters.length <= MOST_VALUES && names.size < KEPT_STATEMENTS) {
     name = `s${names.size}`
     names.set(sql, name)
   }
