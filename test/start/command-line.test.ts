@@ -197,7 +197,7 @@ test('what is not a command is answered in words, and the server goes on', async
     const socket = connect(join(reelgate.dataDir, 'control.sock'))
     const answer = new Promise<string>((resolve) => socket.once('data', (bytes: Buffer) => resolve(bytes.toString())))
     socket.write(`${line}\n`)
-    expect(JSON.parse(await answer)).toEqual({ error: expect.stringMatching(/\.$/) })
+    expect(JSON.parse(await answer)).toMatchObject({ error: expect.stringMatching(/\.$/) })
     socket.destroy()
   }
   expect((await reelgate.cli('account', 'list')).code).toBe(0)
