@@ -35,15 +35,15 @@ test('F-10: a call whose commit got no answer is told that it may have been kept
   const { owner } = reelgate
   const { videoId } = await owner.credentials('before')
   expect((await owner.list()).rows.map(({ title }) => title)).toEqual(['before'])
-  const isSwallowed = proxy.swallowAnswer('COMMIT')
-  const answer = await owner.call('POST', `/api/videos/${videoId}`, { body: { title: 'after' } })
+  const isSwallowed = proxy.swallowAnswer('COMMIT', 'called otherwise')
+  const answer = await owner.call('POST', `/api/videos/${videoId}`, { body: { title: 'called otherwise' } })
   await isSwallowed
   expect([answer.status, answer.headers.has('retry-after'), await answer.json()]).toMatchObject([
     503,
     true,
     { message: expect.stringContaining('it may or may not have been kept') },
   ])
-  await expect.poll(async () => (await owner.list()).rows.map(({ title }) => title)).toEqual(['after'])
+  await expect.poll(async () => (await owner.list()).rows.map(({ title }) => title)).toEqual(['called otherwise'])
 })
 
 test('F-09: a stop while the database says nothing ends within 10 s, with exit code 0', async () => {

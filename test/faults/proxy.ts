@@ -14,8 +14,8 @@ export type Network = {
   refuse(): void
   /** Cuts what stands without a goodbye; the next one comes through. */
   reset(): void
-  /** The next answer that has these words does not come through, and its connection says nothing from then on. */
-  swallowAnswer(words: string): Promise<void>
+  /** Once a client has sent `asked`, its next answer with these words does not come through, and its connection says nothing from then on. */
+  swallowAnswer(words: string, asked: string): Promise<void>
   /** What the server says has another text in the place of this one, of the same length. */
   rewrite(from: string, to: string): void
 }
@@ -26,7 +26,7 @@ type Pair = { client: Socket; server: Socket }
 export async function startProxy(target: string): Promise<Network> {
   let mode: Mode = 'forward'
   let to = portOf(target)
-  let swallowing: { words: string; swallowed: () => void } | undefined
+  let swallowing: { words: string; asked: string; swallowed: () => void } | undefined
   let rewriting: { from: Buffer; to: Buffer } | undefined
   const pairs = new Set<Pair>()
 
@@ -36,11 +36,13 @@ export async function startProxy(target: string): Promise<Network> {
     const pair = { client, server }
     pairs.add(pair)
     let isSilent = false
+    let hasAsked = false
     client.on('data', (bytes: Buffer) => {
+      hasAsked ||= swallowing !== undefined && bytes.includes(swallowing.asked)
       if (mode === 'forward' && !isSilent) server.write(bytes)
     })
     server.on('data', (bytes: Buffer) => {
-      if (swallowing && bytes.includes(swallowing.words)) {
+      if (swallowing && hasAsked && bytes.includes(swallowing.words)) {
         isSilent = true
         swallowing.swallowed()
         swallowing = undefined
@@ -90,9 +92,9 @@ export async function startProxy(target: string): Promise<Network> {
       cutAll()
     },
     reset: cutAll,
-    swallowAnswer: (words) =>
+    swallowAnswer: (words, asked) =>
       new Promise((swallowed) => {
-        swallowing = { words, swallowed }
+        swallowing = { words, asked, swallowed }
       }),
     rewrite(from, into) {
       rewriting = { from: Buffer.from(from), to: Buffer.from(into) }
