@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { copyFile, mkdir } from 'node:fs/promises'
+import { copyFile, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { type Cluster, createDatabase, dropDatabase, openCluster } from '../test/postgres/cluster.ts'
@@ -78,14 +78,15 @@ async function againstSqlite(scope: Scope, videos: number, requestsOf: Requests)
 
 /** A copy of the moved database for one row, which may change it, with the data folder that belongs to it. */
 async function movedFolder(scope: Scope, videos: number): Promise<{ filled: Filled; env: Record<string, string> }> {
-  const original = await filledFolder(scope, videos)
+  const original = await makeFilled(videos)
   const dataDir = join(scope.folder, 'data-of-postgres')
   await mkdir(dataDir)
-  await copyFile(`${original.dataDir}.key`, `${dataDir}.key`)
+  await copyFile(join(original, 'data.key'), `${dataDir}.key`)
+  const apiKey = await readFile(join(original, 'api-key'), 'utf8')
   const { url } = await cluster()
   const copy = await createDatabase(url, { copyOf: urlOf(url, videos) })
   scope.defer(() => dropDatabase(copy))
-  return { filled: { ...original, dataDir }, env: { REELGATE_DATABASE_URL: copy } }
+  return { filled: { dataDir, apiKey }, env: { REELGATE_DATABASE_URL: copy } }
 }
 
 let opened: Promise<Cluster> | undefined
