@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
+import { shiftedClock } from '../faults/clock.ts'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -22,10 +21,10 @@ async function startClocked(): Promise<{ reelgate: Reelgate; set(aheadS: number)
   const offset = join(folder, 'offset')
   const set = (aheadS: number) => writeFile(offset, `${aheadS < 0 ? '' : '+'}${aheadS}\n`)
   await set(0)
-  const { stdout } = await promisify(execFile)('faketime', ['-m', '-f', '+0', 'env'])
+  const { LD_PRELOAD = '' } = shiftedClock('+0')
   const reelgate = await startReelgate({
     env: {
-      LD_PRELOAD: /^LD_PRELOAD=(.+)$/m.exec(stdout)?.[1] ?? '',
+      LD_PRELOAD,
       FAKETIME_TIMESTAMP_FILE: offset,
       FAKETIME_NO_CACHE: '1',
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
