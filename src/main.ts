@@ -18,20 +18,23 @@ enableCompileCache(join(import.meta.dirname, '../.cache/compile'))
 // And finding the hundreds of files of some packages: the launcher joins each into one (scripts/joined-packages.config.js).
 const joined = findJoinedPackages()
 registerHooks({
-  resolve: (name, context, next) => (name in joined ? { url: joined[name] ?? '', shortCircuit: true } : next(name, context)),
+  resolve(name, context, next) {
+    const url = joined.get(name)
+    return url === undefined ? next(name, context) : { url, shortCircuit: true }
+  },
 })
 const { runCommandLine } = await import('./cli/command-line.ts')
 process.exitCode = await runCommandLine(process.argv)
 
 /** The files that stand for packages, by their names; none when packages were installed since. */
-function findJoinedPackages(): Record<string, string> {
+function findJoinedPackages(): ReadonlyMap<string, string> {
   const packages = join(import.meta.dirname, '../node_modules')
   const folder = join(packages, '.joined')
   try {
-    if (statSync(join(folder, 'index.json')).mtimeMs < statSync(join(packages, '.package-lock.json')).mtimeMs) return {}
+    if (statSync(join(folder, 'index.json')).mtimeMs < statSync(join(packages, '.package-lock.json')).mtimeMs) return new Map()
     const index: Record<string, string> = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8'))
-    return Object.fromEntries(Object.entries(index).map(([name, file]) => [name, pathToFileURL(join(folder, file)).href]))
+    return new Map(Object.entries(index).map(([name, file]) => [name, pathToFileURL(join(folder, file)).href]))
   } catch {
-    return {} // started without the launcher
+    return new Map() // started without the launcher
   }
 }
