@@ -60,7 +60,7 @@ export async function openDatabase(config: Config): Promise<Database> {
 /** PostgreSQL's driver is loaded where it is used. */
 async function placeOf({ databaseUrl, dataDir }: Config): Promise<DatabasePlace> {
   if (databaseUrl === undefined) return sqlitePlace(dataPaths(dataDir).database)
-  const { postgresPlace } = await import('./db/postgres/database.ts')
+  const { postgresPlace } = await import('./db/postgres/place.ts')
   return postgresPlace(databaseUrl)
 }
 

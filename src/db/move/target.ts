@@ -1,7 +1,9 @@
 import { CompiledQuery } from 'kysely'
 import { Failure } from '../../errors.ts'
 import { DATABASE_MARK } from '../mark.ts'
-import { migrateAlone, nameOf, openAlone, UNFINISHED_MOVE } from '../postgres/database.ts'
+import { migrateAlone, openAlone } from '../postgres/database.ts'
+import { UNFINISHED_MOVE } from '../postgres/place.ts'
+import { nameOf } from '../postgres/refusals.ts'
 import { type Columns, KEYS, list, type Row, TABLE_NAMES, type TableName, type Value } from './tables.ts'
 
 /** The database that is moved into. */

@@ -1,8 +1,10 @@
 import pg from 'pg'
 import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from '../finding.ts'
 import { clientOptions } from './connection.ts'
-import { cannotBeReached, OLDEST_VERSION, UNFINISHED_MOVE } from './database.ts'
 import { LostConnection } from './failures.ts'
+import { OLDEST_VERSION } from './look.ts'
+import { UNFINISHED_MOVE } from './place.ts'
+import { cannotBeReached } from './refusals.ts'
 
 const TIMEOUT_MS = 10_000
 

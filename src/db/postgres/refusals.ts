@@ -1,0 +1,69 @@
+import { Failure } from '../../errors.ts'
+import { tellable } from './failures.ts'
+
+/** Without user and password. */
+export function nameOf(url: string): string {
+  const { host, pathname } = new URL(url)
+  return `postgres://${host}${pathname}`
+}
+
+export function heldByAnother(url: string): Failure {
+  return new Failure(
+    'unavailable',
+    `Another Reelgate server works with the database ${nameOf(url)}. Stop it first, or set REELGATE_DATABASE_URL to another.`,
+  )
+}
+
+export function isHeldByAnother(error: unknown): error is Error & { cause: Failure } {
+  return error instanceof Error && error.cause instanceof Failure
+}
+
+/** Why a database cannot be opened, by what it or the network says. */
+const WRONG: Readonly<Record<string, string>> = {
+  '28P01': 'the password is wrong',
+  'no password': 'it asks for a password',
+  '28000': 'it does not let this user in',
+  '3D000': 'there is no such database',
+  ENOTFOUND: 'its host name is not known',
+}
+/** The same, where waiting may help. */
+const NOT_YET: Readonly<Record<string, string>> = {
+  '0A000': 'it is a standby, which takes no changes',
+  '57P03': 'it is starting up or shutting down',
+  53300: 'it has no connection left',
+}
+
+export function mayPass(error: unknown): boolean {
+  return !(reasonOf(error) in WRONG)
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined
+  if (!(cause instanceof Error)) return ''
+  if (cause.message.includes('client password must be a string')) return 'no password'
+  return 'code' in cause ? String(cause.code) : ''
+}
+
+export function cannotBeReached(url: string, error: unknown): Failure {
+  if (isHeldByAnother(error)) return error.cause
+  const why = { ...WRONG, ...NOT_YET }[reasonOf(error)] ?? 'it does not answer'
+  return new Failure(
+    'unavailable',
+    `The database ${nameOf(url)} cannot be opened: ${why}. Correct REELGATE_DATABASE_URL, or start PostgreSQL.`,
+    { cause: error },
+  )
+}
+
+/** Why the tables cannot be made, by what PostgreSQL says. */
+const UNMADE: Readonly<Record<string, string>> = {
+  42501: 'its user may not make tables there. Make that user the owner of the database.',
+  '58P01': 'this PostgreSQL lacks the extension pg_trgm. Install its contrib modules.',
+  '0A000': 'this PostgreSQL lacks the extension pg_trgm. Install its contrib modules.',
+}
+
+export function cannotBeMade(url: string, error: unknown): unknown {
+  const why = UNMADE[reasonOf(error)]
+  return why === undefined
+    ? tellable(error)
+    : new Failure('unavailable', `The database ${nameOf(url)} cannot be used: ${why}`, { cause: error })
+}

@@ -1,0 +1,38 @@
+import type pg from 'pg'
+import { heldByAnother } from './refusals.ts'
+
+/** Any number that no other program of the same database is likely to lock. */
+const SERVER_LOCK = 7_235_118_604_271
+
+/**
+ * The connection that writes holds this lock, and PostgreSQL gives it up when the connection ends, however it ends. Where it has not
+ * noticed yet that our last one is gone, that one is ended: whatever was on its way there is then done or undone.
+ */
+export function serverLock(url: string) {
+  let last: { pid: number; begun: string } | undefined
+
+  async function take(client: pg.Client): Promise<void> {
+    const { rows } = await client.query<{ taken: number; pid: number; begun: string }>(
+      'select pg_try_advisory_lock($1) as taken, pid, backend_start::text as begun from pg_stat_activity where pid = pg_backend_pid()',
+      [SERVER_LOCK],
+    )
+    const [own] = rows
+    if (own?.taken !== 1) {
+      if (!(await endLast(client))) throw heldByAnother(url)
+      await client.query('select pg_advisory_lock($1)', [SERVER_LOCK])
+    }
+    last = own
+  }
+
+  async function endLast(client: pg.Client): Promise<boolean> {
+    if (!last) return false
+    const { rowCount } = await client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity join pg_locks using (pid)
+       where locktype = 'advisory' and (classid::bigint << 32) + objid::bigint = $1 and pid = $2 and backend_start::text = $3`,
+      [SERVER_LOCK, last.pid, last.begun],
+    )
+    return rowCount !== 0
+  }
+
+  return { take }
+}
