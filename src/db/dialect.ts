@@ -55,11 +55,12 @@ export async function sliceOf(db: Db, { position, from }: Walk, { limit, offset,
 }
 
 async function countWhileSlicing(db: Db, { position, from }: Walk, { limit, offset, below }: Slice): Promise<Counted> {
+  const skipped = Math.min(offset, Number.MAX_SAFE_INTEGER) // a page number has any number of digits, an offset 64 bits
   const older = below === undefined ? sql`` : sql`where position < ${below}`
   const { rows } = await sql<{ count: number; position: number | null }>`
     with found as materialized (select ${position} as position ${from})
     select total.count, slice.position from (select count(*) as count from found) as total
-    left join (select position from found ${older} order by position desc limit ${limit} offset ${offset}) as slice on true
+    left join (select position from found ${older} order by position desc limit ${limit} offset ${skipped}) as slice on true
     order by slice.position desc`.execute(db)
   return { count: rows[0]?.count ?? 0, positions: rows.flatMap((row) => row.position ?? []) }
 }
