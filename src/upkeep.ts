@@ -49,6 +49,7 @@ export function startUpkeep({ installation, playback, deletion, keyUses, bans, u
       () => sweepDeliveries(playback),
       () => sweepUsage(playback),
       () => deleteAbandoned(deletion, playback.nowS()),
+      async () => deletion.removeFiles(), // what met trouble, such as a database that was away
       ...sweeps,
     ]
     for (const step of steps) {

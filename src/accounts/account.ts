@@ -1,4 +1,5 @@
 import type { Db } from '../db/database.ts'
+import { isOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { newId } from '../protect/secret.ts'
 import { accountIdOf } from './account-id.ts'
@@ -54,15 +55,20 @@ export type AccountSessions = {
  * @throws Failure as `accountIdOf`
  */
 export async function setAccountDisabled(deps: AccountDeps & { sessions: AccountSessions }, idOrName: string, disabled: boolean) {
-  const accountId = await deps.write(async (tx) => {
-    const id = await accountIdOf(tx, idOrName)
-    if (!(await setDisabled(tx, id, disabled))) return id
-    if (disabled) await deps.sessions.end(tx, id)
-    const kind = disabled ? 'account:disabled' : 'account:enabled'
-    await noteAct(tx, { atS: deps.nowS(), accountId: id, by: 'command-line', kind, subjects: [id] })
-    return id
-  })
-  if (disabled) deps.sessions.ended(accountId)
+  const accountId = await accountIdOf(deps.db, idOrName)
+  const tellSessions = () => disabled && deps.sessions.ended(accountId)
+  await deps
+    .write(async (tx) => {
+      if (!(await setDisabled(tx, accountId, disabled))) return
+      if (disabled) await deps.sessions.end(tx, accountId)
+      const kind = disabled ? 'account:disabled' : 'account:enabled'
+      await noteAct(tx, { atS: deps.nowS(), accountId, by: 'command-line', kind, subjects: [accountId] })
+    })
+    .catch((error) => {
+      if (isOutcomeUnknown(error)) tellSessions() // nobody may watch on if it was kept
+      throw error
+    })
+  tellSessions()
   return { accountId, disabled }
 }
 

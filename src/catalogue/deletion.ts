@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { type Actor, noteAct } from '../accounts/act.ts'
 import type { Db } from '../db/database.ts'
+import { isOutcomeUnknown } from '../db/write.ts'
 import { addVideoEvents } from '../hooks/outbox.ts'
 import { type BlobFolder, removeBlobs } from '../storage/folder.ts'
 import type { VideoStatus } from './status.ts'
@@ -40,23 +41,34 @@ export async function deleteVideos(
   only?: VideoStatus,
 ): Promise<number> {
   const atS = deps.wallNowS()
-  const deletedIds = await deps.write(async (tx) => {
-    const ids = await listPresent(tx, accountId, videoIds, only)
-    if (ids.length > 0) {
+  const askedIds = await listPresent(deps.db, accountId, videoIds, only)
+  if (askedIds.length === 0) return 0
+  const deletedIds = await deps
+    .write(async (tx) => {
+      const ids = await listPresent(tx, accountId, askedIds, only)
+      if (ids.length === 0) return ids // another call was first
       await addVideoEvents(tx, 'video:deleted', ids) // first: a tombstone has no tags
       await tombstoneVideos(tx, accountId, ids, atS)
       await forgetKeys(tx, ids)
       await deps.sessions.end(tx, ids, 'video-deleted')
       await noteAct(tx, { atS, accountId, by, kind: 'video:deleted', subjects: ids })
-    }
-    return ids
-  })
-  if (deletedIds.length > 0) {
-    deps.sessions.ended(deletedIds, 'video-deleted')
-    await deps.stopWork(deletedIds)
-    deps.removeFiles()
-  }
+      return ids
+    })
+    .catch(async (error) => {
+      // Nobody may watch on if it was kept. If it was not, viewers are turned away for some minutes.
+      if (isOutcomeUnknown(error)) await takeAway(deps, askedIds)
+      throw error
+    })
+  await takeAway(deps, deletedIds)
   return deletedIds.length
+}
+
+/** What memory and the disk still have of deleted videos. */
+async function takeAway({ sessions, stopWork, removeFiles }: DeletionDeps, videoIds: readonly string[]): Promise<void> {
+  if (videoIds.length === 0) return
+  sessions.ended(videoIds, 'video-deleted')
+  await stopWork(videoIds)
+  removeFiles()
 }
 
 export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
@@ -111,7 +123,7 @@ async function removeTombstones(
       await saveUsage()
       await write((tx) => removeTombstone(tx, videoId))
     } catch (error) {
-      log.error({ err: error, videoId }, 'files of a deleted video could not be removed; the next deletion or start tries again')
+      log.error({ err: error, videoId }, 'files of a deleted video could not be removed; it is tried again within the hour')
     }
   }
   if (videoIds.length > 0) await clearLog()

@@ -1,8 +1,11 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeFilm } from '../films.ts'
 import { makeDatabase, startPostgres } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
+import type { Viewer } from '../viewer.ts'
 import { findLost, startLoad } from './load.ts'
 import { type Network, startProxy } from './proxy.ts'
 
@@ -45,6 +48,36 @@ test('F-10: a call whose commit got no answer is told that it may have been kept
   ])
   await expect.poll(async () => (await owner.list()).rows.map(({ title }) => title)).toEqual(['called otherwise'])
 })
+
+test('F-10: a film whose deletion got no answer, and was kept, is watched no further, and its files go', async () => {
+  const { reelgate, proxy } = await startBehindProxy()
+  const { videoId, viewer } = await startWatching(reelgate)
+  const isSwallowed = proxy.swallowAnswer('COMMIT', '"deleted_at_s"')
+  const answer = await reelgate.owner.call('DELETE', `/api/videos?videos=${videoId}`)
+  await isSwallowed
+  expect(answer.status).toBe(503)
+  expect((await viewer.key(0)).status).toBe(403)
+  await expect.poll(() => readRows(reelgate, 'select id from video'), { timeout: 20_000 }).toEqual([])
+  expect(existsSync(join(reelgate.dataDir, 'segments', videoId))).toBe(false)
+})
+
+test('F-10: the films of an account whose disabling got no answer, and was kept, are watched no further', async () => {
+  const { reelgate, proxy } = await startBehindProxy()
+  const { viewer } = await startWatching(reelgate)
+  const isSwallowed = proxy.swallowAnswer('COMMIT', 'set "disabled"')
+  const { code, stderr } = await reelgate.cli('account', 'disable', 'owner')
+  await isSwallowed
+  expect([code, stderr]).toEqual([1, expect.stringContaining('it may or may not have been kept')])
+  expect((await viewer.key(0)).status).toBe(403)
+})
+
+async function startWatching({ owner, newViewer }: Reelgate): Promise<{ videoId: string; viewer: Viewer }> {
+  const videoId = await owner.readyVideo(await makeFilm())
+  const viewer = newViewer()
+  await viewer.redeem(await owner.issueOtp(videoId))
+  expect((await viewer.key(0)).status).toBe(200)
+  return { videoId, viewer }
+}
 
 test('F-09: a stop while the database says nothing ends within 10 s, with exit code 0', async () => {
   const { reelgate, proxy } = await startBehindProxy()
