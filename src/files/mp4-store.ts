@@ -25,7 +25,7 @@ export type UnmadeMp4 = { id: number; videoId: string; generation: number }
 
 /** Accounts that have an MP4 to be made. */
 export async function listAccountsWithMp4s(db: Db, notNow: readonly number[]): Promise<string[]> {
-  const rows = await unmadeMp4s(db, notNow).select('video.accountId').distinct().execute()
+  const rows = await unmadeMp4s(db, notNow).select('video.accountId').distinct().orderBy('video.accountId').execute()
   return rows.map(({ accountId }) => accountId)
 }
 

@@ -35,6 +35,7 @@ export async function listAccountsWithImports(db: Db, nowS: number, busy: Busy):
     .where(({ exists }) =>
       exists(dueImports(db, nowS, busy).select('import.videoId').where('accountId', '=', sql.ref<string>('account.id'))),
     )
+    .orderBy('id')
     .execute()
   return rows.map(({ id }) => id)
 }

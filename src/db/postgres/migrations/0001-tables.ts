@@ -395,6 +395,7 @@ const FOLD = `create function fold(text) returns text language sql immutable str
   return normalize(translate(lower(normalize($1, nfc) collate "und-x-icu"), 'ς', 'σ'), nfc)`
 
 // Counters, the search index and the change number are kept by triggers: no statement that changes a video can forget them.
+// Once for a whole statement: a counter that changed for each of its rows would be found ever more slowly behind its older versions.
 const TRIGGERS = [
   trigger(
     'account_added',
@@ -403,44 +404,52 @@ const TRIGGERS = [
       values (new.id, 'root', null, 'root', 'root', new.created_at_s);`,
   ),
 
-  // Of a whole statement: a counter that changes for each of thousands of rows is found ever more slowly behind its older versions.
   trigger(
     'folder_added',
     'after insert on folder referencing new table as added for each statement',
-    `update folder set folder_count = folder_count + inside.n
-      from (select account_id, parent_id, count(*) as n from added group by account_id, parent_id) as inside
-      where folder.account_id = inside.account_id and folder.id = inside.parent_id;
-    update account set folder_count = folder_count + owned.n
-      from (select account_id, count(parent_id) as n from added group by account_id) as owned where account.id = owned.account_id;`,
+    `${countInFolders('folder_count', 'select account_id, parent_id, 1 from added')}
+    ${countOfAccounts('select account_id, 1 from added where parent_id is not null')}`,
   ),
+  // Not when a counter of it changes: other triggers do that.
   trigger(
     'folder_moved',
-    'after update of parent_id on folder for each row when (new.parent_id <> old.parent_id)',
-    `update folder set folder_count = folder_count - 1 where account_id = old.account_id and id = old.parent_id;
-    update folder set folder_count = folder_count + 1 where account_id = new.account_id and id = new.parent_id;`,
+    'after update on folder referencing old table as was new table as became for each statement when (pg_trigger_depth() = 0)',
+    countInFolders(
+      'folder_count',
+      'select account_id, parent_id, -1 from was union all select account_id, parent_id, 1 from became',
+    ),
   ),
   trigger(
     'folder_removed',
     'after delete on folder referencing old table as removed for each statement',
-    `update folder set folder_count = folder_count - inside.n
-      from (select account_id, parent_id, count(*) as n from removed group by account_id, parent_id) as inside
-      where folder.account_id = inside.account_id and folder.id = inside.parent_id;
-    update account set folder_count = folder_count - owned.n, change_number = change_number + 1
-      from (select account_id, count(*) as n from removed group by account_id) as owned where account.id = owned.account_id;`,
+    `${countInFolders('folder_count', 'select account_id, parent_id, -1 from removed')}
+    ${countOfAccounts('select account_id, -1 from removed')}
+    ${changeAccounts('select account_id from removed')}`,
   ),
 
   trigger(
     'video_added',
-    'after insert on video for each row',
+    'after insert on video referencing new table as added for each statement',
     `insert into video_text (rowid, account_id, id, title, file_name)
-      values (new.position, new.account_id, new.id, fold(new.title), fold(new.file_name));
-    update folder set video_count = video_count + 1 where account_id = new.account_id and id = new.folder_id;
-    update account set change_number = change_number + 1 where id = new.account_id;`,
+      select position, account_id, id, fold(title), fold(file_name) from added;
+    ${countInFolders('video_count', 'select account_id, folder_id, 1 from added')}
+    ${changeAccounts('select account_id from added')}`,
   ),
+  // Most changes move and delete nothing: those are done with the first two statements.
   trigger(
     'video_changed',
-    'after update on video for each row when (new.deleted_at_s is null)',
-    'update account set change_number = change_number + 1 where id = new.account_id;',
+    'after update on video referencing old table as was new table as became for each statement',
+    `${changeAccounts('select account_id from was where deleted_at_s is null')}
+    if found and exists (select account_id, folder_id from was where deleted_at_s is null
+      except all select account_id, folder_id from became where deleted_at_s is null) then
+      ${countInFolders(
+        'video_count',
+        `select account_id, folder_id, -1 from was where deleted_at_s is null
+        union all select account_id, folder_id, 1 from became where deleted_at_s is null`,
+      )}
+      delete from video_tag where position = any (array (select position from became where deleted_at_s is not null));
+      delete from video_text where rowid = any (array (select position from became where deleted_at_s is not null));
+    end if;`,
   ),
   trigger(
     'video_renamed',
@@ -448,37 +457,24 @@ const TRIGGERS = [
       when (new.deleted_at_s is null and (new.title <> old.title or new.file_name <> old.file_name))`,
     'update video_text set title = fold(new.title), file_name = fold(new.file_name) where rowid = new.position;',
   ),
-  trigger(
-    'video_moved',
-    'after update of folder_id on video for each row when (new.folder_id <> old.folder_id and new.deleted_at_s is null)',
-    `update folder set video_count = video_count - 1 where account_id = old.account_id and id = old.folder_id;
-    update folder set video_count = video_count + 1 where account_id = new.account_id and id = new.folder_id;`,
-  ),
-  trigger(
-    'video_deleted',
-    'after update of deleted_at_s on video for each row when (new.deleted_at_s is not null and old.deleted_at_s is null)',
-    `delete from video_tag where position = new.position;
-    delete from video_text where rowid = new.position;
-    update folder set video_count = video_count - 1 where account_id = old.account_id and id = old.folder_id;
-    update account set change_number = change_number + 1 where id = new.account_id;`,
-  ),
 
-  // Of a whole statement, as folders.
   trigger(
     'video_tag_added',
-    'after insert on video_tag referencing new table as pair for each statement',
-    `insert into tag (account_id, name, video_count) select account_id, name, count(*) from pair group by account_id, name
+    'after insert on video_tag referencing new table as added for each statement',
+    `insert into tag (account_id, name, video_count)
+      select account_id, name, count(*) from added group by account_id, name order by account_id, name
       on conflict (account_id, name) do update set video_count = tag.video_count + excluded.video_count;
-    update account set change_number = change_number + 1 where id in (select account_id from pair);`,
+    ${changeAccounts('select account_id from added')}`,
   ),
   trigger(
     'video_tag_removed',
-    'after delete on video_tag referencing old table as pair for each statement',
-    `update tag set video_count = tag.video_count - removed.video_count
-      from (select account_id, name, count(*) as video_count from pair group by account_id, name) as removed
-      where tag.account_id = removed.account_id and tag.name = removed.name;
-    delete from tag using pair where tag.account_id = pair.account_id and tag.name = pair.name and tag.video_count = 0;
-    update account set change_number = change_number + 1 where id in (select account_id from pair);`,
+    'after delete on video_tag referencing old table as removed for each statement',
+    `${inTurn(
+      'select account_id, name, count(*) as n from removed group by account_id, name order by account_id, name',
+      `update tag set video_count = video_count - part.n where account_id = part.account_id and name = part.name;
+      delete from tag where account_id = part.account_id and name = part.name and video_count = 0;`,
+    )}
+    ${changeAccounts('select account_id from removed')}`,
   ),
 
   trigger(
@@ -514,9 +510,39 @@ const TRIGGERS = [
   ),
 ].flat()
 
+/** @param rows of account, folder, and how many more that one holds */
+function countInFolders(counter: 'video_count' | 'folder_count', rows: string): string {
+  return inTurn(
+    `select account_id, id, sum(n) as n from (${rows}) as each (account_id, id, n)
+      group by account_id, id having sum(n) <> 0 order by account_id, id`,
+    `update folder set ${counter} = ${counter} + part.n where account_id = part.account_id and id = part.id;`,
+  )
+}
+
+/** @param rows of account, and how many more folders that one has */
+function countOfAccounts(rows: string): string {
+  return inTurn(
+    `select id, sum(n) as n from (${rows}) as each (id, n) group by id order by id`,
+    'update account set folder_count = folder_count + part.n where id = part.id;',
+  )
+}
+
+/** @param rows of account */
+function changeAccounts(rows: string): string {
+  return `update account set change_number = change_number + 1 where id = any (array (${rows}));`
+}
+
+/**
+ * Each part of a statement's rows by its key, in the order of the keys: two who write do not deadlock. A join would be planned once for a
+ * connection, and after a first time with thousands of rows it would read a whole table for each single one.
+ */
+function inTurn(parts: string, change: string): string {
+  return `for part in ${parts} loop ${change} end loop;`
+}
+
 function trigger(name: string, when: string, body: string): string[] {
   return [
-    `create function ${name}() returns trigger language plpgsql as $$ begin ${body} return null; end $$`,
+    `create function ${name}() returns trigger language plpgsql as $$ declare part record; begin ${body} return null; end $$`,
     `create trigger ${name} ${when} execute function ${name}()`,
   ]
 }
