@@ -2,11 +2,13 @@ import { mkdir, readFile, rename, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
 import { expect, test } from 'vitest'
+import type { Owner } from '../client.ts'
 import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
 import { addFile, makePicture } from '../files/made.ts'
 import { makeFilm } from '../films.ts'
 import { formBody, post, uploadParts } from '../ingest/raw-form.ts'
 import { downloadFilm } from '../pipeline/films.ts'
+import { startPostgres } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { mountSmallDisk } from './small-disk.ts'
@@ -76,7 +78,7 @@ test('F-13: a nearly full disk takes no poster, keeps nothing of one, and takes 
 })
 
 test('F-11: a disk that is full in mid-upload refuses it in words and keeps nothing of it; reads and deletions go on, and then uploads', async () => {
-  const disk = await mountSmallDisk(24)
+  const disk = await mountSmallDisk(22) // full between two looks at its room, which come every 8 MiB
   const reelgate = await startReelgate({ within: disk.path })
   const { owner } = reelgate
   const doomed = await owner.upload('doomed', await makeFilm())
@@ -117,24 +119,12 @@ test('F-12: a database whose disk is full refuses writes in words and is whole; 
     await mkdir(join(elsewhere, name))
     await symlink(join(elsewhere, name), join(dataDir, name))
   }
-  const reelgate = await startReelgate({ env: { REELGATE_DATA: dataDir } })
+  const reelgate = await startReelgate({ database: 'sqlite', env: { REELGATE_DATA: dataDir } })
   const { owner } = reelgate
-  const acknowledged: string[] = []
   const film = await owner.readyVideo(await makeFilm())
   await disk.leave(64 * 1024)
-  // Through the log's room, its checkpoints and on: each call is either done or refused, whole.
-  let refused = 0
-  for (let i = 0; refused < 3; i++) {
-    if (i === 2_000) throw new Error('the database’s disk never was full')
-    const answer = await owner.call('PUT', `/api/videos?title=${i}%20${'x'.repeat(200)}`)
-    if (answer.status === 200) acknowledged.push(((await answer.json()) as { videoId: string }).videoId)
-    else {
-      refused += 1
-      expect(answer.status).toBe(503)
-      expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
-      expect(await answer.json()).toMatchObject({ message: expect.stringContaining('The disk is full: nothing was changed') })
-    }
-  }
+  const { acknowledged, refusals } = await addVideosUntilRefused(owner)
+  expect(new Set(refusals)).toEqual(new Set([expect.stringContaining('The disk is full: nothing was changed')]))
   expect((await owner.list()).count).toBe(acknowledged.length + 1)
   await disk.makeRoom()
   expect(await owner.issueOtp(film)).toHaveLength(64)
@@ -143,6 +133,41 @@ test('F-12: a database whose disk is full refuses writes in words and is whole; 
   await reelgate.restart()
   expect((await owner.list()).count).toBe(acknowledged.length + 1)
 })
+
+test('F-12: a PostgreSQL whose disk is full costs refusals only: what was acknowledged is there, and all goes on when there is space', async () => {
+  const disk = await mountSmallDisk(256)
+  const postgres = await startPostgres({ durable: true, within: disk.path })
+  const reelgate = await startReelgate({ database: postgres })
+  const { owner } = reelgate
+  await disk.leave(64 * 1024)
+  const { acknowledged, refusals } = await addVideosUntilRefused(owner)
+  // It ends itself when its log has no room, and starts again as soon as it can.
+  for (const sentence of refusals)
+    expect(sentence).toMatch(/^The (disk of the database is full|database (cannot be reached|did not say))/)
+  await disk.makeRoom()
+  await postgres.start()
+  await expect.poll(async () => (await owner.call('PUT', '/api/videos?title=again')).status).toBe(200)
+  const titles = readRows<{ title: string }>(reelgate, 'select title from video').map(({ title }) => title)
+  expect(titles).toEqual(expect.arrayContaining([...acknowledged, 'again']))
+})
+
+/** Through the log's room, its checkpoints and on: each call is either done or refused, whole. @returns titles, and what refusals say */
+async function addVideosUntilRefused(owner: Owner): Promise<{ acknowledged: string[]; refusals: string[] }> {
+  const acknowledged: string[] = []
+  const refusals: string[] = []
+  for (let i = 0; refusals.length < 3; i++) {
+    if (i === 2_000) throw new Error('the database’s disk never was full')
+    const title = `${i} ${'x'.repeat(200)}`
+    const answer = await owner.call('PUT', `/api/videos?title=${encodeURIComponent(title)}`)
+    if (answer.status === 200) acknowledged.push(title)
+    else {
+      expect(answer.status).toBe(503)
+      expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+      refusals.push(((await answer.json()) as { message: string }).message)
+    }
+  }
+  return { acknowledged, refusals }
+}
 
 test('F-12: a log that cannot be written any more stops nothing, and goes on when there is space', async () => {
   const disk = await mountSmallDisk(1)

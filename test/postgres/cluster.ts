@@ -16,6 +16,7 @@ export type Cluster = Reached & {
   adminUrl: string
   /** What it logged. */
   output(): string
+  /** Starts it, unless it runs. */
   start(): Promise<void>
   /** Ends it as an administrator would: connections are cut, nothing is to be recovered. */
   stop(): Promise<void>
@@ -80,8 +81,13 @@ export async function openCluster(options: ClusterOptions = {}): Promise<Cluster
   let run: Run | undefined
 
   async function start() {
+    if (run) return
     const all = { ...SETTINGS, ...(durable ? {} : NOT_DURABLE), unix_socket_directories: folder, port, ...settings }
     run = await startPostmaster(['-D', data, ...Object.entries(all).map(([name, value]) => `-c${name}=${value}`)])
+    const begun = run
+    void begun.ended.then(() => {
+      if (run === begun) run = undefined // it ended by itself
+    })
   }
 
   async function end(work: (postmaster: number) => void) {
@@ -166,6 +172,7 @@ function homeOf(url: string): string {
 
 async function ask(where: string | pg.ClientConfig, statement: string): Promise<void> {
   const client = new pg.Client(where)
+  client.on('error', () => undefined) // the statement tells
   await client.connect()
   try {
     await client.query(statement)

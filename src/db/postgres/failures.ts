@@ -30,14 +30,15 @@ export function isConstraint(error: unknown): boolean {
 const UNREACHABLE = 'The database cannot be reached now: nothing was changed. Try again in a moment.'
 const CONFLICTS = 'Others change the same in the database all the time: nothing was changed. Try again in a moment.'
 
-const SENTENCES: Record<string, string> = {
-  40: CONFLICTS,
-  53100: 'The disk of the database is full: nothing was changed. Free some space and try again.',
-  53: 'The database is short of connections or memory: nothing was changed. Try again in a moment.',
-  58: 'The disk of the database reported an error: nothing was changed. Check that disk.',
-  XX001: 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.',
-  XX002: 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.',
-}
+/** By SQLSTATE, or what it begins with: the first that fits. */
+const SENTENCES: readonly (readonly [string, string])[] = [
+  ['40', CONFLICTS],
+  ['53100', 'The disk of the database is full: nothing was changed. Free some space and try again.'],
+  ['53', 'The database is short of connections or memory: nothing was changed. Try again in a moment.'],
+  ['58', 'The disk of the database reported an error: nothing was changed. Check that disk.'],
+  ['XX001', 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.'],
+  ['XX002', 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.'],
+]
 
 /** What is told of an error: trouble of the database becomes a Failure with a sentence. */
 export function tellable(error: unknown): unknown {
@@ -45,7 +46,7 @@ export function tellable(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error
   const code = error.code ?? ''
   if (code === '55P03' || code === '57014') return new Failure('unavailable', DATABASE_IN_USE.message, { cause: error })
-  const sentence = Object.entries(SENTENCES).find(([prefix]) => code.startsWith(prefix))?.[1]
+  const sentence = SENTENCES.find(([prefix]) => code.startsWith(prefix))?.[1]
   return sentence ? new Failure('unavailable', sentence, { cause: error }) : error
 }
 
