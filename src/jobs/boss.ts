@@ -3,7 +3,7 @@ import pg from 'pg'
 import { type Job, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import type { Db } from '../db/database.ts'
-import { clientOptions } from '../db/postgres/connection.ts'
+import { beginSession, clientOptions } from '../db/postgres/connection.ts'
 import { codeOf } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import type { Claim, Notice, Queue, Stale, Taken, Which } from './queue.ts'
@@ -46,7 +46,12 @@ export async function openBossQueue<Target extends object>(options: {
   log: Logger
 }): Promise<BossQueue<Target>> {
   const { name, log } = options
-  const pool = new pg.Pool({ ...clientOptions({ url: options.url, timeoutMs: TIMEOUT_MS }), types: pg.types, max: CONNECTIONS })
+  const pool = new pg.Pool({
+    ...clientOptions({ url: options.url, timeoutMs: TIMEOUT_MS }),
+    types: pg.types,
+    max: CONNECTIONS,
+    onConnect: (client) => beginSession(client),
+  })
   pool.on('error', () => undefined) // an idle connection was lost: the next statement makes another
   const boss = new PgBoss({
     db: { executeSql: (text, values) => pool.query(text, values) },

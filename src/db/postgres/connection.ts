@@ -57,18 +57,26 @@ const SESSION = {
   random_page_cost: 1.1,
 }
 
-export function clientOptions({ url, settings, timeoutMs }: ConnectionOptions): pg.ClientConfig {
-  const session = Object.entries({ ...SESSION, ...settings }).map(([name, value]) => `-c ${name}=${value}`)
+/** What a client is made with. Its session's settings are set by `beginSession`, once it is connected. */
+export function clientOptions({ url, timeoutMs }: Pick<ConnectionOptions, 'url' | 'timeoutMs'>): pg.ClientConfig {
   return {
     connectionString: url,
     application_name: 'reelgate',
-    options: session.join(' '),
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     types: TYPES,
     ...(timeoutMs !== undefined && { query_timeout: timeoutMs }),
   }
+}
+
+/** By a statement: what an address says comes before a client's own options, and poolers refuse or drop those. */
+export async function beginSession(client: pg.ClientBase, settings: ConnectionOptions['settings'] = {}): Promise<void> {
+  const all = { ...SESSION, ...settings }
+  await client.query('select set_config(name, value, false) from unnest($1::text[], $2::text[]) as setting (name, value)', [
+    Object.keys(all),
+    Object.values(all).map(String),
+  ])
 }
 
 export function openConnection(options: ConnectionOptions): Connection {
@@ -95,6 +103,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     made.on('end', () => forget(made))
     try {
       await made.connect()
+      await beginSession(made, options.settings)
       await options.begin?.(made)
     } catch (cause) {
       cut(made)

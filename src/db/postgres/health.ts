@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from '../finding.ts'
-import { clientOptions } from './connection.ts'
+import { beginSession, clientOptions } from './connection.ts'
 import { LostConnection } from './failures.ts'
 import { OLDEST_VERSION } from './look.ts'
 import { UNFINISHED_MOVE } from './place.ts'
@@ -95,6 +95,7 @@ export async function examinePostgres(url: string): Promise<Check[]> {
   client.on('error', () => undefined) // whatever it was doing is told
   try {
     await client.connect()
+    await beginSession(client)
     const { rows } = await client.query<Facts>(FACTS)
     const [facts] = rows
     if (!facts) throw new Error('the database knows nothing of itself')
