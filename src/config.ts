@@ -11,7 +11,7 @@ export const VARIABLES = {
   REELGATE_PUBLIC_URL: 'address that viewers and clients use, such as https://video.example.org (http://HOST:PORT)',
   REELGATE_DATA: 'data folder (./data)',
   REELGATE_DATABASE_URL:
-    'PostgreSQL database instead of one in the data folder, such as postgres://USER:PASSWORD@HOST/NAME (none)',
+    'PostgreSQL database instead of one in the data folder, such as postgres://USER:PASSWORD@HOST/NAME, signs in the password as %40 for @ (none)',
   REELGATE_MASTER_KEY_FILE: 'file with the master key (the data folder’s name with .key beside it)',
   REELGATE_MASTER_KEY: 'the master key itself, 64 hexadecimal digits, instead of a file',
   REELGATE_UPLOAD_MAX_BYTES: 'largest upload or import in bytes (32212254720, 30 GiB)',
@@ -33,7 +33,7 @@ const Variables = Type.Object({
   HOST: Type.String({ minLength: 1, default: '127.0.0.1' }),
   REELGATE_PUBLIC_URL: Type.Optional(Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' })),
   REELGATE_DATA: Type.String({ minLength: 1, default: './data' }),
-  REELGATE_DATABASE_URL: Type.Optional(Type.String({ pattern: '^postgres(ql)?://' })),
+  REELGATE_DATABASE_URL: Type.Optional(Type.String()),
   REELGATE_MASTER_KEY_FILE: Type.Optional(Type.String({ minLength: 1 })),
   REELGATE_MASTER_KEY: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$' })),
   REELGATE_UPLOAD_MAX_BYTES: Type.String({ pattern: '^[1-9][0-9]{0,15}$', default: String(30 * 2 ** 30) }),
@@ -130,6 +130,13 @@ function cannotBe(name: string): string {
   return `${name} has a value that cannot be. It stands for: ${meaning ?? 'a setting'}. Correct it and start again.`
 }
 
+/** Where the password of an address holds a sign that ends it, such as a slash, its rest stands in what is told of the address. */
+export function isDatabaseUrl(text: string): boolean {
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return false
+  const { username, password } = new URL(text)
+  return username + password !== '' || !text.includes('@')
+}
+
 function toConfig(variables: Variables): Config {
   const port = Number(variables.PORT)
   if (port > 65_535)
@@ -147,7 +154,7 @@ function toConfig(variables: Variables): Config {
     )
   }
   const databaseUrl = variables.REELGATE_DATABASE_URL
-  if (databaseUrl && !URL.canParse(databaseUrl)) throw new Failure('invalid', cannotBe('REELGATE_DATABASE_URL'))
+  if (databaseUrl !== undefined && !isDatabaseUrl(databaseUrl)) throw new Failure('invalid', cannotBe('REELGATE_DATABASE_URL'))
   const dataDir = resolve(variables.REELGATE_DATA)
   return Object.freeze({
     port,

@@ -7,7 +7,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/api-key.ts'
-import { type Config, dataPaths, readConfig, unknownVariables, VARIABLES } from '../config.ts'
+import { type Config, dataPaths, isDatabaseUrl, readConfig, unknownVariables, VARIABLES } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '../installation.ts'
 import { sessionsOfAccounts } from '../playback/session.ts'
@@ -178,9 +178,11 @@ function commandLine(): Command {
   program
     .command('migrate')
     .description('move the installation from the data folder’s database to PostgreSQL; go on with a move that was cut off')
-    .option('--to <address>', 'postgres://USER:PASSWORD@HOST/NAME, an empty database (REELGATE_DATABASE_URL)', postgresAddress)
+    .option('--to <address>', 'postgres://USER:PASSWORD@HOST/NAME, an empty database (REELGATE_DATABASE_URL)')
     .addOption(jsonOption())
-    .action(async (options: { to?: string; json?: true }) => {
+    .action(async (options: { to?: string; json?: true }, command: Command) => {
+      // Here, since what a parser of options refuses is printed: it may hold a password.
+      if (options.to !== undefined && !isDatabaseUrl(options.to)) command.error(NO_ADDRESS)
       const { migrate } = await import('./migrate.ts')
       await migrate(readConfig(), options)
     })
@@ -217,11 +219,8 @@ function onOrOff(text: string): boolean {
   return text === 'on'
 }
 
-function postgresAddress(text: string): string {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text))
-    throw new InvalidArgumentError('It is an address such as postgres://USER:PASSWORD@HOST/NAME.')
-  return text
-}
+const NO_ADDRESS =
+  '--to is an address such as postgres://USER:PASSWORD@HOST/NAME, with %40 for an @ in the password, %2F for a slash'
 
 const SECONDS = { d: 24 * 3600, h: 3600, m: 60 } as const
 

@@ -1,4 +1,8 @@
+import { execFile } from 'node:child_process'
+import { chown, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makePlace } from '../place.ts'
 import { type Cluster, createDatabase, openCluster } from '../postgres/cluster.ts'
@@ -50,11 +54,81 @@ test.each([
     why: 'its host name is not known',
   },
 ])('F-10: a start with $what is refused in a sentence that names it', async ({ url, why }) => {
-  expect(await refusalOf(url())).toEqual([
-    1,
-    `The database DATABASE cannot be opened: ${why}. Correct REELGATE_DATABASE_URL, or start PostgreSQL.`,
-  ])
+  expect(await refusalOf(url())).toEqual([1, refusedBecause(why)])
 })
+
+test.each(['/', '#', '?'])(
+  'F-10: an address whose password has a %s as it is, which ends it, is refused, and nothing of it is told',
+  async (sign) => {
+    const url = `postgres://reelgate:5432${sign}s3cr3t@127.0.0.1/reelgate`
+    const { env, remove } = await makePlace({ database: 'sqlite' })
+    const refused = [
+      await runCli(['doctor'], { ...env, REELGATE_DATABASE_URL: url }),
+      await runCli(['serve'], { ...env, REELGATE_DATABASE_URL: url, PORT: '0' }),
+      await runCli(['migrate', '--to', url], env),
+    ]
+    await remove()
+    expect(refused).toEqual([
+      { code: 1, stdout: '', stderr: expect.stringContaining('REELGATE_DATABASE_URL has a value that cannot be') },
+      { code: 1, stdout: '', stderr: expect.stringContaining('REELGATE_DATABASE_URL has a value that cannot be') },
+      { code: 2, stdout: '', stderr: expect.stringContaining('--to is an address such as') },
+    ])
+    expect(JSON.stringify(refused)).not.toContain('s3cr3t')
+  },
+)
+
+test('F-10: an address that names a certificate that is not there is refused in a sentence', async () => {
+  const url = changed(({ searchParams }) => searchParams.set('sslrootcert', '/nowhere.pem'))
+  const why = "ENOENT: no such file or directory, open '/nowhere.pem'"
+  const sentence = `The address of the database DATABASE cannot be used: ${why}. Correct it.`
+  expect(await refusalOf(url)).toEqual([1, sentence])
+  const { stdout } = await runCli(['doctor', '--json'], { REELGATE_DATABASE_URL: url })
+  expect(JSON.parse(stdout.replaceAll(/postgres:\/\/\S+/g, 'DATABASE'))).toContainEqual({
+    check: 'database',
+    state: 'trouble',
+    says: sentence,
+  })
+})
+
+test('F-10: where the address asks for TLS, a server whose certificate is trusted serves, any other is refused', async () => {
+  const encrypted = changed((url) => {
+    url.hostname = 'localhost' // an address by number is not looked for in a certificate
+    url.searchParams.set('sslmode', 'verify-full')
+  })
+  expect(await refusalOf(encrypted)).toEqual([1, refusedBecause('it takes no encrypted connections')])
+  const certificate = await encrypt(postgres)
+  expect(await refusalOf(encrypted)).toEqual([
+    1,
+    refusedBecause('its certificate is not trusted (sslrootcert=FILE names its authority)'),
+  ])
+  const trusting = `${encrypted}&sslrootcert=${certificate}`
+  const reelgate = await startReelgate({ database: 'sqlite', env: { REELGATE_DATABASE_URL: trusting } })
+  expect((await reelgate.owner.call('GET', '/api/videos')).status).toBe(200)
+  const sessions = readRows({ dataDir: '', databaseUrl: postgres.adminUrl }, SESSIONS)
+  expect(sessions.length).toBeGreaterThan(2)
+  expect(sessions.filter(({ encrypted }) => encrypted !== 1)).toEqual([])
+})
+
+const SESSIONS = `select ssl::int as encrypted from pg_stat_ssl join pg_stat_activity using (pid) where application_name = 'reelgate'`
+
+const refusedBecause = (why: string) =>
+  `The database DATABASE cannot be opened: ${why}. Correct REELGATE_DATABASE_URL, or start PostgreSQL.`
+
+/** Gives it a certificate of its own making. @returns its file */
+async function encrypt({ folder, adminUrl }: Cluster): Promise<string> {
+  const key = join(folder, 'data/server.key')
+  const certificate = join(folder, 'data/server.crt')
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
+  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', ...subject]
+  await promisify(execFile)('openssl', [...made, '-keyout', key, '-out', certificate])
+  const { uid, gid } = await stat(folder)
+  for (const file of [key, certificate]) await chown(file, uid, gid)
+  const admin = { dataDir: '', databaseUrl: adminUrl }
+  changeRows(admin, `alter system set ssl = 'on'`)
+  changeRows(admin, 'select pg_reload_conf()')
+  await expect.poll(() => readRows(admin, `select current_setting('ssl') as ssl`)).toEqual([{ ssl: 'on' }])
+  return certificate
+}
 
 test('F-10: a PostgreSQL that is too old is refused', async () => {
   const proxy = await startProxy(databaseUrl)

@@ -97,7 +97,18 @@ export function openConnection(options: ConnectionOptions): Connection {
   }
 
   async function connect(): Promise<pg.Client> {
-    const made = new pg.Client({ ...clientOptions(options), pipeline: true })
+    try {
+      client = await begun(new pg.Client({ ...clientOptions(options), pipeline: true }))
+      failed = undefined
+      return client
+    } catch (cause) {
+      const error = new Unreachable('the database cannot be reached', { cause })
+      failed = { error, atMs: performance.now() }
+      throw error
+    }
+  }
+
+  async function begun(made: pg.Client): Promise<pg.Client> {
     // Its loss is told to the statements on their way; the next one makes another.
     made.on('error', () => forget(made))
     made.on('end', () => forget(made))
@@ -105,15 +116,11 @@ export function openConnection(options: ConnectionOptions): Connection {
       await made.connect()
       await beginSession(made, options.settings)
       await options.begin?.(made)
-    } catch (cause) {
+      return made
+    } catch (error) {
       cut(made)
-      const error = new Unreachable('the database cannot be reached', { cause })
-      failed = { error, atMs: performance.now() }
       throw error
     }
-    failed = undefined
-    client = made
-    return made
   }
 
   function forget(lost: pg.Client) {

@@ -8,7 +8,7 @@ import { postgresOver } from './dialect.ts'
 import { reach, refuseUnfit } from './look.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { readSlowlyWith, readWith } from './readers.ts'
-import { cannotBeMade } from './refusals.ts'
+import { cannotBeUsed } from './refusals.ts'
 import { serverLock } from './server-lock.ts'
 
 /** Connections for reads that take less than a millisecond; each carries many at once. */
@@ -96,7 +96,7 @@ export async function migrateAlone(url: string): Promise<void> {
     await connection.hold()
     await migrate(postgresOver(connection.execute, connection.close), MIGRATIONS)
   } catch (error) {
-    throw cannotBeMade(url, error)
+    throw cannotBeUsed(url, error)
   } finally {
     await connection.close()
   }

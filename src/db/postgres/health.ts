@@ -1,16 +1,16 @@
 import pg from 'pg'
+import { Failure } from '../../errors.ts'
 import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from '../finding.ts'
 import { beginSession, clientOptions } from './connection.ts'
-import { LostConnection } from './failures.ts'
 import { OLDEST_VERSION } from './look.ts'
 import { UNFINISHED_MOVE } from './place.ts'
-import { cannotBeReached } from './refusals.ts'
+import { cannotBeReached, refuseUnreadable } from './refusals.ts'
 
 const TIMEOUT_MS = 10_000
 
 /** What a server has open at once, with those of its queue. */
 const CONNECTIONS_NEEDED = 12
-/** Clocks that differ more make owners wonder at times in lists; nothing expires by the database's clock. */
+/** Playback goes by the database's clock, times in lists by this machine's: owners wonder where they differ more. */
 const CLOCKS_APART_S = 2
 
 /** What one statement tells of a database. */
@@ -91,7 +91,16 @@ const CHECKS: Readonly<Record<string, (facts: Facts & { nowS: number }) => Findi
 
 /** Looks at a database that a server may be using, and changes nothing in it. */
 export async function examinePostgres(url: string): Promise<Check[]> {
-  const client = new pg.Client(clientOptions({ url, timeoutMs: TIMEOUT_MS }))
+  try {
+    refuseUnreadable(url)
+    return await examine(new pg.Client(clientOptions({ url, timeoutMs: TIMEOUT_MS })))
+  } catch (cause) {
+    const { message } = cause instanceof Failure ? cause : cannotBeReached(url, cause)
+    return [{ check: 'database', ...trouble(message) }]
+  }
+}
+
+async function examine(client: pg.Client): Promise<Check[]> {
   client.on('error', () => undefined) // whatever it was doing is told
   try {
     await client.connect()
@@ -106,9 +115,6 @@ export async function examinePostgres(url: string): Promise<Check[]> {
       ...checks,
       ...(facts.standby ? [] : [await examineCommits(client)]),
     ]
-  } catch (cause) {
-    const { message } = cannotBeReached(url, new LostConnection('the database cannot be reached', { cause }))
-    return [{ check: 'database', ...trouble(message) }]
   } finally {
     await client.end().catch(() => undefined)
   }

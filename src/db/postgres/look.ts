@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Failure } from '../../errors.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { LostConnection } from './failures.ts'
-import { cannotBeReached, isHeldByAnother, mayPass, nameOf } from './refusals.ts'
+import { cannotBeReached, cannotBeUsed, isHeldByAnother, mayPass, nameOf, refuseUnreadable } from './refusals.ts'
 
 /** How long a start waits for a database that starts, too. */
 const PATIENCE_MS = 30_000
@@ -13,15 +13,16 @@ const TIMEOUT_MS = 8_000
 
 /**
  * Attempts it again while the database cannot be reached, but may soon.
- * @throws Failure `unavailable` when waiting does not help
+ * @throws Failure when waiting does not help
  */
 export async function reach<T>(url: string, attempt: () => Promise<T>): Promise<T> {
+  refuseUnreadable(url)
   const beganMs = performance.now()
   for (;;) {
     try {
       return await attempt()
     } catch (error) {
-      if (!(error instanceof LostConnection)) throw error
+      if (!(error instanceof LostConnection)) throw cannotBeUsed(url, error)
       const patienceMs = isHeldByAnother(error) ? LOCK_PATIENCE_MS : PATIENCE_MS
       if (performance.now() - beganMs > patienceMs || !mayPass(error)) throw cannotBeReached(url, error)
       await pause(LOOK_AGAIN_MS)

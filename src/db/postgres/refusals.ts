@@ -1,10 +1,22 @@
+import pg from 'pg'
 import { Failure } from '../../errors.ts'
+import { codeOf } from '../write.ts'
 import { tellable } from './failures.ts'
 
 /** Without user and password. */
 export function nameOf(url: string): string {
   const { host, pathname } = new URL(url)
   return `postgres://${host}${pathname}`
+}
+
+/** @throws Failure `invalid` for an address that no client can be made with, such as one with a certificate that is not there */
+export function refuseUnreadable(url: string): void {
+  try {
+    new pg.Client({ connectionString: url })
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : 'it cannot be read'
+    throw new Failure('invalid', `The address of the database ${nameOf(url)} cannot be used: ${why}. Correct it.`, { cause })
+  }
 }
 
 export function heldByAnother(url: string): Failure {
@@ -25,6 +37,8 @@ const WRONG: Readonly<Record<string, string>> = {
   '28000': 'it does not let this user in',
   '3D000': 'there is no such database',
   ENOTFOUND: 'its host name is not known',
+  certificate: 'its certificate is not trusted (sslrootcert=FILE names its authority)',
+  'no TLS': 'it takes no encrypted connections',
 }
 /** The same, where waiting may help. */
 const NOT_YET: Readonly<Record<string, string>> = {
@@ -38,10 +52,12 @@ export function mayPass(error: unknown): boolean {
 }
 
 function reasonOf(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined
-  if (!(cause instanceof Error)) return ''
-  if (cause.message.includes('client password must be a string')) return 'no password'
-  return 'code' in cause ? String(cause.code) : ''
+  if (!(error instanceof Error)) return ''
+  if (error.message.includes('client password must be a string')) return 'no password'
+  if (error.message.includes('does not support SSL')) return 'no TLS'
+  const code = codeOf(error)
+  if (/CERT|UNABLE_TO_(GET|VERIFY)/.test(code)) return 'certificate'
+  return code || reasonOf(error.cause)
 }
 
 export function cannotBeReached(url: string, error: unknown): Failure {
@@ -54,15 +70,17 @@ export function cannotBeReached(url: string, error: unknown): Failure {
   )
 }
 
-/** Why the tables cannot be made, by what PostgreSQL says. */
-const UNMADE: Readonly<Record<string, string>> = {
+/** Why a database that can be reached is of no use, by what it says. */
+const UNFIT: Readonly<Record<string, string>> = {
   42501: 'its user may not make tables there. Make that user the owner of the database.',
   '58P01': 'this PostgreSQL lacks the extension pg_trgm. Install its contrib modules.',
   '0A000': 'this PostgreSQL lacks the extension pg_trgm. Install its contrib modules.',
+  '42P05': 'a pooler gives our connections to others meanwhile. PgBouncer needs pool_mode = session.',
+  26000: 'a pooler gives our connections to others meanwhile. PgBouncer needs pool_mode = session.',
 }
 
-export function cannotBeMade(url: string, error: unknown): unknown {
-  const why = UNMADE[reasonOf(error)]
+export function cannotBeUsed(url: string, error: unknown): unknown {
+  const why = UNFIT[reasonOf(error)]
   return why === undefined
     ? tellable(error)
     : new Failure('unavailable', `The database ${nameOf(url)} cannot be used: ${why}`, { cause: error })
