@@ -3,8 +3,8 @@ import { access, constants } from 'node:fs/promises'
 import { type Config, dataPaths } from './config.ts'
 import type { Database, DatabasePlace, Db } from './db/database.ts'
 import type { Check } from './db/finding.ts'
-import { noteMark, refuseOlderDatabase } from './db/mark.ts'
-import type { Moved, Show } from './db/move/move.ts'
+import { DATABASE_MARK, noteMark, readMark, refuseOlderDatabase } from './db/mark.ts'
+import type { MovedTable, Watch } from './db/move/move.ts'
 import { sqlitePlace } from './db/sqlite/database.ts'
 import { Failure } from './errors.ts'
 import {
@@ -16,11 +16,16 @@ import {
   writeMasterKey,
 } from './protect/master-key.ts'
 import { keyOfPhrase, phraseOf } from './protect/recovery-phrase.ts'
-import { type BlobFolder, openBlobFolder, removeUnfinished, syncNames } from './storage/folder.ts'
+import { type BlobFolder, openBlobFolder, removeUnfinished, syncInPlace, syncNames } from './storage/folder.ts'
 import { type FolderLock, takeFolderLock } from './storage/folder-lock.ts'
 
+export type NotedDatabase = Database & {
+  /** Notes in the data folder how far the database has come. */
+  noteMark(mark: number): Promise<void>
+}
+
 /** A data folder in this process's hands: locked, opened, and of this master key. */
-export type Installation = Database & {
+export type Installation = NotedDatabase & {
   masterKey: MasterKey
   folders: { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder; files: BlobFolder }
   /** True when this start made the master key: tell the owner where it lies. */
@@ -50,11 +55,13 @@ export function lockDataFolder(config: Config): FolderLock | undefined {
  * Opens the database alone, for commands that need no more.
  * @throws Failure `unavailable` when it is missing over existing films, damaged or newer
  */
-export async function openDatabase(config: Config): Promise<Database> {
+export async function openDatabase(config: Config): Promise<NotedDatabase> {
+  const { mark: markFile } = dataPaths(config.dataDir)
   const place = await placeOf(config)
   await refuseLostDatabase(config, place)
-  await refuseOlderDatabase(place, dataPaths(config.dataDir).mark)
-  return place.open()
+  await refuseOlderDatabase(place, markFile)
+  const database = await place.open()
+  return { ...database, noteMark: (mark) => noteMark(markFile, { mark, address: place.address }) }
 }
 
 /** PostgreSQL's driver is loaded where it is used. */
@@ -99,22 +106,53 @@ export async function openInstallation(config: Config): Promise<Installation> {
   }
 }
 
+export type Moved = {
+  tables: MovedTable[]
+  /** An earlier run had moved everything. */
+  before: boolean
+}
+
 /**
  * Moves the database from the data folder to PostgreSQL; whatever else lies there stays and belongs to it from then on. The caller
  * holds the folder's lock.
  * @throws Failure that says what to do; the source is as it was, and the next run goes on
  */
-export async function moveInstallation({ dataDir }: Config, url: string, show: Show): Promise<Moved[]> {
+export async function moveInstallation({ dataDir }: Config, url: string, watch: Watch): Promise<Moved> {
   const { database: path, mark: markFile } = dataPaths(dataDir)
-  const place = sqlitePlace(path)
-  await refuseOlderDatabase(place, markFile)
-  const installation = await place.peekSetting(KEY_ID)
+  const [{ moveToPostgres }, { leavingNoLog }, { postgresPlace }] = await Promise.all([
+    import('./db/move/move.ts'),
+    import('./db/move/source.ts'),
+    import('./db/postgres/place.ts'),
+  ])
+  using _ = leavingNoLog(path)
+  const [source, target] = [sqlitePlace(path), postgresPlace(url)]
+  const installation = await source.peekSetting(KEY_ID)
   if (installation === undefined)
     throw new Failure('not-found', `There is no installation in ${dataDir} to move. Set REELGATE_DATA to its data folder.`)
-  const { moveToPostgres } = await import('./db/move/move.ts')
-  const { tables, mark } = await moveToPostgres({ path, url, installation }, show)
-  await noteMark(markFile, mark)
-  return tables
+  const before = !(await target.isInMove()) && (await target.peekSetting(KEY_ID)) === installation
+  if (before) await refuseLeftDatabase(source, target)
+  else await refuseOlderDatabase(source, markFile)
+  const { tables, mark } = before
+    ? { tables: [], mark: await markOf(target) }
+    : await moveToPostgres({ path, url, installation }, watch)
+  // From here on the source counts as an old copy. A run that was killed had moved everything, and not come to this.
+  await noteMark(markFile, { mark: Math.max(mark, readMark(markFile).mark), address: target.address })
+  syncInPlace(markFile)
+  syncNames(markFile)
+  return { tables, before }
+}
+
+/** @throws Failure `conflict` when the installation went on in the source after it was moved */
+async function refuseLeftDatabase(source: DatabasePlace, target: DatabasePlace): Promise<void> {
+  if ((await markOf(target)) > (await markOf(source))) return
+  throw new Failure(
+    'conflict',
+    `${target.name} has this installation as it was moved there before, and ${source.name} has gone on since. Make an empty database and name that one. Nothing was changed.`,
+  )
+}
+
+async function markOf(place: DatabasePlace): Promise<number> {
+  return Number((await place.peekSetting(DATABASE_MARK)) ?? 0)
 }
 
 /** Whether the folder of files can still be written and read. */

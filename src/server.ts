@@ -9,7 +9,6 @@ import { createKeyUses, type KeyUses } from './accounts/key-use.ts'
 import { type DeletionDeps, startRemovals } from './catalogue/deletion.ts'
 import { startControl } from './cli/control.ts'
 import { type Config, dataPaths, listenUrl } from './config.ts'
-import { noteMark } from './db/mark.ts'
 import type { Write } from './db/write.ts'
 import { addDemo, openDemo } from './demo/demo.ts'
 import { type ChunkNotice, type ChunkQueue, chunkRows, resumeChunks } from './encode/chunk-queue.ts'
@@ -161,7 +160,7 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
   const wallNowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const clockS = replaced.wallNowS ? undefined : installation.clockS
   const clock = await startPlaybackClock({ db, write, clockS }, wallNowS, (markS) =>
-    logged(log, 'how far the database has come could not be noted', () => noteMark(dataPaths(config.dataDir).mark, markS)),
+    logged(log, 'how far the database has come could not be noted', () => installation.noteMark(markS)),
   )
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
   const hasRoom = watchSpace([config.dataDir, folders.sources.tmp], log)

@@ -1,6 +1,7 @@
 import { type Config, dataPaths } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { lockDataFolder, moveInstallation } from '../installation.ts'
+import { lockDataFolder, type Moved, moveInstallation } from '../installation.ts'
+import { listenForInterruption } from './interruption.ts'
 import { openProgressView, SILENT_VIEW } from './progress-view.ts'
 
 type MigrateOptions = { to?: string; json?: true }
@@ -15,16 +16,25 @@ export async function migrate(config: Config, { to, json }: MigrateOptions): Pro
     throw new Failure('invalid', 'Say where to: --to postgres://USER:PASSWORD@HOST/NAME, or the same in REELGATE_DATABASE_URL.')
   const view = json ? SILENT_VIEW : openProgressView(process.stderr)
   const lock = lockToMove(config)
+  using interruption = listenForInterruption()
   try {
-    const tables = await moveInstallation(config, url, (step, rows, of) =>
-      view.show(rows / Math.max(1, of), `${step}, ${inWords(rows)} of ${inWords(of)} rows`),
-    )
+    const moved = await moveInstallation(config, url, {
+      signal: interruption.signal,
+      begun: (how) => view.say(BEGINNINGS[how]),
+      show: (step, rows, of) => view.show(rows / Math.max(1, of), `${step}, ${inWords(rows)} of ${inWords(of)} rows`),
+    })
     view.clear()
-    process.stdout.write(json ? `${JSON.stringify({ tables })}\n` : movedInWords(config, tables))
+    process.stdout.write(json ? `${JSON.stringify(moved)}\n` : movedInWords(config, moved))
   } finally {
     view.clear()
     lock.release()
   }
+}
+
+const BEGINNINGS = {
+  first: '',
+  on: 'Going on with the move that was cut off.',
+  anew: 'The installation has changed since a move was cut off: it begins anew.',
 }
 
 function lockToMove(config: Config) {
@@ -33,18 +43,20 @@ function lockToMove(config: Config) {
   throw new Failure('conflict', `A server runs on ${config.dataDir}. Stop it, then try again.`)
 }
 
-function movedInWords({ dataDir }: Config, tables: Awaited<ReturnType<typeof moveInstallation>>): string {
+function movedInWords({ dataDir }: Config, { tables, before }: Moved): string {
+  const { database, mark } = dataPaths(dataDir)
   const filled = tables.filter(({ rows }) => rows > 0)
   const width = Math.max(...filled.map(({ table }) => table.length))
   const lines = filled.map(
-    ({ table, rows, sha256 }) => `  ${table.padEnd(width)} ${inWords(rows).padStart(11)}  ${sha256.slice(0, 16)}`,
+    ({ table, rows, sha256 }) => `  ${table.padEnd(width)} ${inWords(rows).padStart(11)}  ${sha256.slice(0, 16)}\n`,
   )
-  return `Moved, and equal on both sides, by count and by SHA-256 of all values:
-
-${lines.join('\n')}
-
-Set REELGATE_DATABASE_URL to the new database and start. ${dataPaths(dataDir).database} is as it was: keep it as a backup
-of this day, or remove it; the other files of the folder are still needed.
+  const what = before
+    ? 'The installation has been moved there already, whole.\n'
+    : `Moved, and equal on both sides, by count and by SHA-256 of all values:\n\n${lines.join('')}`
+  return `${what}
+Set REELGATE_DATABASE_URL to the new database and start. A start without it is refused from now on. ${database}
+is as it was: keep it as a backup of this day, or remove it; the other files of the folder are still needed. Until the new
+database has served, nothing is lost by going back: remove ${mark} and start without REELGATE_DATABASE_URL.
 `
 }
 

@@ -4,6 +4,8 @@ import type { WriteStream } from 'node:tty'
 export type ProgressView = {
   /** @param part 0 to 1 @param words what is being done now */
   show(part: number, words: string): void
+  /** A line that stays, unless it is empty. */
+  say(words: string): void
   /** Takes the bar away, so that other words stand alone. */
   clear(): void
 }
@@ -17,7 +19,7 @@ export function openProgressView(out: NodeJS.WriteStream & Partial<WriteStream>)
   return out.isTTY ? liveBar(out) : plainLines(out)
 }
 
-export const SILENT_VIEW: ProgressView = { show: () => undefined, clear: () => undefined }
+export const SILENT_VIEW: ProgressView = { show: () => undefined, say: () => undefined, clear: () => undefined }
 
 function liveBar(out: NodeJS.WriteStream): ProgressView {
   const guess = newGuess()
@@ -33,6 +35,7 @@ function liveBar(out: NodeJS.WriteStream): ProgressView {
           .join('')}`,
       )
     },
+    say: (words) => void out.write(lineOf(words)),
     clear: () => void out.write('\r\x1b[K'),
   }
 }
@@ -46,9 +49,12 @@ function plainLines(out: NodeJS.WriteStream): ProgressView {
       shown = { step, part }
       out.write(`${percent(part).padStart(5)}  ${words}\n`)
     },
+    say: (words) => void out.write(lineOf(words)),
     clear: () => undefined,
   }
 }
+
+const lineOf = (words: string) => (words === '' ? '' : `${words}\n`)
 
 function percent(part: number): string {
   return `${Math.floor(part * 100)} %`

@@ -6,6 +6,7 @@ import { Value } from 'typebox/value'
 import { type Config, dataPaths } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { requireServer, sendCommand } from './control.ts'
+import { listenForInterruption } from './interruption.ts'
 import { durationInWords, openProgressView, type ProgressView, SILENT_VIEW, sizeInWords } from './progress-view.ts'
 import { sendFilm } from './send-film.ts'
 import { type ServerCommandName, TryBegun, TryLink, TryProgress, TryWithdrawn } from './server-commands.ts'
@@ -128,18 +129,6 @@ function interrupted(words: string): Failure {
 
 function linkInWords({ url, ttlS }: Static<typeof TryLink>): string {
   return `It plays. This link opens once, in one browser, within ${durationInWords(ttlS)}:\n\n  ${url}\n\n`
-}
-
-/** The first Ctrl-C, or an end that somebody else asked for, is an order to tidy up; the second ends at once. */
-function listenForInterruption(): Disposable & { signal: AbortSignal } {
-  const controller = new AbortController()
-  const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  const stop = () => {
-    for (const signal of SIGNALS) process.off(signal, stop)
-    controller.abort()
-  }
-  for (const signal of SIGNALS) process.on(signal, stop)
-  return { signal: controller.signal, [Symbol.dispose]: () => SIGNALS.forEach((signal) => void process.off(signal, stop)) }
 }
 
 function checked<S extends TSchema>(schema: S, reply: unknown): Static<S> {

@@ -25,6 +25,8 @@ export type Database = {
 export type DatabasePlace = {
   /** As sentences call it; without a password. */
   name: string
+  /** Undefined: it lies in the data folder. */
+  address: string | undefined
   /** How it may have come to be older than the data folder. */
   olderBecause: string
   exists(): Promise<boolean>

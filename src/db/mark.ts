@@ -6,9 +6,17 @@ import type { DatabasePlace } from './database.ts'
 /** The setting that a server moves forward as time passes (playback/clock.ts); how far it came is noted beside the database. */
 export const DATABASE_MARK = 'playback-clock'
 
-/** Notes in `file` how far the database has come. The caller has committed it: the note is never ahead of the database. */
-export async function noteMark(file: string, mark: number): Promise<void> {
-  await writeFile(file, `${mark}\n`, { mode: 0o600 })
+/** How far the database has come, and where it is: no address means in the data folder. */
+export type MarkNote = { mark: number; address: string | undefined }
+
+/** Notes it in `file`. The caller has committed it: the note is never ahead of the database. */
+export async function noteMark(file: string, { mark, address }: MarkNote): Promise<void> {
+  await writeFile(file, `${mark}\n${address === undefined ? '' : `${address}\n`}`, { mode: 0o600 })
+}
+
+export function readMark(file: string): MarkNote {
+  const [mark = '', address] = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
+  return { mark: Number(mark), address: address || undefined }
 }
 
 /**
@@ -16,11 +24,14 @@ export async function noteMark(file: string, mark: number): Promise<void> {
  * @throws Failure `unavailable` when the note is ahead of the database
  */
 export async function refuseOlderDatabase(place: DatabasePlace, markFile: string): Promise<void> {
-  const noted = existsSync(markFile) ? Number(readFileSync(markFile, 'utf8')) : 0
-  if (noted === 0 || noted <= (await markOf(place))) return
+  const { mark, address } = readMark(markFile)
+  if (mark === 0 || mark <= (await markOf(place))) return
+  const hasMoved = address !== undefined && place.address === undefined
   throw new Failure(
     'unavailable',
-    `The database ${place.name} is older than its data folder: ${place.olderBecause}. Put back what belongs together; to lose what came after this database, remove ${markFile} and start again.`,
+    hasMoved
+      ? `The installation has moved to ${address}, and ${place.name} is as it was before. Set REELGATE_DATABASE_URL to that database. To go back, and lose what came since, remove ${markFile} and start again.`
+      : `The database ${place.name} is older than its data folder: ${place.olderBecause}. Put back what belongs together; to lose what came after this database, remove ${markFile} and start again.`,
   )
 }
 

@@ -55,9 +55,10 @@ export async function startProxy(target: string): Promise<Network> {
     ] as const) {
       here.on('error', () => undefined) // its end follows
       here.on('close', () => {
+        // In a black hole an end is not heard either, until it is cut.
+        if (mode === 'black-hole' || isSilent) return
         pairs.delete(pair)
-        // In a black hole an end is not heard either.
-        if (mode !== 'black-hole' && !isSilent) there.destroy()
+        there.destroy()
       })
     }
   }).listen(0, '127.0.0.1')

@@ -1,11 +1,12 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import SqliteDatabase from 'better-sqlite3'
+import pg from 'pg'
 import { Failure } from '../../errors.ts'
 import { LostConnection, tellable } from '../postgres/failures.ts'
 import { nameOf } from '../postgres/refusals.ts'
 import { openSource, type Source } from './source.ts'
-import { type Columns, type Row, TABLE_NAMES, type TableName } from './tables.ts'
-import { openTarget, type Target } from './target.ts'
+import { type Columns, type Row, sizeBytesOf, TABLE_NAMES, type TableName } from './tables.ts'
+import { type Begun, openTarget, type Target } from './target.ts'
 
 export type Move = {
   /** The SQLite database, which nobody uses meanwhile. */
@@ -16,10 +17,16 @@ export type Move = {
   installation: string
 }
 
-export type Moved = { table: TableName; rows: number; sha256: string }
+export type MovedTable = { table: TableName; rows: number; sha256: string }
 
-/** Told how many rows are through, of all that are moved and then compared. */
-export type Show = (step: 'moving' | 'comparing', rows: number, of: number) => void
+/** Whoever watches a move. */
+export type Watch = {
+  begun(how: Begun): void
+  /** How many rows are through this step, of all. */
+  show(step: 'moving' | 'comparing' | 'finishing', rows: number, of: number): void
+  /** Ends the connection to PostgreSQL, and the move with it. */
+  signal: AbortSignal
+}
 
 /**
  * Moves every row from SQLite to PostgreSQL, in the order of the keys: what is there tells how far an earlier run came, and this
@@ -27,57 +34,71 @@ export type Show = (step: 'moving' | 'comparing', rows: number, of: number) => v
  * @returns what was moved, equal on both sides, and the mark of the database that is now the installation's
  * @throws Failure with what to do; the next run goes on then
  */
-export async function moveToPostgres({ path, url, installation }: Move, show: Show): Promise<{ tables: Moved[]; mark: number }> {
+export async function moveToPostgres(
+  { path, url, installation }: Move,
+  watch: Watch,
+): Promise<{ tables: MovedTable[]; mark: number }> {
   try {
     using source = openSource(path)
     await using target = await openTarget(url)
-    await target.begin(installation, source.state)
+    watch.signal.addEventListener('abort', () => void target[Symbol.asyncDispose](), { once: true })
+    watch.begun(await target.begin(installation, source.state))
     const tables = await findTables(source, target)
-    await moveAll(source, target, tables, show)
-    const moved = await compareAll(source, target, tables, show)
+    const all = tables.reduce((sum, { count }) => sum + count, 0)
+    const shown = (step: Parameters<Watch['show']>[0]) => (rows: number) => {
+      watch.signal.throwIfAborted()
+      watch.show(step, rows, all)
+    }
+    await moveAll(source, target, tables, shown('moving'))
+    const moved = await compareAll(source, target, tables, shown('comparing'))
+    shown('finishing')(all)
     return { tables: moved, mark: await target.finish(source.highestGiven) }
   } catch (error) {
-    throw inWords(error, path, url)
+    throw watch.signal.aborted ? STOPPED : inWords(error, path, url)
   }
 }
 
-type Table = { name: TableName; columns: Columns; count: number }
+type Table = { name: TableName; columns: Columns; names: readonly string[]; count: number }
 
 async function findTables(source: Source, target: Target): Promise<Table[]> {
   const tables: Table[] = []
   for (const name of TABLE_NAMES) {
     const columns = await target.columnsOf(name)
-    const left = source.columnsOf(name).find((column) => !columns.some(({ name }) => name === column))
+    const names = columns.map((column) => column.name)
+    const left = source.columnsOf(name).find((column) => !names.includes(column))
     if (left !== undefined) throw new Error(`the column ${name}.${left} has no place in PostgreSQL`)
-    tables.push({ name, columns, count: source.count(name) })
+    tables.push({ name, columns, names, count: source.count(name) })
   }
   return tables
 }
 
 /** A batch is as large as is quick to send, and small enough for any memory. */
 const BATCH_ROWS = 1_000
-const BATCH_BYTES = 4 * 2 ** 20
+export const BATCH_BYTES = 4 * 2 ** 20
 
-async function moveAll(source: Source, target: Target, tables: readonly Table[], show: Show): Promise<void> {
-  const all = sumOf(tables)
+async function moveAll(source: Source, target: Target, tables: readonly Table[], show: (rows: number) => void): Promise<void> {
   let through = 0
-  for (const { name, columns } of tables) {
-    const names = columns.map((column) => column.name)
+  for (const { name, columns, names } of tables) {
     through += await target.count(name)
+    let adding = Promise.resolve()
     for (const batch of batches(source.rows(name, names, await target.lastKey(name)))) {
-      show('moving', through, all)
-      await target.add(name, columns, batch)
+      // The next batch is read while this one is on its way, but sent only when it is there: a gap would be noticed by nobody.
+      await adding
+      show(through)
+      adding = target.add(name, columns, batch)
+      adding.catch(() => undefined) // heard when it is awaited
       through += batch.length
     }
+    await adding
   }
 }
 
-function* batches(rows: Iterable<Row>): Generator<Row[]> {
+function* batches(rows: Iterable<Row>): Generator<Row[], undefined> {
   let batch: Row[] = []
   let sizeBytes = 0
   for (const row of rows) {
     batch.push(row)
-    for (const value of Object.values(row)) sizeBytes += typeof value === 'number' ? 8 : (value?.length ?? 0)
+    sizeBytes += sizeBytesOf(row)
     if (batch.length < BATCH_ROWS && sizeBytes < BATCH_BYTES) continue
     yield batch
     batch = []
@@ -86,50 +107,52 @@ function* batches(rows: Iterable<Row>): Generator<Row[]> {
   if (batch.length > 0) yield batch
 }
 
-async function compareAll(source: Source, target: Target, tables: readonly Table[], show: Show): Promise<Moved[]> {
-  const all = 2 * sumOf(tables)
+async function compareAll(
+  source: Source,
+  target: Target,
+  tables: readonly Table[],
+  show: (rows: number) => void,
+): Promise<MovedTable[]> {
+  const moved: MovedTable[] = []
   let through = 0
-  const read = () => {
-    if (through++ % BATCH_ROWS === 0) show('comparing', through, all)
-  }
-  const moved: Moved[] = []
-  for (const { name, columns } of tables) {
-    const names = columns.map((column) => column.name)
-    const before = await summed(source.rows(name, names), names, read)
-    const after = await summed(target.rows(name, names), names, read)
-    if (before.rows !== after.rows || before.sha256 !== after.sha256) throw new Differs(name, before.rows, after.rows)
-    moved.push({ table: name, ...before })
+  for (const { name, names } of tables) {
+    const [before, after] = [summing(names), summing(names)]
+    const batchesBefore = batches(source.rows(name, names))
+    for await (const page of target.pages(name, names)) {
+      show(through)
+      after.add(page)
+      before.add(batchesBefore.next().value ?? []) // while the next page is on its way
+      through += page.length
+    }
+    for (const batch of batchesBefore) before.add(batch)
+    const [sum, sumAfter] = [before.end(), after.end()]
+    if (sum.rows !== sumAfter.rows || sum.sha256 !== sumAfter.sha256) throw new Differs(name, sum.rows, sumAfter.rows)
+    moved.push({ table: name, ...sum })
   }
   return moved
 }
 
-/** How many rows there are, and the hash of all their values in the order of their keys. */
-async function summed(
-  rows: Iterable<Row> | AsyncIterable<Row>,
-  names: readonly string[],
-  read: () => void,
-): Promise<{ rows: number; sha256: string }> {
+/**
+ * How many rows there are, and the hash of all their values in the order of their keys. In one form, whichever database a row comes
+ * from: bytes are told from text by standing in a list.
+ */
+function summing(names: readonly string[]) {
   const hash = createHash('sha256')
-  let count = 0
-  for await (const row of rows) {
-    addTo(hash, row, names)
-    count++
-    read()
+  let rows = 0
+  return {
+    add(batch: readonly Row[]): void {
+      const lines = batch.map((row) => {
+        const values = names.map((name) => {
+          const value = row[name]
+          return Buffer.isBuffer(value) ? [value.toString('base64')] : value
+        })
+        return `${JSON.stringify(values)}\n`
+      })
+      hash.update(lines.join(''))
+      rows += batch.length
+    },
+    end: () => ({ rows, sha256: hash.digest('hex') }),
   }
-  return { rows: count, sha256: hash.digest('hex') }
-}
-
-/** In one form, whichever database a row comes from: bytes are told from text by standing in a list. */
-function addTo(hash: Hash, row: Row, names: readonly string[]): void {
-  const values = names.map((name) => {
-    const value = row[name]
-    return Buffer.isBuffer(value) ? [value.toString('base64')] : value
-  })
-  hash.update(`${JSON.stringify(values)}\n`)
-}
-
-function sumOf(tables: readonly Table[]): number {
-  return tables.reduce((sum, { count }) => sum + count, 0)
 }
 
 class Differs extends Error {
@@ -138,14 +161,21 @@ class Differs extends Error {
   }
 }
 
+const GOES_ON = 'Run the same command again: it goes on where it was.'
+
+const STOPPED = new Failure('unavailable', `Stopped: the installation is as it was. ${GOES_ON}`)
+
 function inWords(cause: unknown, path: string, url: string): unknown {
   if (cause instanceof Failure) return cause
   const fail = (sentence: string) => new Failure('unavailable', sentence, { cause })
-  if (cause instanceof LostConnection)
-    return fail(`The connection to ${nameOf(url)} was lost. Run the same command again: it goes on where it was.`)
+  if (cause instanceof LostConnection) return fail(`The connection to ${nameOf(url)} was lost. ${GOES_ON}`)
   if (cause instanceof SqliteDatabase.SqliteError)
     return fail(`The database ${path} cannot be read: ${cause.message}. Restore it from a backup, or correct its permissions.`)
   if (cause instanceof Differs)
     return fail(`${nameOf(url)} is no true copy: ${cause.message}. Move into another, empty database; this one is of no use.`)
-  return tellable(cause)
+  if (!(cause instanceof pg.DatabaseError)) return cause
+  const told = tellable(cause)
+  return told instanceof Failure
+    ? fail(`${told.message} ${GOES_ON}`)
+    : fail(`${nameOf(url)} refused it: ${cause.message}. Correct that, and run the same command again: it goes on where it was.`)
 }

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, rmSync, statSync } from 'node:fs'
 import SqliteDatabase from 'better-sqlite3'
 import { Failure } from '../../errors.ts'
 import { MIGRATIONS } from '../sqlite/migrations.ts'
@@ -47,6 +47,16 @@ export function openSource(path: string): Source {
     columnsOf: (table) => all<{ name: string }>('select name from pragma_table_info(?)', table).map(({ name }) => name),
     highestGiven: (table) => number('select seq as number from sqlite_sequence where name = ?', table),
     [Symbol.dispose]: () => void connection.close(),
+  }
+}
+
+/** Whoever looks at a database with a log (WAL) leaves an empty one beside it. What the folder did not have goes again. */
+export function leavingNoLog(path: string): Disposable {
+  const made = [`${path}-wal`, `${path}-shm`].filter((file) => !existsSync(file))
+  return {
+    [Symbol.dispose]() {
+      for (const file of made) rmSync(file, { force: true })
+    },
   }
 }
 

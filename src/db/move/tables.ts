@@ -46,6 +46,15 @@ export type Value = string | number | Buffer | null
 /** A row by its columns’ names, which are the same on both databases. */
 export type Row = Record<string, Value>
 
+export function sizeBytesOf(row: Row): number {
+  let sizeBytes = 0
+  for (const name in row) {
+    const value = row[name]
+    sizeBytes += typeof value === 'number' ? 8 : (value?.length ?? 0)
+  }
+  return sizeBytes
+}
+
 /** A table as PostgreSQL has it. */
 export type Columns = readonly { name: string; type: string }[]
 

@@ -4,7 +4,10 @@ import { DATABASE_MARK } from '../mark.ts'
 import { migrateAlone, openAlone } from '../postgres/database.ts'
 import { UNFINISHED_MOVE } from '../postgres/place.ts'
 import { nameOf } from '../postgres/refusals.ts'
-import { type Columns, KEYS, list, type Row, TABLE_NAMES, type TableName, type Value } from './tables.ts'
+import { type Columns, KEYS, list, type Row, sizeBytesOf, TABLE_NAMES, type TableName, type Value } from './tables.ts'
+
+/** Anew: what an earlier run moved was removed, for the source has changed since. */
+export type Begun = 'first' | 'on' | 'anew'
 
 /** The database that is moved into. */
 export type Target = AsyncDisposable & {
@@ -12,14 +15,14 @@ export type Target = AsyncDisposable & {
    * Makes the tables, or goes on with those that an earlier move of the same installation began.
    * @throws Failure `conflict` when anything else is in the database; nothing is changed then
    */
-  begin(installation: string, state: string): Promise<void>
+  begin(installation: string, state: string): Promise<Begun>
   columnsOf(table: TableName): Promise<Columns>
   /** The key of the last row that came; empty when there is none. */
   lastKey(table: TableName): Promise<Value[]>
   count(table: TableName): Promise<number>
   add(table: TableName, columns: Columns, rows: readonly Row[]): Promise<void>
-  /** In the order of their keys. */
-  rows(table: TableName, columns: readonly string[]): AsyncIterable<Row>
+  /** All rows, in the order of their keys; the next page is asked for while its asker looks at one. */
+  pages(table: TableName, columns: readonly string[]): AsyncIterable<Row[]>
   /**
    * Makes it a database that a server may use, whose next row of a table gets a number above `highestGiven`.
    * @returns its mark, which is ahead of the source's: a server starts on one of them alone
@@ -27,8 +30,10 @@ export type Target = AsyncDisposable & {
   finish(highestGiven: (table: TableName) => number): Promise<number>
 }
 
-/** Rows that are read at once. */
-const PAGE = 500
+/** Rows that are read at once: few at first, then as many as have this size. */
+const FIRST_PAGE = 50
+const LARGEST_PAGE = 1_000
+const PAGE_BYTES = 2 ** 20
 
 /** As the database's one server: neither another nor a second move works on it meanwhile. */
 export async function openTarget(url: string): Promise<Target> {
@@ -44,7 +49,7 @@ export async function openTarget(url: string): Promise<Target> {
     await all('commit')
   }
 
-  async function begin(installation: string, state: string): Promise<void> {
+  async function begin(installation: string, state: string): Promise<Begun> {
     const [isThere] = await all<{ there: number }>('select to_regclass($1) is not null as there', UNFINISHED_MOVE)
     if (isThere?.there !== 1) {
       await refuseOccupied()
@@ -66,6 +71,10 @@ export async function openTarget(url: string): Promise<Target> {
       // Counters and what is searched for come as they are.
       for (const table of TABLE_NAMES) await all(`alter table "${table}" disable trigger user`)
     })
+    // What a crash of PostgreSQL takes is the last of the rows, and the next run brings it.
+    await all('set synchronous_commit = off')
+    if (isThere?.there !== 1) return 'first'
+    return begun.state === state ? 'on' : 'anew'
   }
 
   async function refuseOccupied(): Promise<void> {
@@ -85,21 +94,28 @@ export async function openTarget(url: string): Promise<Target> {
     )
   }
 
-  async function* rows(table: TableName, columns: readonly string[]): AsyncGenerator<Row> {
-    let last: Value[] = []
+  async function* pages(table: TableName, columns: readonly string[]): AsyncGenerator<Row[]> {
     const key = list(KEYS[table])
+    const read = (limit: number, last: readonly Value[] = []) => {
+      const behind = last.length > 0 ? `where (${key}) > (${last.map((_, i) => `$${i + 2}`).join(', ')})` : ''
+      const page = all<Row>(`select ${list(columns)} from "${table}" ${behind} order by ${key} limit $1`, limit, ...last)
+      page.catch(() => undefined) // heard when it is awaited
+      return page
+    }
+    let next = read(FIRST_PAGE)
     for (;;) {
-      const behind = last.length > 0 ? `where (${key}) > (${last.map((_, i) => `$${i + 1}`).join(', ')})` : ''
-      const page = await all<Row>(`select ${list(columns)} from "${table}" ${behind} order by ${key} limit ${PAGE}`, ...last)
-      yield* page
-      const row = page.at(-1)
-      if (!row || page.length < PAGE) return
-      last = keyOf(table, row)
+      const page = await next
+      const last = page.at(-1)
+      if (!last) return
+      const rowBytes = page.reduce((sum, row) => sum + sizeBytesOf(row), 0) / page.length
+      next = read(Math.ceil(Math.min(LARGEST_PAGE, PAGE_BYTES / rowBytes)), keyOf(table, last))
+      yield page
     }
   }
 
   async function finish(highestGiven: (table: TableName) => number): Promise<number> {
     await all(`vacuum (analyze) ${list(TABLE_NAMES)}`)
+    await all('set synchronous_commit = on')
     let mark = 0
     await inTransaction(async () => {
       for (const table of TABLE_NAMES) await all(`alter table "${table}" enable trigger user`)
@@ -113,7 +129,8 @@ export async function openTarget(url: string): Promise<Target> {
           highestGiven(table),
         )
       const [clock] = await all<{ value: string }>(
-        'update setting set value = (value::bigint + 1)::text where name = $1 returning value',
+        `insert into setting values ($1, '1')
+          on conflict (name) do update set value = (setting.value::bigint + 1)::text returning value`,
         DATABASE_MARK,
       )
       mark = Number(clock?.value ?? 0)
@@ -139,7 +156,7 @@ export async function openTarget(url: string): Promise<Target> {
       const values = names.map((name) => rows.map((row) => row[name]))
       await all(`insert into "${table}" (${list(names)}) select * from unnest(${arrays})`, ...values)
     },
-    rows,
+    pages,
     finish,
     [Symbol.asyncDispose]: () => connection.close(),
   }

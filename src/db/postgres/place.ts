@@ -6,7 +6,8 @@ import { look, rows, tableExists } from './look.ts'
 import { nameOf } from './refusals.ts'
 
 /** An installation's database on a PostgreSQL server. */
-export function postgresPlace(url: string): DatabasePlace {
+export function postgresPlace(url: string): DatabasePlace & { isInMove(): Promise<boolean> } {
+  const name = nameOf(url)
   const settings = (where: string, ...values: string[]) =>
     look(url, async (connection) => {
       await refuseUnfinishedMove(connection, url)
@@ -14,10 +15,12 @@ export function postgresPlace(url: string): DatabasePlace {
       return rows<{ value: string }>(connection, `select value from setting ${where} limit 1`, ...values)
     })
   return {
-    name: nameOf(url),
-    olderBecause: 'it is an old copy, or a standby that had not heard of the last changes',
+    name,
+    address: name,
+    olderBecause: 'it is an old copy, a standby that had not heard of the last changes, or was left for reelgate.db again',
     exists: async () => (await settings('')).length > 0,
     peekSetting: async (name) => (await settings('where name = $1', name))[0]?.value,
+    isInMove: () => look(url, (connection) => tableExists(connection, UNFINISHED_MOVE)),
     open: () => openPostgres(url),
   }
 }

@@ -30,8 +30,8 @@ export const CHECKED_BYTES = 64 * 2 ** 20
 export function sqlitePlace(path: string): DatabasePlace {
   return {
     name: path,
-    olderBecause:
-      'its log reelgate.db-wal is missing, or it is an old copy (after a move to PostgreSQL: set REELGATE_DATABASE_URL)',
+    address: undefined,
+    olderBecause: 'its log reelgate.db-wal is missing, or it is an old copy',
     exists: async () => existsSync(path),
     peekSetting: async (name) => peekSetting(path, name),
     open: () => openSqlite(path),

@@ -1,72 +1,111 @@
-import { spawnSync } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { CompiledQuery } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { createAccount } from '../../../src/accounts/account.ts'
 import { dataPaths, readConfig } from '../../../src/config.ts'
 import { openSource } from '../../../src/db/move/source.ts'
 import { openInstallation } from '../../../src/installation.ts'
+import { startProxy } from '../../faults/proxy.ts'
 import { newChance, rounds } from '../../pipeline/chance.ts'
 import { makePlace, type Place } from '../../place.ts'
+import { createDatabase } from '../../postgres/cluster.ts'
+import { startPostgres } from '../../postgres.ts'
 import { runCli, startReelgate } from '../../reelgate.ts'
 import { changeRows, readRows } from '../../rows.ts'
-import { hashOf, migrate, moved, newTarget, rowsOf } from './installation.ts'
+import { filesOf, migrate, moved, newTarget, rowsOf } from './installation.ts'
+
+const MAIN = join(import.meta.dirname, '../../../src/main.ts')
 
 const VIDEOS = 5_000
 const FILLED = ['account', 'video', 'video_text', 'tag', 'video_tag', 'folder']
 
 test('a move that is killed, wherever that is, goes on when it is asked for again, and is whole', async () => {
   const place = await newInstallation(VIDEOS)
-  const hash = hashOf(place)
+  const before = filesOf(place)
   const undisturbed = migrateTraced(place, await newTarget(), [])
   expect(undisturbed.status).toBe(0)
-  const writes = mostOfOneThread(undisturbed.stderr)
+  const places = placesToKill(undisturbed.stderr)
   const chance = newChance('killed moves')
-  const places = Array.from({ length: writes }, (_, i) => i + 1)
+  const drawn = [1, 2, 3].flatMap(() => places[Math.floor(chance.between(0, places.length))] ?? [])
   let kills = 0
-  for (const nth of rounds(0, 1) ? places : [1, 2, 3].map(() => Math.floor(chance.between(1, writes + 1)))) {
+  for (const { call, nth } of rounds(0, 1) ? places : drawn) {
     const url = await newTarget()
-    kills += Number(migrateTraced(place, url, ['-e', `inject=write:signal=KILL:when=${nth}`]).signal === 'SIGKILL')
-    const { code, stderr } = await migrate(place.env, url)
-    // One that was killed after its last word to the database was whole before.
-    if (code !== 0) expect(stderr).toMatch(/is not empty/)
+    await rm(dataPaths(place.dataDir).mark)
+    kills += Number(migrateTraced(place, url, ['-e', `inject=${call}:signal=KILL:when=${nth}`]).signal === 'SIGKILL')
+    await moved(place.env, url)
     const there = { dataDir: '', databaseUrl: url }
     expect(readRows(there, "select to_regclass('unfinished_move') is null as gone")).toEqual([{ gone: 1 }])
-    for (const table of FILLED) expect(rowsOf(there, table), `${table}, killed at write ${nth}`).toEqual(rowsOf(place, table))
+    for (const table of FILLED) expect(rowsOf(there, table), `${table}, killed at ${call} ${nth}`).toEqual(rowsOf(place, table))
+    expect((await runCli(['serve'], place.env)).stderr, `killed at ${call} ${nth}`).toMatch(/has moved to postgres:/)
   }
   expect(kills).toBeGreaterThan(0)
-  expect(hashOf(place)).toBe(hash)
+  expect(filesOf(place)).toMatchObject(before)
 }, 3_600_000)
 
-test('a database with half a move is refused by a server and by another installation’s move; the same one goes on, or begins anew where the source has changed', async () => {
+test('Ctrl-C ends a move in peace, even while the database says nothing: nothing is left beside the source, and the same command goes on', async () => {
+  const place = await newInstallation(10)
+  const [before, url] = [filesOf(place), await newTarget()]
+  const { child, ended, network } = await migrateHalf(place, url)
+  child.kill('SIGINT')
+  expect(await ended).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /\nStopped: the installation is as it was\. Run the same command again: it goes on where it was\.\n$/,
+    ),
+  })
+  expect(filesOf(place)).toEqual(before)
+  network.reset() // now the database hears of it, too
+  expect(await goOn(place, url)).toBe('Going on with the move that was cut off.')
+})
+
+test('where the installation went on after its move was cut off, the move begins anew and brings what is there now', async () => {
   const place = await newInstallation(10)
   const url = await newTarget()
-  await moved(place.env, url)
+  const { ended, network } = await migrateHalf(place, url)
+  network.reset()
+  await ended
+  const reelgate = await startReelgate({ database: 'sqlite', env: place.env })
+  await reelgate.stop()
+  changeRows(place, "update video set description = 'of later' where position = 7")
+  changeRows(place, 'delete from video_tag where position = 9')
+  expect(await goOn(place, url)).toBe('The installation has changed since a move was cut off: it begins anew.')
+})
+
+test('PostgreSQL that is lost in the middle of a move is told of, and when it is back the same command goes on', async () => {
+  const place = await newInstallation(10)
+  const cluster = await startPostgres()
+  const url = await createDatabase(cluster.url)
+  const { ended, network } = await migrateHalf(place, url)
+  network.reset()
+  await cluster.crash()
+  expect(await ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/was lost\. Run the same command again/) })
+  await cluster.start()
+  expect(await goOn(place, url)).toBe('Going on with the move that was cut off.')
+})
+
+test('a database with half a move is refused by a server and by another installation’s move', async () => {
+  const place = await newInstallation(10)
+  const url = await newTarget()
   const half = { dataDir: '', databaseUrl: url }
+  await moved(place.env, url)
   await makeUnfinished(place, url)
-  changeRows(half, "update unfinished_move set state = 'as it was a day before'")
-  changeRows(half, "update video set title = 'of before' where position = 3")
 
   const refused = await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url })
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/in part only\. Run reelgate migrate again/) })
   const other = await newInstallation(1)
   expect(await migrate(other.env, url)).toMatchObject({ code: 1, stderr: expect.stringContaining('another installation’s move') })
   expect(readRows(half, 'select count(*) as count from video')).toEqual([{ count: 10 }])
-  await moved(place.env, url)
-  for (const table of FILLED) expect(rowsOf(half, table), table).toEqual(rowsOf(place, table))
 })
 
-test('what came over differently is noticed, and no server starts on it; a database that has anything in it is refused', async () => {
+test('what came over differently is noticed, and no server starts on it', async () => {
   const place = await newInstallation(10)
   const url = await newTarget()
   const there = { dataDir: '', databaseUrl: url }
   await moved(place.env, url)
-  expect(await migrate(place.env, url)).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/is not empty: it has the table/),
-  })
-
   await makeUnfinished(place, url)
   changeRows(there, "update tag set video_count = 9 where name = 'tag 3'")
   expect(await migrate(place.env, url)).toMatchObject({
@@ -74,6 +113,27 @@ test('what came over differently is noticed, and no server starts on it; a datab
     stderr: expect.stringMatching(/no true copy: the table tag came over differently: 7 rows there, 7 here/),
   })
   expect((await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url })).stderr).toMatch(/in part only/)
+})
+
+test('after a move one database alone is the installation’s: the left one is refused until it is taken back on purpose, then the other one is', async () => {
+  const place = await newInstallation(1)
+  const url = await newTarget()
+  expect(await moved(place.env, url)).toMatchObject({ before: false })
+  expect(await moved(place.env, url)).toEqual({ tables: [], before: true })
+  expect((await runCli(['serve'], place.env)).stderr).toMatch(
+    /^The installation has moved to postgres:\/\/[\d.:]+\/reelgate_\w+, and .*reelgate\.db is as it was before\. Set REELGATE_DATABASE_URL to that database\. To go back, .* remove .*reelgate\.mark and start again\.\n$/,
+  )
+  expect((await runCli(['account', 'list'], place.env)).stderr).toMatch(/^The installation has moved/)
+
+  await rm(dataPaths(place.dataDir).mark)
+  const back = await startReelgate({ database: 'sqlite', env: place.env })
+  await back.stop()
+  const there = { ...place.env, REELGATE_DATABASE_URL: url }
+  expect((await runCli(['serve'], there)).stderr).toMatch(/is older than its data folder: .*was left for reelgate\.db again/)
+  expect(await migrate(place.env, url)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/as it was moved there before, and .*reelgate\.db has gone on since\. Make an empty database/),
+  })
 })
 
 test('a running server, a folder with nothing in it, a database that is not there: each is refused in a sentence', async () => {
@@ -128,17 +188,57 @@ async function makeUnfinished(place: Place, url: string): Promise<void> {
   changeRows(there, 'create table unfinished_move (installation text not null, state text not null)')
   changeRows(there, "insert into unfinished_move select value, ? from setting where name = 'master-key-id'", source.state)
   source[Symbol.dispose]()
+  await rm(dataPaths(place.dataDir).mark)
 }
 
-/** How many writes the busiest thread made: strace counts for each by itself. */
-function mostOfOneThread(traced: string): number {
-  const threads = Map.groupBy(traced.matchAll(/^(?:\[pid +(\d+)\] )?write\(/gm), ([, thread]) => thread)
-  return Math.max(...[...threads.values()].map((writes) => writes.length))
+const CALLS = ['write', 'writev', 'fsync', 'unlink']
+
+/** Every such call of the thread that makes most of them: strace counts for each by itself. */
+function placesToKill(traced: string): { call: string; nth: number }[] {
+  return CALLS.flatMap((call) => {
+    const threads = Map.groupBy(traced.matchAll(new RegExp(`^(?:\\[pid +(\\d+)\\] )?${call}\\(`, 'gm')), ([, thread]) => thread)
+    const most = Math.max(0, ...[...threads.values()].map((calls) => calls.length))
+    return Array.from({ length: most }, (_, i) => ({ call, nth: i + 1 }))
+  })
 }
 
-/** In a process of its own, of which strace sees every write. */
+/** In a process of its own, of which strace sees whatever it writes. */
 function migrateTraced({ env }: Place, url: string, inject: readonly string[]) {
-  const command = [process.execPath, join(import.meta.dirname, '../../../src/main.ts'), 'migrate', '--to', url, '--json']
-  const args = ['-f', '-e', 'trace=write', '-e', 'signal=none', ...inject, ...command]
+  const args = [
+    '-f',
+    '-e',
+    `trace=${CALLS}`,
+    '-e',
+    'signal=none',
+    ...inject,
+    process.execPath,
+    MAIN,
+    'migrate',
+    '--to',
+    url,
+    '--json',
+  ]
   return spawnSync('strace', args, { encoding: 'utf8', maxBuffer: 2 ** 28, env: { PATH: process.env.PATH, ...env } })
+}
+
+/** Begins a move that gets no further than to the tags: they are there, and no answer says so. */
+async function migrateHalf({ env }: Place, url: string) {
+  const network = await startProxy(url)
+  const isHalf = network.swallowAnswer('INSERT', 'insert into "tag"')
+  const child = spawn(process.execPath, [MAIN, 'migrate', '--to', network.through(url)], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const said = text(child.stderr)
+  const ended = once(child, 'close').then(async ([code]: (number | null)[]) => ({ code, stderr: await said }))
+  await Promise.race([isHalf, ended.then(({ stderr }) => Promise.reject(new Error(stderr)))])
+  return { child, ended, network }
+}
+
+/** The same command again, to the end. @returns what it says first */
+async function goOn(place: Place, url: string) {
+  const { code, stdout, stderr } = await runCli(['migrate', '--to', url], place.env)
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^Moved, and equal on both sides/)])
+  for (const table of FILLED) expect(rowsOf({ dataDir: '', databaseUrl: url }, table), table).toEqual(rowsOf(place, table))
+  return stderr.split('\n')[0]
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { makeDatabase } from '../../postgres.ts'
 import { type Reelgate, runCli } from '../../reelgate.ts'
 import { readRows, type Stored } from '../../rows.ts'
 
-export type MovedTables = { tables: { table: string; rows: number; sha256: string }[] }
+export type Moved = { tables: { table: string; rows: number; sha256: string }[]; before: boolean }
 
 /** An empty database to move into; it goes with the run's PostgreSQL. */
 export async function newTarget(): Promise<string> {
@@ -18,16 +18,20 @@ export function migrate(env: Record<string, string>, url: string) {
   return runCli(['migrate', '--to', url, '--json'], env)
 }
 
-export async function moved(env: Record<string, string>, url: string): Promise<MovedTables> {
+export async function moved(env: Record<string, string>, url: string): Promise<Moved> {
   const { code, stdout, stderr } = await migrate(env, url)
   expect([code, stderr]).toEqual([0, ''])
   return JSON.parse(stdout)
 }
 
-export function hashOf({ dataDir }: Pick<Reelgate, 'dataDir'>): string {
-  return createHash('sha256')
-    .update(readFileSync(join(dataDir, 'reelgate.db')))
-    .digest('hex')
+/** The database's files with their hashes; `-shm` is an index of the log, which whoever reads may make anew. */
+export function filesOf({ dataDir }: Pick<Reelgate, 'dataDir'>): Record<string, string> {
+  const names = readdirSync(dataDir).filter((name) => name.startsWith('reelgate.db'))
+  return Object.fromEntries(names.map((name) => [name, name.endsWith('-shm') ? '' : sha256(join(dataDir, name))]))
+}
+
+function sha256(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex')
 }
 
 /** What a table holds, as either database gives it; of an index of texts what both have in it. */
