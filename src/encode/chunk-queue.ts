@@ -11,6 +11,7 @@ import {
   insertChunks,
   listWaitingChunks,
   resumeCutOffRuns,
+  type WaitingChunk,
 } from './chunk-store.ts'
 
 /** A chunk as it was when it came to wait. */
@@ -31,10 +32,22 @@ export const chunkRows: ChunkQueue = {
   watch: () => undefined,
 }
 
+/** Told of in one transaction: of a large installation hundreds of thousands wait. */
+const TOLD_AT_ONCE = 1_000
+
 /** At a start: what was cut off waits again. One server works with a database, so nobody's living run is taken. */
 export async function resumeChunks(write: Write, queue: ChunkQueue): Promise<void> {
   await write(resumeCutOffRuns)
-  await queue.rebuild(write, async (tx) => (await listWaitingChunks(tx)).map(noticeOf))
+  await queue.rebuild(async (tell) => {
+    let last: WaitingChunk | undefined
+    do {
+      last = await write(async (tx) => {
+        const some = await listWaitingChunks(tx, last, TOLD_AT_ONCE)
+        await tell(tx, some.map(noticeOf))
+        return some.length === TOLD_AT_ONCE ? some.at(-1) : undefined
+      })
+    } while (last)
+  })
 }
 
 export async function addChunks(

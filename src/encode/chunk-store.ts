@@ -122,10 +122,21 @@ export async function mayPublish(tx: Db, run: FilmChunk): Promise<boolean> {
   return row !== undefined
 }
 
-/** Those that wait, in the order in which they are needed. */
-export async function listWaitingChunks(tx: Db): Promise<FilmChunk[]> {
-  const waiting = tx.selectFrom('chunk').selectAll().where('state', '=', sql.lit('waiting'))
-  return (await waiting.orderBy('priority').orderBy('position').execute()).map(toFilmChunk)
+/** A chunk that waits, and its film's place among others. */
+export type WaitingChunk = FilmChunk & Pick<ChunkRow, 'position'>
+
+/** Some of those that wait, in the order in which they are needed. */
+export async function listWaitingChunks(tx: Db, behind: WaitingChunk | undefined, limit: number): Promise<WaitingChunk[]> {
+  let waiting = tx.selectFrom('chunk').selectAll().where('state', '=', sql.lit('waiting'))
+  if (behind) {
+    const { priority, position, generation, kind, firstSegment } = behind
+    waiting = waiting.where(
+      sql<boolean>`(priority, position, generation, kind, first_segment) > (${priority}, ${position}, ${generation}, ${kind}, ${firstSegment})`,
+    )
+  }
+  for (const column of ['priority', 'position', 'generation', 'kind', 'firstSegment'] as const) waiting = waiting.orderBy(column)
+  const rows = await waiting.limit(limit).execute()
+  return rows.map((row) => ({ ...toFilmChunk(row), position: row.position }))
 }
 
 /** Runs that a crash cut off wait again. Only at a start: one process writes to a data folder. */

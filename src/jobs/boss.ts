@@ -68,7 +68,7 @@ export async function openBossQueue<Target extends object>(options: {
     await boss.start()
     const kept = { retentionSeconds: KEEP_WAITING_S, deleteAfterSeconds: KEEP_FINISHED_S }
     const tries = { retryLimit: DEATHS, retryDelay: 0, expireInSeconds: LONGEST_WORK_S, heartbeatSeconds: HEARTBEAT_S }
-    await boss.createQueue(name)
+    await boss.createQueue(name, { partition: true }) // a table of its own is emptied at once, however much waits
     await boss.updateQueue(name, { ...kept, ...tries }) // whatever an older version of ours had chosen
   } catch (error) {
     await close()
@@ -144,9 +144,9 @@ export async function openBossQueue<Target extends object>(options: {
   return {
     tell,
     take,
-    async rebuild(write, list) {
+    async rebuild(tellAll) {
       await boss.deleteAllJobs(name)
-      await write(async (tx) => tell(tx, await list(tx)))
+      await tellAll(tell)
     },
     watch(found) {
       looks = setInterval(() => void look(found).catch(noteTrouble), LOOK_S * 1000)

@@ -1,5 +1,4 @@
 import type { Db } from '../db/database.ts'
-import type { Write } from '../db/write.ts'
 
 /** Says where to look: the row that waits is the truth, whatever the queue says of it. */
 export type Notice<Target> = {
@@ -29,14 +28,16 @@ export type Taken<Run> = {
 /** The notice led to nothing, and is gone. */
 export type Stale = 'stale'
 
+/** In the transaction that makes the rows wait. */
+export type Tell<Target> = (tx: Db, notices: readonly Notice<Target>[]) => Promise<void>
+
 /** What tells workers which rows wait. Where one process does all the work the rows themselves are the queue. */
 export type Queue<Target> = {
-  /** In the transaction that makes the rows wait. */
-  tell(tx: Db, notices: readonly Notice<Target>[]): Promise<void>
+  tell: Tell<Target>
   /** Takes the notice that is most wanted, in the transaction that claims its row. Undefined: none waits. */
   take<Run>(tx: Db, which: Which, claim: Claim<Target, Run>): Promise<Taken<Run> | Stale | undefined>
-  /** Forgets all notices for those of what waits now: a database may come from SQLite or from a copy, with none or old ones. */
-  rebuild(write: Write, list: (tx: Db) => Promise<Notice<Target>[]>): Promise<void>
+  /** Forgets all notices for those that `tellAll` gives, of what waits now: a database may come from SQLite or from a copy, with none or old ones. */
+  rebuild(tellAll: (tell: Tell<Target>) => Promise<void>): Promise<void>
   /** Says from now on when something waits that nobody here told of: a dead process held it, or another one told. */
   watch(found: () => void): void
 }

@@ -97,6 +97,17 @@ test('a start finds what waits or was cut off in a database that pg-boss knows n
   expect(await takeAll()).toEqual([1, 3, 8])
 })
 
+test('a start tells of everything that waits, in the order in which it is needed, and of never so much at once that it takes long', async () => {
+  const { write, queue, add, take, installed } = await openChunks()
+  const chunks = Array.from({ length: 3_500 }, (_, i) => ({ ...chunkAt(i), priority: i % 3 }))
+  await write((tx) => add(tx, FILM, chunks))
+  await resumeChunks(write, queue)
+  const told = readRows<{ chunks: number }>(installed, 'select count(*) as chunks from pgboss.job group by xmin::text order by 1')
+  expect(told.map(({ chunks }) => chunks)).toEqual([500, 1_000, 1_000, 1_000])
+  const first = [await take(), await take(), await take({ except: [FILM] })]
+  expect(first).toMatchObject([{ firstSegment: 0 }, { firstSegment: 3 }, undefined])
+})
+
 test('F-25: a chunk whose worker was killed or hangs is run by another; the one that wakes up publishes nothing; each is published once', async () => {
   const { write, add, installed } = await openChunks()
   changeRows(installed, 'create table published (first_segment bigint, attempt bigint)')
