@@ -9,10 +9,15 @@ import { startReelgate } from '../reelgate.ts'
 import { newFolder } from './films.ts'
 import { type Call, getCall, readTrace } from './trace.ts'
 
+// What is traced is our process: a commit shows in it as a sync where the database is its own, SQLite. The order is the same on both.
+
 test('F-29, F-30: the 201 leaves after the film’s file, its name and its row are on the disk, in this order; segments, posters and the master key as well', async () => {
   const trace = join(await newFolder(), 'trace')
   const traced = 'trace=write,writev,pwrite64,sendto,sendmsg,fsync,fdatasync,rename,link,linkat'
-  const reelgate = await startReelgate({ wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '24', '-e', traced, '-o', trace] })
+  const reelgate = await startReelgate({
+    database: 'sqlite',
+    wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '24', '-e', traced, '-o', trace],
+  })
   const videoId = await reelgate.owner.upload('A film', await makeFilm({ seconds: 6 }))
   await untilFinished(reelgate, videoId)
   await reelgate.stop()
@@ -45,7 +50,7 @@ test('F-29: what an import has received is on the disk, with its name, before th
   await world.site('8.8.8.8', (request, response) => sendFile(request, response, film, { etag: '"1"' }))
   const { wrapper = [], env } = await world.around()
   const strace = ['strace', '-D', '-f', '-qq', '-y', '-s', '24', '-e', 'trace=write,writev,pwrite64,fsync,fdatasync', '-o', trace]
-  const reelgate = await startReelgate({ env, wrapper: [...wrapper, ...strace] })
+  const reelgate = await startReelgate({ database: 'sqlite', env, wrapper: [...wrapper, ...strace] })
   const id = await beginImport(reelgate.owner, 'http://films.example/a.mp4')
   await reelgate.owner.until(id, 'ready')
   await reelgate.stop()

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { drawDemoFilm } from '../../src/demo/demo-film.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { getMasterKey, listFiles } from '../data-folder.ts'
+import { DATABASE } from '../postgres.ts'
 import { startReelgate } from '../reelgate.ts'
 
 test('the first start prints an account and its API secret, which works; the second start prints neither', async () => {
@@ -59,7 +60,7 @@ test('the data folder holds what the documents name, and nothing in it can be re
     'files/',
     'lock.db',
     'posters/',
-    'reelgate.db',
+    ...(DATABASE === 'sqlite' ? ['reelgate.db'] : []),
     'reelgate.mark',
     'segments/',
     'sources/',
