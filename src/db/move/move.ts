@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import SqliteDatabase from 'better-sqlite3'
 import pg from 'pg'
 import { Failure } from '../../errors.ts'
-import { LostConnection, tellable } from '../postgres/failures.ts'
-import { nameOf } from '../postgres/refusals.ts'
+import { LostConnection } from '../postgres/failures.ts'
+import { cannotBeUsed, nameOf } from '../postgres/refusals.ts'
 import { openSource, type Source } from './source.ts'
 import { type Columns, type Row, sizeBytesOf, TABLE_NAMES, type TableName } from './tables.ts'
 import { type Begun, openTarget, type Target } from './target.ts'
@@ -174,8 +174,6 @@ function inWords(cause: unknown, path: string, url: string): unknown {
   if (cause instanceof Differs)
     return fail(`${nameOf(url)} is no true copy: ${cause.message}. Move into another, empty database; this one is of no use.`)
   if (!(cause instanceof pg.DatabaseError)) return cause
-  const told = tellable(cause)
-  return told instanceof Failure
-    ? fail(`${told.message} ${GOES_ON}`)
-    : fail(`${nameOf(url)} refused it: ${cause.message}. Correct that, and run the same command again: it goes on where it was.`)
+  const told = cannotBeUsed(url, cause)
+  return fail(`${told instanceof Failure ? told.message : `${nameOf(url)} refused it: ${cause.message}.`} ${GOES_ON}`)
 }

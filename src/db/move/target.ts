@@ -78,11 +78,11 @@ export async function openTarget(url: string): Promise<Target> {
   }
 
   async function refuseOccupied(): Promise<void> {
-    const [other] = await all<{ name: string }>(OTHERS_TABLES)
+    const [other] = await all<{ name: string }>(OTHERS)
     if (other)
       throw new Failure(
         'conflict',
-        `${nameOf(url)} is not empty: it has the table ${other.name}. Make an empty database and name that one. Nothing was changed.`,
+        `${nameOf(url)} is not empty: it has ${other.name}. Make an empty database and name that one. Nothing was changed.`,
       )
   }
 
@@ -166,10 +166,14 @@ function keyOf(table: TableName, row: Row): Value[] {
   return KEYS[table].map((column) => row[column] ?? null)
 }
 
-/** Of any schema, but none that an extension brought. */
-const OTHERS_TABLES = `select relname as name from pg_class join pg_namespace on pg_namespace.oid = relnamespace
-  where relkind in ('r', 'p', 'v', 'm', 'f') and nspname <> 'information_schema' and nspname not like 'pg\\_%'
-    and not exists (select from pg_depend where objid = pg_class.oid and deptype = 'e')
+/** Of any schema and kind that could be in the way, but none that an extension brought. */
+const OTHERS = `select format('%I.%I', nspname, name) as name from (
+    select oid, relnamespace as schema, relname as name from pg_class where relkind in ('r', 'p', 'v', 'm', 'f', 'S', 'c')
+    union all select oid, pronamespace, proname from pg_proc
+    union all select oid, typnamespace, typname from pg_type where typtype in ('e', 'd', 'r')
+  ) as object join pg_namespace on pg_namespace.oid = schema
+  where nspname <> 'information_schema' and nspname not like 'pg\\_%'
+    and not exists (select from pg_depend where objid = object.oid and deptype = 'e')
   order by 1 limit 1`
 
 const NUMBERED_COLUMNS = `select table_name as table, column_name as column from information_schema.columns

@@ -7,6 +7,7 @@ import { CompiledQuery } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { createAccount } from '../../../src/accounts/account.ts'
 import { dataPaths, readConfig } from '../../../src/config.ts'
+import { moveToPostgres } from '../../../src/db/move/move.ts'
 import { openSource } from '../../../src/db/move/source.ts'
 import { openInstallation } from '../../../src/installation.ts'
 import { startProxy } from '../../faults/proxy.ts'
@@ -160,6 +161,37 @@ test('a running server, a folder with nothing in it, a database that is not ther
     readRows({ dataDir: '', databaseUrl: url }, 'select count(*) as count from pg_tables where schemaname = current_schema()'),
   ).toEqual([{ count: 0 }])
 })
+
+test('a database that has anything in it, of whatever kind and in whichever schema, is refused and stays as it was', async () => {
+  const place = await newInstallation(1)
+  const path = dataPaths(place.dataDir).database
+  for (const [name, statement] of Object.entries(OCCUPIED)) {
+    const url = await newTarget()
+    const there = { dataDir: '', databaseUrl: url }
+    changeRows(there, statement)
+    const move = moveToPostgres({ path, url, installation: 'this' }, UNWATCHED)
+    await expect(move, statement).rejects.toThrow(
+      `is not empty: it has ${name}. Make an empty database and name that one. Nothing was`,
+    )
+    expect(readRows(there, "select to_regclass('unfinished_move') is null as gone")).toEqual([{ gone: 1 }])
+  }
+  const url = await newTarget()
+  changeRows({ dataDir: '', databaseUrl: url }, 'revoke create on schema public from pg_database_owner')
+  await expect(moveToPostgres({ path, url, installation: 'this' }, UNWATCHED)).rejects.toThrow(
+    /may not make tables there\. Make that user/,
+  )
+})
+
+/** What is in the way, and what it is called. */
+const OCCUPIED = {
+  'public.posts': 'create table posts (id int)',
+  'shop.orders': 'create schema shop; create table shop.orders (id int)',
+  'public.account': 'create sequence account',
+  'public.otp': "create type otp as enum ('one')",
+  'public.fold': "create function fold(text) returns text language sql as 'select $1'",
+}
+
+const UNWATCHED = { begun: () => undefined, show: () => undefined, signal: new AbortController().signal }
 
 /** An installation in SQLite that no server uses, with so many videos. */
 async function newInstallation(videos: number): Promise<Place> {

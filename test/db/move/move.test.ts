@@ -98,6 +98,25 @@ test('a number that a deleted video had is given to none after the move', async 
   expect(readRows<{ position: number }>(there, 'select position from video')[0]?.position).toBeGreaterThan(position)
 })
 
+test('films whose encoding was cut off, or had yet to begin, are finished after the move, and play', async () => {
+  const reelgate = await startReelgate({ database: 'sqlite', env: { REELGATE_ENCODERS: '1' } })
+  const film = await makeFilm({ seconds: 60, size: '320x240' })
+  const films = [await reelgate.owner.upload('Under way', film), await reelgate.owner.upload('Behind it', film)]
+  const states = () => readRows(reelgate, 'select distinct state from chunk order by state').map(({ state }) => state)
+  await expect.poll(states).toEqual(['done', 'running', 'waiting'])
+  await reelgate.kill()
+  expect(states()).toContain('waiting')
+  const url = await newTarget()
+  await moved(reelgate.env, url)
+  const there = await startReelgate({ database: 'postgres', copyOf: { ...reelgate, databaseUrl: url } })
+  for (const id of films) {
+    await untilFinished(there, id)
+    const viewer = there.newViewer()
+    expect((await viewer.redeem(await there.owner.issueOtp(id))).playing).toBe(true)
+    expect((await viewer.download('1')).segments).toHaveLength(15)
+  }
+})
+
 const BANNED = '203.0.113.7'
 /** Where nobody listens: an import waits. */
 const SILENT = '127.0.0.1:1'
