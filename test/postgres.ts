@@ -47,6 +47,13 @@ export async function makeDatabase({
   return { url, env: { REELGATE_DATABASE_URL: url }, remove: () => dropDatabase(url) }
 }
 
+/** The address of a database in the shared PostgreSQL for its superuser, who may look deeper than its owner. */
+export async function asSuperuser(url: string): Promise<string> {
+  const address = new URL(throughSocket(url, await sharedCluster()))
+  address.username = 'postgres'
+  return address.href
+}
+
 let shared: Promise<Reached> | undefined
 
 /** The PostgreSQL of this run. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { entriesOf } from '../db/dialect.ts'
+import { OF_ACCOUNT } from './video-store.ts'
 
 /** Names of all tags that videos of the account carry, in the order of their code points. */
 export async function listTags(db: Db, accountId: string): Promise<string[]> {
@@ -48,7 +49,7 @@ export async function removeTags(
 ): Promise<void> {
   await tx
     .deleteFrom('videoTag')
-    .where('accountId', '=', accountId)
+    .where(OF_ACCOUNT, '=', accountId)
     .where('position', 'in', positions)
     .$if(names !== undefined, (pairs) => pairs.where('name', 'in', names ?? []))
     .execute()

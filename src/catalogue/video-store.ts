@@ -30,18 +30,34 @@ export async function insertVideo(
     .execute()
 }
 
+/**
+ * `account_id`, by which no index is chosen: what is named by id or position is found by that. PostgreSQL takes hundreds of ids for more
+ * than an account has, and before a table's first ANALYZE a single one, and would walk all that the account has.
+ */
+export const OF_ACCOUNT = sql<string>`account_id || ''`
+
 export async function findVideo(db: Db, accountId: string, videoId: string): Promise<VideoRow | undefined> {
-  return ofAccount(db, accountId).where('id', '=', videoId).executeTakeFirst()
+  return db
+    .selectFrom('video')
+    .selectAll()
+    .where(OF_ACCOUNT, '=', accountId)
+    .where('id', '=', videoId)
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
 }
 
 /** The videos at these positions, newest first; one that was deleted meanwhile is missing. */
 export async function findVideosAt(db: Db, accountId: string, positions: readonly number[]): Promise<VideoRow[]> {
   if (positions.length === 0) return []
-  return ofAccount(db, accountId).where('position', 'in', positions).orderBy('position', 'desc').execute()
+  const rows = await db
+    .selectFrom('video')
+    .selectAll()
+    .where(OF_ACCOUNT, '=', accountId)
+    .where('position', 'in', positions)
+    .orderBy('position', 'desc')
+    .execute()
+  return rows.filter(({ deletedAtS }) => deletedAtS === null)
 }
-
-/** `account_id`, by which no index is chosen: hundreds of ids are taken for more than an account has, and all its videos would be walked. */
-const OF_ACCOUNT = sql<string>`account_id || ''`
 
 /** Positions of those of the videos that are the account's. */
 export async function positionsOf(db: Db, accountId: string, videoIds: readonly string[]): Promise<number[]> {
@@ -63,15 +79,11 @@ export async function updateVideo(tx: Db, accountId: string, videoId: string, ch
   const updated = await tx
     .updateTable('video')
     .set(changes)
-    .where('accountId', '=', accountId)
+    .where(OF_ACCOUNT, '=', accountId)
     .where('id', '=', videoId)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
   return updated.numUpdatedRows > 0n
-}
-
-function ofAccount(db: Db, accountId: string) {
-  return db.selectFrom('video').selectAll().where('accountId', '=', accountId).where('deletedAtS', 'is', null)
 }
 
 /**

@@ -1,3 +1,4 @@
+import { OF_ACCOUNT } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { NewOtp } from '../db/tables.ts'
@@ -39,7 +40,7 @@ const insertForVideo = prepared<OtpToIssue>()((db, value) =>
           value('expiresAtS').as('expiresAtS'),
         ])
         .where('video.id', '=', value('videoId'))
-        .where('video.accountId', '=', value('accountId'))
+        .where(OF_ACCOUNT, '=', value('accountId'))
         .where('video.deletedAtS', 'is', null),
     ),
 )

@@ -1,0 +1,140 @@
+import { type Kysely, sql } from 'kysely'
+import type { Tables } from '../../../src/db/tables.ts'
+
+// An installation as it is after some years, as far as its rows go: three accounts, one of them small.
+
+export const VIDEOS = 20_000
+export const NOW_S = 2_000_000
+const [A, B, C] = ['a'.repeat(32), 'b'.repeat(32), 'c'.repeat(32)]
+/** Three quarters of the videos are A's, a hundred C's. */
+export const ACCOUNTS = { large: A, small: C }
+
+const ownerOf = `case when n % 200 = 0 then '${C}' when n % 4 = 0 then '${B}' else '${A}' end`
+
+/** Rows of each table; `n` counts, and a video's number is its position, too. */
+const FILL: readonly (readonly [into: string, count: number, select: string])[] = [
+  [
+    'api_key (id, account_id, hash, prefix, name, permissions, created_at_s)',
+    1_000,
+    `id(n), ${ownerOf}, hash(n), 'p', 'n', '[]', 1`,
+  ],
+  [
+    'folder (account_id, id, parent_id, name, folded_name, created_at_s)',
+    2_000,
+    `'${A}', 'f' || n, case when n < 40 then 'root' else 'f' || n / 40 end, 'Folder ' || n, 'folder ' || n, 1`,
+  ],
+  [
+    'video (id, account_id, title, description, file_name, upload_time_s, status, generation, has_source, duration_s, folder_id)',
+    VIDEOS,
+    `id(n), ${ownerOf}, case n % 10 when 0 then 'Lecture ' else 'Film about something ' end || n, '', 'film-' || n || '.mp4', n,
+      case when n % 500 = 0 then 'PRE-Upload' when n % 501 = 0 then 'Queued' else 'ready' end,
+      case when n % 500 = 0 or n % 501 = 0 then 0 else 1 end, case when n % 501 = 0 then 1 else 0 end, 100,
+      case when n % 4 in (1, 2) then 'f' || n % 2000 else 'root' end`,
+  ],
+  [
+    'video_tag (account_id, name, position, ordinal)',
+    3 * VIDEOS,
+    `(select account_id from video where position = 1 + (n - 1) / 3), case n % 3 when 0 then 'all' when 1 then 'tag ' || n % 30 else 'rare ' || n % 3000 end,
+      1 + (n - 1) / 3, n % 3`,
+  ],
+  [
+    'upload_policy (key, account_id, video_id, expires_at_s, spent_at_s)',
+    VIDEOS,
+    `'orig/' || n, ${ownerOf}, id(n), n, case when n % 500 = 0 then null else n end`,
+  ],
+  [
+    'import (video_id, account_id, position, host, wrapped_url, next_try_at_s)',
+    1_000,
+    `id(n), ${ownerOf}, n, 'host-' || n % 20, '', case when n % 5 = 0 then 0 else ${NOW_S + 1000} end`,
+  ],
+  [
+    'generation (video_id, number, plan, encoder, created_at_s, finished_at_s)',
+    VIDEOS,
+    `id(n), 1, '{}', 'e', 1, case when n % 1000 = 0 then null else 2 end`,
+  ],
+  [
+    'chunk (video_id, generation, kind, first_segment, segment_count, from_start, state, priority, position)',
+    2 * VIDEOS,
+    `id(n / 2), 1, 'picture', n % 2, 1, 0, case when n % 1000 = 0 then 'waiting' when n % 1001 = 0 then 'running' else 'done' end, n % 7, n`,
+  ],
+  [
+    'segment (video_id, generation, rendition_id, number, file, size_bytes)',
+    4 * VIDEOS,
+    `id(n / 4), 1, n % 2, n % 4 / 2, 's' || n, 1`,
+  ],
+  [
+    'otp (hash, account_id, api_key_id, video_id, marks, issued_at_s, expires_at_s, spent_at_s)',
+    VIDEOS,
+    `hash(n), ${ownerOf}, id(1 + n % 1000), id(n), '[]', ${NOW_S} - n, ${NOW_S + 300} - n, case when n % 10 < 9 and n > 300 then ${NOW_S} - n + 5 end`,
+  ],
+  [
+    'playback_session (id, otp_hash, account_id, video_id, generation, user_id, public_key, key_id, pages, marks, started_at_s, ends_at_s, last_seen_at_s, ended_at_s)',
+    VIDEOS / 2,
+    `id(n), hash(n), ${ownerOf}, id(n), 1, 'viewer ' || n % 1000, hash(n), hash(n), '[]', '[]', ${NOW_S} - n, ${NOW_S + 9000} - n, 1,
+      case when n > 300 then ${NOW_S} - n end`,
+  ],
+  [
+    'redeem_attempt (otp_hash, at_s, key_id, address, user_agent, embedding_host, outcome)',
+    VIDEOS,
+    `hash(n), 1, hash(n), '192.0.2.1', 'browser', '-', 'opened'`,
+  ],
+  [
+    'stream_slot (account_id, user_id, n, session_id, taken_at_s, ends_at_s)',
+    1_000,
+    `${ownerOf}, 'viewer ' || n, 1, id(n), ${NOW_S} - n, ${NOW_S + 10} - n`,
+  ],
+  ['strike (scope, subject, budget, at_s)', 5_000, `'key', id(n % 500), 'reads', ${NOW_S} - n`],
+  [
+    'kept_answer (account_id, idempotency_key, request_hash, wrapped_answer, answered_at_s)',
+    5_000,
+    `${ownerOf}, id(n), hash(n), '', ${NOW_S} - n`,
+  ],
+  ['act (at_s, account_id, actor, kind, subject)', VIDEOS, `n, ${ownerOf}, id(n), 'k', id(n)`],
+  [
+    'hook (id, account_id, url, wrapped_secret, created_at_s, rests_until_s)',
+    40,
+    `'h' || n, ${ownerOf}, 'https://a.example', '', 1, n`,
+  ],
+  [
+    'delivery (hook_id, sequence, event, body, time_ms, state, finished_at_s)',
+    VIDEOS,
+    `'h' || 1 + n % 40, n, 'video:ready', '{}', n, case when n % 1000 = 0 then 'waiting' when n % 77 = 0 then 'failed' else 'delivered' end,
+      case when n % 1000 = 0 then null else n end`,
+  ],
+  [
+    'video_usage (day, account_id, video_id, viewer_label, sent_bytes, view_count)',
+    VIDEOS,
+    `'2026-0' || 1 + n % 9 || '-01', ${ownerOf}, id(n), '', 1, 1`,
+  ],
+  ['view_total (video_id, view_count)', VIDEOS, 'id(n), 1'],
+]
+
+/** Those whose triggers change a video for each of their rows, which takes long for so many. */
+const WITHOUT_TRIGGERS: typeof FILL = [
+  ['source (video_id, file, size_bytes, sha256, iv, macs)', VIDEOS, `id(n), id(n) || '/' || n, 1000000, hash(n), '', ''`],
+  ['rendition (video_id, generation, id, kind, init)', 2 * VIDEOS, `id(n / 2), 1, n % 2, 'picture', hash(n)`],
+  [
+    'file (video_id, type, created_at_s, blob, size_bytes, token, generation, addition, language)',
+    VIDEOS,
+    `id(n), case n % 3 when 0 then 'caption' else 'poster' end, 1, id(n) || '/' || n, 5, 'token' || n, 1, 'x', 'de'`,
+  ],
+]
+
+/** On PostgreSQL, by its superuser; as it is before anything was vacuumed or analyzed. */
+export async function fillLarge(db: Kysely<Tables>): Promise<void> {
+  for (const id of [A, B, C])
+    await sql`insert into account (id, name, created_at_s, may_upload, may_import) values (${id}, 'a', 1, 1, 1)`.execute(db)
+  const expand = (select: string) =>
+    select.replaceAll(/\bid\(([^()]*)\)/g, 'md5(($1)::text)').replaceAll(/\bhash\(([^()]*)\)/g, 'sha256(($1)::text::bytea)')
+  const fill = async (tables: typeof FILL) => {
+    for (const [into, count, select] of tables)
+      await sql
+        .raw(`insert into ${into} select ${expand(select)} from generate_series(1, ${count}) as n on conflict do nothing`)
+        .execute(db)
+  }
+  await fill(FILL)
+  await sql`set session_replication_role = replica`.execute(db)
+  await fill(WITHOUT_TRIGGERS)
+  await sql`set session_replication_role = origin`.execute(db)
+  await sql`update account set video_count = (select count(*) from video where account_id = account.id)`.execute(db)
+}
