@@ -3,7 +3,7 @@ import { access, constants } from 'node:fs/promises'
 import { type Config, dataPaths } from './config.ts'
 import type { Database, DatabasePlace, Db } from './db/database.ts'
 import type { Check } from './db/finding.ts'
-import { DATABASE_MARK, noteMark, readMark, refuseOlderDatabase } from './db/mark.ts'
+import { markOf, noteMark, readMark, refuseOlderDatabase } from './db/mark.ts'
 import type { MovedTable, Watch } from './db/move/move.ts'
 import { sqlitePlace } from './db/sqlite/database.ts'
 import { Failure } from './errors.ts'
@@ -151,10 +151,6 @@ async function refuseLeftDatabase(source: DatabasePlace, target: DatabasePlace):
   )
 }
 
-async function markOf(place: DatabasePlace): Promise<number> {
-  return Number((await place.peekSetting(DATABASE_MARK)) ?? 0)
-}
-
 /** Whether the folder of files can still be written and read. */
 export async function checkStorage(installation: Pick<Installation, 'folders'>): Promise<undefined> {
   for (const folder of Object.values(installation.folders)) await access(folder.root, constants.R_OK | constants.W_OK)
@@ -163,6 +159,13 @@ export async function checkStorage(installation: Pick<Installation, 'folders'>):
 async function refuseLostDatabase(config: Config, place: DatabasePlace): Promise<void> {
   if (await place.exists()) return
   const paths = dataPaths(config.dataDir)
+  const isLeft = place.address !== undefined && existsSync(paths.database) && readMark(paths.mark).address === undefined
+  if (isLeft) {
+    throw new Failure(
+      'unavailable',
+      `The installation has not moved yet: its database is ${paths.database}, and ${place.name} is empty. Run reelgate migrate, then start again; to begin anew set REELGATE_DATA to another folder.`,
+    )
+  }
   const left = [paths.sources, paths.segments].find((folder) => existsSync(folder) && readdirSync(folder).length > 0)
   if (left) {
     throw new Failure(

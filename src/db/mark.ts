@@ -21,7 +21,7 @@ export function readMark(file: string): MarkNote {
 
 /**
  * A database without its log, or an old copy in its place, would lose films in silence; and the sweep would take their files.
- * @throws Failure `unavailable` when the note is ahead of the database
+ * @throws Failure `unavailable` when the note is ahead of the database, or the database cannot be asked
  */
 export async function refuseOlderDatabase(place: DatabasePlace, markFile: string): Promise<void> {
   const { mark, address } = readMark(markFile)
@@ -35,10 +35,7 @@ export async function refuseOlderDatabase(place: DatabasePlace, markFile: string
   )
 }
 
-async function markOf(place: DatabasePlace): Promise<number> {
-  try {
-    return Number((await place.peekSetting(DATABASE_MARK)) ?? 0)
-  } catch {
-    return Number.POSITIVE_INFINITY // damaged, or out of reach: whoever opens it says so
-  }
+/** @throws Failure `unavailable` when the database is damaged or cannot be reached */
+export async function markOf(place: DatabasePlace): Promise<number> {
+  return Number((await place.peekSetting(DATABASE_MARK)) ?? 0)
 }

@@ -137,6 +137,18 @@ test('after a move one database alone is the installation’s: the left one is r
   })
 })
 
+test('a server that is told of a new database before the installation has moved there does not begin anew: it says what to do', async () => {
+  const place = await newInstallation(1)
+  const url = await newTarget()
+  expect(await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url, PORT: '0' })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^The installation has not moved yet: .*reelgate\.db, and postgres:.* is empty\. Run reelgate migrate/,
+    ),
+  })
+  expect(await moved(place.env, url)).toMatchObject({ before: false })
+})
+
 test('a running server, a folder with nothing in it, a database that is not there: each is refused in a sentence', async () => {
   const url = await newTarget()
   const running = await startReelgate({ database: 'sqlite' })
