@@ -135,11 +135,23 @@ export async function moveInstallation({ dataDir }: Config, url: string, watch: 
   const { tables, mark } = before
     ? { tables: [], mark: await markOf(target) }
     : await moveToPostgres({ path, url, installation }, watch)
-  // From here on the source counts as an old copy. A run that was killed had moved everything, and not come to this.
-  await noteMark(markFile, { mark: Math.max(mark, readMark(markFile).mark), address: target.address })
-  syncInPlace(markFile)
-  syncNames(markFile)
+  await noteMove(markFile, mark, target)
   return { tables, before }
+}
+
+/** From here on the source counts as an old copy. A run that was killed may have moved everything, and not come to this. */
+async function noteMove(markFile: string, mark: number, { address, name }: DatabasePlace): Promise<void> {
+  try {
+    await noteMark(markFile, { mark: Math.max(mark, readMark(markFile).mark), address })
+    syncInPlace(markFile)
+    syncNames(markFile)
+  } catch (cause) {
+    throw new Failure(
+      'unavailable',
+      `The installation is in ${name}, whole, but that cannot be noted in ${markFile}, so that a start without REELGATE_DATABASE_URL would not be refused. Correct its permissions or free some space, and run the same command again.`,
+      { cause },
+    )
+  }
 }
 
 /** @throws Failure `conflict` when the installation went on in the source after it was moved */

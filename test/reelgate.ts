@@ -130,11 +130,12 @@ async function startProcess(env: Record<string, string>, wrapper: string[]): Pro
 export async function runCli(
   args: string[],
   env: Record<string, string>,
+  timeoutMs = 120_000,
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   try {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [MAIN, ...args], {
       env: { PATH: process.env.PATH, ...env },
-      timeout: 120_000,
+      timeout: timeoutMs,
     })
     return { code: 0, stdout, stderr }
   } catch (error) {

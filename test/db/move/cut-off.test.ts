@@ -1,8 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import { CompiledQuery } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { createAccount } from '../../../src/accounts/account.ts'
@@ -21,7 +22,7 @@ import { filesOf, migrate, moved, newTarget, rowsOf } from './installation.ts'
 
 const MAIN = join(import.meta.dirname, '../../../src/main.ts')
 
-const VIDEOS = 5_000
+const VIDEOS = 1_500
 const FILLED = ['account', 'video', 'video_text', 'tag', 'video_tag', 'folder']
 
 test('a move that is killed, wherever that is, goes on when it is asked for again, and is whole', async () => {
@@ -45,7 +46,7 @@ test('a move that is killed, wherever that is, goes on when it is asked for agai
   }
   expect(kills).toBeGreaterThan(0)
   expect(filesOf(place)).toMatchObject(before)
-}, 3_600_000)
+}, 7_200_000)
 
 test('Ctrl-C ends a move in peace, even while the database says nothing: nothing is left beside the source, and the same command goes on', async () => {
   const place = await newInstallation(10)
@@ -114,6 +115,24 @@ test('what came over differently is noticed, and no server starts on it', async 
     stderr: expect.stringMatching(/no true copy: the table tag came over differently: 7 rows there, 7 here/),
   })
   expect((await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url })).stderr).toMatch(/in part only/)
+})
+
+test('a move that cannot be noted in the data folder says so, and the same command notes it', async () => {
+  const place = await newInstallation(1)
+  const url = await newTarget()
+  const { mark } = dataPaths(place.dataDir)
+  await writeFile(mark, '')
+  await promisify(execFile)('chattr', ['+i', mark])
+  try {
+    expect(await migrate(place.env, url)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/is in postgres:.*, whole, but that cannot be noted in /),
+    })
+  } finally {
+    await promisify(execFile)('chattr', ['-i', mark])
+  }
+  expect(await moved(place.env, url)).toEqual({ tables: [], before: true })
+  expect((await runCli(['account', 'list'], place.env)).stderr).toMatch(/^The installation has moved/)
 })
 
 test('after a move one database alone is the installation’s: the left one is refused until it is taken back on purpose, then the other one is', async () => {

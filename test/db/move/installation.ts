@@ -8,6 +8,9 @@ import { readRows, type Stored } from '../../rows.ts'
 
 export type Moved = { tables: { table: string; rows: number; sha256: string }[]; before: boolean }
 
+/** A million videos take many minutes. */
+const LONGEST_MS = 3_600_000
+
 /** An empty database to move into; it goes with the run's PostgreSQL. */
 export async function newTarget(): Promise<string> {
   const { url } = await makeDatabase({ database: 'postgres' })
@@ -15,7 +18,7 @@ export async function newTarget(): Promise<string> {
 }
 
 export function migrate(env: Record<string, string>, url: string) {
-  return runCli(['migrate', '--to', url, '--json'], env)
+  return runCli(['migrate', '--to', url, '--json'], env, LONGEST_MS)
 }
 
 export async function moved(env: Record<string, string>, url: string): Promise<Moved> {
