@@ -37,7 +37,8 @@ test('I10: a start goes on where the first one was killed while it made the data
   spawnSync(process.execPath, ['--input-type=module', '-e', script, database], { cwd: root })
   expect((await stat(`${database}-journal`)).size).toBeGreaterThan(0)
 
-  const reelgate = await startReelgate({ env: { REELGATE_DATA: folder, REELGATE_MASTER_KEY_FILE: join(folder, 'key') } })
+  const env = { REELGATE_DATA: folder, REELGATE_MASTER_KEY_FILE: join(folder, 'key') }
+  const reelgate = await startReelgate({ database: 'sqlite', env })
   expect(await reelgate.owner.list()).toEqual({ count: 0, rows: [] })
 })
 

@@ -74,7 +74,7 @@ async function findTables(source: Source, target: Target): Promise<Table[]> {
 
 /** A batch is as large as is quick to send, and small enough for any memory. */
 const BATCH_ROWS = 1_000
-export const BATCH_BYTES = 4 * 2 ** 20
+const BATCH_BYTES = 4 * 2 ** 20
 
 async function moveAll(source: Source, target: Target, tables: readonly Table[], show: (rows: number) => void): Promise<void> {
   let through = 0
