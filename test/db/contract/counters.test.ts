@@ -22,6 +22,7 @@ const step = fc.record({
   where: fc.nat(9),
 })
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
 /** What there is to choose among. */
 const FIRST: readonly Step[] = [
   { what: 'folders', how: 'add', which: 7, where: 0 },

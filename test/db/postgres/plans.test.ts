@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
+import * as acts from '../../../src/accounts/act-store.ts'
 import { findKeyHolder } from '../../../src/accounts/api-key-store.ts'
+import * as answers from '../../../src/accounts/idempotency-store.ts'
 import * as files from '../../../src/catalogue/file-store.ts'
 import * as folders from '../../../src/catalogue/folder-store.ts'
 import * as posters from '../../../src/catalogue/poster-store.ts'
@@ -21,6 +23,7 @@ import * as bans from '../../../src/limits/ban-store.ts'
 import * as otps from '../../../src/playback/otp-store.ts'
 import * as sessions from '../../../src/playback/session-store.ts'
 import * as slots from '../../../src/playback/stream-slot-store.ts'
+import * as usage from '../../../src/usage/usage-store.ts'
 import { asSuperuser } from '../../postgres.ts'
 import { openOwnPostgres } from './database.ts'
 import { connectExplaining, type Explained, type Step, stepsOf } from './explained.ts'
@@ -165,11 +168,15 @@ const NOW_AND_THEN: readonly Row[] = [
   ['its rows', 400, (db) => videos.removeTombstone(db, V)],
   ['all that are deleted', 20, (db) => videos.listTombstones(db)],
   ['a film whose chunks are all done', 250, (db) => films.findUnfinished(db, [])],
+  ['the chunk that is needed first', 400, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [V] })],
   ['deliveries of a hook', 40, (db) => deliveries.listDeliveries(db, 'h1', { limit: 20, offset: 0 })],
   ['hooks with something half done', 20, (db) => deliveries.listHalfDone(db)],
   ['abandoned uploads', 250, (db) => policies.listAbandoned(db, 5_000, 20)],
   ['old OTPs', 500, (db) => otps.removeOldOtps(db, NOW_S - 19_000, 20)],
   ['old sessions', 500, (db) => sessions.removeOldSessions(db, NOW_S - 19_000, 20)],
+  ['old answers', 150, (db) => answers.removeAnswersBefore(db, NOW_S - 4_000, 20)],
+  ['old acts', 150, (db) => acts.removeActsBefore(db, 500, 20)],
+  ['old usage', 150, (db) => usage.removeUsageBefore(db, '2026-02-01', 20)],
   ['old deliveries', 200, (db) => deliveries.removeOldDeliveries(db, 100, 20)],
 ]
 
