@@ -156,9 +156,16 @@ export function throughSocket(url: string, { folder }: Reached): string {
   return other.href
 }
 
-/** Drops a database, whoever uses it. */
+/** Drops a database, whoever uses it: autovacuum's worker may be ended by no role of ours, and is done in a moment. */
 export async function dropDatabase(url: string): Promise<void> {
-  await ask(homeOf(url), `drop database if exists ${nameOf(url)} with (force)`)
+  for (let tries = 1; ; tries++) {
+    try {
+      return await ask(homeOf(url), `drop database if exists ${nameOf(url)} with (force)`)
+    } catch (error) {
+      if (tries === 100 || !(error instanceof pg.DatabaseError && error.code === '42501')) throw error
+      await pause(100)
+    }
+  }
 }
 
 const nameOf = (url: string) => new URL(url).pathname.slice(1)
