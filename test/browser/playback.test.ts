@@ -125,6 +125,17 @@ test.each([
   }
 })
 
+test('a picture size that is chosen at the end of a short film is there when it begins again', async () => {
+  const player = await watch(films.movieHello, { options: '&loop=true' })
+  await player.play()
+  await player.chooseSetting('240p')
+  await player.until(({ heightPx, timeS, durationS }) => heightPx === 240 && timeS > durationS - 1)
+  await player.until(({ timeS }) => timeS < 1)
+  await player.until(({ timeS, durationS }) => timeS > durationS - 1)
+  await player.chooseSetting('720p')
+  await player.until(({ heightPx }) => heightPx === 720)
+})
+
 test('a film whose OTP asks for no mark shows none', async () => {
   const player = await watch(films.movieHello)
   await player.play()

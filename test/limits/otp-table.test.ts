@@ -3,10 +3,16 @@ import { expect, test } from 'vitest'
 import { sweepPlayback } from '../../src/playback/sweep.ts'
 import { rounds } from '../pipeline/chance.ts'
 import { openBarePlayback } from '../playback/bare.ts'
+import { DATABASE } from '../postgres.ts'
 
 const DAY_S = 24 * 3600
 const OTPS = rounds(5_000, 500_000)
 const AT_ONCE = 500
+
+const PAGES = {
+  sqlite: sql<{ pages: number }>`select page_count as pages from pragma_page_count()`,
+  postgres: sql<{ pages: number }>`select pg_relation_size('otp') / 8192 as pages`,
+}
 
 test('O12: OTPs that nobody redeems are gone a week after their time, and the table grows no more, however many come', async () => {
   const bare = await openBarePlayback()
@@ -15,8 +21,8 @@ test('O12: OTPs that nobody redeems are gone a week after their time, and the ta
   }
   const count = async () => (await bare.db.selectFrom('otp').select('hash').execute()).length
   const pages = async () => {
-    const { rows } = await sql<{ pageCount: number }>`pragma page_count`.execute(bare.db)
-    return Number(rows[0]?.pageCount)
+    const { rows } = await PAGES[DATABASE].execute(bare.db)
+    return Number(rows[0]?.pages)
   }
 
   await issueMany()
@@ -28,6 +34,8 @@ test('O12: OTPs that nobody redeems are gone a week after their time, and the ta
   bare.passS(1)
   await sweepPlayback(bare)
   expect(await count()).toBe(0)
+  // What PostgreSQL does by itself now and then.
+  if (DATABASE === 'postgres') await bare.write.outside((db) => sql`vacuum otp`.execute(db))
   await issueMany()
   expect(await pages()).toBeLessThan(pagesOfOnce * 1.2)
 })

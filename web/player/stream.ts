@@ -115,7 +115,15 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
       return level && qualityOf(level, hls.currentLevel)
     },
     chooseQuality(index) {
+      let isFollowed = false
+      const follow = () => {
+        isFollowed = true
+      }
+      hls.once(Hls.Events.BUFFER_FLUSHING, follow)
       hls.nextLevel = index // what is buffered plays on until the next fragment: no gap, no second download of this one
+      hls.off(Hls.Events.BUFFER_FLUSHING, follow)
+      // With all to the end buffered, and too near to be loaded anew in time, no next fragment would ever come.
+      if (!isFollowed && index !== AUTOMATIC && isBufferedToEnd(video)) hls.currentLevel = index
       report.qualityChanged()
     },
     captions: () => captions.map(({ label }, index) => ({ index, label })),
@@ -210,6 +218,10 @@ function findTextTrack(video: HTMLVideoElement, label: string, language: string)
   left.mode = 'hidden' // a disabled one shows nobody its cues
   for (const cue of [...(left.cues ?? [])]) left.removeCue(cue)
   return left
+}
+
+function isBufferedToEnd({ buffered, duration }: HTMLVideoElement): boolean {
+  return buffered.length > 0 && buffered.end(buffered.length - 1) > duration - 1
 }
 
 function qualityOf(level: Level, index: number): Quality {
