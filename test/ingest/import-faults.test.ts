@@ -88,7 +88,8 @@ test.each(['kill -9', 'SIGTERM'])(
     ] as const)
       expect((await getStoredSource(reelgate, id).clear()).equals(bytes)).toBe(true)
     // One sealed file for each, and nothing else (I8).
-    expect((await listFiles(reelgate, 'sources')).filter((name) => name.endsWith('.sealed'))).toHaveLength(4)
+    const sealed = async () => (await listFiles(reelgate, 'sources')).filter((name) => name.endsWith('.sealed'))
+    await expect.poll(sealed).toHaveLength(4)
     expect(readRows(reelgate, 'select video_id from import')).toEqual([])
 
     async function partOf(id: string): Promise<string> {

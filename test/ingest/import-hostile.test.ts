@@ -345,7 +345,7 @@ test('S17: answers that drip, hang or never end are left when the import has had
     )
     for (const reason of reasons) expect(reason).toMatch(/^Encoding error: .*(it took too long|within 3 seconds)/)
     await expect.poll(() => open.size).toBe(0)
-    expect(await listFiles(patience, 'sources')).toEqual([])
+    await expect.poll(() => listFiles(patience, 'sources')).toEqual([])
   } finally {
     await patience.remove()
   }
