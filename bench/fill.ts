@@ -51,11 +51,13 @@ export function versionOfTables(): string {
 }
 
 function hashOfTables(): string {
-  const migrations = join(import.meta.dirname, '../src/db/sqlite/migrations')
+  const migrations = ['sqlite', 'postgres'].map((name) => join(import.meta.dirname, `../src/db/${name}/migrations`))
   const files = [
-    ...readdirSync(migrations)
-      .sort()
-      .map((name) => join(migrations, name)),
+    ...migrations.flatMap((folder) =>
+      readdirSync(folder)
+        .sort()
+        .map((name) => join(folder, name)),
+    ),
     join(import.meta.dirname, 'words.ts'),
     import.meta.filename,
   ]
