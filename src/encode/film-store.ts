@@ -8,9 +8,19 @@ export type FilmRow = { videoId: string; generation: number; wrappedContentKey: 
 
 export type NewSegment = { renditionId: number; number: number; file: string; sizeBytes: number; init: Buffer }
 
-/** Makes a generation: its plan, its content key, its renditions. The video plays it from now on. */
-export async function insertGeneration(tx: Db, film: FilmRow & { createdAtS: number }): Promise<void> {
+/**
+ * Makes a generation: its plan, its content key, its renditions. The video plays it from now on.
+ * @returns false when the video is deleted: it gets no key any more
+ */
+export async function insertGeneration(tx: Db, film: FilmRow & { createdAtS: number }): Promise<boolean> {
   const { videoId, generation, plan } = film
+  const { numUpdatedRows } = await tx
+    .updateTable('video')
+    .set({ generation, durationS: plan.durationS, aspectRatio: plan.picture?.aspectRatio ?? null })
+    .where('id', '=', videoId)
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return false
   await tx
     .insertInto('generation')
     .values({
@@ -28,11 +38,7 @@ export async function insertGeneration(tx: Db, film: FilmRow & { createdAtS: num
     .insertInto('rendition')
     .values([...pictures, ...sounds].map((rendition) => ({ ...rendition, videoId, generation })))
     .execute()
-  await tx
-    .updateTable('video')
-    .set({ generation, durationS: plan.durationS, aspectRatio: plan.picture?.aspectRatio ?? null })
-    .where('id', '=', videoId)
-    .execute()
+  return true
 }
 
 export async function findFilm(db: Db, videoId: string, generation: number): Promise<FilmRow | undefined> {

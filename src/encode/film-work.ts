@@ -208,8 +208,8 @@ async function planVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal)
   await deps.write(async (tx) => {
     const wrappedContentKey = wrapContentKey(deps.masterKey, videoId, generation, newContentKey())
     const encoder = encoderFingerprint(deps.sandbox)
-    await insertGeneration(tx, { videoId, generation, wrappedContentKey, plan, encoder, createdAtS: deps.wallNowS() })
-    await addChunks(tx, deps.chunkQueue, videoId, generation, planChunks(plan))
+    const film = { videoId, generation, wrappedContentKey, plan, encoder, createdAtS: deps.wallNowS() }
+    if (await insertGeneration(tx, film)) await addChunks(tx, deps.chunkQueue, videoId, generation, planChunks(plan))
   })
 }
 

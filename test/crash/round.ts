@@ -54,9 +54,16 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
 
   /** Of a server that answers again. */
   async function goOn(): Promise<string[]> {
-    await expect.poll(async () => (await fetch(`${reelgate.url}/readyz`)).status).toBe(200)
+    await expect.poll(answersAll).toBe(true)
     await askAgain()
     return compare()
+  }
+
+  /** Asks so many at once that each of its connections to the database is asked: one of them may have been made anew before another. */
+  async function answersAll(): Promise<boolean> {
+    const pages = Array.from({ length: 20 }, (_, i) => `/api/videos?limit=${i + 1}&page=1`)
+    const answers = await Promise.all(pages.map((page) => reelgate.owner.call('GET', page)))
+    return answers.every(({ status }) => status === 200)
   }
 
   /** Whoever had no answer asks again, as any client would: the browser its redeem, the owner's site its upload. */
