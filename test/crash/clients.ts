@@ -8,6 +8,7 @@ import type { Reelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
 import type { CallOf, History, Op, Seen } from './history.ts'
+import { PAGE } from './judge.ts'
 
 // The owner's servers and the viewers of one installation. Every call goes over the real interfaces and into the history.
 
@@ -110,7 +111,7 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
 
   const list = (client: number) =>
     history.record<CallOf<'list'>>(client, { kind: 'list' }, async () => {
-      const answer = await owner.call('GET', '/api/videos?limit=40')
+      const answer = await owner.call('GET', `/api/videos?limit=${PAGE}`)
       if (!answer.ok) return { status: answer.status }
       const { rows } = (await answer.json()) as { rows: VideoBody[] }
       return { status: answer.status, told: { seen: rows.map(seenOf) } }

@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto'
 import type { Op, Seen } from './history.ts'
 import { rankOf } from './stopped.ts'
 
+/** Videos of one page, as clients ask for it. */
+export const PAGE = 40
+
 // Compares what the clients were told with what is there: every acknowledged change, and of the unknown ones all or nothing.
 
 /** What was seen to be true when nobody called, after the calls before. */
@@ -190,7 +193,10 @@ function readBreaches(round: Round): string[] {
     if (op.kind !== 'list' && op.kind !== 'one') continue
     const seen = new Set((op.seen ?? []).map(({ id }) => id))
     for (const id of seen) if (isDeletedBefore(round, id, op.start)) breaches.push(`${op.kind} showed the deleted video ${id}`)
-    if (op.kind === 'one' || seen.size === 40) continue
+    if (op.kind === 'one') continue
+    // What is deleted while a page is read is missing from it, full as it was.
+    const goes = there.filter(({ id }) => !seen.has(id) && mayBeDeletedBefore(round, id, op.end))
+    if (seen.size + goes.length >= PAGE) continue
     for (const { id, place } of there) {
       if (place < op.start && !seen.has(id) && !mayBeDeletedBefore(round, id, op.end)) breaches.push(`a list lacked video ${id}`)
     }
