@@ -1,7 +1,7 @@
-import { CompiledQuery } from 'kysely'
 import { Failure } from '../../errors.ts'
 import { DATABASE_MARK } from '../mark.ts'
 import { migrateAlone, openAlone } from '../postgres/database.ts'
+import { rows, tableExists } from '../postgres/look.ts'
 import { UNFINISHED_MOVE } from '../postgres/place.ts'
 import { nameOf } from '../postgres/refusals.ts'
 import { type Columns, KEYS, list, type Row, sizeBytesOf, TABLE_NAMES, type TableName, type Value } from './tables.ts'
@@ -39,9 +39,7 @@ const PAGE_BYTES = 2 ** 20
 export async function openTarget(url: string): Promise<Target> {
   const connection = await openAlone(url) // its loss is the end of this run: the next one goes on
 
-  async function all<R>(sql: string, ...values: unknown[]): Promise<R[]> {
-    return (await connection.execute<R>(CompiledQuery.raw(sql, values))).rows
-  }
+  const all = <R>(sql: string, ...values: unknown[]) => rows<R>(connection, sql, ...values)
 
   async function inTransaction(work: () => Promise<void>): Promise<void> {
     await all('begin')
@@ -50,8 +48,8 @@ export async function openTarget(url: string): Promise<Target> {
   }
 
   async function begin(installation: string, state: string): Promise<Begun> {
-    const [isThere] = await all<{ there: number }>('select to_regclass($1) is not null as there', UNFINISHED_MOVE)
-    if (isThere?.there !== 1) {
+    const isThere = await tableExists(connection, UNFINISHED_MOVE)
+    if (!isThere) {
       await refuseOccupied()
       await inTransaction(async () => {
         await all(`create table ${UNFINISHED_MOVE} (installation text not null, state text not null)`)
@@ -73,7 +71,7 @@ export async function openTarget(url: string): Promise<Target> {
     })
     // What a crash of PostgreSQL takes is the last of the rows, and the next run brings it.
     await all('set synchronous_commit = off')
-    if (isThere?.there !== 1) return 'first'
+    if (!isThere) return 'first'
     return begun.state === state ? 'on' : 'anew'
   }
 

@@ -4,7 +4,7 @@ import type { Connection, Statement } from './connection.ts'
 import { postgresOver } from './dialect.ts'
 import { LostConnection, tellable, Unreachable } from './failures.ts'
 
-/** Reads that may wait for one of those; more would only be answered after their askers have gone. */
+/** Long reads that may wait for a connection; more would only be answered after their askers have gone. */
 const MAX_WAITING = 500
 
 /** Each read goes to the connection with the fewest on their way. */
