@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -184,9 +184,12 @@ async function untilItRuns(mark: string): Promise<void> {
   await expect.poll(() => processesWith(mark)).not.toEqual([])
 }
 
+/** Puts the whole program there at once: one that is started just then is the one before or this one, never an empty one that ends well. */
 async function writeProgram(folder: string, name: string, script: string): Promise<void> {
-  await writeFile(join(folder, name), `#!/usr/bin/bash\nPATH=/usr/bin\n${script}\n`)
-  await chmod(join(folder, name), 0o755)
+  const whole = join(folder, `${name}.new`)
+  await writeFile(whole, `#!/usr/bin/bash\nPATH=/usr/bin\n${script}\n`)
+  await chmod(whole, 0o755)
+  await rename(whole, join(folder, name))
 }
 
 /** Waits for the film to fail; each time it rests, the clock is put forward. */
