@@ -226,9 +226,10 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   const news = createSegmentNews()
   const sessions = sessionsOfVideos(playback)
   const chunkQueue = await openChunkQueue(config, log, opened)
+  const encoding = { chunkQueue, news, sessions, hasRoom: () => hasRoom(0), stopJobs: (id: string) => encoders.stopJobs(id) }
   const encoders = startDispatcher({
     places: config.encoders ?? availableParallelism(),
-    claim: createEncodeWork({ ...house, chunkQueue, news, sessions, hasRoom: () => hasRoom(0) }, () => encoders.wake()).claim,
+    claim: createEncodeWork({ ...house, ...encoding }, () => encoders.wake()).claim,
     lookEveryMs: LOOK_EVERY_MS,
     log,
   })

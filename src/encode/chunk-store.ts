@@ -144,9 +144,9 @@ export async function resumeCutOffRuns(tx: Db): Promise<void> {
   await tx.updateTable('chunk').set({ state: 'waiting' }).where('state', '=', sql.lit('running')).execute()
 }
 
-/** Lets go of what a failed film still had to do. */
+/** Lets go of what a failed film still had to do; its runs are fenced off. */
 export async function giveUpChunks(tx: Db, videoId: string): Promise<void> {
-  await tx.updateTable('chunk').set({ state: 'failed' }).where('videoId', '=', videoId).where('state', '=', 'waiting').execute()
+  await tx.updateTable('chunk').set({ state: 'failed' }).where('videoId', '=', videoId).where('state', '!=', 'done').execute()
 }
 
 /** The chunk that a segment is in, while it still waits. */

@@ -62,6 +62,8 @@ export type EncodeDeps = {
   news: SegmentNews
   log: Logger
   sessions: VideoSessions
+  /** Ends what runs for a film. */
+  stopJobs(videoId: string): Promise<void>
   /** Whether the disk has room for what an encode makes. */
   hasRoom(): Promise<boolean>
 }
@@ -321,13 +323,14 @@ async function failFilm(deps: EncodeDeps, videoId: string, error: unknown, signa
   await settleFailure(deps, videoId, !isIntact ? CHANGED_ON_DISK : isKnown ? error : CAUSE_IN_LOG, run)
 }
 
-/** One transaction: the run's end, the film's state, and the chunks that are not needed any more. */
+/** One transaction: the run's end, the film's state, and the chunks that are not needed any more. What still encodes them is stopped. */
 async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, run?: FilmChunk): Promise<void> {
   await deps.write(async (tx) => {
     if (run && !(await endRun(tx, run, 'failed'))) return // fenced off: another run speaks for the film
     await moveStatus(tx, videoId, failure.status, failure.message)
     await giveUpChunks(tx, videoId)
   })
+  void deps.stopJobs(videoId) // not awaited: it waits for the run that came here, too
 }
 
 const CHANGED_ON_DISK = new MediaFailure(

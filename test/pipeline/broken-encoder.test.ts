@@ -28,7 +28,7 @@ test('F-23: an ffmpeg that hangs and ignores TERM is killed with all it started,
   expect(statusReason).toBe('Encoding took far longer than the film lasts: convert it to H.264 in MP4 and upload it again.')
   await programs.becomes('ffmpeg', PASS_ON)
   await untilFinished(reelgate, await reelgate.owner.upload('goes', await makeFilm()))
-  expect(await processesWith(mark)).toEqual([])
+  await expect.poll(() => processesWith(mark)).toEqual([])
 })
 
 test('F-23: so is an ffprobe that hangs', async () => {
@@ -45,7 +45,7 @@ test('F-23: so is an ffprobe that hangs', async () => {
   ])
   await programs.becomes('ffprobe', PASS_ON)
   await untilFinished(reelgate, await reelgate.owner.upload('goes', await makeFilm()))
-  expect(await processesWith(mark)).toEqual([])
+  await expect.poll(() => processesWith(mark)).toEqual([])
 })
 
 const TRIED = 'The film could not be encoded on this server. Its log says why; then upload the film again.'
@@ -98,6 +98,18 @@ test('F-24: an ffmpeg that crashes once costs one more try, and the film is read
   await clock.goesOn(REST_S)
   await reelgate.owner.video(videoId) // so that it looks at its clock
   await untilFinished(reelgate, videoId)
+})
+
+test('F-24: when one part of a film cannot be encoded, the encoders of its other parts are ended', async () => {
+  const { reelgate, programs } = await startWithPrograms()
+  const mark = newMark()
+  await programs.becomes('ffmpeg', `sleep ${mark}; exit 0`)
+  const videoId = await reelgate.owner.upload('A film', await makeFilm())
+  await expect.poll(async () => (await processesWith(mark)).length).toBe(2)
+  const [one = 0] = await processesWith(mark)
+  process.kill(one) // so that its encoder ends well, without a picture or a sound
+  await expect.poll(() => processesWith(mark)).toEqual([])
+  expect((await reelgate.owner.video(videoId)).status).toBe('Encoding error')
 })
 
 test('F-24: an ffmpeg that is taken away while the server runs fails no film; they wait until it is back', async () => {
