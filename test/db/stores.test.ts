@@ -31,6 +31,7 @@ import * as otps from '../../src/playback/otp-store.ts'
 import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
+import { bareOtp, bareSession } from './bare-rows.ts'
 import { openOwnDatabase } from './database.ts'
 
 // Each function of each store is called on both databases, in the life of two accounts: what it answers, and the rows that it
@@ -81,30 +82,14 @@ const poster = {
   createdAtS: 1,
 }
 const otp = (hash: number, expiresAtS: number) => ({
-  hash: bytes(hash),
-  accountId: A,
-  apiKeyId: KEY,
-  videoId: V2,
+  ...bareOtp({ hash: bytes(hash), accountId: A, apiKeyId: KEY, videoId: V2 }),
   userId: 'viewer',
-  streamLimit: null,
-  marks: '[]',
-  forcedBitrateKbps: null,
-  licenseRules: null,
   rules: hash % 2 ? '{}' : null,
-  issuedAtS: 1,
   expiresAtS,
 })
 const session = (name: string, hash: number) => ({
-  id: name,
-  otpHash: bytes(hash),
-  accountId: A,
-  videoId: V2,
-  generation: 1,
-  userId: 'viewer',
-  publicKey: bytes(4, 65),
-  keyId: bytes(5),
+  ...bareSession({ id: name, otpHash: bytes(hash), accountId: A, videoId: V2 }),
   pages: '["p"]',
-  marks: '[]',
   startedAtS: 10,
   endsAtS: 90,
   lastSeenAtS: 10,

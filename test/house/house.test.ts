@@ -117,6 +117,18 @@ const RULES: readonly Rule[] = [
     broken: [{ 'src/main.js': '' }, { 'web/player/loader.mjs': '' }, { 'test/help.cjs': '' }],
   },
   {
+    promise: 'each statement of a store is called in test/db/stores.test.ts, which compares the databases',
+    breaches: uncomparedStatements,
+    broken: [
+      { 'src/hooks/hook-store.ts': 'export async function findHook(\n  db: Db,\n  id: string,\n) {' },
+      {
+        'src/usage/usage-store.ts': 'export const addViews = prepared<Views>()(',
+        'test/db/stores.test.ts':
+          "import * as usage from '../../src/usage/usage-store.ts'\nimport * as files from '../../src/files/mp4-store.ts'\nfiles.addViews(tx)",
+      },
+    ],
+  },
+  {
     promise: 'no comment silences the compiler, or lets an `any` pass Biome',
     breaches: (tree) => filesWith(tree, /^\s*\/[/*]\s*(?:@ts-(?:ignore|nocheck|expect-error)|biome-ignore\b.*noExplicitAny)/m),
     broken: [
@@ -169,6 +181,24 @@ function importsWhere(tree: Tree, isBreach: (found: Import) => boolean): string[
 
 function filesWith(tree: Tree, pattern: RegExp): string[] {
   return Object.keys(tree).filter((path) => /\.tsx?$/.test(path) && pattern.test(tree[path] ?? ''))
+}
+
+/** What a store offers that takes the database first; its other functions reckon with values. */
+const STATEMENT = /^export (?:(?:async )?function (\w+)\(\s*(?:db|tx): Db\b|const (\w+) = prepared\b)/gm
+
+function uncomparedStatements(tree: Tree): string[] {
+  const compared = tree['test/db/stores.test.ts'] ?? ''
+  const names = new Map(
+    [...compared.matchAll(/^import \* as (\w+) from '..\/..\/(\S+)'/gm)].map(([, name, path]) => [path, name]),
+  )
+  return Object.keys(tree)
+    .filter((path) => /^src\/.*-store\.ts$/.test(path))
+    .flatMap((path) =>
+      [...(tree[path] ?? '').matchAll(STATEMENT)]
+        .map(([, plain, kept]) => plain ?? kept)
+        .filter((statement) => !compared.includes(` ${names.get(path)}.${statement}(`))
+        .map((statement) => `${path}: ${statement}`),
+    )
 }
 
 function importsBetweenFeatures(tree: Tree): { from: string; to: string }[] {

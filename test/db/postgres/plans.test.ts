@@ -25,6 +25,7 @@ import * as sessions from '../../../src/playback/session-store.ts'
 import * as slots from '../../../src/playback/stream-slot-store.ts'
 import * as usage from '../../../src/usage/usage-store.ts'
 import { asSuperuser } from '../../postgres.ts'
+import { bareOtp } from '../bare-rows.ts'
 import { openOwnPostgres } from './database.ts'
 import { connectExplaining, type Explained, type Step, stepsOf } from './explained.ts'
 import { ACCOUNTS, fillLarge, NOW_S } from './large.ts'
@@ -72,25 +73,7 @@ const OFTEN: readonly Row[] = [
   ['files of a video', 30, (db) => files.filesOf(db, V)],
   ['a file', 30, (db) => files.findFileAnywhere(db, 30_000)],
   ['captions', 30, (db) => files.captionsOf(db, V)],
-  [
-    'a new OTP',
-    120,
-    (db) =>
-      otps.insertOtp(db, {
-        hash: sha(0),
-        accountId: large,
-        apiKeyId: md5(7),
-        videoId: V,
-        userId: null,
-        streamLimit: null,
-        marks: '[]',
-        forcedBitrateKbps: null,
-        licenseRules: null,
-        rules: null,
-        issuedAtS: 1,
-        expiresAtS: 2,
-      }),
-  ],
+  ['a new OTP', 120, (db) => otps.insertOtp(db, bareOtp({ hash: sha(0), accountId: large, apiKeyId: md5(7), videoId: V }))],
   ['an OTP', 60, (db) => otps.findOtp(db, sha(7))],
   ['an OTP that is spent', 120, (db) => otps.spendOtp(db, sha(7), NOW_S)],
   ['an OTP that comes again', 120, (db) => otps.noteReuse(db, sha(7), NOW_S)],

@@ -9,6 +9,7 @@ import { insertSession } from '../../../src/playback/session-store.ts'
 import { takeSlot } from '../../../src/playback/stream-slot-store.ts'
 import { newId } from '../../../src/protect/secret.ts'
 import { rounds } from '../../pipeline/chance.ts'
+import { bareOtp, bareSession } from '../bare-rows.ts'
 import { connectTo, openOwnPostgres } from './database.ts'
 
 // What must hold whoever writes, at the weakest isolation: one conditional statement and the tables' own rules settle these races.
@@ -19,7 +20,7 @@ test('O03: of two that redeem each of hundreds of OTPs at once, READ COMMITTED, 
   const database = await openOwnPostgres()
   const film = await addFilm(database)
   const hashes = Array.from({ length: OTPS }, (_, i) => hashOf(i))
-  await Promise.all(hashes.map((hash) => database.write.one((tx) => insertOtp(tx, { ...otpOf(film), hash }))))
+  await Promise.all(hashes.map((hash) => database.write.one((tx) => insertOtp(tx, bareOtp({ ...film, hash })))))
 
   const rivals = [connectTo(database.url), connectTo(database.url)]
   const won = rivals.map(() => 0)
@@ -121,30 +122,4 @@ function hashOf(number: number): Buffer {
   return hash
 }
 
-const otpOf = (film: Film) => ({
-  ...film,
-  userId: null,
-  streamLimit: null,
-  marks: '[]',
-  forcedBitrateKbps: null,
-  licenseRules: null,
-  rules: null,
-  issuedAtS: 1,
-  expiresAtS: 100,
-})
-
-const sessionOf = ({ accountId, videoId }: Film, id: string, otpHash: Buffer) => ({
-  id,
-  otpHash,
-  accountId,
-  videoId,
-  generation: 1,
-  userId: 'viewer',
-  publicKey: Buffer.alloc(65),
-  keyId: Buffer.alloc(32),
-  pages: '[]',
-  marks: '[]',
-  startedAtS: 1,
-  endsAtS: 10_000,
-  lastSeenAtS: 1,
-})
+const sessionOf = ({ accountId, videoId }: Film, id: string, otpHash: Buffer) => bareSession({ id, otpHash, accountId, videoId })

@@ -1,0 +1,32 @@
+import type { NewOtp, PlaybackSessionRow } from '../../src/db/tables.ts'
+
+// Rows with nothing that may be left out: a test adds what it speaks of.
+
+type OtpKeys = Pick<NewOtp, 'hash' | 'accountId' | 'apiKeyId' | 'videoId'>
+
+export const bareOtp = (keys: OtpKeys) => ({
+  ...keys,
+  userId: null,
+  streamLimit: null,
+  marks: '[]',
+  forcedBitrateKbps: null,
+  licenseRules: null,
+  rules: null,
+  issuedAtS: 1,
+  expiresAtS: 100,
+})
+
+type SessionKeys = Pick<PlaybackSessionRow, 'id' | 'otpHash' | 'accountId' | 'videoId'>
+
+export const bareSession = (keys: SessionKeys) => ({
+  ...keys,
+  generation: 1,
+  userId: 'viewer',
+  publicKey: Buffer.alloc(65, 4),
+  keyId: Buffer.alloc(32, 5),
+  pages: '[]',
+  marks: '[]',
+  startedAtS: 1,
+  endsAtS: 10_000,
+  lastSeenAtS: 1,
+})
