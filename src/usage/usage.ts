@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
-import type { Write } from '../db/write.ts'
+import { isOutcomeUnknown, type Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { markViewed } from '../playback/session-store.ts'
 import { addVideoUsage, addViews, listSentBytes, listViewTotals, removeUsageBefore } from './usage-store.ts'
@@ -61,7 +61,8 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
       try {
         await write((tx) => addParts(tx, batch, wallNowS()))
       } catch (error) {
-        for (const part of parts) keep(part)
+        const unwritten = isOutcomeUnknown(error) ? [...viewsOf(batch), ...parts.slice(batch.length)] : parts
+        for (const part of unwritten) keep(part)
         throw error
       }
       parts.splice(0, batch.length)
@@ -101,13 +102,19 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
 
     /**
      * Writes down all that was counted before the call, also what an earlier call still has in hand: a removal that went on would leave
-     * it no video to be added to. What cannot be written now is kept for the next time.
+     * it no video to be added to. What cannot be written now is kept for the next time; bytes that may have been written are not, for
+     * an owner pays for none twice.
      */
     save(): Promise<void> {
       saving = saving.catch(() => undefined).then(saveAll)
       return saving
     },
   }
+}
+
+/** What counts once, however often it is written. */
+function viewsOf(parts: readonly Part[]): Part[] {
+  return parts.filter(({ sessionIds }) => sessionIds.length > 0).map((part) => ({ ...part, sentBytes: 0 }))
 }
 
 /** A session's mark makes its view count once, whatever is written or noted twice. */

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
 import type { Db } from '../../src/db/database.ts'
-import type { Write } from '../../src/db/write.ts'
+import { OutcomeUnknown, type Write } from '../../src/db/write.ts'
+import { insertSession } from '../../src/playback/session-store.ts'
 import { openUsage } from '../../src/usage/usage.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
@@ -22,6 +23,26 @@ async function openWithFilm() {
     return rows.reduce((sum, row) => sum + row.sentBytes, 0)
   }
   return { ...database, sentBytes }
+}
+
+/** The session of that viewer. */
+function sessionOf(i: number) {
+  const key = Buffer.from(`${i}`.padStart(32))
+  return {
+    id: `session ${i}`,
+    otpHash: key,
+    accountId: 'ann',
+    videoId: FILM,
+    generation: 1,
+    userId: `viewer ${i}`,
+    publicKey: key,
+    keyId: key,
+    pages: '[]',
+    marks: '[]',
+    startedAtS: 1,
+    endsAtS: 2,
+    lastSeenAtS: 1,
+  }
 }
 
 /** So many viewers were sent their bytes, each with a label and an address of their own. */
@@ -54,10 +75,28 @@ test('a writing that fails in its middle loses nothing and counts nothing twice'
   expect(await sentBytes()).toBe(VIEWERS * SENT_BYTES + 1)
 })
 
-/** Refuses the call of that number. */
-function failingOnce(write: Write, number: number): Write {
+test.each([
+  { became: 'was kept', isKept: true, written: VIEWERS },
+  { became: 'was not kept', isKept: false, written: VIEWERS - 250 },
+])('F-10: of a writing that nobody knows of, and that $became, no byte is counted twice, and each view once', async (unknown) => {
+  const { db, write, sentBytes } = await openWithFilm()
+  const usage = watchedByMany(failingOnce(write, 2, unknown))
+  await write(async (tx) => {
+    for (let i = 0; i < VIEWERS; i++) usage.noteView(await insertSession(tx, sessionOf(i)))
+  })
+  await expect(usage.save()).rejects.toThrow('nobody knows')
+  await usage.save()
+  expect(await sentBytes()).toBe(unknown.written * SENT_BYTES)
+  expect(await db.selectFrom('viewTotal').select('viewCount').execute()).toEqual([{ viewCount: VIEWERS }])
+})
+
+/** Refuses the call of that number, in words that fit. */
+function failingOnce(write: Write, number: number, unknown?: { isKept: boolean }): Write {
   let calls = 0
-  const failing = <T>(change: (tx: Db) => Promise<T>) =>
-    ++calls === number ? Promise.reject(new Error('the disk is full')) : write(change)
+  const failing = async <T>(change: (tx: Db) => Promise<T>) => {
+    if (++calls !== number) return write(change)
+    if (unknown?.isKept) await write(change)
+    throw unknown ? new OutcomeUnknown('nobody knows') : new Error('the disk is full')
+  }
   return Object.assign(failing, { one: failing, outside: write.outside, commits: write.commits })
 }
