@@ -16,7 +16,7 @@ export type Connection = {
   letGo(): void
   /** Whether it stands; false: the next statement makes it. */
   isOpen(): boolean
-  /** Parts from it: the next statement makes another. */
+  /** Parts from it, also where it is just being made: the next statement goes to another. */
   renew(): void
   close(): Promise<void>
 }
@@ -86,6 +86,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   let pending = 0
   let isHeld = false
   let isClosed = false
+  let renewals = 0
 
   async function connected(): Promise<pg.Client> {
     if (isClosed || isHeld) throw new LostConnection('the connection to the database is gone')
@@ -98,9 +99,16 @@ export function openConnection(options: ConnectionOptions): Connection {
 
   async function connect(): Promise<pg.Client> {
     try {
-      client = await begun(new pg.Client({ ...clientOptions(options), pipeline: true }))
-      failed = undefined
-      return client
+      for (;;) {
+        const asOf = renewals
+        const made = await begun(new pg.Client({ ...clientOptions(options), pipeline: true }))
+        if (asOf === renewals) {
+          client = made
+          failed = undefined
+          return made
+        }
+        void part(made) // it may have reached the server that was there before
+      }
     } catch (cause) {
       const error = new Unreachable('the database cannot be reached', { cause })
       failed = { error, atMs: performance.now() }
@@ -159,6 +167,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     isOpen: () => client !== undefined,
     renew() {
       const old = client
+      renewals++
       client = undefined
       if (old) void part(old)
     },

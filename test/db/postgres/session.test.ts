@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { openConnection } from '../../../src/db/postgres/connection.ts'
 import { connectTo, openOwnPostgres } from './database.ts'
 
 test('what a session must be, it is, whatever its address says; the rest of the address counts', async () => {
@@ -17,4 +18,20 @@ test('what a session must be, it is, whatever its address says; the rest of the 
     default_transaction_read_only: 'on',
     work_mem: '8MB',
   })
+})
+
+test('F-10: what is read after another server took over is read from that one, also by a connection that was just being made', async () => {
+  const { url } = await openOwnPostgres()
+  const made: number[] = []
+  const reader = openConnection({
+    url,
+    async begin(client) {
+      const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+      made.push(...rows.map(({ pid }) => pid))
+      if (made.length === 1) reader.renew() // the one that writes has found the other server
+    },
+  })
+  onTestFinished(() => reader.close())
+  const { rows } = await reader.execute({ sql: 'select pg_backend_pid() as pid', parameters: [] })
+  expect([made.length, rows]).toEqual([2, [{ pid: made[1] }]])
 })
