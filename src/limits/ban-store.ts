@@ -47,6 +47,17 @@ export async function listBansOfAccount(db: Db, accountId: string, nowS: number)
     .execute()
 }
 
+/** Whether the account, or one of its keys, is the subject of a ban. */
+export async function isBanOfAccount(db: Db, accountId: string, subject: string): Promise<boolean> {
+  const ban = await db
+    .selectFrom('ban')
+    .select('subject')
+    .where('subject', '=', subject)
+    .where((where) => isOfAccount(where, accountId))
+    .executeTakeFirst()
+  return ban !== undefined
+}
+
 /** Removes the ban of an account, or of one of its keys. False: there is none. */
 export async function removeBanOfAccount(tx: Db, accountId: string, subject: string): Promise<boolean> {
   const { numDeletedRows } = await tx

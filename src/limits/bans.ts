@@ -3,12 +3,13 @@ import { type Actor, noteAct } from '../accounts/act.ts'
 import { findAccountOfKey } from '../accounts/api-key-store.ts'
 import type { Db } from '../db/database.ts'
 import type { BanRow } from '../db/tables.ts'
-import type { Write } from '../db/write.ts'
+import { isOutcomeUnknown, type Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { readAddress, subjectOfAddress } from './address.ts'
 import {
   countStrikes,
   insertStrike,
+  isBanOfAccount,
   lengthenBan,
   listBans,
   listBansOfAccount,
@@ -168,7 +169,7 @@ export async function liftBan({ write, nowS, forget }: Lifting, text: string): P
   const lifted = await write(async (tx) => {
     await removeStrikes(tx, subject)
     return removeBan(tx, subject, 'command-line', nowS())
-  })
+  }).catch(ifUnknown(() => forget(subject)))
   forget(subject)
   if (!lifted) throw new Failure('not-found', `There is no ban of ${subject}. See "reelgate ban list".`)
   return { subject, lifted: true }
@@ -179,13 +180,32 @@ export async function liftBan({ write, nowS, forget }: Lifting, text: string): P
  * passed in the last minute: whoever may lift bans may not ask more often for it.
  * @throws Failure `not-found` when it has none, also for another account's
  */
-export async function liftOwnBan({ write, nowS, pardon }: Lifting, accountId: string, by: Actor, subject: string): Promise<void> {
+export async function liftOwnBan(
+  { db, write, nowS, pardon }: Lifting,
+  accountId: string,
+  by: Actor,
+  subject: string,
+): Promise<void> {
+  // Before anything: of a commit that may have been kept nobody else could tell whose the ban was.
+  if (!(await isBanOfAccount(db, accountId, subject))) throw NO_SUCH_BAN
   await write(async (tx) => {
-    if (!(await removeBanOfAccount(tx, accountId, subject)))
-      throw new Failure('not-found', 'There is no such ban of this account or its keys. GET /api/bans lists them.')
+    if (!(await removeBanOfAccount(tx, accountId, subject))) throw NO_SUCH_BAN // another call was first
     await noteAct(tx, { atS: nowS(), accountId, by, kind: 'ban:lifted', subjects: [subject] })
-  })
+  }).catch(ifUnknown(() => pardon(subject)))
   pardon(subject)
+}
+
+const NO_SUCH_BAN = new Failure('not-found', 'There is no such ban of this account or its keys. GET /api/bans lists them.')
+
+/**
+ * Lets go whoever's ban may be gone from the rows: no ban may hold that nobody can see and lift. If it is there still, it is listed,
+ * can be lifted once more, and holds again after a restart.
+ */
+function ifUnknown(letGo: () => void) {
+  return (error: unknown): never => {
+    if (isOutcomeUnknown(error)) letGo()
+    throw error
+  }
 }
 
 /** Removes the bans of a subject and notes it. False: there is none. */

@@ -454,6 +454,8 @@ const CALLS: readonly ((tx: Db) => Promise<unknown>)[] = [
   (tx) => bans.lengthenBan(tx, 'key', KEY, 30),
   (tx) => bans.listBans(tx, 10),
   (tx) => bans.listBansOfAccount(tx, A, 10),
+  (tx) => bans.isBanOfAccount(tx, B, KEY),
+  (tx) => bans.isBanOfAccount(tx, A, KEY),
   (tx) => bans.removeBanOfAccount(tx, B, KEY),
   (tx) => bans.removeBanOfAccount(tx, A, KEY),
   (tx) => bans.removeBans(tx, '192.0.2.1'),

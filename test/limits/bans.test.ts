@@ -3,8 +3,10 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import { expect, test } from 'vitest'
-import { banLengthS, findBans, liftBan, sweepBans } from '../../src/limits/bans.ts'
+import { describe, expect, test } from 'vitest'
+import type { Db } from '../../src/db/database.ts'
+import { OutcomeUnknown, type Write } from '../../src/db/write.ts'
+import { banLengthS, findBans, liftBan, liftOwnBan, sweepBans } from '../../src/limits/bans.ts'
 import { openLimits } from '../../src/limits/limits.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { rounds } from '../pipeline/chance.ts'
@@ -251,6 +253,62 @@ test('a lifted ban is lifted at once and for good, with its strikes', async () =
   expect(await ask('2001:db8:0:1::/64', 2 * LIMIT)).toBe(1800)
   await expect(liftBan(lifting, '192.0.2.9')).rejects.toMatchObject({ kind: 'not-found' })
 })
+
+describe('F-10: of a ban whose lifting nobody knows of, because the database did not answer', () => {
+  async function openBanned() {
+    const { ask, deps, limits, restart } = await openBareLimits()
+    await deps.write((tx) =>
+      tx.insertInto('account').values({ id: 'ann', name: 'Ann', createdAtS: 1, mayUpload: 1, mayImport: 1 }).execute(),
+    )
+    const banned = () => {
+      const { account, ip } = limits().reads
+      return [account.findBan('ann'), ip.findBan('192.0.2.1')].map((ban) => ban !== undefined)
+    }
+    for (let i = 0; i < 2 * LIMIT; i++) limits().reads.account.take('ann')
+    await ask('192.0.2.1', 2 * LIMIT)
+    const lifting = (write: Write) => ({
+      ...deps,
+      write,
+      forget: (subject: string) => limits().forget(subject),
+      pardon: (subject: string) => limits().pardon(subject),
+    })
+    return { banned, deps, lifting, restart }
+  }
+
+  test.each([
+    { became: 'was kept', isKept: true },
+    { became: 'was not kept: it is listed, and can be lifted once more', isKept: false },
+  ])('nobody is shut out by one that $became', async ({ isKept }) => {
+    const { banned, deps, lifting, restart } = await openBanned()
+    expect(banned()).toEqual([true, true])
+    const unknown = lifting(unanswered(deps.write, isKept))
+    await expect(liftOwnBan(unknown, 'ann', 'command-line', 'ann')).rejects.toThrow('nobody knows')
+    await expect(liftBan(unknown, '192.0.2.1')).rejects.toThrow('nobody knows')
+    expect(banned()).toEqual([false, false])
+    const listed = await findBans(deps)
+    expect(listed).toHaveLength(isKept ? 0 : 2)
+    for (const { subject } of listed) await liftBan(lifting(deps.write), subject)
+    await restart()
+    expect(banned()).toEqual([false, false])
+  })
+
+  test('no owner lets another’s go', async () => {
+    const { banned, deps, lifting } = await openBanned()
+    await expect(liftOwnBan(lifting(unanswered(deps.write, false)), 'ben', 'command-line', 'ann')).rejects.toMatchObject({
+      kind: 'not-found',
+    })
+    expect(banned()).toEqual([true, true])
+  })
+})
+
+/** Runs a call, or does not, and says that nobody knows which. */
+function unanswered(write: Write, isKept: boolean): Write {
+  const fails = async <T>(change: (tx: Db) => Promise<T>) => {
+    if (isKept) await write(change)
+    throw new OutcomeUnknown('nobody knows')
+  }
+  return Object.assign(fails, { one: fails, outside: write.outside, commits: write.commits })
+}
 
 test('many limits exceeded at once are as many bans, each of its own', async () => {
   const { ask, deps } = await openBareLimits()
