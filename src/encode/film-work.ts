@@ -175,7 +175,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
     const ofTheMachine = isOfTheMachine(error)
     const count = (failures.get(videoId) ?? 0) + (ofTheMachine ? 0 : 1)
     failures.set(videoId, count)
-    if (count >= TRIES || (await isSourceGone(deps, videoId))) {
+    if (!ofTheMachine && (count >= TRIES || (await isSourceGone(deps, videoId)))) {
       failures.delete(videoId)
       await failFilm(deps, videoId, error, signal)
       return

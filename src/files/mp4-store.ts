@@ -20,8 +20,8 @@ export async function wantMp4(tx: Db, file: Pick<NewFile, 'videoId' | 'createdAt
   return mp4.id
 }
 
-/** An MP4 that is to be made, and the generation that it is made of. */
-export type UnmadeMp4 = { id: number; videoId: string; generation: number }
+/** An MP4 that is to be made, how often that was begun, and the generation that it is made of. */
+export type UnmadeMp4 = { id: number; videoId: string; tries: number; generation: number }
 
 /** Accounts that have an MP4 to be made. */
 export async function listAccountsWithMp4s(db: Db, notNow: readonly number[]): Promise<string[]> {
@@ -32,7 +32,7 @@ export async function listAccountsWithMp4s(db: Db, notNow: readonly number[]): P
 /** The account's MP4 that was asked for first. */
 export async function findUnmadeMp4(db: Db, accountId: string, notNow: readonly number[]): Promise<UnmadeMp4 | undefined> {
   return unmadeMp4s(db, notNow)
-    .select(['file.id', 'file.videoId', 'video.generation'])
+    .select(['file.id', 'file.videoId', 'file.tries', 'video.generation'])
     .where('video.accountId', '=', accountId)
     .orderBy('file.id')
     .limit(1)
@@ -53,23 +53,23 @@ function unmadeMp4s(db: Db, notNow: readonly number[]) {
     .where('account.disabled', '=', 0)
 }
 
-/** Counts a try before it is made, so that one which ends this process counts, too. @returns how many there are; undefined: deleted */
-export async function beginTry(tx: Db, id: number): Promise<number | undefined> {
-  const row = await tx
+/** Counts a try before it is made, so that one which ends this process counts, too. False: deleted meanwhile. */
+export async function beginTry(tx: Db, { id, tries }: UnmadeMp4): Promise<boolean> {
+  const begun = await tx
     .updateTable('file')
-    .set((file) => ({ tries: file('tries', '+', 1) }))
+    .set({ tries: tries + 1 })
     .where('id', '=', id)
-    .returning('tries')
     .executeTakeFirst()
-  return row?.tries
+  return begun.numUpdatedRows > 0n
 }
 
-/** Takes back the count of a try that failed through no fault of its own. */
-export async function forgiveTry(tx: Db, id: number): Promise<void> {
+/** Takes back the count of a try that failed through no fault of its own; as often as one likes. */
+export async function forgiveTry(tx: Db, { id, tries }: UnmadeMp4): Promise<void> {
   await tx
     .updateTable('file')
-    .set((file) => ({ tries: file('tries', '-', 1) }))
+    .set({ tries })
     .where('id', '=', id)
+    .where('tries', '=', tries + 1)
     .execute()
 }
 

@@ -44,9 +44,12 @@ export function startMakingMp4s(deps: Mp4WorkDeps): Dispatcher {
 function claimsOfMp4s(deps: Mp4WorkDeps) {
   const resting = new Set<number>()
   const turns = createTurns()
+  /** What became of the last try, until it is written. */
+  let outcome: ((tx: Db) => Promise<unknown>) | undefined
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (urgentOnly || !(await deps.hasRoom(0))) return undefined
+    await writeOutcome()
     const accountId = turns.first(await listAccountsWithMp4s(deps.db, [...resting]))
     const unmade = accountId === undefined ? undefined : await findUnmadeMp4(deps.db, accountId, [...resting])
     if (!accountId || !unmade) return undefined
@@ -55,23 +58,21 @@ function claimsOfMp4s(deps: Mp4WorkDeps) {
   }
 
   async function tryToMake(unmade: UnmadeMp4, signal: AbortSignal): Promise<void> {
-    const tries = await deps.write((tx) => beginTry(tx, unmade.id))
-    if (tries === undefined) return // deleted meanwhile
-    if (tries > TRIES) return giveUp(unmade, ENDED_THE_SERVER)
+    if (unmade.tries >= TRIES) return giveUp(unmade, ENDED_THE_SERVER)
     try {
-      await makeMp4(deps, unmade, signal)
+      if (await deps.write((tx) => beginTry(tx, unmade))) await makeMp4(deps, unmade, signal)
     } catch (error) {
-      await settle(unmade, tries, error, signal)
+      await settle(unmade, error, signal)
     }
   }
 
   /** What becomes of an MP4 after a try that failed. */
-  async function settle(unmade: UnmadeMp4, tries: number, error: unknown, signal: AbortSignal): Promise<void> {
-    const { id, videoId } = unmade
+  async function settle(unmade: UnmadeMp4, error: unknown, signal: AbortSignal): Promise<void> {
+    const { id, videoId, tries } = unmade
     const isForgiven = signal.aborted || isOfTheMachine(error)
-    if (isForgiven) await deps.write((tx) => forgiveTry(tx, id))
+    if (!isForgiven && tries + 1 >= TRIES) return giveUp(unmade, CAUSE_IN_LOG, error)
+    if (isForgiven) await end((tx) => forgiveTry(tx, unmade))
     if (signal.aborted) return
-    if (!isForgiven && tries >= TRIES) return giveUp(unmade, CAUSE_IN_LOG, error)
     deps.log.warn({ err: error, videoId }, 'making an MP4 failed and is tried again')
     resting.add(id)
     setTimeout(() => resting.delete(id), REST_MS).unref()
@@ -79,7 +80,20 @@ function claimsOfMp4s(deps: Mp4WorkDeps) {
 
   async function giveUp({ id, videoId }: UnmadeMp4, problem: string, error?: unknown): Promise<void> {
     deps.log.error({ err: error, videoId, problem }, 'an MP4 could not be made')
-    await deps.write((tx) => endMp4(tx, id, { enabled: 0, problem }))
+    await end((tx) => endMp4(tx, id, { enabled: 0, problem }))
+  }
+
+  /** What the database does not take now is written before the next try begins. */
+  async function end(how: (tx: Db) => Promise<unknown>): Promise<void> {
+    outcome = how
+    await writeOutcome().catch((error) => {
+      if (!isOfTheMachine(error)) throw error
+    })
+  }
+
+  async function writeOutcome(): Promise<void> {
+    if (outcome) await deps.write(outcome)
+    outcome = undefined
   }
 
   return claim

@@ -388,8 +388,16 @@ const CALLS: readonly ((tx: Db) => Promise<unknown>)[] = [
   (tx) => mp4s.listAccountsWithMp4s(tx, []),
   (tx) => mp4s.listAccountsWithMp4s(tx, [1, 2, 3, 4, 5, 6, 7, 8]),
   (tx) => mp4s.findUnmadeMp4(tx, A, []),
-  async (tx) => mp4s.beginTry(tx, (await mp4s.findUnmadeMp4(tx, A, []))?.id ?? 0),
-  async (tx) => mp4s.forgiveTry(tx, (await mp4s.findUnmadeMp4(tx, A, []))?.id ?? 0),
+  async (tx) => {
+    const unmade = (await mp4s.findUnmadeMp4(tx, A, [])) ?? expect.fail('no MP4')
+    return [
+      await mp4s.beginTry(tx, unmade),
+      await mp4s.findUnmadeMp4(tx, A, []),
+      await mp4s.forgiveTry(tx, unmade),
+      await mp4s.forgiveTry(tx, unmade),
+      await mp4s.findUnmadeMp4(tx, A, []),
+    ]
+  },
   async (tx) => mp4s.endMp4(tx, (await mp4s.findUnmadeMp4(tx, A, []))?.id ?? 0, { blob: 'm', sizeBytes: 2 ** 40 }),
   (tx) => mp4s.endMp4(tx, 0, { enabled: 0 }),
   (tx) => demo.insertDemo(tx, V1),

@@ -11,6 +11,7 @@ import { listFiles as filesBelow, listSegments, untilFinished } from '../data-fo
 import { newFolder } from '../encode/films.ts'
 import { mountSmallDisk } from '../faults/small-disk.ts'
 import { makeFilm } from '../films.ts'
+import { startPostgres } from '../postgres.ts'
 import { type Reelgate, type StartOptions, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { type FileBody, listFiles } from './made.ts'
@@ -394,6 +395,25 @@ test.each(['before it begins', 'while it is made'])('F-12: a disk that runs full
   await disk.makeRoom()
   await held.restore()
   expect(await untilMade(owner, videoId)).toMatchObject({ enabled: 1, isDownloadable: 1 })
+})
+
+test('F-10: a PostgreSQL that goes away while one is made delays it, and costs no try', async () => {
+  const postgres = await startPostgres()
+  const reelgate = await startReelgate({ database: postgres })
+  const { owner } = reelgate
+  const videoId = await owner.readyVideo(await makeFilm({ seconds: 20, size: '640x360' }))
+  await untilFinished(reelgate, videoId)
+  const held = await holdUp(reelgate, videoId)
+  await ask(owner, videoId)
+  await untilBegun(reelgate)
+  await postgres.stop()
+  await held.feed()
+  await expect.poll(() => reelgate.output()).toContain('making an MP4 failed and is tried again')
+  await held.restore()
+  await postgres.start()
+  await expect.poll(() => reelgate.output()).toContain('an MP4 was made')
+  expect(await untilMade(owner, videoId)).toMatchObject({ enabled: 1, isDownloadable: 1 })
+  expect(triesOf(reelgate)).toEqual([1]) // the one that made it
 })
 
 test('E06: one is made while films are encoded and others wait for that', async () => {
