@@ -48,7 +48,7 @@ export async function startService(scope: Scope, dataDir: string, env: Record<st
   return startListening(scope, SERVE, { ...serviceEnvironment(dataDir), ...env })
 }
 
-export const SERVE = [process.execPath, join(ROOT, 'src/main.ts'), 'serve'] as const
+export const SERVE = [process.execPath, join(ROOT, 'bin/main.js'), 'serve'] as const
 
 export function serviceEnvironment(dataDir: string): Record<string, string> {
   return {

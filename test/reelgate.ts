@@ -8,7 +8,7 @@ import { makePlace, type Place, type PlaceOptions } from './place.ts'
 import { createViewer, type Viewer } from './viewer.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-const MAIN = join(ROOT, 'src', 'main.ts')
+const MAIN = join(ROOT, 'bin', 'main.js')
 
 /** A running server: a process of its own, on a free port, with a data folder of its own. */
 export type Reelgate = {

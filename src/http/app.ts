@@ -16,6 +16,7 @@ import { answerFor } from './answers.ts'
 import { endSlowBodies } from './connections.ts'
 import { type LimitDeps, limitLost } from './limits.ts'
 import { refuseOtherMethods } from './methods.ts'
+import { lazySerializer, lazyValidator } from './schemas.ts'
 
 /** Fastify with schemas that type their handlers. */
 export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>
@@ -39,8 +40,6 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     trustProxy: false,
-    // A value of another type is refused, not bent: strict where meaning is at stake.
-    ajv: { customOptions: { coerceTypes: false } },
     forceCloseConnections: 'idle',
     // A connection on which nothing moves; uploads that go on are never cut.
     connectionTimeout: SILENT_CONNECTION_MS,
@@ -50,6 +49,8 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
     // v2 was always case-insensitive in its paths, the rest never: any spelling leads to the route as it is written.
     rewriteUrl: ({ url = '/' }) => url.replace(/^\/v2\/[^?]*/i, (path) => v2Paths.get(asKey(path)) ?? path.toLowerCase()),
   }).withTypeProvider<TypeBoxTypeProvider>()
+  app.setValidatorCompiler(lazyValidator)
+  app.setSerializerCompiler(lazySerializer)
   app.addHook('onRoute', ({ url }) => {
     if (url.startsWith('/v2/')) v2Paths.set(asKey(url), url)
   })

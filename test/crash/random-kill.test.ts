@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { type Chance, newChance, rounds } from '../pipeline/chance.ts'
 import { CLIENTS, haveSomeReady, type Ordeal, startOrdeal, untilBusy } from './round.ts'
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
+const MAIN = join(import.meta.dirname, '../../bin/main.js')
 
 const KILLS = rounds(2, 30)
 test(`I1–I6, I8–I10: nothing acknowledged is lost, nothing half done, when the server of eight clients is killed (kill -9, ${KILLS} times)`, async () => {

@@ -19,7 +19,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ['errors.ts', 'config.ts', 'installation.ts', 'server.ts', 'doctor.ts', ...FEATURES],
   'upkeep.ts': ['installation.ts', ...FEATURES, ...BELOW],
   'server.ts': ['errors.ts', 'config.ts', 'installation.ts', 'upkeep.ts', 'cli', 'http', ...FEATURES, ...BELOW],
-  'main.ts': ['cli'],
 }
 
 type Rule = { promise: string; breaches: (tree: Tree) => string[]; broken: readonly Tree[] }
@@ -49,7 +48,7 @@ const RULES: readonly Rule[] = [
     breaches: (tree) => importsWhere(tree, ({ from, to }) => /^@?fastify(\/|$)/.test(to) && !isIn(from, ['http', 'server.ts'])),
     broken: [
       { 'src/playback/otp.ts': "import type { FastifyRequest } from 'fastify'" },
-      { 'src/main.ts': "import { type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'" },
+      { 'src/cli/doctor.ts': "import { type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'" },
     ],
   },
   {
@@ -68,7 +67,7 @@ const RULES: readonly Rule[] = [
       filesWith(tree, /\bprocess\.env\b|\bimport\b.*\benv\b.*'node:process'/).filter(
         (path) => path.startsWith('src/') && path !== 'src/config.ts',
       ),
-    broken: [{ 'src/main.ts': "if (process.env['CI']) run()" }, { 'src/main.ts': "import { env } from 'node:process'" }],
+    broken: [{ 'src/server.ts': "if (process.env['CI']) run()" }, { 'src/server.ts': "import { env } from 'node:process'" }],
   },
   {
     promise: 'only encode/sandbox.ts starts processes',
@@ -112,8 +111,8 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
-    promise: 'JavaScript is for launchers only, which run where no Node reads TypeScript yet',
-    breaches: (tree) => Object.keys(tree).filter((path) => /\.[cm]?jsx?$/.test(path) && !path.startsWith('scripts/')),
+    promise: 'JavaScript is for launchers only',
+    breaches: (tree) => Object.keys(tree).filter((path) => /\.[cm]?jsx?$/.test(path) && !/^(?:bin|scripts)\//.test(path)),
     broken: [{ 'src/main.js': '' }, { 'web/player/loader.mjs': '' }, { 'test/help.cjs': '' }],
   },
   {

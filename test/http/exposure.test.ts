@@ -289,7 +289,16 @@ describe('X11: an answer that refuses cannot be read as a page', () => {
 describe('L05: what no viewer and no owner needs is not there', () => {
   test.each([
     ...['/metrics', '/debug', '/debug/pprof', '/debug/vars', '/status', '/server-status', '/documentation', '/swagger.json'],
-    ...['/.env', '/.git/HEAD', '/.git/config', '/.npmrc', '/package.json', '/package-lock.json', '/src/main.ts', '/node_modules'],
+    ...[
+      '/.env',
+      '/.git/HEAD',
+      '/.git/config',
+      '/.npmrc',
+      '/package.json',
+      '/package-lock.json',
+      '/src/server.ts',
+      '/node_modules',
+    ],
     ...['/reelgate.db', '/reelgate.db-wal', '/lock.db', '/control.sock', '/data/reelgate.db', '/data.key', '/tmp', '/sources'],
     ...['/player/manifest.json', '/player/assets/manifest.json', '/player/assets/', '/player/.env', '/player/../.git/HEAD'],
     ...['/player/assets/..%2f..%2freelgate.db', '/dist/player/manifest.json', '/api/metrics', '/v2/debug', '/play/metrics'],

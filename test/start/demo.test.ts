@@ -201,7 +201,7 @@ test('I10: whenever the first start is killed, the next ones have one demo and o
 }, 3_600_000)
 
 async function killedStart(place: Place, afterMs: number): Promise<void> {
-  const main = join(import.meta.dirname, '../../src/main.ts')
+  const main = join(import.meta.dirname, '../../bin/main.js')
   const env = { PATH: process.env.PATH ?? '', ...place.env, PORT: '0' }
   const child = spawn(process.execPath, [main, 'serve'], { env, stdio: 'ignore' })
   const ended = new Promise((resolve) => child.once('exit', resolve))

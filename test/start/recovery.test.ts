@@ -208,7 +208,7 @@ async function restore(
   words: string,
   { args = [], env = {} }: { args?: string[]; env?: Record<string, string> } = {},
 ): Promise<Ended> {
-  const main = join(import.meta.dirname, '../../src/main.ts')
+  const main = join(import.meta.dirname, '../../bin/main.js')
   const child = spawn(process.execPath, [main, 'key', 'restore', ...args], {
     env: { PATH: process.env.PATH ?? '', ...installed.env, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -222,7 +222,7 @@ async function restore(
 
 /** A first start that strace kills at its first such call. @returns what lies beside the data folder then */
 async function runKilledAt(syscall: string, { dataDir, env }: Place): Promise<string[]> {
-  const main = join(import.meta.dirname, '../../src/main.ts')
+  const main = join(import.meta.dirname, '../../bin/main.js')
   const inject = ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:signal=KILL:when=1`, '-o', '/dev/null']
   const child = spawn('strace', ['-f', '-qq', ...inject, process.execPath, main, 'serve'], {
     env: { PATH: process.env.PATH ?? '', ...env, PORT: '0', REELGATE_DEMO: 'off' },

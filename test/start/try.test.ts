@@ -116,7 +116,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     await writeFile(film, '')
     await truncate(film, 1_500_000_000) // holes: no room of the disk, and not sent in an instant
     onTestFinished(() => rm(film))
-    const child = spawn(process.execPath, [join(import.meta.dirname, '../../src/main.ts'), 'try', film], {
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/main.js'), 'try', film], {
       env: { PATH: process.env.PATH ?? '', REELGATE_DATA: server.dataDir },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -139,7 +139,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
 )
 
 test('a reader that goes away before the end, as head does, makes no noise', async () => {
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../src/main.ts'), 'try', await makeFilm()], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/main.js'), 'try', await makeFilm()], {
     env: { PATH: process.env.PATH ?? '', REELGATE_DATA: reelgate.dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

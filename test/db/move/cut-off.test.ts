@@ -20,7 +20,7 @@ import { runCli, startReelgate } from '../../reelgate.ts'
 import { changeRows, readRows } from '../../rows.ts'
 import { filesOf, migrate, moved, newTarget, rowsOf } from './installation.ts'
 
-const MAIN = join(import.meta.dirname, '../../../src/main.ts')
+const MAIN = join(import.meta.dirname, '../../../bin/main.js')
 
 const VIDEOS = 1_500
 const FILLED = ['account', 'video', 'video_text', 'tag', 'video_tag', 'folder']
