@@ -23,11 +23,11 @@ export async function listActs(db: Db, accountId: string | undefined, limit: num
     .execute()
 }
 
-/** Removes some of the acts before then. @returns how many */
+/** Removes some of the acts before then, the oldest first. @returns how many */
 export async function removeActsBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
   const { numDeletedRows } = await tx
     .deleteFrom('act')
-    .where('id', 'in', (of) => of.selectFrom('act').select('id').where('atS', '<', beforeS).limit(limit))
+    .where('id', 'in', (of) => of.selectFrom('act').select('id').where('atS', '<', beforeS).orderBy('atS').limit(limit))
     .executeTakeFirst()
   return Number(numDeletedRows)
 }

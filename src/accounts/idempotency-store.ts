@@ -29,9 +29,10 @@ export async function insertAnswer(tx: Db, answer: KeptAnswerRow, sinceS: number
   return Number(numInsertedOrUpdatedRows) > 0
 }
 
-/** Removes some of the answers before then. @returns how many */
+/** Removes some of the answers before then, the oldest first. @returns how many */
 export async function removeAnswersBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from kept_answer where (account_id, idempotency_key) in
-    (select account_id, idempotency_key from kept_answer where answered_at_s <= ${beforeS} limit ${limit})`.execute(tx)
+    (select account_id, idempotency_key from kept_answer
+      where answered_at_s <= ${beforeS} order by answered_at_s limit ${limit})`.execute(tx)
   return Number(numAffectedRows ?? 0)
 }

@@ -72,25 +72,29 @@ type Ancestor = { of: string; id: string; name: string; parentId: string | null 
 /** What each of the folders lies in, innermost first, the root last. */
 export async function ancestorsOf(db: Db, accountId: string, folderIds: readonly string[]): Promise<Map<string, Ancestor[]>> {
   if (folderIds.length === 0) return new Map()
+  // Each is looked up by its key: for a join PostgreSQL reads all that the account has.
+  const itsOwn = (column: 'name' | 'parent_id') =>
+    sql`(select ${sql.ref(column)} from folder where account_id = ${accountId} and folder.id = above.id)`
   const { rows } = await sql<Ancestor>`
     with recursive above (of, id, distance) as (
-      select folder.id, folder.parent_id, 1 from folder
-        where account_id = ${accountId} and id in (${sql.join(folderIds)})
+      select id, parent_id, 1 from folder where account_id = ${accountId} and id in (${sql.join(folderIds)})
       union all
-      select above.of, folder.parent_id, distance + 1 from above join folder on account_id = ${accountId} and folder.id = above.id
+      select of, ${itsOwn('parent_id')}, distance + 1 from above where id is not null
     )
-    select above.of, folder.id, folder.name, folder.parent_id from above
-    join folder on account_id = ${accountId} and folder.id = above.id order by above.of, distance`.execute(db)
+    select of, id, ${itsOwn('name')} as name, ${itsOwn('parent_id')} as parent_id from above
+    where id is not null order by of, distance`.execute(db)
   return Map.groupBy(rows, (row) => row.of)
 }
 
 /** How many levels of folders hang below one: 0 when there is none in it. */
 export async function countLevelsBelow(db: Db, accountId: string, folderId: string): Promise<number> {
+  // A cross join is never turned round: SQLite would read all that the account has for each.
   const { rows } = await sql<{ levels: number }>`
     with recursive below (id, distance) as (
       select folder.id, 0 from folder where account_id = ${accountId} and id = ${folderId}
       union all
-      select folder.id, distance + 1 from below join folder on account_id = ${accountId} and folder.parent_id = below.id
+      select folder.id, distance + 1 from below cross join folder
+        where folder.account_id = ${accountId} and folder.parent_id = below.id
     )
     select max(distance) as levels from below`.execute(db)
   return rows[0]?.levels ?? 0

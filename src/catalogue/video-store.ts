@@ -36,6 +36,12 @@ export async function insertVideo(
  */
 export const OF_ACCOUNT = sql<string>`account_id || ''`
 
+/**
+ * `deleted_at_s is null`, by which no index is chosen: where rows of another table name a few videos, PostgreSQL would begin with all that
+ * are present.
+ */
+export const IS_PRESENT = sql<boolean>`coalesce(video.deleted_at_s, 0) = 0`
+
 export async function findVideo(db: Db, accountId: string, videoId: string): Promise<VideoRow | undefined> {
   return db
     .selectFrom('video')

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { moveStatus } from '../catalogue/status.ts'
+import { IS_PRESENT } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
 
@@ -207,12 +208,15 @@ export async function findUnfinished(
   inHand: readonly string[],
 ): Promise<{ videoId: string; generation: number } | undefined> {
   return tx
-    .selectFrom('video')
-    .select(['id as videoId', 'generation'])
-    .where('id', 'in', (of) => of.selectFrom('generation').select('videoId').where('finishedAtS', 'is', null))
-    .where('id', 'not in', [...inHand])
-    .where('status', '=', 'ready')
-    .where('deletedAtS', 'is', null)
+    .selectFrom('generation')
+    .crossJoin('video') // never turned round: SQLite would begin with all videos
+    .select(['video.id as videoId', 'video.generation'])
+    .whereRef('video.id', '=', 'generation.videoId')
+    .whereRef('video.generation', '=', 'generation.number')
+    .where('generation.finishedAtS', 'is', null)
+    .where('video.id', 'not in', [...inHand])
+    .where('video.status', '=', 'ready')
+    .where(IS_PRESENT)
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(

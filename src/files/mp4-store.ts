@@ -1,4 +1,5 @@
 import { sql, type Updateable } from 'kysely'
+import { OF_ACCOUNT } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { NewFile, Tables } from '../db/tables.ts'
 
@@ -33,7 +34,7 @@ export async function listAccountsWithMp4s(db: Db, notNow: readonly number[]): P
 export async function findUnmadeMp4(db: Db, accountId: string, notNow: readonly number[]): Promise<UnmadeMp4 | undefined> {
   return unmadeMp4s(db, notNow)
     .select(['file.id', 'file.videoId', 'file.tries', 'video.generation'])
-    .where('video.accountId', '=', accountId)
+    .where(OF_ACCOUNT, '=', accountId)
     .orderBy('file.id')
     .limit(1)
     .executeTakeFirst()

@@ -224,6 +224,7 @@ export async function listHalfDone(db: Db): Promise<string[]> {
               .select('sequence')
               .whereRef('hookId', '=', 'hook.id')
               .where('finishedAtS', 'is', null)
+              .where('dueAtS', '>=', 0) // always: for the index of what is open, beside all that was delivered
               .where('state', '=', 'waiting'),
           ),
         ]),
@@ -243,12 +244,13 @@ export async function removeDeliveries(tx: Db, hookId: string, limit: number): P
   return Number(numDeletedRows)
 }
 
-/** Removes some of the deliveries that were finished before then. @returns how many */
+/** Removes some of the deliveries that were finished before then, the oldest first. @returns how many */
 export async function removeOldDeliveries(tx: Db, beforeS: number, limit: number): Promise<number> {
   const old = await tx
     .selectFrom('delivery')
     .select(['hookId', 'sequence'])
     .where('finishedAtS', '<', beforeS)
+    .orderBy('finishedAtS')
     .limit(limit)
     .execute()
   for (const [hookId, rows] of Map.groupBy(old, (row) => row.hookId))

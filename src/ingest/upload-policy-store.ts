@@ -1,3 +1,4 @@
+import { IS_PRESENT } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 
 export async function insertPolicy(
@@ -23,7 +24,7 @@ export async function findPolicy(db: Db, key: string) {
     .executeTakeFirst()
 }
 
-/** Some of the videos that wait for an upload whose policy ended before then. */
+/** Some of the videos that wait for an upload whose policy ended before then, the oldest first. */
 export async function listAbandoned(db: Db, endedBeforeS: number, limit: number) {
   return db
     .selectFrom('uploadPolicy')
@@ -32,7 +33,8 @@ export async function listAbandoned(db: Db, endedBeforeS: number, limit: number)
     .where('uploadPolicy.spentAtS', 'is', null)
     .where('uploadPolicy.expiresAtS', '<', endedBeforeS)
     .where('video.status', '=', 'PRE-Upload')
-    .where('video.deletedAtS', 'is', null)
+    .where(IS_PRESENT)
+    .orderBy('uploadPolicy.expiresAtS')
     .limit(limit)
     .execute()
 }

@@ -156,6 +156,7 @@ export async function removeOldOtps(tx: Db, beforeS: number, limit: number): Pro
       .select('hash')
       .where(column, '<', before)
       .where('hash', 'not in', (of) => of.selectFrom('playbackSession').select('otpHash').whereRef('otpHash', '=', 'otp.hash'))
+      .orderBy(column)
       .limit(limit)
       .execute()
     hashes.push(...rows.map(({ hash }) => hash))

@@ -82,13 +82,15 @@ export async function endSessionsOfAccount(tx: Db, accountId: string, endedAtS: 
     .execute()
 }
 
-/** Removes some of the sessions that ended, or ran out, before then. @returns how many */
+/** Removes some of the sessions that ended, or ran out, before then, the oldest first. @returns how many */
 export async function removeOldSessions(tx: Db, beforeS: number, limit: number): Promise<number> {
   let removed = 0n
   for (const column of ['endedAtS', 'endsAtS'] as const) {
     const { numDeletedRows } = await tx
       .deleteFrom('playbackSession')
-      .where('id', 'in', (of) => of.selectFrom('playbackSession').select('id').where(column, '<', beforeS).limit(limit))
+      .where('id', 'in', (of) =>
+        of.selectFrom('playbackSession').select('id').where(column, '<', beforeS).orderBy(column).limit(limit),
+      )
       .executeTakeFirst()
     removed += numDeletedRows
   }

@@ -68,9 +68,9 @@ export async function listSentBytes(db: Db, accountId: string, day: string) {
     .execute()
 }
 
-/** Removes some of the rows from before that day. @returns how many */
+/** Removes some of the rows from before that day, the oldest first. @returns how many */
 export async function removeUsageBefore(tx: Db, day: string, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from video_usage where (day, account_id, video_id, viewer_label) in
-    (select day, account_id, video_id, viewer_label from video_usage where day < ${day} limit ${limit})`.execute(tx)
+    (select day, account_id, video_id, viewer_label from video_usage where day < ${day} order by day limit ${limit})`.execute(tx)
   return Number(numAffectedRows ?? 0)
 }

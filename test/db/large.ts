@@ -1,10 +1,15 @@
+import { createHash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
-import type { Tables } from '../../../src/db/tables.ts'
+import { isPostgres } from '../../src/db/dialect.ts'
+import type { Tables } from '../../src/db/tables.ts'
 
 // An installation as it is after some years, as far as its rows go: three accounts, one of them small.
 
-export const VIDEOS = 20_000
+const VIDEOS = 20_000
 export const NOW_S = 2_000_000
+/** The id, or the hash, that belongs to a number. */
+export const idOf = (n: number) => createHash('md5').update(`${n}`).digest('hex')
+export const hashOf = (n: number) => createHash('sha256').update(`${n}`).digest()
 const [A, B, C] = ['a'.repeat(32), 'b'.repeat(32), 'c'.repeat(32)]
 /** Three quarters of the videos are A's, a hundred C's. */
 export const ACCOUNTS = { large: A, small: C }
@@ -21,7 +26,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
   [
     'folder (account_id, id, parent_id, name, folded_name, created_at_s)',
     2_000,
-    `'${A}', 'f' || n, case when n < 40 then 'root' else 'f' || n / 40 end, 'Folder ' || n, 'folder ' || n, 1`,
+    `'${A}', 'f' || n, case when n < 40 then 'root' else 'f' || (n / 40) end, 'Folder ' || n, 'folder ' || n, 1`,
   ],
   [
     'video (id, account_id, title, description, file_name, upload_time_s, status, generation, has_source, duration_s, folder_id)',
@@ -29,12 +34,12 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `id(n), ${ownerOf}, case n % 10 when 0 then 'Lecture ' else 'Film about something ' end || n, '', 'film-' || n || '.mp4', n,
       case when n % 500 = 0 then 'PRE-Upload' when n % 501 = 0 then 'Queued' else 'ready' end,
       case when n % 500 = 0 or n % 501 = 0 then 0 else 1 end, case when n % 501 = 0 then 1 else 0 end, 100,
-      case when n % 4 in (1, 2) then 'f' || n % 2000 else 'root' end`,
+      case when n % 4 in (1, 2) then 'f' || (n % 2000) else 'root' end`,
   ],
   [
     'video_tag (account_id, name, position, ordinal)',
     3 * VIDEOS,
-    `(select account_id from video where position = 1 + (n - 1) / 3), case n % 3 when 0 then 'all' when 1 then 'tag ' || n % 30 else 'rare ' || n % 3000 end,
+    `(select account_id from video where position = 1 + (n - 1) / 3), case n % 3 when 0 then 'all' when 1 then 'tag ' || (n % 30) else 'rare ' || (n % 3000) end,
       1 + (n - 1) / 3, n % 3`,
   ],
   [
@@ -45,7 +50,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
   [
     'import (video_id, account_id, position, host, wrapped_url, next_try_at_s)',
     1_000,
-    `id(n), ${ownerOf}, n, 'host-' || n % 20, '', case when n % 5 = 0 then 0 else ${NOW_S + 1000} end`,
+    `id(n), ${ownerOf}, n, 'host-' || (n % 20), '', case when n % 5 = 0 then 0 else ${NOW_S + 1000} end`,
   ],
   [
     'generation (video_id, number, plan, encoder, created_at_s, finished_at_s)',
@@ -70,7 +75,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
   [
     'playback_session (id, otp_hash, account_id, video_id, generation, user_id, public_key, key_id, pages, marks, started_at_s, ends_at_s, last_seen_at_s, ended_at_s)',
     VIDEOS / 2,
-    `id(n), hash(n), ${ownerOf}, id(n), 1, 'viewer ' || n % 1000, hash(n), hash(n), '[]', '[]', ${NOW_S} - n, ${NOW_S + 9000} - n, 1,
+    `id(n), hash(n), ${ownerOf}, id(n), 1, 'viewer ' || (n % 1000), hash(n), hash(n), '[]', '[]', ${NOW_S} - n, ${NOW_S + 9000} - n, 1,
       case when n > 300 then ${NOW_S} - n end`,
   ],
   [
@@ -83,6 +88,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     1_000,
     `${ownerOf}, 'viewer ' || n, 1, id(n), ${NOW_S} - n, ${NOW_S + 10} - n`,
   ],
+  ['file (video_id, type, created_at_s)', 30, `id(n * 99), 'mp4', 1`],
   ['strike (scope, subject, budget, at_s)', 5_000, `'key', id(n % 500), 'reads', ${NOW_S} - n`],
   [
     'kept_answer (account_id, idempotency_key, request_hash, wrapped_answer, answered_at_s)',
@@ -98,13 +104,13 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
   [
     'delivery (hook_id, sequence, event, body, time_ms, state, finished_at_s)',
     VIDEOS,
-    `'h' || 1 + n % 40, n, 'video:ready', '{}', n, case when n % 1000 = 0 then 'waiting' when n % 77 = 0 then 'failed' else 'delivered' end,
+    `'h' || (1 + n % 40), n, 'video:ready', '{}', n, case when n % 1000 = 0 then 'waiting' when n % 77 = 0 then 'failed' else 'delivered' end,
       case when n % 1000 = 0 then null else n end`,
   ],
   [
     'video_usage (day, account_id, video_id, viewer_label, sent_bytes, view_count)',
     VIDEOS,
-    `'2026-0' || 1 + n % 9 || '-01', ${ownerOf}, id(n), '', 1, 1`,
+    `'2026-0' || (1 + n % 9) || '-01', ${ownerOf}, id(n), '', 1, 1`,
   ],
   ['view_total (video_id, view_count)', VIDEOS, 'id(n), 1'],
 ]
@@ -120,12 +126,17 @@ const WITHOUT_TRIGGERS: typeof FILL = [
   ],
 ]
 
-/** On PostgreSQL, by its superuser; as it is before anything was vacuumed or analyzed, which nobody does from now on unasked. */
+/** On PostgreSQL by its superuser: as it is before anything was vacuumed or analyzed, which nobody does from now on unasked. */
 export async function fillLarge(db: Kysely<Tables>): Promise<void> {
-  for (const { name } of await db.introspection.getTables())
-    await sql`alter table ${sql.table(name)} set (autovacuum_enabled = off)`.execute(db)
   for (const id of [A, B, C])
     await sql`insert into account (id, name, created_at_s, may_upload, may_import) values (${id}, 'a', 1, 1, 1)`.execute(db)
+  await (isPostgres(db) ? fillPostgres(db) : fillSqlite(db))
+  await sql`update account set video_count = (select count(*) from video where account_id = account.id)`.execute(db)
+}
+
+async function fillPostgres(db: Kysely<Tables>): Promise<void> {
+  for (const { name } of await db.introspection.getTables())
+    await sql`alter table ${sql.table(name)} set (autovacuum_enabled = off)`.execute(db)
   const expand = (select: string) =>
     select.replaceAll(/\bid\(([^()]*)\)/g, 'md5(($1)::text)').replaceAll(/\bhash\(([^()]*)\)/g, 'sha256(($1)::text::bytea)')
   const fill = async (tables: typeof FILL) => {
@@ -138,5 +149,18 @@ export async function fillLarge(db: Kysely<Tables>): Promise<void> {
   await sql`set session_replication_role = replica`.execute(db)
   await fill(WITHOUT_TRIGGERS)
   await sql`set session_replication_role = origin`.execute(db)
-  await sql`update account set video_count = (select count(*) from video where account_id = account.id)`.execute(db)
+}
+
+/** SQLite is never told of its tables by ANALYZE: it goes about a few rows as it does about millions. */
+const ROWS_IN_SQLITE = 2_000
+
+/** Over a connection that knows `id` and `hash`. */
+async function fillSqlite(db: Kysely<Tables>): Promise<void> {
+  for (const [into, count, select] of [...FILL, ...WITHOUT_TRIGGERS])
+    await sql
+      .raw(
+        `insert into ${into} with recursive counter (n) as (select 1 union all select n + 1 from counter where n < ${Math.min(count, ROWS_IN_SQLITE)})
+          select ${select} from counter where true on conflict do nothing`,
+      )
+      .execute(db)
 }

@@ -1,0 +1,214 @@
+import * as acts from '../../src/accounts/act-store.ts'
+import { findKeyHolder } from '../../src/accounts/api-key-store.ts'
+import * as answers from '../../src/accounts/idempotency-store.ts'
+import * as files from '../../src/catalogue/file-store.ts'
+import * as folders from '../../src/catalogue/folder-store.ts'
+import * as posters from '../../src/catalogue/poster-store.ts'
+import type { VideoFilter } from '../../src/catalogue/search-store.ts'
+import * as tags from '../../src/catalogue/tag-store.ts'
+import { findVideos } from '../../src/catalogue/video.ts'
+import * as videos from '../../src/catalogue/video-store.ts'
+import type { Db } from '../../src/db/database.ts'
+import * as chunks from '../../src/encode/chunk-store.ts'
+import * as films from '../../src/encode/film-store.ts'
+import * as mp4s from '../../src/files/mp4-store.ts'
+import * as deliveries from '../../src/hooks/delivery-store.ts'
+import * as hooks from '../../src/hooks/hook-store.ts'
+import * as outbox from '../../src/hooks/outbox-store.ts'
+import * as imports from '../../src/ingest/import-store.ts'
+import * as sources from '../../src/ingest/source-store.ts'
+import * as policies from '../../src/ingest/upload-policy-store.ts'
+import * as bans from '../../src/limits/ban-store.ts'
+import * as otps from '../../src/playback/otp-store.ts'
+import * as sessions from '../../src/playback/session-store.ts'
+import * as slots from '../../src/playback/stream-slot-store.ts'
+import * as usage from '../../src/usage/usage-store.ts'
+import type { DatabaseKind } from '../postgres.ts'
+import { bareOtp } from './bare-rows.ts'
+import { ACCOUNTS, hashOf, idOf, NOW_S } from './large.ts'
+
+// What the stores are asked in the installation of large.ts, for the tests that read how each database goes about it.
+
+/**
+ * What is asked, how many pages PostgreSQL may look at (a few times what it needs: rows that were changed before leave versions
+ * behind), and how it is asked.
+ */
+export type Call = readonly [what: string, mostPages: number, ask: (db: Db) => Promise<unknown>]
+
+/** These have a row for each owner, each of their endpoints, or each ban that stands; all other tables are large. */
+export const SMALL: ReadonlySet<string> = new Set(['account', 'hook', 'ban'])
+
+const { large, small } = ACCOUNTS
+const V = idOf(7)
+const FILM = { videoId: V, generation: 1 }
+/** A page of the list. */
+export const list =
+  (filter: VideoFilter, page = 1, accountId = large) =>
+  (db: Db) =>
+    findVideos({ db, slowDb: db }, accountId, filter, { page, limit: 20 })
+
+/** Found well whatever PostgreSQL knows about the tables: what is asked all the time, or by the clock. */
+export const ALWAYS: readonly Call[] = [
+  ['whose an API key is', 60, (db) => findKeyHolder(db, hashOf(7))],
+  ['the first page of a list', 400, list({})],
+  ['the same of a small account', 400, list({}, 1, small)],
+  ['what follows a page', 400, (db) => findVideos({ db, slowDb: db }, large, {}, { below: 9000, limit: 20 })],
+  ['a page of a tag', 400, list({ tags: ['all'] })],
+  ['a page of a rare tag', 400, list({ tags: ['rare 2'] })],
+  ['a page of a folder', 400, list({ folderId: 'f1' })],
+  ['a page far behind', 1100, list({}, 400)],
+  ['one video', 30, (db) => videos.findVideo(db, large, V)],
+  ['one video of a small account', 30, (db) => videos.findVideo(db, small, idOf(200))],
+  ['a change of a video', 250, (db) => videos.updateVideo(db, large, V, { title: 'New' })],
+  ['a new video', 250, (db) => videos.insertVideo(db, large, { id: 'x', title: 'X', uploadTimeS: 1 })],
+  ['a video that moves', 300, (db) => videos.updateVideo(db, large, V, { folderId: 'f9' })],
+  ['which videos there are', 30, (db) => videos.listPresent(db, large, [V, idOf(9)])],
+  ['where videos are', 30, (db) => videos.positionsOf(db, large, [V, idOf(9)])],
+  ['tags for a video', 250, (db) => tags.insertTags(db, large, [7], ['new', 'all'])],
+  ['a video without its tags', 300, (db) => tags.removeTags(db, large, [7])],
+  ['a folder', 20, (db) => folders.findFolder(db, large, 'f3')],
+  ['folders in a folder', 30, (db) => folders.listFoldersIn(db, large, 'f3')],
+  ['what folders lie in', 60, (db) => folders.ancestorsOf(db, large, ['f3', 'f1999'])],
+  ['a new folder', 300, (db) => folders.insertFolder(db, large, { id: 'n', parentId: 'f3', name: 'x', createdAtS: 1 })],
+  ['posters', 30, (db) => posters.postersOf(db, [V, idOf(8)])],
+  ['a public poster', 30, (db) => posters.findPublicPoster(db, 'token7')],
+  ['files of a video', 30, (db) => files.filesOf(db, V)],
+  ['a file', 30, (db) => files.findFileAnywhere(db, 30_000)],
+  ['which files in a folder have a row', 60, (db) => files.findNamedFiles(db, [`${V}/7`, `${V}/8`])],
+  ['which sources in a folder have a row', 60, (db) => sources.findNamedSources(db, [`${V}/7`, `${V}/8`])],
+  ['which segments in a folder have a row', 60, (db) => films.findNamedSegments(db, [`${V}/1/1/0.${'a'.repeat(12)}.m4s`])],
+  ['captions', 30, (db) => files.captionsOf(db, V)],
+  ['a new OTP', 120, (db) => otps.insertOtp(db, bareOtp({ hash: hashOf(0), accountId: large, apiKeyId: idOf(7), videoId: V }))],
+  ['an OTP', 60, (db) => otps.findOtp(db, hashOf(7))],
+  ['an OTP that is spent', 120, (db) => otps.spendOtp(db, hashOf(7), NOW_S)],
+  ['an OTP that comes again', 120, (db) => otps.noteReuse(db, hashOf(7), NOW_S)],
+  ['a session', 20, (db) => sessions.findSession(db, V)],
+  ['the session of an OTP', 20, (db) => sessions.findSessionOfOtp(db, hashOf(7))],
+  ['when a session was seen', 80, (db) => sessions.saveLastSeen(db, { id: V, lastSeenAtS: 1, leftAtS: null })],
+  ['a view', 80, (db) => sessions.markViewed(db, { id: V, viewedAtS: 1 })],
+  ['the end of a session', 120, (db) => sessions.endSession(db, V, 1, 'x')],
+  ['the end of sessions on a video', 60, (db) => sessions.endSessionsOfVideos(db, [V], 1, 'x')],
+  [
+    'an attempt to redeem',
+    100,
+    (db) =>
+      sessions.recordAttempt(db, {
+        otpHash: hashOf(7),
+        atS: 1,
+        keyId: hashOf(1),
+        address: '',
+        userAgent: '',
+        embeddingHost: '',
+        outcome: 'x',
+      }),
+  ],
+  ['who opened a session', 20, (db) => sessions.findOpening(db, hashOf(7))],
+  [
+    'a stream slot',
+    100,
+    (db) => slots.takeSlot(db, { sessionId: V, accountId: large, userId: 'viewer 5', limit: 3 }, NOW_S, NOW_S + 18),
+  ],
+  ['the keys of a film', 20, (db) => films.findFilm(db, V, 1)],
+  ['a segment', 20, (db) => films.findSegment(db, FILM, 1, 0)],
+  ['published segments', 20, (db) => films.listPublished(db, FILM, 1, 0)],
+  ['how many are published', 20, (db) => films.countSegments(db, FILM)],
+  ['a film to be planned', 20, (db) => films.findUnplanned(db, [])],
+  ['whether a chunk waits', 20, (db) => chunks.isAnyWaiting(db)],
+  [
+    'a run of a chunk',
+    100,
+    (db) => chunks.beginRun(db, { videoId: idOf(500), generation: 1, kind: 'picture', firstSegment: 0 }, undefined),
+  ],
+  ['a hook that is due', 20, (db) => deliveries.findDueHook(db, NOW_S, { hookIds: [], accountIds: [], onlyHealthy: false })],
+  ['what a hook sends next', 120, (db) => deliveries.claimDelivery(db, 'h1', { nowS: NOW_S, endsAtS: NOW_S + 20 })],
+  ['some of what failed, once more', 300, (db) => replayFrom(db, 'h38', 1)],
+  [
+    'some of what waits for a hook that is off',
+    400,
+    (db) => hooks.disableHook(db, 'h1', 'off').then(() => deliveries.failSomeWaiting(db, 'h1', 1, 20)),
+  ],
+  ['some deliveries of a hook that goes', 300, (db) => deliveries.removeDeliveries(db, 'h1', 20)],
+  ['the numbers of events', 600, (db) => outbox.takeSequences(db, 'video:ready', [V])],
+  ['what an event tells', 30, (db) => outbox.findEventVideos(db, [V])],
+  [
+    'accounts with imports that are due',
+    30,
+    (db) => imports.listAccountsWithImports(db, NOW_S, { videoIds: [], accountIds: [], hosts: ['host-1'] }),
+  ],
+  [
+    'an import that is due',
+    20,
+    (db) => imports.findDueImport(db, large, NOW_S, { videoIds: [], accountIds: [], hosts: ['host-1'] }),
+  ],
+  ['an upload policy', 30, (db) => policies.findPolicy(db, 'orig/7')],
+  [
+    'what was sent of a video',
+    150,
+    (db) => usage.addVideoUsage(db, { day: '2026-01-01', videoId: V, viewerLabel: '', sentBytes: 1, viewCount: 1 }),
+  ],
+  ['views of a video', 100, (db) => usage.addViews(db, { videoId: V, viewCount: 1 })],
+  ['strikes', 30, (db) => bans.countStrikes(db, 'key', idOf(7), NOW_S - 60)],
+  ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithMp4s(db, [])],
+  ['an MP4 to be made', 60, (db) => mp4s.findUnmadeMp4(db, large, [])],
+  ['a film whose chunks are all done', 300, (db) => films.findUnfinished(db, [])],
+  ['abandoned uploads', 250, (db) => policies.listAbandoned(db, 5_000, 20)],
+  ['old OTPs', 500, (db) => otps.removeOldOtps(db, NOW_S - 1_000, 20)],
+  ['old sessions', 500, (db) => sessions.removeOldSessions(db, NOW_S - 1_000, 20)],
+  ['old answers', 150, (db) => answers.removeAnswersBefore(db, NOW_S - 1_000, 20)],
+  ['old acts', 150, (db) => acts.removeActsBefore(db, 500, 20)],
+  ['old usage', 150, (db) => usage.removeUsageBefore(db, '2026-02-01', 20)],
+  ['old deliveries', 200, (db) => deliveries.removeOldDeliveries(db, 100, 20)],
+  ['no OTP that is old', 20, (db) => otps.removeOldOtps(db, 0, 20)],
+  ['no session that is old', 20, (db) => sessions.removeOldSessions(db, 0, 20)],
+  ['no answer that is old', 20, (db) => answers.removeAnswersBefore(db, 0, 20)],
+  ['no act that is old', 20, (db) => acts.removeActsBefore(db, 0, 20)],
+  ['no usage that is old', 20, (db) => usage.removeUsageBefore(db, '', 20)],
+  ['no delivery that is old', 20, (db) => deliveries.removeOldDeliveries(db, 0, 20)],
+  ['no upload that is abandoned', 20, (db) => policies.listAbandoned(db, 0, 20)],
+  ['an answer that is kept', 20, (db) => answers.findAnswer(db, { accountId: large, idempotencyKey: idOf(7) }, 0)],
+  ['acts', 60, (db) => acts.listActs(db, undefined, 20)],
+  ['acts of an account', 60, (db) => acts.listActs(db, small, 20)],
+  ['what a crash cut off of deliveries', 60, (db) => deliveries.resumeCutOffDeliveries(db)],
+  ['what a crash cut off of chunks', 600, (db) => chunks.resumeCutOffRuns(db)],
+]
+
+/** Well from the first ANALYZE on, which autovacuum makes within a minute. */
+export const ONCE_ANALYZED: readonly Call[] = [
+  ['two tags', 700, list({ tags: ['all', 'rare 2'] })],
+  ['a folder and a tag', 900, list({ folderId: 'f1', tags: ['all'] })],
+  ['a rare text', 900, list({ text: '1234' })],
+  ['a text of a small account', 900, list({ text: '1200' }, 1, small)],
+  ['a frequent text', 900, list({ text: 'lecture' })],
+  ['levels of folders', 180, (db) => folders.countLevelsBelow(db, large, 'f3')],
+  ['a folder that moves', 250, (db) => folders.updateFolder(db, large, 'f30', { parentId: 'f3' })],
+  ['a folder that goes', 250, (db) => folders.removeFolder(db, large, 'f1999')],
+  ['what leaves a folder that goes', 1300, (db) => folders.moveSomeContents(db, large, 'f1', 'root', 20)],
+  ['folders of a name', 60, (db) => folders.listFoldersNamed(db, large, { name: 'folder 12', isWhole: false }, 20)],
+  ['a deleted video', 450, (db) => videos.tombstoneVideos(db, large, [V], 1)],
+  ['its keys', 250, (db) => videos.forgetKeys(db, [V])],
+  ['its rows', 400, (db) => videos.removeTombstone(db, V)],
+  ['all that are deleted', 20, (db) => videos.listTombstones(db)],
+  ['deliveries of a hook', 40, (db) => deliveries.listDeliveries(db, 'h1', { limit: 20, offset: 0 })],
+  ['hooks with something half done', 20, (db) => deliveries.listHalfDone(db)],
+  ['old slots', 100, (db) => slots.removeOldSlots(db, NOW_S - 900)],
+  ['old bans', 150, (db) => bans.removeOldBans(db, NOW_S, NOW_S - 4_900)],
+  ['what was sent of videos on a day', 2500, (db) => usage.listSentBytes(db, large, '2026-03-01')],
+]
+
+/** Who knows what waits for an encoder: the rows themselves, or a queue that is told of all of them at a start. */
+export const QUEUE: Readonly<Record<DatabaseKind, readonly Call[]>> = {
+  sqlite: [['the chunk that is needed first', 0, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [V] })]],
+  postgres: [['chunks that wait, some at a time', 400, (db) => tellSome(db)]],
+}
+
+/** A replay that has come to this number. */
+async function replayFrom(db: Db, hookId: string, sequence: number): Promise<void> {
+  await db.updateTable('hook').set({ replayFrom: sequence }).where('id', '=', hookId).execute()
+  await deliveries.replaySomeFailed(db, hookId, 20)
+}
+
+/** The first of those that wait, and some behind it. */
+async function tellSome(db: Db): Promise<void> {
+  const [first] = await chunks.listWaitingChunks(db, undefined, 1)
+  await chunks.listWaitingChunks(db, first, 20)
+}

@@ -1,0 +1,44 @@
+import SqliteDatabase from 'better-sqlite3'
+import type { CompiledQuery, Kysely } from 'kysely'
+import { onTestFinished } from 'vitest'
+import { fold } from '../../../src/db/fold.ts'
+import { sqliteOver } from '../../../src/db/sqlite/dialect.ts'
+import type { Tables } from '../../../src/db/tables.ts'
+import { hashOf, idOf } from '../large.ts'
+
+/** A statement, and the steps in which SQLite carries it out. */
+export type Explained = { text: string; steps: string[] }
+
+/** A connection that tells how each statement is carried out, though not those of its triggers. */
+export function connectExplaining(path: string) {
+  const connection = new SqliteDatabase(path)
+  onTestFinished(() => void connection.close())
+  connection.pragma('synchronous = OFF')
+  connection.function('fold', { deterministic: true }, (text) => fold(String(text)))
+  connection.function('id', (n) => idOf(Number(n)))
+  connection.function('hash', (n) => hashOf(Number(n)))
+  let told: Explained[] = []
+
+  async function execute<R>({ sql: text, parameters }: CompiledQuery) {
+    const steps = connection.prepare<unknown[], { detail: string }>(`explain query plan ${text}`).all(parameters)
+    told.push({ text, steps: steps.map(({ detail }) => detail) })
+    const statement = connection.prepare<unknown[], R>(text)
+    if (statement.reader) return { rows: statement.all(parameters) }
+    return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) }
+  }
+  const db = sqliteOver(execute, async () => undefined)
+
+  /** How the statements of a call are carried out; what it changed is undone. */
+  async function explain(call: (db: Kysely<Tables>) => Promise<unknown>): Promise<Explained[]> {
+    connection.exec('begin')
+    try {
+      told = []
+      await call(db)
+      return told
+    } finally {
+      connection.exec('rollback')
+    }
+  }
+
+  return { db, explain }
+}
