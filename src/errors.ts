@@ -23,6 +23,18 @@ export class Failure extends Error {
   }
 }
 
+/** Whoever opened the database says in the log that it is away, and that it is back: who meets it need not say so again. */
+export class DatabaseAway extends Failure {
+  constructor(message: string, options?: ErrorOptions) {
+    super('unavailable', message, options)
+  }
+}
+
+/** How loud trouble is told that many may meet: what is said once for all is repeated to those alone who look closely. */
+export function levelOf<Level extends string>(error: unknown, level: Level): Level | 'debug' {
+  return error instanceof DatabaseAway ? 'debug' : level
+}
+
 const MACHINE_TROUBLE: Readonly<Record<string, string>> = {
   ENOSPC: 'The disk of this server is full. Try again when there is space.',
   EDQUOT: 'The disk quota of this server is used up. Try again when there is space.',

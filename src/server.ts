@@ -156,6 +156,11 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
     log.fatal({ damage }, 'the database is damaged: nothing is written any more; stop Reelgate and restore it from a backup')
   })
 
+  installation.watch({
+    away: (why) => log.error({ why }, 'the database is away: calls are refused, all else waits for it'),
+    back: () => log.info('the database is back: everything goes on'),
+  })
+
   const { db, write, folders } = installation
   const wallNowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const clockS = replaced.wallNowS ? undefined : installation.clockS

@@ -5,6 +5,7 @@ import type { KeyUses } from './accounts/key-use.ts'
 import type { DeletionDeps } from './catalogue/deletion.ts'
 import { FILE_BLOB, findNamedFiles } from './catalogue/file-store.ts'
 import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
+import { levelOf } from './errors.ts'
 import { sweepDeliveries } from './hooks/in-batches.ts'
 import { deleteAbandoned } from './ingest/abandoned.ts'
 import { findNamedSources, SOURCE_BLOB } from './ingest/source-store.ts'
@@ -54,7 +55,7 @@ export function startUpkeep({ installation, playback, deletion, keyUses, bans, u
     ]
     for (const step of steps) {
       if (stopping.signal.aborted) return
-      await logged(log, 'what nobody needs could not be removed', step)
+      await tried(log, 'what nobody needs could not be removed', step)
     }
   }
 
@@ -64,7 +65,7 @@ export function startUpkeep({ installation, playback, deletion, keyUses, bans, u
     { everyMs: 60_000, save: keyUses.save, trouble: 'the last use of keys could not be saved' },
   ]
   const timers = [
-    ...saves.map(({ everyMs, save, trouble }) => setInterval(() => logged(log, trouble, save), everyMs)),
+    ...saves.map(({ everyMs, save, trouble }) => setInterval(() => tried(log, trouble, save), everyMs)),
     setInterval(() => {
       sweeping = sweeping.then(sweepAll)
     }, SWEEP_EVERY_MS),
@@ -96,4 +97,9 @@ function sweepsOf({ db, folders }: Installation, nowS: () => number, log: Logger
 /** Does what nobody waits for; its failure is for the log. */
 export async function logged(log: Logger, words: string, work: () => Promise<void>): Promise<void> {
   await work().catch((error) => log.error({ err: error }, words))
+}
+
+/** The same for what is done again before long. */
+async function tried(log: Logger, words: string, work: () => Promise<void>): Promise<void> {
+  await work().catch((error) => log[levelOf(error, 'error')]({ err: error }, words))
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { type Actor, noteAct } from '../accounts/act.ts'
 import type { Db } from '../db/database.ts'
 import { isOutcomeUnknown } from '../db/write.ts'
+import { levelOf } from '../errors.ts'
 import { addVideoEvents } from '../hooks/outbox.ts'
 import { type BlobFolder, removeBlobs } from '../storage/folder.ts'
 import type { VideoStatus } from './status.ts'
@@ -90,7 +91,7 @@ export function startRemovals(deps: RemovalDeps) {
     while (again && !stopping.signal.aborted) {
       again = false
       await removeTombstones(deps, stopping.signal).catch((error) =>
-        deps.log.error({ err: error }, 'deleted videos could not be removed'),
+        deps.log[levelOf(error, 'error')]({ err: error }, 'deleted videos could not be removed'),
       )
     }
   }
@@ -123,7 +124,10 @@ async function removeTombstones(
       await saveUsage()
       await write((tx) => removeTombstone(tx, videoId))
     } catch (error) {
-      log.error({ err: error, videoId }, 'files of a deleted video could not be removed; it is tried again within the hour')
+      log[levelOf(error, 'error')](
+        { err: error, videoId },
+        'files of a deleted video could not be removed; it is tried again within the hour',
+      )
     }
   }
   if (videoIds.length > 0) await clearLog()

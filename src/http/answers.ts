@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Failure, type FailureKind, machineTrouble } from '../errors.ts'
+import { Failure, type FailureKind, levelOf, machineTrouble } from '../errors.ts'
 
 // The only place that knows which failure has which status; each interface puts it into its own body.
 
@@ -24,7 +24,7 @@ export function answerFor(error: unknown, request: FastifyRequest, reply: Fastif
   if (failure) {
     const retryAfterS = failure.retryAfterS ?? (failure.kind === 'unavailable' ? 5 : undefined)
     if (retryAfterS !== undefined) reply.header('Retry-After', String(retryAfterS))
-    if (failure.kind === 'unavailable') request.log.warn({ err: failure }, 'refused')
+    if (failure.kind === 'unavailable') request.log[levelOf(failure, 'warn')]({ err: failure }, 'refused')
     return { status: STATUS[failure.kind], code: failure.kind, message: failure.message }
   }
   if (isFastifyError(error) && error.validation) return { status: 400, code: 'invalid', message: validationSentence(error) }

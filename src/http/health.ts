@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
+import { levelOf } from '../errors.ts'
 import type { App } from './app.ts'
 
 /** What must answer before the service says that it is ready; `low` serves on, and somebody should look after it. */
@@ -26,7 +27,7 @@ function runChecks(checks: HealthDeps['checks'], log: FastifyBaseLogger): Promis
       try {
         return [name, (await check()) ?? 'ok']
       } catch (error) {
-        log.warn({ err: error, check: name }, 'not ready')
+        log[levelOf(error, 'warn')]({ err: error, check: name }, 'not ready')
         return [name, 'failed']
       }
     }),

@@ -94,6 +94,7 @@ export async function openBossQueue<Target extends object>(options: {
       `select 1 from pgboss.job where name = $1 and state < 'active' and start_after <= now() limit 1`,
       [name],
     )
+    if (isFailing) log.info('the queue of work is kept again')
     isFailing = false
     if (rowCount) found()
   }

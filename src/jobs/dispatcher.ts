@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { levelOf } from '../errors.ts'
 
 /** One piece of work. `key` groups pieces that are stopped together (a video's id). */
 export type Job = { key: string; run(signal: AbortSignal): Promise<void> }
@@ -48,7 +49,7 @@ export function startDispatcher(options: {
       // One place more than the machine has, for what somebody is waiting for right now.
       while (running.size <= options.places && !stopped) {
         const job = await options.claim(running.size === options.places).catch((error) => {
-          options.log.error({ err: error }, 'the next job could not be read; it is tried again')
+          options.log[levelOf(error, 'error')]({ err: error }, 'the next job could not be read; it is tried again')
           wakeAfterFailure()
           return undefined
         })
@@ -73,7 +74,7 @@ export function startDispatcher(options: {
     const run: Promise<void> = job
       .run(abort.signal)
       .catch((error) => {
-        options.log.error({ err: error, key: job.key }, 'a job failed')
+        options.log[levelOf(error, 'error')]({ err: error, key: job.key }, 'a job failed')
         return pause(AFTER_FAILURE_MS, abort.signal)
       })
       .finally(() => {

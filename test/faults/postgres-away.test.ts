@@ -50,6 +50,51 @@ test('F-10: connections that an administrator ends under load are made anew, and
   expect(findLost(reelgate, load)).toEqual([])
 })
 
+test('F-10: the log says that PostgreSQL is away and why, and that it is back, and no more, however many meet it', async () => {
+  const postgres = await startPostgres()
+  const reelgate = await startReelgate({ database: postgres, env: { REELGATE_LOG_LEVEL: 'debug' } })
+  const { owner } = reelgate
+  expect((await owner.list()).rows).toEqual([])
+  const { length } = linesOf(reelgate)
+  const since = () => linesOf(reelgate).slice(length)
+  const whispered = () => since().filter(({ level }) => level === DEBUG)
+  const told = () => since().filter(({ level }) => level > DEBUG)
+  await postgres.stop()
+  for (let calls = 0; calls < 10; calls++) {
+    expect((await owner.call('GET', '/api/videos?q=away')).status).toBe(503)
+    expect((await owner.call('PUT', '/api/videos?title=away')).status).toBe(503)
+  }
+  expect(await statusesOf(reelgate)).toEqual({ healthz: 200, readyz: 503 })
+  await expect.poll(() => MET_BY.isSubsetOf(wordsOf(whispered()))).toBe(true)
+  await expect.poll(() => whispered().length).toBeGreaterThan(50)
+  await postgres.start()
+  await expect.poll(() => wordsOf(told())).toEqual(OUTAGE)
+  expect(told().length).toBeLessThan(10)
+  expect(told().map(({ why }) => why)).toContain('it does not answer')
+})
+
+const OUTAGE = new Set([
+  'the database is away: calls are refused, all else waits for it',
+  'the database is back: everything goes on',
+  'the queue of work cannot be kept now; it is tried again',
+  'the queue of work is kept again',
+])
+const MET_BY = new Set(['refused', 'not ready', 'the next job could not be read; it is tried again'])
+const DEBUG = 20
+
+type Line = { level: number; msg: string; why?: string }
+
+const wordsOf = (lines: readonly Line[]) => new Set(lines.map(({ msg }) => msg))
+
+function linesOf(reelgate: Reelgate): Line[] {
+  return reelgate
+    .output()
+    .split('\n')
+    .slice(0, -1) // what is not whole yet
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line))
+}
+
 async function statusesOf({ url }: Reelgate) {
   const [healthz, readyz] = await Promise.all(['healthz', 'readyz'].map(async (path) => (await fetch(`${url}/${path}`)).status))
   return { healthz, readyz }

@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'installation.ts': ['errors.ts', 'config.ts', ...BELOW],
   'doctor.ts': ['errors.ts', 'config.ts', 'installation.ts', ...FEATURES, ...BELOW],
   cli: ['errors.ts', 'config.ts', 'installation.ts', 'server.ts', 'doctor.ts', ...FEATURES],
-  'upkeep.ts': ['installation.ts', ...FEATURES, ...BELOW],
+  'upkeep.ts': ['errors.ts', 'installation.ts', ...FEATURES, ...BELOW],
   'server.ts': ['errors.ts', 'config.ts', 'installation.ts', 'upkeep.ts', 'cli', 'http', ...FEATURES, ...BELOW],
 }
 

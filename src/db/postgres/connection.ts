@@ -169,6 +169,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       const old = client
       renewals++
       client = undefined
+      failed = undefined
       if (old) void part(old)
     },
     async close() {

@@ -5,8 +5,10 @@ import { groupCommits } from '../write.ts'
 import { postgresCommitter } from './commit.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { postgresOver } from './dialect.ts'
+import { tellable } from './failures.ts'
 import { reach, refuseUnfit } from './look.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { createOutages } from './outage.ts'
 import { readSlowlyWith, readWith } from './readers.ts'
 import { cannotBeUsed } from './refusals.ts'
 import { serverLock } from './server-lock.ts'
@@ -41,7 +43,19 @@ export async function openPostgres(url: string): Promise<Database> {
       for (const reader of [...readers, ...slowReaders]) reader.renew()
     },
   })
+  const outages = createOutages(async () => {
+    await write.outside((db) => sql`select pg_current_xact_id()`.execute(db)) // which a standby refuses
+    await sql`select 1`.execute(db)
+  })
+  const noticedAndTellable = (error: unknown) => {
+    outages.notice(error)
+    return tellable(error)
+  }
+  const db = readWith(readers, noticedAndTellable)
+  const committer = postgresCommitter(postgresOver(writer.execute, writer.close), writer)
+  const write = groupCommits({ ...committer, tellable: noticedAndTellable })
   const close = async () => {
+    outages.stop()
     await Promise.all([...readers, ...slowReaders].map((reader) => reader.close()))
     await writer.close()
   }
@@ -56,13 +70,13 @@ export async function openPostgres(url: string): Promise<Database> {
     await close()
     throw error
   }
-  const db = readWith(readers)
   return {
     db,
     clockS: () => readClock(db),
-    slowDb: readSlowlyWith(slowReaders),
-    write: groupCommits(postgresCommitter(postgresOver(writer.execute, writer.close), writer)),
+    slowDb: readSlowlyWith(slowReaders, noticedAndTellable),
+    write,
     damage: Promise.resolve(undefined), // PostgreSQL looks after that
+    watch: outages.watch,
     clearLog: async () => undefined,
     close,
   }

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { Failure } from '../../errors.ts'
+import { DatabaseAway, Failure } from '../../errors.ts'
 import { DATABASE_IN_USE, OutcomeUnknown } from '../write.ts'
 
 /** The connection was lost, or could not be made: what it was to do may have been done. */
@@ -42,7 +42,7 @@ const SENTENCES: readonly (readonly [string, string])[] = [
 
 /** What is told of an error: trouble of the database becomes a Failure with a sentence. */
 export function tellable(error: unknown): unknown {
-  if (error instanceof LostConnection) return new Failure('unavailable', UNREACHABLE, { cause: error })
+  if (error instanceof LostConnection) return new DatabaseAway(UNREACHABLE, { cause: error })
   if (!(error instanceof pg.DatabaseError)) return error
   const code = error.code ?? ''
   if (code === '55P03' || code === '57014') return new Failure('unavailable', DATABASE_IN_USE.message, { cause: error })

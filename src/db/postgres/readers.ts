@@ -2,22 +2,25 @@ import { Failure } from '../../errors.ts'
 import type { Db } from '../database.ts'
 import type { Connection, Statement } from './connection.ts'
 import { postgresOver } from './dialect.ts'
-import { LostConnection, tellable, Unreachable } from './failures.ts'
+import { LostConnection, Unreachable } from './failures.ts'
 
 /** Long reads that may wait for a connection; more would only be answered after their askers have gone. */
 const MAX_WAITING = 500
 
+/** What is told of an error. */
+type Tellable = (error: unknown) => unknown
+
 /** Each read goes to the connection with the fewest on their way. */
-export function readWith(readers: readonly Connection[]): Db {
+export function readWith(readers: readonly Connection[], tellable: Tellable): Db {
   const idlest = () => readers.reduce((least, reader) => (reader.pending() < least.pending() ? reader : least))
   return postgresOver(
-    <R>(query: Statement) => readTwice(() => idlest().execute<R>(query)),
+    <R>(query: Statement) => readTwice(() => idlest().execute<R>(query), tellable),
     async () => undefined,
   )
 }
 
 /** One read at a time on each connection; the others wait for their turn. */
-export function readSlowlyWith(readers: readonly Connection[]): Db {
+export function readSlowlyWith(readers: readonly Connection[], tellable: Tellable): Db {
   const idle = [...readers]
   const waiting: ((reader: Connection) => void)[] = []
 
@@ -35,14 +38,14 @@ export function readSlowlyWith(readers: readonly Connection[]): Db {
   return postgresOver(
     async <R>(query: Statement) => {
       const reader = await take()
-      return readTwice(() => reader.execute<R>(query)).finally(() => giveBack(reader))
+      return readTwice(() => reader.execute<R>(query), tellable).finally(() => giveBack(reader))
     },
     async () => undefined,
   )
 }
 
 /** A connection may have been lost unnoticed: then it is read again, once. */
-async function readTwice<T>(read: () => Promise<T>): Promise<T> {
+async function readTwice<T>(read: () => Promise<T>, tellable: Tellable): Promise<T> {
   try {
     return await read().catch((error) => {
       if (!(error instanceof LostConnection) || error instanceof Unreachable) throw error

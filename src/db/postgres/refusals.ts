@@ -43,6 +43,8 @@ const WRONG: Readonly<Record<string, string>> = {
 /** The same, where waiting may help. */
 const NOT_YET: Readonly<Record<string, string>> = {
   '0A000': 'it is a standby, which takes no changes',
+  25006: 'it is a standby, which takes no changes',
+  '57P01': 'it is starting up or shutting down',
   '57P03': 'it is starting up or shutting down',
   53300: 'it has no connection left',
 }
@@ -62,12 +64,17 @@ function reasonOf(error: unknown): string {
 
 export function cannotBeReached(url: string, error: unknown): Failure {
   if (isHeldByAnother(error)) return error.cause
-  const why = { ...WRONG, ...NOT_YET }[reasonOf(error)] ?? 'it does not answer'
   return new Failure(
     'unavailable',
-    `The database ${nameOf(url)} cannot be opened: ${why}. Correct REELGATE_DATABASE_URL, or start PostgreSQL.`,
+    `The database ${nameOf(url)} cannot be opened: ${whyAway(error)}. Correct REELGATE_DATABASE_URL, or start PostgreSQL.`,
     { cause: error },
   )
+}
+
+/** In words that follow a colon. */
+export function whyAway(error: unknown): string {
+  if (isHeldByAnother(error)) return error.cause.message
+  return { ...WRONG, ...NOT_YET }[reasonOf(error)] ?? 'it does not answer'
 }
 
 /** Why a database that can be reached is of no use, by what it says. */

@@ -64,6 +64,7 @@ export async function openSqlite(path: string): Promise<Database> {
     write,
     clockS: undefined,
     damage,
+    watch: () => undefined,
     clearLog: () => checkpoint(write),
     async close() {
       isClosing = true
