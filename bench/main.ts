@@ -29,11 +29,17 @@ const ROW_MAX_MS = 300_000
 
 type Result = { row: Row; measured?: Measured; failure?: string }
 
+const USAGE = `npm run bench [-- --only ROW] [--json FILE]
+
+  --only ROW    one row, or all whose names begin so: ${ROWS.map(({ name }) => name).join(', ')}
+  --json FILE   also writes the outcomes there
+`
+
 async function bench(): Promise<number> {
-  const { values } = parseArgs({ options: { json: { type: 'string' }, only: { type: 'string' } } })
-  const rows = chosenRows(values.only)
+  const { only, json } = readArguments()
+  const rows = chosenRows(only)
   if (rows.length === 0) {
-    console.error(`There is no row ${values.only}. The rows are: ${ROWS.map(({ name }) => name).join(', ')}`)
+    process.stderr.write(USAGE)
     return 2
   }
   console.log(`${availableParallelism()} × ${cpus()[0]?.model}, Node ${process.versions.node}, load ${loadInWords()} before\n`)
@@ -46,8 +52,17 @@ async function bench(): Promise<number> {
   }
   await stopPostgres()
   console.log(`\nload ${loadInWords()} after`)
-  if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(results.map(jsonOf), undefined, 2)}\n`)
+  if (json !== undefined) await writeFile(json, `${JSON.stringify(results.map(jsonOf), undefined, 2)}\n`)
   return results.some(({ measured }) => measured === undefined) ? 1 : 0
+}
+
+/** Arguments that cannot be read name no row. */
+function readArguments(): { only?: string; json?: string } {
+  try {
+    return parseArgs({ options: { only: { type: 'string' }, json: { type: 'string' } } }).values
+  } catch {
+    return { only: '' }
+  }
 }
 
 /** One row by its name, or those whose names begin so: `--only memory`. */

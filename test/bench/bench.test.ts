@@ -7,8 +7,8 @@ import { inTurns, percentile } from '../../bench/turns.ts'
 
 const MAIN = join(import.meta.dirname, '../../bench/main.ts')
 
-test('npm run bench -- --only with a name that no row has says which there are', async () => {
-  const { code, stderr } = await promisify(execFile)(process.execPath, [MAIN, '--only', 'nothing']).catch((error) => error)
+test.each(['--only=nothing', '--help'])('npm run bench -- %s says which rows there are', async (argument) => {
+  const { code, stderr } = await promisify(execFile)(process.execPath, [MAIN, argument]).catch((error) => error)
   expect(code).toBe(2)
   for (const row of ['list', 'search-million', 'otp', 'key', 'segment-static', 'ladder', 'killed', 'first-frame', 'start'])
     expect(stderr).toContain(row)
