@@ -8,7 +8,7 @@ import { DATABASE } from '../postgres.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import type { Call, Op, Seen } from './history.ts'
-import { hashOf, judge, newWorld, type Observation, type World } from './judge.ts'
+import { hashOf, judge, newWorld, type Observation, PAGE, type World } from './judge.ts'
 import { examine, type Memory, newMemory } from './stopped.ts'
 
 // A checker that sees nothing would let every crash test pass: each promise is broken here by hand, and must be missed.
@@ -171,6 +171,16 @@ const tag = (how: 'add' | 'replace' | 'remove', videoIds: string[], ...tags: str
 const upload = (sha256: string) => ({ kind: 'upload', videoId: 'n', sha256, isFilm: true }) as const
 const list = (...seen: Seen[]) => ({ kind: 'list', seen }) as const
 const redeem = (session?: string) => ({ kind: 'redeem', videoId: 'v', otp: OTP, viewer: 1, session }) as const
+/** A page that is one short of a full one, of more videos than fit on it; one of them is deleted while the page is read, or none. */
+function pageOneShort(deleted: string[]): string {
+  const ids = Array.from({ length: PAGE + 5 }, (_, i) => `n${i}`)
+  const made = ids.map((id) => did({ ...create(id), title: id }))
+  const reading = { start: place + 1, end: place + 2 }
+  const removing = deleted.map((id) => did(remove(id), { start: place, end: place + 3 }))
+  place += 4
+  const left = ids.filter((id) => !deleted.includes(id)).map(fresh)
+  return judged([...made, ...removing, did(list(...ids.slice(1, PAGE).map(fresh)), reading)], seeing(video(), ...left))
+}
 const edit = (title: string) => ({ kind: 'edit', videoId: 'v', title }) as const
 
 test.each<[string, () => string]>([
@@ -186,6 +196,7 @@ test.each<[string, () => string]>([
     'a call was refused because the video was being deleted',
     () => judged([did(edit('x'), { ...refused, start: 1, end: 4 }), did(remove('v'), { start: 2, end: 9 })], seeing()),
   ],
+  ['a full page lacks a video that was deleted while it was read', () => pageOneShort(['n0'])],
   [
     'an upload without an answer has happened',
     () =>
@@ -250,6 +261,7 @@ test.each<[string, () => string, RegExp]>([
   ['a list shows an earlier state', () => judged([did(list(video({ status: 'Queued' })))]), /went back/],
   ['a list shows a deleted video', () => judged([did(remove('v')), did(list(video()))], seeing()), /showed the deleted/],
   ['a list lacks a video', () => judged([did(list())]), /lacked/],
+  ['a page is one short of a full one for no reason', () => pageOneShort([]), /lacked/],
   [
     'a deleted video gives a key',
     () => judged([did(remove('v')), did({ kind: 'key', videoId: 'v', session: 's', key: 'ff' })], seeing()),
