@@ -1,5 +1,5 @@
 import { sql, type Updateable } from 'kysely'
-import { OF_ACCOUNT } from '../catalogue/video-store.ts'
+import { IS_PRESENT, OF_ACCOUNT } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { NewFile, Tables } from '../db/tables.ts'
 
@@ -81,7 +81,9 @@ export async function endMp4(tx: Db, id: number, outcome: Updateable<Tables['fil
     .set(outcome)
     .where('id', '=', id)
     .where('blob', 'is', null)
-    .where('videoId', 'in', (of) => of.selectFrom('video').select('video.id').where('deletedAtS', 'is', null))
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom('video').select('video.id').whereRef('video.id', '=', 'file.videoId').where(IS_PRESENT)),
+    )
     .executeTakeFirst()
   return ended.numUpdatedRows > 0n
 }

@@ -150,6 +150,7 @@ export const ALWAYS: readonly Call[] = [
   ['strikes', 30, (db) => bans.countStrikes(db, 'key', idOf(7), NOW_S - 60)],
   ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithMp4s(db, [])],
   ['an MP4 to be made', 60, (db) => mp4s.findUnmadeMp4(db, large, [])],
+  ['an MP4 that is made', 400, endSomeMp4],
   ['a film whose chunks are all done', 300, (db) => films.findUnfinished(db, [])],
   ['abandoned uploads', 250, (db) => policies.listAbandoned(db, 5_000, 20)],
   ['old OTPs', 500, (db) => otps.removeOldOtps(db, NOW_S - 1_000, 20)],
@@ -199,6 +200,11 @@ export const ONCE_ANALYZED: readonly Call[] = [
 export const QUEUE: Readonly<Record<DatabaseKind, readonly Call[]>> = {
   sqlite: [['the chunk that is needed first', 0, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [V] })]],
   postgres: [['chunks that wait, some at a time', 400, (db) => tellSome(db)]],
+}
+
+async function endSomeMp4(db: Db): Promise<void> {
+  const unmade = await mp4s.findUnmadeMp4(db, large, [])
+  await mp4s.endMp4(db, unmade?.id ?? 0, { blob: 'm', sizeBytes: 1 })
 }
 
 /** A replay that has come to this number. */
