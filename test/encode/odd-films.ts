@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { keepFirst } from '../films.ts'
 import { count, ffmpeg, makeNumberedFilm } from './films.ts'
 
 // Films of every shape that owners are known to bring, each a few seconds long, with what must become of it.
@@ -458,7 +459,7 @@ export async function makeOddFilm(film: OddFilm): Promise<string> {
   let file = await draw(film, path.join(work, `0-${film.file}`))
   for (const [index, change] of (film.changes ?? []).entries())
     file = await apply(change, film, file, path.join(work, `${index + 1}-${film.file}`))
-  await rename(file, kept)
+  await keepFirst(file, kept)
   await rm(work, { recursive: true })
   return kept
 }
