@@ -8,7 +8,7 @@ import { type Poster, postersOf } from './poster-store.ts'
 import { findPositions, isSlow, type VideoFilter } from './search-store.ts'
 import { tagsOf } from './tag-store.ts'
 import { readDescription, readTitle } from './title.ts'
-import { findVideo, findVideosAt, updateVideo, type VideoChanges } from './video-store.ts'
+import { findVideosAt, positionsOf, updateVideo, type VideoChanges } from './video-store.ts'
 
 export type CatalogueDeps = {
   db: Db
@@ -47,14 +47,13 @@ export async function findVideos(
   // One more than a page shows whether anything follows.
   const { count, positions: found } = await findPositions(reader, accountId, filter, { limit: limit + 1, ...place })
   const positions = found.slice(0, limit)
-  const videos = await withPostersAndTags(db, await findVideosAt(db, accountId, positions))
+  const videos = await readVideos(db, accountId, positions)
   return { count, videos, lastPosition: found.length > limit ? positions.at(-1) : undefined }
 }
 
 /** @throws Failure `not-found`, the same for an id that does not exist and for another account's */
 export async function getVideo({ db }: Pick<CatalogueDeps, 'db'>, accountId: string, videoId: string): Promise<Video> {
-  const row = await findVideo(db, accountId, videoId)
-  const [video] = row ? await withPostersAndTags(db, [row]) : []
+  const [video] = await readVideos(db, accountId, await positionsOf(db, accountId, [videoId]))
   if (!video) throw new Failure('not-found', 'Video not found')
   return video
 }
@@ -78,14 +77,13 @@ export async function editVideo(
   })
 }
 
-async function withPostersAndTags(db: Db, rows: readonly VideoRow[]): Promise<Video[]> {
+async function readVideos(db: Db, accountId: string, positions: readonly number[]): Promise<Video[]> {
+  // First what goes with a video, then the video: one that is deleted meanwhile is missing, and never seen without its tags.
+  const tags = await tagsOf(db, positions)
+  const rows = await findVideosAt(db, accountId, positions)
   const posters = await postersOf(
     db,
     rows.map((row) => row.id),
-  )
-  const tags = await tagsOf(
-    db,
-    rows.map((row) => row.position),
   )
   return rows.map((row) => ({ ...row, posters: posters.get(row.id) ?? [], tags: tags.get(row.position) ?? [] }))
 }

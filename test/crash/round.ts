@@ -93,7 +93,9 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
   /** Nothing that a killed server leaves is an error to the next one; that its database was away may be one. */
   function errorsLogged(): string[] {
     const lines = reelgate.output().split('\n')
-    return lines.filter((line) => /"level":[56]0/.test(line) && !/The database (cannot be reached now|did not say)/.test(line))
+    return lines.filter(
+      (line) => /"level":[56]0/.test(line) && !/the database (is away|cannot be reached now|did not say)/i.test(line),
+    )
   }
 
   /** Whether no film is being made, and none is being removed. */
