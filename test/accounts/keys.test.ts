@@ -111,8 +111,7 @@ test('on the command line a key is made for a time, shown with its use, and rota
   const reelgate = await startReelgate()
   const nowS = Math.floor(Date.now() / 1000)
   const made = JSON.parse((await reelgate.cli('key', 'create', 'owner', '--name', 'site', '--expires', '90d', '--json')).stdout)
-  expect(made.expiresAtS - nowS).toBeGreaterThanOrEqual(90 * DAY_S)
-  expect(made.expiresAtS - nowS).toBeLessThan(91 * DAY_S)
+  expect(Math.abs(made.expiresAtS - nowS - 90 * DAY_S)).toBeLessThan(DAY_S) // by the playback clock, which may be behind
   await reelgate.owner.list()
   await reelgate.stop()
   // The use is saved at the stop, and the rest works without a server.
