@@ -73,11 +73,11 @@ export async function replaceChunk(tx: Db, queue: ChunkQueue, chunk: FilmChunk, 
   return true
 }
 
-/** Takes the chunk that is needed first, so that no other run gets it. */
-export async function claimChunk(write: Write, queue: ChunkQueue, which: Which): Promise<Taken<FilmChunk> | undefined> {
+/** Takes the chunk that is needed first, so that no other run gets it. @param which asked when it is taken: what was written before counts */
+export async function claimChunk(write: Write, queue: ChunkQueue, which: () => Which): Promise<Taken<FilmChunk> | undefined> {
   for (;;) {
     // A transaction for each, since many may be stale: a film's whose video was deleted.
-    const taken = await write((tx) => takeChunk(tx, queue, which))
+    const taken = await write((tx) => takeChunk(tx, queue, which()))
     if (taken !== 'stale') return taken
   }
 }

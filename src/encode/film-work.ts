@@ -128,7 +128,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
     for (const run of lost.splice(0)) await giveBack(run)
     // What nobody waits for would take its share of the cores that a hurried run keeps busy, and double its time.
     const isHurried = hurried.size * CORES_OF_ONE >= availableParallelism()
-    const which: Which = { upToPriority: urgentOnly || isHurried ? URGENT_PRIORITY : undefined, except: [...resting] }
+    const which = (): Which => ({ upToPriority: urgentOnly || isHurried ? URGENT_PRIORITY : undefined, except: [...resting] })
     const taken = await claimChunk(deps.write, deps.chunkQueue, which)
     if (!taken) return undefined
     const { run, hold } = taken
@@ -136,6 +136,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
     const work = (signal: AbortSignal) =>
       runChunk(deps, run, signal, () => calm(run))
         .catch(async (error) => {
+          if (!signal.aborted) resting.add(run.videoId) // before it waits again, or a claim would take it at once
           await giveBack(run)
           throw error
         })
@@ -167,7 +168,8 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
       await work(signal)
       failures.delete(videoId)
     } catch (error) {
-      if (!signal.aborted) await afterTrouble(videoId, error, signal)
+      if (signal.aborted) resting.delete(videoId)
+      else await afterTrouble(videoId, error, signal)
     }
   }
 
@@ -175,13 +177,13 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
     const ofTheMachine = isOfTheMachine(error)
     const count = (failures.get(videoId) ?? 0) + (ofTheMachine ? 0 : 1)
     failures.set(videoId, count)
+    resting.add(videoId)
     if (!ofTheMachine && (count >= TRIES || (await isSourceGone(deps, videoId)))) {
       failures.delete(videoId)
-      await failFilm(deps, videoId, error, signal)
+      await failFilm(deps, videoId, error, signal).finally(() => resting.delete(videoId))
       return
     }
     deps.log.warn({ err: error, videoId }, 'work on a film failed and is tried again')
-    resting.add(videoId)
     setTimeout(
       () => {
         resting.delete(videoId)
@@ -325,12 +327,13 @@ async function failFilm(deps: EncodeDeps, videoId: string, error: unknown, signa
 
 /** One transaction: the run's end, the film's state, and the chunks that are not needed any more. What still encodes them is stopped. */
 async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, run?: FilmChunk): Promise<void> {
-  await deps.write(async (tx) => {
-    if (run && !(await endRun(tx, run, 'failed'))) return // fenced off: another run speaks for the film
+  const isSettled = await deps.write(async (tx) => {
+    if (run && !(await endRun(tx, run, 'failed'))) return false // fenced off: another run speaks for the film
     await moveStatus(tx, videoId, failure.status, failure.message)
     await giveUpChunks(tx, videoId)
+    return true
   })
-  void deps.stopJobs(videoId) // not awaited: it waits for the run that came here, too
+  if (isSettled) void deps.stopJobs(videoId) // not awaited: it waits for the run that came here, too
 }
 
 const CHANGED_ON_DISK = new MediaFailure(

@@ -74,7 +74,7 @@ test('a chunk whose run failed is taken again, whether the run could give it bac
   const { write, queue, add, takeAll } = await openChunks()
   await write((tx) => add(tx, FILM, [chunkAt(0), chunkAt(1), chunkAt(3)]))
   const ends: Record<number, 'waiting' | 'done'> = { 0: 'waiting', 3: 'done' }
-  const claim = () => claimChunk(write, queue, { upToPriority: undefined, except: [] })
+  const claim = () => claimChunk(write, queue, () => ({ upToPriority: undefined, except: [] }))
   for (const taken of [await claim(), await claim(), await claim()]) {
     const failing = taken?.hold(async () => {
       const end = ends[taken.run.firstSegment]
@@ -182,7 +182,7 @@ async function openPlace() {
 
 function takesOf(write: Write, queue: ChunkQueue) {
   return async ({ upToPriority, except = [] }: { upToPriority?: number; except?: string[] } = {}) => {
-    const taken = await claimChunk(write, queue, { upToPriority, except })
+    const taken = await claimChunk(write, queue, () => ({ upToPriority, except }))
     void taken?.hold(() => new Promise(() => undefined)) // for as long as the test lasts
     return taken?.run
   }

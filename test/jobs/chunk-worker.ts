@@ -26,7 +26,7 @@ queue.watch(wake)
 wake()
 
 async function claim() {
-  const taken = await claimChunk(write, queue, { upToPriority: undefined, except: [] })
+  const taken = await claimChunk(write, queue, () => ({ upToPriority: undefined, except: [] }))
   if (!taken) return undefined
   const { run, hold } = taken
   return { key: run.videoId, run: () => hold(() => work(run)) }
