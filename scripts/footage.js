@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { isMain, root, runMain, say, unpackDebian } from './run.js'
+import { unpackDebian } from './debian.js'
+import { isMain, root, runMain, say } from './run.js'
 
 const FOLDER = join(root, '.cache/footage')
 

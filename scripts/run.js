@@ -1,10 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 
 /** The repository's folder. */
 export const root = join(import.meta.dirname, '..')
+
+/** The pinned Node, once packages are installed. */
+export const NODE = join(root, 'node_modules/.bin/node')
 
 /** One line of progress. On stderr: stdout belongs to the command that is being prepared (`reelgate … --json`). */
 export function say(line) {
@@ -29,25 +32,6 @@ export function run(command, args, { cwd = root, env = {} } = {}) {
   // npm says the cause first, apt-get and vite last.
   const said = lines.length > 40 ? [...lines.slice(0, 20), '…', ...lines.slice(-20)] : lines
   throw new Error(`${said.join('\n')}\n\`${[command, ...args].join(' ')}\` failed: see above for the cause, then start again.`)
-}
-
-/** Unpacks a Debian package into a folder below `work` without installing it. @returns that folder */
-export function unpackDebian(name, work) {
-  download(name, work)
-  const deb = readdirSync(work).find((file) => file.endsWith('.deb'))
-  const unpacked = join(work, 'unpacked')
-  run('dpkg-deb', ['-x', join(work, deb), unpacked])
-  return unpacked
-}
-
-// A fresh machine or container has no package lists; asking for them first would cost seconds everywhere else.
-function download(name, folder) {
-  try {
-    run('apt-get', ['download', name], { cwd: folder })
-  } catch {
-    run('apt-get', ['update'])
-    run('apt-get', ['download', name], { cwd: folder })
-  }
 }
 
 /** Whether Node was started with this very file; `import.meta.main` is younger than Node 20. */

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import { addAccount, isUnused } from './accounts/account.ts'
@@ -80,7 +80,6 @@ export type FirstStart = {
   recoveryPhrase: string[] | undefined
 }
 
-const PLAYER_FOLDER = join(import.meta.dirname, '..', 'dist', 'player')
 /** How often to look for films that nobody told of: a source whose commit got no answer may have been kept. */
 const LOOK_EVERY_MS = 5_000
 const LOCK_TRIES = 10
@@ -145,7 +144,7 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
   const outbound = openOutbound(config.outboundAllow)
   const lock = await lockForServer(config)
   opened.defer(() => lock.release())
-  const player = readPlayerAssets(PLAYER_FOLDER)
+  const player = readPlayerAssets(fileURLToPath(import.meta.resolve('#player/manifest.json')))
   const sandboxOpens = openSandbox(config.toolFolders) // ffmpeg is tried while the database opens
   sandboxOpens.catch(() => undefined) // what it has to say is heard below, after the database
   const installation = await openInstallation(config)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -14,9 +14,14 @@ export type Asset = { type: string; bytes: Buffer; gzip: Buffer; etag: string }
 
 const TYPES: Record<string, string> = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' }
 
-/** Reads the player that Vite built. @throws Failure `unavailable` when it was not built */
-export function readPlayerAssets(folder: string): PlayerAssets {
-  const manifest = readManifest(folder)
+/**
+ * Reads the player that Vite built.
+ * @param manifestFile names the other files, which are beside it
+ * @throws Failure `unavailable` when it was not built
+ */
+export function readPlayerAssets(manifestFile: string): PlayerAssets {
+  const folder = dirname(manifestFile)
+  const manifest = readManifest(manifestFile)
   const entry = manifest['player/main.ts']
   const style = entry?.css?.[0]
   if (!entry || !style)
@@ -26,9 +31,9 @@ export function readPlayerAssets(folder: string): PlayerAssets {
   return { script: entry.file, style, files, embedScript: embed && readAsset(join(folder, embed.file)) }
 }
 
-function readManifest(folder: string): Record<string, { file: string; css?: string[]; isEntry?: boolean }> {
+function readManifest(file: string): Record<string, { file: string; css?: string[]; isEntry?: boolean }> {
   try {
-    return Value.Parse(Manifest, JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')))
+    return Value.Parse(Manifest, JSON.parse(readFileSync(file, 'utf8')))
   } catch (cause) {
     throw new Failure('unavailable', 'The player is not built. Start Reelgate with npm start, which builds it.', { cause })
   }

@@ -1,0 +1,41 @@
+// `dist/`: the server and the player, built from `src/` and `web/` by Vite. `npm run build` builds both in any case.
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { isMain, NODE, root, run, runMain, say } from './run.js'
+
+const SOURCES = ['src', 'web', 'vite.config.ts', 'package.json', 'package-lock.json']
+const BUILT_FROM = join(root, 'dist/.built-from')
+
+/** Whether `dist/` is missing or was built from other sources. Where there are no sources, it is what it is. */
+export function buildIsStale() {
+  if (!existsSync(join(root, 'src'))) return false
+  return !existsSync(BUILT_FROM) || readFileSync(BUILT_FROM, 'utf8') !== hashOfSources()
+}
+
+export function build() {
+  say('Building the server and the player (vite)')
+  const builtFrom = hashOfSources() // before the build: a file saved meanwhile makes the next start build again
+  rmSync(BUILT_FROM, { force: true })
+  for (const config of ['vite.config.ts', 'web/vite.config.ts']) {
+    run(NODE, ['node_modules/vite/bin/vite.js', 'build', '-c', config, '--logLevel', 'warn'], { env: { NODE_ENV: 'production' } })
+  }
+  mkdirSync(join(root, 'dist'), { recursive: true })
+  writeFileSync(BUILT_FROM, builtFrom)
+}
+
+function hashOfSources() {
+  const hash = createHash('sha256')
+  for (const file of SOURCES.flatMap((source) => filesOf(join(root, source)))) {
+    hash.update(`\0${relative(root, file)}\0`).update(readFileSync(file))
+  }
+  return hash.digest('hex')
+}
+
+function filesOf(path) {
+  if (!statSync(path).isDirectory()) return [path]
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  return entries.map((entry) => join(entry.parentPath ?? entry.path, entry.name)).sort()
+}
+
+if (isMain(import.meta.filename)) await runMain(build)
