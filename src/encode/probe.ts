@@ -139,11 +139,16 @@ async function readReport(sandbox: Sandbox, source: SealedSource, signal?: Abort
   })
   const size = /Picture size (\d+)x(\d+)/.exec(end.stderr)
   if (size) throw tooManyPixels(Number(size[1]), Number(size[2]))
-  if (wasEndedBySignal(end) && !end.outOfTime) throw new Error(`ffprobe crashed or was killed, with exit code ${end.exitCode}`)
+  throwIfCrashed(end)
   if (end.exitCode !== 0) throw notMedia(whyUnreadable(end))
   const report: unknown = JSON.parse(output.bytes().toString('utf8'))
   if (!Value.Check(Report, report)) throw notMedia('The file could not be read as a film.')
   return report
+}
+
+/** A crash says nothing of the file: the machine may be short of memory. */
+function throwIfCrashed(end: MediaEnd) {
+  if (wasEndedBySignal(end) && !end.outOfTime) throw new Error(`ffprobe crashed or was killed, with exit code ${end.exitCode}`)
 }
 
 function refusePicture(picture: Stream) {
@@ -180,14 +185,16 @@ async function readEnds(
   let end = await readPackets(READ_WHOLE.includes(container) ? [] : ['-read_intervals', '99999%'])
   // A file that was cut off or recorded live can send the seek nowhere: there is nothing, or its first packets pass for its last.
   if ((end.errorLines > 0 || ends.size === 0) && !isMov) end = await readPackets([])
+  // A reading that a limit of time ended did not get to the end, and knows none. The limit of processor time ends it with SIGKILL.
+  if (end.outOfTime || end.exitCode === SIGKILL_EXIT) return new Map()
+  throwIfCrashed(end)
   const hasTable = report.streams.some((stream) => (number(stream.nb_frames) ?? 0) > 0)
   if (isMov && ((hasTable && ends.size === 0) || end.stderr.includes('partial file'))) {
     throw notMedia(
       'The file ends before its last picture: it was cut off on its way, or refers to another file. Upload the whole file again.',
     )
   }
-  // A reading that did not get to the end knows none.
-  return end.outOfTime || end.exitCode === SIGKILL_EXIT ? new Map() : ends
+  return ends
 }
 
 async function keepEnds(bytes: Readable, ends: Map<number, number>) {

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { test as always, expect } from 'vitest'
 import { createOwner } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
 import { newFolder } from '../encode/films.ts'
@@ -11,6 +11,9 @@ import { makeFilm } from '../films.ts'
 import { processesWith } from '../processes.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
+
+const { test, draw } = sampledTests('broken encoders', 2)
 
 // A server whose PATH finds our ffmpeg first, and whose clock can be put forward, past limits and rests of minutes.
 
@@ -99,6 +102,20 @@ test('F-24: an ffmpeg that crashes once costs one more try, and the film is read
   await reelgate.owner.video(videoId) // so that it looks at its clock
   await untilFinished(reelgate, videoId)
 })
+
+always(
+  'F-24: an ffprobe that crashes once while it looks for the end of a film costs one more try, and is not taken for a cut file',
+  async () => {
+    const { reelgate, programs, clock } = await startWithPrograms()
+    await programs.becomes('ffprobe', `case "$*" in *packet=*) kill -SEGV $$;; esac\n${PASS_ON}`)
+    const videoId = await reelgate.owner.upload('A film', await makeFilm())
+    await expect.poll(() => restsOf(reelgate)).toBeGreaterThan(0)
+    await programs.becomes('ffprobe', PASS_ON)
+    await clock.goesOn(REST_S)
+    await reelgate.owner.video(videoId) // so that it looks at its clock
+    await untilFinished(reelgate, videoId)
+  },
+)
 
 test('F-24: when one part of a film cannot be encoded, the encoders of its other parts are ended', async () => {
   const { reelgate, programs } = await startWithPrograms()
@@ -216,3 +233,5 @@ async function untilFailed(reelgate: Reelgate, videoId: string, clock: Clock) {
     await pause(50)
   }
 }
+
+draw()
