@@ -10,7 +10,7 @@ import {
   type Reached,
   throughSocket,
 } from './postgres/cluster.ts'
-import type {} from './postgres/shared.ts'
+import type {} from './shared-setup.ts'
 
 export type DatabaseKind = 'sqlite' | 'postgres'
 

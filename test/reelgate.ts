@@ -3,7 +3,11 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
+import { sendCommand } from '../src/cli/control.ts'
+import { dataPaths } from '../src/config.ts'
 import { createOwner, type Owner } from './client.ts'
+import { untilFinished } from './data-folder.ts'
+import { type Golden, getGolden } from './golden.ts'
 import { makePlace, type Place, type PlaceOptions } from './place.ts'
 import { createViewer, type Viewer } from './viewer.ts'
 
@@ -20,11 +24,13 @@ export type Reelgate = {
   /** What tells another process of this installation. */
   env: Record<string, string>
   owner: Owner
+  /** The video that it was started with. */
+  videoId: string
   /** What the server printed and logged so far. */
   output(): string
   pid: number
   newViewer(): Viewer
-  /** A second owner, in an account made by the command line beside the running server. */
+  /** A second owner, in an account made through the running server's control socket. */
   newOwner(name: string): Promise<Owner>
   cli(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>
   /** Sends SIGTERM. @returns the exit code */
@@ -40,7 +46,10 @@ export type StartOptions = Omit<PlaceOptions, 'copyOf'> & {
   /** What starts the server, such as faketime. */
   wrapper?: string[]
   /** A stopped installation to go on from, with the same owner. */
-  copyOf?: Reelgate
+  copyOf?: Golden | Reelgate
+  /** A file that is a finished video of the owner's from the start, under this title: `videoId`. */
+  video?: string
+  title?: string
 }
 
 /** Starts a server for this test; it is stopped and its folder removed when the test has finished. */
@@ -52,8 +61,9 @@ export async function startReelgate(options: StartOptions = {}): Promise<Reelgat
 
 /** For a file whose tests share one server: the caller stops it in `afterAll`. */
 export async function startSharedReelgate(options: StartOptions = {}): Promise<Reelgate & { remove(): Promise<void> }> {
-  const place = await makePlace(options)
-  const reelgate = await startIn(place, options)
+  const from = await originOf(options)
+  const place = await makePlace({ ...options, copyOf: from })
+  const reelgate = await startIn(place, options, from)
   return Object.assign(reelgate, {
     async remove() {
       await reelgate.kill()
@@ -62,36 +72,37 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
   })
 }
 
-async function startIn({ dataDir, masterKeyFile, databaseUrl, ...place }: Place, options: StartOptions): Promise<Reelgate> {
-  // Suites ask more in a minute than an owner does; those of limits set their own. One suite wants the demo film.
-  const defaults = { PORT: '0', REELGATE_LIMITS: 'off', REELGATE_DEMO: 'off', REELGATE_LOG_LEVEL: 'info' }
-  const env = { PATH: process.env.PATH ?? '', ...place.env, ...defaults, ...options.env }
+/** What a server is started from: nothing, a stopped installation, or one made with the video that its options name. */
+export async function originOf({ copyOf, video, title }: StartOptions): Promise<Golden | Reelgate | undefined> {
+  return video === undefined ? copyOf : goldenWith(video, title)
+}
+
+/** A stopped installation in which this file is a finished video. */
+export function goldenWith(video: string, title = 'A film'): Promise<Golden> {
+  return getGolden(video, title, async (folder) => {
+    const reelgate = await startSharedReelgate({ within: folder })
+    const videoId = await reelgate.owner.upload(title, video)
+    await untilFinished(reelgate, videoId)
+    await reelgate.owner.untilPosters(videoId)
+    await reelgate.stop()
+    const { dataDir, masterKeyFile, databaseUrl, owner } = reelgate
+    return { dataDir, masterKeyFile, databaseUrl, owner: { apiKey: owner.apiKey }, videoId }
+  })
+}
+
+async function startIn(place: Place, options: StartOptions, from: Golden | Reelgate | undefined): Promise<Reelgate> {
+  const env = serverEnvironment(place, options.env)
   let run = await startProcess(env, options.wrapper ?? [])
-  const apiKey = options.copyOf?.owner.apiKey ?? /API secret {2}(\w{64})/.exec(run.output())?.[1] ?? ''
+  const apiKey = from?.owner.apiKey ?? /API secret {2}(\w{64})/.exec(run.output())?.[1] ?? ''
   const { url } = run
 
-  async function cli(...args: string[]) {
-    return runCli(args, env)
-  }
-
   return {
-    url,
-    dataDir,
-    masterKeyFile,
-    databaseUrl,
-    env: place.env,
-    owner: createOwner(url, apiKey),
+    ...handlesOf(place, env, url, apiKey),
+    videoId: from?.videoId ?? '',
     output: () => run.output(),
     get pid() {
       return run.child.pid ?? 0
     },
-    newViewer: () => createViewer(url),
-    async newOwner(name) {
-      const { stdout } = await cli('account', 'create', name, '--json')
-      const made: { apiKey: string } = JSON.parse(stdout)
-      return createOwner(url, made.apiKey)
-    },
-    cli,
     async stop() {
       run.child.kill('SIGTERM')
       return run.ended
@@ -103,6 +114,37 @@ async function startIn({ dataDir, masterKeyFile, databaseUrl, ...place }: Place,
     async restart() {
       run = await startProcess({ ...env, PORT: new URL(url).port }, options.wrapper ?? [])
     },
+  }
+}
+
+/** What a server under test finds in its environment. */
+export function serverEnvironment(place: Place, more: Record<string, string> = {}): Record<string, string> {
+  // Suites ask more in a minute than an owner does; those of limits set their own. One suite wants the demo film.
+  const defaults = { PORT: '0', REELGATE_LIMITS: 'off', REELGATE_DEMO: 'off', REELGATE_LOG_LEVEL: 'info' }
+  return { PATH: process.env.PATH ?? '', ...place.env, ...defaults, ...more }
+}
+
+/** What owners, viewers and the command line do with a server, wherever it runs. */
+export function handlesOf(
+  { dataDir, masterKeyFile, databaseUrl, ...place }: Place,
+  env: Record<string, string>,
+  url: string,
+  apiKey: string,
+) {
+  return {
+    url,
+    dataDir,
+    masterKeyFile,
+    databaseUrl,
+    env: place.env,
+    owner: createOwner(url, apiKey),
+    newViewer: () => createViewer(url),
+    async newOwner(name: string) {
+      const { controlSocket } = dataPaths(env.REELGATE_DATA ?? dataDir)
+      const made = await sendCommand(controlSocket, 'account create', { name, mayUpload: true, mayImport: true })
+      return createOwner(url, (made as { apiKey: string }).apiKey)
+    },
+    cli: (...args: string[]) => runCli(args, env),
   }
 }
 

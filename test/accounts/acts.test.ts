@@ -7,7 +7,7 @@ import { createOwner } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
 import { addFile, SRT } from '../files/made.ts'
 import { makeFilm } from '../films.ts'
-import { startReelgate } from '../reelgate.ts'
+import { startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 
 // Whatever changes something is on record or has its reason here why not: by the server's own list of operations, and by the

@@ -1,8 +1,8 @@
 import { Agent, request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOwner } from '../client.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
-import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let key: string

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createApiKey, createAuthenticate, findApiKeys, revokeKey, rotateKey } from '../../src/accounts/api-key.ts'
 import { createKeyUses } from '../../src/accounts/key-use.ts'
+import { startReelgate } from '../in-process.ts'
 import { openBarePlayback, outcomeOf } from '../playback/bare.ts'
-import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { createViewer } from '../viewer.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { startReelgate } from '../reelgate.ts'
+import { startReelgate } from '../in-process.ts'
 
 // What the clock could tell a stranger.
 

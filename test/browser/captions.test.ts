@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addFile, listFiles } from '../files/made.ts'
 import { footage } from '../footage.ts'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
 import { readCaptions } from './in-page.ts'
 import { findColour, type Rgb, type Spot } from './picture.ts'
@@ -26,9 +26,9 @@ const MAGENTA: Rgb = [255, 0, 255]
 const MARK = { type: 'text', text: '███', size: 20, color: '0xff00ff', alpha: 1, x: '46%', y: '39%' }
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
   chromium = await startChromium()
-  film = await reelgate.owner.readyVideo(footage.movieHello, 'Hello')
+  film = reelgate.videoId
   await addFile(reelgate.owner, film, ENGLISH, 'en')
   await addFile(reelgate.owner, film, GERMAN, 'de')
   boxed = await reelgate.owner.readyVideo(footage.movieHello, 'Boxes')

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { footage } from '../footage.ts'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
@@ -12,9 +12,9 @@ let chromium: Browser
 let film: string
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
   chromium = await startChromium()
-  film = await reelgate.owner.readyVideo(footage.movieHello, 'Hello')
+  film = reelgate.videoId
 })
 
 afterAll(async () => {

@@ -2,9 +2,9 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { startPersonsChromium } from './chromium.ts'
-import { addSmallFilm } from './films.ts'
+import { makeSmallFilm } from './films.ts'
 import { findColour } from './picture.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 
@@ -17,9 +17,9 @@ let film: string
 let frameHtml = ''
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
   person = await startPersonsChromium('--host-resolver-rules=MAP school.example 127.0.0.1')
-  film = await addSmallFilm(reelgate, 'Small film')
+  film = reelgate.videoId
   school = createServer((_request, response) => {
     response.setHeader('Content-Type', 'text/html; charset=utf-8')
     response.end(`<!doctype html><title>School</title><link rel="icon" href="data:,"><h1>Lesson 7</h1>${frameHtml}`)

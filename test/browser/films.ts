@@ -1,6 +1,6 @@
 import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
-import type { Reelgate } from '../reelgate.ts'
+import type { Reelgate } from '../in-process.ts'
 
 /** A film of one minute, small enough to be encoded in a moment: a moving picture and a tone. */
 export const makeSmallFilm = () => makeFilm({ seconds: 60, size: '320x180' })

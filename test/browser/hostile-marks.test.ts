@@ -2,9 +2,9 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
-import { addSmallFilm } from './films.ts'
+import { makeSmallFilm } from './films.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 
 // Marks whose words come from a viewer who means harm.
@@ -23,8 +23,8 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => canary.once('listening', resolve))
   canaryUrl = `http://127.0.0.1:${(canary.address() as AddressInfo).port}`
-  reelgate = await startSharedReelgate()
-  film = await addSmallFilm(reelgate, 'Small film')
+  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
+  film = reelgate.videoId
   chromium = await startChromium()
 })
 

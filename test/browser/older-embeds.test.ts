@@ -2,9 +2,9 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { startPersonsChromium } from './chromium.ts'
-import { addSmallFilm } from './films.ts'
+import { makeSmallFilm } from './films.ts'
 import { lookAtPlayer, openTab } from './player.ts'
 
 // Pages written for the earlier interface, on a site of their own: the script `vdo.js` puts the player into them
@@ -17,9 +17,9 @@ let film: string
 let html = ''
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
   person = await startPersonsChromium()
-  film = await addSmallFilm(reelgate, 'Small film')
+  film = reelgate.videoId
   site = createServer((_request, response) => {
     response.setHeader('Content-Type', 'text/html; charset=utf-8')
     response.end(`<!doctype html><title>Lesson</title><link rel="icon" href="data:,">${html}`)

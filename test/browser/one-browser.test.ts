@@ -1,9 +1,9 @@
 import { request as httpRequest } from 'node:http'
 import type { Browser, Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { startChromium, startPersonsChromium } from './chromium.ts'
-import { addSmallFilm } from './films.ts'
+import { makeSmallFilm } from './films.ts'
 import { exportStoredKeys, fetchStatus } from './in-page.ts'
 import { lookAtPlayer, openPlayer, openTab, playerAddress } from './player.ts'
 
@@ -15,10 +15,10 @@ let person: Awaited<ReturnType<typeof startPersonsChromium>>
 let film: string
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
   chromium = await startChromium()
   person = await startPersonsChromium()
-  film = await addSmallFilm(reelgate, 'Small film')
+  film = reelgate.videoId
 })
 
 afterAll(async () => {

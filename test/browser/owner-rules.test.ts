@@ -2,10 +2,10 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { startChromium, startPersonsChromium } from './chromium.ts'
-import { addSmallFilm } from './films.ts'
+import { makeSmallFilm } from './films.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 
 // What an owner's rules look like to a viewer. The sites are names of this machine, which a browser holds secure without TLS; each is
@@ -19,9 +19,13 @@ let film: string
 const pages = new Map<string, string>()
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1' } })
+  reelgate = await startSharedReelgate({
+    env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1' },
+    video: await makeSmallFilm(),
+    title: 'Small film',
+  })
   person = await startPersonsChromium()
-  film = await addSmallFilm(reelgate, 'Small film')
+  film = reelgate.videoId
   sites = createServer((request, response) => {
     response.setHeader('Content-Type', 'text/html; charset=utf-8')
     response.end(`<!doctype html><title>A site</title><link rel="icon" href="data:,">${pages.get(request.url ?? '') ?? ''}`)

@@ -3,9 +3,9 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
-import { addSmallFilm } from './films.ts'
+import { makeSmallFilm } from './films.ts'
 import { lookAtPlayer, openTab, playerAddress } from './player.ts'
 
 // O08: an OTP is a bearer secret until it is used, and a browser tells each site it is led to where it came from.
@@ -31,8 +31,8 @@ beforeAll(async () => {
   school = await startSite((_request, response) => {
     response.setHeader('Content-Type', 'text/html').end(`<!doctype html><title>School</title>${lesson}`)
   })
-  reelgate = await startSharedReelgate()
-  film = await addSmallFilm(reelgate, 'Small film')
+  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
+  film = reelgate.videoId
   chromium = await startChromium()
 })
 

@@ -1,7 +1,7 @@
 import { openAsBlob } from 'node:fs'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
 import { addSmallFilm, makeSmallFilm } from './films.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
@@ -13,10 +13,10 @@ let chromium: Browser
 let film: string
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
   // The name stands for a server on another machine: to this browser it is not localhost, hence not secure.
   chromium = await startChromium('--host-resolver-rules=MAP insecure.example 127.0.0.1')
-  film = await addSmallFilm(reelgate, 'Small film')
+  film = reelgate.videoId
 })
 
 afterAll(async () => {

@@ -1,8 +1,8 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
-import { addSmallFilm } from './films.ts'
+import { makeSmallFilm } from './films.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
 // One screen too many, as its viewer meets it.
@@ -12,9 +12,9 @@ let chromium: Browser
 let film: string
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
   chromium = await startChromium()
-  film = await addSmallFilm(reelgate, 'Small film')
+  film = reelgate.videoId
 })
 
 afterAll(async () => {

@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { makeOddFilm, ODD_FILMS } from '../encode/odd-films.ts'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, playerAddress } from './player.ts'
 

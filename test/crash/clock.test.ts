@@ -9,6 +9,7 @@ import { makeFilm } from '../films.ts'
 import { DATABASE } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampleOf } from '../sample.ts'
 import { told } from '../viewer.ts'
 
 // The wall clock of a real server process is moved from outside, by libfaketime; its monotonic clock goes on as it does in life.
@@ -58,11 +59,13 @@ const KEPT = [
 const countsOf = (reelgate: Reelgate, ...tables: string[]) =>
   Object.fromEntries(tables.map((table) => [table, readRows(reelgate, `select 1 from ${table}`).length]))
 
-test.each([
+const STEPS: [string, number][] = [
   ['a day ahead', DAY_S + 60],
   ['a day behind', -DAY_S - 60],
   ['ten years ahead', 3653 * DAY_S],
-])(
+]
+
+test.each(sampleOf('steps of the clock', STEPS, 1))(
   'C01: a server whose clock is %s starts, keeps everything, and keeps its rules',
   async (_, offsetS) => {
     const { reelgate, set } = await startClocked()

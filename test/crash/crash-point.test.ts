@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newChance, rounds } from '../chance.ts'
 import { listFiles } from '../data-folder.ts'
 import { addFile, listFiles as filesOf, makePicture, SRT } from '../files/made.ts'
 import { hooksOf, type Receiver, type Receivers, startReceivers } from '../hooks/receiver.ts'
-import { newChance, rounds } from '../pipeline/chance.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampleOf } from '../sample.ts'
 import { noFilm, uniqueFilm } from './clients.ts'
 import { newOrdeal, type Ordeal } from './round.ts'
 import { killAt, type Place, watch } from './strace.ts'
@@ -59,7 +60,7 @@ afterAll(async () => {
   await receivers.close()
 })
 
-for (const { rows, name, prepare, comeTrue } of SCENARIOS) {
+for (const { rows, name, prepare, comeTrue } of sampleOf('crash scenarios', SCENARIOS, 4)) {
   test(`${rows}: ${name} survives kill -9 before each of its system calls`, async () => {
     const all = await findPlaces(prepare)
     const places = choose(all)

@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { type Chance, newChance, rounds } from '../pipeline/chance.ts'
+import { type Chance, newChance, rounds } from '../chance.ts'
 import { CLIENTS, haveSomeReady, type Ordeal, startOrdeal, untilBusy } from './round.ts'
 
 const MAIN = join(import.meta.dirname, '../../bin/main.js')
 
-const KILLS = rounds(2, 30)
+const KILLS = rounds(1, 30)
 test(`I1–I6, I8–I10: nothing acknowledged is lost, nothing half done, when the server of eight clients is killed (kill -9, ${KILLS} times)`, async () => {
   const chance = newChance('kill -9 under mixed calls')
   const ordeal = await startOrdeal(chance, 'kills')

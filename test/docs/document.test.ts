@@ -6,7 +6,7 @@ import { EXAMPLE } from '../../src/http/examples.ts'
 import { uploadForm } from '../client.ts'
 import { findFreePort } from '../free-port.ts'
 import { readTree } from '../house/imports.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 
 // The API reference is what its readers can rely on: it is well-formed, and each of its examples does what it says.
 

@@ -1,14 +1,17 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { crc32, deflateSync } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { box, boxesIn, u32 } from '../../src/encode/boxes.ts'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { redrawPicture } from '../../src/encode/still-picture.ts'
-import { newChance, rounds } from '../pipeline/chance.ts'
+import { newChance, rounds } from '../chance.ts'
+import { sampledTests } from '../sample.ts'
 import { openCanary } from './canary.ts'
 import { count, type EncodedFilm, encodeFilm, ffmpeg, joinRendition, newFolder, openFilm, readShape } from './films.ts'
+
+const { test, draw } = sampledTests('hostile media', 8)
 
 // Files that are films, or nearly, and made to hurt whoever reads them.
 
@@ -350,3 +353,5 @@ function stopClock(film: Buffer): Buffer {
   for (let at = stopped.indexOf('mdhd'); at >= 0; at = stopped.indexOf('mdhd', at + 4)) stopped.writeUInt32BE(0, at + 4 + 12)
   return stopped
 }
+
+draw()

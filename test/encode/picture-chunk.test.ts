@@ -1,11 +1,12 @@
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { encodePictureChunk } from '../../src/encode/chunk.ts'
 import { readFragment, readPictureInit } from '../../src/encode/fragments.ts'
 import { pictureCodec } from '../../src/encode/ladder.ts'
 import { MediaFailure, UncleanSeek } from '../../src/encode/media-failure.ts'
 import { type PicturePlan, pictureSegmentCount } from '../../src/encode/plan.ts'
 import { footage } from '../footage.ts'
+import { sampledTests } from '../sample.ts'
 import {
   count,
   encodeFilm,
@@ -18,6 +19,8 @@ import {
   presentationTimes,
   readNumbers,
 } from './films.ts'
+
+const { test, draw } = sampledTests('chunks of video', 8)
 
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '3', '-g', '250', '-pix_fmt', 'yuv420p']
 const SMALL = { widthPx: 320, heightPx: 180 }
@@ -336,3 +339,5 @@ async function likeness(file: string, source: string, { rateNum, rateDen, rendit
   const text = (await ffmpeg('-i', file, '-i', source, '-filter_complex', graph, '-f', 'null', '-')).toString()
   return [...text.matchAll(/All:(\d\.\d+)/g)].map(([, value]) => Number(value))
 }
+
+draw()

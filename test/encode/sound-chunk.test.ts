@@ -1,9 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { UncleanSeek } from '../../src/encode/media-failure.ts'
 import { AAC_FRAME_SAMPLES, AAC_FRAMES_PER_SEGMENT } from '../../src/encode/plan.ts'
 import { encodeSoundChunk } from '../../src/encode/sound-chunk.ts'
+import { sampledTests } from '../sample.ts'
 import {
   count,
   type EncodedFilm,
@@ -15,6 +16,8 @@ import {
   openFilm,
   presentationTimes,
 } from './films.ts'
+
+const { test, draw } = sampledTests('chunks of audio', 3)
 
 // Noise is like itself at one place only, so it tells a shift; a sweep has no jumps, so it tells a click.
 const NOISE = ['-f', 'lavfi', '-i', 'anoisesrc=color=pink:seed=7:amplitude=0.5:r=44100:d=14']
@@ -147,3 +150,5 @@ function worstStep(samples: Int16Array, from: number, to: number): number {
   for (let i = from + 1; i < to; i++) worst = Math.max(worst, Math.abs((samples[i] ?? 0) - (samples[i - 1] ?? 0)))
   return worst
 }
+
+draw()

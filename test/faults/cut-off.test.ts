@@ -5,13 +5,16 @@ import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
+import { newChance, rounds } from '../chance.ts'
 import { getStoredSource, listFiles, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { BOUNDARY, formBody, uploadParts } from '../ingest/raw-form.ts'
-import { newChance, rounds } from '../pipeline/chance.ts'
 import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
+
+const { test, draw } = sampledTests('starts after kills', 3)
 
 const UNLIMITED = { REELGATE_LIMITS: 'off' }
 const KILLS = rounds(3, 50)
@@ -145,3 +148,5 @@ function call(agent: Agent, url: string, method: string, path: string, apiKey: s
     asked.on('error', reject).end(body)
   })
 }
+
+draw()

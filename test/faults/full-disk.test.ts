@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import type { Owner } from '../client.ts'
 import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
 import { addFile, makePicture } from '../files/made.ts'
@@ -11,7 +11,10 @@ import { downloadFilm } from '../pipeline/films.ts'
 import { startPostgres } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { mountSmallDisk } from './small-disk.ts'
+
+const { test, draw } = sampledTests('full disks', 2)
 
 const MIB = 2 ** 20
 
@@ -196,3 +199,5 @@ async function readiness({ url }: Reelgate): Promise<{ status: number; body: unk
   const response = await fetch(`${url}/readyz`)
   return { status: response.status, body: await response.json() }
 }
+
+draw()

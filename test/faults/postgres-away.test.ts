@@ -1,9 +1,12 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { makeFilm } from '../films.ts'
 import { startPostgres } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { findLost, startLoad } from './load.ts'
+
+const { test, draw } = sampledTests('PostgreSQL that goes away', 1)
 
 const ENDS = [
   { how: 'stopped', end: 'stop' },
@@ -105,3 +108,5 @@ async function statusesOf({ url }: Reelgate) {
 function isRefusalOrKey({ status, headers }: Response): boolean {
   return status === 200 || (status === 503 && headers.has('retry-after'))
 }
+
+draw()

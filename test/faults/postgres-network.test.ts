@@ -1,13 +1,16 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { makeFilm } from '../films.ts'
 import { makeDatabase, startPostgres } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import type { Viewer } from '../viewer.ts'
 import { findLost, startLoad } from './load.ts'
 import { type Network, startProxy } from './proxy.ts'
+
+const { test, draw } = sampledTests('PostgreSQL behind a broken network', 2)
 
 /** A server that reaches its database through a network of the test's own. */
 async function startBehindProxy(): Promise<{ reelgate: Reelgate; proxy: Network }> {
@@ -136,3 +139,5 @@ test('F-10: a standby that takes the place of a PostgreSQL that was killed goes 
 })
 
 const REPLICATED = { wal_level: 'replica', max_wal_senders: '4', hot_standby: 'on' }
+
+draw()

@@ -3,13 +3,16 @@ import { chown, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { makePlace } from '../place.ts'
 import { type Cluster, createDatabase, openCluster } from '../postgres/cluster.ts'
 import { makeDatabase, startPostgres } from '../postgres.ts'
 import { runCli, startReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { startProxy } from './proxy.ts'
+
+const { test, draw } = sampledTests('starts on an unusable PostgreSQL', 4)
 
 let postgres: Cluster
 let databaseUrl: string
@@ -188,3 +191,5 @@ test('F-10: of several servers that start at once on an empty database one makes
   for (const words of refused)
     expect(words).toMatch(/Another Reelgate server works with the database|The master key \S+ is missing/)
 })
+
+draw()

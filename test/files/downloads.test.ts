@@ -17,11 +17,14 @@ let film: Buffer
 beforeAll(async () => {
   const port = await findFreePort()
   publicUrl = `http://localhost:${port}`
-  reelgate = await startSharedReelgate({ env: { PORT: String(port), REELGATE_PUBLIC_URL: publicUrl } })
   const path = await makeFilm({ seconds: 20, size: '640x360' })
+  reelgate = await startSharedReelgate({
+    env: { PORT: String(port), REELGATE_PUBLIC_URL: publicUrl },
+    video: path,
+    title: 'Light & shadow',
+  })
   film = await readFile(path)
-  videoId = await reelgate.owner.readyVideo(path, 'Light & shadow')
-  await untilFinished(reelgate, videoId)
+  videoId = reelgate.videoId
 })
 afterAll(() => reelgate.remove())
 

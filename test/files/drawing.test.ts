@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { newFolder } from '../encode/films.ts'
-import { startReelgate } from '../reelgate.ts'
+import { startReelgate } from '../in-process.ts'
 import { addFile, makePicture } from './made.ts'
 
 /** One is drawn at a time, and so many wait. */

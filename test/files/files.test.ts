@@ -10,9 +10,8 @@ import { addFile, colorOf, type FileBody, listFiles, makePicture, SRT } from './
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
-  videoId = await reelgate.owner.readyVideo(await makeFilm({ size: '854x480' }), 'A "film" & more')
-  await untilFinished(reelgate, videoId)
+  reelgate = await startSharedReelgate({ video: await makeFilm({ size: '854x480' }), title: 'A "film" & more' })
+  videoId = reelgate.videoId
 })
 afterAll(() => reelgate.remove())
 

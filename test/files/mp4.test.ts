@@ -14,17 +14,20 @@ import { makeFilm } from '../films.ts'
 import { startPostgres } from '../postgres.ts'
 import { type Reelgate, type StartOptions, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { type FileBody, listFiles } from './made.ts'
+
+const { test: sampled, draw } = sampledTests('MP4s that are disturbed', 3)
 
 const run = promisify(execFile)
 
 let installed: Awaited<ReturnType<typeof startSharedReelgate>>
 const films = { long: '', short: '' }
 beforeAll(async () => {
-  installed = await startSharedReelgate()
-  films.long = await installed.owner.upload('Light & shadow', await makeFilm({ seconds: 20, size: '640x360' }))
+  installed = await startSharedReelgate({ video: await makeFilm({ seconds: 20, size: '640x360' }), title: 'Light & shadow' })
+  films.long = installed.videoId
   films.short = await installed.owner.upload('A film', await makeFilm())
-  for (const videoId of Object.values(films)) await untilFinished(installed, videoId)
+  await untilFinished(installed, films.short)
   await installed.stop()
 })
 afterAll(() => installed.remove())
@@ -160,7 +163,7 @@ test('one of a film whose title is a file’s name already is saved under that n
   }
 })
 
-test('it plays and seeks in a browser, to its end', async () => {
+sampled('it plays and seeks in a browser, to its end', async () => {
   const { owner, videoId } = await startWithFilm()
   await ask(owner, videoId)
   const whole = await fetch(await addressOf(owner, videoId, await untilMade(owner, videoId)))
@@ -203,7 +206,7 @@ test('there is one MP4 for each video: asked for again, even at once, it is the 
   expect((await untilMade(owner, videoId)).size).toBe(made.size)
 })
 
-test('a silent film, and one of sound alone, have theirs', async () => {
+sampled('a silent film, and one of sound alone, have theirs', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-mp4-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const tone = join(folder, 'tone.m4a')
@@ -285,7 +288,7 @@ async function untilBegun(reelgate: Reelgate): Promise<void> {
   while ((await unfinishedIn(reelgate)) === 0) await pause(20)
 }
 
-test('an MP4 that a crash cut off is made after the restart; until then it is of no size and not for downloads', async () => {
+sampled('an MP4 that a crash cut off is made after the restart; until then it is of no size and not for downloads', async () => {
   const { reelgate, owner, videoId } = await startWithFilm()
   const held = await holdUp(reelgate, videoId)
   const { id } = (await (await ask(owner, videoId)).json()) as FileBody
@@ -302,7 +305,7 @@ test('an MP4 that a crash cut off is made after the restart; until then it is of
   expect(await unfinishedIn(reelgate)).toBe(0)
 })
 
-test.each(['the file', 'the video'])('deleting %s while it is made ends that, and leaves nothing', async (what) => {
+sampled.each(['the file', 'the video'])('deleting %s while it is made ends that, and leaves nothing', async (what) => {
   const { reelgate, owner, videoId } = await startWithFilm()
   const held = await holdUp(reelgate, videoId)
   const { id } = (await (await ask(owner, videoId)).json()) as FileBody
@@ -322,27 +325,30 @@ test.each(['the file', 'the video'])('deleting %s while it is made ends that, an
 const triesOf = (reelgate: Reelgate) =>
   readRows<{ tries: number }>(reelgate, `select tries from file where type = 'mp4'`).map(({ tries }) => tries)
 
-test('F-24: one that cannot be made is given up after three tries; its owner reads so, and it is made when it is asked for again', async () => {
-  const { reelgate, owner, videoId } = await startWithFilm('short')
-  const path = join(reelgate.dataDir, 'segments', listSegments(reelgate, videoId)[0]?.file ?? '')
-  await rename(path, `${path}.aside`)
-  await ask(owner, videoId)
-  expect(await untilMade(owner, videoId)).toMatchObject({
-    enabled: 0,
-    size: 0,
-    isDownloadable: 0,
-    error: 'The MP4 could not be made on this server. Its log says why; then ask for it again.',
-  })
-  expect(triesOf(reelgate)).toEqual([3])
-  expect(reelgate.output()).toContain('an MP4 could not be made')
-  await rename(`${path}.aside`, path)
-  await ask(owner, videoId)
-  const made = await untilMade(owner, videoId)
-  expect(made).toMatchObject({ enabled: 1, isDownloadable: 1 })
-  expect(made).not.toHaveProperty('error')
-})
+sampled(
+  'F-24: one that cannot be made is given up after three tries; its owner reads so, and it is made when it is asked for again',
+  async () => {
+    const { reelgate, owner, videoId } = await startWithFilm('short')
+    const path = join(reelgate.dataDir, 'segments', listSegments(reelgate, videoId)[0]?.file ?? '')
+    await rename(path, `${path}.aside`)
+    await ask(owner, videoId)
+    expect(await untilMade(owner, videoId)).toMatchObject({
+      enabled: 0,
+      size: 0,
+      isDownloadable: 0,
+      error: 'The MP4 could not be made on this server. Its log says why; then ask for it again.',
+    })
+    expect(triesOf(reelgate)).toEqual([3])
+    expect(reelgate.output()).toContain('an MP4 could not be made')
+    await rename(`${path}.aside`, path)
+    await ask(owner, videoId)
+    const made = await untilMade(owner, videoId)
+    expect(made).toMatchObject({ enabled: 1, isDownloadable: 1 })
+    expect(made).not.toHaveProperty('error')
+  },
+)
 
-test('F-03: one whose making ends the server is given up after three times, and the next is made', async () => {
+sampled('F-03: one whose making ends the server is given up after three times, and the next is made', async () => {
   const { reelgate, owner, videoId } = await startWithFilm()
   const held = await holdUp(reelgate, videoId)
   await ask(owner, videoId)
@@ -360,24 +366,27 @@ test('F-03: one whose making ends the server is given up after three times, and 
   expect(await untilMade(owner, films.short)).toMatchObject({ enabled: 1, isDownloadable: 1 })
 })
 
-test('F-09: a stop while one is made ends well and leaves nothing half done; it costs no try, and the next start makes it', async () => {
-  const { reelgate, owner, videoId } = await startWithFilm()
-  const held = await holdUp(reelgate, videoId)
-  await ask(owner, videoId)
-  await untilBegun(reelgate)
-  const [exitCode] = await Promise.all([reelgate.stop(), held.feed()])
-  expect([exitCode, triesOf(reelgate), await unfinishedIn(reelgate), await filesBelow(reelgate, 'files')]).toEqual([
-    0,
-    [0],
-    0,
-    [],
-  ])
-  await held.restore()
-  await reelgate.restart()
-  expect(await untilMade(owner, videoId)).toMatchObject({ enabled: 1, isDownloadable: 1 })
-})
+sampled(
+  'F-09: a stop while one is made ends well and leaves nothing half done; it costs no try, and the next start makes it',
+  async () => {
+    const { reelgate, owner, videoId } = await startWithFilm()
+    const held = await holdUp(reelgate, videoId)
+    await ask(owner, videoId)
+    await untilBegun(reelgate)
+    const [exitCode] = await Promise.all([reelgate.stop(), held.feed()])
+    expect([exitCode, triesOf(reelgate), await unfinishedIn(reelgate), await filesBelow(reelgate, 'files')]).toEqual([
+      0,
+      [0],
+      0,
+      [],
+    ])
+    await held.restore()
+    await reelgate.restart()
+    expect(await untilMade(owner, videoId)).toMatchObject({ enabled: 1, isDownloadable: 1 })
+  },
+)
 
-test.each(['before it begins', 'while it is made'])('F-12: a disk that runs full %s only delays it', async (when) => {
+sampled.each(['before it begins', 'while it is made'])('F-12: a disk that runs full %s only delays it', async (when) => {
   const disk = await mountSmallDisk(64)
   const { reelgate, owner, videoId } = await startWithFilm('long', { within: disk.path })
   const held = await holdUp(reelgate, videoId)
@@ -397,7 +406,7 @@ test.each(['before it begins', 'while it is made'])('F-12: a disk that runs full
   expect(await untilMade(owner, videoId)).toMatchObject({ enabled: 1, isDownloadable: 1 })
 })
 
-test('F-10: a PostgreSQL that goes away while one is made delays it, and costs no try', async () => {
+sampled('F-10: a PostgreSQL that goes away while one is made delays it, and costs no try', async () => {
   const postgres = await startPostgres()
   const reelgate = await startReelgate({ database: postgres })
   const { owner } = reelgate
@@ -416,7 +425,7 @@ test('F-10: a PostgreSQL that goes away while one is made delays it, and costs n
   expect(triesOf(reelgate)).toEqual([1]) // the one that made it
 })
 
-test('E06: one is made while films are encoded and others wait for that', async () => {
+sampled('E06: one is made while films are encoded and others wait for that', async () => {
   const folder = await newFolder()
   const becomes = (script: string) =>
     writeFile(join(folder, 'ffmpeg'), `#!/usr/bin/bash\n${script}\nexec /usr/bin/ffmpeg "$@"\n`, { mode: 0o755 })
@@ -432,7 +441,7 @@ test('E06: one is made while films are encoded and others wait for that', async 
   expect(chunksIn('waiting')).toBeGreaterThan(0)
 })
 
-test('E06: accounts take turns: one MP4 waits for one of another account, not for its many', async () => {
+sampled('E06: accounts take turns: one MP4 waits for one of another account, not for its many', async () => {
   const { reelgate, owner, videoId } = await startWithFilm()
   const ben = await reelgate.newOwner('Ben')
   const wanted: [Owner, string][] = [[owner, videoId]]
@@ -483,3 +492,5 @@ test('F02: /v2 lists it, not downloadable and of no size until it is made', asyn
   const { size } = await untilMade(owner, videoId)
   expect(await inV2()).toEqual({ ...listed, size, downloadable: true })
 })
+
+draw()

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listFiles as listFolder } from '../data-folder.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { addFile, listFiles, SRT } from './made.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }

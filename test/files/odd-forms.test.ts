@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listFiles as listFolder } from '../data-folder.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { BOUNDARY, formBody, type Part, post, type Sending } from '../ingest/raw-form.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { addFile, listFiles, makePicture, SRT } from './made.ts'
 
 // Forms with a poster or captions, byte by byte as odd clients write them.

@@ -13,8 +13,11 @@ import { addFile, type FileBody, listFiles, makePicture, SRT } from './made.ts'
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ env: { REELGATE_LIMITS: JSON.stringify({ playback: { ip: 1 } }) } })
-  videoId = await reelgate.owner.readyVideo(await makeFilm({ seconds: 4 }))
+  reelgate = await startSharedReelgate({
+    env: { REELGATE_LIMITS: JSON.stringify({ playback: { ip: 1 } }) },
+    video: await makeFilm({ seconds: 4 }),
+  })
+  videoId = reelgate.videoId
 })
 afterAll(() => reelgate.remove())
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newChance, rounds } from '../pipeline/chance.ts'
+import { newChance, rounds } from '../chance.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { hooksOf, type Receivers, startReceivers, verify } from './receiver.ts'

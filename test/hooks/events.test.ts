@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { newFolder } from '../pipeline/films.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { hooksOf, type Received, type Receivers, startReceivers, verify } from './receiver.ts'
 
 // What owners are told of their films, by a server as it is shipped.

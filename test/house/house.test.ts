@@ -17,6 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'installation.ts': ['errors.ts', 'config.ts', ...BELOW],
   'doctor.ts': ['errors.ts', 'config.ts', 'installation.ts', ...FEATURES, ...BELOW],
   cli: ['errors.ts', 'config.ts', 'installation.ts', 'server.ts', 'doctor.ts', ...FEATURES],
+  'main.ts': ['cli'],
   'upkeep.ts': ['errors.ts', 'installation.ts', ...FEATURES, ...BELOW],
   'server.ts': ['errors.ts', 'config.ts', 'installation.ts', 'upkeep.ts', 'cli', 'http', ...FEATURES, ...BELOW],
 }
@@ -114,6 +115,14 @@ const RULES: readonly Rule[] = [
     promise: 'JavaScript is for launchers only',
     breaches: (tree) => Object.keys(tree).filter((path) => /\.[cm]?jsx?$/.test(path) && !/^(?:bin|scripts)\//.test(path)),
     broken: [{ 'src/main.js': '' }, { 'web/player/loader.mjs': '' }, { 'test/help.cjs': '' }],
+  },
+  {
+    promise: 'tests of HTTP have their server in their own process (test/in-process.ts) and start none',
+    breaches: (tree) =>
+      importsOf(tree)
+        .filter(({ from, to }) => from.startsWith('test/http/') && to === 'test/reelgate.ts')
+        .map(({ from, to }) => `${from} → ${to}`),
+    broken: [{ 'test/http/tags.test.ts': "import { startReelgate } from '../reelgate.ts'" }],
   },
   {
     promise: 'each statement of a store is called in test/db/stores.test.ts, which compares the databases',

@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../connection.ts'
 import { makeFilm } from '../films.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import type { RawAnswer } from '../raw-http.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 
 // What clients of the hosted service send, byte for byte as their libraries write it (wire-contract.md, sections 2 to 6).
 

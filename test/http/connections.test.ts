@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { startReelgate } from '../reelgate.ts'
+import { startReelgate } from '../in-process.ts'
 
 test('U17: bodies that trickle in are cut off within a minute, while others are answered as ever', async () => {
   const { url, owner } = await startReelgate()

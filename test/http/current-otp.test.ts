@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeFilm } from '../films.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { readRenditions } from '../viewer.ts'
 
@@ -12,8 +12,8 @@ import { readRenditions } from '../viewer.ts'
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
-  videoId = await reelgate.owner.readyVideo(await makeFilm({ size: '640x480' }))
+  reelgate = await startSharedReelgate({ video: await makeFilm({ size: '640x480' }) })
+  videoId = reelgate.videoId
 })
 afterAll(() => reelgate.remove())
 

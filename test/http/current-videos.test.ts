@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 
 // What the current interface says of videos: wire-contract.md, sections 1 to 4.
 

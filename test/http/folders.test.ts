@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createOwner, type Owner } from '../client.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 
 // Folders: wire-contract.md, section 3; docs/videos.md says what the contract leaves open.

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 
 // A scheduled job that reads all of an account while others add, delete, tag and move: threat Q09.
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createOwner, type Owner, uploadForm } from '../client.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 
 // Tags and upload policies in the earlier interface, and what all of its operations have in common: wire-contract.md, section 6.

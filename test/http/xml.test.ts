@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { xmlDocument } from '../../src/http/xml.ts'
 import { startChromium } from '../browser/chromium.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 
 // XML that the earlier interface answers, read by libxml2, which is Chromium's parser, against the JSON of the same call.
 

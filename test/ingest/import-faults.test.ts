@@ -2,13 +2,16 @@ import { open } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { getStoredSource, listFiles } from '../data-folder.ts'
 import { mountSmallDisk } from '../faults/small-disk.ts'
 import { openSharedWorld, openWorld } from '../outside/world.ts'
 import { startReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { beginImport, hostsIn, makeLargeFilm, type NewHost, sendFile, untilDecided } from './importing.ts'
+
+const { test, draw } = sampledTests('imports that are cut off', 1)
 
 // Imports that are cut off: by this server's end, by the host, by a name server that is gone, by a full disk.
 
@@ -164,3 +167,5 @@ test('F-13: an import that has no room on the disk waits, and comes when there i
   await owner.until(id, 'ready')
   expect(readRows(reelgate, 'select video_id from import')).toEqual([])
 })
+
+draw()

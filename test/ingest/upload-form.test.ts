@@ -3,7 +3,7 @@ import { XMLParser } from 'fast-xml-parser'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uploadForm } from '../client.ts'
 import { getStoredSource, listFiles } from '../data-folder.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { BOUNDARY, formBody, type Part, post, uploadParts } from './raw-form.ts'
 

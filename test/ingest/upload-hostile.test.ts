@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { UploadCredentials } from '../client.ts'
 import { getStoredSource, listFiles } from '../data-folder.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { BOUNDARY, formBody, post, uploadParts } from './raw-form.ts'
 
 const MAX_BYTES = 1_000_000

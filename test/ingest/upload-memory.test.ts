@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
+import { rounds } from '../chance.ts'
 import { getStoredSource } from '../data-folder.ts'
 import { anonymousMiB } from '../memory.ts'
-import { rounds } from '../pipeline/chance.ts'
 import { startReelgate } from '../reelgate.ts'
 import { BOUNDARY, formBody, uploadParts } from './raw-form.ts'
 

@@ -9,8 +9,8 @@ import { addChunks, type ChunkNotice, type ChunkQueue, claimChunk, resumeChunks 
 import { endRun, type FilmChunk } from '../../src/encode/chunk-store.ts'
 import { hurrySegment } from '../../src/encode/hurry.ts'
 import { openBossQueue } from '../../src/jobs/boss.ts'
+import { rounds } from '../chance.ts'
 import { openDatabaseAt } from '../db/database.ts'
-import { rounds } from '../pipeline/chance.ts'
 import { makePlace } from '../place.ts'
 import { changeRows, readRows } from '../rows.ts'
 

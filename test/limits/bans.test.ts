@@ -8,8 +8,8 @@ import type { Db } from '../../src/db/database.ts'
 import { OutcomeUnknown, type Write } from '../../src/db/write.ts'
 import { banLengthS, findBans, liftBan, liftOwnBan, sweepBans } from '../../src/limits/bans.ts'
 import { openLimits } from '../../src/limits/limits.ts'
+import { rounds } from '../chance.ts'
 import { openOwnDatabase } from '../db/database.ts'
-import { rounds } from '../pipeline/chance.ts'
 
 // Strikes and bans over hours and days, on a database of their own and a clock that the test moves.
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { sweepPlayback } from '../../src/playback/sweep.ts'
-import { rounds } from '../pipeline/chance.ts'
+import { rounds } from '../chance.ts'
 import { openBarePlayback } from '../playback/bare.ts'
 import { DATABASE } from '../postgres.ts'
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newChance, rounds } from '../chance.ts'
 import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
 import { footage } from '../footage.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { newChance, rounds } from './chance.ts'
 import { expectWhole, makeCountedFilm } from './counted-film.ts'
 import { findChanged, lookAtSegments, type Sightings } from './sightings.ts'
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { told, type Viewer } from '../viewer.ts'
 
 // A session that asks faster than any player: playback-protocol.md, section 3, limits.
@@ -10,9 +9,8 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
   // The limits as an owner has them who set none.
-  reelgate = await startSharedReelgate({ env: { REELGATE_LIMITS: '{}' } })
-  videoId = await reelgate.owner.readyVideo(await makeFilm())
-  await untilFinished(reelgate, videoId)
+  reelgate = await startSharedReelgate({ env: { REELGATE_LIMITS: '{}' }, video: await makeFilm() })
+  videoId = reelgate.videoId
 })
 afterAll(() => reelgate?.remove())
 

@@ -40,8 +40,8 @@ beforeAll(async () => {
   await new Promise((resolve) => host.once('listening', resolve))
   const { port } = host.address() as AddressInfo
   hostUrl = `http://127.0.0.1:${port}`
-  reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: `127.0.0.1:${port}` } })
-  videoId = await reelgate.owner.readyVideo(await makeFilm())
+  reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: `127.0.0.1:${port}` }, video: await makeFilm() })
+  videoId = reelgate.videoId
   const [png, jpg, webp, gif] = await Promise.all(['png', 'mjpeg', 'libwebp', 'gif'].map((codec) => drawPicture('48x32', codec)))
   pictures = { png: png ?? empty, jpg: jpg ?? empty, webp: webp ?? empty, gif: gif ?? empty }
 })

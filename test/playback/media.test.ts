@@ -15,10 +15,10 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 /** Two films of the same bytes. */
 let films: [string, string]
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
   const file = await makeFilm({ seconds: 15, rate: 10, size: '320x240' })
-  films = [await reelgate.owner.readyVideo(file, 'One'), await reelgate.owner.readyVideo(file, 'Two')]
-  for (const film of films) await untilFinished(reelgate, film)
+  reelgate = await startSharedReelgate({ video: file, title: 'One' })
+  films = [reelgate.videoId, await reelgate.owner.readyVideo(file, 'Two')]
+  await untilFinished(reelgate, films[1])
 })
 afterAll(() => reelgate.remove())
 

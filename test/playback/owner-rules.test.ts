@@ -15,8 +15,8 @@ import { makeCountries } from './mmdb.ts'
 let reelgate: Reelgate & { remove(): Promise<void> }
 let film: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1' } })
-  film = await reelgate.owner.readyVideo(await makeFilm())
+  reelgate = await startSharedReelgate({ env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1' }, video: await makeFilm() })
+  film = reelgate.videoId
 })
 afterAll(() => reelgate.remove())
 

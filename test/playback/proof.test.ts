@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { makeFilm } from '../films.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { newPageId, told, type Viewer } from '../viewer.ts'
 
 // The proof that every playback request carries: playback-protocol.md, sections 3, 4 and 9.
@@ -12,8 +12,8 @@ let otherFilm: string
 let viewer: Viewer
 let stranger: Viewer
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
-  videoId = await reelgate.owner.readyVideo(await makeFilm({ seconds: 15, rate: 10 }), 'A film')
+  reelgate = await startSharedReelgate({ video: await makeFilm({ seconds: 15, rate: 10 }) })
+  videoId = reelgate.videoId
   otherFilm = await reelgate.owner.readyVideo(await makeFilm(), 'Another film')
   stranger = await playing(otherFilm)
 })

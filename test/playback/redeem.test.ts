@@ -3,8 +3,8 @@ import { openAsBlob } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
 import { makeFilm } from '../films.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { newPageId, type Outcome, sendFrom, told } from '../viewer.ts'
 
@@ -14,10 +14,9 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let owner: Owner
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: await makeFilm() })
   owner = reelgate.owner
-  videoId = await owner.readyVideo(await makeFilm(), 'A film')
-  await owner.untilPosters(videoId) // from here on the film stays as it is
+  videoId = reelgate.videoId
 })
 afterAll(() => reelgate.remove())
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -10,9 +9,8 @@ import { type Outcome, told } from '../viewer.ts'
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
-  videoId = await reelgate.owner.readyVideo(await makeFilm())
-  await untilFinished(reelgate, videoId)
+  reelgate = await startSharedReelgate({ video: await makeFilm() })
+  videoId = reelgate.videoId
 })
 afterAll(() => reelgate.remove())
 

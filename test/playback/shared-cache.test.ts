@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runNginx } from '../../bench/peers/nginx.ts'
-import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { findFreePort } from '../free-port.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { bytesOf, createViewer, readMediaPlaylist, type Viewer } from '../viewer.ts'
 
 // A cache that many viewers share lies between them and the server: Debian's nginx, which keeps whatever it is not forbidden to.
@@ -15,10 +14,9 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let nginx: { url: string; remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: await makeFilm() })
   nginx = await startCache(reelgate.url)
-  videoId = await reelgate.owner.readyVideo(await makeFilm())
-  await untilFinished(reelgate, videoId)
+  videoId = reelgate.videoId
 })
 afterAll(async () => {
   await nginx?.remove()

@@ -15,9 +15,8 @@ import { openBarePlayback, outcomeOf } from './bare.ts'
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
-  videoId = await reelgate.owner.readyVideo(await makeFilm())
-  await untilFinished(reelgate, videoId)
+  reelgate = await startSharedReelgate({ video: await makeFilm() })
+  videoId = reelgate.videoId
 })
 afterAll(() => reelgate?.remove())
 

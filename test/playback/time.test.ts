@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner, type Owner } from '../client.ts'
-import { untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { makePlace, type Place } from '../place.ts'
+import { goldenWith } from '../reelgate.ts'
 import { createViewer, readMediaPlaylist, sendFrom, told, type Viewer } from '../viewer.ts'
 
 // What time does, over HTTP. The server runs in this process; each start gives it the wall clock that the test wants.
@@ -17,8 +17,8 @@ let port = '0'
 let owner: Owner
 let videoId: string
 /** What the wall clock said at the last start: tests go on from there. */
-let wallS = Math.floor(Date.now() / 1000)
-let startedMs = performance.now()
+let wallS: number
+let startedMs: number
 
 async function startAt(nowS: number): Promise<void> {
   wallS = nowS
@@ -43,11 +43,11 @@ async function restartAfter(seconds: number): Promise<void> {
 }
 
 beforeAll(async () => {
-  place = await makePlace()
-  await startAt(wallS)
-  owner = createOwner(server.url, server.firstStart?.account?.apiKey ?? '')
-  videoId = await owner.readyVideo(await makeFilm({ seconds: 15, rate: 10 }))
-  await untilFinished(place, videoId)
+  const golden = await goldenWith(await makeFilm({ seconds: 15, rate: 10 }))
+  videoId = golden.videoId
+  place = await makePlace({ copyOf: golden })
+  await startAt(Math.floor(Date.now() / 1000))
+  owner = createOwner(server.url, golden.owner.apiKey)
 })
 afterAll(async () => {
   await server.stop()

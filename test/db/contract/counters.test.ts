@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database, Db } from '../../../src/db/database.ts'
 import { newId } from '../../../src/protect/secret.ts'
-import { rounds } from '../../pipeline/chance.ts'
+import { rounds } from '../../chance.ts'
 import { openSharedDatabase } from '../database.ts'
 
 // Whatever statement changes rows, one of them or many, of one account or two: what is counted of them is what there is.

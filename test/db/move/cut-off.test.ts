@@ -5,20 +5,23 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { CompiledQuery } from 'kysely'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createAccount } from '../../../src/accounts/account.ts'
 import { dataPaths, readConfig } from '../../../src/config.ts'
 import { moveToPostgres } from '../../../src/db/move/move.ts'
 import { openSource } from '../../../src/db/move/source.ts'
 import { openInstallation } from '../../../src/installation.ts'
+import { newChance, rounds } from '../../chance.ts'
 import { startProxy } from '../../faults/proxy.ts'
-import { newChance, rounds } from '../../pipeline/chance.ts'
 import { makePlace, type Place } from '../../place.ts'
 import { createDatabase } from '../../postgres/cluster.ts'
 import { startPostgres } from '../../postgres.ts'
 import { runCli, startReelgate } from '../../reelgate.ts'
 import { changeRows, readRows } from '../../rows.ts'
+import { sampledTests } from '../../sample.ts'
 import { filesOf, migrate, moved, newTarget, rowsOf } from './installation.ts'
+
+const { test, draw } = sampledTests('moves that are cut off', 3)
 
 const MAIN = join(import.meta.dirname, '../../../bin/main.js')
 
@@ -305,3 +308,5 @@ async function goOn(place: Place, url: string) {
   for (const table of FILLED) expect(rowsOf({ dataDir: '', databaseUrl: url }, table), table).toEqual(rowsOf(place, table))
   return stderr.split('\n')[0]
 }
+
+draw()

@@ -8,7 +8,7 @@ import { findOtp, insertOtp, spendOtp } from '../../../src/playback/otp-store.ts
 import { insertSession } from '../../../src/playback/session-store.ts'
 import { takeSlot } from '../../../src/playback/stream-slot-store.ts'
 import { newId } from '../../../src/protect/secret.ts'
-import { rounds } from '../../pipeline/chance.ts'
+import { rounds } from '../../chance.ts'
 import { bareOtp, bareSession } from '../bare-rows.ts'
 import { connectTo, openOwnPostgres } from './database.ts'
 

@@ -3,15 +3,17 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { type Cluster, openCluster } from './cluster.ts'
+import { type Cluster, openCluster } from './postgres/cluster.ts'
 
-// One PostgreSQL for all files of a run. It is held here, in the process that outlives the files' own ones, and started when
-// the first of them asks for it through a socket.
+// What all files of a run share. It is held here, in the process that outlives the files' own ones: one PostgreSQL, started when the
+// first of them asks for it through a socket, and the folder of golden installations.
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The socket that answers with the address of the run's PostgreSQL. */
     postgresSocket: string
+    /** Where golden installations are made. */
+    goldenFolder: string
   }
 }
 
@@ -20,7 +22,7 @@ let server: Server
 let cluster: Promise<Cluster> | undefined
 
 export async function setup(project: TestProject): Promise<void> {
-  folder = await mkdtemp(join(tmpdir(), 'reelgate-postgres-'))
+  folder = await mkdtemp(join(tmpdir(), 'reelgate-shared-'))
   const path = join(folder, 'socket')
   server = createServer((asker) => {
     cluster ??= openCluster({ settings: { shared_buffers: '64MB' } })
@@ -31,6 +33,7 @@ export async function setup(project: TestProject): Promise<void> {
     )
   }).listen(path)
   project.provide('postgresSocket', path)
+  project.provide('goldenFolder', await mkdtemp(join(folder, 'golden-')))
 }
 
 export async function teardown(): Promise<void> {

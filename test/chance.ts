@@ -4,9 +4,12 @@ export type Chance = {
   between(low: number, high: number): number
 }
 
-/** How often a thing of chance is tried; `REELGATE_LONG=1` tries it as often as it deserves. */
+/** Whether this is `npm run test:long`: long suites run whole instead of as a seeded sample. */
+export const isLong = process.env.REELGATE_LONG === '1'
+
+/** How often a thing of chance is tried in a short run and in a long one. */
 export function rounds(short: number, long: number): number {
-  return process.env.REELGATE_LONG === '1' ? long : short
+  return isLong ? long : short
 }
 
 export function newChance(name: string): Chance {

@@ -1,0 +1,20 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+// What the compiler and Biome have to say of the whole repository; `npm run check` says the same.
+
+test.each([
+  { what: 'types of the server, its tests and benches', program: '.bin/tsc', args: ['--noEmit', '-p', '.'] },
+  { what: 'types in the browser', program: '.bin/tsc', args: ['--noEmit', '-p', 'web'] },
+  { what: 'lint and layout', program: `@biomejs/cli-linux-${process.arch}/biome`, args: ['check', '--colors=off'] },
+])('$what', async ({ program, args }) => {
+  const output = await new Promise<string>((resolve) => {
+    execFile(join(ROOT, 'node_modules', program), args, { cwd: ROOT }, (error, stdout, stderr) =>
+      resolve(error ? `${stdout}${stderr}${error.message}` : ''),
+    )
+  })
+  expect(output).toBe('')
+})

@@ -1,0 +1,65 @@
+import { mkdir } from 'node:fs/promises'
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import { onTestFinished } from 'vitest'
+import { welcome } from '../src/cli/welcome.ts'
+import { readConfig } from '../src/config.ts'
+import { startServer } from '../src/server.ts'
+import { makePlace } from './place.ts'
+import { DATABASE } from './postgres.ts'
+import * as apart from './reelgate.ts'
+
+/** A server in the test's own process: what is tested is its HTTP, not how it starts, ends or is killed. */
+export type Reelgate = Omit<apart.Reelgate, 'pid' | 'kill'>
+export type StartOptions = Omit<apart.StartOptions, 'wrapper'>
+
+/** Starts a server for this test; it is stopped and its folder removed when the test has finished. */
+export async function startReelgate(options: StartOptions = {}): Promise<Reelgate> {
+  const reelgate = await startSharedReelgate(options)
+  onTestFinished(() => reelgate.remove())
+  return reelgate
+}
+
+/** For a file whose tests share one server: the caller removes it in `afterAll`. */
+export async function startSharedReelgate(options: StartOptions = {}): Promise<Reelgate & { remove(): Promise<void> }> {
+  // A test that reads rows of PostgreSQL blocks its thread meanwhile, and with it this server's transactions.
+  if (DATABASE === 'postgres' || options.database) return apart.startSharedReelgate(options)
+  const from = await apart.originOf(options)
+  const place = await makePlace({ ...options, copyOf: from })
+  await mkdir(place.dataDir, { recursive: true, mode: 0o700 })
+  const env = { ...apart.serverEnvironment(place, options.env) }
+  let output = ''
+  const log = new Writable({
+    write(line, _encoding, written) {
+      output += line
+      written()
+    },
+  })
+
+  async function start(port: string) {
+    output = ''
+    const config = readConfig({ ...env, PORT: port })
+    const server = await startServer(config, pino({ level: config.logLevel, base: null }, log))
+    output += welcome(config, server)
+    return server
+  }
+
+  let server = await start(env.PORT ?? '0')
+  const { url, firstStart } = server
+  return {
+    ...apart.handlesOf(place, env, url, from?.owner.apiKey ?? firstStart?.account?.apiKey ?? ''),
+    videoId: from?.videoId ?? '',
+    output: () => output,
+    async stop() {
+      await server.stop()
+      return 0
+    },
+    async restart() {
+      server = await start(new URL(url).port)
+    },
+    async remove() {
+      await server.stop()
+      await place.remove()
+    },
+  }
+}
