@@ -15,17 +15,12 @@ const PHONE = { width: 390, height: 844 }
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
-let films: Record<keyof typeof footage, string>
+let hello: string
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
+  hello = reelgate.videoId
   chromium = await startChromium()
-  films = {
-    movieHello: await reelgate.owner.upload('Hello', footage.movieHello),
-    wannaworktogether: await reelgate.owner.upload('Wanna work together', footage.wannaworktogether),
-    cockatoo: await reelgate.owner.upload('A cockatoo', footage.cockatoo),
-  }
-  for (const film of Object.values(films)) await untilFinished(reelgate, film)
 })
 
 afterAll(async () => {
@@ -34,7 +29,7 @@ afterAll(async () => {
 })
 
 test('a phone recording plays from its first frame to its last as it was recorded', async () => {
-  const player = await watch(films.movieHello)
+  const player = await watch(hello)
   await player.play()
   const likenesses = await compareWithSource(await player.takeFrames(0, 2, 4.2, 6, 8), footage.movieHello)
   expectSourcesPicture(likenesses)
@@ -47,7 +42,7 @@ test('a phone recording plays from its first frame to its last as it was recorde
 })
 
 test('a film of three minutes plays past its first key window, after a seek forward and after one back', async () => {
-  const player = await watch(films.wannaworktogether)
+  const player = await watch(await add(footage.wannaworktogether))
   await player.play()
   const early = await player.playsPast(1)
   const first = await player.takeFrames(4, 8.5, 11.9, 12.1, 15.5)
@@ -71,7 +66,7 @@ test('a film of three minutes plays past its first key window, after a seek forw
 })
 
 test('a film that decodes falsely after a seek shows each of its frames, and plays to its end', async () => {
-  const player = await watch(films.cockatoo)
+  const player = await watch(await add(footage.cockatoo))
   await player.play()
   const frames = await player.takeFrames(0, 3, 6, 9, 11.9, 12, 12.3, 12.7, 13, 13.3, 13.6, 13.9)
   const likenesses = await compareWithSource(frames, footage.cockatoo)
@@ -84,7 +79,7 @@ test('a film that decodes falsely after a seek shows each of its frames, and pla
 })
 
 test('the viewer chooses another picture size in the settings and gets it', async () => {
-  const player = await watch(films.movieHello, { options: '&loop=true' })
+  const player = await watch(hello, { options: '&loop=true' })
   await player.play()
   await player.playsPast(0.5)
   await player.chooseSetting('720p')
@@ -106,7 +101,7 @@ test.each([
   { screen: 'phone', viewport: PHONE },
 ])('P15: the picture carries the viewer’s marks, one fixed and one moving, on a $screen', async ({ screen, viewport }) => {
   const otp = { annotate: JSON.stringify(MARKS), viewer: VIEWER }
-  const player = await watch(films.movieHello, { viewport, otp, options: '&loop=true' })
+  const player = await watch(hello, { viewport, otp, options: '&loop=true' })
   await player.play()
   await player.playsPast(0.5)
   const picture = pictureIn(viewport, 16 / 9)
@@ -126,7 +121,7 @@ test.each([
 })
 
 test('a picture size that is chosen at the end of a short film is there when it begins again', async () => {
-  const player = await watch(films.movieHello, { options: '&loop=true' })
+  const player = await watch(hello, { options: '&loop=true' })
   await player.play()
   await player.chooseSetting('240p')
   await player.until(({ heightPx, timeS, durationS }) => heightPx === 240 && timeS > durationS - 1)
@@ -137,13 +132,19 @@ test('a picture size that is chosen at the end of a short film is there when it 
 })
 
 test('a film whose OTP asks for no mark shows none', async () => {
-  const player = await watch(films.movieHello)
+  const player = await watch(hello)
   await player.play()
   await player.playsPast(0.5)
   const png = await player.screenshot('no-marks')
   expect((await findColour(png, GREEN)).pixels).toBe(0)
   expect((await findColour(png, MAGENTA)).pixels).toBe(0)
 })
+
+async function add(path: string): Promise<string> {
+  const videoId = await reelgate.owner.upload('Another', path)
+  await untilFinished(reelgate, videoId)
+  return videoId
+}
 
 async function watch(
   videoId: string,

@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { type Chance, newChance, rounds } from '../chance.ts'
+import { sampledTests } from '../sample.ts'
 import { CLIENTS, haveSomeReady, type Ordeal, startOrdeal, untilBusy } from './round.ts'
+
+const { test, draw } = sampledTests('kills under load', 1)
 
 const MAIN = join(import.meta.dirname, '../../bin/main.js')
 
@@ -50,3 +53,5 @@ async function killAStart({ reelgate }: Ordeal, chance: Chance): Promise<void> {
   child.kill('SIGKILL')
   await ended
 }
+
+draw()

@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { probeSource } from '../../src/encode/probe.ts'
 import { collect, openSandbox, runMedia, type Sandbox } from '../../src/encode/sandbox.ts'
+import { makeFilm as makeLongFilm } from '../films.ts'
 import { processesWith } from '../processes.ts'
 import { ffmpeg, newFolder, openFilm, seal } from './films.ts'
 
@@ -117,10 +118,7 @@ test('M24: inside bubblewrap there is no network, no file of the machine and no 
 })
 
 eachCage('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbox) => {
-  const folder = await newFolder()
-  const file = path.join(folder, 'long.mp4')
-  await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=30:d=60', '-c:v', 'libx264', '-preset', 'ultrafast', file)
-  const film = await openFilm(file)
+  const film = await openFilm(await makeLongFilm({ seconds: 60, size: '640x360', sound: false }))
   const server = spawn(process.execPath, [path.join(import.meta.dirname, 'encode-for-ever.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })

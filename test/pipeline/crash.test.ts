@@ -1,15 +1,18 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { newChance, rounds } from '../chance.ts'
 import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
 import { footage } from '../footage.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { expectWhole, makeCountedFilm } from './counted-film.ts'
 import { findChanged, lookAtSegments, type Sightings } from './sightings.ts'
 
-const ROUNDS = rounds(3, 30)
+const { test, draw } = sampledTests('kills and deletions in mid-encode', 2)
+
+const ROUNDS = rounds(2, 30)
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let film: string
@@ -173,3 +176,5 @@ function withForm(payload: Record<string, string>, file: ReadableStream<Buffer>)
     })(),
   )
 }
+
+draw()

@@ -3,20 +3,26 @@ import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { takeFolderLock } from '../../src/storage/folder-lock.ts'
 import { createOwner } from '../client.ts'
 import { makePlace } from '../place.ts'
-import { runCli, startReelgate } from '../reelgate.ts'
+import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 
 type Account = { accountId: string; apiKey: string }
 type Key = { id: string; name: string; permissions: string[]; revokedAtS: number | null }
 
+let running: Awaited<ReturnType<typeof startSharedReelgate>>
+beforeAll(async () => {
+  running = await startSharedReelgate()
+})
+afterAll(() => running.remove())
+
 test.each([{ where: 'beside a running server' }, { where: 'without a server' }])(
   'accounts and keys are made, listed and revoked $where',
   async ({ where }) => {
-    const cli = where === 'without a server' ? await withoutServer() : (await startReelgate()).cli
+    const cli = where === 'without a server' ? await withoutServer() : running.cli
     const json = async <T>(...args: string[]): Promise<T> => {
       const { code, stdout, stderr } = await cli(...args, '--json')
       expect([code, stderr]).toEqual([0, ''])
@@ -61,10 +67,10 @@ test('K12: what the command line prints once lies nowhere in the data folder', a
   expect(JSON.stringify(readRows(reelgate, 'select * from api_key'))).not.toContain(apiKey)
 })
 
-test.each([{ running: true }, { running: false }])(
-  'wrong use ends with 2, a refusal with 1, in a sentence (server running: $running)',
-  async ({ running }) => {
-    const cli = running ? (await startReelgate()).cli : await withoutServer()
+test.each([{ isRunning: true }, { isRunning: false }])(
+  'wrong use ends with 2, a refusal with 1, in a sentence (server running: $isRunning)',
+  async ({ isRunning }) => {
+    const cli = isRunning ? running.cli : await withoutServer()
     for (const args of [[], ['fly'], ['account', 'create'], ['account', 'list', '--what']]) {
       const { code, stdout, stderr } = await cli(...args)
       expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' })
@@ -106,15 +112,14 @@ test('help and version end with 0, and serve --help lists every variable', async
 })
 
 test('K09: a key revoked on the command line is refused at the next request of a connection that was open before', async () => {
-  const reelgate = await startReelgate()
-  const { accountId, apiKey }: Account = JSON.parse((await reelgate.cli('account', 'create', 'Una', '--json')).stdout)
-  const [key] = JSON.parse((await reelgate.cli('key', 'list', accountId, '--json')).stdout) as Key[]
+  const { accountId, apiKey }: Account = JSON.parse((await running.cli('account', 'create', 'Una', '--json')).stdout)
+  const [key] = JSON.parse((await running.cli('key', 'list', accountId, '--json')).stdout) as Key[]
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   onTestFinished(() => agent.destroy())
   const list = () =>
     new Promise<{ status: number; port: number }>((resolve, reject) => {
       const sent = request(
-        `${reelgate.url}/api/videos`,
+        `${running.url}/api/videos`,
         { agent, headers: { Authorization: `Apisecret ${apiKey}` } },
         (answer) => {
           const found = { status: answer.statusCode ?? 0, port: answer.socket.localPort ?? 0 }
@@ -125,14 +130,13 @@ test('K09: a key revoked on the command line is refused at the next request of a
     })
   const before = await list()
   expect(before.status).toBe(200)
-  expect((await reelgate.cli('key', 'revoke', key?.id ?? '')).code).toBe(0)
+  expect((await running.cli('key', 'revoke', key?.id ?? '')).code).toBe(0)
   expect(await list()).toEqual({ status: 401, port: before.port })
 })
 
 test('an account without uploads gets no upload credentials', async () => {
-  const reelgate = await startReelgate()
-  const { apiKey }: Account = JSON.parse((await reelgate.cli('account', 'create', 'Una', '--no-upload', '--json')).stdout)
-  expect((await createOwner(reelgate.url, apiKey).call('PUT', '/api/videos?title=x')).status).toBe(403)
+  const { apiKey }: Account = JSON.parse((await running.cli('account', 'create', 'Una', '--no-upload', '--json')).stdout)
+  expect((await createOwner(running.url, apiKey).call('PUT', '/api/videos?title=x')).status).toBe(403)
 })
 
 test('a data folder with a long path serves its commands too', async () => {
@@ -146,11 +150,11 @@ test('a data folder with a long path serves its commands too', async () => {
 })
 
 test('commands given to a running server at once all succeed', async () => {
-  const reelgate = await startReelgate()
   const names = Array.from({ length: 8 }, (_, i) => `owner ${i}`)
-  const made = await Promise.all(names.map((name) => reelgate.cli('account', 'create', name)))
+  const made = await Promise.all(names.map((name) => running.cli('account', 'create', name)))
   expect(made.map(({ code }) => code)).toEqual(names.map(() => 0))
-  expect(JSON.parse((await reelgate.cli('account', 'list', '--json')).stdout)).toHaveLength(9)
+  const listed: { name: string }[] = JSON.parse((await running.cli('account', 'list', '--json')).stdout)
+  expect(listed.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
 })
 
 test('after kill -9 of the server a command works by itself, and one given at the same time says to try again', async () => {
@@ -174,17 +178,15 @@ test('F-09: somebody who holds the command socket open does not keep the server 
 })
 
 test('a command that breaks off does not end the server', async () => {
-  const reelgate = await startReelgate()
   for (const line of ['', '{"name":', '{"name":"account list","args":{}}\n']) {
-    const socket = connect(join(reelgate.dataDir, 'control.sock'))
+    const socket = connect(join(running.dataDir, 'control.sock'))
     await new Promise((resolve) => socket.write(line, resolve))
     socket.destroy()
   }
-  expect((await reelgate.cli('account', 'list')).code).toBe(0)
+  expect((await running.cli('account', 'list')).code).toBe(0)
 })
 
 test('what is not a command is answered in words, and the server goes on', async () => {
-  const reelgate = await startReelgate()
   for (const line of [
     'not JSON',
     '{}',
@@ -194,13 +196,13 @@ test('what is not a command is answered in words, and the server goes on', async
     '{"name":"account create","args":null}',
     '{"name":"constructor","args":{}}',
   ]) {
-    const socket = connect(join(reelgate.dataDir, 'control.sock'))
+    const socket = connect(join(running.dataDir, 'control.sock'))
     const answer = new Promise<string>((resolve) => socket.once('data', (bytes: Buffer) => resolve(bytes.toString())))
     socket.write(`${line}\n`)
     expect(JSON.parse(await answer)).toMatchObject({ error: expect.stringMatching(/\.$/) })
     socket.destroy()
   }
-  expect((await reelgate.cli('account', 'list')).code).toBe(0)
+  expect((await running.cli('account', 'list')).code).toBe(0)
 })
 
 async function withoutServer() {

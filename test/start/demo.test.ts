@@ -11,6 +11,7 @@ import { makePlace, type Place } from '../place.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampleOf } from '../sample.ts'
 
 const ON = { env: { REELGATE_DEMO: 'on' } }
 const HOMEPAGE = '/api/site/homepage_video'
@@ -113,22 +114,27 @@ test('only loopback peers are of this machine, in whatever form the kernel write
 
 const PUBLIC = { REELGATE_PUBLIC_URL: 'http://video.example.org', REELGATE_TRUSTED_PROXIES: '127.0.0.1' }
 
-test.each<{ why: string; env: Record<string, string> }>([
+const WITHOUT: { why: string; env: Record<string, string> }[] = [
   { why: 'REELGATE_DEMO=off', env: { REELGATE_DEMO: 'off' } },
   { why: 'a public address, for a proxy is in front', env: { REELGATE_DEMO: 'on', ...PUBLIC } },
   { why: 'a trusted proxy, which is in front too', env: { REELGATE_DEMO: 'on', REELGATE_TRUSTED_PROXIES: '127.0.0.1' } },
-])('there is no demo with $why, and a later start without it makes none', async ({ env }) => {
-  const PORT = String(await findFreePort())
-  const here = { url: `http://127.0.0.1:${PORT}` } // the start names the public address
-  const first = await startReelgate({ env: { ...env, PORT } })
-  expect(first.output()).not.toMatch(/demo/i)
-  expect((await ask(here, '/demo')).status).toBe(404)
-  expect((await ask(here, HOMEPAGE)).status).toBe(404)
-  await first.stop()
-  const later = await startReelgate({ env: { ...first.env, REELGATE_DEMO: 'on' } })
-  expect((await ask(later, '/demo')).status).toBe(404)
-  expect(readRows(first, 'select id from video')).toEqual([])
-})
+]
+
+test.each(sampleOf('starts without a demo', WITHOUT, 1))(
+  'there is no demo with $why, and a later start without it makes none',
+  async ({ env }) => {
+    const PORT = String(await findFreePort())
+    const here = { url: `http://127.0.0.1:${PORT}` } // the start names the public address
+    const first = await startReelgate({ env: { ...env, PORT } })
+    expect(first.output()).not.toMatch(/demo/i)
+    expect((await ask(here, '/demo')).status).toBe(404)
+    expect((await ask(here, HOMEPAGE)).status).toBe(404)
+    await first.stop()
+    const later = await startReelgate({ env: { ...first.env, REELGATE_DEMO: 'on' } })
+    expect((await ask(later, '/demo')).status).toBe(404)
+    expect(readRows(first, 'select id from video')).toEqual([])
+  },
+)
 
 test('REELGATE_DEMO=off hides a demo that is there, and on shows it again; the start tells of it no more', async () => {
   const reelgate = await startReelgate(ON)
@@ -144,7 +150,7 @@ test('REELGATE_DEMO=off hides a demo that is there, and on shows it again; the s
   expect(shown.output()).not.toMatch(/demo film/)
 })
 
-test.each([
+const REMOVALS = [
   {
     how: 'by its command',
     remove: async ({ cli }: Reelgate) =>
@@ -159,23 +165,28 @@ test.each([
       await createOwner(reelgate.url, key.apiKey).delete([videoId])
     },
   },
-])('a demo removed $how is gone for good: not shown, and not made again by the next start', async ({ remove }) => {
-  const reelgate = await startReelgate(ON)
-  const { videoId } = await untilPlayable(reelgate)
-  await remove(reelgate, videoId)
-  for (const round of ['at once', 'after the next start']) {
-    expect({ round, ...(await ask(reelgate, '/demo')) }).toEqual({ round, status: 404, code: 'not-found' })
-    expect({ round, ...(await ask(reelgate, HOMEPAGE)) }).toEqual({ round, status: 404, code: 'not-found' })
-    await reelgate.stop()
-    expect(readRows(reelgate, 'select id from video where deleted_at_s is null')).toEqual([])
-    await reelgate.restart()
-  }
-  expect(reelgate.output()).not.toMatch(/demo/i)
-  expect(await reelgate.cli('demo', 'remove')).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('There is no demo film here'),
-  })
-})
+]
+
+test.each(sampleOf('removals of the demo', REMOVALS, 1))(
+  'a demo removed $how is gone for good: not shown, and not made again by the next start',
+  async ({ remove }) => {
+    const reelgate = await startReelgate(ON)
+    const { videoId } = await untilPlayable(reelgate)
+    await remove(reelgate, videoId)
+    for (const round of ['at once', 'after the next start']) {
+      expect({ round, ...(await ask(reelgate, '/demo')) }).toEqual({ round, status: 404, code: 'not-found' })
+      expect({ round, ...(await ask(reelgate, HOMEPAGE)) }).toEqual({ round, status: 404, code: 'not-found' })
+      await reelgate.stop()
+      expect(readRows(reelgate, 'select id from video where deleted_at_s is null')).toEqual([])
+      await reelgate.restart()
+    }
+    expect(reelgate.output()).not.toMatch(/demo/i)
+    expect(await reelgate.cli('demo', 'remove')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no demo film here'),
+    })
+  },
+)
 
 test('I10: whenever the first start is killed, the next ones have one demo and one owner’s account, and the film is whole', async () => {
   const chance = newChance('demo film')

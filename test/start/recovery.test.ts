@@ -3,14 +3,28 @@ import { copyFile, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } fro
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { getMasterKey } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { makePlace, type Place } from '../place.ts'
 import { DATABASE } from '../postgres.ts'
-import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 
 // What the owner has on paper, and a machine that has lost its key.
+
+let stopped: Reelgate & { remove(): Promise<void> }
+beforeAll(async () => {
+  stopped = await startSharedReelgate()
+  await stopped.stop()
+})
+afterAll(() => stopped.remove())
+
+/** A copy of a stopped installation, and the words that its first start printed. */
+async function newCopy() {
+  const place = await makePlace({ copyOf: stopped })
+  onTestFinished(place.remove)
+  return { ...place, words: wordsOf(stopped) }
+}
 
 test('the first start prints 24 numbered words, once; they make the lost key file again, and the films open', async () => {
   const reelgate = await startReelgate()
@@ -50,22 +64,21 @@ test('it works beside the running server, which has the key in its memory alone'
 })
 
 test('wrong words are refused by their place, and nothing is written', async () => {
-  const reelgate = await startReelgate()
-  const words = wordsOf(reelgate).map(({ word }) => word)
-  await reelgate.stop()
-  await rm(reelgate.masterKeyFile)
+  const copy = await newCopy()
+  const words = copy.words.map(({ word }) => word)
+  await rm(copy.masterKeyFile)
   for (const [given, refusal] of [
     [words.with(4, 'xylograph'), /^Word 5 is not of the list/],
     [words.slice(0, 23), /^A recovery phrase has 24 words; these are 23\./],
     [[], /these are 0\./],
     ['abandon '.repeat(23).concat('art').split(' '), /^This recovery phrase is another installation’s/],
   ] as const) {
-    const { code, stdout, stderr } = await restore(reelgate, given.join(' '))
+    const { code, stdout, stderr } = await restore(copy, given.join(' '))
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(refusal)
     for (const word of words.filter((word) => word.length > 6)) expect(stderr).not.toContain(word)
   }
-  expect(await filesBeside(reelgate)).toEqual(['data'])
+  expect(await filesBeside(copy)).toEqual(['data'])
 })
 
 test.each([
@@ -73,41 +86,43 @@ test.each([
   { what: 'an empty file', text: '' },
   { what: 'something else', text: 'my notes\n' },
 ])('$what that lies there is not written over', async ({ text: there }) => {
-  const reelgate = await startReelgate()
-  const words = paper(wordsOf(reelgate))
-  await reelgate.stop()
-  await writeFile(reelgate.masterKeyFile, there)
-  expect(await restore(reelgate, words)).toMatchObject({
+  const copy = await newCopy()
+  const words = paper(copy.words)
+  await writeFile(copy.masterKeyFile, there)
+  expect(await restore(copy, words)).toMatchObject({
     code: 1,
     stdout: '',
     stderr: expect.stringMatching(/never written over/),
   })
-  expect(await readFile(reelgate.masterKeyFile, 'utf8')).toBe(there)
-  expect(await filesBeside(reelgate)).toEqual(['data', 'data.key'])
+  expect(await readFile(copy.masterKeyFile, 'utf8')).toBe(there)
+  expect(await filesBeside(copy)).toEqual(['data', 'data.key'])
 })
 
 test('the words are taken from the input alone: an argument is wrong use', async () => {
-  const reelgate = await startReelgate()
-  expect(await reelgate.cli('key', 'restore', 'abandon', 'ability')).toMatchObject({ code: 2, stdout: '' })
+  const { env } = await newCopy()
+  expect(await runCli(['key', 'restore', 'abandon', 'ability'], env)).toMatchObject({ code: 2, stdout: '' })
 })
 
 test('where there is no installation, or the environment has the key, nothing is restored', async () => {
-  const reelgate = await startReelgate()
-  expect(await restore(reelgate, 'abandon', { env: { REELGATE_MASTER_KEY: 'ab'.repeat(32) } })).toMatchObject({
+  const copy = await newCopy()
+  expect(await restore(copy, 'abandon', { env: { REELGATE_MASTER_KEY: 'ab'.repeat(32) } })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/REELGATE_MASTER_KEY is set/),
   })
-  const elsewhere = await restore({ env: { REELGATE_DATA: `${reelgate.dataDir}-none` } }, 'abandon')
+  const elsewhere = await restore({ env: { REELGATE_DATA: `${copy.dataDir}-none` } }, 'abandon')
   expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringMatching(/There is no installation in/) })
 })
 
 test('an owner who has lost the paper sees the phrase again, as long as the key file is there', async () => {
-  const reelgate = await startReelgate()
-  const words = wordsOf(reelgate).map(({ word }) => word)
-  const { stdout } = await reelgate.cli('key', 'phrase', '--json')
+  const copy = await newCopy()
+  const words = copy.words.map(({ word }) => word)
+  const { stdout } = await runCli(['key', 'phrase', '--json'], copy.env)
   expect(JSON.parse(stdout)).toEqual({ phrase: words.join(' ') })
-  await rename(reelgate.masterKeyFile, `${reelgate.masterKeyFile}-away`)
-  expect(await reelgate.cli('key', 'phrase')).toMatchObject({ code: 1, stderr: expect.stringMatching(/There is no master key/) })
+  await rename(copy.masterKeyFile, `${copy.masterKeyFile}-away`)
+  expect(await runCli(['key', 'phrase'], copy.env)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/There is no master key/),
+  })
 })
 
 test('F-29: a power cut while the first key is written leaves no file in its place, and the next start makes one', async () => {
@@ -244,6 +259,6 @@ function paper(words: readonly { place: number; word: string }[]): string {
   return words.map(({ place, word }) => `${place}. ${word}${place % 6 === 0 ? '\n' : ' '}`).join('')
 }
 
-async function filesBeside({ dataDir }: Reelgate): Promise<string[]> {
+async function filesBeside({ dataDir }: { dataDir: string }): Promise<string[]> {
   return (await readdir(dirname(dataDir))).filter((name) => name.startsWith(basename(dataDir))).sort()
 }

@@ -8,6 +8,7 @@ import { listFiles, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampleOf } from '../sample.ts'
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let folder: string
@@ -108,7 +109,7 @@ test('without a server it says how to start one, and makes nothing', async () =>
   })
 })
 
-test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+test.each(sampleOf('signals', ['SIGINT', 'SIGTERM', 'SIGHUP'] as const, 1))(
   '%s while a film is sent leaves nothing of it: no video, no file',
   async (signal) => {
     const server = await startReelgate()

@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { collect, openSandbox, runMedia } from '../../src/encode/sandbox.ts'
 import { beginSealing, isSealIntact, newSeal, resumeSealing, SealingStream } from '../../src/protect/sealed-file.ts'
+import { rounds } from '../chance.ts'
 import { openSeal } from '../data-folder.ts'
 import { ffmpeg } from '../encode/films.ts'
 import { footage } from '../footage.ts'
@@ -24,7 +25,7 @@ test('a sealed source opens to the bytes that were sealed, however they came in,
       expect(openSeal(sealed, seal)).toEqual(clear)
       expect(sealing.sealed).toMatchObject({ sizeBytes: clear.length, sha256: createHash('sha256').update(clear).digest() })
     }),
-    { numRuns: 50 },
+    { numRuns: rounds(20, 200) },
   )
 })
 
@@ -60,7 +61,7 @@ test('sealing that is taken up again from what lies on the disk gives, byte for 
       await writeFile(path, left)
       expect(await resumeSealing(path, seal, known)).toBeUndefined()
     }),
-    { numRuns: 20 },
+    { numRuns: rounds(6, 100) },
   )
   await rm(path)
   expect(await resumeSealing(path, newSeal(), { sizeBytes: 16, sha256: Buffer.alloc(32) })).toBeUndefined()

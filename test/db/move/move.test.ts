@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { KEYS } from '../../../src/db/move/tables.ts'
 import type { Owner, UploadCredentials } from '../../client.ts'
 import { untilFinished } from '../../data-folder.ts'
@@ -10,8 +10,11 @@ import { makePlace, type Place } from '../../place.ts'
 import type { DatabaseKind } from '../../postgres.ts'
 import { type Reelgate, startReelgate } from '../../reelgate.ts'
 import { listTables, readRows } from '../../rows.ts'
+import { sampledTests } from '../../sample.ts'
 import { openDatabaseAt } from '../database.ts'
 import { filesOf, moved, newTarget, rowsOf } from './installation.ts'
+
+const { test, draw } = sampledTests('moves to PostgreSQL', 2)
 
 test('an installation with all it has goes on from PostgreSQL: films play, sessions run, OTPs open once, every answer is the same', async () => {
   const { reelgate, env, film, viewer, otp, hook, kept, askOnce } = await startFull()
@@ -210,3 +213,5 @@ async function answersOf(owner: Owner, film: string, hook: string) {
     ).text(),
   }
 }
+
+draw()

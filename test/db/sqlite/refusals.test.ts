@@ -3,10 +3,13 @@ import { cp, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import SqliteDatabase from 'better-sqlite3'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { listFiles } from '../../data-folder.ts'
 import { runCli, startReelgate } from '../../reelgate.ts'
+import { sampledTests } from '../../sample.ts'
 import { copyToHurt, newFolder, serve, startOriginal } from '../../start/refusing.ts'
+
+const { test, draw } = sampledTests('refused databases', 4)
 
 // Starts that are refused because of SQLite's file, as test/start/refusals.test.ts has all others.
 
@@ -135,3 +138,5 @@ async function damageLastPage(path: string): Promise<void> {
   const { size } = await file.stat()
   await file.write(Buffer.alloc(3000, 0xa5), 0, undefined, size - 4096)
 }
+
+draw()
