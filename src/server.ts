@@ -120,8 +120,8 @@ async function openServer(
   const upkeep = startUpkeep({ ...house, playback, deletion: work.deletion, usage: playback.usage, keyUses, bans })
   opened.defer(() => upkeep.stop())
 
-  const { db, write, wallNowS, masterKey, masterKeyIsNew } = house
-  const account = (await isUnused({ db })) ? await makeFirstAccount(write, wallNowS(), demo !== undefined) : undefined
+  const { db, write, nowS, masterKey, masterKeyIsNew } = house
+  const account = (await isUnused({ db })) ? await makeFirstAccount(write, nowS(), demo !== undefined) : undefined
   const isFirstStart = account !== undefined || masterKeyIsNew
   const recoveryPhrase = isFirstStart && !config.masterKeyHex ? phraseOf(masterKey) : undefined
   work.encoders.wake()
