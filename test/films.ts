@@ -5,7 +5,14 @@ import { link, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-export type FilmRecipe = { seconds?: number; size?: `${number}x${number}`; rate?: number; sound?: boolean }
+export type FilmRecipe = {
+  seconds?: number
+  size?: `${number}x${number}`
+  rate?: number
+  sound?: boolean
+  /** Of one dark colour, so that what else is on the screen can be found by its own. */
+  dark?: boolean
+}
 
 /** Films are kept under the hash of what made them, so that only the first run of the tests makes them. */
 const FOLDER = join(import.meta.dirname, '../.cache/films')
@@ -15,11 +22,30 @@ const FOLDER = join(import.meta.dirname, '../.cache/films')
  * same file again.
  * @returns the absolute path of an MP4
  */
-export async function makeFilm({ seconds = 3, size = '64x64', rate = 25, sound = true }: FilmRecipe = {}): Promise<string> {
-  const picture = ['-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${rate}:duration=${seconds}`]
+export async function makeFilm({
+  seconds = 3,
+  size = '64x64',
+  rate = 25,
+  sound = true,
+  dark = false,
+}: FilmRecipe = {}): Promise<string> {
+  const picture = [
+    '-f',
+    'lavfi',
+    '-i',
+    `${dark ? 'color=c=0x203040:' : 'testsrc2='}size=${size}:rate=${rate}:duration=${seconds}`,
+  ]
   const tone = sound ? ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`, '-c:a', 'aac', '-b:a', '64k'] : []
   const encode = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', String(rate)]
-  const args = [...picture, ...tone, ...encode]
+  return keepFilm([...picture, ...tone, ...encode])
+}
+
+/** The first seconds of a film, as they are in it. @returns the absolute path of an MP4 */
+export async function cutFilm(path: string, seconds: number): Promise<string> {
+  return keepFilm(['-i', path, '-t', String(seconds), '-c', 'copy'])
+}
+
+async function keepFilm(args: string[]): Promise<string> {
   const path = join(FOLDER, `${createHash('sha256').update(args.join(' ')).digest('hex').slice(0, 16)}.mp4`)
   if (existsSync(path)) return path
   await mkdir(FOLDER, { recursive: true })

@@ -1,12 +1,15 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addFile, listFiles } from '../files/made.ts'
-import { footage } from '../footage.ts'
+import { makeFilm } from '../films.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { startChromium } from './chromium.ts'
 import { readCaptions } from './in-page.ts'
 import { findColour, type Rgb, type Spot } from './picture.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
+
+const { test: sampled, draw } = sampledTests('captions in a browser', 3)
 
 // Captions as a viewer meets them.
 
@@ -25,13 +28,15 @@ const GREEN: Rgb = [0, 255, 0]
 const MAGENTA: Rgb = [255, 0, 255]
 const MARK = { type: 'text', text: '███', size: 20, color: '0xff00ff', alpha: 1, x: '46%', y: '39%' }
 
+const makePlainFilm = () => makeFilm({ seconds: 8, size: '320x180', dark: true })
+
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
+  reelgate = await startSharedReelgate({ video: await makePlainFilm(), title: 'Hello' })
   chromium = await startChromium()
   film = reelgate.videoId
   await addFile(reelgate.owner, film, ENGLISH, 'en')
   await addFile(reelgate.owner, film, GERMAN, 'de')
-  boxed = await reelgate.owner.readyVideo(footage.movieHello, 'Boxes')
+  boxed = await reelgate.owner.readyVideo(await makePlainFilm(), 'Boxes')
   await addFile(reelgate.owner, boxed, BOX, 'en')
   await addFile(reelgate.owner, boxed, MIDDLE, 'de')
 })
@@ -80,7 +85,7 @@ test('captions are off until they are chosen: by language in the settings, on an
   expect(player.complaints).toEqual([])
 })
 
-test('off and on again, however fast, shows the captions that showed before', async () => {
+sampled('off and on again, however fast, shows the captions that showed before', async () => {
   const player = await watch('&ccLanguage=en')
   await player.play()
   await expect.poll(() => shown(player)).toEqual(['A hello in <i>English</i> &lt;script&gt;'])
@@ -92,7 +97,7 @@ test('off and on again, however fast, shows the captions that showed before', as
   await expect.poll(() => shown(player)).toEqual(['A hello in <i>English</i> &lt;script&gt;'])
 })
 
-test('a caption shows once, however often its film goes round and captions are turned off and on', async () => {
+sampled('a caption shows once, however often its film goes round and captions are turned off and on', async () => {
   const player = await watch('&ccLanguage=en')
   await player.play()
   for (let round = 0; round < 3; round++) {
@@ -117,7 +122,7 @@ async function whereCaptionsAre({ page, screenshot }: Player, name: string): Pro
   return findColour(await screenshot(name), GREEN)
 }
 
-test.each([1280, 390])(
+sampled.each([1280, 390])(
   'in a player %i pixels wide, captions stay clear of the controls while they show, and come down after that',
   async (widthPx) => {
     const player = await watch('&ccLanguage=en', { videoId: boxed, widthPx })
@@ -149,11 +154,14 @@ test('P15: captions do not cover the viewer’s mark', async () => {
   const captions = await whereCaptionsAre(player, 'mark-over-captions')
   expect(captions.leftPx < bare.leftPx && captions.rightPx > bare.rightPx).toBe(true)
   expect(captions.topPx < bare.topPx && captions.bottomPx > bare.bottomPx).toBe(true)
-  expect(await findColour(await player.screenshot('mark-over-captions'), MAGENTA)).toEqual(bare)
+  // But for a pixel at its edge, which is drawn over another ground.
+  const { pixels, ...box } = await findColour(await player.screenshot('mark-over-captions'), MAGENTA)
+  expect(box).toMatchObject({ leftPx: bare.leftPx, topPx: bare.topPx, rightPx: bare.rightPx, bottomPx: bare.bottomPx })
+  expect(pixels).toBeGreaterThan(0.95 * bare.pixels)
 })
 
-test('a film goes on where captions are chosen that its owner has deleted since it began', async () => {
-  const videoId = await reelgate.owner.readyVideo(footage.movieHello, 'Captions go')
+sampled('a film goes on where captions are chosen that its owner has deleted since it began', async () => {
+  const videoId = await reelgate.owner.readyVideo(await makePlainFilm(), 'Captions go')
   for (const language of ['en', 'de']) await addFile(reelgate.owner, videoId, language === 'en' ? ENGLISH : GERMAN, language)
   const player = await watch('', { videoId })
   await player.play()
@@ -170,7 +178,7 @@ test('a film goes on where captions are chosen that its owner has deleted since 
   await player.playsPast(3)
 })
 
-test('a film without captions offers none', async () => {
+sampled('a film without captions offers none', async () => {
   const { owner } = reelgate
   for (const { id } of (await listFiles(owner, film)).filter(({ type }) => type === 'caption'))
     await owner.call('DELETE', `/api/videos/${film}/files/${id}`)
@@ -181,3 +189,5 @@ test('a film without captions offers none', async () => {
   expect(await player.page.getByRole('group', { name: 'Captions' }).count()).toBe(0)
   expect(await player.page.locator('media-captions-button').isVisible()).toBe(false)
 })
+
+draw()

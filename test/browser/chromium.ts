@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Browser, type BrowserContext, chromium, type LaunchOptions } from 'playwright-core'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type LaunchOptions } from 'playwright-core'
 
 const SETTINGS = {
   executablePath: '/usr/bin/chromium',
@@ -11,9 +11,16 @@ const SETTINGS = {
   ],
 } as const satisfies LaunchOptions
 
+/** Of a browser whose size a test does not care about: a software renderer takes twice as long for 1280 × 720. */
+const VIEWPORT = { width: 854, height: 480 }
+
 /** Starts Debian's Chromium for the tests of one file, which closes it. Each of its contexts is a browser of its own to a server. */
 export async function startChromium(...args: string[]): Promise<Browser> {
-  return chromium.launch({ ...SETTINGS, args: [...SETTINGS.args, ...args] })
+  const browser = await chromium.launch({ ...SETTINGS, args: [...SETTINGS.args, ...args] })
+  const newContext = browser.newContext.bind(browser)
+  return Object.assign(browser, {
+    newContext: (options?: BrowserContextOptions) => newContext({ viewport: VIEWPORT, ...options }),
+  })
 }
 
 /**
@@ -24,6 +31,7 @@ export async function startPersonsChromium(...args: string[]): Promise<{ browser
   const profile = await mkdtemp(join(tmpdir(), 'reelgate-chromium-'))
   const browser = await chromium.launchPersistentContext(profile, {
     ...SETTINGS,
+    viewport: VIEWPORT,
     args: [...SETTINGS.args, '--disable-features=MediaRouter,OptimizationHints', ...args], // of two such lists Chromium takes the last
     ignoreDefaultArgs: ['--disable-back-forward-cache'],
   })

@@ -1,11 +1,15 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
+import { cutFilm } from '../films.ts'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { startChromium } from './chromium.ts'
 import { compareWithSource, findColour, type Likeness } from './picture.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
+
+const { test: sampled, draw } = sampledTests('playing in a browser', 3)
 
 // Films that people made, from the upload to the picture in Debian's Chromium, compared with the file that was uploaded.
 
@@ -35,14 +39,14 @@ test('a phone recording plays from its first frame to its last as it was recorde
   expectSourcesPicture(likenesses)
   for (const { source, neighbour } of likenesses) expect(neighbour).toBeLessThan(source) // little moves in it, but never nothing
   await player.shows('playing', 'ended')
-  const { framesDecoded, framesDropped, soundBytesDecoded } = await player.video()
+  const { framesDecoded, soundBytesDecoded } = await player.video()
   expect(framesDecoded).toBe(249) // what decodes of its 250
-  expect(framesDropped).toBeLessThan(framesDecoded / 5)
   expect(soundBytesDecoded).toBeGreaterThan(50_000)
 })
 
-test('a film of three minutes plays past its first key window, after a seek forward and after one back', async () => {
-  const player = await watch(await add(footage.wannaworktogether))
+test('a film of a minute plays past its first key window, after a seek forward and after one back', async () => {
+  const source = await cutFilm(footage.wannaworktogether, 60)
+  const player = await watch(await add(source))
   await player.play()
   const early = await player.playsPast(1)
   const first = await player.takeFrames(4, 8.5, 11.9, 12.1, 15.5)
@@ -50,22 +54,20 @@ test('a film of three minutes plays past its first key window, after a seek forw
   expect(later.framesDecoded - early.framesDecoded).toBeGreaterThan(0.9 * 29.97 * (later.timeS - early.timeS))
   expect(later.soundBytesDecoded - early.soundBytesDecoded).toBeGreaterThan(50_000) // silence is smaller than that
 
-  const forwardS = await player.seekNear(101)
+  const forwardS = await player.seekNear(51)
   const forward = await player.takeFrames(forwardS + 0.5, forwardS + 1.5)
   const backS = await player.seekNear(30)
   const back = await player.takeFrames(backS + 0.5, backS + 1.5)
-  expect(Math.abs(forwardS - 101)).toBeLessThan(1)
+  expect(Math.abs(forwardS - 51)).toBeLessThan(1)
   expect(Math.abs(backS - 30)).toBeLessThan(1)
 
-  const likenesses = await compareWithSource([...first, ...forward, ...back], footage.wannaworktogether)
+  const likenesses = await compareWithSource([...first, ...forward, ...back], source)
   expectSourcesPicture(likenesses)
   expect(likenesses.filter(({ neighbour }) => neighbour < ALIKE).length).toBeGreaterThan(likenesses.length / 2) // some of it stands still
-  const { framesDecoded, framesDropped } = await player.video()
-  expect(framesDropped).toBeLessThan(framesDecoded / 5)
   expect(player.complaints).toEqual([])
 })
 
-test('a film that decodes falsely after a seek shows each of its frames, and plays to its end', async () => {
+sampled('a film that decodes falsely after a seek shows each of its frames, and plays to its end', async () => {
   const player = await watch(await add(footage.cockatoo))
   await player.play()
   const frames = await player.takeFrames(0, 3, 6, 9, 11.9, 12, 12.3, 12.7, 13, 13.3, 13.6, 13.9)
@@ -78,7 +80,7 @@ test('a film that decodes falsely after a seek shows each of its frames, and pla
   expect(soundBytesDecoded).toBeGreaterThan(0) // its MP3 holds digital silence, which AAC says in few bytes
 })
 
-test('the viewer chooses another picture size in the settings and gets it', async () => {
+sampled('the viewer chooses another picture size in the settings and gets it', async () => {
   const player = await watch(hello, { options: '&loop=true' })
   await player.play()
   await player.playsPast(0.5)
@@ -96,7 +98,7 @@ const VIEWER = { name: 'Ada', email: 'ada@example.org' }
 const GREEN = [0, 255, 0] as const
 const MAGENTA = [245, 10, 245] as const
 
-test.each([
+sampled.each([
   { screen: 'desktop', viewport: DESKTOP },
   { screen: 'phone', viewport: PHONE },
 ])('P15: the picture carries the viewer’s marks, one fixed and one moving, on a $screen', async ({ screen, viewport }) => {
@@ -120,7 +122,7 @@ test.each([
   }
 })
 
-test('a picture size that is chosen at the end of a short film is there when it begins again', async () => {
+sampled('a picture size that is chosen at the end of a short film is there when it begins again', async () => {
   const player = await watch(hello, { options: '&loop=true' })
   await player.play()
   await player.chooseSetting('240p')
@@ -131,7 +133,7 @@ test('a picture size that is chosen at the end of a short film is there when it 
   await player.until(({ heightPx }) => heightPx === 720)
 })
 
-test('a film whose OTP asks for no mark shows none', async () => {
+sampled('a film whose OTP asks for no mark shows none', async () => {
   const player = await watch(hello)
   await player.play()
   await player.playsPast(0.5)
@@ -165,3 +167,5 @@ function pictureIn(viewport: { width: number; height: number }, shape: number) {
   const heightPx = widthPx / shape
   return { leftPx: (viewport.width - widthPx) / 2, topPx: (viewport.height - heightPx) / 2, widthPx, heightPx }
 }
+
+draw()

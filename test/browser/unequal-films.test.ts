@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { makeOddFilm, ODD_FILMS } from '../encode/odd-films.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampleOf } from '../sample.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, playerAddress } from './player.ts'
 
@@ -21,12 +22,14 @@ afterAll(async () => {
   await reelgate?.remove()
 })
 
-test.each([
+const FILMS = [
   { is: 'of sound only, MP3', lengthS: 10, sounds: true, posters: 0 },
   { is: 'whose sound ends 8 s early', lengthS: 12, sounds: true, posters: 2 },
   { is: 'whose sound goes on for 6 s', lengthS: 12, sounds: true, posters: 2 },
   { is: 'without sound', lengthS: 10, sounds: false, posters: 2 },
-])(
+]
+
+test.each(sampleOf('films of unequal sound and picture', FILMS, 1))(
   'a film $is plays across the place where one of the two ends, and to its end',
   async ({ is, lengthS, sounds, posters }) => {
     const film = ODD_FILMS.find((odd) => odd.is === is)

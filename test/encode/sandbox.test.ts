@@ -63,9 +63,9 @@ eachCage('M22: what a decoder leaves behind when it ends is killed too', async (
   await expect.poll(() => processesWith(mark)).toEqual([])
 })
 
-eachCage('M23: gigabytes of complaints are drained, and only their end is kept', async (sandbox) => {
+eachCage('M23: complaints without an end are drained, and only their last part is kept', async (sandbox) => {
   const end = await runScript(
-    await withScript(sandbox, 'head -c 100000000 /dev/zero | tr "\\0" "x" >&2; echo >&2; echo the end >&2'),
+    await withScript(sandbox, 'head -c 20000000 /dev/zero | tr "\\0" "x" >&2; echo >&2; echo the end >&2'),
   )
   expect(end.exitCode).toBe(0)
   expect(end.stderr.length).toBe(64 * 1024)

@@ -5,13 +5,15 @@ import { windowKey } from '../../src/protect/content-key.ts'
 import { readAtRest } from '../at-rest.ts'
 import { newChance } from '../chance.ts'
 import { getContentKey, getMasterKey, getStoredSource, untilFinished } from '../data-folder.ts'
+import { cutFilm } from '../films.ts'
 import { footage } from '../footage.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 
 test('P05: at no moment does the data folder hold clear media or a key in clear', async () => {
   const reelgate = await startReelgate()
-  const videoId = await reelgate.owner.upload('A film', footage.movieHello)
-  const windows = await sampleWindows(footage.movieHello)
+  const film = await cutFilm(footage.movieHello, 4)
+  const videoId = await reelgate.owner.upload('A film', film)
+  const windows = await sampleWindows(film)
   const finished = untilFinished(reelgate, videoId).then(() => true)
   let scans = 0
   for (let isDone = false; !isDone; scans++) {
@@ -25,7 +27,7 @@ test('P05: at no moment does the data folder hold clear media or a key in clear'
   const said = new Map([['what the server said', Buffer.from(reelgate.output().replace(reelgate.owner.apiKey, ''))]])
   expect(keysIn(said, await keysOf(reelgate, videoId))).toEqual([])
   const files = await readAtRest(reelgate)
-  expect([...files.keys()].filter((name) => /^(sources|segments|posters)\//.test(name)).length).toBeGreaterThan(10)
+  expect([...files.keys()].filter((name) => /^(sources|segments|posters)\//.test(name)).length).toBeGreaterThan(5)
 })
 
 test('the scan would find clear media and keys, were there any', async () => {
