@@ -81,54 +81,74 @@ export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
   log: Logger
 }
 
+/** What failed is retried after this, then after twice as long each time, up to an hour. */
+const FIRST_RETRY_MS = 5_000
+const LAST_RETRY_MS = 3_600_000
+
 /** Finishes deletions in the background: files first, then rows, then the log of the database. Safe to cut off at any point. */
 export function startRemovals(deps: RemovalDeps) {
   const stopping = new AbortController()
   let running: Promise<void> | undefined
   let again = false
+  let retryMs = FIRST_RETRY_MS
+  let retry: NodeJS.Timeout | undefined
 
   async function removeAll(): Promise<void> {
     while (again && !stopping.signal.aborted) {
       again = false
-      await removeTombstones(deps, stopping.signal).catch((error) =>
-        deps.log[levelOf(error, 'error')]({ err: error }, 'deleted videos could not be removed'),
-      )
+      const isDone = await removeTombstones(deps, stopping.signal).catch((error) => {
+        deps.log[levelOf(error, 'error')]({ err: error }, 'deleted videos could not be removed; retrying')
+        return false
+      })
+      clearTimeout(retry)
+      if (isDone) retryMs = FIRST_RETRY_MS
+      else retryLater()
     }
   }
 
+  function retryLater(): void {
+    if (stopping.signal.aborted) return
+    retry = setTimeout(run, retryMs).unref()
+    retryMs = Math.min(2 * retryMs, LAST_RETRY_MS)
+  }
+
+  /** One run at a time; a call during a run makes one more after it. */
+  function run(): void {
+    again = true
+    running ??= removeAll().finally(() => {
+      running = undefined
+    })
+  }
+
   return {
-    /** One run at a time; a call during a run makes one more after it. */
-    run(): void {
-      again = true
-      running ??= removeAll().finally(() => {
-        running = undefined
-      })
-    },
+    run,
     /** Ends with the video that is being removed; the next start goes on. */
     async stop(): Promise<void> {
       stopping.abort()
+      clearTimeout(retry)
       await running
     },
   }
 }
 
+/** @returns false when a video could not be removed */
 async function removeTombstones(
   { db, write, clearLog, folders, saveUsage, log }: RemovalDeps,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const videoIds = await listTombstones(db)
+  let isDone = true
   for (const videoId of videoIds) {
-    if (signal.aborted) return
+    if (signal.aborted) return isDone
     try {
       for (const folder of Object.values(folders)) await removeBlobs(folder, videoId)
       await saveUsage()
       await write((tx) => removeTombstone(tx, videoId))
     } catch (error) {
-      log[levelOf(error, 'error')](
-        { err: error, videoId },
-        'files of a deleted video could not be removed; it is tried again within the hour',
-      )
+      isDone = false
+      log[levelOf(error, 'error')]({ err: error, videoId }, 'files of a deleted video could not be removed; retrying')
     }
   }
   if (videoIds.length > 0) await clearLog()
+  return isDone
 }

@@ -98,16 +98,23 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
     )
   }
 
-  /** Whether no film is being made, and none is being removed. */
-  function isQuiet(): boolean {
-    const open = `select 1 from video left join generation on video_id = id and number = generation
-      where deleted_at_s is not null or status in ('Queued', 'Processing') or (status = 'ready' and finished_at_s is null)`
-    return readRows(reelgate, open).length === 0
+  /** Films that are being made or removed, with what there is still to do. */
+  function listOpen() {
+    return readRows(
+      reelgate,
+      `select id, status, deleted_at_s, (select count(*) from source where source.video_id = id) as sources,
+        (select min(state) from chunk where chunk.video_id = id and state <> 'done') as chunks
+      from video left join generation on video_id = id and number = generation
+      where deleted_at_s is not null or status in ('Queued', 'Processing') or (status = 'ready' and finished_at_s is null)`,
+    )
   }
+
+  /** Whether no film is being made, and none is being removed. */
+  const isQuiet = () => listOpen().length === 0
 
   /** Waits until no film is being made any more: each has become what it had to become, and nothing is left over. */
   async function settled(): Promise<string[]> {
-    await expect.poll(isQuiet, { interval: 200 }).toBe(true)
+    await expect.poll(listOpen, { interval: 200 }).toEqual([])
     const breaches = await compare()
     await reelgate.kill()
     const { breaches: found, orphans } = await examine(reelgate, memory)
