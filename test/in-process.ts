@@ -11,7 +11,7 @@ import * as apart from './reelgate.ts'
 
 /** A server in the test's own process: what is tested is its HTTP, not how it starts, ends or is killed. */
 export type Reelgate = Omit<apart.Reelgate, 'pid' | 'kill'>
-export type StartOptions = Omit<apart.StartOptions, 'wrapper'>
+export type StartOptions = Omit<apart.StartOptions, 'wrapper' | 'main'>
 
 /** Starts a server for this test; it is stopped and its folder removed when the test has finished. */
 export async function startReelgate(options: StartOptions = {}): Promise<Reelgate> {

@@ -45,6 +45,8 @@ export type StartOptions = Omit<PlaceOptions, 'copyOf'> & {
   env?: Record<string, string>
   /** What starts the server, such as faketime. */
   wrapper?: string[]
+  /** The program, where it is not the build of this clone. */
+  main?: string
   /** A stopped installation to go on from, with the same owner. */
   copyOf?: Golden | Reelgate
   /** A file that is a finished video of the owner's from the start, under this title: `videoId`. */
@@ -92,7 +94,7 @@ export function goldenWith(video: string, title = 'A film'): Promise<Golden> {
 
 async function startIn(place: Place, options: StartOptions, from: Golden | Reelgate | undefined): Promise<Reelgate> {
   const env = serverEnvironment(place, options.env)
-  let run = await startProcess(env, options.wrapper ?? [])
+  let run = await startProcess(env, options)
   const apiKey = from?.owner.apiKey ?? /API secret {2}(\w{64})/.exec(run.output())?.[1] ?? ''
   const { url } = run
 
@@ -112,7 +114,7 @@ async function startIn(place: Place, options: StartOptions, from: Golden | Reelg
       await run.ended
     },
     async restart() {
-      run = await startProcess({ ...env, PORT: new URL(url).port }, options.wrapper ?? [])
+      run = await startProcess({ ...env, PORT: new URL(url).port }, options)
     },
   }
 }
@@ -150,8 +152,8 @@ export function handlesOf(
 
 type Run = { child: ChildProcess; url: string; output(): string; ended: Promise<number | null> }
 
-async function startProcess(env: Record<string, string>, wrapper: string[]): Promise<Run> {
-  const [command = process.execPath, ...args] = [...wrapper, process.execPath, MAIN, 'serve']
+async function startProcess(env: Record<string, string>, { wrapper = [], main = MAIN }: StartOptions): Promise<Run> {
+  const [command = process.execPath, ...args] = [...wrapper, process.execPath, main, 'serve']
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   const ended = once(child, 'exit').then(([code]): number | null => code)
