@@ -8,7 +8,9 @@ export function getCall(calls: readonly Call[], names: string, pattern: RegExp, 
   return found
 }
 
-/** Calls with the lines on which they begin and end: threads interrupt each other in the trace. */
+const UNFINISHED = / <unfinished \.\.\.>$/
+
+/** Calls, whole, with the lines on which they begin and end: threads interrupt each other in the trace. */
 export function readTrace(trace: string): Call[] {
   const calls: Call[] = []
   const open = new Map<string, Call>()
@@ -16,12 +18,15 @@ export function readTrace(trace: string): Call[] {
     const [, pid = '', rest = ''] = /^(\d+)\s+(.*)$/.exec(line) ?? []
     if (rest.startsWith('<...')) {
       const call = open.get(pid)
-      if (call) call.end = at
+      if (call) {
+        call.end = at
+        call.text = call.text.replace(UNFINISHED, rest.replace(/^<\.\.\. \w+ resumed>/, ''))
+      }
       continue
     }
     const call = { text: rest, start: at, end: at }
     calls.push(call)
-    if (rest.endsWith('<unfinished ...>')) open.set(pid, call)
+    if (UNFINISHED.test(rest)) open.set(pid, call)
   }
   return calls
 }

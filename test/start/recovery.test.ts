@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { getMasterKey } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
+import { readTrace } from '../pipeline/trace.ts'
 import { makePlace, type Place } from '../place.ts'
 import { DATABASE } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
@@ -210,11 +211,11 @@ async function traceFirstStart(dataDir: string): Promise<(pattern: RegExp, after
     wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '4096', '-e', calls, '-o', trace],
   })
   await traced.stop()
-  const lines = (await readFile(trace, 'utf8')).split('\n')
+  const calls = readTrace(await readFile(trace, 'utf8'))
   return (pattern, after = -1) => {
-    const found = lines.findIndex((line, index) => index > after && pattern.test(line))
-    expect({ pattern, found: found >= 0 }).toEqual({ pattern, found: true })
-    return found
+    const found = calls.find(({ text, start }) => start > after && pattern.test(text))
+    expect({ pattern, found: found !== undefined }).toEqual({ pattern, found: true })
+    return found?.end ?? -1
   }
 }
 
