@@ -205,10 +205,10 @@ const BOUND =
 /** @returns finds the place of a call among those of a first start that make things durable */
 async function traceFirstStart(dataDir: string): Promise<(pattern: RegExp, after?: number) => number> {
   const trace = join(await newFolder(), 'calls')
-  const calls = `trace=fsync,fdatasync,link,mkdir,listen,${WRITES}`
+  const filter = `trace=fsync,fdatasync,link,mkdir,listen,${WRITES}`
   const traced = await startReelgate({
     env: { REELGATE_DATA: dataDir },
-    wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '4096', '-e', calls, '-o', trace],
+    wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '4096', '-e', filter, '-o', trace],
   })
   await traced.stop()
   const calls = readTrace(await readFile(trace, 'utf8'))
