@@ -141,12 +141,12 @@ async function openServer(
 
 /** The data folder in this process's hands, and what else everything stands on: ffmpeg, clocks, the way outside. */
 async function openHouse(config: Config, log: Logger, replaced: Replaced, opened: AsyncDisposableStack) {
+  const sandboxOpens = openSandbox(config.toolFolders) // ffmpeg is tried while all else opens
+  sandboxOpens.catch(() => undefined) // what it has to say is heard below, after the database
   const outbound = openOutbound(config.outboundAllow)
   const lock = await lockForServer(config)
   opened.defer(() => lock.release())
   const player = readPlayerAssets(fileURLToPath(import.meta.resolve('#player/manifest.json')))
-  const sandboxOpens = openSandbox(config.toolFolders) // ffmpeg is tried while the database opens
-  sandboxOpens.catch(() => undefined) // what it has to say is heard below, after the database
   const installation = await openInstallation(config)
   opened.defer(() => installation.close())
   const sandbox = await sandboxOpens

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from '../../errors.ts'
@@ -10,7 +11,7 @@ const Manifest = Type.Record(Type.String(), Type.Object({ file: Type.String(), c
 
 /** What Vite built: the files that the player's page names, and the script of older embeds. */
 export type PlayerAssets = { script: string; style: string; files: ReadonlyMap<string, Asset>; embedScript: Asset | undefined }
-export type Asset = { type: string; bytes: Buffer; gzip: Buffer; etag: string }
+export type Asset = { type: string; bytes: Buffer; etag: string; gzip(): Promise<Buffer> }
 
 const TYPES: Record<string, string> = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' }
 
@@ -42,5 +43,8 @@ function readManifest(file: string): Record<string, { file: string; css?: string
 function readAsset(path: string): Asset {
   const bytes = readFileSync(path)
   const type = TYPES[path.split('.').at(-1) ?? ''] ?? 'application/octet-stream'
-  return { type, bytes, gzip: gzipSync(bytes), etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` }
+  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
+  let compressed: Promise<Buffer> | undefined
+  // When it is first asked for: compressing takes a tenth of a start.
+  return { type, bytes, etag, gzip: () => (compressed ??= promisify(gzip)(bytes)) }
 }

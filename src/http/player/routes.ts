@@ -33,7 +33,12 @@ export async function olderEmbeds(app: App, { player }: Pick<PlayerDeps, 'player
   })
 }
 
-function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset, cacheControl: string): FastifyReply {
+async function sendAsset(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asset: Asset,
+  cacheControl: string,
+): Promise<FastifyReply> {
   reply.headers({
     // A frame sandboxed without its origin must get the script that says so; without cookies there is nothing to protect.
     'Access-Control-Allow-Origin': '*',
@@ -43,7 +48,7 @@ function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset, c
     Vary: 'Accept-Encoding',
   })
   if (!/\bgzip\b/.test(request.headers['accept-encoding']?.toString() ?? '')) return reply.send(asset.bytes)
-  return reply.header('Content-Encoding', 'gzip').send(asset.gzip)
+  return reply.header('Content-Encoding', 'gzip').send(await asset.gzip())
 }
 
 async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
