@@ -14,7 +14,7 @@ import { addDemo, openDemo } from './demo/demo.ts'
 import { type ChunkNotice, type ChunkQueue, chunkRows, resumeChunks } from './encode/chunk-queue.ts'
 import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
-import { openSandbox } from './encode/sandbox.ts'
+import { openSandbox, type Sandbox } from './encode/sandbox.ts'
 import { Failure } from './errors.ts'
 import { createReading } from './files/caption.ts'
 import { startMakingMp4s } from './files/mp4-work.ts'
@@ -85,8 +85,8 @@ const LOOK_EVERY_MS = 5_000
 const LOCK_TRIES = 10
 const LOCK_PAUSE_MS = 150
 
-/** What tests may replace: the clocks. */
-export type Replaced = { wallNowS?: () => number }
+/** What a caller has already, and what tests may replace: the clock. */
+export type Replaced = { sandbox?: Promise<Sandbox>; wallNowS?: () => number }
 
 /**
  * Puts everything together; the one place that does.
@@ -141,7 +141,7 @@ async function openServer(
 
 /** The data folder in this process's hands, and what else everything stands on: ffmpeg, clocks, the way outside. */
 async function openHouse(config: Config, log: Logger, replaced: Replaced, opened: AsyncDisposableStack) {
-  const sandboxOpens = openSandbox(config.toolFolders) // ffmpeg is tried while all else opens
+  const sandboxOpens = replaced.sandbox ?? openSandbox(config.toolFolders) // ffmpeg is tried while all else opens
   sandboxOpens.catch(() => undefined) // what it has to say is heard below, after the database
   const outbound = openOutbound(config.outboundAllow)
   const lock = await lockForServer(config)

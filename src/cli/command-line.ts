@@ -327,10 +327,13 @@ async function serve(): Promise<void> {
   if (!config.limits) log.warn('REELGATE_LIMITS is off: nobody is slowed down or banned. Set it so for measurements alone.')
   // What a start leaves behind comes only once: room for it would be kept for good.
   setFlagsFromString('--semi-space-growth-factor=1')
-  // Loaded here: the other commands start without the server's parts.
+  // Loaded here: the other commands start without the server's parts. ffmpeg is tried while they load.
+  const { openSandbox } = await import('../encode/sandbox.ts')
+  const sandbox = openSandbox(config.toolFolders)
+  sandbox.catch(() => undefined) // the server says it, after what is wrong with its database
   const { startServer } = await import('../server.ts')
   const stopped = stopSignal() // before the start: whoever reads its last line may stop it at once
-  const server = await startServer(config, log)
+  const server = await startServer(config, log, { sandbox })
   setFlagsFromString('--semi-space-growth-factor=2')
   flushCompileCache() // Node would do it at an orderly end only
   process.stdout.write(welcome(config, server))

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { access, constants, realpath } from 'node:fs/promises'
+import { accessSync, constants, realpathSync } from 'node:fs'
+import { access } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
@@ -75,9 +76,8 @@ const MEMORY_BYTES = 4 * 2 ** 30 + os.availableParallelism() * 2 ** 28
  * @throws Failure `unavailable` when a needed program is missing or does not start
  */
 export async function openSandbox(folders: readonly string[] = ['/usr/local/bin', '/usr/bin', '/bin']): Promise<Sandbox> {
-  const [ffmpeg, ffprobe, prlimit, bwrap] = await Promise.all(
-    ['ffmpeg', 'ffprobe', 'prlimit', 'bwrap'].map((name) => findTool(name, folders)),
-  )
+  // Nothing is awaited before ffmpeg runs: a start goes on beside it.
+  const [ffmpeg, ffprobe, prlimit, bwrap] = ['ffmpeg', 'ffprobe', 'prlimit', 'bwrap'].map((name) => findTool(name, folders))
   if (!ffmpeg || !ffprobe) throw new Failure('unavailable', 'ffmpeg is not installed: run apt-get install ffmpeg')
   if (!prlimit) throw new Failure('unavailable', 'prlimit is not installed: run apt-get install util-linux')
   const tools: Tools = { ffmpeg, ffprobe, prlimit, bwrap }
@@ -260,16 +260,18 @@ async function readVersion(sandbox: Sandbox): Promise<string | undefined> {
   return end.exitCode === 0 ? /^ffmpeg version (\S+)/.exec(output.bytes().toString('utf8'))?.[1] : undefined
 }
 
-async function findTool(name: string, folders: readonly string[]): Promise<string | undefined> {
-  for (const folder of folders) {
-    const file = path.join(folder, name)
-    const found = await access(file, constants.X_OK).then(
-      () => realpath(file),
-      () => undefined,
-    )
-    if (found) return found
+function findTool(name: string, folders: readonly string[]): string | undefined {
+  const file = folders.map((folder) => path.join(folder, name)).find(isExecutable)
+  return file && realpathSync(file)
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
   }
-  return undefined
 }
 
 function isGone(error: unknown): boolean {
