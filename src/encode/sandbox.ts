@@ -76,7 +76,7 @@ const MEMORY_BYTES = 4 * 2 ** 30 + os.availableParallelism() * 2 ** 28
  * @throws Failure `unavailable` when a needed program is missing or does not start
  */
 export async function openSandbox(folders: readonly string[] = ['/usr/local/bin', '/usr/bin', '/bin']): Promise<Sandbox> {
-  // Nothing is awaited before ffmpeg runs: a start goes on beside it.
+  // Nothing is awaited before ffmpeg is spawned, so that it runs while the caller continues.
   const [ffmpeg, ffprobe, prlimit, bwrap] = ['ffmpeg', 'ffprobe', 'prlimit', 'bwrap'].map((name) => findTool(name, folders))
   if (!ffmpeg || !ffprobe) throw new Failure('unavailable', 'ffmpeg is not installed: run apt-get install ffmpeg')
   if (!prlimit) throw new Failure('unavailable', 'prlimit is not installed: run apt-get install util-linux')

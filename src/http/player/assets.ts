@@ -17,7 +17,7 @@ const TYPES: Record<string, string> = { js: 'text/javascript; charset=utf-8', cs
 
 /**
  * Reads the player that Vite built.
- * @param manifestFile names the other files, which are beside it
+ * @param manifestFile names the other files, which are in the same folder
  * @throws Failure `unavailable` when it was not built
  */
 export function readPlayerAssets(manifestFile: string): PlayerAssets {
