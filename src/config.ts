@@ -53,10 +53,13 @@ const Variables = Type.Object({
 })
 type Variables = Static<typeof Variables>
 
+/** Classes of requests that count against their address alone. */
+export type AddressBudget = 'redeem' | 'playback' | 'unauthenticated' | 'pages' | 'posters' | 'docs' | 'health'
+
 /** Requests a minute. Owners' calls count against address, key and account; viewers' against their address alone. */
 export type RateLimits = Readonly<
   Record<'reads' | 'writes' | 'otp' | 'uploads', Readonly<{ ip: number; key: number; account: number }>> &
-    Record<'redeem' | 'playback', Readonly<{ ip: number }>>
+    Record<AddressBudget, Readonly<{ ip: number }>>
 >
 
 const DEFAULT_LIMITS: RateLimits = {
@@ -67,15 +70,34 @@ const DEFAULT_LIMITS: RateLimits = {
   redeem: { ip: 300 },
   // Requests of players that carry no true proof; those that do count per session.
   playback: { ip: 6000 },
+  // Calls of owners' interfaces without a live key.
+  unauthenticated: { ip: 60 },
+  // The player's page and its files, for a school behind one address that opens a lesson.
+  pages: { ip: 6000 },
+  posters: { ip: 12_000 },
+  docs: { ip: 600 },
+  health: { ip: 600 },
 }
 
 const PerMinute = Type.Optional(Type.Integer({ minimum: 1, maximum: 1e9 }))
 const OfOwners = Type.Optional(
   Type.Object({ ip: PerMinute, key: PerMinute, account: PerMinute }, { additionalProperties: false }),
 )
-const OfViewers = Type.Optional(Type.Object({ ip: PerMinute }, { additionalProperties: false }))
+const OfAddresses = Type.Optional(Type.Object({ ip: PerMinute }, { additionalProperties: false }))
 const LimitChanges = Type.Object(
-  { reads: OfOwners, writes: OfOwners, otp: OfOwners, uploads: OfOwners, redeem: OfViewers, playback: OfViewers },
+  {
+    reads: OfOwners,
+    writes: OfOwners,
+    otp: OfOwners,
+    uploads: OfOwners,
+    redeem: OfAddresses,
+    playback: OfAddresses,
+    unauthenticated: OfAddresses,
+    pages: OfAddresses,
+    posters: OfAddresses,
+    docs: OfAddresses,
+    health: OfAddresses,
+  },
   { additionalProperties: false },
 )
 
@@ -179,14 +201,21 @@ function toConfig(variables: Variables): Config {
 
 function readLimits(text: string | undefined): RateLimits | undefined {
   if (text === 'off') return undefined
-  const { reads, writes, otp, uploads, redeem, playback } = text === undefined ? {} : readLimitChanges(text)
+  const changes: Record<string, object | undefined> = text === undefined ? {} : readLimitChanges(text)
+  const merge = <L extends object>(budget: string, shipped: L): L => ({ ...shipped, ...changes[budget] })
+  const { reads, writes, otp, uploads, redeem, playback, unauthenticated, pages, posters, docs, health } = DEFAULT_LIMITS
   return Object.freeze({
-    reads: { ...DEFAULT_LIMITS.reads, ...reads },
-    writes: { ...DEFAULT_LIMITS.writes, ...writes },
-    otp: { ...DEFAULT_LIMITS.otp, ...otp },
-    uploads: { ...DEFAULT_LIMITS.uploads, ...uploads },
-    redeem: { ...DEFAULT_LIMITS.redeem, ...redeem },
-    playback: { ...DEFAULT_LIMITS.playback, ...playback },
+    reads: merge('reads', reads),
+    writes: merge('writes', writes),
+    otp: merge('otp', otp),
+    uploads: merge('uploads', uploads),
+    redeem: merge('redeem', redeem),
+    playback: merge('playback', playback),
+    unauthenticated: merge('unauthenticated', unauthenticated),
+    pages: merge('pages', pages),
+    posters: merge('posters', posters),
+    docs: merge('docs', docs),
+    health: merge('health', health),
   })
 }
 
@@ -195,7 +224,7 @@ function readLimitChanges(text: string): Static<typeof LimitChanges> {
   if (Value.Check(LimitChanges, changes)) return changes
   throw new Failure(
     'invalid',
-    'REELGATE_LIMITS has a value that cannot be. It is off, or JSON such as {"reads":{"ip":1200,"key":2400}}: reads, writes, otp, uploads with ip, key, account; redeem, playback with ip; each a whole number of requests a minute, at least 1. Correct it and start again.',
+    'REELGATE_LIMITS has a value that cannot be. It is off, or JSON such as {"reads":{"ip":1200,"key":2400}}: reads, writes, otp, uploads with ip, key, account; redeem, playback, unauthenticated, pages, posters, docs, health with ip; each a whole number of requests a minute, at least 1. Correct it and start again.',
   )
 }
 

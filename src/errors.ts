@@ -5,6 +5,7 @@ export type FailureKind =
   | 'forbidden'
   | 'not-found'
   | 'method-not-allowed'
+  | 'timeout'
   | 'conflict'
   | 'too-large'
   | 'unsupported'

@@ -9,6 +9,7 @@ import { createKeyUses, type KeyUses } from './accounts/key-use.ts'
 import { type DeletionDeps, startRemovals } from './catalogue/deletion.ts'
 import { startControl } from './cli/control.ts'
 import { type Config, dataPaths, listenUrl } from './config.ts'
+import type { BanRow } from './db/tables.ts'
 import type { Write } from './db/write.ts'
 import { addDemo, openDemo } from './demo/demo.ts'
 import { type ChunkNotice, type ChunkQueue, chunkRows, resumeChunks } from './encode/chunk-queue.ts'
@@ -47,6 +48,7 @@ import { openLimits } from './limits/limits.ts'
 import { openOutbound } from './outbound/allowance.ts'
 import { startPlaybackClock } from './playback/clock.ts'
 import { openCountries } from './playback/countries.ts'
+import { createDamageLog } from './playback/damage.ts'
 import { createFilms } from './playback/film.ts'
 import { createHotSegments } from './playback/hot-segments.ts'
 import { createMarkImages } from './playback/mark-image.ts'
@@ -182,6 +184,7 @@ async function openLimiting({ config, db, write, nowS, log }: House) {
     forget: (subject: string) => limits?.forget(subject),
     pardon: (subject: string) => limits?.pardon(subject),
     forgetEnded: () => limits?.forgetEnded(),
+    endOf: (ban: BanRow) => limits?.endOf(ban) ?? ban.endsAtS,
   }
   const isProxy = proxiesAmong(config.trustedProxies)
   return { bans, limits, isProxy, addressOf: clientAddresses(isProxy) }
@@ -202,6 +205,7 @@ async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDis
     db,
     write,
     nowS,
+    nowMs: () => performance.now(),
     nonces: createNonces(masterKey, nowS),
     tickets: createTickets(masterKey, nowS),
     films: createFilms(db, masterKey),
@@ -285,7 +289,7 @@ async function openDoors(
   let url = ''
   const publicUrl = () => config.publicUrl ?? url
   const playbackOtps = { write, nowS, outbound, markImages: playback.markImages }
-  const downloads = { db, slowDb, masterKey, folders, nowS }
+  const downloads = { db, slowDb, write, masterKey, folders, nowS }
   const owners = {
     ...deletion,
     ...limiting,
@@ -318,7 +322,15 @@ async function openDoors(
     hasRoom,
     sourceArrived: encoders.wake,
   }
-  const segments = { segments: folders.segments, hotSegments: createHotSegments(), chunkQueue, news, wakeEncoders: encoders.wake }
+  const noteDamage = createDamageLog(log, nowS)
+  const segments = {
+    noteDamage,
+    segments: folders.segments,
+    hotSegments: createHotSegments(),
+    chunkQueue,
+    news,
+    wakeEncoders: encoders.wake,
+  }
   const demo = mayShowDemo(config) ? openDemo({ ...house, ...uploads, playbackOtps }) : undefined
 
   const app = createApp(log, limiting)
@@ -328,14 +340,14 @@ async function openDoors(
   app.register(metaInterface, { ...limiting, db, publicUrl, prefix: '/api/meta' })
   app.register(v2Interface, { ...owners, prefix: '/v2' })
   app.register(uploadInterface, { ...uploads, uploadMaxBytes: config.uploadMaxBytes, prefix: '/upload' })
-  app.register(playerInterface, { ...playback, player: house.player, prefix: '/player' })
-  app.register(olderEmbeds, { player: house.player, prefix: '/playerAssets' })
+  app.register(playerInterface, { ...playback, ...limiting, player: house.player, prefix: '/player' })
+  app.register(olderEmbeds, { ...limiting, player: house.player, prefix: '/playerAssets' })
   app.register(playbackInterface, { ...playback, ...limiting, prefix: '/play' })
   app.register(mediaInterface, { ...playback, ...limiting, ...segments, prefix: '/media' })
   app.register(downloadInterface, { ...downloads, ...limiting, usage: playback.usage, prefix: '/download' })
-  app.register(posterInterface, { db, masterKey, posters: folders.posters, prefix: '/poster' })
-  app.register(docsInterface, { routes, publicUrl, limitNumbers: config.limits, prefix: '/docs' })
-  app.register(healthInterface, { checks: checksOf(house) })
+  app.register(posterInterface, { ...limiting, db, masterKey, posters: folders.posters, prefix: '/poster' })
+  app.register(docsInterface, { ...limiting, routes, publicUrl, limitNumbers: config.limits, prefix: '/docs' })
+  app.register(healthInterface, { ...limiting, checks: checksOf(house) })
   if (demo) app.register(demoInterface, { ...limiting, demo })
   url = listenUrl(config.host, await listen(app, config))
   opened.defer(() => closeApp(app))

@@ -81,8 +81,29 @@ export const list: Section = {
       expectValue(await lengthOf({ limit: '40' }), 40, 'rows with limit=40')
       expectValue(await lengthOf({ limit: '100000' }), oneOf(40, 41), 'rows with limit=100000')
     }),
+    check('list: an empty or zero page or limit is as good as absent', async (at) => {
+      for (const query of ['page=', 'page=0', 'limit=', 'limit=0'])
+        expectAnswer(await at.api('GET', `/videos?${query}`), { status: 200 })
+    }),
+    check('list: status filters by one or several states; another word is 400', async (at) => {
+      const id = await at.emptyVideo()
+      const states = async (status: string) => {
+        const answer = await at.api('GET', `/videos?status=${encodeURIComponent(status)}&q=${id}`)
+        expectAnswer(answer, { status: 200 })
+        return (answer.body as { count: number }).count
+      }
+      expectValue(await states('PRE-Upload'), 1, 'count of PRE-Upload')
+      expectValue(await states('ready, PRE-Upload'), 1, 'count of either')
+      expectValue(await states('ready'), 0, 'count of ready')
+      expectAnswer(await at.api('GET', '/videos?status=done'), refused(400, /done/))
+    }),
+    check('list: a parameter that nearly is one is 400; others are ignored', async (at) => {
+      for (const query of ['Page=2', 'folderid=root', 'stauts=ready'])
+        expectAnswer(await at.api('GET', `/videos?${query}`), refused(400))
+      expectAnswer(await at.api('GET', '/videos?_=1&t=2&offset=3'), { status: 200 })
+    }),
     check('list: a page or limit that is no whole number from 1 is 400', async (at) => {
-      for (const query of ['page=0', 'page=x', 'limit=-1', 'limit=1.5', 'page=1&page=2'])
+      for (const query of ['page=x', 'limit=-1', 'limit=1.5', 'page=1&page=2'])
         expectAnswer(await at.api('GET', `/videos?${query}`), refused(400))
     }),
     check('list: q is part of a title in any case', async (at) => {

@@ -11,6 +11,9 @@ const BUDGETS: Record<string, (at: Installation) => Promise<Answer>> = {
   uploads: (at) => at.api('PUT', '/videos'),
 }
 
+/** Refused for its scheme, so that nothing is imported. */
+const REFUSED_IMPORT = { url: 'ftp://example.org/video.mp4' }
+
 const told = (budget: string) => ({
   'ratelimit-policy': new RegExp(`^"${budget}";q=[1-9][0-9]*;w=60$`),
   ratelimit: new RegExp(`^"${budget}";r=[0-9]+;t=[0-9]+$`),
@@ -30,8 +33,13 @@ export const limits: Section = {
       expectAnswer(await at.v2('/videos'), { status: 200, headers: told('reads') })
       expectAnswer(await at.v2(`/otp?video=${await at.emptyVideo()}`), { status: 200, headers: told('otp') })
     }),
+    check('imports count as writes, in both interfaces', async (at) => {
+      const current = await at.api('PUT', '/videos/importUrl', { json: REFUSED_IMPORT })
+      expectAnswer(current, { status: 400, headers: told('writes') })
+      expectAnswer(await at.v2('/importUrl?url=ftp%3A%2F%2Fexample.org'), { status: 400, headers: told('writes') })
+    }),
     check('refusals tell them too', async (at) => {
-      expectAnswer(await at.api('GET', '/videos', { key: null }), { status: 401, headers: told('reads') })
+      expectAnswer(await at.api('GET', '/videos', { key: null }), { status: 401, headers: told('unauthenticated') })
       expectAnswer(await at.api('GET', '/nothing'), { status: 404, headers: told('reads') })
     }),
     check('each call takes one', async (at) => {

@@ -12,6 +12,8 @@ const TAKEN: Record<string, readonly unknown[]> = {
     MARK,
     JSON.stringify([MARK]),
     JSON.stringify([MARK]).replaceAll('"', "'"),
+    JSON.stringify([MARK]).replace(/"([^"]*)"/g, '“$1”'),
+    "[{'type':'rtext','text':'Sean O'Brien'}]",
     [{ type: 'text', text: 'fixed', alpha: 0.5, x: 10, y: '10', color: 255, size: 12, skip: 100 }],
     '',
   ],
@@ -23,6 +25,7 @@ const TAKEN: Record<string, readonly unknown[]> = {
       { action: 'true', ipSet: ['192.0.2.0/24', '2001:db8::/32'], countrySet: ['DE'] },
     ],
     '[{"action":"true","ipSet":[],"countrySet":["DE"]}]',
+    [{ actions: true, ipSet: [], countrySet: ['DE'] }],
   ],
   licenseRules: [{ canPersist: true, rentalDuration: 3600 }, '{"canPersist":false,"rentalDuration":60}'],
   userId: ['viewer_1-A', 'x'.repeat(36)],
@@ -33,7 +36,7 @@ const TAKEN: Record<string, readonly unknown[]> = {
 
 const NOT_TAKEN: Record<string, readonly unknown[]> = {
   ttl: [0, -1, 1.5, 'soon', {}],
-  annotate: ['[{', '[{"type":"rtext"', "not 'json"],
+  annotate: ['[{', '[{"type":"rtext"', "not 'json", [{ type: 'rtext' }], [{ type: 'image' }]],
   whitelisthref: ['(', 'a'.repeat(100_000)],
   ipGeo: ['no json', { allow: ['Germany'] }],
   ipGeoRules: [
@@ -47,6 +50,13 @@ const NOT_TAKEN: Record<string, readonly unknown[]> = {
   viewer: [{ name: 'x'.repeat(129) }, { email: 5 }],
   forcedBitrate: ['fast', -1],
 }
+
+const NEAR_MISSES = [
+  ['anotate', 'annotate'],
+  ['Whitelisthref', 'whitelisthref'],
+  ['ipGeoRule', 'ipGeoRules'],
+  ['TTL', 'ttl'],
+] as const
 
 /** As a form sends it: what is no text becomes JSON. */
 const asForm = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
@@ -83,6 +93,19 @@ export const otpOptions: Section = {
         }
       }),
     ),
+    ...NEAR_MISSES.map(([key, name]) =>
+      check(`${key}, which nearly is ${name}, is 400 and the sentence names it`, async (at) => {
+        const id = await at.emptyVideo()
+        expectAnswer(await at.api('POST', `/videos/${id}/otp`, { json: { [key]: 'x' } }), refused(400, new RegExp(key)))
+        expectAnswer(await at.v2(`/otp?video=${id}`, { [key]: 'x' }), refusedV2(400, new RegExp(key)))
+      }),
+    ),
+    check('JSON under a form’s type or text/plain is read as JSON', async (at) => {
+      for (const type of ['application/x-www-form-urlencoded', 'text/plain']) {
+        const sending = { headers: [['Content-Type', type]] as [string, string][], body: '{"ttl":"soon"}' }
+        expectAnswer(await at.api('POST', `/videos/${await at.emptyVideo()}/otp`, sending), refused(400, /ttl/))
+      }
+    }),
     check('streamLimit is taken with a userId, 1 to 100', async (at) => {
       for (const streamLimit of [1, '3', 100]) {
         const json = { userId: 'viewer', streamLimit }

@@ -24,6 +24,7 @@ const ACT_KINDS = [
   'folder:deleted',
   'file:added',
   'file:deleted',
+  'file:downloaded',
   'mp4:requested',
   'otp:reused',
   'hook:created',

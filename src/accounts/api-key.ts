@@ -7,8 +7,8 @@ import { accountIdOf } from './account-id.ts'
 import { noteAct } from './act.ts'
 import { asPermissions, findKeyHolder, findLiveKey, insertApiKey, listApiKeys, revokeApiKey, setExpiry } from './api-key-store.ts'
 
-/** What a key may do: every read, issuing OTPs, uploads and imports, all management (wire-contract.md, section 1). */
-export const PERMISSIONS = ['viewer', 'otpCreator', 'uploader', 'editor'] as const
+/** What a key may do: every read but of clear files, these files, issuing OTPs, uploads and imports, all management (wire-contract.md, section 1). */
+export const PERMISSIONS = ['viewer', 'downloader', 'otpCreator', 'uploader', 'editor'] as const
 export type Permission = (typeof PERMISSIONS)[number]
 
 export type AccountDeps = {

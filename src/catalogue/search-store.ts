@@ -3,6 +3,7 @@ import type { Db } from '../db/database.ts'
 import { type Counted, countAndSlice, type Slice, type SoughtText, sliceOf, textsWalk, type Walk } from '../db/dialect.ts'
 import { fold } from '../db/fold.ts'
 import { findFolder } from './folder-store.ts'
+import type { VideoStatus } from './status.ts'
 
 /** Which of an account's videos: all that is given must hold. Texts are parts, taken literally, compared as db/fold.ts says. */
 export type VideoFilter = {
@@ -15,6 +16,8 @@ export type VideoFilter = {
   tags?: readonly string[]
   /** Directly in this folder. */
   folderId?: string
+  /** In one of these states. */
+  statuses?: readonly VideoStatus[]
 }
 
 /** More UTF-16 units than any text has that is kept: nothing contains it. */
@@ -23,7 +26,7 @@ const LONGER_THAN_ANY = 2000
 /** True when finding these may take milliseconds: such a read belongs into a thread of its own. */
 export function isSlow(filter: VideoFilter): boolean {
   const shelves = (filter.tags ?? []).length + (filter.folderId === undefined ? 0 : 1)
-  return textsOf(filter).length > 0 || shelves > 1
+  return textsOf(filter).length > 0 || shelves > 1 || filter.statuses !== undefined
 }
 
 /**
@@ -34,7 +37,7 @@ export async function findPositions(db: Db, accountId: string, filter: VideoFilt
   const shelves = await smallestFirst(db, accountId, filter)
   if (shelves === undefined || isBeyondAny(filter)) return { count: 0, positions: [] }
   const walk = indexOf(db, accountId, filter, shelves)
-  if (textsOf(filter).length > 0 || shelves.length > 1) return countAndSlice(db, walk, slice)
+  if (textsOf(filter).length > 0 || shelves.length > 1 || filter.statuses !== undefined) return countAndSlice(db, walk, slice)
   const count = shelves[0]?.videoCount ?? (await countVideos(db, accountId))
   return { count, positions: slice.offset < count ? await sliceOf(db, walk, slice) : [] }
 }
@@ -44,6 +47,15 @@ type Shelf = Walk & { videoCount: number; holds(position: RawBuilder<number>): R
 
 /** The smallest index that knows the answer, walked in list order; the rest is asked of each of its entries. */
 function indexOf(db: Db, accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): Walk {
+  const { position, from } = indexOfAny(db, accountId, filter, shelves)
+  const { statuses } = filter
+  if (statuses === undefined) return { position, from }
+  const isIn = sql`exists (select 1 from video as stated where stated.position = ${position} and stated.status in (${sql.join(statuses)}))`
+  return { position, from: sql`${from} and ${isIn}` }
+}
+
+/** The same for videos in any state. */
+function indexOfAny(db: Db, accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): Walk {
   const texts = textsOf(filter)
   if (texts.length > 0) {
     const { position, from } = textsWalk(db, accountId, texts)

@@ -3,7 +3,7 @@ import type { HookEvent } from '../hooks/event.ts'
 import { addVideoEvents } from '../hooks/outbox.ts'
 
 /** A video's states as the contract spells them (wire-contract.md, section 1). */
-const VIDEO_STATUSES = ['PRE-Upload', 'Queued', 'Processing', 'ready', 'Not a media file', 'Encoding error'] as const
+export const VIDEO_STATUSES = ['PRE-Upload', 'Queued', 'Processing', 'ready', 'Not a media file', 'Encoding error'] as const
 export type VideoStatus = (typeof VIDEO_STATUSES)[number]
 
 /** From which states each can be entered. Nothing ever goes back; a late failure of a chunk is the one step after `ready`. */

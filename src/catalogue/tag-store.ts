@@ -40,6 +40,19 @@ export async function insertTags(
     on conflict do nothing`.execute(tx)
 }
 
+/** How many tags the one of the videos has that has most. */
+export async function mostTags(tx: Db, positions: readonly number[]): Promise<number> {
+  const row = await tx
+    .selectFrom('videoTag')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('position', 'in', positions)
+    .groupBy('position')
+    .orderBy('count', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return Number(row?.count ?? 0)
+}
+
 /** Removes these pairs; without names, all tags of the videos. */
 export async function removeTags(
   tx: Db,

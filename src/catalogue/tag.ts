@@ -2,7 +2,7 @@ import { type ActKind, type Actor, noteAct } from '../accounts/act.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { insertTags, listTags, removeTags } from './tag-store.ts'
+import { insertTags, listTags, mostTags, removeTags } from './tag-store.ts'
 import { positionsOf } from './video-store.ts'
 
 export type TagDeps = { db: Db; write: Write; wallNowS: () => number }
@@ -12,6 +12,8 @@ export type Tagging = { videoIds: readonly string[]; tags: readonly string[] }
 
 const MAX_TAG_CHARACTERS = 255
 const MAX_FILTER_TAGS = 50
+/** Of one video. */
+const MAX_TAGS = 200
 /** Pairs of one call: they share a transaction, in which nobody else writes. */
 const MAX_PAIRS = 10_000
 
@@ -78,6 +80,8 @@ async function changeTags(
     const positions = await positionsOf(tx, accountId, videoIds)
     if (positions.length < videoIds.length) throw new Failure('not-found', 'Video not found')
     await change(tx, positions, tags)
+    if ((await mostTags(tx, positions)) > MAX_TAGS)
+      throw new Failure('invalid', `A video has at most ${MAX_TAGS} tags. Remove some first.`)
     await noteAct(tx, { ...act, atS, accountId, subjects: videoIds, details: { tags } })
   })
 }

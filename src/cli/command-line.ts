@@ -270,7 +270,10 @@ async function runHere(config: Config, name: CommandName, args: unknown): Promis
     const deps = { ...database, nowS: () => Math.floor(Date.now() / 1000) }
     const sessions = sessionsOfAccounts({ ...deps, sessions: new Map() })
     return await COMMANDS[name].run(
-      { accounts: { ...deps, sessions }, bans: { ...deps, forget: () => undefined, pardon: () => undefined } },
+      {
+        accounts: { ...deps, sessions },
+        bans: { ...deps, forget: () => undefined, pardon: () => undefined, endOf: ({ endsAtS }) => endsAtS },
+      },
       args,
     )
   } finally {

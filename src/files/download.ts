@@ -1,10 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
+import { noteAct } from '../accounts/act.ts'
+import { type KeyHolder, requirePermission } from '../accounts/api-key.ts'
+import { findLiveKey } from '../accounts/api-key-store.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
 import { findFileAnywhere } from '../catalogue/file-store.ts'
 import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
@@ -16,6 +20,7 @@ import { findView, folderOf, getFile } from './file.ts'
 
 export type DownloadDeps = {
   db: Db
+  write: Write
   slowDb: Db
   masterKey: MasterKey
   folders: VideoFolders
@@ -26,21 +31,35 @@ export type DownloadDeps = {
 /** An hour: long enough to begin the download and to resume it, of a film of any size. */
 const LIFE_S = 3600
 
+/** The kinds that are a whole video in the clear: they need a permission of their own, and their downloads are on record. */
+const CLEAR_VIDEOS: readonly string[] = ['original', 'mp4']
+
+/** The address of a file without its signature. `exp`: Unix seconds of the playback clock; `keyId`: the API key that asked for it. */
+type DownloadPath = { exp: number; keyId: string; fileId: number }
+
 /**
- * The short-lived address of a file, which needs no key: below the installation's root.
- * @throws Failure `not-found`; `forbidden` for a kind that is not for downloads
+ * The short-lived address of a file, which needs no key and dies with the one that asked for it: below the installation's root.
+ * @throws Failure `not-found`; `forbidden` for a kind that is not for downloads, or not for this key
  */
-export async function downloadPath(deps: DownloadDeps, accountId: string, videoId: string, fileId: number): Promise<string> {
+export async function downloadPath(deps: DownloadDeps, holder: KeyHolder, videoId: string, fileId: number): Promise<string> {
+  const { accountId, apiKeyId: keyId } = holder
   const file = await getFile(deps, accountId, videoId, fileId)
   if (!file.isDownloadable)
     throw new Failure('forbidden', 'This file cannot be downloaded: only originals, posters, captions and finished MP4s can.')
+  const isClearVideo = CLEAR_VIDEOS.includes(file.type)
+  requirePermission(holder, isClearVideo ? 'downloader' : 'viewer')
+  if (isClearVideo) {
+    const details = { fileId, type: file.type }
+    const act = { accountId, by: holder, kind: 'file:downloaded', subjects: [videoId], details } as const
+    await deps.write((tx) => noteAct(tx, { ...act, atS: deps.nowS() }))
+  }
   const exp = deps.nowS() + LIFE_S
-  return `download/${exp}/${signatureOf(deps.masterKey, exp, fileId)}/${fileId}`
+  return `download/${exp}/${signatureOf(deps.masterKey, { exp, keyId, fileId })}/${keyId}/${fileId}`
 }
 
-function signatureOf(master: MasterKey, exp: number, fileId: number): string {
-  const key = deriveKey(master.bytes, 'reelgate download 1', 32)
-  return createHmac('sha256', key).update(`${exp}/${fileId}`).digest('base64url')
+function signatureOf(master: MasterKey, { exp, keyId, fileId }: DownloadPath): string {
+  const key = deriveKey(master.bytes, 'reelgate download 2', 32)
+  return createHmac('sha256', key).update(`${exp}/${keyId}/${fileId}`).digest('base64url')
 }
 
 /** A file on its way out. `read` gives a part of it; both ends are inclusive. */
@@ -53,14 +72,15 @@ export type Download = {
   read(range: { first: number; last: number }): Promise<Readable>
 }
 
-/** Whether an address was made by `downloadPath` and has not expired. */
-export function isSignedDownload(
-  { masterKey, nowS }: Pick<DownloadDeps, 'masterKey' | 'nowS'>,
-  path: { exp: number; sig: string; fileId: number },
-): boolean {
-  const expected = Buffer.from(signatureOf(masterKey, path.exp, path.fileId))
+/** Whether an address was made by `downloadPath`, has not expired, and the key that asked for it still lives. */
+export async function mayDownload(
+  { db, masterKey, nowS }: Pick<DownloadDeps, 'db' | 'masterKey' | 'nowS'>,
+  path: DownloadPath & { sig: string },
+): Promise<boolean> {
+  const expected = Buffer.from(signatureOf(masterKey, path))
   const given = Buffer.from(path.sig)
-  return path.exp > nowS() && expected.length === given.length && timingSafeEqual(expected, given)
+  const isSigned = path.exp > nowS() && expected.length === given.length && timingSafeEqual(expected, given)
+  return isSigned && (await findLiveKey(db, path.keyId, nowS())) !== undefined
 }
 
 /** @throws Failure `not-found` when the file, or its video, is deleted, or its account disabled */

@@ -9,6 +9,7 @@ const STATUS = {
   forbidden: 403,
   'not-found': 404,
   'method-not-allowed': 405,
+  timeout: 408,
   conflict: 409,
   'too-large': 413,
   unsupported: 415,

@@ -14,7 +14,7 @@ import type { Logger } from 'pino'
 import { Failure } from '../errors.ts'
 import { answerFor } from './answers.ts'
 import { endSlowBodies } from './connections.ts'
-import { type LimitDeps, limitLost } from './limits.ts'
+import { countLost, type LimitDeps } from './limits.ts'
 import { refuseOtherMethods } from './methods.ts'
 import { lazySerializer, lazyValidator } from './schemas.ts'
 
@@ -36,7 +36,7 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
     // Addresses of playback carry OTPs and session ids: calls are not logged one by one.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_MAX_BYTES,
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     trustProxy: false,
@@ -60,6 +60,8 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
     if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-store')
     done()
   })
+  app.decorateRequest('isCounted', false)
+  app.decorateRequest('isBanned', false)
   refuseOtherMethods(app)
   askForBodiesLate(app)
   endSlowBodies(app)
@@ -94,10 +96,12 @@ function withoutGreeting(log: Logger): Logger {
 
 /** Percent signs that cannot be decoded: refused before any interface knows of it, so the body has the field of each. */
 async function sendUnreadableAddress(limiting: LimitDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const failure =
-    (await limitLost(limiting, request, reply)) ??
-    new Failure('invalid', 'The address is not well formed: a percent sign in it does not stand for a character.')
-  const { status, code, message } = answerFor(failure, request, reply)
+  const unreadable = new Failure(
+    'invalid',
+    'The address is not well formed: a percent sign in it does not stand for a character.',
+  )
+  const refusal = await countLost(limiting, { request, reply }, unreadable)
+  const { status, code, message } = answerFor(refusal, request, reply)
   reply
     .code(status)
     .headers({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
@@ -106,7 +110,10 @@ async function sendUnreadableAddress(limiting: LimitDeps, request: FastifyReques
 
 const NO_HTTP = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: '408 Request Timeout', message: 'The request did not arrive in time.' },
-  HPE_HEADER_OVERFLOW: { status: '431 Request Header Fields Too Large', message: 'The headers are too large.' },
+  HPE_HEADER_OVERFLOW: {
+    status: '431 Request Header Fields Too Large',
+    message: 'The address and headers are larger than 16 kB: some 400 ids fit. Send more in the body.',
+  },
   other: { status: '400 Bad Request', message: 'The request is not well formed.' },
 } as const
 

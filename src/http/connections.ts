@@ -1,4 +1,6 @@
 import type { Socket } from 'node:net'
+import type { FastifyReply } from 'fastify'
+import { Failure } from '../errors.ts'
 import { subjectOfAddress } from '../limits/address.ts'
 import type { App } from './app.ts'
 import { peerOf } from './client-address.ts'
@@ -37,14 +39,21 @@ declare module 'fastify' {
   }
 }
 
-/** Ends a connection on which a body comes too slowly. */
+/** Refuses a body that comes too slowly, and ends its connection. */
 export function endSlowBodies(app: App): void {
   app.decorateRequest('bodyDeadline', undefined)
-  app.addHook('preParsing', (request, _reply, payload, done) => {
+  app.addHook('preParsing', (request, reply, payload, done) => {
     const { headers, raw } = request
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
-      request.bodyDeadline = setTimeout(() => raw.destroy(), BODY_MS).unref()
+      request.bodyDeadline = setTimeout(() => refuse(reply), BODY_MS).unref()
     done(null, payload)
+
+    function refuse(to: FastifyReply): void {
+      to.raw.once('close', () => raw.destroy()).once('finish', () => raw.destroy())
+      to.header('Connection', 'close').send(
+        new Failure('timeout', `The body did not come within ${BODY_MS / 1000} seconds. Send it again.`),
+      )
+    }
   })
   app.addHook('preValidation', (request, _reply, done) => {
     clearTimeout(request.bodyDeadline)

@@ -1,8 +1,8 @@
 type Cell = string | number
 
-/** One line of comma-separated values for each row (RFC 4180, with the line ends of Unix, which every reader takes). */
+/** One line of comma-separated values for each row (RFC 4180). */
 export function csvDocument(rows: readonly (readonly Cell[])[]): string {
-  return rows.map((row) => `${row.map(cellText).join(',')}\n`).join('')
+  return rows.map((row) => `${row.map(cellText).join(',')}\r\n`).join('')
 }
 
 /** A spreadsheet takes a text that begins so for a formula, and would run it. */

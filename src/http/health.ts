@@ -1,15 +1,17 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { levelOf } from '../errors.ts'
 import type { App } from './app.ts'
+import { type LimitDeps, limitVisitors } from './limits.ts'
 
 /** What must answer before the service says that it is ready; `low` serves on, and somebody should look after it. */
-export type HealthDeps = { checks: Record<string, () => Promise<undefined | 'low'>> }
+export type HealthDeps = LimitDeps & { checks: Record<string, () => Promise<undefined | 'low'>> }
 
 /** An answer is kept so long: checks start processes, and anybody may ask. */
 const KEPT_MS = 2_000
 
 /** `/healthz`: it serves. `/readyz`: database, storage and ffmpeg answer; 503 names the ones that do not. Space that runs out is only told. */
-export async function healthInterface(app: App, { checks }: HealthDeps): Promise<void> {
+export async function healthInterface(app: App, { checks, ...limiting }: HealthDeps): Promise<void> {
+  limitVisitors(app, limiting, 'health')
   let latest: { atMs: number; results: ReturnType<typeof runChecks> } | undefined
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (request, reply) => {

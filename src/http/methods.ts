@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../errors.ts'
 import type { App } from './app.ts'
 
@@ -16,11 +17,16 @@ export function refuseOtherMethods(app: App): void {
   app.decorate('knownRoutes', [])
   app.addHook('onRoute', ({ method, url }) => void app.knownRoutes.push({ methods: [method].flat(), url }))
   app.addHook('preParsing', async (request, reply) => {
-    const methods = request.is404 ? methodsAt(app.knownRoutes, request.url) : []
-    if (methods.length === 0) return
-    reply.header('Allow', methods.join(', '))
-    throw new Failure('method-not-allowed', `${request.method} is not possible here. Use ${methods.join(' or ')}.`)
+    if (request.is404) refuseOtherMethod(app.knownRoutes, request, reply)
   })
+}
+
+/** @throws Failure `method-not-allowed` where other methods reach the address, as it is named most exactly */
+export function refuseOtherMethod(routes: readonly KnownRoute[], request: FastifyRequest, reply: FastifyReply): void {
+  const methods = methodsAt(routes, request.url)
+  if (methods.length === 0 || methods.includes(request.method)) return
+  reply.header('Allow', methods.join(', '))
+  throw new Failure('method-not-allowed', `${request.method} is not possible here. Use ${methods.join(' or ')}.`)
 }
 
 /** The methods of the routes that name the address most exactly: `/api/videos/tags` is no video. */

@@ -4,10 +4,12 @@ import { Failure } from '../errors.ts'
 import { readMarks } from '../playback/marks.ts'
 import type { OtpDeps, OtpRequest } from '../playback/otp.ts'
 import { isGiven, readRules } from '../playback/rules.ts'
+import { refuseNearMisses } from './near-misses.ts'
 
 // The options of an OTP as both interfaces send them, JSON or form (wire-contract.md, section 5). Unknown keys are ignored.
 
 const DEFAULT_TTL_S = 21_600
+const LICENSE_RULES_MAX_BYTES = 4096
 
 /** A whole number, also as a form sends it. */
 const Whole = Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^[0-9]{1,30}$' })])
@@ -55,7 +57,7 @@ export const OtpBody = Type.Object({
   ...OtpOptions.properties,
   annotate: Type.Optional(
     Type.Union([Type.Array(Mark), Mark, AS_TEXT], {
-      description: 'up to 20 marks in the picture; JSON in single quotes is read too',
+      description: 'up to 20 marks in the picture; JSON in single or typographic quotes is read too',
       examples: [[{ type: 'rtext', text: '{email}', alpha: '0.6' }]],
     }),
   ),
@@ -89,12 +91,14 @@ export const OtpBody = Type.Object({
 
 const isOtpOptions = Compile(OtpOptions)
 const NAMES = Object.keys(OtpOptions.properties)
+const OPTION_NAMES = Object.keys(OtpBody.properties)
 
 type OtpChoices = Omit<OtpRequest, 'accountId' | 'apiKeyId' | 'videoId'>
 
 /** @throws Failure `invalid` that names the option */
 export function readOtpOptions({ outbound }: Pick<OtpDeps, 'outbound'>, body: unknown): OtpChoices {
   const options = asRecord(body)
+  refuseNearMisses(Object.keys(options), OPTION_NAMES)
   const known: Record<string, unknown> = {}
   for (const name of NAMES) if (isGiven(options[name])) known[name] = jsonOrSame(name, options[name])
   if (!isOtpOptions.Check(known)) throw new Failure('invalid', refusal(known))
@@ -139,6 +143,10 @@ function readLicenseRules(given: unknown): Record<string, unknown> | undefined {
   const rules = typeof given === 'string' ? parseJson(given) : given
   if (!isRecord(rules))
     throw new Failure('invalid', 'licenseRules is a JSON object, such as {"canPersist":true,"rentalDuration":3600}.')
+  if (Buffer.byteLength(JSON.stringify(rules)) > LICENSE_RULES_MAX_BYTES)
+    throw new Failure('invalid', `licenseRules has at most ${LICENSE_RULES_MAX_BYTES} bytes as JSON.`)
+  if (Number(rules.rentalDuration) < 0)
+    throw new Failure('invalid', 'rentalDuration, in licenseRules, is a number of seconds, at least 0.')
   return rules
 }
 

@@ -13,7 +13,8 @@ export function pagingQuery({ usual, largest }: PageLimits) {
 }
 
 /**
- * The page that a list call asks for. A limit above the largest is clamped, never refused; what is not a whole number from 1 is.
+ * The page that a list call asks for. Nothing and 0 are as good as absent; a limit above the largest is clamped, never refused; what is
+ * no whole number is.
  * @throws Failure `invalid`
  */
 export function readPaging(query: { page?: unknown; limit?: unknown }, limits: PageLimits): { page: number; limit: number } {
@@ -23,8 +24,8 @@ export function readPaging(query: { page?: unknown; limit?: unknown }, limits: P
 }
 
 function readCount(name: string, given: unknown): number | undefined {
-  if (given === undefined) return undefined
-  if (typeof given !== 'string' || !/^[0-9]{1,40}$/.test(given) || Number(given) < 1)
+  if (given === undefined || given === '') return undefined
+  if (typeof given !== 'string' || !/^[0-9]{1,40}$/.test(given))
     throw new Failure('invalid', `${name} is one whole number from 1, in digits, such as ${name}=2.`)
-  return Number(given)
+  return Number(given) || undefined
 }

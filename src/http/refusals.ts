@@ -27,5 +27,5 @@ function asRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply)
   const { status } = answerFor(error, request, reply)
   if (status === 404) return new PlaybackRefusal('file-gone')
   if (status < 500) return new PlaybackRefusal('bad-request')
-  return new PlaybackRefusal(status === 503 ? 'busy' : 'internal')
+  return new PlaybackRefusal(status === 503 ? 'unavailable' : 'internal')
 }

@@ -114,7 +114,8 @@ function refuseOtherFields(
   }
   const known = new Set([...exact.keys(), ...FREE_FIELDS, 'policy', 'x-amz-signature', 'bucket'])
   for (const name of fields.keys()) {
-    if (!known.has(name)) throw new Failure('forbidden', `The policy does not allow the field "${name}". Leave it out.`)
+    if (!known.has(name) && !name.startsWith('x-ignore-'))
+      throw new Failure('forbidden', `The policy does not allow the field "${name}". Leave it out.`)
   }
 }
 

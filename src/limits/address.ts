@@ -15,6 +15,11 @@ export function subjectOfAddress(address: string): string {
     .join(':')}::/64`
 }
 
+/** The network around the /64 of an IPv6 address: its /48, which one customer of a provider often has whole. Undefined for IPv4. */
+export function networkAround(subject: string): string | undefined {
+  return subject.endsWith('::/64') ? `${subject.split(':', 3).join(':')}::/48` : undefined
+}
+
 /** The address in a text that a proxy may have written with brackets or a port. Undefined: there is none. */
 export function readAddress(text: string): string | undefined {
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text

@@ -2,16 +2,19 @@ import type { ExpressionBuilder } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { BanRow, NewBan, Tables } from '../db/tables.ts'
 
-export async function insertStrike(tx: Db, scope: BanRow['scope'], subject: string, budget: string, atS: number): Promise<void> {
+type BanKey = Pick<BanRow, 'scope' | 'budget' | 'subject'>
+
+export async function insertStrike(tx: Db, { scope, budget, subject }: BanKey, atS: number): Promise<void> {
   await tx.insertInto('strike').values({ scope, subject, budget, atS }).execute()
 }
 
-export async function countStrikes(db: Db, scope: BanRow['scope'], subject: string, afterS: number): Promise<number> {
+export async function countStrikes(db: Db, { scope, budget, subject }: BanKey, afterS: number): Promise<number> {
   const row = await db
     .selectFrom('strike')
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('scope', '=', scope)
     .where('subject', '=', subject)
+    .where('budget', '=', budget)
     .where('atS', '>', afterS)
     .executeTakeFirstOrThrow()
   return Number(row.count)
@@ -19,17 +22,23 @@ export async function countStrikes(db: Db, scope: BanRow['scope'], subject: stri
 
 /** Makes the ban, or puts it in the place of an older one. */
 export async function saveBan(tx: Db, ban: NewBan): Promise<void> {
-  const { scope: _, subject: __, ...rest } = ban
+  const { beganAtS, endsAtS } = ban
   await tx
     .insertInto('ban')
     .values(ban)
-    .onConflict((conflict) => conflict.columns(['scope', 'subject']).doUpdateSet(rest))
+    .onConflict((conflict) => conflict.columns(['scope', 'subject', 'budget']).doUpdateSet({ beganAtS, endsAtS }))
     .execute()
 }
 
 /** Makes a ban that still stands longer; one that was lifted stays lifted. */
-export async function lengthenBan(tx: Db, scope: BanRow['scope'], subject: string, endsAtS: number): Promise<void> {
-  await tx.updateTable('ban').set({ endsAtS }).where('scope', '=', scope).where('subject', '=', subject).execute()
+export async function lengthenBan(tx: Db, { scope, budget, subject }: BanKey, endsAtS: number): Promise<void> {
+  await tx
+    .updateTable('ban')
+    .set({ endsAtS })
+    .where('scope', '=', scope)
+    .where('subject', '=', subject)
+    .where('budget', '=', budget)
+    .execute()
 }
 
 export async function listBans(db: Db, nowS: number): Promise<BanRow[]> {
@@ -78,7 +87,7 @@ function isOfAccount({ and, or, eb }: ExpressionBuilder<Tables, 'ban'>, accountI
   ])
 }
 
-/** Removes the bans of a subject: an address may have one as an owner and one as a viewer. */
+/** Removes the bans of a subject: there may be one for each class of calls. */
 export async function removeBans(tx: Db, subject: string): Promise<Pick<BanRow, 'scope'>[]> {
   return tx.deleteFrom('ban').where('subject', '=', subject).returning('scope').execute()
 }

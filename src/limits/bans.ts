@@ -20,7 +20,7 @@ import {
   saveBan,
 } from './ban-store.ts'
 
-// Twice the limit in one window is a strike; a strike bans (wire-contract.md, section 9).
+// A flood is a strike, and a strike bans from the class of calls that was flooded, never from another (wire-contract.md, section 9).
 
 /** Who is limited. A `viewer` is an address that asks as a player does: its bans never close the API to an owner behind it. */
 export type Scope = 'ip' | 'key' | 'account' | 'viewer'
@@ -32,13 +32,18 @@ export type BanDeps = {
   nowS: () => number
 }
 
-/** The window in which a subject went too far. `all` goes on counting till its end. */
-export type Offence = { scope: Scope; subject: string; budget: string; limit: number; all: number; windowEndsAtS: number }
+/** Which calls of whom: a ban covers one class of calls, its `budget`. */
+type BanKey = { scope: Scope; budget: string; subject: string }
 
-type Ban = Offence & { beganAtS: number; endsAtS: number; earlierStrikes: number; savedExcess: number }
+/** The window in which a subject went too far. `all` goes on counting till its end. */
+export type Offence = { subject: string; limit: number; all: number; windowEndsAtS: number }
+
+type Ban = BanKey & Offence & { beganAtS: number; endsAtS: number; earlierStrikes: number; savedExcess: number }
 
 const BASE_S = 1800
 const STEP_S = 225
+/** From so many times the limit on, a ban is longer for each more. */
+const SEVERE_FROM = 5
 const MOST_BY_SEVERITY_S = 1800
 const PER_EARLIER_STRIKE_S = 1800
 const LONGEST_S = 24 * 3600
@@ -46,89 +51,108 @@ const STRIKE_KEPT_S = 7 * 24 * 3600
 
 /** How long a ban is: by how many times the limit was exceeded, and by the strikes of the last 7 days before it. */
 export function banLengthS(excess: number, earlierStrikes: number): number {
-  const severityS = Math.min(MOST_BY_SEVERITY_S, STEP_S * Math.max(0, excess - 2))
+  const severityS = Math.min(MOST_BY_SEVERITY_S, STEP_S * Math.max(0, excess - SEVERE_FROM))
   return Math.min(LONGEST_S, Math.ceil(BASE_S + severityS + PER_EARLIER_STRIKE_S * earlierStrikes))
 }
 
-export type Bans = Awaited<ReturnType<typeof openBans>>
+export type BansOfClass = ReturnType<Awaited<ReturnType<typeof openBans>>['bansOf']>
 
 /** The bans in memory: requests of the banned are answered from here alone. The rows are what a restart knows. */
 export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger }) {
-  const bans: Record<Scope, Map<string, Ban>> = { ip: new Map(), key: new Map(), account: new Map(), viewer: new Map() }
+  /** By scope and budget, then by subject. */
+  const classes = new Map<string, Map<string, Ban>>()
   for (const row of await listBans(db, nowS())) {
     // The window of a ban from before this start is over: nothing makes it longer.
     const counts = { limit: 1, all: 0, windowEndsAtS: 0, earlierStrikes: 0, savedExcess: Number.POSITIVE_INFINITY }
-    bans[row.scope].set(row.subject, { ...row, ...counts })
+    bansIn(row.scope, row.budget).set(row.subject, { ...row, ...counts })
   }
 
-  function inBackground(change: (tx: Db) => Promise<void>): void {
-    write(change).catch((error) => log.error({ err: error }, 'a ban could not be written; it holds until a restart'))
+  function bansIn(scope: Scope, budget: string): Map<string, Ban> {
+    const name = `${scope} ${budget}`
+    const bans = classes.get(name) ?? new Map<string, Ban>()
+    classes.set(name, bans)
+    return bans
   }
 
   function grow(ban: Ban): void {
     const excess = ban.all / ban.limit
     ban.endsAtS = Math.max(ban.endsAtS, ban.beganAtS + banLengthS(excess, ban.earlierStrikes))
     if (Math.floor(excess) <= ban.savedExcess || ban.savedExcess >= MOST_SAVED_EXCESS) return
-    ban.savedExcess = Math.floor(excess) // eight times at most: a flood must not become writes
-    const { scope, subject, endsAtS } = ban
-    inBackground((tx) => lengthenBan(tx, scope, subject, endsAtS))
+    ban.savedExcess = Math.floor(excess) // a few times at most: a flood must not become writes
+    write((tx) => lengthenBan(tx, ban, ban.endsAtS)).catch(notWritten)
+  }
+
+  function notWritten(error: unknown): void {
+    log.error({ err: error }, 'a ban could not be written; it holds until a restart')
+  }
+
+  /** The bans of one class of calls. */
+  function bansOf(scope: Scope, budget: string) {
+    const bans = bansIn(scope, budget)
+    return {
+      /** When the subject's ban ends; 0: it has none. Counts a call of this weight: a flood that goes on makes its ban longer. */
+      endForCallS(subject: string, weight: number): number {
+        const ban = bans.size === 0 ? undefined : bans.get(subject)
+        if (!ban) return 0
+        const now = nowS()
+        if (now < ban.windowEndsAtS) {
+          ban.all += weight
+          grow(ban)
+        }
+        if (now < ban.endsAtS) return ban.endsAtS
+        bans.delete(subject)
+        return 0
+      },
+      /** The same without counting. */
+      endS(subject: string): number {
+        const endsAtS = bans.get(subject)?.endsAtS ?? 0
+        return endsAtS > nowS() ? endsAtS : 0
+      },
+      /** Bans at once in memory; resolves when it is on disk and has the length that earlier strikes give it. */
+      async strike(offence: Offence): Promise<void> {
+        const { subject, all, limit } = offence
+        const beganAtS = nowS()
+        const excess = all / limit
+        const ban: Ban = {
+          ...offence,
+          scope,
+          budget,
+          beganAtS,
+          endsAtS: beganAtS + banLengthS(excess, 0),
+          earlierStrikes: 0,
+          savedExcess: Number.POSITIVE_INFINITY, // the row is not there yet
+        }
+        bans.set(subject, ban)
+        log.warn({ scope, subject, budget, limit }, 'banned for a flood of requests')
+        try {
+          ban.earlierStrikes = await write(async (tx) => {
+            const earlier = await countStrikes(tx, ban, beganAtS - STRIKE_KEPT_S)
+            await insertStrike(tx, ban, beganAtS)
+            const endsAtS = beganAtS + banLengthS(excess, earlier)
+            await saveBan(tx, { scope, subject, budget, beganAtS, endsAtS })
+            const accountId = await accountOf(tx, scope, subject)
+            const details = { scope, budget, endsAtS }
+            await noteAct(tx, { atS: beganAtS, accountId, by: 'server', kind: 'ban:began', subjects: [subject], details })
+            return earlier
+          })
+          ban.savedExcess = Math.floor(excess)
+          grow(ban)
+        } catch (error) {
+          notWritten(error)
+        }
+      },
+    }
   }
 
   return {
-    /** How long the subject is banned yet; 0: it is not. Counts the call: a flood that goes on makes its ban longer. */
-    leftS(scope: Scope, subject: string): number {
-      const found = bans[scope].size === 0 ? undefined : bans[scope].get(subject)
-      if (!found) return 0
-      const now = nowS()
-      if (now < found.windowEndsAtS) {
-        found.all += 1
-        grow(found)
-      }
-      if (now >= found.endsAtS) bans[scope].delete(subject)
-      return Math.max(0, found.endsAtS - now)
-    },
-    /** The same without counting. */
-    peekS(scope: Scope, subject: string): number {
-      return Math.max(0, (bans[scope].get(subject)?.endsAtS ?? 0) - nowS())
-    },
-    /** Bans at once in memory; resolves when it is on disk and has the length that earlier strikes give it. */
-    async strike(offence: Offence): Promise<void> {
-      const { scope, subject, budget, all, limit } = offence
-      const beganAtS = nowS()
-      const excess = all / limit
-      const ban: Ban = {
-        ...offence,
-        beganAtS,
-        endsAtS: beganAtS + banLengthS(excess, 0),
-        earlierStrikes: 0,
-        savedExcess: Number.POSITIVE_INFINITY, // the row is not there yet
-      }
-      bans[scope].set(subject, ban)
-      log.warn({ scope, subject, budget, limit }, 'banned for asking twice as often as it may')
-      try {
-        ban.earlierStrikes = await write(async (tx) => {
-          const earlier = await countStrikes(tx, scope, subject, beganAtS - STRIKE_KEPT_S)
-          await insertStrike(tx, scope, subject, budget, beganAtS)
-          const endsAtS = beganAtS + banLengthS(excess, earlier)
-          await saveBan(tx, { scope, subject, budget, beganAtS, endsAtS })
-          const accountId = await accountOf(tx, scope, subject)
-          const details = { scope, budget, endsAtS }
-          await noteAct(tx, { atS: beganAtS, accountId, by: 'server', kind: 'ban:began', subjects: [subject], details })
-          return earlier
-        })
-        ban.savedExcess = Math.floor(excess)
-        grow(ban)
-      } catch (error) {
-        log.error({ err: error }, 'a ban could not be written; it holds until a restart')
-      }
-    },
+    bansOf,
     forget(subject: string): void {
-      for (const map of Object.values(bans)) map.delete(subject)
+      for (const bans of classes.values()) bans.delete(subject)
     },
-    /** Drops those that are over: whoever was banned need not come back. */
+    /** Drops those that are over: those who were banned need not come back. */
     forgetEnded(): void {
       const now = nowS()
-      for (const map of Object.values(bans)) for (const [subject, ban] of map) if (now >= ban.endsAtS) map.delete(subject)
+      for (const bans of classes.values()) for (const [subject, ban] of bans) if (now >= ban.endsAtS) bans.delete(subject)
     },
   }
 }
@@ -140,31 +164,36 @@ async function accountOf(tx: Db, scope: Scope, subject: string): Promise<string 
 }
 
 /** From here on a ban does not grow. */
-const MOST_SAVED_EXCESS = 2 + MOST_BY_SEVERITY_S / STEP_S
+const MOST_SAVED_EXCESS = SEVERE_FROM + MOST_BY_SEVERITY_S / STEP_S
+
+/** A running server knows it first, and to the second: a ban grows while its flood goes on. */
+export type BanReading = Pick<BanDeps, 'db' | 'nowS'> & { endOf(ban: BanRow): number }
 
 /** What `reelgate ban list` shows of those that stand. */
-export async function findBans({ db, nowS }: BanDeps) {
-  return (await listBans(db, nowS())).map((ban) => shownBan(ban, nowS()))
+export async function findBans(deps: BanReading) {
+  return (await listBans(deps.db, deps.nowS())).map((ban) => shownBan(deps, ban))
 }
 
 /** What an owner is shown: the bans of the account and of its keys. Addresses are shared, so theirs are the installation's alone. */
-export async function findBansOfAccount({ db, nowS }: Pick<BanDeps, 'db' | 'nowS'>, accountId: string) {
-  return (await listBansOfAccount(db, accountId, nowS())).map((ban) => shownBan(ban, nowS()))
+export async function findBansOfAccount(deps: BanReading, accountId: string) {
+  return (await listBansOfAccount(deps.db, accountId, deps.nowS())).map((ban) => shownBan(deps, ban))
 }
 
-function shownBan({ scope, subject, budget, endsAtS }: BanRow, nowS: number) {
-  return { scope, subject, budget, secondsLeft: endsAtS - nowS }
+function shownBan({ endOf, nowS }: BanReading, ban: BanRow) {
+  const { scope, subject, budget } = ban
+  const endsAtS = endOf(ban)
+  return { scope, subject, budget, secondsLeft: endsAtS - nowS(), endsAt: new Date(endsAtS * 1000).toISOString() }
 }
 
 /** What a running server must forget of a subject whose ban is lifted: all of it, or the ban alone. */
-export type Lifting = BanDeps & { forget(subject: string): void; pardon(subject: string): void }
+export type Lifting = BanDeps & BanReading & { forget(subject: string): void; pardon(subject: string): void }
 
 /**
  * Lifts the bans of an address, key or account, and forgets its strikes.
  * @throws Failure `not-found` when it has none
  */
 export async function liftBan({ write, nowS, forget }: Lifting, text: string): Promise<{ subject: string; lifted: true }> {
-  const address = readAddress(text.replace(/\/64$/, ''))
+  const address = readAddress(text.replace(/\/64$/, '')) // a /48 is given as the list shows it
   const subject = address === undefined ? text : subjectOfAddress(address)
   const lifted = await write(async (tx) => {
     await removeStrikes(tx, subject)

@@ -1,16 +1,23 @@
-const PROOFS_PER_S = 20
-const BURST = 60
+/** So many a second in the long run, so many at once. */
+type Rate = { perS: number; burst: number }
+
+/** True proofs of a session. */
+export const PROOFS: Rate = { perS: 20, burst: 60 }
+/** Proofs of a session that are checked where its address floods: enough for a player, too few to keep a processor busy. */
+export const CHECKS: Rate = { perS: 5, burst: 20 }
 
 /** What a playback session may ask yet: its true proofs count against itself, so a school behind one address watches in peace. */
-export type Pace = { left: number; atMs: number }
+export type Pace = { rate: Rate; left: number; atMs: number }
 
-export function newPace(nowMs: number): Pace {
-  return { left: BURST, atMs: nowMs }
+/** `nowMs` is monotonic. */
+export function newPace(rate: Rate, nowMs: number): Pace {
+  return { rate, left: rate.burst, atMs: nowMs }
 }
 
-/** Counts a true proof: 20 a second, 60 at once. False: too many. `nowMs` is monotonic. */
+/** Counts a proof. False: too many. */
 export function keepsPace(pace: Pace, nowMs: number): boolean {
-  pace.left = Math.min(BURST, pace.left + ((nowMs - pace.atMs) / 1000) * PROOFS_PER_S)
+  const { perS, burst } = pace.rate
+  pace.left = Math.min(burst, pace.left + ((nowMs - pace.atMs) / 1000) * perS)
   pace.atMs = nowMs
   if (pace.left < 1) return false
   pace.left -= 1

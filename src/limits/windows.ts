@@ -1,22 +1,32 @@
 /** A window of limits, in seconds. */
 export const WINDOW_S = 60
 
+/** A window with so many times its limit is exceeded by far; such windows are counted for ten minutes. */
+const FAR_EXCESS = 2
+const EXCESS_KEPT_S = 600
+const NEVER = Number.NEGATIVE_INFINITY
+
 /** Windows kept for one limit. Beyond it old ones are forgotten, a ban never. */
 const MOST_WINDOWS = 20_000
 
-/** The calls of one second. `all` counts refused ones, too. */
+/** The calls of one second, each by its weight. `all` counts refused ones, too. */
 type Slice = { atS: number; passed: number; all: number }
-type Window = { slices: Slice[]; passed: number; all: number }
+/** `exceededAtS`: when windows that do not overlap were exceeded by far, the newest last. */
+type Window = { slices: Slice[]; passed: number; all: number; exceededAtS: number[] }
 
 /** What a call found: the last minute with this call in it. */
 export type Found = {
   passed: boolean
   /** Calls of the window, passed and refused. */
   all: number
-  /** Below 0 by a part of a call where parts were given back. */
   remaining: number
-  /** Till calls leave the window: as many as the next one needs when this one was refused, else the oldest. */
+  /**
+   * After a call that passed: till the oldest call leaves the window. After a refused one: till there is room for it and for the calls
+   * that were refused before it, so that callers who wait as they are told do not all come back at once.
+   */
   waitS: number
+  /** Windows of the last ten minutes, apart from each other, that were exceeded by far. Counted when this call's window is one of them, else 0. */
+  excesses: number
   /** When the oldest call leaves. */
   endsAtS: number
 }
@@ -39,8 +49,8 @@ export function createWindows(nowS: () => number) {
       next = round.next()
     }
     if (next.done) return
-    const [subject, { slices }] = next.value
-    const isOver = (slices.at(-1)?.atS ?? 0) + WINDOW_S <= nowS()
+    const [subject, { slices, exceededAtS }] = next.value
+    const isOver = (slices.at(-1)?.atS ?? 0) + WINDOW_S <= nowS() && (exceededAtS.at(-1) ?? NEVER) + EXCESS_KEPT_S <= nowS()
     if (isOver || windows.size >= MOST_WINDOWS) windows.delete(subject)
   }
 
@@ -53,39 +63,48 @@ export function createWindows(nowS: () => number) {
     // Two for each new one, so that what is over goes without a timer.
     tidy()
     tidy()
-    const window = { slices: [], passed: 0, all: 0 }
+    const window = { slices: [], passed: 0, all: 0, exceededAtS: [] }
     windows.set(subject, window)
     return window
   }
 
   return {
-    take(subject: string, limit: number): Found {
+    /** @param weight how much of a call this one is: an account that may ask twice as often makes calls of half the weight */
+    take(subject: string, limit: number, weight = 1): Found {
       const window = windowOf(subject)
       const slice = sliceAt(window, nowS())
-      // Not `+ 1 <=`: parts of calls were given back, and the last part of a limit is a call, too.
+      // Not `+ weight <=`: the last part of a limit is a call, too.
       const passed = window.passed < limit - ROUNDING
-      slice.all += 1
-      window.all += 1
+      slice.all += weight
+      window.all += weight
       if (passed) {
-        slice.passed += 1
-        window.passed += 1
+        slice.passed += weight
+        window.passed += weight
       }
       const oldestS = window.slices[0]?.atS ?? nowS()
       return {
         passed,
         all: window.all,
         remaining: limit - window.passed,
-        waitS: (passed ? oldestS : lastNeeded(window, limit)) + WINDOW_S - nowS(),
+        waitS: (passed ? oldestS : lastNeeded(window, limit, weight)) + WINDOW_S - nowS(),
         endsAtS: oldestS + WINDOW_S,
+        excesses: window.all < FAR_EXCESS * limit ? 0 : countExcesses(window, nowS()),
       }
     },
-    /** Takes back a part of the call that was just counted. */
-    giveBack(subject: string, part: number): void {
+    /** Whether the next call would be refused. Counts nothing. */
+    isSpent(subject: string, limit: number): boolean {
+      const window = windows.get(subject)
+      if (!window) return false
+      dropOld(window, nowS())
+      return window.passed >= limit - ROUNDING
+    },
+    /** Takes back the call that was just counted. */
+    giveBack(subject: string): void {
       const window = windows.get(subject)
       const slice = window?.slices.at(-1)
       if (!window || !slice) return
-      const passed = Math.min(part, slice.passed)
-      const all = Math.min(part, slice.all)
+      const passed = Math.min(1, slice.passed)
+      const all = Math.min(1, slice.all)
       slice.passed -= passed
       window.passed -= passed
       slice.all -= all
@@ -97,6 +116,7 @@ export function createWindows(nowS: () => number) {
       if (!window) return
       for (const slice of window.slices) slice.all = slice.passed
       window.all = window.passed
+      window.exceededAtS = []
     },
     forget(subject: string): void {
       windows.delete(subject)
@@ -104,7 +124,7 @@ export function createWindows(nowS: () => number) {
   }
 }
 
-/** Parts of calls that were given back do not add up to whole numbers. */
+/** Weights do not add up to whole numbers. */
 const ROUNDING = 1e-6
 
 function dropOld(window: Window, nowS: number): void {
@@ -123,12 +143,20 @@ function sliceAt(window: Window, nowS: number): Slice {
   return slice
 }
 
-/** The second of the last call that must leave before the next one passes. */
-function lastNeeded(window: Window, limit: number): number {
-  let tooMany = window.passed - limit
+/** The second of the last call that must leave before there is room for the call that was just refused, and for those refused before it. */
+function lastNeeded(window: Window, limit: number, weight: number): number {
+  const refusedBefore = window.all - window.passed - weight
+  let tooMany = window.passed - limit + refusedBefore
   for (const { atS, passed } of window.slices) {
     tooMany -= passed
     if (tooMany < -ROUNDING) return atS
   }
   return window.slices.at(-1)?.atS ?? 0
+}
+
+function countExcesses(window: Window, nowS: number): number {
+  const kept = window.exceededAtS.filter((atS) => atS + EXCESS_KEPT_S > nowS)
+  if ((kept.at(-1) ?? NEVER) + WINDOW_S <= nowS) kept.push(nowS)
+  window.exceededAtS = kept
+  return kept.length
 }

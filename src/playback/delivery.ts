@@ -15,7 +15,7 @@ export async function playlistFor(deps: PlaybackDeps, session: LiveSession, name
     return multivariantPlaylist(film, session.row.forcedBitrateKbps, await deps.captions.find(session.row.videoId))
   const captionId = readCaptionName(name)
   if (captionId !== undefined) return captionPlaylist(film, captionId)
-  const playlist = mediaPlaylist(film, Number(name), signedMediaPath(deps.mediaSecret, film, session.row.endsAtS))
+  const playlist = mediaPlaylist(film, Number(name), signedMediaPath(deps.mediaSecret, film, deps.nowS()))
   if (!playlist) throw new PlaybackRefusal('bad-request')
   return playlist
 }

@@ -60,7 +60,7 @@ const Entry = Type.Object({
 type Entry = Static<typeof Entry>
 
 /**
- * Reads the option `annotate`: a JSON array as a string (strict or single-quoted), the array itself, or one object; values may be
+ * Reads the option `annotate`: a JSON array as a string (strict, or in single or typographic quotes), the array itself, or one object; values may be
  * strings or numbers. Sizes and times beyond reason are brought within it, so that the player stays usable.
  * @throws Failure `invalid` when it cannot be read
  * @see wire-contract.md, section 5
@@ -88,9 +88,15 @@ function readMark(outbound: Outbound, entry: unknown, viewer: Viewer): Mark {
   if (entry.type === 'image') return readImage(outbound, entry)
   if (entry.type !== 'rtext' && entry.type !== 'text')
     throw new Failure('invalid', `annotate has an entry of type "${entry.type.slice(0, 20)}". Use "rtext", "text" or "image".`)
+  const text = String(entry.text ?? '')
+  if (text.trim() === '')
+    throw new Failure(
+      'invalid',
+      `annotate has an entry of type "${entry.type}" without a text. Give it one: {"type":"${entry.type}","text":"…"}.`,
+    )
   const mark: TextMark = {
     type: entry.type,
-    text: fillIn(String(entry.text ?? ''), viewer),
+    text: fillIn(text, viewer),
     alpha: within(entry.alpha, { least: 0, most: 1, otherwise: 1 }),
     color: readColor(entry.color),
     sizePx: within(entry.size, { least: 6, most: 120, otherwise: 15 }),
@@ -155,9 +161,9 @@ function readPlace(place: Entry['x']): string {
   return text
 }
 
-/** Strict JSON, or JSON written with single quotes as older sites do. */
+/** Strict JSON, or JSON in other quotes, as older sites write it and word processors spoil it. */
 function parseLoosely(text: string): unknown {
-  for (const candidate of [text, withDoubleQuotes(text)]) {
+  for (const candidate of [text, withStraightQuotes(text)]) {
     try {
       return JSON.parse(candidate)
     } catch {
@@ -167,22 +173,36 @@ function parseLoosely(text: string): unknown {
   throw new Failure('invalid', 'annotate is not JSON. Write an array such as [{"type":"rtext","text":"{name}","alpha":"0.6"}].')
 }
 
-/** Turns single-quoted strings into JSON's, in one pass; what stands in double quotes stays as it is. */
-function withDoubleQuotes(text: string): string {
+/** Each quote that may begin a text, with those that may end it. */
+const QUOTES: Readonly<Record<string, string>> = { "'": "'‘’", '‘': "'‘’", '’': "'‘’", '"': '"“”', '“': '"“”', '”': '"“”' }
+const BEHIND_A_TEXT = /\s*(?:[,:}\]]|$)/y
+
+/**
+ * Turns texts in single or typographic quotes into JSON's, in one pass. A quote ends a text only where JSON goes on behind it, so that
+ * 'Sean O'Brien' is one text.
+ */
+function withStraightQuotes(text: string): string {
   let result = ''
-  let quote = ''
+  let ends: string | undefined // the quotes that may end the text that goes on
   for (let at = 0; at < text.length; at++) {
     const char = text[at] ?? ''
-    const isEscape = quote !== '' && char === '\\'
-    if (isEscape) {
+    if (ends === undefined) {
+      ends = QUOTES[char]
+      result += ends === undefined ? char : '"'
+    } else if (char === '\\') {
       const escaped = text[++at] ?? ''
-      result += escaped === "'" ? "'" : char + escaped
-    } else if (char === quote || (quote === '' && (char === "'" || char === '"'))) {
-      quote = quote === '' ? char : ''
+      result += escaped in QUOTES && escaped !== '"' ? escaped : char + escaped
+    } else if (ends.includes(char) && goesOnBehind(text, at)) {
+      ends = undefined
       result += '"'
     } else {
-      result += quote === "'" && char === '"' ? '\\"' : char
+      result += char === '"' ? '\\"' : char
     }
   }
   return result
+}
+
+function goesOnBehind(text: string, at: number): boolean {
+  BEHIND_A_TEXT.lastIndex = at + 1
+  return BEHIND_A_TEXT.test(text)
 }

@@ -4,16 +4,17 @@ import { deriveKey, type MasterKey } from '../protect/master-key.ts'
 // Signed paths of segments: playback-protocol.md, section 8. MD5 because nginx's secure_link checks it by itself; the secret comes
 // last, and what the path gives is ciphertext.
 
-const ROUNDED_TO_S = 6 * 3600
+const LIFE_S = 3600
+const ROUNDED_TO_S = 3600
 
 /** The secret that also goes into a proxy's configuration, in hexadecimal. */
 export function mediaSecret(master: MasterKey): string {
   return deriveKey(master.bytes, 'reelgate media-path 1', 32).toString('hex')
 }
 
-/** The same path for every viewer of the same six hours, so that a cache in between helps. */
-export function signedMediaPath(secret: string, film: { videoId: string; generation: number }, endsAtS: number): string {
-  const exp = Math.ceil(endsAtS / ROUNDED_TO_S) * ROUNDED_TO_S
+/** The same path for every viewer of the same hour, so that a cache in between helps; it lives one to two hours. */
+export function signedMediaPath(secret: string, film: { videoId: string; generation: number }, nowS: number): string {
+  const exp = Math.ceil((nowS + LIFE_S) / ROUNDED_TO_S) * ROUNDED_TO_S
   return `media/${exp}/${mediaSignature(secret, exp, film)}/${film.videoId}/${film.generation}`
 }
 

@@ -84,10 +84,22 @@ export async function findOtp(db: Db, hash: Buffer) {
   return spendable(db, hash).executeTakeFirst()
 }
 
-/** The rules of an OTP, as JSON. Null: it has none, or there is no such OTP. */
-export async function findRulesOfOtp(db: Db, hash: Buffer): Promise<string | null> {
+/** Whether there is such an OTP, not spent and not expired. */
+export async function isOpenOtp(db: Db, hash: Buffer, nowS: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('otp')
+    .select('hash')
+    .where('hash', '=', hash)
+    .where('spentAtS', 'is', null)
+    .where('expiresAtS', '>', nowS)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** The rules of an OTP, as JSON. Null: it has none. Undefined: there is no such OTP. */
+export async function findRulesOfOtp(db: Db, hash: Buffer): Promise<string | null | undefined> {
   const row = await db.selectFrom('otp').select('rules').where('hash', '=', hash).executeTakeFirst()
-  return row?.rules ?? null
+  return row?.rules
 }
 
 /**

@@ -30,8 +30,8 @@ export type OtpRequest = {
   rules?: Rules
 }
 
-/** Longest life of an OTP: what fits into a signed 32-bit number of seconds. */
-const MAX_TTL_S = 2 ** 31 - 1
+/** Longest life of an OTP, a year: more counts as that. */
+const MAX_TTL_S = 365 * 24 * 3600
 
 /**
  * Issues a one-time password for one playback session. Resolves after the row is durable; the returned string is the only copy,

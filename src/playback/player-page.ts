@@ -9,16 +9,25 @@ export type PlayerPageDeps = Pick<PlaybackDeps, 'db' | 'sessions'>
 /** What the page's address names; the player plays one of them. */
 export type Named = { otp: string | null; session: string | null }
 
-/** Who may frame the player's page. Reads the whitelist of its OTP or session, nothing else of them, and writes nothing. */
-export async function framingOfPage(deps: PlayerPageDeps, named: Named, embedding: Embedding): Promise<Framing> {
+/**
+ * Who may frame the player's page. Reads the whitelist of its OTP or session, nothing else of them, and writes nothing.
+ * @returns `isKnown` false: what its address names is not known
+ */
+export async function framingOfPage(
+  deps: PlayerPageDeps,
+  named: Named,
+  embedding: Embedding,
+): Promise<{ framing: Framing; isKnown: boolean }> {
   const rulesJson = await findRules(deps, named)
-  if (rulesJson === null) return 'everyone'
+  if (!rulesJson) return { framing: 'everyone', isKnown: rulesJson === null }
   const { whitelist }: Rules = JSON.parse(rulesJson)
-  return whitelist ? framingOf(whitelist, embedding) : 'everyone'
+  return { framing: whitelist ? await framingOf(whitelist, embedding) : 'everyone', isKnown: true }
 }
 
-async function findRules({ db, sessions }: PlayerPageDeps, { otp, session }: Named): Promise<string | null> {
+/** As JSON. Null: there are none. Undefined: the OTP or the session that is named is not known. */
+async function findRules({ db, sessions }: PlayerPageDeps, { otp, session }: Named): Promise<string | null | undefined> {
   const row = session === null ? undefined : (sessions.get(session)?.row ?? (await findSession(db, session)))
   if (row?.rules) return row.rules
-  return otp !== null && isSecret(otp) ? findRulesOfOtp(db, hashSecret(otp)) : null
+  if (otp !== null) return isSecret(otp) ? findRulesOfOtp(db, hashSecret(otp)) : undefined
+  return session === null || row ? null : undefined
 }

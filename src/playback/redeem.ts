@@ -6,7 +6,7 @@ import type { PlaybackSessionRow } from '../db/tables.ts'
 import { addVideoEvents } from '../hooks/outbox.ts'
 import { hashSecret, isSecret, newToken } from '../protect/secret.ts'
 import type { ImageMark, Mark, TextMark } from './marks.ts'
-import { findOtp, findRulesOfOtp, noteReuse, spendOtp } from './otp-store.ts'
+import { findOtp, findRulesOfOtp, isOpenOtp, noteReuse, spendOtp } from './otp-store.ts'
 import { importPublicKey, isSignedBy, keyIdOf, markSeq, type Proof } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { type Rules, refusedAt } from './rules.ts'
@@ -45,17 +45,32 @@ export async function redeem(deps: PlaybackDeps, request: RedeemRequest, proof: 
   // Before the transaction, which waits for nothing but its own statements; an OTP's rules never change.
   const hash = hashSecret(request.otp)
   const rulesJson = await findRulesOfOtp(deps.db, hash)
-  const refused = rulesJson === null ? undefined : await refusedByRules(deps, JSON.parse(rulesJson), request, visit)
+  const refused = !rulesJson ? undefined : await refusedByRules(deps, JSON.parse(rulesJson), request, visit)
   const outcome = await deps.write((tx) => spendOrResume(deps, tx, hash, refused, request, proof, visit))
   if ('refusal' in outcome) throw outcome.refusal
   // Only what is committed enters memory.
-  const session = keepLive(deps.sessions, outcome.row)
+  const session = keepLive(deps, outcome.row)
   if (!session) throw new PlaybackRefusal('not-allowed')
   if (outcome.isNew) markSeq(session.seqs, proof.seq)
   else await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()
   session.place = { address: visit.address, refusedBy: undefined }
   return session
+}
+
+/**
+ * Whether a redeem is worth its cost: its OTP is open, or was spent by this very browser. Nobody can guess one, so a flood has none.
+ * Changes nothing.
+ */
+export async function mayRedeem(
+  deps: Pick<PlaybackDeps, 'db' | 'nowS'>,
+  { otp, publicKey }: Pick<RedeemRequest, 'otp' | 'publicKey'>,
+): Promise<boolean> {
+  if (!isSecret(otp)) return false
+  const hash = hashSecret(otp)
+  if (await isOpenOtp(deps.db, hash, deps.nowS())) return true
+  const session = await findSessionOfOtp(deps.db, hash)
+  return session?.keyId.equals(keyIdOf(publicKey)) ?? false
 }
 
 /** What the owner's rules say to the page and the place that the viewer asks from. */
@@ -169,8 +184,12 @@ async function resume(deps: PlaybackDeps, tx: Db, { hash, keyId, otp, refusedByR
   if (otp.status === null || otp.deletedAtS !== null) return refused('video-gone')
   if (refusedByRules) return refusedByRules
   if (otp.status === 'Encoding error' || otp.status === 'Not a media file') return refused('video-not-ready', { why: 'failed' })
-  return refused('video-not-ready')
+  return refused('video-not-ready', { waitMs: otp.status === 'Processing' ? SOON_MS : LATER_MS })
 }
+
+/** When to ask again for a video that is not ready: often once it is being encoded, which takes seconds till its beginning plays. */
+const SOON_MS = 5_000
+const LATER_MS = 15_000
 
 function refused(...refusal: ConstructorParameters<typeof PlaybackRefusal>): Outcome {
   return { refusal: new PlaybackRefusal(...refusal) }

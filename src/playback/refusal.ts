@@ -21,6 +21,7 @@ export const REFUSALS = {
   },
   internal: { status: 500, message: 'Something went wrong on this server. Try again in a moment.' },
   busy: { status: 503, message: 'This part of the film is being prepared.' },
+  unavailable: { status: 503, message: 'The server cannot start a video now. Try again in a moment.' },
 } as const
 
 export type RefusalCode = keyof typeof REFUSALS
@@ -40,7 +41,13 @@ export const END_REASONS = [
 export type EndReason = (typeof END_REASONS)[number]
 
 /** Facts that go with a refusal. */
-export type RefusalDetails = { why?: string /** Told by the header of that name. */; retryAfterS?: number }
+export type RefusalDetails = {
+  why?: string
+  /** After which to ask again. */
+  waitMs?: number
+  /** Told by the header of that name. */
+  retryAfterS?: number
+}
 
 /** A viewer's request that is refused. */
 export class PlaybackRefusal extends Error {

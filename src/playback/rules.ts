@@ -132,7 +132,8 @@ function readEntry(name: string, entry: unknown): Place | Place[] {
   return entry.map((place) => readPlace(name, place))
 }
 
-const RULE_KEYS = ['action', 'ipSet', 'countrySet'] as const
+/** `actions` is what many sites send for `action`. */
+const RULE_KEYS = ['action', 'actions', 'ipSet', 'countrySet'] as const
 const ACTIONS: readonly (readonly [unknown, boolean])[] = [
   [true, true],
   [false, false],
@@ -149,7 +150,10 @@ function readIpGeoRules(given: unknown): Pick<Rules, 'ipGeoRules'> {
 function readPlaceRule(name: string, given: unknown): PlaceRule {
   // A misspelt set would be an empty one, which holds everyone.
   if (!isRecordOf(given, RULE_KEYS)) throw new Failure('invalid', `${name} is an object with action, ipSet and countrySet.`)
-  const [, action] = ACTIONS.find(([form]) => form === given.action) ?? []
+  if (given.action !== undefined && given.actions !== undefined)
+    throw new Failure('invalid', `${name} has both action and actions: send action alone.`)
+  const written = given.action ?? given.actions
+  const [, action] = ACTIONS.find(([form]) => form === written) ?? []
   if (action === undefined) throw new Failure('invalid', `${name}.action is true or false.`)
   const ipSet = readSet(`${name}.ipSet`, given.ipSet)
   const countrySet = readSet(`${name}.countrySet`, given.countrySet)

@@ -6,6 +6,7 @@ import { findInit, findSegment } from '../encode/film-store.ts'
 import { hurrySegment } from '../encode/hurry.ts'
 import type { SegmentNews } from '../encode/publication.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
+import type { Damage } from './damage.ts'
 import { type Film, type Films, findSegmentCount } from './film.ts'
 import type { HotSegments } from './hot-segments.ts'
 import { isSignedMediaPath } from './media-path.ts'
@@ -23,6 +24,8 @@ export type SegmentDeps = {
   news: SegmentNews
   /** Says that a chunk was moved forward. */
   wakeEncoders(): void
+  /** Told of each segment whose file is not as its row says. */
+  noteDamage(damage: Damage): void
 }
 
 /** A signed address: `/media/<exp>/<sig>/<videoId>/<generation>/…` */
@@ -37,7 +40,7 @@ export type OpenSegment = { bytes: Buffer } | { file: FileHandle; sizeBytes: num
 /**
  * Opens a segment. One that is not encoded yet is moved forward and waited for, at most 4 s.
  * @throws PlaybackRefusal `not-allowed` for a false or old signature; `video-gone`; `bad-request` for a segment the film does not
- * have; `busy` when the wait was in vain
+ * have; `busy` when the wait was in vain, or its file is missing or not as long as its row says
  */
 export async function openSegment(
   deps: SegmentDeps,
@@ -48,27 +51,51 @@ export async function openSegment(
 ): Promise<OpenSegment> {
   await getSignedFilm(deps, path)
   const name = `${path.videoId}/${path.generation}/${renditionId}/${number}`
-  const hot = deps.hotSegments.find(name)
-  if (hot) return { bytes: await orGone(deps, path, hot) }
-  const { file, sizeBytes } =
-    (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, path, renditionId, number, signal))
-  return orGone(deps, path, readSegment(deps, name, file, sizeBytes))
+  try {
+    const hot = deps.hotSegments.find(name)
+    if (hot) return { bytes: await hot }
+    const { file, sizeBytes } =
+      (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, path, renditionId, number, signal))
+    return await readSegment(deps, name, file, sizeBytes)
+  } catch (error) {
+    await getSignedFilm(deps, path) // the film may have been deleted meanwhile, and its files with it
+    if (!(error instanceof DamagedFile)) throw error
+    const { videoId, generation } = path
+    deps.noteDamage({ videoId, generation, renditionId, number, problem: error.message })
+    throw new PlaybackRefusal('busy', { retryAfterS: DAMAGED_AGAIN_S })
+  }
 }
 
+const DAMAGED_AGAIN_S = 5
+
+/** A file is missing, or not as long as its row says. */
+class DamagedFile extends Error {}
+
+/** Before anything of an answer leaves: a short segment that a cache took for whole would stay there for a year. */
 async function readSegment(deps: SegmentDeps, name: string, file: string, sizeBytes: number): Promise<OpenSegment> {
   const place = blobPath(deps.segments, file)
-  const bytes = await deps.hotSegments.readIfHot(name, sizeBytes, () => readFile(place))
-  return bytes ? { bytes } : { file: await open(place), sizeBytes }
-}
-
-/** What is read; `video-gone` where that fails because the film was deleted meanwhile. Otherwise the disk has lost it. */
-async function orGone<T>(deps: SegmentDeps, path: MediaPath, reading: Promise<T>): Promise<T> {
+  const bytes = await deps.hotSegments.readIfHot(name, sizeBytes, async () => {
+    const read = await readFile(place).catch(orMissing)
+    refuseOtherSize(read.length, sizeBytes)
+    return read
+  })
+  if (bytes) return { bytes }
+  const opened = await open(place).catch(orMissing)
   try {
-    return await reading
+    refuseOtherSize((await opened.stat()).size, sizeBytes)
+    return { file: opened, sizeBytes }
   } catch (error) {
-    await getSignedFilm(deps, path)
+    await opened.close()
     throw error
   }
+}
+
+function refuseOtherSize(isBytes: number, wantedBytes: number): void {
+  if (isBytes !== wantedBytes) throw new DamagedFile(`its file has ${isBytes} bytes instead of ${wantedBytes}`)
+}
+
+function orMissing(error: NodeJS.ErrnoException): never {
+  throw error.code === 'ENOENT' ? new DamagedFile('its file is missing') : error
 }
 
 async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: number, number: number, signal: AbortSignal) {

@@ -6,7 +6,7 @@ import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import type { ShownCaption } from '../files/shown-captions.ts'
-import { keepsPace, newPace, type Pace } from '../limits/pace.ts'
+import { CHECKS, keepsPace, newPace, type Pace, PROOFS } from '../limits/pace.ts'
 import type { Countries } from './countries.ts'
 import type { Films } from './film.ts'
 import type { MarkImages } from './mark-image.ts'
@@ -38,6 +38,8 @@ export type PlaybackDeps = {
   write: Write
   /** The playback clock. */
   nowS: () => number
+  /** A monotonic clock, for the pace of proofs. */
+  nowMs(): number
   nonces: Nonces
   tickets: Tickets
   films: Films
@@ -71,6 +73,8 @@ export type LiveSession = {
   pages: string[]
   seqs: SeqWindow
   pace: Pace
+  /** What its address leaves it when it floods. */
+  checks: Pace
   /** When the log last said that it asks too fast. */
   warnedAtS: number
   lastSeenAtS: number
@@ -97,6 +101,7 @@ export type LiveSessions = Map<string, LiveSession>
 /**
  * Judges a proof for a session that must exist, in the protocol's order: nonce, session, signature, page, number, state, place.
  * Up to the signature every failure is the same `not-allowed`, so only the holder of the key learns more.
+ * @param visit `isFlooding`: its address has used up what it may ask without a true proof
  * @throws PlaybackRefusal
  */
 export async function admit(
@@ -104,16 +109,18 @@ export async function admit(
   sessionId: string,
   proof: Proof,
   signed: Omit<Signed, 'session'>,
-  visit: Visit,
+  visit: Visit & { isFlooding: boolean },
 ): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
   const found = await findLive(deps, sessionId)
+  if (found && visit.isFlooding && !keepsPace(found.checks, deps.nowMs()))
+    throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   if (!found || !(await isSignedBy(found.publicKey, proof, { ...signed, session: sessionId })))
     throw new PlaybackRefusal('not-allowed')
   // Meanwhile it may have been dropped from memory, and with it the numbers that this proof must be marked among.
   const session = deps.sessions.get(sessionId) ?? found
   deps.sessions.set(sessionId, session)
-  if (deps.paced && !keepsPace(session.pace, performance.now())) {
+  if (deps.paced && !keepsPace(session.pace, deps.nowMs())) {
     warnOfHaste(deps, session)
     throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   }
@@ -141,7 +148,8 @@ async function refusePlace(deps: PlaybackDeps, session: LiveSession, rulesJson: 
     place = { address: visit.address, refusedBy }
     session.place = place
     const { otpHash, keyId } = session.row
-    const attempt = { otpHash, keyId, ...visit, embeddingHost: '-', outcome: 'place-not-allowed', rule: refusedBy }
+    const { address, userAgent } = visit
+    const attempt = { otpHash, keyId, address, userAgent, embeddingHost: '-', outcome: 'place-not-allowed', rule: refusedBy }
     if (refusedBy !== undefined) await deps.write((tx) => recordAttempt(tx, { ...attempt, atS: deps.nowS() }))
   }
   // Of this request's place: meanwhile another may have come from elsewhere.
@@ -214,24 +222,31 @@ export function noteEnded(session: LiveSession, endedAtS: number, endReason: End
 }
 
 /** A session by its id, from memory or its row. */
-async function findLive(deps: Pick<PlaybackDeps, 'db' | 'sessions'>, sessionId: string): Promise<LiveSession | undefined> {
+async function findLive(
+  deps: Pick<PlaybackDeps, 'db' | 'sessions' | 'nowMs'>,
+  sessionId: string,
+): Promise<LiveSession | undefined> {
   const live = deps.sessions.get(sessionId)
   if (live) return live
   const row = await findSession(deps.db, sessionId)
-  return row && keepLive(deps.sessions, row)
+  return row && keepLive(deps, row)
 }
 
 /** Brings a row into memory, unless another request was first. */
-export function keepLive(sessions: LiveSessions, row: PlaybackSessionRow): LiveSession | undefined {
+export function keepLive(
+  { sessions, nowMs }: Pick<PlaybackDeps, 'sessions' | 'nowMs'>,
+  row: PlaybackSessionRow,
+): LiveSession | undefined {
   const already = sessions.get(row.id)
   if (already) return already
   const publicKey = importPublicKey(row.publicKey)
   if (!publicKey) return undefined
   const pages: string[] = JSON.parse(row.pages)
   const { lastSeenAtS, leftAtS } = row
-  const pace = newPace(performance.now())
+  const pace = newPace(PROOFS, nowMs())
+  const checks = newPace(CHECKS, nowMs())
   const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS: 0, place: undefined }
-  const live: LiveSession = { row, publicKey, pages, seqs: newSeqWindow(), pace, ...seen }
+  const live: LiveSession = { row, publicKey, pages, seqs: newSeqWindow(), pace, checks, ...seen }
   sessions.set(row.id, live)
   return live
 }

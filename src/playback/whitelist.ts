@@ -58,8 +58,11 @@ function hostOfPage(address: string): string {
   return URL.canParse(address) ? new URL(address).hostname : ''
 }
 
-/** Who may frame a player page: everyone, these sources of a `frame-ancestors`; or the page is not shown. */
-export type Framing = 'everyone' | 'refused' | readonly string[]
+/**
+ * Who may frame a player page: everyone, these sources of a `frame-ancestors`; or the page is not shown. `insecure`: to a page of an
+ * allowed site that came without TLS, where a browser would show its own broken frame instead of a reason.
+ */
+export type Framing = 'everyone' | 'refused' | 'insecure' | readonly string[]
 
 /** What the server sees of the page around the player. `isTop`: the browser says that there is none. */
 export type Embedding = { referer: string | undefined; isTop: boolean }
@@ -67,13 +70,17 @@ export type Embedding = { referer: string | undefined; isTop: boolean }
 export async function framingOf(whitelist: Whitelist, { referer, isTop }: Embedding): Promise<Framing> {
   if (isTop) return 'refused'
   if (referer !== undefined && !(await mayEmbed(whitelist, hostOfPage(referer)))) return 'refused'
-  if ('host' in whitelist) return sourcesOf(whitelist.host)
+  if ('host' in whitelist) return isInsecure(referer) ? 'insecure' : sourcesOf(whitelist.host)
   if (referer !== undefined) return [new URL(referer).origin]
   // A player that is loaded anew inside its frame names no site, as no page of ours does.
   const { openedOn } = whitelist
   return openedOn === undefined
     ? 'refused'
     : schemesOf(hostOfPage(`http://${openedOn}`)).map((scheme) => `${scheme}://${openedOn}`)
+}
+
+function isInsecure(referer: string | undefined): boolean {
+  return referer?.startsWith('http:') === true && !schemesOf(hostOfPage(referer)).includes('http')
 }
 
 /** The player works without TLS on a machine of one's own only. */

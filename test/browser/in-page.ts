@@ -8,6 +8,7 @@ type Video = {
   readonly ended: boolean
   readonly seeking: boolean
   readonly muted: boolean
+  readonly playbackRate: number
   readonly videoWidth: number
   readonly textTracks: Iterable<{ mode: string; activeCues: Iterable<{ text: string }> | null }>
   readonly videoHeight: number
@@ -47,6 +48,7 @@ export type Watched = {
   ended: boolean
   seeking: boolean
   muted: boolean
+  rate: number
   widthPx: number
   heightPx: number
   shownWidthPx: number
@@ -66,6 +68,7 @@ export function readVideo(): Watched {
     ended: video.ended,
     seeking: video.seeking,
     muted: video.muted,
+    rate: video.playbackRate,
     widthPx: video.videoWidth,
     heightPx: video.videoHeight,
     shownWidthPx: video.clientWidth,

@@ -147,7 +147,7 @@ export const ALWAYS: readonly Call[] = [
     (db) => usage.addVideoUsage(db, { day: '2026-01-01', videoId: V, viewerLabel: '', sentBytes: 1, viewCount: 1 }),
   ],
   ['views of a video', 100, (db) => usage.addViews(db, { videoId: V, viewCount: 1 })],
-  ['strikes', 30, (db) => bans.countStrikes(db, 'key', idOf(7), NOW_S - 60)],
+  ['strikes', 30, (db) => bans.countStrikes(db, { scope: 'key', budget: 'reads', subject: idOf(7) }, NOW_S - 60)],
   ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithMp4s(db, [])],
   ['an MP4 to be made', 60, (db) => mp4s.findUnmadeMp4(db, large, [])],
   ['an MP4 that is made', 400, endSomeMp4],

@@ -3,6 +3,7 @@ import { readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createOwner } from '../client.ts'
 import { getStoredSource, untilFinished } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { findFreePort } from '../free-port.ts'
@@ -108,14 +109,42 @@ describe('the original', () => {
     for (const argument of [String(id), 'original', 'film.mp4'])
       expect((await viewer.call('file', argument)).status).not.toBe(200)
     const address = await addressOf(videoId, id)
-    const [, exp = '', sig = ''] = /download\/(\d+)\/([\w-]+)\//.exec(address) ?? []
+    const [, exp = '', sig = '', keyId = ''] = /download\/(\d+)\/([\w-]+)\/(\w+)\//.exec(address) ?? []
     const other = await fileOf(videoId, 'poster')
     const forged = [
-      `${exp}/${sig}/${other.id}`,
-      `${Number(exp) + 1}/${sig}/${id}`,
-      `${exp}/${sig.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))}/${id}`,
+      `${exp}/${sig}/${keyId}/${other.id}`,
+      `${Number(exp) + 1}/${sig}/${keyId}/${id}`,
+      `${exp}/${sig}/${'0'.repeat(32)}/${id}`,
+      `${exp}/${sig.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))}/${keyId}/${id}`,
     ]
     for (const path of forged) expect((await fetch(`${reelgate.url}/download/${path}`)).status).toBe(403)
+  })
+
+  test('K17: takes a permission of its own; its address dies with the key that asked for it; the audit record names it', async () => {
+    const { id } = await fileOf(videoId, 'original')
+    const poster = await fileOf(videoId, 'poster')
+    const [account] = JSON.parse((await reelgate.cli('account', 'list', '--json')).stdout)
+    const newKey = async (...permissions: string[]): Promise<{ keyId: string; apiKey: string }> =>
+      JSON.parse((await reelgate.cli('key', 'create', account.id, '--permission', ...permissions, '--json')).stdout)
+    const ask = ({ apiKey }: { apiKey: string }, fileId: number) =>
+      createOwner(reelgate.url, apiKey).call('GET', `/api/videos/${videoId}/files/${fileId}`)
+    const [reader, downloader] = [await newKey('viewer'), await newKey('downloader')]
+    expect((await ask(reader, id)).status).toBe(403)
+    expect((await ask(reader, poster.id)).status).toBe(200)
+    expect((await ask(downloader, poster.id)).status).toBe(403)
+    const { redirect } = (await (await ask(downloader, id)).json()) as { redirect: string }
+    expect((await fetch(redirect)).status).toBe(200)
+
+    const [newest] = JSON.parse((await reelgate.cli('audit', '--limit', '1', '--json')).stdout)
+    expect(newest).toMatchObject({
+      kind: 'file:downloaded',
+      actor: downloader.keyId,
+      subject: videoId,
+      details: { fileId: id, type: 'original' },
+    })
+    await reelgate.cli('key', 'revoke', downloader.keyId)
+    expect((await fetch(redirect)).status).toBe(403)
+    expect((await fetch(redirect, { method: 'HEAD' })).status).toBe(403)
   })
 
   test('whoever goes away before the first byte leaves no file open, and the server lives', async () => {

@@ -213,3 +213,15 @@ describe('captions', () => {
     expect(files.filter(({ type, enabled }) => type === 'poster' && enabled === 1)).toHaveLength(2)
   })
 })
+
+test('captions that are sent without a language are told so, not refused as a picture', async () => {
+  const { videoId } = await reelgate.owner.credentials('A video')
+  const form = new FormData()
+  form.set('file', new Blob([SRT]), 'subtitles.SRT')
+  const headers = { Authorization: `Apisecret ${reelgate.owner.apiKey}` }
+  const answer = await fetch(`${reelgate.url}/api/videos/${videoId}/files`, { method: 'POST', headers, body: form })
+  expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([
+    400,
+    expect.stringContaining('?language=en'),
+  ])
+})

@@ -462,7 +462,7 @@ sampled('E06: accounts take turns: one MP4 waits for one of another account, not
   expect(order).toEqual([ann1, ben1, ann2, ann3])
 })
 
-test('K11: a key that only reads sees and downloads an MP4, and can neither have one made nor delete it', async () => {
+test('K11, K17: a key that only reads sees an MP4, and can neither have one made, nor download nor delete it', async () => {
   const { reelgate, owner, videoId } = await startWithFilm('short')
   const [account] = readRows<{ id: string }>(reelgate, 'select id from account')
   const { stdout } = await reelgate.cli('key', 'create', account?.id ?? '', '--permission', 'viewer', '--json')
@@ -472,7 +472,8 @@ test('K11: a key that only reads sees and downloads an MP4, and can neither have
   await ask(owner, videoId)
   const made = await untilMade(reader, videoId)
   expect((await reader.call('DELETE', `/api/videos/${videoId}/files/${made.id}`)).status).toBe(403)
-  expect((await fetch(await addressOf(reader, videoId, made))).status).toBe(200)
+  expect((await reader.call('GET', `/api/videos/${videoId}/files/${made.id}`)).status).toBe(403)
+  expect((await fetch(await addressOf(owner, videoId, made))).status).toBe(200)
 })
 
 test('F02: /v2 lists it, not downloadable and of no size until it is made', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { attachment } from '../../src/http/media/attachment.ts'
 import { listFiles as listFolder } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { addFile, listFiles, SRT } from './made.ts'
@@ -63,3 +64,12 @@ async function expectNamesOfOurs(): Promise<void> {
   expect(names.filter((name) => !/^[\w./-]+$/.test(name))).toEqual([])
   expect(new Set(names.map((name) => name.normalize('NFKC').toLowerCase())).size).toBe(names.length)
 }
+
+test.each([
+  ['full-width quotes', '＂; filename=evil.exe; x=＂.mp4'],
+  ['full-width backslashes', 'a＼＂b＼.mp4'],
+  ['small ones', '﹨﹨a.mp4'],
+  ['everything at once', '\\"%;＂＼％；\r\n.mp4'],
+])('X16: a file name with %s stays within its own quotes', (_, name) => {
+  expect(attachment(name)).toMatch(/^attachment; filename="[^"\\%;\r\n]+"; filename\*=UTF-8''[\w.~!#$&+^`|%-]+$/)
+})

@@ -3,17 +3,26 @@ import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { startReelgate } from '../in-process.ts'
 
-test('U17: bodies that trickle in are cut off within a minute, while others are answered as ever', async () => {
+test('U17, U23: bodies and forms that trickle in are refused within a minute, while others are answered as ever', async () => {
   const { url, owner } = await startReelgate()
   const slow = await openSockets(url, 200)
-  const ends = slow.map((socket) => new Promise((resolve) => socket.once('close', resolve))) // also after a reset
+  const form = slow.pop()
+  const ends = [...slow, form ?? expect.fail()].map((socket) => new Promise((resolve) => socket.once('close', resolve))) // also after a reset
   const head = `POST /v2/videos HTTP/1.1\r\nHost: ${new URL(url).host}\r\nContent-Type: application/x-www-form-urlencoded\r\n`
   for (const socket of slow) socket.write(`${head}Content-Length: 200000\r\n\r\nclient`)
+  form?.write(
+    `POST /upload HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 200000\r\n\r\n--b\r\n` +
+      'Content-Disposition: form-data; name="policy"\r\n\r\n',
+  )
+  const answers = Promise.all([slow[0], form].map(answerOf))
   const trickle = setInterval(() => {
-    for (const socket of slow) socket.write('S')
+    for (const socket of [...slow, form]) socket?.write('S')
   }, 5_000)
   onTestFinished(() => clearInterval(trickle))
   for (let asked = 0; asked < 50; asked++) expect((await owner.list()).count).toBe(0)
+  const [body, upload] = await answers
+  expect(body).toMatch(/^HTTP\/1\.1 408 .*\{"error":"The body did not come within 30 seconds/s)
+  expect(upload).toMatch(/^HTTP\/1\.1 408 .*<Code>RequestTimeout<\/Code>/s)
   await Promise.all(ends)
   expect((await owner.list()).count).toBe(0)
 }, 120_000)

@@ -49,17 +49,54 @@ describe('a route that does not exist is 404 and names the nearest that does', (
   })
 })
 
+describe('a word of the paths is never taken for the id of a video', () => {
+  test.each([
+    '/api/videos/TAGS',
+    '/api/videos/Folders',
+    '/api/videos/importurl',
+    '/api/videos/ImportUrl/otp',
+    '/api/videos/folders/x/files',
+  ])('%s is 404 and names the nearest route', async (path) => {
+    const { status, body } = await ask(`${path.endsWith('otp') ? 'POST' : 'GET'} ${path}`)
+    expect([status, body]).toEqual([404, expect.objectContaining({ message: expect.stringContaining('The nearest is') })])
+  })
+})
+
+test('HEAD is answered wherever GET is, without the body', async () => {
+  const { poster } = await reelgate.owner.video(videoId)
+  for (const path of [
+    '/api/videos',
+    `/api/videos/${videoId}`,
+    '/api/videos/tags',
+    '/healthz',
+    '/docs/api',
+    '/player',
+    poster ?? '',
+  ]) {
+    if (path === '') continue
+    const headers = { Authorization: `Apisecret ${reelgate.owner.apiKey}` }
+    const [get, head] = await Promise.all(
+      ['GET', 'HEAD'].map((method) => fetch(new URL(path, reelgate.url), { method, headers })),
+    )
+    expect([path, head?.status, await head?.text()]).toEqual([path, get?.status, ''])
+    expect(head?.headers.get('content-type')).toBe(get?.headers.get('content-type'))
+  }
+})
+
 describe('a method that does not exist on a route is 405 and Allow names those that do', () => {
   test.each([
-    ['PATCH /api/videos', ['DELETE', 'GET', 'PUT']],
-    ['POST /api/videos', ['DELETE', 'GET', 'PUT']],
-    ['POST /api/videos/', ['DELETE', 'GET', 'PUT']],
-    ['HEAD /api/videos', ['DELETE', 'GET', 'PUT']],
-    ['PUT /api/videos/ID', ['GET', 'POST']],
-    ['PATCH /api/videos/tags', ['DELETE', 'GET', 'POST', 'PUT']],
+    ['PATCH /api/videos', ['DELETE', 'GET', 'HEAD', 'PUT']],
+    ['POST /api/videos', ['DELETE', 'GET', 'HEAD', 'PUT']],
+    ['POST /api/videos/', ['DELETE', 'GET', 'HEAD', 'PUT']],
+    ['HEAD /v2/videos', ['POST']],
+    ['PUT /api/videos/ID', ['GET', 'HEAD', 'POST']],
+    ['PATCH /api/videos/tags', ['DELETE', 'GET', 'HEAD', 'POST', 'PUT']],
     ['GET /api/videos/ID/otp', ['POST']],
     ['DELETE /api/videos/ID/otp', ['POST']],
     ['PATCH /api/videos/importUrl', ['PUT']],
+    ['GET /api/videos/importUrl', ['PUT']],
+    ['POST /api/videos/importUrl/', ['PUT']],
+    ['GET /api/videos/folders', ['POST']],
     ['PATCH /api/videos/folders/search', ['POST']],
   ])('%s', async (line, methods) => {
     const { status, headers, body } = await ask(line.replace('ID', videoId))
@@ -72,24 +109,24 @@ describe('a method that does not exist on a route is 405 and Allow names those t
   test('D13: on each route of every interface, each method that it does not have', async () => {
     const token = 'x'.repeat(22)
     const paths = {
-      [`/api/meta/${videoId}`]: ['GET'],
-      [`/api/videos/${videoId}/files/5`]: ['DELETE', 'GET'],
-      '/api/hooks': ['DELETE', 'GET', 'POST'],
+      [`/api/meta/${videoId}`]: ['GET', 'HEAD'],
+      [`/api/videos/${videoId}/files/5`]: ['DELETE', 'GET', 'HEAD'],
+      '/api/hooks': ['DELETE', 'GET', 'HEAD', 'POST'],
       '/v2/otp': ['POST'],
       '/v2/tags/add': ['POST'],
       '/V2/TAGS/SEARCH/': ['POST'],
       '/upload': ['OPTIONS', 'POST'],
-      '/player': ['GET'],
-      '/player/v2/': ['GET'],
-      '/player/assets/a.js': ['GET'],
-      '/playerAssets/1.6.10/vdo.js': ['GET'],
+      '/player': ['GET', 'HEAD'],
+      '/player/v2/': ['GET', 'HEAD'],
+      '/player/assets/a.js': ['GET', 'HEAD'],
+      '/playerAssets/1.6.10/vdo.js': ['GET', 'HEAD'],
       '/play/redeem': ['POST'],
       [`/play/${token}/key/0`]: ['GET'],
       [`/media/1/${token}/${videoId}/1/1/0.m4s`]: ['GET'],
-      [`/download/1/${token}/1`]: ['GET', 'HEAD'],
-      [`/poster/${token}.jpg`]: ['GET'],
-      '/docs/api': ['GET'],
-      '/healthz': ['GET'],
+      [`/download/1/${token}/${'0'.repeat(32)}/1`]: ['GET', 'HEAD'],
+      [`/poster/${token}.jpg`]: ['GET', 'HEAD'],
+      '/docs/api': ['GET', 'HEAD'],
+      '/healthz': ['GET', 'HEAD'],
       '/%61pi/account/video-usage': ['POST'],
     }
     for (const [path, methods] of Object.entries(paths)) {
@@ -129,7 +166,7 @@ describe('a method that does not exist on a route is 405 and Allow names those t
 describe('a body that cannot be read', () => {
   const otp = (lines: string[], body: string) => ask(`POST /api/videos/${videoId}/otp`, lines, body)
 
-  test.each(['text/xml', 'text/plain', 'application/octet-stream', 'application/json-patch+json', 'image/png', 'no type'])(
+  test.each(['text/xml', 'text/csv', 'application/octet-stream', 'application/json-patch+json', 'image/png', 'no type'])(
     'of the type %s is 415',
     async (type) => {
       const { status, body } = await otp([`Content-Type: ${type}`], '<otp/>')

@@ -131,3 +131,86 @@ describe('X06: a viewer that cannot be read', () => {
     },
   )
 })
+
+describe('O17: a protection that was asked for is never passed over', () => {
+  test.each([
+    ['anotate', 'annotate'],
+    ['Annotate', 'annotate'],
+    ['annotat', 'annotate'],
+    ['annotaet', 'annotate'],
+    ['whitelistHref', 'whitelisthref'],
+    ['whitelist_href', 'whitelisthref'],
+    ['ipgeo', 'ipGeo'],
+    ['ipGeoRule', 'ipGeoRules'],
+    ['ip_geo_rules', 'ipGeoRules'],
+    ['TTL', 'ttl'],
+    ['userid', 'userId'],
+    ['streamLimits', 'streamLimit'],
+    ['licenceRules', 'licenseRules'],
+  ])('%s is 400 and names %s, in both interfaces', async (key, name) => {
+    const sentence = `There is no "${key}". Write "${name}", or leave it out.`
+    expect(await expectRefused(askCurrent(`/${videoId}/otp`, JSON.stringify({ [key]: 'x' })), [400])).toBe(sentence)
+    expect(await expectRefused(askV2(`?video=${videoId}`, `&${key}=x`), [400])).toBe(sentence)
+  })
+
+  test.each(['tll', 'tags', 'title', 'video', 'watermark', 'anything', 'geo', 'a'])(
+    '%s is another word, and ignored',
+    async (key) => {
+      expect((await askCurrent(`/${videoId}/otp`, JSON.stringify({ [key]: 'x' }))).status).toBe(200)
+      expect((await askV2(`?video=${videoId}`, `&${key}=x`)).status).toBe(200)
+    },
+  )
+
+  const options = { annotate: [{ type: 'text', text: 'a & b = c' }], whitelisthref: 'example.org', userId: 'reader' }
+  const optionsKept = () =>
+    readRows(reelgate, 'select user_id, marks, rules from otp order by issued_at_s desc, rowid desc limit 1')[0]
+
+  test.each([
+    ['a form', FORM_TYPE, JSON.stringify(options)],
+    ['a form, indented', FORM_TYPE, ` \n${JSON.stringify(options, null, 2)}`],
+    ['a form, encoded', FORM_TYPE, `${encodeURIComponent(JSON.stringify(options))}=`],
+    ['text', 'Content-Type: text/plain;charset=UTF-8', JSON.stringify(options)],
+    ['nothing', 'Accept: */*', JSON.stringify(options)],
+  ])('JSON under the type of %s is read as JSON', async (_, type, body) => {
+    expect((await askCurrent(`/${videoId}/otp`, body, type)).status).toBe(200)
+    expect(optionsKept()).toMatchObject({
+      user_id: 'reader',
+      marks: expect.stringContaining('a & b = c'),
+      rules: expect.stringContaining('example.org'),
+    })
+    const asV2 = JSON.stringify({ clientSecretKey: reelgate.owner.apiKey, ...options, userId: 'reader2' })
+    const answer = await sendRaw(
+      reelgate.url,
+      `POST /v2/otp?video=${videoId}`,
+      [type],
+      type === FORM_TYPE && body.endsWith('=') ? `${encodeURIComponent(asV2)}=` : asV2,
+    )
+    expect(answer.status).toBe(200)
+    expect(optionsKept()).toMatchObject({ user_id: 'reader2', rules: expect.stringContaining('example.org') })
+  })
+
+  test.each(['{"annotate":[{"type":"text"', '{annotate}', '[{"type":"text"}'])(
+    '%s under a form’s type is broken JSON',
+    async (body) => {
+      await expectRefused(askCurrent(`/${videoId}/otp`, body, FORM_TYPE), [400])
+    },
+  )
+})
+
+test('F12: licenseRules are at most 4 kB, and rentalDuration is not below 0', async () => {
+  const rules = (licenseRules: object) => askCurrent(`/${videoId}/otp`, JSON.stringify({ licenseRules }))
+  expect((await rules({ note: 'x'.repeat(4000), rentalDuration: 0 })).status).toBe(200)
+  expect(await expectRefused(rules({ note: 'x'.repeat(4090) }), [400])).toContain('4096 bytes')
+  for (const rentalDuration of [-1, '-1', -0.5]) await expectRefused(rules({ rentalDuration }), [400])
+})
+
+test.each(['with', 'without'])('X15: JSON nested 5 000 deep is 400, %s Idempotency-Key', async (how) => {
+  const line = how === 'with' ? ['Idempotency-Key: deep'] : []
+  for (const deep of [`${'['.repeat(5000)}${']'.repeat(5000)}`, `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`]) {
+    const lines = [`Authorization: Apisecret ${reelgate.owner.apiKey}`, JSON_TYPE, ...line]
+    const asked = sendRaw(reelgate.url, `POST /api/videos/${videoId}/otp`, lines, `{"viewer":${deep}}`)
+    expect(await expectRefused(asked, [400])).toContain('nested more than 64 deep')
+  }
+  const brackets = JSON.stringify({ note: '[{"'.repeat(500), other: '\\"[[['.repeat(99) })
+  expect((await askCurrent(`/${videoId}/otp`, brackets)).status).toBe(200)
+})

@@ -1,8 +1,11 @@
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
-import { whenSent } from '../../src/http/media/sent.ts'
+import { sendWhole, whenSent } from '../../src/http/media/sent.ts'
 
 const MIB = 2 ** 20
 const PART = Buffer.alloc(256 * 1024)
@@ -39,4 +42,21 @@ test('of a download that ends, all is counted', async () => {
   const answer = await fetch(`http://127.0.0.1:${port}/`)
   expect((await answer.arrayBuffer()).byteLength).toBe(64 * MIB)
   expect(await told).toBe(64 * MIB)
+})
+
+test('F-41: a file that has become shorter breaks off the connection, so that nobody takes a part for the whole', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'segment')
+  await writeFile(path, PART)
+  const app = Fastify()
+  app.get('/', async (_request, reply) => {
+    const file = await open(path)
+    reply.header('Content-Length', 2 * PART.length)
+    return sendWhole(reply, file.createReadStream({ start: 0, end: 2 * PART.length - 1 }), 2 * PART.length)
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  onTestFinished(() => app.close())
+  const answer = await fetch(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}/`)
+  await expect(answer.arrayBuffer()).rejects.toThrow('terminated')
 })

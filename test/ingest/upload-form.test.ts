@@ -282,3 +282,15 @@ test('a refusal can be read by a browser of any site too', async () => {
 function sha256(bytes: string | Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
+
+test('fields that begin with x-ignore- are ignored, as S3 does; another field that was not signed is not', async () => {
+  const upload = await reelgate.owner.credentials('A film')
+  const ignored = await post(
+    uploadLink(),
+    formBody(uploadParts(upload, 'no film', { 'x-ignore-session': 'anything', 'X-Ignore-2': '' })),
+  )
+  expect(ignored?.status).toBe(204)
+  const other = await reelgate.owner.credentials('A film')
+  const refused = await post(uploadLink(), formBody(uploadParts(other, 'no film', { 'x-session': 'anything' })))
+  expect(refused?.status).toBe(403)
+})

@@ -86,17 +86,27 @@ function hasAdts(bytes: Buffer): boolean {
   return false
 }
 
-/** Two hundred places of a film, 16 bytes each, that are not just padding. */
+/** Two hundred places of a film's picture and sound, 16 bytes each, that are not just padding. */
 async function sampleWindows(path: string): Promise<Buffer[]> {
   const chance = newChance('places of the source')
-  const clear = await readFile(path)
+  const media = mediaOf(await readFile(path))
   const windows: Buffer[] = []
   while (windows.length < 200) {
-    const at = Math.floor(chance.between(0, clear.length - 16))
-    const window = clear.subarray(at, at + 16)
+    const at = Math.floor(chance.between(0, media.length - 16))
+    const window = media.subarray(at, at + 16)
     if (new Set(window).size > 8) windows.push(window)
   }
   return windows
+}
+
+/** What an MP4 holds in its mdat box: its other boxes say in part the same bytes in every MP4, init segments included. */
+function mediaOf(mp4: Buffer): Buffer {
+  for (let at = 0; at < mp4.length; ) {
+    const sizeBytes = mp4.readUInt32BE(at)
+    if (mp4.toString('latin1', at + 4, at + 8) === 'mdat') return mp4.subarray(at + 8, at + sizeBytes)
+    at += sizeBytes
+  }
+  throw new Error('the film has no mdat box')
 }
 
 async function keysOf(reelgate: Reelgate, videoId: string): Promise<Record<string, Buffer>> {

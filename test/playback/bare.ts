@@ -30,7 +30,7 @@ const AT_HOME: From = { address: '192.0.2.1', ticket: '', ancestors: [] }
  */
 export async function openBarePlayback({ durationS = 60 } = {}) {
   const { db, write } = await openOwnDatabase()
-  const clock = { nowS: STARTED_AT_S }
+  const clock = { nowS: STARTED_AT_S, nowMs: 0 }
   const nowS = () => clock.nowS
   const masterKey = masterKeyFrom(Buffer.alloc(32, 1))
   const noMarkImages = { want() {}, find: async () => undefined } // its marks are texts
@@ -38,6 +38,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     db,
     write,
     nowS,
+    nowMs: () => clock.nowMs,
     nonces: createNonces(masterKey, nowS),
     tickets: createTickets(masterKey, nowS),
     films: createFilms(db, masterKey),
@@ -95,11 +96,11 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     viewer: Viewer,
     operation: Operation = 'beat',
     nonce = deps.nonces.current(),
-    { address } = AT_HOME,
+    { address = AT_HOME.address, isFlooding = false } = {},
   ): Promise<LiveSession> {
     const proof = readProof(viewer.proof({ operation, session: viewer.state.session, nonce }))
     const signed = { operation, argument: '', body: Buffer.alloc(0) }
-    return admit(deps, viewer.state.session, proof, signed, { address, userAgent: '' })
+    return admit(deps, viewer.state.session, proof, signed, { address, userAgent: '', isFlooding })
   }
 
   return {
@@ -116,6 +117,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     ask,
     passS(seconds: number) {
       clock.nowS += seconds
+      clock.nowMs += 1000 * seconds
     },
     beat: async (viewer: Viewer, state: Beat['state'] = 'playing') => noteBeat(deps, await ask(viewer), { state, positionS: 1 }),
     leave: async (viewer: Viewer) => noteLeave(deps, await ask(viewer, 'leave')),

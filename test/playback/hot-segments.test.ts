@@ -70,7 +70,13 @@ test('P16: who waits for a segment in memory while its film is deleted is told t
 
   const exp = nowS() + 60
   const path = { ...film, exp, sig: mediaSignature(deps.mediaSecret, exp, film) }
-  const nothing = { segments: { root: '', tmp: '' }, chunkQueue: chunkRows, news: createSegmentNews(), wakeEncoders() {} }
+  const nothing = {
+    segments: { root: '', tmp: '' },
+    chunkQueue: chunkRows,
+    news: createSegmentNews(),
+    wakeEncoders() {},
+    noteDamage() {},
+  }
   const asked = outcomeOf(openSegment({ ...deps, ...nothing, hotSegments }, path, 5, 0, new AbortController().signal))
   await deps.films.get(videoId, 2) // as it had to, before it waited
   await write((tx) => forgetKeys(tx, [videoId]))

@@ -178,7 +178,7 @@ describe('before its film is ready an OTP is not spent', () => {
     const upload = await owner.credentials('Soon')
     const otp = await owner.issueOtp(upload.videoId)
     const viewer = reelgate.newViewer()
-    expectRefused(await viewer.redeem(otp), 409, 'video-not-ready')
+    expectRefused(await viewer.redeem(otp), 409, 'video-not-ready', { waitMs: 15_000 })
     expect(isSpent(otp)).toBe(false)
     await owner.send(upload, await openAsBlob(await makeFilm()))
     await owner.until(upload.videoId, 'ready')

@@ -126,6 +126,13 @@ describe('P13: who may frame the page', () => {
     expect(await framing('school.localhost')).toContain('http://*.school.localhost:*')
   })
 
+  test('nobody without TLS, where the browser would show its own broken frame: the page says why', async () => {
+    for (const referer of ['http://good.example/', 'http://www.good.example:8080/lesson'])
+      expect(await framing('good.example', referer)).toBe('insecure')
+    expect(await framing('good.example', 'http://evil.example/')).toBe('refused')
+    expect(await framing('127.0.0.1', 'http://127.0.0.1:3000/')).toContain('http://127.0.0.1:*')
+  })
+
   test('of an expression: the one page that matched', async () => {
     expect(await framing('^good', 'https://good.example:444/lesson?x=1')).toEqual(['https://good.example:444'])
     expect(await framing('localhost:3000', 'http://localhost:3000/')).toEqual(['http://localhost:3000'])

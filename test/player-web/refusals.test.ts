@@ -50,12 +50,13 @@ test.each(['proof-stale', 'proof-replayed'])('%s is signed anew twice, then the 
   })
 })
 
-test('a film that is not ready is asked for again every 5 s and shows its progress', () => {
-  expect(nextStep(answer(409, { code: 'video-not-ready', progress: 0.62 }), fresh)).toEqual({
+test('a video that is not ready is asked for again when the server says, else after 15 s, and shows its progress', () => {
+  expect(nextStep(answer(409, { code: 'video-not-ready', waitMs: 5000, progress: 0.62 }), fresh)).toEqual({
     step: 'wait',
     waitMs: 5000,
     waiting: { code: 'video-not-ready', progress: 0.62 },
   })
+  expect(nextStep(answer(409, { code: 'video-not-ready' }), fresh)).toMatchObject({ step: 'wait', waitMs: 15_000 })
 })
 
 test('a film whose preparation failed is not waited for', () => {
@@ -75,6 +76,10 @@ test('a paced key waits exactly as long as told and plays no faster than keys co
 
 test('a busy server is asked again when it said so', () => {
   expect(nextSegmentStep({ status: 503, retryAfter: '1', body: '' }, fresh)).toMatchObject({ step: 'wait', waitMs: 1000 })
+  expect(nextStep(answer(503, { code: 'unavailable' }, '5'), fresh)).toMatchObject({
+    waitMs: 5000,
+    waiting: { code: 'unavailable' },
+  })
   expect(nextStep(answer(429, { code: 'slow-down' }, '7'), fresh)).toMatchObject({ waitMs: 7000, waiting: { code: 'slow-down' } })
 })
 

@@ -176,7 +176,7 @@ describe('the CSV of a day', () => {
 
     const answer = await csvOf(today())
     expect([answer.status, answer.headers.get('Content-Type')]).toEqual([200, 'text/csv; charset=utf-8'])
-    const [header, ...lines] = (await answer.text()).trimEnd().split('\n')
+    const [header, ...lines] = (await answer.text()).trimEnd().split('\r\n')
     expect(header).toBe('video,bandwidth')
     expect(lines).toContain(`${film},${Math.ceil((3 * size) / 1000)}`)
     const kept = readRows<{ video_id: string; sent: number }>(
@@ -187,8 +187,8 @@ describe('the CSV of a day', () => {
   })
 
   test('shows another account nothing, and a day without views its header alone', async () => {
-    expect(await (await csvOf(today(), await reelgate.newOwner('Ben'))).text()).toBe('video,bandwidth\n')
-    expect(await (await csvOf('2020-02-29')).text()).toBe('video,bandwidth\n')
+    expect(await (await csvOf(today(), await reelgate.newOwner('Ben'))).text()).toBe('video,bandwidth\r\n')
+    expect(await (await csvOf('2020-02-29')).text()).toBe('video,bandwidth\r\n')
   })
 
   test.each([

@@ -43,8 +43,8 @@ const PLAYER = `
   <button type="button" slot="centered-chrome" class="big-play" aria-label="Play" noautohide hidden>
     <svg viewBox="0 0 24 24" aria-hidden="true"><path class="play" d="M8 5.2v13.6a.7.7 0 0 0 1.07.6l10.6-6.8a.7.7 0 0 0 0-1.2L9.07 4.6A.7.7 0 0 0 8 5.2Z"/><path class="again" d="M12 5V1.8L6.9 6 12 10.2V7a5.5 5.5 0 1 1-5.4 6.6H4.5A7.5 7.5 0 1 0 12 5Z"/></svg>
   </button>
-  <p class="note" role="status" noautohide hidden></p>
-  <div class="settings" role="menu" aria-label="Settings" noautohide hidden></div>
+  <p class="note" role="status" noautohide popover="manual" hidden></p>
+  <div class="settings" role="menu" aria-label="Settings" noautohide popover="manual" hidden></div>
   <media-control-bar>
     <media-play-button></media-play-button>
     <media-time-display showduration notoggle></media-time-display>
@@ -57,7 +57,7 @@ const PLAYER = `
     </button>
     <media-fullscreen-button></media-fullscreen-button>
   </media-control-bar>
-  <div class="panel" noautohide hidden>
+  <div class="panel" noautohide popover="manual" hidden>
     <svg class="reel" viewBox="0 0 24 24" aria-hidden="true">${REEL}</svg>
     <p class="sentence" dir="auto"></p>
     <progress max="1" hidden></progress>
@@ -99,15 +99,11 @@ export function showDuration({ controller }: PlayerElements, durationS: number) 
   controller.mediaStore.dispatch({ type: 'optionschangerequest', detail: { defaultDuration: durationS } })
 }
 
-function fitToOptions({ controller, video, settingsButton }: PlayerElements, options: PlayerOptions, bar: HTMLElement) {
+function fitToOptions({ controller, video }: PlayerElements, options: PlayerOptions, bar: HTMLElement) {
   if (options.controls !== 'on') bar.remove()
   if (options.controls === 'native') video.controls = true
   // Clicks belong to the browser's own bar, or to the embedding page.
   if (options.controls !== 'on') controller.setAttribute('gesturesdisabled', '')
-  if (options.litemode) {
-    settingsButton.remove()
-    bar.querySelector('media-volume-range')?.remove()
-  }
   // Without it media-chrome falls back to full screen of the bare video (iPhone), which would lose the mark.
   if (!document.fullscreenEnabled) bar.querySelector('media-fullscreen-button')?.remove()
   video.loop = options.loop

@@ -9,6 +9,7 @@ export type KeyPress = { key: string; ctrlKey: boolean; altKey: boolean; metaKey
 
 const ACTIONS: Readonly<Record<string, KeyAction>> = {
   ' ': { action: 'toggle-play' },
+  enter: { action: 'toggle-play' },
   k: { action: 'toggle-play' },
   arrowleft: { action: 'seek-by', seconds: -5 },
   arrowright: { action: 'seek-by', seconds: 5 },
@@ -28,7 +29,7 @@ const ACTIONS: Readonly<Record<string, KeyAction>> = {
 
 /** The keys as the viewer's list shows them. */
 export const KEY_LIST: readonly (readonly [keys: string, meaning: string])[] = [
-  ['Space or K', 'Play or pause'],
+  ['Space, K or Enter', 'Play or pause'],
   ['← →', '5 seconds back or ahead'],
   ['J L', '10 seconds back or ahead'],
   ['0 – 9', 'To a tenth of the film'],

@@ -10,6 +10,7 @@ import { isFileGone, nextSegmentStep, nextStep, type Refused, type Tried } from 
 import { offlineOr, waitFor } from './play-client.ts'
 import { type Asked, askedBy, type Signer } from './proof.ts'
 import type { Refusal, Waiting } from './refusals.ts'
+import { createSegmentPaths } from './segment-paths.ts'
 
 export type LoaderReport = {
   /** A request with this address waits for its turn, or (undefined) goes on. */
@@ -31,6 +32,7 @@ const InnerLoader = Hls.DefaultConfig.loader
  * Wraps hls.js's own loader, one per attempt (each loads only once), for its progress, timeouts and statistics.
  */
 export function createLoader(signer: Signer, session: string, report: LoaderReport): HlsConfig['loader'] {
+  const segmentPaths = createSegmentPaths(signer, session)
   return class PlaybackLoader implements Loader<LoaderContext> {
     context: LoaderContext | null = null
     readonly stats: LoaderStats
@@ -88,14 +90,22 @@ export function createLoader(signer: Signer, session: string, report: LoaderRepo
       const asked = askedBy(context.url, session)
       const tried: Tried = { proofsRefused: 0, failures: 0 }
       let told = false
+      let hasRenewed = false
       try {
         while (!signal.aborted) {
+          if (!asked) context.url = await segmentPaths.newest(context.url)
           const refused = await this.#attempt(asked, context, config, callbacks)
           if (refused === undefined || signal.aborted) return
           if (isFileGone(refused)) {
             this.#settled = true
             callbacks.onSuccess({ url: context.url, data: new TextEncoder().encode(NO_CUES).buffer }, this.stats, context, null)
             return
+          }
+          if (!asked && refused.status === 403 && !hasRenewed) {
+            hasRenewed = true // this computer slept longer than its clock says
+            await segmentPaths.renew()
+            this.#renewInner()
+            continue
           }
           const next = asked ? nextStep(refused, tried) : nextSegmentStep(refused, tried)
           if (next.step === 'stop') {
@@ -114,12 +124,17 @@ export function createLoader(signer: Signer, session: string, report: LoaderRepo
             report.waiting(context.url, offlineOr(next.waiting))
             await waitFor(next.waitMs, next.waiting, signal)
           }
-          this.#inner = new InnerLoader(this.#config)
-          this.#inner.stats = this.stats
+          this.#renewInner()
         }
       } finally {
         if (told) report.waiting(context.url, undefined)
       }
+    }
+
+    /** Each inner loader loads once. */
+    #renewInner(): void {
+      this.#inner = new InnerLoader(this.#config)
+      this.#inner.stats = this.stats
     }
 
     /** Resolves with undefined once hls.js has its answer, else with what the server answered instead. */
@@ -130,7 +145,8 @@ export function createLoader(signer: Signer, session: string, report: LoaderRepo
       callbacks: LoaderCallbacks<LoaderContext>,
     ): Promise<Refused | undefined> {
       // hls.js measures from here; signing and waiting are not a slow network.
-      this.stats.loading.start = performance.now()
+      const sentMs = performance.now()
+      this.stats.loading.start = sentMs
       if (asked) context.headers = { 'Reelgate-Proof': await signer.sign(asked) }
       if (this.#stop.signal.aborted) return undefined
       this.stats.loading.start = 0 // an inner loader takes another value for a second use
@@ -148,6 +164,7 @@ export function createLoader(signer: Signer, session: string, report: LoaderRepo
               if (details instanceof XMLHttpRequest && asked) signer.takeNonce(details.getResponseHeader('Reelgate-Nonce'))
               settle()
               if (asked?.operation === 'key') report.keyReleased()
+              if (asked?.operation === 'playlist') segmentPaths.note(context.url, String(response.data), sentMs)
               callbacks.onSuccess(response, stats, loaded, details)
             },
             onTimeout: (stats, loaded, details) => {

@@ -3,6 +3,7 @@ import { createElements, type PlayerElements } from './elements.ts'
 import { sha256Base64url } from './encoding.ts'
 import { openKeyStore } from './key-store.ts'
 import { type KeyAction, keyAction, steppedRate } from './keyboard.ts'
+import { readPlace } from './memory.ts'
 import { inkOn, type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
 import { type Answer, openPage, redeem } from './play-client.ts'
 import { type Playback, startPlayback } from './playback.ts'
@@ -44,7 +45,17 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
   const tell = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
   listenToKeys(elements, menu, () => playback)
-  watchFirst()
+  if (options.litemode && options.otp) watchWhenAsked()
+  else watchFirst()
+
+  /** Nothing but the poster is asked for before the viewer presses play: a page may hold many videos. */
+  function watchWhenAsked() {
+    showPublicPoster(elements.video, root, options.videoId)
+    screen.show({ state: 'ready' })
+    const press = () => void elements.video.play().catch(() => {})
+    elements.bigPlay.addEventListener('click', press, { once: true })
+    elements.video.addEventListener('play', () => watchFirst(), { once: true })
+  }
 
   async function watchFirst() {
     await playOrSayWhy(
@@ -73,7 +84,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
     }
     const { pair, signer, answer } = outcome
     const playHere = (fromS: number) => watchHere(pair, answer.session, page.proofNonce, fromS)
-    playback = startPlayback({ elements, screen, menu, options, root, playHere }, signer, answer, atS ?? answer.resumeAtS)
+    playback = startPlayback({ elements, screen, menu, options, root, playHere }, signer, answer, atS ?? placeOf(answer, options))
     if (atS !== undefined) elements.video.play().catch(() => {}) // the viewer has just asked for it
   }
 }
@@ -114,6 +125,21 @@ async function openSession(
     history.replaceState(null, '', searchOfSession(location.search, answer.value.session))
   }
   return opened(pair, signer, answer)
+}
+
+/** Where to begin: where this session was, where the address says, or where this browser left the video. */
+function placeOf({ resumeAtS, video }: SessionAnswer, { startAtS }: PlayerOptions): number {
+  if (resumeAtS > 0) return resumeAtS
+  return startAtS === undefined ? (readPlace(video.id) ?? 0) : Math.min(startAtS, Math.max(0, video.durationS - 1))
+}
+
+/** The poster that the page around may show, too; where there is none the player stays dark. */
+async function showPublicPoster(video: HTMLVideoElement, root: URL, videoId: string | undefined) {
+  if (videoId === undefined) return
+  const answer = await fetch(new URL(`api/meta/${videoId}`, root)).catch(() => undefined)
+  const meta: { posters?: { url: string }[] } = answer?.ok ? await answer.json() : {}
+  const [poster] = meta.posters ?? []
+  if (poster && !video.poster) video.poster = new URL(new URL(poster.url).pathname.replace(/^.*\/poster\//, 'poster/'), root).href
 }
 
 function opened(pair: KeyPair, signer: Signer, answer: Answer<SessionAnswer>): Opened {
@@ -167,18 +193,17 @@ function isControlsOwnKey(event: KeyboardEvent): boolean {
   const target = event.composedPath()[0]
   if (!(target instanceof HTMLElement)) return false
   if (target instanceof HTMLInputElement) return event.key.startsWith('Arrow') || event.key === 'Home' || event.key === 'End'
-  return event.key === ' ' && (target instanceof HTMLButtonElement || target.role === 'button')
+  return (event.key === ' ' || event.key === 'Enter') && (target instanceof HTMLButtonElement || target.role === 'button')
 }
 
 function act(asked: KeyAction, elements: PlayerElements, playback: Playback | undefined) {
   const { video, controller, keyList } = elements
   if (asked.action === 'show-keys') return keyList.showModal()
+  if (asked.action === 'toggle-play' && video.paused) return void video.play().catch(() => {}) // also before there is anything to play
   if (!playback) return
   switch (asked.action) {
     case 'toggle-play':
-      if (video.paused) video.play().catch(() => {})
-      else video.pause()
-      return
+      return video.pause()
     case 'seek-by':
       if (Number.isFinite(video.duration))
         video.currentTime = Math.min(video.duration, Math.max(0, video.currentTime + asked.seconds))

@@ -10,7 +10,7 @@ export type NextStep =
   | { step: 'wait'; waitMs: number; waiting: Waiting }
   | { step: 'stop'; refusal: Refusal }
 
-const NOT_READY_AGAIN_MS = 5000
+const NOT_READY_AGAIN_MS = 15_000
 const MOST_NEW_PROOFS = 2
 const MOST_SERVER_FAULTS = 4
 
@@ -22,7 +22,8 @@ export function nextStep({ status, retryAfter, body }: Refused, tried: Tried): N
   }
   if (said.code === 'video-not-ready') {
     if (said.why === 'failed') return stop('video-failed')
-    return { step: 'wait', waitMs: NOT_READY_AGAIN_MS, waiting: { code: 'video-not-ready', progress: shareOf(said.progress) } }
+    const waitMs = positive(said.waitMs) ?? NOT_READY_AGAIN_MS
+    return { step: 'wait', waitMs, waiting: { code: 'video-not-ready', progress: shareOf(said.progress) } }
   }
   const askedWaitMs = positive(said.waitMs) ?? retryAfterMs(retryAfter)
   if (status === 429) {
@@ -30,7 +31,8 @@ export function nextStep({ status, retryAfter, body }: Refused, tried: Tried): N
       said.code === 'key-pace' ? { code: 'key-pace', maxRate: positive(said.maxRate) } : { code: 'slow-down' }
     return { step: 'wait', waitMs: askedWaitMs ?? 1000, waiting }
   }
-  if (status === 503 && askedWaitMs !== undefined) return { step: 'wait', waitMs: askedWaitMs, waiting: { code: 'busy' } }
+  if (status === 503 && askedWaitMs !== undefined)
+    return { step: 'wait', waitMs: askedWaitMs, waiting: { code: said.code === 'unavailable' ? 'unavailable' : 'busy' } }
   // A proxy says these while the server behind it starts again: waiting is right, however long.
   if (status === 0 || status === 502 || status === 503 || status === 504) return waitForAnswer(tried)
   if (status >= 500) return tried.failures < MOST_SERVER_FAULTS ? waitForAnswer(tried) : stop('internal')

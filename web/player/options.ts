@@ -10,6 +10,8 @@ export type PlayerOptions = {
   /** `#rrggbb` */
   primaryColor?: string
   captionLanguage?: string
+  /** Seconds, from `t`. */
+  startAtS?: number
   litemode: boolean
   autoplay: boolean
   loop: boolean
@@ -37,11 +39,18 @@ export function parseOptions(search: string): PlayerOptions {
     session: matching(query.get('session'), /^[A-Za-z0-9_-]{22}$/),
     primaryColor: readColor(query.get('primaryColor')),
     captionLanguage: matching(query.get('ccLanguage'), /^[A-Za-z0-9-]{2,35}$/),
+    startAtS: readSeconds(query.get('t')),
     litemode: isOn(query.get('litemode')),
     autoplay: isOn(query.get('autoplay')),
     loop: isOn(query.get('loop')),
     controls: controls === 'off' || controls === 'native' ? controls : 'on',
   }
+}
+
+/** `90`, `90.5` or `90s`. */
+function readSeconds(text: string | null): number | undefined {
+  const [, seconds] = /^(\d{1,6}(?:\.\d+)?)s?$/.exec(text ?? '') ?? []
+  return seconds === undefined ? undefined : Number(seconds)
 }
 
 /** The address after redeem: the session's id instead of the OTP, every other option kept. Begins with `?`. */

@@ -2,6 +2,7 @@ import { isBeatDue } from './beats.ts'
 import { type PlayerElements, showDuration } from './elements.ts'
 import { offeredRates } from './keyboard.ts'
 import { showMarks } from './mark-overlay.ts'
+import { readSettings, rememberPlace, rememberSettings } from './memory.ts'
 import type { PlayerOptions } from './options.ts'
 import { type Leave, prepareLeave, sendBeat } from './play-client.ts'
 import type { Signer } from './proof.ts'
@@ -16,6 +17,7 @@ import type { PlayState, SessionAnswer } from './wire.ts'
 const SAY_WHY_AFTER_MS = 2000
 /** A leave's nonce lives 90 s and its seq stays in the server's window of 32 for about as long. */
 const LEAVE_LASTS_MS = 20_000
+const PLACE_EVERY_MS = 5_000
 
 export type PlaybackDeps = {
   elements: PlayerElements
@@ -42,9 +44,12 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   const rates = offeredRates(answer.maxSpeed)
   const waits = new Map<string, Waiting>()
   const life = new AbortController()
-  const last = { beatMs: performance.now(), keyMs: Number.NEGATIVE_INFINITY }
+  /** The browser's own controls, a media key or a script can ask before the session is open. */
+  const wasAskedToPlay = !video.paused
+  const last = { beatMs: performance.now(), keyMs: Number.NEGATIVE_INFINITY, placeMs: performance.now() }
   let started = false
-  let chosenRate = 1
+  const remembered = readSettings()
+  let chosenRate = rates.find((rate) => rate === remembered.rate) ?? 1
   let stalledSinceMs: number | undefined
   let leave: { signedMs: number; ready: Leave } | undefined
   let signingLeave = false
@@ -56,7 +61,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
       signer,
       session,
       playlist: new URL(`play/${session}/playlist/main`, root),
-      captionLanguage: options.captionLanguage,
+      captionLanguage: options.captionLanguage ?? (remembered.captions || undefined),
     },
     {
       waiting(url, waiting) {
@@ -79,16 +84,16 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   if (answer.video.poster) video.poster = new URL(answer.video.poster, root).href
   const endTicker = startTicker(tick)
   listen()
-  showSettings()
+  useRate(chosenRate)
   screen.show({ state: 'ready' })
-  if (options.autoplay) play()
-  return { rates, chooseRate, toggleCaptions: () => stream.toggleCaptions() }
+  if (options.autoplay || wasAskedToPlay) play()
+  return { rates, chooseRate, toggleCaptions: () => toggleCaptions() }
 
   function listen() {
     const { signal } = life
     const on = (type: string, listener: () => void) => video.addEventListener(type, listener, { signal })
     on('play', begin)
-    elements.controller.addEventListener('mediatogglesubtitlesrequest', toggleCaptions, { signal, capture: true })
+    elements.controller.addEventListener('mediatogglesubtitlesrequest', toggleCaptionsByButton, { signal, capture: true })
     on('pause', () => !video.ended && beat())
     on('playing', () => {
       stalledSinceMs = undefined
@@ -107,12 +112,16 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     on('timeupdate', tick)
     on('ratechange', showSettings)
     elements.bigPlay.addEventListener('click', play, { signal })
+    on('pause', savePlace)
+    on('ended', savePlace)
+    addEventListener('pagehide', savePlace, { signal })
     addEventListener('pagehide', () => leave?.ready.send(), { signal })
     // Out of the browser's page cache: the slot was given up on leaving.
     addEventListener('pageshow', (event) => event.persisted && beat(), { signal })
   }
 
   function play() {
+    if (!video.paused) begin() // an element that waits to play says no second time that it was asked
     video.play().catch(() => {}) // refused autoplay or a stop in between: the screen shows what the element reports
   }
 
@@ -132,9 +141,15 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
 
   function tick() {
     const nowMs = performance.now()
+    if (started && nowMs - last.placeMs > PLACE_EVERY_MS) savePlace()
     if (isBeatDue(playState(), nowMs, last, answer.beatEveryMs)) beat()
     if (!leave || nowMs - leave.signedMs > LEAVE_LASTS_MS) signLeave()
     sayWhy()
+  }
+
+  function savePlace() {
+    last.placeMs = performance.now()
+    if (started) rememberPlace(answer.video.id, video.ended ? 0 : video.currentTime, answer.video.durationS)
   }
 
   function playState(): PlayState {
@@ -187,12 +202,26 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   }
 
   /** For the captions button, whose controller would turn on the first of the list, whatever showed before. */
-  function toggleCaptions(request: Event) {
+  function toggleCaptionsByButton(request: Event) {
     request.stopImmediatePropagation()
+    toggleCaptions()
+  }
+
+  function toggleCaptions() {
     stream.toggleCaptions()
+    rememberCaptions()
+  }
+
+  function rememberCaptions() {
+    rememberSettings({ captions: stream.captionLanguage() ?? '' })
   }
 
   function chooseRate(rate: number) {
+    rememberSettings({ rate })
+    useRate(rate)
+  }
+
+  function useRate(rate: number) {
     chosenRate = rate
     video.defaultPlaybackRate = rate
     keepPace()
@@ -226,7 +255,10 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
         name: 'Captions',
         choices: captions.length === 0 ? [] : [{ value: NO_CAPTIONS, label: 'Off' }, ...captions],
         chosen: stream?.chosenCaptions() ?? NO_CAPTIONS,
-        choose: (index) => stream.chooseCaptions(index),
+        choose(index) {
+          stream.chooseCaptions(index)
+          rememberCaptions()
+        },
       },
     ])
   }

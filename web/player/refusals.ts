@@ -22,7 +22,7 @@ export const REFUSAL_CODES = [
 export type RefusalCode = (typeof REFUSAL_CODES)[number]
 
 /** Everything that ends by itself. */
-export const WAITING_CODES = ['video-not-ready', 'busy', 'slow-down', 'key-pace', 'network', 'offline'] as const
+export const WAITING_CODES = ['video-not-ready', 'busy', 'unavailable', 'slow-down', 'key-pace', 'network', 'offline'] as const
 export type WaitingCode = (typeof WAITING_CODES)[number]
 
 /** `why` belongs to `session-ended`, `page` (an address) to `insecure-page`. */
@@ -91,6 +91,7 @@ const SENTENCES = {
     'You started a film on another screen, so this one stopped. Reload the page you came from to watch here.',
   'waiting.video-not-ready': 'This film is being prepared. It can be played here as soon as it is ready.',
   'waiting.busy': 'Waiting for the server to prepare this part of the film.',
+  'waiting.unavailable': 'The server cannot start a video now. Trying again.',
   'waiting.slow-down': 'The server is busy. Playback goes on by itself.',
   'waiting.key-pace': 'You are ahead of the film. Playback goes on in a moment.',
   'waiting.network': 'The server does not answer. Playback goes on when it does.',

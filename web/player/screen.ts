@@ -1,5 +1,6 @@
 import type { PlayerElements } from './elements.ts'
 import { type Refusal, refusalAction, refusalSentence, type Waiting, waitingSentence } from './refusals.ts'
+import { keepOnTop, showOnTop } from './top-layer.ts'
 
 /** What the viewer sees. `note`: a sentence over the picture, which stays. */
 export type Shown =
@@ -15,6 +16,7 @@ export type Screen = { readonly shown: Shown; show(shown: Shown): void }
 export function createScreen(elements: PlayerElements): Screen {
   const { bigPlay, note, panel, panelSentence, panelProgress, panelAction } = elements
   let shown: Shown = { state: 'loading' }
+  keepOnTop([note, panel])
   panelAction.addEventListener('click', () => {
     if (shown.state === 'refused') shown.onAction()
   })
@@ -28,9 +30,9 @@ export function createScreen(elements: PlayerElements): Screen {
       document.body.dataset.code = codeOf(next)
       bigPlay.hidden = !(next.state === 'ready' || (next.state === 'playing' && next.ended))
       bigPlay.ariaLabel = next.state === 'playing' ? 'Watch again' : 'Play'
-      note.hidden = !(next.state === 'playing' && next.note)
+      showOnTop(note, next.state === 'playing' && next.note !== undefined)
       setText(note, next.state === 'playing' && next.note ? waitingSentence(next.note) : '')
-      panel.hidden = next.state === 'ready' || next.state === 'playing'
+      showOnTop(panel, next.state !== 'ready' && next.state !== 'playing')
       showPanel(next)
     },
   }

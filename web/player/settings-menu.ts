@@ -1,3 +1,5 @@
+import { showOnTop } from './top-layer.ts'
+
 /** One choice among several: the qualities, the speeds. `chosen` is a value of `choices`. */
 export type Setting = {
   name: string
@@ -12,6 +14,7 @@ export type SettingsMenu = { show(settings: readonly Setting[]): void; close(): 
 export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement): SettingsMenu {
   button.addEventListener('click', () => (menu.hidden ? open() : close()))
   menu.addEventListener('keydown', move)
+  document.addEventListener('fullscreenchange', close)
   document.addEventListener('pointerdown', (event) => {
     const path = event.composedPath()
     if (!menu.hidden && !path.includes(menu) && !path.includes(button)) close()
@@ -25,13 +28,13 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement)
       const offered = settings.filter((setting) => setting.choices.length > 1)
       button.hidden = offered.length === 0
       const focused = menu.contains(document.activeElement) ? focusedChoice() : undefined
-      menu.replaceChildren(...offered.map(createColumn))
+      menu.replaceChildren(createHeading(close), ...offered.map(createColumn))
       if (focused !== undefined) menu.querySelector<HTMLElement>(`[data-choice="${CSS.escape(focused)}"]`)?.focus()
     },
   }
 
   function open() {
-    menu.hidden = false
+    showOnTop(menu, true)
     button.ariaExpanded = 'true'
     menu.querySelector<HTMLElement>('[aria-checked="true"]')?.focus()
   }
@@ -39,7 +42,7 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement)
   function close() {
     if (menu.hidden) return
     const hadFocus = menu.contains(document.activeElement)
-    menu.hidden = true
+    showOnTop(menu, false)
     button.ariaExpanded = 'false'
     if (hadFocus) button.focus()
   }
@@ -75,6 +78,22 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement)
 
 function choicesOf(column: HTMLElement | undefined): HTMLElement[] {
   return [...(column?.querySelectorAll<HTMLElement>('[role="menuitemradio"]') ?? [])]
+}
+
+/** Where the menu covers the player, its button is not there to close it. */
+function createHeading(close: () => void): HTMLElement {
+  const heading = document.createElement('div')
+  const button = document.createElement('button')
+  heading.className = 'heading'
+  heading.textContent = 'Settings'
+  button.type = 'button'
+  button.role = 'menuitem'
+  button.className = 'close'
+  button.ariaLabel = 'Close'
+  button.textContent = '×'
+  button.addEventListener('click', close)
+  heading.append(button)
+  return heading
 }
 
 function createColumn({ name, choices, chosen, choose }: Setting): HTMLElement {

@@ -33,6 +33,8 @@ export type Stream = {
   captions(): readonly Quality[]
   chosenCaptions(): number
   chooseCaptions(index: number): void
+  /** The language of those that show; undefined: none do. */
+  captionLanguage(): string | undefined
   /** Off, or on again: those that showed before. */
   toggleCaptions(): void
   /** Ends for good and drops everything that was buffered. */
@@ -129,6 +131,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     captions: () => captions.map(({ label }, index) => ({ index, label })),
     chosenCaptions: () => chosenCaptions,
     chooseCaptions,
+    captionLanguage: () => captions[chosenCaptions]?.language,
     toggleCaptions() {
       if (captions.length > 0) chooseCaptions(chosenCaptions === NO_CAPTIONS ? Math.max(0, lastCaptions) : NO_CAPTIONS)
     },

@@ -30,7 +30,7 @@ export const KEYS = {
   stream_slot: ['account_id', 'user_id', 'n'],
   mark_image: ['account_id', 'url_hash'],
   strike: ['id'],
-  ban: ['subject', 'scope'],
+  ban: ['subject', 'scope', 'budget'],
   kept_answer: ['account_id', 'idempotency_key'],
   hook: ['id'],
   delivery: ['hook_id', 'sequence'],

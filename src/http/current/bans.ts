@@ -10,6 +10,7 @@ const BanBody = Type.Object({
   subject: Type.String({ description: 'the id of the key or of the account' }),
   budget: Type.String({ description: 'what was asked for too often: reads, writes, otp or uploads' }),
   secondsLeft: Type.Integer({ description: 'till it ends by itself' }),
+  endsAt: Type.String({ description: 'when it ends by itself' }),
 })
 const ListReply = Type.Object({ rows: Type.Array(BanBody) })
 

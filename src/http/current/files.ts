@@ -31,7 +31,7 @@ const FileBody = Type.Object({
   type: Type.String({ description: 'original, poster, desktop, mobile, audio, caption or mp4' }),
   width: Type.Integer(),
   height: Type.Integer(),
-  bitrate: Type.Integer({ description: 'bits a second' }),
+  bitrate: Type.Integer({ description: 'kbit/s' }),
   encryption_type: Type.String(),
   video_codec: Type.String(),
   audio_codec: Type.String(),
@@ -75,6 +75,11 @@ const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 const NO_FILE = new Failure(
   'invalid',
   'Send the file as the field "file" of a multipart/form-data form, or ask for an MP4 by {"type":"mp4"}.',
+)
+
+const NO_LANGUAGE = new Failure(
+  'invalid',
+  'The file is captions by its name: say in which language, as ?language=en. Without it a picture is expected, a poster.',
 )
 
 export function fileRoutes(app: App, deps: FileRoutesDeps): void {
@@ -128,7 +133,10 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
 
   async function takePoster(request: FastifyRequest, holder: KeyHolder, videoId: string): Promise<Static<typeof PosterReply>> {
     const picture = await readUploadForm(request.raw, {
-      receive: ({ file }) => receivePoster(deps, file),
+      receive: ({ file, fileName }) => {
+        if (/\.(vtt|srt)$/i.test(fileName)) throw NO_LANGUAGE
+        return receivePoster(deps, file)
+      },
       discard: discardPoster,
     })
     const sizes = await addPoster(deps, holder.accountId, holder, videoId, picture)
@@ -160,12 +168,18 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   app.get(
     '/videos/:id/files/:fileId',
     {
-      config: { permission: 'viewer' },
-      schema: { summary: 'Download a file', params: FileParams, response: { 200: RedirectReply } },
+      config: { permission: 'viewer', orPermission: 'downloader' },
+      schema: {
+        summary: 'Download a file',
+        description:
+          'Originals and MP4s need `downloader` instead. The address needs no key, ends within the hour, and dies with the key that asked for it.',
+        params: FileParams,
+        response: { 200: RedirectReply },
+      },
     },
     async (request) => {
       const { id, fileId } = request.params
-      const path = await downloadPath(deps.downloads, holderOf(request).accountId, id, readFileId(fileId))
+      const path = await downloadPath(deps.downloads, holderOf(request), id, readFileId(fileId))
       return { redirect: `${deps.publicUrl()}/${path}` }
     },
   )
@@ -202,7 +216,7 @@ function fileBody(file: VideoFile): Static<typeof FileBody> {
     type: file.type,
     width: file.widthPx,
     height: file.heightPx,
-    bitrate: file.bitrateBps,
+    bitrate: Math.round(file.bitrateBps / 1000),
     encryption_type: file.encryption,
     video_codec: file.videoCodec,
     audio_codec: file.audioCodec,

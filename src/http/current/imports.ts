@@ -25,7 +25,7 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
   app.put(
     '/videos/importUrl',
     {
-      config: { permission: 'uploader' },
+      config: { permission: 'uploader', budget: 'writes' },
       schema: {
         summary: 'Import a film from an address',
         description: 'What can be seen of the address alone is refused; all else fails later, with a reason.',

@@ -1,10 +1,11 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
-import { type Authenticate, requirePermission } from '../../accounts/api-key.ts'
+import type { Authenticate } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import type { LogDeps } from '../../hooks/delivery-log.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
-import { type LimitDeps, limitAddresses, limitHolder } from '../limits.ts'
+import { identify, type LimitDeps } from '../limits.ts'
+import { refuseOtherMethod } from '../methods.ts'
 import { type BanRoutesDeps, banRoutes } from './bans.ts'
 import { type FileRoutesDeps, fileRoutes } from './files.ts'
 import { folderRoutes } from './folders.ts'
@@ -31,16 +32,20 @@ export type CurrentDeps = LimitDeps & { authenticate: Authenticate } & VideoRout
 export async function currentInterface(app: App, deps: CurrentDeps): Promise<void> {
   acceptBodies(app)
   app.addHook('onRoute', requirePermissionOf)
-  limitAddresses(app, deps)
-  app.addHook('onRequest', async (request) => {
-    if (request.is404) return
-    request.holder = await deps.authenticate(readSecret(request))
-    const { permission } = request.routeOptions.config
-    await limitHolder(request, request.holder, permission ?? 'viewer')
-    if (permission) requirePermission(request.holder, permission)
+  // Before anything of a body is read.
+  app.addHook('onRequest', async (request, reply) => {
+    const { permission = 'viewer' } = request.routeOptions.config
+    const identified = identify(deps, { request, reply }, permission, async () => deps.authenticate(readSecret(request)))
+    if (!request.is404) request.holder = await identified
+    else await identified.catch(throwLimited) // which routes exist is no secret: 404 needs no key
+    if (!isReserved(request.params)) return
+    refuseOtherMethod(request.server.knownRoutes, request, reply)
+    throw noSuchRoute(request)
   })
+  const noSuchRoute = (request: FastifyRequest) =>
+    new Failure('not-found', `There is no such route. The nearest is ${nearestTo(request, app.prefix)}.`)
   app.setNotFoundHandler(async (request) => {
-    throw new Failure('not-found', `There is no such route. The nearest is ${nearestTo(request, app.prefix)}.`)
+    throw noSuchRoute(request)
   })
   listRoutes(app, deps)
   videoRoutes(app, deps)
@@ -53,6 +58,17 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   usageRoutes(app, deps)
   banRoutes(app, deps)
   fileRoutes(app, deps)
+}
+
+/** Words of the paths, which are never taken for a video's id. */
+const RESERVED = /^(folders|tags|importurl)$/i
+
+function isReserved(params: unknown): boolean {
+  return typeof params === 'object' && params !== null && 'id' in params && RESERVED.test(String(params.id))
+}
+
+function throwLimited(error: unknown): void {
+  if (error instanceof Failure && error.kind === 'limited') throw error
 }
 
 function requirePermissionOf(route: RouteOptions): void {

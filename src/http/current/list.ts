@@ -4,11 +4,13 @@ import { type Static, Type } from 'typebox'
 import type { KeyHolder } from '../../accounts/api-key.ts'
 import { type CursorDeps, cursorOf, readCursor } from '../../catalogue/cursor.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
+import { VIDEO_STATUSES, type VideoStatus } from '../../catalogue/status.ts'
 import { readTagFilter } from '../../catalogue/tag.ts'
 import { findVideos, type ListDeps, type PageWanted } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { createAnswerCache, type KeptAnswer } from '../answer-cache.ts'
 import type { App } from '../app.ts'
+import { refuseNearMisses } from '../near-misses.ts'
 import { readPaging } from '../paging.ts'
 import { holderOf } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
@@ -25,6 +27,9 @@ const ListQuery = Type.Object({
   tags: Type.Optional(Type.String({ description: 'separated by commas; a video must carry them all' })),
   q: Type.Optional(Type.String({ description: 'part of id or title, in any case, taken literally', examples: ['light'] })),
   folderId: Type.Optional(Type.String({ description: 'directly in this folder: its id, or root' })),
+  status: Type.Optional(
+    Type.String({ description: 'one or several states, separated by commas', examples: ['Queued,Processing'] }),
+  ),
 })
 
 const ListReply = Type.Object({ count: Type.Integer(), rows: Type.Array(VideoBody) })
@@ -86,15 +91,33 @@ function readPlace(deps: ListRoutesDeps, { accountId, pageMax }: KeyHolder, quer
 
 /** RFC 8288: the page of what is older than this one's last video. */
 function linkTo(publicUrl: string, { page: _, ...query }: Static<typeof ListQuery>): string {
-  const known = Object.keys(ListQuery.properties)
-  const kept = Object.entries(query).filter(([name]) => known.includes(name))
+  const kept = Object.entries(query).filter(([name]) => PARAMETERS.includes(name))
   return `<${publicUrl}/api/videos?${new URLSearchParams(kept)}>; rel="next"`
 }
 
-/** Empty parameters filter nothing. @throws Failure `invalid` */
-function readFilter({ tag = '', tags = '', q = '', folderId = '' }: Static<typeof ListQuery>): VideoFilter {
+const PARAMETERS = Object.keys(ListQuery.properties)
+
+/** Empty parameters filter nothing. @throws Failure `invalid`, also for a parameter that nearly is one of these */
+function readFilter(query: Static<typeof ListQuery>): VideoFilter {
+  refuseNearMisses(Object.keys(query), PARAMETERS)
+  const { tag = '', tags = '', q = '', folderId = '', status = '' } = query
   const wanted = readTagFilter([tag, ...tags.split(',')].filter((name) => name.trim() !== ''))
-  return { tags: wanted, ...(q === '' ? {} : { text: q }), ...(folderId === '' ? {} : { folderId }) }
+  return {
+    tags: wanted,
+    ...(q === '' ? {} : { text: q }),
+    ...(folderId === '' ? {} : { folderId }),
+    ...(status === '' ? {} : { statuses: status.split(',').map(readStatus) }),
+  }
+}
+
+function readStatus(text: string): VideoStatus {
+  const status = VIDEO_STATUSES.find((known) => known === text.trim())
+  if (status === undefined)
+    throw new Failure(
+      'invalid',
+      `There is no state "${text.trim().slice(0, 40)}". status is one or several of ${VIDEO_STATUSES.join(', ')}.`,
+    )
+  return status
 }
 
 /** RFC 9110, section 13.1.2: any of the listed tags, compared weakly. */

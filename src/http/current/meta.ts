@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { getPublicMeta, type MetaDeps } from '../../catalogue/meta.ts'
 import type { App } from '../app.ts'
-import { type LimitDeps, limitAddresses } from '../limits.ts'
+import { type LimitDeps, limitVisitors } from '../limits.ts'
 import { posterPath } from '../media/posters.ts'
 import { VideoParams } from './videos.ts'
 
@@ -14,11 +14,10 @@ const MetaReply = Type.Object({
 
 /** `GET /api/meta/{id}`, the one operation without a key: what a page may show of a video before anybody plays it (wire-contract.md, section 3). */
 export async function metaInterface(app: App, deps: MetaDeps & LimitDeps & { publicUrl(): string }): Promise<void> {
-  limitAddresses(app, deps)
+  limitVisitors(app, deps, 'playback')
   app.get(
     '/:id',
     {
-      config: { isOfViewers: true },
       schema: {
         summary: 'What a page may show of a video',
         description: 'Without a key; of public videos alone.',

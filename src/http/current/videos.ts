@@ -22,7 +22,21 @@ const EditBody = Type.Object({
 })
 const EditReply = Type.Object({ message: Type.Literal('Successfully updated') })
 
-const DeleteQuery = Type.Object({ videos: Type.String({ description: 'ids, separated by commas', examples: [EXAMPLE.videoId] }) })
+const DeleteQuery = Type.Object({
+  videos: Type.Optional(Type.String({ description: 'ids, separated by commas', examples: [EXAMPLE.videoId] })),
+})
+const MOST_DELETED = 1_000
+const DeleteBody = Type.Union([
+  Type.Object({
+    videos: Type.Optional(
+      Type.Array(Type.String(), {
+        description: `instead of the query: at most ${MOST_DELETED} ids`,
+        examples: [[EXAMPLE.videoId]],
+      }),
+    ),
+  }),
+  Type.Null(),
+])
 const DeleteReply = Type.Object({ code: Type.Integer(), message: Type.String() })
 
 export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
@@ -59,19 +73,27 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
         summary: 'Delete videos',
         description: 'For ever. The message counts those that were there.',
         querystring: DeleteQuery,
+        body: DeleteBody,
         response: { 200: DeleteReply },
       },
     },
     async (request) => {
-      const ids = request.query.videos
-        .split(',')
-        .map((id) => id.trim())
-        .filter((id) => id !== '')
+      const ids = readIds(request.query.videos, request.body?.videos)
       const holder = holderOf(request)
       const count = ids.length === 0 ? 0 : await deleteVideos(deps, holder.accountId, holder, ids)
       return { code: 200, message: `Successfully deleted ${count} videos` }
     },
   )
+}
+
+/** @throws Failure `invalid` where none are given, or too many */
+function readIds(inQuery: string | undefined, inBody: readonly string[] | undefined): string[] {
+  if (inQuery === undefined && inBody === undefined)
+    throw new Failure('invalid', 'Name the videos: DELETE /api/videos?videos=ID,ID, or a body {"videos":["ID"]}.')
+  const ids = [...(inQuery?.split(',') ?? []), ...(inBody ?? [])].map((id) => id.trim()).filter((id) => id !== '')
+  if ((inBody?.length ?? 0) > MOST_DELETED)
+    throw new Failure('invalid', `One call deletes at most ${MOST_DELETED} videos; ${inBody?.length} came. Send several.`)
+  return ids
 }
 
 function readChanges({ title, description, folderId, public: isPublic }: Static<typeof EditBody>): VideoChanges {

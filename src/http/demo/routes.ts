@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import type { Demo } from '../../demo/demo.ts'
 import { playbackInfoOf } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
-import { type LimitDeps, limitAddresses } from '../limits.ts'
+import { type LimitDeps, limitVisitors } from '../limits.ts'
 import { isFromThisMachine } from './from-this-machine.ts'
 import { demoPage, demoPolicy } from './page.ts'
 
@@ -14,7 +14,7 @@ const OtpReply = Type.Object({ otp: Type.String(), playbackInfo: Type.String() }
 
 /** The page of the demo film, and the contract's demo operation (wire-contract.md, section 3). */
 export async function demoInterface(app: App, { demo, ...limiting }: { demo: Demo } & LimitDeps): Promise<void> {
-  limitAddresses(app, limiting)
+  limitVisitors(app, limiting, 'playback')
   app.get('/demo', async (request, reply) => {
     const state = isFromThisMachine(request.raw) ? await demo.findState() : undefined
     if (!state) return reply.callNotFound()

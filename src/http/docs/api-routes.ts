@@ -1,5 +1,6 @@
 import type { FastifySchema } from 'fastify'
 import type { Permission } from '../../accounts/api-key.ts'
+import type { OwnerBudget } from '../../limits/limits.ts'
 import type { App } from '../app.ts'
 
 declare module 'fastify' {
@@ -21,6 +22,8 @@ export type ApiRoute = {
   /** As `/api/videos/:id`. */
   url: string
   permission: Permission | undefined
+  /** The class that its calls count in, where it is not that of its permission. */
+  budget: OwnerBudget | undefined
   schema: FastifySchema
 }
 
@@ -31,9 +34,10 @@ export type ApiRoute = {
 export function collectApiRoutes(app: App): readonly ApiRoute[] {
   const routes: ApiRoute[] = []
   app.addHook('onRoute', ({ method, url, config, schema }) => {
-    if (schema?.summary === undefined) return
+    if (schema?.summary === undefined || method === 'HEAD') return
     const all = { ...schema, ...config?.described }
-    for (const one of [method].flat()) routes.push({ method: one, url, permission: config?.permission, schema: all })
+    const { permission, budget } = config ?? {}
+    for (const one of [method].flat()) routes.push({ method: one, url, permission, budget, schema: all })
   })
   return routes
 }

@@ -134,14 +134,18 @@ export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limi
   }
 }
 
-function operationOf({ method, url, permission, schema }: ApiRoute, path: string, limits: RateLimits | undefined): Operation {
+function operationOf(
+  { method, url, permission, budget, schema }: ApiRoute,
+  path: string,
+  limits: RateLimits | undefined,
+): Operation {
   const { tag, security, bodyTypes } = interfaceOf(url)
   const body = bodyOf(url, schema.body)
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(.)?/g, (_, next: string = '') => next.toUpperCase())}`,
     tags: [tag],
     summary: schema.summary ?? '',
-    description: [schema.description, aboutKey(permission, limits)].filter(Boolean).join('\n\n'),
+    description: [schema.description, aboutKey(permission, budget, limits)].filter(Boolean).join('\n\n'),
     security: permission === undefined ? [] : security,
     parameters: [
       ...parametersOf('path', schema.params),
@@ -185,9 +189,9 @@ function interfaceOf(url: string): Interface {
   return found
 }
 
-function aboutKey(permission: ApiRoute['permission'], limits: RateLimits | undefined): string {
+function aboutKey(permission: ApiRoute['permission'], ofRoute: ApiRoute['budget'], limits: RateLimits | undefined): string {
   if (permission === undefined) return ''
-  const budget = BUDGETS[permission]
+  const budget = ofRoute ?? BUDGETS[permission]
   const { ip, key, account } = limits?.[budget] ?? {}
   const numbers = limits ? `${ip} a minute for an address, ${key} for a key, ${account} for an account` : 'limits are off here'
   return `The key needs the permission \`${permission}\`. Counts as one of \`${budget}\`: ${numbers}.`

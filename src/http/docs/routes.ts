@@ -2,14 +2,16 @@ import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimits } from '../../config.ts'
 import type { App } from '../app.ts'
+import { type LimitDeps, limitVisitors } from '../limits.ts'
 import type { ApiRoute } from './api-routes.ts'
 
-export type DocsDeps = { routes: readonly ApiRoute[]; publicUrl(): string; limitNumbers: RateLimits | undefined }
+export type DocsDeps = LimitDeps & { routes: readonly ApiRoute[]; publicUrl(): string; limitNumbers: RateLimits | undefined }
 
 type Sheet = { type: string; bytes: Buffer; etag: string }
 
 /** The API reference at `/docs/api`, for anybody. Nothing of it is loaded or made before somebody asks. */
-export async function docsInterface(app: App, { routes, publicUrl, limitNumbers }: DocsDeps): Promise<void> {
+export async function docsInterface(app: App, { routes, publicUrl, limitNumbers, ...limiting }: DocsDeps): Promise<void> {
+  limitVisitors(app, limiting, 'docs')
   let made: Promise<{ page: Sheet; json: Sheet; policy: string }> | undefined
   const docs = () => (made ??= makeDocs())
 

@@ -11,7 +11,7 @@ export function attachment(name: string): string {
     fit
       .normalize('NFKD')
       .replace(/[^\x20-\x7e]/g, '')
-      .replace(/[%;]/g, '_')
+      .replace(/["\\%;]/g, '_') // full-width quotes and backslashes have become plain ones
       .trim() || 'file'
   const encoded = encodeURIComponent(fit).replace(NOT_ATTR_CHAR, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`

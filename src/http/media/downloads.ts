@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { type DownloadDeps, getDownload, isSignedDownload } from '../../files/download.ts'
+import { type DownloadDeps, getDownload, mayDownload } from '../../files/download.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
@@ -11,6 +11,7 @@ import { whenSent } from './sent.ts'
 const DownloadParams = Type.Object({
   exp: Type.String({ pattern: '^[1-9][0-9]{0,11}$' }),
   sig: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+  keyId: Type.String({ pattern: '^[0-9a-f]{32}$' }),
   fileId: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }),
 })
 
@@ -30,11 +31,12 @@ export async function downloadInterface(
   })
   app.route({
     method: ['GET', 'HEAD'],
-    url: '/:exp/:sig/:fileId',
+    url: '/:exp/:sig/:keyId/:fileId',
     schema: { params: DownloadParams },
     handler: async (request, reply) => {
-      const { exp, sig, fileId } = request.params
-      if (!isSignedDownload(deps, { exp: Number(exp), sig, fileId: Number(fileId) })) throw new PlaybackRefusal('not-allowed')
+      const { exp, sig, keyId, fileId } = request.params
+      const mayOpen = await mayDownload(deps, { exp: Number(exp), sig, keyId, fileId: Number(fileId) })
+      if (!mayOpen) throw new PlaybackRefusal('not-allowed')
       const download = await getDownload(deps, Number(fileId))
       const { sizeBytes, videoId } = download
       // A number is given to one file, whose bytes never change.

@@ -5,7 +5,7 @@ import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
 import { type LimitDeps, refuseViewers } from '../limits.ts'
 import { readRange } from './range.ts'
-import { whenSent } from './sent.ts'
+import { sendWhole, whenSent } from './sent.ts'
 
 const MediaParams = Type.Object({
   exp: Type.String({ pattern: '^[1-9][0-9]{0,11}$' }),
@@ -31,7 +31,8 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
     })
   })
   refuseViewers(app, deps, ['bad-request', 'not-allowed', 'video-gone'])
-  app.get('/:exp/:sig/:videoId/:generation/:rendition/:file', { schema: { params: MediaParams } }, async (request, reply) => {
+  const options = { exposeHeadRoute: false, schema: { params: MediaParams } } // what is sent is counted
+  app.get('/:exp/:sig/:videoId/:generation/:rendition/:file', options, async (request, reply) => {
     const { params } = request
     const path = { exp: Number(params.exp), sig: params.sig, videoId: params.videoId, generation: Number(params.generation) }
     const closed = new AbortController()
@@ -66,5 +67,5 @@ async function sendSegment(
   reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Length': last - first + 1 })
   whenSent(reply, last - first + 1, tell)
   if ('bytes' in segment) return reply.send(segment.bytes.subarray(first, last + 1))
-  return reply.send(segment.file.createReadStream({ start: first, end: last, highWaterMark: READ_BYTES }))
+  return sendWhole(reply, segment.file.createReadStream({ start: first, end: last, highWaterMark: READ_BYTES }), last - first + 1)
 }

@@ -1,3 +1,4 @@
+import type { ReadStream } from 'node:fs'
 import type { FastifyReply } from 'fastify'
 
 /**
@@ -9,4 +10,15 @@ export function whenSent(reply: FastifyReply, lengthBytes: number, tell: (sentBy
   const { socket } = reply.request.raw
   const beforeBytes = socket.bytesWritten
   raw.once('close', () => tell(raw.writableFinished ? lengthBytes : Math.min(lengthBytes, socket.bytesWritten - beforeBytes)))
+}
+
+/**
+ * Sends a part of a file. Where the file ends before the promised length, the connection is closed: on an open one the client would
+ * wait for the rest for ever, and a cache could take the part for the whole.
+ */
+export function sendWhole(reply: FastifyReply, stream: ReadStream, lengthBytes: number): FastifyReply {
+  stream.once('end', () => {
+    if (stream.bytesRead < lengthBytes) reply.raw.destroy()
+  })
+  return reply.send(stream)
 }

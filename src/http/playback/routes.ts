@@ -3,13 +3,13 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { fileFor, noteBeat, noteLeave, playlistFor, releaseKey } from '../../playback/delivery.ts'
 import { type Operation, readProof } from '../../playback/proof.ts'
-import { redeem, type ShownMark, viewFilm } from '../../playback/redeem.ts'
+import { mayRedeem, redeem, type ShownMark, viewFilm } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { admit, IDLE_ENDS_S, type LiveSession, type PlaybackDeps, type Visit } from '../../playback/session.ts'
 import { LEASE_S } from '../../playback/stream-slot.ts'
 import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
-import { type LimitDeps, refuseViewers } from '../limits.ts'
+import { isFlooding, type LimitDeps, redeemWithin, refuseViewers } from '../limits.ts'
 import { posterPath } from '../media/posters.ts'
 import { BeatBody, type MarkBody, RedeemBody, SessionAnswer } from './wire.ts'
 
@@ -54,13 +54,13 @@ export async function playbackInterface(
   app.post('/redeem', { config: { isRedeem: true }, schema: { response: { 200: SessionAnswer } } }, async (request) => {
     const proof = readProof(proofHeader(request))
     const raw = bodyOf(request)
-    const { otp, videoId, publicKey, ticket, ancestors = [] } = readBody(RedeemBody, raw)
-    const session = await redeem(
-      deps,
-      { otp, videoId, publicKey: Buffer.from(publicKey, 'base64url'), ticket, ancestors, body: raw },
-      proof,
-      visitOf(request),
-    )
+    const { otp, videoId, publicKey: point, ticket, ancestors = [] } = readBody(RedeemBody, raw)
+    const publicKey = Buffer.from(point, 'base64url')
+    const session = await redeemWithin(deps, request, {
+      otp,
+      isSpendable: () => mayRedeem(deps, { otp, publicKey }),
+      redeem: () => redeem(deps, { otp, videoId, publicKey, ticket, ancestors, body: raw }, proof, visitOf(request)),
+    })
     return answerSession(deps, session)
   })
 
@@ -68,19 +68,19 @@ export async function playbackInterface(
     answerSession(deps, await admitted(request, 'page', request.params.session)),
   )
 
-  app.get('/:session/playlist/:name', { schema: { params: PlaylistParams } }, async (request, reply) => {
+  app.get('/:session/playlist/:name', { exposeHeadRoute: false, schema: { params: PlaylistParams } }, async (request, reply) => {
     const { session: id, name } = request.params
     const session = await admitted(request, 'playlist', id, name)
     return reply.type('application/vnd.apple.mpegurl').send(await playlistFor(deps, session, name))
   })
 
-  app.get('/:session/file/:name', { schema: { params: FileParams } }, async (request, reply) => {
+  app.get('/:session/file/:name', { exposeHeadRoute: false, schema: { params: FileParams } }, async (request, reply) => {
     const { session: id, name } = request.params
     const session = await admitted(request, 'file', id, name)
     return reply.type('text/vtt; charset=utf-8').send(await fileFor(deps, session, name))
   })
 
-  app.get('/:session/key/:window', { schema: { params: KeyParams } }, async (request, reply) => {
+  app.get('/:session/key/:window', { exposeHeadRoute: false, schema: { params: KeyParams } }, async (request, reply) => {
     const { session: id, window } = request.params
     const session = await admitted(request, 'key', id, window)
     return sendKey(reply, await releaseKey(deps, session, Number(window)))
@@ -100,7 +100,8 @@ export async function playbackInterface(
   async function admitted(request: FastifyRequest, operation: Operation, id: string, argument = ''): Promise<LiveSession> {
     const visit = visitOf(request)
     const proof = readProof(proofHeader(request))
-    const session = await admit(deps, id, proof, { operation, argument, body: bodyOf(request) }, visit)
+    const signed = { operation, argument, body: bodyOf(request) }
+    const session = await admit(deps, id, proof, signed, { ...visit, isFlooding: isFlooding(deps, request) })
     deps.usage.noteWatching(session.row, visit.address)
     return session
   }

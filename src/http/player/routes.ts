@@ -6,15 +6,17 @@ import type { Nonces } from '../../playback/proof.ts'
 import { REFUSALS } from '../../playback/refusal.ts'
 import type { Tickets } from '../../playback/ticket.ts'
 import type { App } from '../app.ts'
+import { countGuess, type LimitDeps, limitVisitors } from '../limits.ts'
 import type { Asset, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
 
-export type PlayerDeps = PlayerPageDeps & { nonces: Nonces; tickets: Tickets; player: PlayerAssets }
+export type PlayerDeps = LimitDeps & PlayerPageDeps & { nonces: Nonces; tickets: Tickets; player: PlayerAssets }
 
 const FileParams = Type.Object({ file: Type.String() })
 
 /** The player's page and its files. Loading the page spends nothing and reads nothing of the OTP but its whitelist. */
 export async function playerInterface(app: App, deps: PlayerDeps): Promise<void> {
+  limitVisitors(app, deps, 'pages')
   for (const path of ['/', '/v2']) app.get(path, async (request, reply) => sendPage(deps, request, reply))
 
   app.get('/assets/:file', { schema: { params: FileParams } }, async (request, reply) => {
@@ -26,7 +28,8 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
 const EmbedParams = Type.Object({ '*': Type.String() })
 
 /** The script of older embeds, for any version that a page names: `/playerAssets/1.6.10/vdo.js`. Its address stays, so caches ask again. */
-export async function olderEmbeds(app: App, { player }: Pick<PlayerDeps, 'player'>): Promise<void> {
+export async function olderEmbeds(app: App, { player, ...limiting }: LimitDeps & Pick<PlayerDeps, 'player'>): Promise<void> {
+  limitVisitors(app, limiting, 'pages')
   app.get('/*', { schema: { params: EmbedParams } }, async (request, reply) => {
     if (!player.embedScript || !/(^|\/)vdo\.js$/.test(request.params['*'])) return reply.callNotFound()
     return sendAsset(request, reply, player.embedScript, 'public, max-age=300')
@@ -56,7 +59,11 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
   // Read as the player reads it: all after the first question mark; of two values of a name the first.
   const query = new URL(request.url, 'http://player.invalid').searchParams
   const named = { otp: query.get('otp'), session: query.get('session') }
-  const framing = await framingOfPage(deps, named, { referer, isTop: request.headers['sec-fetch-dest'] === 'document' })
+  const { framing, isKnown } = await framingOfPage(deps, named, {
+    referer,
+    isTop: request.headers['sec-fetch-dest'] === 'document',
+  })
+  if (!isKnown) await countGuess(deps, request)
   const { script, style } = deps.player
   const rootPath = rootPathOf(request.url)
   reply.headers({
@@ -65,10 +72,12 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
     'Referrer-Policy': 'no-referrer',
     'Permissions-Policy': 'picture-in-picture=()',
   })
-  if (framing === 'refused') {
+  if (framing === 'refused' || framing === 'insecure') {
     const { status, message } = REFUSALS['site-not-allowed']
+    const [code, sentence] =
+      framing === 'refused' ? ['site-not-allowed', message] : ['insecure-page', insecureSentence(new URL(referer ?? '').host)]
     reply.code(status).header('Content-Security-Policy', REFUSAL_POLICY)
-    return reply.send(refusalPage(message, 'site-not-allowed', { rootPath, style }))
+    return reply.send(refusalPage(sentence, code, { rootPath, style }))
   }
   const cspNonce = randomBytes(16).toString('base64url')
   const proofNonce = deps.nonces.current()
@@ -76,6 +85,11 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
   return reply
     .header('Content-Security-Policy', playerPolicy(cspNonce, framing === 'everyone' ? undefined : framing))
     .send(playerPage({ cspNonce, proofNonce, ticket, rootPath, script, style }))
+}
+
+/** As the player says it. */
+function insecureSentence(host: string): string {
+  return `This film plays only on a secure page. Open ${host} with https:// in front.`
 }
 
 /** The way from the page to the installation's root, below whatever prefix a proxy has put it. */

@@ -25,6 +25,8 @@ export type FileReceiver<T> = {
   receive(parts: UploadParts): Promise<T>
   /** Undoes `receive`: the form turned out to be void after its file. */
   discard(received: T): Promise<void>
+  /** How long the fields before the file may take; absent: as long as they like. */
+  fieldsWithinMs?: number
 }
 
 /**
@@ -32,7 +34,10 @@ export type FileReceiver<T> = {
  * given when the form has ended as it should, so a body that breaks off is never taken for a whole one.
  * @throws Failure `invalid` for a form that cannot be read; whatever `receive` throws
  */
-export async function readUploadForm<T>(request: IncomingMessage, { receive, discard }: FileReceiver<T>): Promise<T> {
+export async function readUploadForm<T>(
+  request: IncomingMessage,
+  { receive, discard, fieldsWithinMs }: FileReceiver<T>,
+): Promise<T> {
   const parser = openParser(request)
   const ended = Promise.withResolvers<void>()
   let file: Readable | undefined
@@ -45,6 +50,12 @@ export async function readUploadForm<T>(request: IncomingMessage, { receive, dis
   const breakOff = (cause: unknown) =>
     giveUp(cause instanceof Failure ? cause : new Failure('invalid', 'The form cannot be read, or broke off.', { cause }))
 
+  const tooSlow = new Failure(
+    'timeout',
+    `The fields before the file did not come within ${(fieldsWithinMs ?? 0) / 1000} seconds.`,
+  )
+  const deadline = fieldsWithinMs === undefined ? undefined : setTimeout(() => breakOff(tooSlow), fieldsWithinMs).unref()
+
   // A part without a name comes with none, whatever the parser's types say.
   parser.on('field', (name: string | undefined, value: string, nameTruncated: boolean, valueTruncated: boolean) => {
     if (name === undefined) return breakOff(new Failure('invalid', 'A part of the form has no name.'))
@@ -53,6 +64,7 @@ export async function readUploadForm<T>(request: IncomingMessage, { receive, dis
   })
   parser.on('file', (_name: string, stream: Readable, fileName: string | undefined) => {
     file = stream
+    clearTimeout(deadline) // from here on the fields have proved what the form may do
     file.on('error', () => undefined) // whoever reads it hears; when a refusal came first, nobody does
     received = receive({ fields, fileName: fileName ?? '', file })
     // What became of the file's stream is the client's doing; all else that goes wrong with it is ours, and told as it is.
@@ -79,6 +91,7 @@ export async function readUploadForm<T>(request: IncomingMessage, { receive, dis
     await received?.then(discard, () => undefined)
     throw error
   } finally {
+    clearTimeout(deadline)
     request.unpipe(parser)
   }
 }

@@ -17,6 +17,9 @@ import { xmlDocument } from '../xml.ts'
 import { drainForm, readUploadForm } from './form.ts'
 import { POLICY_FIELDS } from './policy-fields.ts'
 
+/** A form that has proved nothing by then is closed; the file behind a true policy takes its time (U23). */
+const FIELDS_MS = 30_000
+
 export type UploadDeps = LimitDeps & SourceDeps & { publicUrl(): string }
 
 /** S3's names for our refusals. */
@@ -25,6 +28,7 @@ const S3_CODES: Record<string, string> = {
   'not-found': 'NoSuchKey',
   'method-not-allowed': 'MethodNotAllowed',
   forbidden: 'AccessDenied',
+  timeout: 'RequestTimeout',
   conflict: 'AccessDenied',
   'too-large': 'EntityTooLarge',
   unsupported: 'PreconditionFailed',
@@ -63,7 +67,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   limitForms(app, deps)
   app.setErrorHandler(async (error, request, reply) => {
     const { status, code, message } = answerFor(error, request, reply)
-    if (!request.isBanned) await drainForm(request.raw)
+    if (!request.isBanned && status !== 408) await drainForm(request.raw)
     return sendXml(reply.code(status).header('Connection', 'close'), {
       Error: { Code: S3_CODES[code] ?? 'InternalError', Message: message, RequestId: request.id },
     })
@@ -99,6 +103,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
           return { key, fields, sha256: source.sha256, received: { videoId, fileName, source } }
         },
         discard: async ({ received }) => received && discardSource(deps, received.source),
+        fieldsWithinMs: FIELDS_MS,
       })
       if (received) await acceptSource(deps, key, received.videoId, received.source, received.fileName)
       return answerUpload(reply, deps.publicUrl(), { key, etag: sha256.toString('hex') }, fields)

@@ -1,28 +1,25 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
-import { type Authenticate, type KeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
+import type { Authenticate, KeyHolder, Permission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import type { Representation } from '../idempotency.ts'
-import { countAs, limitHolder } from '../limits.ts'
+import { type Call, identify, type LimitDeps } from '../limits.ts'
 import { xmlDocument } from '../xml.ts'
+
+/** What the operations of this interface need to know who calls. */
+export type CallerDeps = LimitDeps & { authenticate: Authenticate }
 
 /**
  * The account behind the secret in the body; nowhere else, so that keys do not reach access logs.
  * @throws Failure `unauthenticated`, `forbidden`
  */
-export async function holderOfBody(
-  { authenticate }: { authenticate: Authenticate },
-  request: FastifyRequest,
-  permission: Permission,
-): Promise<KeyHolder> {
-  await countAs(request, permission)
-  const secret = fieldOf(request.body, 'clientSecretKey')
-  if (typeof secret !== 'string')
-    throw new Failure('unauthenticated', 'Send the key once, as the field clientSecretKey of the body.')
-  const holder = await authenticate(secret)
-  await limitHolder(request, holder, permission)
-  requirePermission(holder, permission)
-  return holder
+export async function holderOfBody(deps: CallerDeps, call: Call, permission: Permission): Promise<KeyHolder> {
+  return identify(deps, call, permission, async () => {
+    const secret = fieldOf(call.request.body, 'clientSecretKey')
+    if (typeof secret !== 'string')
+      throw new Failure('unauthenticated', 'Send the key once, as the field clientSecretKey of the body.')
+    return deps.authenticate(secret)
+  })
 }
 
 export function fieldOf(body: unknown, name: string): unknown {

@@ -1,12 +1,11 @@
 import { type Static, Type } from 'typebox'
-import type { Authenticate } from '../../accounts/api-key.ts'
 import type { ListDeps } from '../../catalogue/video.ts'
 import { findFiles } from '../../files/file.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
-import { describedReply, getQueryText, holderOfBody, NoVideo, sendV2, V2_TYPE } from './answer.ts'
+import { type CallerDeps, describedReply, getQueryText, holderOfBody, NoVideo, sendV2, V2_TYPE } from './answer.ts'
 
-export type V2FileDeps = ListDeps & { authenticate: Authenticate }
+export type V2FileDeps = ListDeps & CallerDeps
 
 const FilesQuery = Type.Object({
   video: Type.Optional(Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] })),
@@ -38,7 +37,7 @@ export function v2FileRoutes(app: App, deps: V2FileDeps): void {
       schema: { summary: 'Files of a video' },
     },
     async (request, reply) => {
-      const { accountId } = await holderOfBody(deps, request, 'viewer')
+      const { accountId } = await holderOfBody(deps, { request, reply }, 'viewer')
       const videoId = getQueryText(request, ['video', 'id'], 'Name one video in the query: /v2/files?video=ID.')
       const files = (await findFiles(deps, accountId, videoId)).map(
         (file): Static<typeof FileEntity> => ({

@@ -1,12 +1,11 @@
 import { Type } from 'typebox'
-import type { Authenticate } from '../../accounts/api-key.ts'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
-import { describedReply, getQueryText, holderOfBody, inV2, V2_TYPE } from './answer.ts'
+import { type CallerDeps, describedReply, getQueryText, holderOfBody, inV2, V2_TYPE } from './answer.ts'
 
-export type V2ImportDeps = ImportDeps & IdempotencyRouteDeps & { authenticate: Authenticate }
+export type V2ImportDeps = ImportDeps & IdempotencyRouteDeps & CallerDeps
 
 const ImportQuery = Type.Object({
   url: Type.String({ description: 'address of the film, percent-encoded; it may be signed', examples: [EXAMPLE.filmUrl] }),
@@ -21,12 +20,13 @@ export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
     {
       config: {
         permission: 'uploader',
+        budget: 'writes',
         described: { querystring: ImportQuery, response: describedReply(ImportReply, 'The video that it becomes') },
       },
       schema: { summary: 'Import a film from an address', headers: IdempotencyHeaders },
     },
     async (request, reply) => {
-      const holder = await holderOfBody(deps, request, 'uploader')
+      const holder = await holderOfBody(deps, { request, reply }, 'uploader')
       const url = getQueryText(request, ['url'], 'Give one address in the query, percent-encoded: /v2/importUrl?url=ADDRESS.')
       return sendOnce(
         deps,

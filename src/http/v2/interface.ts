@@ -1,7 +1,8 @@
+import { Failure } from '../../errors.ts'
 import { answerFor } from '../answers.ts'
 import type { App } from '../app.ts'
 import { acceptBodies } from '../bodies.ts'
-import { type LimitDeps, limitAddresses } from '../limits.ts'
+import { countUnauthenticated, type LimitDeps, limitBodies } from '../limits.ts'
 import { NO_VIDEO, sendV2 } from './answer.ts'
 import { type V2FileDeps, v2FileRoutes } from './files.ts'
 import { type V2ImportDeps, v2ImportRoutes } from './import.ts'
@@ -17,19 +18,21 @@ export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
   acceptBodies(app)
   const paths: string[] = []
   app.addHook('onRoute', ({ url }) => void paths.push(url))
-  limitAddresses(app, deps)
-  app.setErrorHandler((error, request, reply) => {
-    const { status, message, code } = answerFor(error, request, reply)
+  limitBodies(app, deps)
+  app.setErrorHandler(async (error, request, reply) => {
+    const refusal = await countUnauthenticated(deps, { request, reply }, error)
+    const { status, message, code } = answerFor(refusal, request, reply)
     // Clients of this interface look for 200 before they read the body.
     if (code === 'not-found') return sendV2(request, reply, NO_VIDEO)
     // The sentence of a fault points to the log, which knows it by this id.
     return sendV2(request, reply.code(status), status === 500 ? { error: message, requestId: request.id } : { error: message })
   })
-  app.setNotFoundHandler((request, reply) =>
-    sendV2(request, reply.code(404), {
-      error: `There is no such operation. The earlier interface is called by POST at ${inWords(paths)}.`,
-    }),
-  )
+  app.setNotFoundHandler(async (request, reply) => {
+    const sentence = `There is no such operation. The earlier interface is called by POST at ${inWords(paths)}.`
+    const refusal = await countUnauthenticated(deps, { request, reply }, new Failure('not-found', sentence))
+    const { status, message } = answerFor(refusal, request, reply)
+    return sendV2(request, reply.code(status), { error: message })
+  })
   v2OtpRoutes(app, deps)
   v2VideoRoutes(app, deps)
   v2ImportRoutes(app, deps)

@@ -1,13 +1,12 @@
 import { Type } from 'typebox'
-import type { Authenticate } from '../../accounts/api-key.ts'
 import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
 import { OtpBody, readOtpOptions } from '../otp-options.ts'
-import { describedReply, getQueryText, holderOfBody, inV2, NoVideo, V2_TYPE } from './answer.ts'
+import { type CallerDeps, describedReply, getQueryText, holderOfBody, inV2, NoVideo, V2_TYPE } from './answer.ts'
 
-export type V2OtpDeps = IdempotencyRouteDeps & { authenticate: Authenticate; playbackOtps: OtpDeps }
+export type V2OtpDeps = IdempotencyRouteDeps & CallerDeps & { playbackOtps: OtpDeps }
 
 const OtpQuery = Type.Object({
   video: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }),
@@ -31,7 +30,7 @@ export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
       schema: { summary: 'Issue an OTP', headers: IdempotencyHeaders },
     },
     async (request, reply) => {
-      const { accountId, apiKeyId } = await holderOfBody(deps, request, 'otpCreator')
+      const { accountId, apiKeyId } = await holderOfBody(deps, { request, reply }, 'otpCreator')
       const videoId = getQueryText(request, ['video'], 'Name one video in the query: /v2/otp?video=ID.')
       const asked = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
       return sendOnce(

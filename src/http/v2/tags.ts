@@ -1,16 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { Authenticate } from '../../accounts/api-key.ts'
 import { addTags, readTagFilter, type TagDeps, takeTags } from '../../catalogue/tag.ts'
 import type { ListDeps } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
 import { readTexts } from '../texts.ts'
-import { describedReply, holderOfBody, NoVideo, sendV2, TypeQuery, V2_TYPE } from './answer.ts'
+import { type CallerDeps, describedReply, holderOfBody, NoVideo, sendV2, TypeQuery, V2_TYPE } from './answer.ts'
 import { Entity, PAGE_QUERY, sendVideos } from './videos.ts'
 
-export type V2TagDeps = TagDeps & ListDeps & { authenticate: Authenticate }
+export type V2TagDeps = TagDeps & ListDeps & CallerDeps
 
 const CHANGES = {
   '/tags/add': { change: addTags, summary: 'Add tags to videos' },
@@ -41,7 +40,7 @@ export function v2TagRoutes(app: App, deps: V2TagDeps): void {
         schema: { summary },
       },
       async (request, reply) => {
-        const holder = await holderOfBody(deps, request, 'editor')
+        const holder = await holderOfBody(deps, { request, reply }, 'editor')
         await change(deps, holder.accountId, holder, { videoIds: getTexts(request, 'videos'), tags: getTexts(request, 'tags') })
         return sendV2(request, reply, { message: 'Done' })
       },
@@ -56,7 +55,7 @@ export function v2TagRoutes(app: App, deps: V2TagDeps): void {
       schema: { summary: 'Search videos by tags' },
     },
     async (request, reply) => {
-      const { accountId } = await holderOfBody(deps, request, 'viewer')
+      const { accountId } = await holderOfBody(deps, { request, reply }, 'viewer')
       const tags = readTagFilter(getTexts(request, 'tags'))
       if (tags.length === 0) throw new Failure('invalid', 'Name at least one tag to search by.')
       return sendVideos(deps, { request, reply, accountId }, { tags })

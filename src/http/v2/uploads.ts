@@ -1,13 +1,12 @@
 import { Type } from 'typebox'
-import type { Authenticate } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
 import type { App } from '../app.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
-import { describedReply, fieldOf, holderOfBody, inV2, TypeQuery } from './answer.ts'
+import { type CallerDeps, describedReply, fieldOf, holderOfBody, inV2, TypeQuery } from './answer.ts'
 
-export type V2UploadDeps = PolicyDeps & IdempotencyRouteDeps & { authenticate: Authenticate; publicUrl(): string }
+export type V2UploadDeps = PolicyDeps & IdempotencyRouteDeps & CallerDeps & { publicUrl(): string }
 
 const TitleForm = Type.Object({ title: Type.String({ description: '1 to 500 characters', examples: ['Lesson 12'] }) })
 const Policy = Type.Object({
@@ -27,7 +26,7 @@ export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {
       schema: { summary: 'Upload policy', headers: IdempotencyHeaders },
     },
     async (request, reply) => {
-      const holder = await holderOfBody(deps, request, 'uploader')
+      const holder = await holderOfBody(deps, { request, reply }, 'uploader')
       const title = fieldOf(request.body, 'title') ?? fieldOf(request.query, 'title')
       if (typeof title !== 'string') throw new Failure('invalid', 'Send one title, in the body.')
       return sendOnce(

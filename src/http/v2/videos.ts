@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { Authenticate } from '../../accounts/api-key.ts'
 import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
 import { findVideos, getVideo, type ListDeps, type Video } from '../../catalogue/video.ts'
@@ -9,9 +8,19 @@ import { countViews } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
 import { EXAMPLE } from '../examples.ts'
 import { pagingQuery, readPaging } from '../paging.ts'
-import { describedReply, fieldOf, getQueryText, holderOfBody, NO_VIDEO, NoVideo, sendV2, V2_TYPE } from './answer.ts'
+import {
+  type CallerDeps,
+  describedReply,
+  fieldOf,
+  getQueryText,
+  holderOfBody,
+  NO_VIDEO,
+  NoVideo,
+  sendV2,
+  V2_TYPE,
+} from './answer.ts'
 
-export type V2VideoDeps = ListDeps & DeletionDeps & { authenticate: Authenticate }
+export type V2VideoDeps = ListDeps & DeletionDeps & CallerDeps
 
 const PAGE_LIMITS = { usual: 30, largest: 100 }
 
@@ -55,7 +64,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
       schema: { summary: 'List and search videos' },
     },
     async (request, reply) => {
-      const { accountId } = await holderOfBody(deps, request, 'viewer')
+      const { accountId } = await holderOfBody(deps, { request, reply }, 'viewer')
       return sendVideos(deps, { request, reply, accountId }, readSearch(request.query))
     },
   )
@@ -79,7 +88,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
     async (request, reply) => {
       const action = fieldOf(request.body, 'action')
       if (action === 'delete') return deleteOne(request, reply)
-      const { accountId } = await holderOfBody(deps, request, 'viewer')
+      const { accountId } = await holderOfBody(deps, { request, reply }, 'viewer')
       if (action !== undefined) throw new Failure('invalid', 'action is "delete", or left out to read the video.')
       const video = await getVideo(deps, accountId, readId(request))
       const viewsOf = await countViews(deps, [video.id])
@@ -89,7 +98,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
   )
 
   async function deleteOne(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const holder = await holderOfBody(deps, request, 'editor')
+    const holder = await holderOfBody(deps, { request, reply }, 'editor')
     const deleted = await deleteVideos(deps, holder.accountId, holder, [readId(request)])
     // Here 200 means deleted, so an unknown video is told by the status.
     if (deleted === 0) return sendV2(request, reply.code(404), NO_VIDEO)

@@ -6,10 +6,13 @@ import { connectTo, openOwnPostgres } from './database.ts'
 test('what a session must be, it is, whatever its address says; the rest of the address counts', async () => {
   const { url } = await openOwnPostgres()
   const said = new URL(url)
-  said.searchParams.set('options', '-c synchronous_commit=off -c default_transaction_read_only=off -c work_mem=8MB')
+  said.searchParams.set(
+    'options',
+    '-c synchronous_commit=off -c default_transaction_read_only=off -c work_mem=8MB -c search_path=elsewhere',
+  )
   said.searchParams.set('statement_timeout', '1000')
   const reader = connectTo(said.href, { default_transaction_read_only: 'on' })
-  const names = ['synchronous_commit', 'statement_timeout', 'default_transaction_read_only', 'work_mem']
+  const names = ['synchronous_commit', 'statement_timeout', 'default_transaction_read_only', 'work_mem', 'search_path']
   const { rows } = await sql<{ name: string; value: string }>`
     select name, current_setting(name) as value from unnest(${names}::text[]) as name`.execute(reader)
   expect(Object.fromEntries(rows.map(({ name, value }) => [name, value]))).toEqual({
@@ -17,6 +20,7 @@ test('what a session must be, it is, whatever its address says; the rest of the 
     statement_timeout: '0',
     default_transaction_read_only: 'on',
     work_mem: '8MB',
+    search_path: 'public, pg_temp',
   })
 })
 

@@ -291,7 +291,7 @@ const TABLES = [
     budget text not null,
     began_at_s bigint not null,
     ends_at_s bigint not null,
-    primary key (subject, scope)
+    primary key (subject, scope, budget)
   )`,
 
   `create table kept_answer (

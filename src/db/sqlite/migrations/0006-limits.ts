@@ -18,7 +18,7 @@ const STATEMENTS = [
     budget text not null,
     began_at_s integer not null,
     ends_at_s integer not null,
-    primary key (subject, scope)
+    primary key (subject, scope, budget)
   ) without rowid`,
 ]
 

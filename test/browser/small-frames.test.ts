@@ -1,0 +1,164 @@
+import type { Browser, BrowserContext } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeFilm } from '../films.ts'
+import { startSharedReelgate } from '../in-process.ts'
+import { startChromium } from './chromium.ts'
+import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
+
+// The player in small frames and on slow lines, and what a browser remembers of its viewer.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({
+    video: await makeFilm({ seconds: 40, size: '640x360' }),
+    title: 'A long title that fills its line',
+  })
+  await reelgate.owner.untilPosters(reelgate.videoId)
+  chromium = await startChromium()
+})
+
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+const newBrowser = (width: number, height: number): Promise<BrowserContext> =>
+  chromium.newContext({ viewport: { width, height }, hasTouch: width < 600 })
+
+async function watch(browser: BrowserContext, options = '', otpOptions: Record<string, unknown> = {}): Promise<Player> {
+  const otp = await reelgate.owner.issueOtp(reelgate.videoId, otpOptions)
+  return openPlayer(browser, playerAddress(reelgate.url, otp, options))
+}
+
+const MARK = { annotate: [{ type: 'text', text: 'reader@example.org', size: 24, x: '5%', y: '45%' }] }
+
+describe.each([
+  { what: 'a frame as HTML makes it', width: 300, height: 150 },
+  { what: 'the frame of a phone', width: 288, height: 162 },
+])('in $what', ({ width, height }) => {
+  test('a click in its middle plays', async () => {
+    const player = await watch(await newBrowser(width, height), '', MARK)
+    await player.shows('ready')
+    await player.screenshot(`small-ready-${width}`)
+    await player.page.mouse.click(width / 2, height / 2)
+    await player.playsPast(0.3)
+    await player.screenshot(`small-playing-${width}`)
+    expect(player.complaints).toEqual([])
+  })
+
+  test('the settings cover everything, marks too, scroll, and are left by their own button', async () => {
+    const player = await watch(await newBrowser(width, height), '', MARK)
+    await player.play()
+    await player.playsPast(0.3)
+    await player.openSettings()
+    const sheet = player.page.getByRole('menu', { name: 'Settings' })
+    await player.screenshot(`small-settings-${width}`)
+    expect(await sheet.boundingBox()).toEqual({ x: 0, y: 0, width, height })
+    expect(await sheet.evaluate((menu) => menu.matches(':popover-open') && menu.scrollHeight > menu.clientHeight)).toBe(true)
+    await player.page.getByRole('menuitemradio', { name: '2 ×', exact: true }).click()
+    await player.until(({ rate }) => rate === 2)
+    await player.page.getByRole('menuitem', { name: 'Close' }).click()
+    await sheet.waitFor({ state: 'hidden' })
+  })
+})
+
+test('a sentence in the player lies above the marks', async () => {
+  const browser = await newBrowser(640, 360)
+  const player = await watch(browser, '', MARK)
+  await player.play()
+  await player.playsPast(0.3)
+  const other = lookAtPlayer(await openTab(browser))
+  await other.page.goto(player.page.url()) // the same session in another tab
+  await other.shows('ready')
+  await player.shows('refused', 'page-replaced')
+  await player.screenshot('sentence-above-marks')
+  expect(await player.page.locator('.panel').evaluate((panel) => panel.matches(':popover-open'))).toBe(true)
+})
+
+test('Enter on the player plays and pauses', async () => {
+  const player = await watch(await newBrowser(640, 360))
+  await player.shows('ready')
+  await player.page.keyboard.press('Enter')
+  await player.playsPast(0.3)
+  await player.page.keyboard.press('Enter')
+  await player.until(({ paused }) => paused)
+})
+
+test('a play before the session is open starts the video when it is', async () => {
+  const browser = await newBrowser(640, 360)
+  const page = await openTab(browser)
+  const player = lookAtPlayer(page)
+  const asked = Promise.withResolvers<void>()
+  const goesOn = Promise.withResolvers<void>()
+  await page.route('**/play/redeem', async (route) => {
+    asked.resolve()
+    await goesOn.promise
+    await route.continue()
+  })
+  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId), '&controls=native'))
+  await asked.promise
+  // As a media key or a script does.
+  await page.evaluate("void document.querySelector('video').play()")
+  goesOn.resolve()
+  await player.playsPast(0.3)
+})
+
+describe('litemode', () => {
+  test('loads the poster alone, redeems at the first click, and plays with all its controls', async () => {
+    const page = await openTab(await newBrowser(640, 360))
+    const player = lookAtPlayer(page)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    const otp = await reelgate.owner.issueOtp(reelgate.videoId)
+    const playbackInfo = Buffer.from(JSON.stringify({ videoId: reelgate.videoId })).toString('base64')
+    const poster = page.waitForResponse((answer) => answer.url().includes('/poster/'))
+    await page.goto(playerAddress(reelgate.url, otp, `&playbackInfo=${encodeURIComponent(playbackInfo)}&litemode=true`))
+    expect((await poster).status()).toBe(200)
+    await player.shows('ready')
+    await player.screenshot('litemode')
+    expect(asked.filter((path) => path.startsWith('/play/') || path.startsWith('/media/'))).toEqual([])
+    expect(page.url()).toContain(otp)
+    await player.play()
+    await player.playsPast(0.3)
+    await page.mouse.move(10, 10)
+    await page.getByRole('button', { name: 'Settings' }).waitFor()
+    expect(page.url()).not.toContain(otp)
+  })
+})
+
+describe('a browser remembers', () => {
+  test('where the video was left; t= in the address begins elsewhere', async () => {
+    const browser = await newBrowser(640, 360)
+    const first = await watch(browser)
+    await first.play()
+    await first.playsPast(0.3)
+    await first.seekNear(24)
+    await first.playsPast(24)
+    await first.page.keyboard.press('k')
+    const { timeS } = await first.until(({ paused }) => paused)
+    await first.page.close()
+
+    const second = await watch(browser)
+    await second.play()
+    const { timeS: resumedS } = await second.until((video) => video.timeS > 0 && !video.paused)
+    expect(resumedS).toBeGreaterThan(timeS - 2)
+    const third = await watch(browser, '&t=15')
+    await third.play()
+    const { timeS: startedS } = await third.until((video) => video.timeS > 0 && !video.paused)
+    expect([startedS >= 15, startedS < 20]).toEqual([true, true])
+  })
+
+  test('the speed, for another video too', async () => {
+    const browser = await newBrowser(640, 360)
+    const first = await watch(browser)
+    await first.play()
+    await first.playsPast(0.3)
+    await first.chooseSetting('1.5 ×')
+    await first.page.close()
+    const second = await watch(browser)
+    await second.play()
+    await second.until(({ rate }) => rate === 1.5)
+  })
+})

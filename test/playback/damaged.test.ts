@@ -1,0 +1,72 @@
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { listSegments } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { startReelgate } from '../in-process.ts'
+import { readMediaPlaylist } from '../viewer.ts'
+
+// Segments whose files are not as their rows say.
+
+/** A viewer who plays, and the second segment of the first rendition: its address and its file. */
+async function startWithSegment() {
+  const reelgate = await startReelgate({ video: await makeFilm({ seconds: 9 }) })
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
+  const segment = listSegments(reelgate, reelgate.videoId).find(({ number }) => number === 1) ?? expect.fail()
+  const { segments } = readMediaPlaylist(await viewer.playlist(String(segment.rendition_id)))
+  const address = new URL(segments[1]?.uri ?? '', `${reelgate.url}/play/${viewer.state.session}/playlist/`)
+  return { reelgate, segment, path: join(reelgate.dataDir, 'segments', segment.file), ask: () => fetch(address) }
+}
+
+const REFUSED = { status: 503, cacheControl: 'no-store', retryAfter: '5', code: 'busy' }
+
+async function refusalOf(response: Response) {
+  const { code } = (await response.json()) as { code: string }
+  const { headers, status } = response
+  return { status, cacheControl: headers.get('cache-control'), retryAfter: headers.get('retry-after'), code }
+}
+
+test.each([
+  {
+    what: 'shorter than its row',
+    damage: (bytes: Buffer) => bytes.subarray(0, -1),
+    problem: (size: number) => `its file has ${size - 1} bytes`,
+  },
+  { what: 'empty', damage: () => Buffer.alloc(0), problem: () => 'its file has 0 bytes' },
+  {
+    what: 'longer',
+    damage: (bytes: Buffer) => Buffer.concat([bytes, bytes]),
+    problem: (size: number) => `its file has ${2 * size} bytes`,
+  },
+  { what: 'missing', damage: () => undefined, problem: () => 'its file is missing' },
+])(
+  'F-41: a segment file that is $what is never sent, kept in memory or cached, and the log names it once',
+  async ({ damage, problem }) => {
+    const { reelgate, segment, path, ask } = await startWithSegment()
+    const whole = await readFile(path)
+    const damaged = damage(whole)
+    if (damaged) await writeFile(path, damaged)
+    else await rm(path)
+    // The first is sent from the disk, later ones from memory.
+    for (let i = 0; i < 3; i++) expect(await refusalOf(await ask())).toEqual(REFUSED)
+    const lines = reelgate
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('video: damaged'))
+    expect(lines).toHaveLength(1)
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      videoId: reelgate.videoId,
+      renditionId: segment.rendition_id,
+      number: 1,
+      problem: expect.stringContaining(problem(whole.length)),
+    })
+
+    await writeFile(path, whole)
+    for (let i = 0; i < 2; i++) {
+      const answer = await ask()
+      expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable'])
+      expect(Buffer.from(await answer.arrayBuffer())).toEqual(whole)
+    }
+  },
+)

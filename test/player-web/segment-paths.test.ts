@@ -1,0 +1,56 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createSegmentPaths } from '../../web/player/segment-paths.ts'
+
+const MINUTE_MS = 60_000
+const SESSION = 's'.repeat(22)
+const signed = (exp: number) => `media/${exp}/${'A'.repeat(22)}/`
+const segment = (exp: number, number = 3) => `https://video.example/${signed(exp)}${'0'.repeat(32)}/1/2/${number}.m4s`
+
+/** A server that signs anew each time it is asked, and a player whose minutes pass when the test says so. */
+async function startPlayer() {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const asked: string[] = []
+  let exp = 1000
+  const server = createServer((request, response) => {
+    asked.push(`${request.url} ${request.headers['reelgate-proof']}`)
+    response.setHeader('Reelgate-Nonce', 'newest')
+    response.end(`#EXTM3U\n../../../${signed(++exp)}rest`)
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await new Promise((resolve) => server.once('listening', resolve))
+  const nonces: (string | null)[] = []
+  const signer = { pageId: 'page', sign: async () => 'a proof', takeNonce: (nonce: string | null) => void nonces.push(nonce) }
+  const paths = createSegmentPaths(signer, SESSION)
+  const playlist = `http://127.0.0.1:${(server.address() as AddressInfo).port}/play/${SESSION}/playlist/2`
+  paths.note(playlist, `../../../${signed(1000)}rest`, performance.now())
+  return { paths, asked, nonces, pass: (minutes: number) => vi.advanceTimersByTime(minutes * MINUTE_MS) }
+}
+
+test('while its playlist is young a segment’s address stays as it is', async () => {
+  const { paths, asked, pass } = await startPlayer()
+  pass(54)
+  expect(await paths.newest(segment(1000))).toBe(segment(1000))
+  expect(asked).toEqual([])
+})
+
+test('five minutes before the end the playlist is asked for once more, and nobody waits for it', async () => {
+  const { paths, asked, nonces, pass } = await startPlayer()
+  pass(56)
+  expect(await paths.newest(segment(1000))).toBe(segment(1000))
+  expect(await paths.newest(segment(1000, 4))).toBe(segment(1000, 4))
+  await paths.renew() // the one that is under way
+  expect(await paths.newest(segment(1000, 5))).toBe(segment(1001, 5))
+  expect(asked).toEqual([`/play/${SESSION}/playlist/2 a proof`])
+  expect(nonces).toEqual(['newest'])
+})
+
+test('after the end a segment waits for its new address', async () => {
+  const { paths, pass } = await startPlayer()
+  pass(61)
+  expect(await paths.newest(segment(1000))).toBe(segment(1001))
+  pass(61)
+  expect(await paths.newest(segment(1000))).toBe(segment(1002))
+})

@@ -1,0 +1,51 @@
+// What this browser remembers of its viewer, for the next video or the next visit. Where storage is denied, nothing.
+
+const SETTINGS = 'reelgate-settings'
+const PLACES = 'reelgate-places'
+const MOST_PLACES = 200
+/** Nearer to an end of the video than this is no place to go on from. */
+const MARGIN_S = 10
+
+export type Settings = { rate?: number /** '': off */; captions?: string }
+
+export function readSettings(): Settings {
+  const { rate, captions } = read(SETTINGS)
+  return {
+    ...(typeof rate === 'number' ? { rate } : {}),
+    ...(typeof captions === 'string' ? { captions } : {}),
+  }
+}
+
+export function rememberSettings(changes: Settings): void {
+  write(SETTINGS, { ...readSettings(), ...changes })
+}
+
+/** Where the viewer left the video, in seconds; undefined at its beginning or end. */
+export function readPlace(videoId: string): number | undefined {
+  const place = read(PLACES)[videoId]
+  return typeof place === 'number' && place > 0 ? place : undefined
+}
+
+export function rememberPlace(videoId: string, atS: number, durationS: number): void {
+  const { [videoId]: _, ...others } = read(PLACES)
+  const newest = Object.entries(others).slice(-MOST_PLACES + 1)
+  const isWithin = atS > MARGIN_S && atS < durationS - MARGIN_S
+  write(PLACES, Object.fromEntries(isWithin ? [...newest, [videoId, Math.round(atS)]] : newest))
+}
+
+function read(name: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(localStorage.getItem(name) ?? '{}')
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}
+
+function write(name: string, value: object): void {
+  try {
+    localStorage.setItem(name, JSON.stringify(value))
+  } catch {
+    // full or denied: remembered on this page alone
+  }
+}
