@@ -7,11 +7,12 @@ import { hooks, usage } from './sections/hooks.ts'
 import { importing, importingV2 } from './sections/import.ts'
 import { limits } from './sections/limits.ts'
 import { otpOptions } from './sections/otp-options.ts'
+import { player } from './sections/player.ts'
 import { upload } from './sections/upload.ts'
 import { v2 } from './sections/v2.ts'
 import { values } from './sections/values.ts'
 
-/** Every line of sections 1 to 7 and 9 of the wire contract. The last check exceeds a budget, so nothing may follow it. */
+/** Every line of sections 1 to 7 and 9 of the wire contract, and what needs no browser of section 8. The last check exceeds a budget, so nothing may follow it. */
 export const SECTIONS: readonly Section[] = [
   values,
   errors,
@@ -29,5 +30,6 @@ export const SECTIONS: readonly Section[] = [
   v2Rest,
   importingV2,
   hooks,
+  player,
   limits,
 ]

@@ -17,11 +17,17 @@ export function build() {
   say('Building the server and the player (vite)')
   const builtFrom = hashOfSources() // before the build: a file saved meanwhile makes the next start build again
   rmSync(BUILT_FROM, { force: true })
-  for (const config of ['vite.config.ts', 'web/vite.config.ts']) {
-    run(NODE, ['node_modules/vite/bin/vite.js', 'build', '-c', config, '--logLevel', 'warn'], { env: { NODE_ENV: 'production' } })
-  }
+  viteBuild('vite.config.ts')
+  viteBuild('web/vite.config.ts')
+  for (const script of ['api', 'player', 'vdo']) viteBuild('web/embed/vite.config.ts', '--mode', script)
   mkdirSync(join(root, 'dist'), { recursive: true })
   writeFileSync(BUILT_FROM, builtFrom)
+}
+
+function viteBuild(...options) {
+  run(NODE, ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn', '-c', ...options], {
+    env: { NODE_ENV: 'production' },
+  })
 }
 
 function hashOfSources() {

@@ -38,7 +38,7 @@ import { posterInterface } from './http/media/posters.ts'
 import { mediaInterface } from './http/media/segments.ts'
 import { playbackInterface } from './http/playback/routes.ts'
 import { readPlayerAssets } from './http/player/assets.ts'
-import { olderEmbeds, playerInterface } from './http/player/routes.ts'
+import { playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
 import { startImporting } from './ingest/import-work.ts'
@@ -340,13 +340,12 @@ async function openDoors(
   app.register(metaInterface, { ...limiting, db, publicUrl, prefix: '/api/meta' })
   app.register(v2Interface, { ...owners, prefix: '/v2' })
   app.register(uploadInterface, { ...uploads, uploadMaxBytes: config.uploadMaxBytes, prefix: '/upload' })
-  app.register(playerInterface, { ...playback, ...limiting, player: house.player, prefix: '/player' })
-  app.register(olderEmbeds, { ...limiting, player: house.player, prefix: '/playerAssets' })
+  app.register(playerInterface, { ...playback, ...limiting, player: house.player })
   app.register(playbackInterface, { ...playback, ...limiting, prefix: '/play' })
   app.register(mediaInterface, { ...playback, ...limiting, ...segments, prefix: '/media' })
   app.register(downloadInterface, { ...downloads, ...limiting, usage: playback.usage, prefix: '/download' })
   app.register(posterInterface, { ...limiting, db, masterKey, posters: folders.posters, prefix: '/poster' })
-  app.register(docsInterface, { ...limiting, routes, publicUrl, limitNumbers: config.limits, prefix: '/docs' })
+  app.register(docsInterface, { ...limiting, routes, publicUrl, limitNumbers: config.limits })
   app.register(healthInterface, { ...limiting, checks: checksOf(house) })
   if (demo) app.register(demoInterface, { ...limiting, demo })
   url = listenUrl(config.host, await listen(app, config))

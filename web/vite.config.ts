@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vite'
 
-/** The viewer's player, one script and one style sheet, and the script of older embeds; `manifest.json` tells the server their hashed names. */
+/** The viewer's player, one script and one style sheet; `manifest.json` holds their hashed names. `embed/vite.config.ts` builds the scripts for other sites' pages. */
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: './',
@@ -14,7 +14,7 @@ export default defineConfig({
     target: 'es2022',
     assetsInlineLimit: 0,
     rolldownOptions: {
-      input: ['player/main.ts', 'embed/vdo.ts'].map((entry) => fileURLToPath(new URL(entry, import.meta.url))),
+      input: fileURLToPath(new URL('player/main.ts', import.meta.url)),
     },
   },
 })

@@ -1,5 +1,3 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
@@ -7,29 +5,25 @@ import { startPersonsChromium } from './chromium.ts'
 import { makeSmallFilm } from './films.ts'
 import { findColour } from './picture.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
+import { startSite } from './site.ts'
 
 // The player in a frame of the owner's own site, which is another site to the browser.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let person: Awaited<ReturnType<typeof startPersonsChromium>>
-let school: Server
 let film: string
-let frameHtml = ''
+const school = startSite()
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
   person = await startPersonsChromium('--host-resolver-rules=MAP school.example 127.0.0.1')
   film = reelgate.videoId
-  school = createServer((_request, response) => {
-    response.setHeader('Content-Type', 'text/html; charset=utf-8')
-    response.end(`<!doctype html><title>School</title><link rel="icon" href="data:,"><h1>Lesson 7</h1>${frameHtml}`)
-  }).listen(0, '127.0.0.1')
 })
 
 afterAll(async () => {
   await person?.remove()
   await reelgate?.remove()
-  school?.close()
+  school.close()
 })
 
 test('P13: in a frame of another site the film plays, breaks no policy, and a reload of that site goes on', async () => {
@@ -76,9 +70,9 @@ test('a site without https is told that its own page needs it', async () => {
 
 async function openLesson(host: string, permissions: string, options: Record<string, unknown> = {}): Promise<Page> {
   const otp = await reelgate.owner.issueOtp(film, options)
-  frameHtml = `<iframe src="${playerAddress(reelgate.url, otp)}" width="640" height="360" ${permissions}></iframe>`
+  const frame = `<iframe src="${playerAddress(reelgate.url, otp)}" width="640" height="360" ${permissions}></iframe>`
   const page = await openTab(person.browser)
-  await page.goto(`http://${host}:${(school.address() as AddressInfo).port}/`)
+  await page.goto(school.put(frame, host))
   return page
 }
 

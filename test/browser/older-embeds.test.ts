@@ -1,35 +1,29 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { startPersonsChromium } from './chromium.ts'
 import { makeSmallFilm } from './films.ts'
 import { lookAtPlayer, openTab } from './player.ts'
+import { startSite } from './site.ts'
 
 // Pages written for the earlier interface, on a site of their own: the script `vdo.js` puts the player into them
 // (wire-contract.md, section 8).
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let person: Awaited<ReturnType<typeof startPersonsChromium>>
-let site: Server
 let film: string
-let html = ''
+const site = startSite()
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
   person = await startPersonsChromium()
   film = reelgate.videoId
-  site = createServer((_request, response) => {
-    response.setHeader('Content-Type', 'text/html; charset=utf-8')
-    response.end(`<!doctype html><title>Lesson</title><link rel="icon" href="data:,">${html}`)
-  }).listen(0, '127.0.0.1')
 })
 
 afterAll(async () => {
   await person?.remove()
   await reelgate?.remove()
-  site?.close()
+  site.close()
 })
 
 /** The OTP of the earlier interface, cut out of its answer as its clients do. */
@@ -40,9 +34,8 @@ async function issueOtp(): Promise<string> {
 }
 
 async function openLesson(body: string): Promise<Page> {
-  html = body
   const page = await openTab(person.browser)
-  await page.goto(`http://localhost:${(site.address() as AddressInfo).port}/`)
+  await page.goto(site.put(body))
   await expect.poll(() => page.frames().length).toBe(2)
   return page
 }

@@ -1,53 +1,73 @@
-// The script of older embeds: `vdo.add({o: OTP})` fills the element `#vdo<OTP>`, `vdo.add({otp, playbackInfo, container})` the
-// container. It runs in pages of other sites as a plain script, so all of it is in one function and it leaves nothing behind but `vdo`.
+// `vdo.js`, the script of older embeds: `vdo.add({o: OTP})` fills the element `#vdo<OTP>`, `vdo.add({otp, playbackInfo, container})` the
+// container. It leaves nothing in the page but `vdo`.
+
+import { createPlayerFrame, fitToVideo, rootOfScript } from './player-frame.ts'
+import { VdoPlayer } from './vdo-player.ts'
 
 /** What a page says. Options of the player go with it; what else there is, such as the hosted service's `theme`, has no meaning here. */
-type Added = { o?: string; otp?: string; playbackInfo?: string; container?: Element | string | null; [option: string]: unknown }
+type Added = { o?: string; otp?: string; container?: Element | string | null; [option: string]: unknown }
 
-/** The snippets of those days put a `vdo` into the page whose `add` only remembers, in `d`, what is to be done once the script is here. */
-type Vdo = { add?: (added: Added) => void; d?: Added[] }
+/** Before this script runs, the page's own snippet has put a `vdo` in its place whose `add` collects the calls in `d`. */
+type Vdo = { add?: (added: Added) => void; d?: Added[]; getObjects?: () => OlderPlayer[] }
 
-;(() => {
-  const page: Window & { vdo?: Vdo } = window
-  const root = rootOf(document.currentScript)
-  const vdo = page.vdo ?? {}
-  const remembered = vdo.d ?? []
-  page.vdo = Object.assign(vdo, { add, d: [] })
-  for (const added of remembered) add(added)
-
-  function add(added: Added) {
-    const otp = added.otp ?? added.o ?? ''
-    const put = () => containerOf(added, otp)?.replaceChildren(frameOf(added, otp))
-    // A script in the page's head comes before the element that it fills.
-    if (document.readyState === 'loading' && !containerOf(added, otp)) document.addEventListener('DOMContentLoaded', put)
-    else put()
+/** A player with what its older interface had besides `video`. */
+class OlderPlayer extends VdoPlayer {
+  addEventListener(name: string, listener: (event: Event) => void) {
+    this.video.addEventListener(name === 'load' ? 'loadedmetadata' : name, listener)
   }
-
-  function containerOf({ container }: Added, otp: string): Element | null {
-    if (container instanceof Element) return container
-    return typeof container === 'string' ? document.querySelector(container) : document.getElementById(`vdo${otp}`)
+  removeEventListener(name: string, listener: (event: Event) => void) {
+    this.video.removeEventListener(name === 'load' ? 'loadedmetadata' : name, listener)
   }
-
-  function frameOf(added: Added, otp: string): HTMLIFrameElement {
-    const address = new URL('player/', root)
-    address.searchParams.set('otp', otp)
-    for (const option of ['playbackInfo', 'autoplay', 'loop', 'controls', 'primaryColor', 'ccLanguage', 'litemode']) {
-      if (added[option] !== undefined) address.searchParams.set(option, String(added[option]))
-    }
-    const frame = document.createElement('iframe')
-    frame.title = 'Film'
-    frame.allow = 'encrypted-media; fullscreen; autoplay'
-    frame.referrerPolicy = 'strict-origin' // a whitelist asks which site this is
-    // As high as a container that has a height; in one without, as wide as it is and in the form of most films.
-    frame.style.cssText = 'display:block;border:0;width:100%;height:100%;aspect-ratio:16/9'
-    frame.src = address.href
-    return frame
+  play = () => this.video.play()
+  pause = () => this.video.pause()
+  seek(seconds: number) {
+    this.video.currentTime = seconds
   }
-
-  /** Where this installation is: above the folder that the script came from. */
-  function rootOf(running: HTMLOrSVGScriptElement | null): string {
-    const own =
-      running instanceof HTMLScriptElement ? running : document.querySelector<HTMLScriptElement>('script[src*="/playerAssets/"]')
-    return (own?.src ?? '').replace(/\/playerAssets\/.*$/, '/')
+  get currentTime() {
+    return this.video.currentTime
   }
-})()
+  get duration() {
+    return this.video.duration
+  }
+  get ended() {
+    return this.video.ended
+  }
+  set availablePlaybackRates(rates: number[]) {
+    this.api.updatePlayerConfig({ playbackSpeedOptions: rates })
+  }
+}
+
+const page: Window & { vdo?: Vdo; onVdoCipherAPIReady?: () => void } = window
+const root = rootOfScript(document.currentScript, /(playerAssets\/.*)?vdo\.js$/)
+const players: OlderPlayer[] = []
+const vdo = page.vdo ?? {}
+const added = vdo.d ?? []
+for (const one of added) put(one)
+page.vdo = Object.assign(vdo, {
+  d: added,
+  add(one: Added) {
+    added.push(one)
+    put(one)
+  },
+  getObjects: () => [...players],
+})
+// The page may define it in a script that comes later.
+if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', () => page.onVdoCipherAPIReady?.())
+else setTimeout(() => page.onVdoCipherAPIReady?.())
+
+function put(one: Added) {
+  const otp = one.otp ?? one.o ?? ''
+  const frame = createPlayerFrame(root, otp, one)
+  const player = new OlderPlayer(frame)
+  players.push(player)
+  fitToVideo(frame, player)
+  const fill = () => containerOf(one, otp)?.replaceChildren(frame)
+  // A script in the page's head comes before the element that it fills.
+  if (document.readyState === 'loading' && !containerOf(one, otp)) document.addEventListener('DOMContentLoaded', fill)
+  else fill()
+}
+
+function containerOf({ container }: Added, otp: string): Element | null {
+  if (container instanceof Element) return container
+  return typeof container === 'string' ? document.querySelector(container) : document.getElementById(`vdo${otp}`)
+}

@@ -51,9 +51,9 @@ export function keyAction(press: KeyPress): KeyAction | undefined {
 
 const RATES = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2] as const
 
-/** The speeds on offer, up to what the server's pace allows. */
-export function offeredRates(maxRate: number): readonly number[] {
-  return RATES.filter((rate) => rate <= Math.max(1, maxRate))
+/** The speeds on offer, ascending, up to what the server's pace allows. */
+export function offeredRates(maxRate: number, wanted: readonly number[] = RATES): readonly number[] {
+  return wanted.filter((rate) => rate <= Math.max(1, maxRate)).toSorted((one, other) => one - other)
 }
 
 /** The next faster or slower offered speed; the same one at either end. */

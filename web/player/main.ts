@@ -5,6 +5,7 @@ import { openKeyStore } from './key-store.ts'
 import { type KeyAction, keyAction, steppedRate } from './keyboard.ts'
 import { readPlace } from './memory.ts'
 import { inkOn, type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
+import { servePage } from './page-api.ts'
 import { type Answer, openPage, redeem } from './play-client.ts'
 import { type Playback, startPlayback } from './playback.ts'
 import { createSigner, type KeyPair, newKeyPair, publicKeyText, type Signer } from './proof.ts'
@@ -45,6 +46,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
   const tell = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
   listenToKeys(elements, menu, () => playback)
+  const pageApi = servePage({ video: elements.video, playback: () => playback })
   if (options.litemode && options.otp) watchWhenAsked()
   else watchFirst()
 
@@ -85,6 +87,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
     const { pair, signer, answer } = outcome
     const playHere = (fromS: number) => watchHere(pair, answer.session, page.proofNonce, fromS)
     playback = startPlayback({ elements, screen, menu, options, root, playHere }, signer, answer, atS ?? placeOf(answer, options))
+    pageApi.opened(answer)
     if (atS !== undefined) elements.video.play().catch(() => {}) // the viewer has just asked for it
   }
 }
@@ -150,9 +153,19 @@ function refuse(screen: Screen, refusal: Refusal) {
   screen.show({ state: 'refused', refusal, onAction: () => location.reload() })
 }
 
-function paint(color: string) {
+function paint(wanted: string) {
+  const color = hexColorOf(wanted)
+  if (color === undefined) return
   document.documentElement.style.setProperty('--lamp', color)
   document.documentElement.style.setProperty('--lamp-ink', inkOn(color))
+}
+
+/** A colour of CSS as `#rrggbb`; undefined for one that is not opaque, and for no colour. */
+function hexColorOf(color: string): string | undefined {
+  const context = CSS.supports('color', color) ? document.createElement('canvas').getContext('2d') : null
+  if (!context) return undefined
+  context.fillStyle = color
+  return /^#[0-9a-f]{6}$/.exec(context.fillStyle)?.[0]
 }
 
 /** The page that needs https: this one, or the first insecure one around it (Firefox names none but the nearest). */

@@ -7,7 +7,7 @@ export type PlayerOptions = {
   /** From `playbackInfo`: 32 lower-case hex. */
   videoId?: string
   session?: string
-  /** `#rrggbb` */
+  /** `#rrggbb`, or the name of a colour as CSS has it. */
   primaryColor?: string
   captionLanguage?: string
   /** Seconds, from `t`. */
@@ -79,10 +79,10 @@ function matching(value: string | null, form: RegExp): string | undefined {
   return value !== null && form.test(value) ? value : undefined
 }
 
-/** `fa3`, `#ffaa33` or `ffaa33` (embedders forget to encode `#`) as `#rrggbb`. */
+/** `fa3`, `#ffaa33` or `ffaa33` (embedders forget to encode `#`) as `#rrggbb`; a name as it is. */
 function readColor(value: string | null): string | undefined {
   const hex = /^#?([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(value ?? '')?.[1]?.toLowerCase()
-  if (hex === undefined) return undefined
+  if (hex === undefined) return matching(value?.toLowerCase() ?? null, /^[a-z]{3,20}$/)
   return `#${hex.length === 3 ? hex.replace(/./g, '$&$&') : hex}`
 }
 

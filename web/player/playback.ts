@@ -32,7 +32,11 @@ export type PlaybackDeps = {
 export type Playback = {
   /** Speeds on offer to this viewer, ascending. */
   readonly rates: readonly number[]
+  /** Other speeds, for the page around the player; none: the usual ones. */
+  offerRates(rates: readonly number[]): void
   chooseRate(rate: number): void
+  /** As `chooseRate`, for this video alone. No more than the server's pace allows. */
+  useRate(rate: number): void
   toggleCaptions(): void
 }
 
@@ -41,7 +45,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   const { elements, screen, menu, options, root } = deps
   const { video } = elements
   const { session } = answer
-  const rates = offeredRates(answer.maxSpeed)
+  let rates = offeredRates(answer.maxSpeed)
   const waits = new Map<string, Waiting>()
   const life = new AbortController()
   /** The browser's own controls, a media key or a script can ask before the session is open. */
@@ -87,7 +91,18 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   useRate(chosenRate)
   screen.show({ state: 'ready' })
   if (options.autoplay || wasAskedToPlay) play()
-  return { rates, chooseRate, toggleCaptions: () => toggleCaptions() }
+  return {
+    get rates() {
+      return rates
+    },
+    offerRates(wanted) {
+      rates = offeredRates(answer.maxSpeed, wanted.length > 0 ? wanted : undefined)
+      showSettings()
+    },
+    chooseRate,
+    useRate: (rate) => useRate(Math.min(Math.max(rate, 0.25), Math.max(1, answer.maxSpeed))),
+    toggleCaptions,
+  }
 
   function listen() {
     const { signal } = life

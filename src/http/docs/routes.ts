@@ -9,7 +9,7 @@ export type DocsDeps = LimitDeps & { routes: readonly ApiRoute[]; publicUrl(): s
 
 type Sheet = { type: string; bytes: Buffer; etag: string }
 
-/** The API reference at `/docs/api`, for anybody. Nothing of it is loaded or made before somebody asks. */
+/** The API reference at `/docs/api`, for anybody, and the way there from `/`. Nothing of it is loaded or made before somebody asks. */
 export async function docsInterface(app: App, { routes, publicUrl, limitNumbers, ...limiting }: DocsDeps): Promise<void> {
   limitVisitors(app, limiting, 'docs')
   let made: Promise<{ page: Sheet; json: Sheet; policy: string }> | undefined
@@ -25,11 +25,14 @@ export async function docsInterface(app: App, { routes, publicUrl, limitNumbers,
     }
   }
 
-  app.get('/api', async (request, reply) => {
+  // Relative, so that they lead below whatever prefix a proxy has put the installation.
+  app.get('/', async (_request, reply) => reply.redirect('docs'))
+  app.get('/docs', async ({ url }, reply) => reply.redirect(/^[^?]*\/(\?|$)/.test(url) ? 'api' : 'docs/api'))
+  app.get('/docs/api', async (request, reply) => {
     const { page, policy } = await docs()
     return send(request, reply.header('Content-Security-Policy', policy).header('Referrer-Policy', 'no-referrer'), page)
   })
-  app.get('/api/openapi.json', async (request, reply) => send(request, reply, (await docs()).json))
+  app.get('/docs/api/openapi.json', async (request, reply) => send(request, reply, (await docs()).json))
 }
 
 function sheet(type: string, text: string): Sheet {

@@ -9,8 +9,15 @@ import { Failure } from '../../errors.ts'
 
 const Manifest = Type.Record(Type.String(), Type.Object({ file: Type.String(), css: Type.Optional(Type.Array(Type.String())) }))
 
-/** What Vite built: the files that the player's page names, and the script of older embeds. */
-export type PlayerAssets = { script: string; style: string; files: ReadonlyMap<string, Asset>; embedScript: Asset | undefined }
+/** What Vite built: the files that the player's page names, and the scripts for other sites' pages. */
+export type PlayerAssets = {
+  script: string
+  style: string
+  files: ReadonlyMap<string, Asset>
+  embeds: Readonly<Record<EmbedScript, Asset>>
+}
+/** `web/embed`: the API for a page that holds the frame, the web component, and `vdo.add` of older embeds. */
+export type EmbedScript = 'api' | 'player' | 'vdo'
 export type Asset = { type: string; bytes: Buffer; etag: string; gzip(): Promise<Buffer> }
 
 const TYPES: Record<string, string> = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' }
@@ -28,8 +35,8 @@ export function readPlayerAssets(manifestFile: string): PlayerAssets {
   if (!entry || !style)
     throw new Failure('unavailable', 'The player is not built. Start Reelgate with npm start, which builds it.')
   const files = new Map([entry.file, style].map((name) => [name, readAsset(join(folder, name))]))
-  const embed = manifest['embed/vdo.ts']
-  return { script: entry.file, style, files, embedScript: embed && readAsset(join(folder, embed.file)) }
+  const embed = (script: EmbedScript) => readAsset(join(folder, `embed/${script}.js`))
+  return { script: entry.file, style, files, embeds: { api: embed('api'), player: embed('player'), vdo: embed('vdo') } }
 }
 
 function readManifest(file: string): Record<string, { file: string; css?: string[]; isEntry?: boolean }> {

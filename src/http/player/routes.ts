@@ -7,33 +7,43 @@ import { REFUSALS } from '../../playback/refusal.ts'
 import type { Tickets } from '../../playback/ticket.ts'
 import type { App } from '../app.ts'
 import { countGuess, type LimitDeps, limitVisitors } from '../limits.ts'
-import type { Asset, PlayerAssets } from './assets.ts'
+import type { Asset, EmbedScript, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
 
 export type PlayerDeps = LimitDeps & PlayerPageDeps & { nonces: Nonces; tickets: Tickets; player: PlayerAssets }
 
 const FileParams = Type.Object({ file: Type.String() })
-
-/** The player's page and its files. Loading the page spends nothing and reads nothing of the OTP but its whitelist. */
-export async function playerInterface(app: App, deps: PlayerDeps): Promise<void> {
-  limitVisitors(app, deps, 'pages')
-  for (const path of ['/', '/v2']) app.get(path, async (request, reply) => sendPage(deps, request, reply))
-
-  app.get('/assets/:file', { schema: { params: FileParams } }, async (request, reply) => {
-    const asset = deps.player.files.get(`assets/${request.params.file}`)
-    return asset ? sendAsset(request, reply, asset, 'public, max-age=31536000, immutable') : reply.callNotFound()
-  })
-}
-
 const EmbedParams = Type.Object({ '*': Type.String() })
 
-/** The script of older embeds, for any version that a page names: `/playerAssets/1.6.10/vdo.js`. Its address stays, so caches ask again. */
-export async function olderEmbeds(app: App, { player, ...limiting }: LimitDeps & Pick<PlayerDeps, 'player'>): Promise<void> {
-  limitVisitors(app, limiting, 'pages')
-  app.get('/*', { schema: { params: EmbedParams } }, async (request, reply) => {
-    if (!player.embedScript || !/(^|\/)vdo\.js$/.test(request.params['*'])) return reply.callNotFound()
-    return sendAsset(request, reply, player.embedScript, 'public, max-age=300')
+// Pages of the hosted service name these addresses: after a change of host name they play (wire-contract.md, section 8).
+const PAGES = ['/player', '/player/v2', '/v2']
+const EMBEDS: Readonly<Record<string, EmbedScript>> = {
+  '/v2/api.js': 'api',
+  '/player/v2/api.js': 'api',
+  '/v2/player.js': 'player',
+  '/player/v2/player.js': 'player',
+  '/vdo.js': 'vdo',
+}
+
+/** The player's page and its files, and the scripts of embedding pages. Loading the page spends nothing and reads nothing of the OTP but its whitelist. */
+export async function playerInterface(app: App, deps: PlayerDeps): Promise<void> {
+  const { files, embeds } = deps.player
+  limitVisitors(app, deps, 'pages')
+  for (const path of PAGES) app.get(path, async (request, reply) => sendPage(deps, request, reply))
+
+  app.get('/player/assets/:file', { schema: { params: FileParams } }, async (request, reply) => {
+    const asset = files.get(`assets/${request.params.file}`)
+    return asset ? sendAsset(request, reply, asset, 'public, max-age=31536000, immutable') : reply.callNotFound()
   })
+
+  // Addresses that stay: caches ask again after five minutes.
+  const sendEmbed = (request: FastifyRequest, reply: FastifyReply, script: EmbedScript) =>
+    sendAsset(request, reply, embeds[script], 'public, max-age=300')
+  for (const [path, script] of Object.entries(EMBEDS)) app.get(path, async (request, reply) => sendEmbed(request, reply, script))
+  // Older embeds name a version, any of which is ours: `/playerAssets/1.6.10/vdo.js`.
+  app.get('/playerAssets/*', { schema: { params: EmbedParams } }, async (request, reply) =>
+    /(^|\/)vdo\.js$/.test(request.params['*']) ? sendEmbed(request, reply, 'vdo') : reply.callNotFound(),
+  )
 }
 
 async function sendAsset(

@@ -1,0 +1,9 @@
+// `api.js`: a page that holds the player's frame itself asks for `VdoPlayer.getInstance(frame)` (wire-contract.md, section 8).
+
+import { VdoPlayer } from './vdo-player.ts'
+
+type ApiPage = Window & { VdoPlayer?: unknown; onVdoPlayerV2APIReady?: () => void }
+
+const page: ApiPage = window
+page.VdoPlayer ??= VdoPlayer
+page.onVdoPlayerV2APIReady?.()

@@ -1,0 +1,44 @@
+import type { VdoPlayer } from './vdo-player.ts'
+
+/** What an embedding page may say of a player, by the names of the player page's options. */
+const OPTIONS = ['playbackInfo', 'autoplay', 'loop', 'controls', 'primaryColor', 'ccLanguage', 'litemode', 't']
+
+/** @param root the installation's address, with a slash at its end */
+export function createPlayerFrame(root: string, otp: string, options: Readonly<Record<string, unknown>>): HTMLIFrameElement {
+  const address = new URL('player/', root)
+  address.searchParams.set('otp', otp)
+  for (const name of OPTIONS) {
+    const value = options[name]
+    if (value !== undefined && value !== null) address.searchParams.set(name, String(value))
+  }
+  const frame = document.createElement('iframe')
+  frame.title = 'Video'
+  frame.allow = 'encrypted-media; fullscreen; autoplay'
+  frame.referrerPolicy = 'strict-origin' // a whitelist asks which site this is
+  // As high as a container that has a height; in one without, as its width and the video's ratio make it.
+  frame.style.cssText = 'display:block;border:0;width:100%;height:100%;aspect-ratio:16/9'
+  frame.src = address.href
+  return frame
+}
+
+/** Gives the frame the video's ratio of width to height, once that is known. */
+export function fitToVideo(frame: HTMLIFrameElement, { video, api }: VdoPlayer) {
+  video.addEventListener('loadedmetadata', async () => {
+    const { aspectRatio } = await api.getMetaData()
+    frame.style.aspectRatio = String(aspectRatio)
+  })
+}
+
+/**
+ * The installation's address, which is the script's own without `path`.
+ * @param path what follows the root in the script's address
+ */
+export function rootOfScript(running: HTMLOrSVGScriptElement | null, path: RegExp): string {
+  const scripts = [running, ...document.querySelectorAll('script[src]')] // a module, or code that was fetched, is no running script
+  const own = scripts.find((script) => script instanceof HTMLScriptElement && path.test(withoutQuery(script.src)))
+  return own instanceof HTMLScriptElement ? withoutQuery(own.src).replace(path, '') : `${location.origin}/`
+}
+
+function withoutQuery(address: string): string {
+  return address.replace(/[?#].*$/s, '')
+}

@@ -1,0 +1,155 @@
+import {
+  type Greeting,
+  isGreeting,
+  type MetaData,
+  type PageMessage,
+  type PlayerMessage,
+  type PlayerMethod,
+  type SettableProperty,
+  type TimeRange,
+  type VideoState,
+} from '../embed/messages.ts'
+import type { Playback } from './playback.ts'
+import type { SessionAnswer } from './wire.ts'
+
+/** The video element's own events. Those of its metadata come when the session is open, long before the element has any. */
+const EVENTS = [
+  ...[
+    'progress',
+    'suspend',
+    'abort',
+    'error',
+    'emptied',
+    'stalled',
+    'loadeddata',
+    'canplay',
+    'canplaythrough',
+    'playing',
+    'waiting',
+  ],
+  ...['seeking', 'seeked', 'ended', 'timeupdate', 'play', 'pause', 'ratechange', 'resize', 'volumechange'],
+]
+const METADATA_EVENTS = ['loadstart', 'durationchange', 'loadedmetadata']
+const LOADING_EVENTS = new Set([...METADATA_EVENTS, 'loadeddata', 'canplay', 'canplaythrough'])
+
+export type PageApi = { opened(answer: SessionAnswer): void }
+
+/** @param playback undefined until the session is open */
+type Controlled = { video: HTMLVideoElement; playback(): Playback | undefined }
+
+/**
+ * Lets the page around the player play, pause and seek, and reports to it what the video element does (wire-contract.md, section 8).
+ * Only the window that holds this frame is heard.
+ */
+export function servePage({ video, playback }: Controlled): PageApi {
+  const ports: MessagePort[] = []
+  const pageLoad = crypto.randomUUID()
+  const loaded: string[] = []
+  let metaData: MetaData | undefined
+  let openedNow: (metaData: MetaData) => void = () => {}
+  const opened = new Promise<MetaData>((resolve) => {
+    openedNow = resolve
+  })
+
+  if (parent !== window) {
+    addEventListener('message', greeted)
+    for (const name of EVENTS) video.addEventListener(name, () => report(name))
+    sayReady()
+  }
+  return {
+    opened({ video: { title, durationS, aspectRatio } }) {
+      if (metaData) return
+      metaData = { title, duration: durationS, aspectRatio }
+      openedNow(metaData)
+      for (const name of METADATA_EVENTS) report(name)
+    },
+  }
+
+  function sayReady() {
+    const greeting: Greeting = { reelgate: 'ready', pageLoad }
+    parent.postMessage(greeting, '*')
+  }
+
+  function greeted({ data, source, origin, ports: [port] }: MessageEvent) {
+    if (source !== parent || !isFramingOrigin(origin) || !isGreeting(data)) return
+    if (data.reelgate === 'hello') sayReady()
+    if (data.reelgate === 'connect' && port) {
+      port.onmessage = (message: MessageEvent<PageMessage>) => obey(port, message.data)
+      ports.push(port)
+      send(port, { state: readState(), loaded })
+    }
+  }
+
+  function report(event: string) {
+    if (LOADING_EVENTS.has(event) && !loaded.includes(event)) loaded.push(event)
+    for (const port of ports) send(port, { event, state: readState(), loaded })
+  }
+
+  function send(port: MessagePort, message: PlayerMessage) {
+    port.postMessage(message)
+  }
+
+  async function obey(port: MessagePort, message: PageMessage) {
+    if ('set' in message) return set(message.set, message.value)
+    const { call, method, argument } = message
+    try {
+      send(port, { answer: call, value: await answerCall(method, argument) })
+    } catch (error) {
+      const { name, message: text } = error instanceof Error ? error : new Error(String(error))
+      send(port, { answer: call, error: { name, message: text } })
+    }
+  }
+
+  async function answerCall(method: PlayerMethod, argument: unknown): Promise<unknown> {
+    switch (method) {
+      case 'play':
+        return video.play()
+      case 'pause':
+        return video.pause()
+      case 'getMetaData':
+        return opened
+      case 'updatePlayerConfig':
+        await opened
+        return playback()?.offerRates(readRates(argument))
+    }
+  }
+
+  async function set(property: SettableProperty, value: number | boolean) {
+    if (typeof value !== typeof video[property] || (typeof value === 'number' && !Number.isFinite(value))) return
+    if (property === 'currentTime') video.currentTime = Math.max(0, Number(value))
+    if (property === 'volume') video.volume = Math.min(1, Math.max(0, Number(value)))
+    if (property === 'muted') video.muted = Boolean(value)
+    if (property === 'loop') video.loop = Boolean(value)
+    if (property === 'playbackRate') {
+      await opened
+      playback()?.useRate(Number(value))
+    }
+  }
+
+  function readState(): VideoState {
+    const { currentTime, duration, paused, ended, seeking, muted, volume, playbackRate, loop } = video
+    return {
+      currentTime,
+      duration: Number.isNaN(duration) && metaData ? metaData.duration : duration,
+      ...{ paused, ended, seeking, muted, volume, playbackRate, loop },
+      buffered: rangesOf(video.buffered),
+      played: rangesOf(video.played),
+      seekable: rangesOf(video.seekable),
+    }
+  }
+}
+
+/** Safari and Chromium name the pages around a frame; where they do not, the window alone decides. */
+function isFramingOrigin(origin: string): boolean {
+  const [nearest] = location.ancestorOrigins ?? []
+  return nearest === undefined || nearest === origin
+}
+
+function rangesOf(ranges: TimeRanges): TimeRange[] {
+  return Array.from({ length: ranges.length }, (_, at) => [ranges.start(at), ranges.end(at)])
+}
+
+function readRates(config: unknown): number[] {
+  const wanted = typeof config === 'object' && config !== null && 'playbackSpeedOptions' in config && config.playbackSpeedOptions
+  return Array.isArray(wanted) ? wanted.filter((rate) => typeof rate === 'number' && rate >= 0.25 && rate <= 4) : []
+}
