@@ -57,6 +57,7 @@ import { createNonces } from './playback/proof.ts'
 import { type LiveSessions, saveSessions, sessionsOfAccounts, sessionsOfVideos } from './playback/session.ts'
 import { resumeSlots } from './playback/stream-slot.ts'
 import { createTickets } from './playback/ticket.ts'
+import { createTraffic } from './playback/traffic.ts'
 import { phraseOf } from './protect/recovery-phrase.ts'
 import type { FolderLock } from './storage/folder-lock.ts'
 import { watchSpace } from './storage/space.ts'
@@ -324,6 +325,7 @@ async function openDoors(
   }
   const noteDamage = createDamageLog(log, nowS)
   const segments = {
+    traffic: limiting.limits && createTraffic(playback.sessions, nowS),
     noteDamage,
     segments: folders.segments,
     hotSegments: createHotSegments(),

@@ -1,4 +1,4 @@
-/** A window of limits, in seconds. */
+/** A window of limits of calls. */
 export const WINDOW_S = 60
 
 /** A window with so many times its limit is exceeded by far; such windows are counted for ten minutes. */
@@ -9,7 +9,7 @@ const NEVER = Number.NEGATIVE_INFINITY
 /** Windows kept for one limit. Beyond it old ones are forgotten, a ban never. */
 const MOST_WINDOWS = 20_000
 
-/** The calls of one second, each by its weight. `all` counts refused ones, too. */
+/** The calls of one second, or of another `sliceS`, each by its weight. `all` counts refused ones, too. */
 type Slice = { atS: number; passed: number; all: number }
 /** `exceededAtS`: when windows that do not overlap were exceeded by far, the newest last. */
 type Window = { slices: Slice[]; passed: number; all: number; exceededAtS: number[] }
@@ -31,13 +31,16 @@ export type Found = {
   endsAtS: number
 }
 
+type WindowLength = { windowS: number; sliceS: number }
+
 export type Windows = ReturnType<typeof createWindows>
 
 /**
  * Counts calls of the last minute, by subject. The minute slides by the second, so that two bursts around no edge are twice the
  * limit (R17). In memory, bounded, without timers; `nowS` must not go back.
+ * @param length of another window, and of its slices: it slides by so much
  */
-export function createWindows(nowS: () => number) {
+export function createWindows(nowS: () => number, { windowS, sliceS }: WindowLength = { windowS: WINDOW_S, sliceS: 1 }) {
   const windows = new Map<string, Window>()
   let round = windows.entries()
 
@@ -50,14 +53,14 @@ export function createWindows(nowS: () => number) {
     }
     if (next.done) return
     const [subject, { slices, exceededAtS }] = next.value
-    const isOver = (slices.at(-1)?.atS ?? 0) + WINDOW_S <= nowS() && (exceededAtS.at(-1) ?? NEVER) + EXCESS_KEPT_S <= nowS()
+    const isOver = (slices.at(-1)?.atS ?? 0) + windowS <= nowS() && (exceededAtS.at(-1) ?? NEVER) + EXCESS_KEPT_S <= nowS()
     if (isOver || windows.size >= MOST_WINDOWS) windows.delete(subject)
   }
 
   function windowOf(subject: string): Window {
     const known = windows.get(subject)
     if (known) {
-      dropOld(known, nowS())
+      dropOld(known, nowS() - windowS)
       return known
     }
     // Two for each new one, so that what is over goes without a timer.
@@ -72,7 +75,7 @@ export function createWindows(nowS: () => number) {
     /** @param weight how much of a call this one is: an account that may ask twice as often makes calls of half the weight */
     take(subject: string, limit: number, weight = 1): Found {
       const window = windowOf(subject)
-      const slice = sliceAt(window, nowS())
+      const slice = sliceAt(window, nowS() - (nowS() % sliceS))
       // Not `+ weight <=`: the last part of a limit is a call, too.
       const passed = window.passed < limit - ROUNDING
       slice.all += weight
@@ -86,8 +89,8 @@ export function createWindows(nowS: () => number) {
         passed,
         all: window.all,
         remaining: limit - window.passed,
-        waitS: (passed ? oldestS : lastNeeded(window, limit, weight)) + WINDOW_S - nowS(),
-        endsAtS: oldestS + WINDOW_S,
+        waitS: (passed ? oldestS : lastNeeded(window, limit, weight)) + windowS - nowS(),
+        endsAtS: oldestS + windowS,
         excesses: window.all < FAR_EXCESS * limit ? 0 : countExcesses(window, nowS()),
       }
     },
@@ -95,7 +98,7 @@ export function createWindows(nowS: () => number) {
     isSpent(subject: string, limit: number): boolean {
       const window = windows.get(subject)
       if (!window) return false
-      dropOld(window, nowS())
+      dropOld(window, nowS() - windowS)
       return window.passed >= limit - ROUNDING
     },
     /** Takes back the call that was just counted. */
@@ -127,18 +130,18 @@ export function createWindows(nowS: () => number) {
 /** Weights do not add up to whole numbers. */
 const ROUNDING = 1e-6
 
-function dropOld(window: Window, nowS: number): void {
-  for (let oldest = window.slices[0]; oldest && oldest.atS + WINDOW_S <= nowS; oldest = window.slices[0]) {
+function dropOld(window: Window, untilS: number): void {
+  for (let oldest = window.slices[0]; oldest && oldest.atS <= untilS; oldest = window.slices[0]) {
     window.slices.shift()
     window.passed -= oldest.passed
     window.all -= oldest.all
   }
 }
 
-function sliceAt(window: Window, nowS: number): Slice {
+function sliceAt(window: Window, atS: number): Slice {
   const newest = window.slices.at(-1)
-  if (newest && newest.atS >= nowS) return newest
-  const slice = { atS: nowS, passed: 0, all: 0 }
+  if (newest && newest.atS >= atS) return newest
+  const slice = { atS, passed: 0, all: 0 }
   window.slices.push(slice)
   return slice
 }

@@ -54,6 +54,7 @@ export async function redeem(deps: PlaybackDeps, request: RedeemRequest, proof: 
   if (outcome.isNew) markSeq(session.seqs, proof.seq)
   else await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()
+  session.address = visit.address
   session.place = { address: visit.address, refusedBy: undefined }
   return session
 }

@@ -82,6 +82,8 @@ export type LiveSession = {
   leftAtS: number | null
   /** Where the viewer was at the last beat. */
   positionS: number
+  /** Where its last proof came from. */
+  address: string
   /** The address that its rules were last judged for, and the rule that refused it; undefined: none was yet. */
   place: { address: string; refusedBy: string | undefined } | undefined
 }
@@ -132,6 +134,7 @@ export async function admit(
   if (session.row.rules !== null) await refusePlace(deps, session, session.row.rules, visit)
   if (signed.operation === 'page') await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()
+  session.address = visit.address
   return session
 }
 
@@ -245,7 +248,7 @@ export function keepLive(
   const { lastSeenAtS, leftAtS } = row
   const pace = newPace(PROOFS, nowMs())
   const checks = newPace(CHECKS, nowMs())
-  const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS: 0, place: undefined }
+  const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS: 0, address: '', place: undefined }
   const live: LiveSession = { row, publicKey, pages, seqs: newSeqWindow(), pace, checks, ...seen }
   sessions.set(row.id, live)
   return live

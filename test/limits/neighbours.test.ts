@@ -2,7 +2,7 @@ import { openAsBlob } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
-import { createViewer, readMediaPlaylist } from '../viewer.ts'
+import { createViewer, readMediaPlaylist, type Viewer } from '../viewer.ts'
 
 // Strangers behind one address with an owner's site, or with viewers: what they do never stops what carries a live key, or the true
 // proof of a live session. The limits are those of a new installation, but for what players ask without a proof.
@@ -54,6 +54,13 @@ async function flood(count: number, send: (index: number) => Promise<Response>):
     }
   }
   return statuses
+}
+
+/** The signed path of its first segment. */
+async function firstSegmentOf(viewer: Viewer): Promise<string> {
+  const [, rendition = ''] = /^(\d+)$/m.exec(await viewer.playlist('main')) ?? []
+  const { segments } = readMediaPlaylist(await viewer.playlist(rendition))
+  return new URL(segments[0]?.uri ?? '', `${reelgate.url}/play/${viewer.state.session}/playlist/`).pathname
 }
 
 const bansOf = async (from: string) =>
@@ -131,16 +138,30 @@ test('R19: a viewer plays on beside a neighbour who asks without a proof until t
 
   async function playOn(): Promise<number[]> {
     const beat = JSON.stringify({ state: 'playing', positionS: 0, rate: 1, bufferS: 9 })
-    const [, rendition = ''] = /^(\d+)$/m.exec(await viewer.playlist('main')) ?? []
-    const { segments } = readMediaPlaylist(await viewer.playlist(rendition))
-    const segment = new URL(segments[0]?.uri ?? '', `${reelgate.url}/play/${viewer.state.session}/playlist/`)
     return [
       (await viewer.call('beat', undefined, beat)).status,
       (await viewer.key(0)).status,
-      (await send('GET', segment.pathname)).status,
+      (await send('GET', await firstSegmentOf(viewer))).status,
       (await viewer.reopen()).status,
     ]
   }
+})
+
+test('P23: a segment’s address that leaks is answered 429 after four lengths of the video, and no cache keeps that', async () => {
+  const from = newAddress()
+  const { send, newViewer } = createClient(newAddress())
+  const viewer = newViewer()
+  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
+  const leaked = await firstSegmentOf(viewer)
+  const fetchLeaked = () => send('GET', leaked, undefined, { 'X-Forwarded-For': from })
+  let refused: Response | undefined
+  for (let tries = 0; !refused && tries < 100; tries++) {
+    const answers = await Promise.all(Array.from({ length: 50 }, fetchLeaked))
+    for (const answer of answers) await answer.arrayBuffer()
+    refused = answers.find(({ status }) => status !== 200)
+  }
+  expect([refused?.status, refused?.headers.get('cache-control')]).toEqual([429, 'no-store'])
+  expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(60)
 })
 
 test('R20: fifty viewers behind one address wait for a premiere beside a neighbour who floods, and all play', async () => {

@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { type OpenSegment, openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
+import type { Traffic } from '../../playback/traffic.ts'
 import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../app.ts'
 import { type LimitDeps, refuseViewers } from '../limits.ts'
@@ -19,7 +21,7 @@ const MediaParams = Type.Object({
 const READ_BYTES = 256 * 1024
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-export type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'noteSent'> }
+export type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'noteSent'>; traffic: Traffic | undefined }
 
 /** Ciphertext on signed paths: cacheable for ever, open to any origin, no credentials (playback-protocol.md, section 8). */
 export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
@@ -45,14 +47,17 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
       return reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Type': 'video/mp4' }).send(init)
     }
     const segment = await openSegment(deps, path, Number(params.rendition), Number.parseInt(params.file, 10), closed.signal)
-    return sendSegment(request, reply, segment, tell)
+    const film = await deps.films.get(path.videoId, path.generation)
+    const findWait = (sizeBytes: number) => film && deps.traffic?.take(address, film, sizeBytes)
+    return sendSegment({ request, reply }, segment, findWait, tell)
   })
 }
 
+/** @param findWait the seconds till so many bytes may be sent; undefined: now */
 async function sendSegment(
-  request: FastifyRequest,
-  reply: FastifyReply,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   segment: OpenSegment,
+  findWait: (sizeBytes: number) => number | undefined,
   tell: (sentBytes: number) => void,
 ): Promise<FastifyReply> {
   const sizeBytes = 'bytes' in segment ? segment.bytes.length : segment.sizeBytes
@@ -63,6 +68,11 @@ async function sendSegment(
     return reply.code(416).header('Content-Range', `bytes */${sizeBytes}`).send()
   }
   const { first, last } = range ?? { first: 0, last: sizeBytes - 1 }
+  const retryAfterS = findWait(last - first + 1)
+  if (retryAfterS !== undefined) {
+    if ('file' in segment) await segment.file.close()
+    throw new PlaybackRefusal('slow-down', { retryAfterS })
+  }
   if (range) reply.code(206).header('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
   reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Length': last - first + 1 })
   whenSent(reply, last - first + 1, tell)

@@ -1,0 +1,43 @@
+import { subjectOfAddress } from '../limits/address.ts'
+import { createWindows } from '../limits/windows.ts'
+import type { Film } from './film.ts'
+import type { LiveSessions } from './session.ts'
+
+const HOUR = { windowS: 3600, sliceS: 60 }
+/** What an address may be sent of a video in an hour, for each session that plays there, in lengths of the video. */
+const LENGTHS_AN_HOUR = 4
+
+export type Traffic = {
+  /** Counts bytes of a video that are about to be sent. @returns the seconds till there is room for them again; undefined: they may be sent */
+  take(address: string, film: Pick<Film, 'videoId' | 'plan'>, sizeBytes: number): number | undefined
+}
+
+/** Bounds the bytes of each video that an address is sent: a signed address that leaks costs no more (playback-protocol.md, section 8). */
+export function createTraffic(sessions: LiveSessions, nowS: () => number): Traffic {
+  const windows = createWindows(nowS, HOUR)
+
+  function countSessions(subject: string, videoId: string): number {
+    let count = 0
+    for (const { row, address } of sessions.values()) {
+      if (row.videoId === videoId && row.endedAtS === null && subjectOfAddress(address) === subject) count++
+    }
+    return count
+  }
+
+  return {
+    take(address, film, sizeBytes) {
+      const subject = subjectOfAddress(address)
+      const name = `${subject} ${film.videoId}`
+      // Counting the sessions costs a look at each, and few addresses come this far.
+      const viewers = windows.isSpent(name, LENGTHS_AN_HOUR) ? Math.max(1, countSessions(subject, film.videoId)) : 1
+      const { passed, waitS } = windows.take(name, viewers * LENGTHS_AN_HOUR, sizeBytes / lengthBytesOf(film))
+      return passed ? undefined : waitS
+    },
+  }
+}
+
+/** The largest rendition and the audio at the most that their encoders may make of them. */
+function lengthBytesOf({ plan: { picture, sound, durationS } }: Pick<Film, 'plan'>): number {
+  const pictureBps = Math.max(0, ...(picture?.renditions ?? []).map(({ maxBitrateBps }) => maxBitrateBps))
+  return ((pictureBps + (sound?.bitrateBps ?? 0)) / 8) * durationS
+}
