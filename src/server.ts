@@ -318,6 +318,7 @@ async function openDoors(
     ...deletion,
     ...limiting,
     masterKey,
+    nowS,
     publicUrl,
     sources: folders.sources,
     hasRoom,

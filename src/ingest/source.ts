@@ -81,7 +81,7 @@ export async function acceptSource(
 ): Promise<void> {
   const accepted = await deps
     .write(async (tx) => {
-      if (!(await spendPolicy(tx, policyKey, deps.wallNowS()))) return false
+      if (!(await spendPolicy(tx, policyKey, deps.nowS()))) return false
       if (!(await moveStatus(tx, videoId, 'Queued')))
         throw new Failure('conflict', 'The video was deleted while its file was being sent.')
       await setFileName(tx, videoId, displayName(name))

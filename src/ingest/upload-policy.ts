@@ -10,7 +10,11 @@ import { newId } from '../protect/secret.ts'
 import { ALGORITHM, amzCredential, amzDate, isSignatureOf, type Signer, signPolicy } from './aws-v4.ts'
 import { findPolicy, insertPolicy } from './upload-policy-store.ts'
 
-export type PolicyDeps = CatalogueDeps & { masterKey: MasterKey }
+export type PolicyDeps = CatalogueDeps & {
+  masterKey: MasterKey
+  /** The playback clock, which never goes back: what has expired stays so. */
+  nowS: () => number
+}
 
 /** The form's fields, by the names that S3 clients send. */
 export type UploadForm = Record<
@@ -40,12 +44,12 @@ export async function issueUploadPolicy(
   if (!holder.mayUpload)
     throw new Failure('forbidden', 'Uploads are off for this account. Ask whoever runs this server to turn them on.')
   const videoId = newId()
-  const nowS = deps.wallNowS()
+  const nowS = deps.nowS()
   const expiresAtS = nowS + POLICY_LIFE_S
   const issued = { videoId, form: signedForm(signerOf(deps.masterKey), `orig/${videoId}/${newId()}`, nowS, expiresAtS) }
   await deps.write(async (tx) => {
     await getFolder(tx, holder.accountId, folderId)
-    await insertVideo(tx, holder.accountId, { id: videoId, title: readTitle(title), uploadTimeS: nowS, folderId })
+    await insertVideo(tx, holder.accountId, { id: videoId, title: readTitle(title), uploadTimeS: deps.wallNowS(), folderId })
     await insertPolicy(tx, holder.accountId, { key: issued.form.key, videoId, expiresAtS })
     await alongside?.(tx, issued)
   })
@@ -94,7 +98,7 @@ export async function admitUpload(
   const issued: { expiration: string; conditions: (Record<string, string> | string[])[] } = JSON.parse(
     Buffer.from(policy, 'base64').toString(),
   )
-  if (Date.parse(issued.expiration) <= deps.wallNowS() * 1000)
+  if (Date.parse(issued.expiration) <= deps.nowS() * 1000)
     throw new Failure('forbidden', 'The policy has expired. Ask for a new one.')
   refuseOtherFields(fields, issued.conditions)
   const found = await findPolicy(deps.db, key)
