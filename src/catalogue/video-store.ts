@@ -132,7 +132,17 @@ export async function listTombstones(db: Db): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
-const TABLES_OF_A_VIDEO = ['segment', 'chunk', 'rendition', 'generation', 'source', 'file', 'uploadPolicy', 'viewTotal'] as const
+const TABLES_OF_A_VIDEO = [
+  'segment',
+  'chunk',
+  'rendition',
+  'generation',
+  'source',
+  'file',
+  'uploadPolicy',
+  'viewTotal',
+  'watchPosition',
+] as const
 
 /** Removes the rows of a deleted video, once its files are gone. */
 export async function removeTombstone(tx: Db, videoId: string): Promise<void> {

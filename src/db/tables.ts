@@ -24,6 +24,7 @@ export type Tables = {
   otp: OtpTable
   playbackSession: PlaybackSessionTable
   streamSlot: StreamSlotTable
+  watchPosition: WatchPositionTable
   redeemAttempt: RedeemAttemptTable
   markImage: MarkImageTable
   setting: SettingTable
@@ -351,6 +352,17 @@ type StreamSlotTable = {
   takenAtS: number
   /** On the playback clock; from then on another session may take it. */
   endsAtS: number
+}
+
+/** Where a viewer left a video. */
+type WatchPositionTable = {
+  accountId: string
+  /** The owner's own label of the viewer. */
+  userId: string
+  videoId: string
+  positionS: number
+  /** On the playback clock. */
+  savedAtS: number
 }
 
 type RedeemAttemptTable = {

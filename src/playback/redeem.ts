@@ -10,7 +10,7 @@ import { findOtp, findRulesOfOtp, isOpenOtp, noteReuse, spendOtp } from './otp-s
 import { importPublicKey, isSignedBy, keyIdOf, markSeq, type Proof } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { type Rules, refusedAt } from './rules.ts'
-import { keepLive, type LiveSession, openPage, type PlaybackDeps, type Visit } from './session.ts'
+import { keepLive, type LiveSession, openPage, type PlaybackDeps, positionOf, type Visit } from './session.ts'
 import { findOpening, findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
 import { maySpendHere } from './whitelist.ts'
 
@@ -49,7 +49,7 @@ export async function redeem(deps: PlaybackDeps, request: RedeemRequest, proof: 
   const outcome = await deps.write((tx) => spendOrResume(deps, tx, hash, refused, request, proof, visit))
   if ('refusal' in outcome) throw outcome.refusal
   // Only what is committed enters memory.
-  const session = keepLive(deps, outcome.row)
+  const session = keepLive(deps, outcome.row, await positionOf(deps.db, outcome.row))
   if (!session) throw new PlaybackRefusal('not-allowed')
   if (outcome.isNew) markSeq(session.seqs, proof.seq)
   else await openPage(deps, session, proof)

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { AccountSessions } from '../accounts/account.ts'
 import type { VideoSessions } from '../catalogue/deletion.ts'
+import { findVideoShown } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
@@ -32,6 +33,7 @@ import {
   setPages,
 } from './session-store.ts'
 import type { Tickets } from './ticket.ts'
+import { findPosition, savePosition } from './watch-position-store.ts'
 
 export type PlaybackDeps = {
   db: Db
@@ -82,6 +84,8 @@ export type LiveSession = {
   leftAtS: number | null
   /** Where the viewer was at the last beat. */
   positionS: number
+  /** The position that is written down, where the OTP names its viewer. */
+  savedPositionS: number
   /** Where its last proof came from. */
   address: string
   /** The address that its rules were last judged for, and the rule that refused it; undefined: none was yet. */
@@ -93,6 +97,11 @@ const LEFT_ENDS_S = 600
 const MAX_PAGES = 32
 /** A session without proofs for so long is dropped from memory: every proof it has seen is stale by then. */
 const FORGOTTEN_AFTER_S = 300
+
+/** Who left a video nearer to its beginning or end begins at its beginning. */
+const NEAR_AN_END_S = 10
+/** A viewer's position is written down when it is so far from the one that was, and when the page is closed. */
+const POSITION_STEP_S = 15
 
 /** Sessions that are written down in one transaction: other writes wait a few milliseconds for it. */
 const SAVED_AT_ONCE = 250
@@ -232,13 +241,22 @@ async function findLive(
   const live = deps.sessions.get(sessionId)
   if (live) return live
   const row = await findSession(deps.db, sessionId)
-  return row && keepLive(deps, row)
+  return row && keepLive(deps, row, await positionOf(deps.db, row))
+}
+
+/** Where the viewer that the OTP names left the video, in whatever session; 0 where it names none. */
+export async function positionOf(db: Db, { accountId, userId, videoId }: PlaybackSessionRow): Promise<number> {
+  if (userId === null) return 0
+  const positionS = await findPosition(db, { accountId, userId, videoId })
+  const { durationS = 0 } = (await findVideoShown(db, videoId)) ?? {}
+  return positionS > NEAR_AN_END_S && positionS < durationS - NEAR_AN_END_S ? positionS : 0
 }
 
 /** Brings a row into memory, unless another request was first. */
 export function keepLive(
   { sessions, nowMs }: Pick<PlaybackDeps, 'sessions' | 'nowMs'>,
   row: PlaybackSessionRow,
+  positionS: number,
 ): LiveSession | undefined {
   const already = sessions.get(row.id)
   if (already) return already
@@ -248,7 +266,7 @@ export function keepLive(
   const { lastSeenAtS, leftAtS } = row
   const pace = newPace(PROOFS, nowMs())
   const checks = newPace(CHECKS, nowMs())
-  const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS: 0, address: '', place: undefined }
+  const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS, savedPositionS: positionS, address: '', place: undefined }
   const live: LiveSession = { row, publicKey, pages, seqs: newSeqWindow(), pace, checks, ...seen }
   sessions.set(row.id, live)
   return live
@@ -284,20 +302,31 @@ function forgetVideos(
   }
 }
 
-/** Writes down when sessions were last seen or left, and drops the quiet ones from memory. */
+/** Writes down when sessions were last seen or left and where in the video they are, and drops the quiet ones from memory. */
 export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions' | 'nowS'>): Promise<void> {
   const changed = [...deps.sessions.values()].filter(
-    ({ row, lastSeenAtS, leftAtS }) => lastSeenAtS > row.lastSeenAtS || leftAtS !== row.leftAtS,
+    (session) => session.lastSeenAtS > session.row.lastSeenAtS || session.leftAtS !== session.row.leftAtS || hasMoved(session),
   )
   for (let first = 0; first < changed.length; first += SAVED_AT_ONCE) {
     const changes = changed
       .slice(first, first + SAVED_AT_ONCE)
       .map((session) => ({ session, seen: { id: session.row.id, lastSeenAtS: session.lastSeenAtS, leftAtS: session.leftAtS } }))
+    const moved = changes.flatMap(({ session }) => (hasMoved(session) ? [{ session, positionS: session.positionS }] : []))
     await deps.write(async (tx) => {
       for (const { seen } of changes) await saveLastSeen(tx, seen)
+      for (const { session, positionS } of moved) {
+        const { accountId, userId, videoId } = session.row
+        if (userId !== null) await savePosition(tx, { accountId, userId, videoId, positionS, savedAtS: deps.nowS() })
+      }
     })
     for (const { session, seen } of changes) session.row = { ...session.row, ...seen }
+    for (const { session, positionS } of moved) session.savedPositionS = positionS
   }
   const forgottenBeforeS = deps.nowS() - FORGOTTEN_AFTER_S
   for (const [id, session] of deps.sessions) if (session.lastSeenAtS < forgottenBeforeS) deps.sessions.delete(id)
+}
+
+function hasMoved({ row, leftAtS, positionS, savedPositionS }: LiveSession): boolean {
+  const movedS = Math.abs(positionS - savedPositionS)
+  return row.userId !== null && (movedS >= POSITION_STEP_S || (leftAtS !== null && movedS > 0))
 }

@@ -2,6 +2,7 @@ import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeFilm } from '../films.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { readRows } from '../rows.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
 
@@ -148,6 +149,27 @@ describe('a browser remembers', () => {
     await third.play()
     const { timeS: startedS } = await third.until((video) => video.timeS > 0 && !video.paused)
     expect([startedS >= 15, startedS < 20]).toEqual([true, true])
+  })
+
+  test('nothing of a viewer whom the OTP names: they go on in another browser, and another viewer of the same one begins at the beginning', async () => {
+    const browser = await newBrowser(640, 360)
+    const first = await watch(browser, '', { userId: 'viewer-1' })
+    await first.play()
+    await first.playsPast(0.3)
+    await first.seekNear(24)
+    await first.playsPast(24)
+    await first.page.keyboard.press('k')
+    await expect.poll(() => readRows(reelgate, 'select position_s from watch_position where position_s > 20')).toHaveLength(1)
+    await first.page.close()
+
+    const startOf = async (watching: Promise<Player>) => {
+      const player = await watching
+      await player.play()
+      return (await player.until((video) => video.timeS > 0 && !video.paused)).timeS
+    }
+    expect(await startOf(watch(await newBrowser(640, 360), '', { userId: 'viewer-1' }))).toBeGreaterThan(20)
+    expect(await startOf(watch(browser, '', { userId: 'viewer-2' }))).toBeLessThan(10)
+    expect(await startOf(watch(browser, '&t=15', { userId: 'viewer-1' }))).toBeLessThan(20)
   })
 
   test('the speed, for another video too', async () => {

@@ -22,6 +22,7 @@ import * as bans from '../../src/limits/ban-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
 import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
+import * as positions from '../../src/playback/watch-position-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
 import type { DatabaseKind } from '../postgres.ts'
 import { bareOtp } from './bare-rows.ts'
@@ -191,6 +192,12 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['all that are deleted', 20, (db) => videos.listTombstones(db)],
   ['deliveries of a hook', 40, (db) => deliveries.listDeliveries(db, 'h1', { limit: 20, offset: 0 })],
   ['hooks with something half done', 20, (db) => deliveries.listHalfDone(db)],
+  [
+    'where a viewer left a video',
+    10,
+    (db) => positions.findPosition(db, { accountId: large, userId: 'viewer 1', videoId: idOf(1) }),
+  ],
+  ['old positions', 200, (db) => positions.removeOldPositions(db, NOW_S - 900, 20)],
   ['old slots', 100, (db) => slots.removeOldSlots(db, NOW_S - 900)],
   ['old bans', 150, (db) => bans.removeOldBans(db, NOW_S, NOW_S - 4_900)],
   ['what was sent of videos on a day', 2500, (db) => usage.listSentBytes(db, large, '2026-03-01')],

@@ -112,6 +112,11 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     VIDEOS,
     `'2026-0' || (1 + n % 9) || '-01', ${ownerOf}, id(n), '', 1, 1`,
   ],
+  [
+    'watch_position (account_id, user_id, video_id, position_s, saved_at_s)',
+    VIDEOS,
+    `${ownerOf}, 'viewer ' || (n % 1000), id(n), 60, ${NOW_S} - n`,
+  ],
   ['view_total (video_id, view_count)', VIDEOS, 'id(n), 1'],
 ]
 

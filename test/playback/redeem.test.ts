@@ -54,6 +54,7 @@ test('a redeem opens a session and says what the player needs, and nothing else'
     playlist: `/play/${body.session}/playlist/main`,
     marks: [],
     resumeAtS: 0,
+    keepsPosition: false,
     beatEveryMs: 6000,
     leaseMs: 18_000,
     maxSpeed: 2,

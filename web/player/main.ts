@@ -130,10 +130,11 @@ async function openSession(
   return opened(pair, signer, answer)
 }
 
-/** Where to begin: where this session was, where the address says, or where this browser left the video. */
-function placeOf({ resumeAtS, video }: SessionAnswer, { startAtS }: PlayerOptions): number {
-  if (resumeAtS > 0) return resumeAtS
-  return startAtS === undefined ? (readPlace(video.id) ?? 0) : Math.min(startAtS, Math.max(0, video.durationS - 1))
+/** Where to begin: after a reload where this session was, else where the address says, or where the viewer or this browser left the video. */
+function placeOf({ resumeAtS, keepsPosition, video }: SessionAnswer, { session, startAtS }: PlayerOptions): number {
+  if (resumeAtS > 0 && (session !== undefined || startAtS === undefined)) return resumeAtS
+  if (startAtS !== undefined) return Math.min(startAtS, Math.max(0, video.durationS - 1))
+  return keepsPosition ? 0 : (readPlace(video.id) ?? 0)
 }
 
 /** The poster that the page around may show, too; where there is none the player stays dark. */

@@ -164,7 +164,8 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
 
   function savePlace() {
     last.placeMs = performance.now()
-    if (started) rememberPlace(answer.video.id, video.ended ? 0 : video.currentTime, answer.video.durationS)
+    if (started && !answer.keepsPosition)
+      rememberPlace(answer.video.id, video.ended ? 0 : video.currentTime, answer.video.durationS)
   }
 
   function playState(): PlayState {

@@ -26,6 +26,7 @@ export const KEYS = {
   file: ['id'],
   otp: ['hash'],
   playback_session: ['id'],
+  watch_position: ['account_id', 'user_id', 'video_id'],
   redeem_attempt: ['id'],
   stream_slot: ['account_id', 'user_id', 'n'],
   mark_image: ['account_id', 'url_hash'],

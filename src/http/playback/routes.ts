@@ -128,6 +128,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
     playlist: `/play/${id}/playlist/main`,
     marks: marks.map(markBody),
     resumeAtS: session.positionS,
+    keepsPosition: session.row.userId !== null,
     beatEveryMs: BEAT_EVERY_MS,
     leaseMs: LEASE_S * 1000,
     maxSpeed: MAX_SPEED,

@@ -39,6 +39,8 @@ export const SessionAnswer = Type.Object({
   playlist: Type.String(),
   marks: Type.Array(MarkBody),
   resumeAtS: Type.Number(),
+  /** The server keeps where this viewer left the video, for every browser of theirs. */
+  keepsPosition: Type.Boolean(),
   beatEveryMs: Type.Number(),
   leaseMs: Type.Number(),
   maxSpeed: Type.Number(),

@@ -269,6 +269,15 @@ const TABLES = [
     primary key (account_id, user_id, n)
   ) with (fillfactor = 80)`,
 
+  `create table watch_position (
+    account_id text not null,
+    user_id text not null,
+    video_id text not null,
+    position_s double precision not null,
+    saved_at_s bigint not null,
+    primary key (account_id, user_id, video_id)
+  ) with (fillfactor = 80)`,
+
   `create table mark_image (
     account_id text not null references account (id),
     url_hash bytea not null,
@@ -379,6 +388,8 @@ const INDEXES = [
   `create index playback_session_ended on playback_session (ended_at_s) where ended_at_s is not null`,
   `create index redeem_attempt_of_otp on redeem_attempt (otp_hash)`,
   `create index stream_slot_end on stream_slot (ends_at_s)`,
+  `create index watch_position_of_video on watch_position (video_id)`,
+  `create index watch_position_age on watch_position (saved_at_s)`,
   `create index mark_image_age on mark_image (account_id, tried_at_s)`,
   `create index strike_of_subject on strike (subject, at_s)`,
   `create index strike_time on strike (at_s)`,

@@ -169,6 +169,17 @@ const STATEMENTS = [
   `create index playback_session_end on playback_session (ends_at_s)`,
   `create index playback_session_ended on playback_session (ended_at_s) where ended_at_s is not null`,
 
+  `create table watch_position (
+    account_id text not null,
+    user_id text not null,
+    video_id text not null,
+    position_s real not null,
+    saved_at_s integer not null,
+    primary key (account_id, user_id, video_id)
+  ) without rowid`,
+  `create index watch_position_of_video on watch_position (video_id)`,
+  `create index watch_position_age on watch_position (saved_at_s)`,
+
   `create table redeem_attempt (
     id integer primary key,
     otp_hash blob not null,
