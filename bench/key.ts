@@ -2,15 +2,16 @@ import { join } from 'node:path'
 import { createOwner } from '../test/client.ts'
 import { makeFilm } from '../test/films.ts'
 import { createViewer, type Viewer } from '../test/viewer.ts'
-import { answersPerS, rawRequest } from './load.ts'
+import { answersPerS, rawRequest, startFlood } from './load.ts'
 import { startNginx } from './peers/nginx.ts'
 import type { Row } from './row.ts'
 import { firstApiKey, startService } from './service.ts'
-import { inTurns } from './turns.ts'
+import { inTurns, percentile, timeMs } from './turns.ts'
 
 const PAIRS = 5
 const VIEWERS = 50
 const SECONDS = 2
+const KEYS_EACH = 10
 
 export const KEY_ROWS: readonly Row[] = [
   {
@@ -39,7 +40,51 @@ export const KEY_ROWS: readonly Row[] = [
       return inTurns(PAIRS, ours, peer)
     },
   },
+  {
+    name: 'key-flood',
+    what: 'a key while a stranger posts 256 KiB of multipart fields without a key on 8 connections: 99 of 100; peer: without',
+    unit: 'ms',
+    aim: { ratioAtMost: 3 },
+    measure: async (scope) => {
+      const service = await startService(scope, join(scope.folder, 'data'), {
+        REELGATE_LIMITS: '{}',
+        REELGATE_TRUSTED_PROXIES: '127.0.0.1',
+      })
+      const viewers = await openSessions(service.url, firstApiKey(service))
+      const keys = () => slowKeyMs(viewers)
+      await keys()
+      const flooded = async () => {
+        const stop = await startFlood(scope, service.url, { requests: [formWithoutKey()], connections: 8 })
+        return keys().finally(stop)
+      }
+      return inTurns(PAIRS, flooded, keys)
+    },
+  },
 ]
+
+/** One viewer after the other, as far apart as their players ask: a session may make 20 proofs a second. */
+async function slowKeyMs(viewers: readonly Viewer[]): Promise<number> {
+  const tookMs: number[] = []
+  for (let round = 0; round < KEYS_EACH; round++) {
+    for (const viewer of viewers) {
+      tookMs.push(
+        await timeMs(async () => {
+          const { status } = await viewer.key(0)
+          if (status !== 200) throw new Error(`key: ${status}`)
+        }),
+      )
+    }
+  }
+  return percentile(tookMs, 99)
+}
+
+/** As many fields as go into 256 KiB. */
+function formWithoutKey(): string {
+  const field = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
+  const body = `${field.repeat(Math.floor((256 * 1024 - 10) / field.length))}--b--\r\n`
+  const headers = { 'X-Forwarded-For': '198.51.100.1', 'Content-Type': 'multipart/form-data; boundary=b' }
+  return rawRequest('POST', '/v2/videos', headers, body)
+}
 
 /** Browsers that have redeemed, each with a key pair of its own. */
 async function openSessions(url: string, apiKey: string): Promise<Viewer[]> {

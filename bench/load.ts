@@ -1,11 +1,26 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Scope } from './row.ts'
 
 const SCRIPT = join(import.meta.dirname, 'wrk.lua')
+
+/** Sends requests until the returned function is called, whatever they are answered. */
+export async function startFlood(scope: Scope, url: string, { requests, connections = 50 }: Load): Promise<() => Promise<void>> {
+  const file = join(scope.folder, randomUUID())
+  await writeFile(file, requests.map((request) => `${Buffer.byteLength(request)}\n${request}`).join(''))
+  const args = ['-t1', `-c${connections}`, '-d60s', '-s', SCRIPT, url, '--', file]
+  const wrk = spawn('wrk', args, { stdio: 'ignore' })
+  const ended = once(wrk, 'close')
+  return async () => {
+    wrk.kill('SIGKILL')
+    await ended
+    await rm(file)
+  }
+}
 
 /** As many connections as ask at once, each for its next answer as soon as it has one. */
 export type Load = { requests: readonly string[]; connections?: number; seconds?: number }
