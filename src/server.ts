@@ -15,6 +15,7 @@ import { addDemo, openDemo } from './demo/demo.ts'
 import { type ChunkNotice, type ChunkQueue, chunkRows, resumeChunks } from './encode/chunk-queue.ts'
 import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
+import { type Damage, noteDamage } from './encode/repair.ts'
 import { openSandbox, type Sandbox } from './encode/sandbox.ts'
 import { Failure } from './errors.ts'
 import { createReading } from './files/caption.ts'
@@ -48,9 +49,8 @@ import { openLimits } from './limits/limits.ts'
 import { openOutbound } from './outbound/allowance.ts'
 import { startPlaybackClock } from './playback/clock.ts'
 import { openCountries } from './playback/countries.ts'
-import { createDamageLog } from './playback/damage.ts'
 import { createFilms } from './playback/film.ts'
-import { createHotSegments } from './playback/hot-segments.ts'
+import { createHotSegments, hotName } from './playback/hot-segments.ts'
 import { createMarkImages } from './playback/mark-image.ts'
 import { mediaSecret } from './playback/media-path.ts'
 import { createNonces } from './playback/proof.ts'
@@ -248,7 +248,13 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   const importing = { ...house, ...config, sources: house.folders.sources, sourceArrived: () => encoders.wake() }
   const importers = await startImporting(importing)
   opened.defer(() => importers.stop())
-  const mp4s = startMakingMp4s(house)
+  const hotSegments = createHotSegments()
+  const damaged = async (damage: Damage) => {
+    await noteDamage({ write, chunkQueue, log }, damage)
+    hotSegments.forget(hotName(damage, damage.renditionId, damage.number))
+    encoders.wake()
+  }
+  const mp4s = startMakingMp4s({ ...house, noteDamage: damaged })
   opened.defer(() => mp4s.stop())
   const removals = startRemovals({ ...house, saveUsage: playback.usage.save })
   opened.defer(() => removals.stop())
@@ -263,7 +269,7 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
       void (await Promise.all(videoIds.flatMap((id) => [importers, encoders, mp4s].map(({ stopJobs }) => stopJobs(id))))),
     removeFiles: removals.run,
   }
-  return { chunkQueue, news, encoders, importers, mp4s, removals, deletion }
+  return { chunkQueue, news, hotSegments, noteDamage: damaged, encoders, importers, mp4s, removals, deletion }
 }
 
 type Work = Awaited<ReturnType<typeof openWork>>
@@ -282,7 +288,7 @@ async function openDoors(
   house: House,
   { bans, ...limiting }: Limiting,
   playback: Playback,
-  { chunkQueue, news, encoders, importers, mp4s, deletion }: Work,
+  { chunkQueue, news, hotSegments, noteDamage, encoders, importers, mp4s, deletion }: Work,
   keyUses: KeyUses,
   opened: AsyncDisposableStack,
 ) {
@@ -324,12 +330,11 @@ async function openDoors(
     hasRoom,
     sourceArrived: encoders.wake,
   }
-  const noteDamage = createDamageLog(log, nowS)
   const segments = {
     traffic: limiting.limits && createTraffic(playback.sessions, nowS),
-    noteDamage,
+    noteDamage: (damage: Damage) => void logged(log, 'a damaged segment could not be noted', () => noteDamage(damage)),
     segments: folders.segments,
-    hotSegments: createHotSegments(),
+    hotSegments,
     chunkQueue,
     news,
     wakeEncoders: encoders.wake,

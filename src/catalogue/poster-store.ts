@@ -10,7 +10,7 @@ const DRAWN = 'drawn'
 
 /**
  * Gives a video the posters that were drawn from its film. They show unless its owner has given it others.
- * False: it has them, is deleted, or plays another generation by now.
+ * False: it has them, is deleted, or plays a later generation by now.
  */
 export async function insertDrawnPosters(
   tx: Db,
@@ -21,7 +21,7 @@ export async function insertDrawnPosters(
     .selectFrom('video')
     .select('id')
     .where('id', '=', film.videoId)
-    .where('generation', '=', film.generation)
+    .where('generation', '<=', film.generation)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
   if (!video || (await drawnPostersOf(tx, film)).length > 0) return false
@@ -35,6 +35,18 @@ export async function insertDrawnPosters(
   }))
   if (rows.length > 0) await tx.insertInto('file').values(rows).execute()
   return true
+}
+
+/** Shows the posters drawn from a film whose video has none that show: those of the generation before it went with that. */
+export async function showDrawnPosters(tx: Db, film: { videoId: string; generation: number }): Promise<void> {
+  if (await hasShown(tx, { videoId: film.videoId, type: 'poster', language: null })) return
+  await tx
+    .updateTable('file')
+    .set({ enabled: 1 })
+    .where('videoId', '=', film.videoId)
+    .where('generation', '=', film.generation)
+    .where('addition', '=', DRAWN)
+    .execute()
 }
 
 /** Names of the posters drawn from the film, whether they show or not. */

@@ -246,6 +246,8 @@ type ChunkTable = {
   priority: number
   /** Of its video: of one priority, older films run first. */
   position: number
+  /** Of each encoder in the run that finished it; 0: as many as it chose. Other threads make other bytes. */
+  threads: Generated<number>
 }
 
 type SegmentTable = {
@@ -255,6 +257,10 @@ type SegmentTable = {
   number: number
   file: string
   sizeBytes: number
+  /** Of the file, as it was published. */
+  sha256: Buffer
+  /** 1: its file was found missing or changed; it is not sent until it has been encoded again. */
+  damaged: Generated<number>
 }
 
 /** Every file of a video: `original` and `rendition` are named here alone, by triggers; of the others the blob is here, too. */
@@ -486,6 +492,7 @@ type DeliveryTable = {
 export type VideoRow = Selectable<VideoTable>
 export type FolderRow = Selectable<FolderTable>
 export type ChunkRow = Selectable<ChunkTable>
+export type SegmentRow = Selectable<SegmentTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
 export type MarkImageRow = Selectable<MarkImageTable>
 export type KeptAnswerRow = Selectable<KeptAnswerTable>

@@ -15,7 +15,7 @@ const LENGTHS = { picture: [1, 2, 5], sound: [1, 4, 15] } as const
 
 /** What a viewer waits for is cut to two segments: of a sought chunk nothing is published before its end. */
 export const AWAITED_SEGMENTS = 2
-const AWAITED_PRIORITY = -1
+export const AWAITED_PRIORITY = -1
 
 /** All chunks of a film. Priorities are places in the film, so that picture and sound of all films advance together. */
 export function planChunks(plan: Plan): Chunk[] {

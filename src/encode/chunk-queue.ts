@@ -6,13 +6,17 @@ import {
   beginRun,
   type ChunkKey,
   deleteChunk,
+  endRun,
   type FilmChunk,
   findNextChunk,
   insertChunks,
   listWaitingChunks,
+  reopenChunk,
   resumeCutOffRuns,
+  setPriority,
   type WaitingChunk,
 } from './chunk-store.ts'
+import { listDamaged } from './damage-store.ts'
 
 /** A chunk as it was when it came to wait. */
 export type ChunkNotice = ChunkKey & Pick<FilmChunk, 'attempt'>
@@ -70,6 +74,25 @@ export async function replaceChunk(tx: Db, queue: ChunkQueue, chunk: FilmChunk, 
   if (!(await deleteChunk(tx, chunk))) return false
   // They go on counting: a piece that begins where the old chunk did must not get the number of a run that still goes.
   await addChunks(tx, queue, chunk.videoId, chunk.generation, pieces, chunk.attempt)
+  return true
+}
+
+/** Queues a finished chunk once more, because a segment of it is damaged. False: it was not finished. */
+export async function queueRepair(tx: Db, queue: ChunkQueue, key: ChunkKey): Promise<boolean> {
+  const chunk = await reopenChunk(tx, key)
+  if (chunk) await queue.tell(tx, [noticeOf(chunk)])
+  return chunk !== undefined
+}
+
+/** Ends a run that did its chunk. What was found damaged meanwhile queues it once more. */
+export async function finishRun(tx: Db, queue: ChunkQueue, run: FilmChunk): Promise<void> {
+  if ((await endRun(tx, run, 'done')) && (await listDamaged(tx, run)).length > 0) await queueRepair(tx, queue, run)
+}
+
+/** Gives a waiting chunk another priority, whole: what is to come out with the same bytes is not cut. */
+export async function prioritize(tx: Db, queue: ChunkQueue, chunk: FilmChunk, priority: number): Promise<boolean> {
+  if (!(await setPriority(tx, chunk, priority))) return false
+  await queue.tell(tx, [noticeOf({ ...chunk, priority })])
   return true
 }
 

@@ -7,7 +7,7 @@ import { AWAITED_SEGMENTS, type Chunk } from './chunk-plan.ts'
 export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'firstSegment'>
 
 /** A chunk of a film with where its work stands. */
-export type FilmChunk = Chunk & Pick<ChunkRow, 'videoId' | 'generation' | 'state' | 'attempt'>
+export type FilmChunk = Chunk & Pick<ChunkRow, 'videoId' | 'generation' | 'state' | 'attempt' | 'threads'>
 
 function toFilmChunk(row: ChunkRow): FilmChunk {
   return { ...row, fromStart: row.fromStart === 1 }
@@ -17,7 +17,7 @@ function toFilmChunk(row: ChunkRow): FilmChunk {
 export const URGENT_PRIORITY = 0
 
 /** The states of a video whose chunks are encoded. */
-const ENCODED_IN = ['Processing', 'ready'] as const
+export const ENCODED_IN = ['Processing', 'ready'] as const
 
 export async function insertChunks(
   tx: Db,
@@ -37,7 +37,9 @@ export async function insertChunks(
 export async function findNextChunk(tx: Db, { upToPriority, except }: Which): Promise<FilmChunk | undefined> {
   let waiting = tx
     .selectFrom('chunk')
-    .innerJoin('video', (join) => join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '=', 'chunk.generation'))
+    .innerJoin('video', (join) =>
+      join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '<=', 'chunk.generation'),
+    )
     .selectAll('chunk')
     // Written out: an index of the open chunks alone cannot serve a bound value.
     .where('chunk.state', '=', sql.lit('waiting'))
@@ -65,7 +67,7 @@ export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | unde
         selectFrom('video')
           .select('video.id')
           .whereRef('video.id', '=', 'chunk.videoId')
-          .whereRef('video.generation', '=', 'chunk.generation')
+          .whereRef('video.generation', '<=', 'chunk.generation')
           .where('video.deletedAtS', 'is', null)
           .where('video.status', 'in', ENCODED_IN),
       ),
@@ -100,16 +102,30 @@ export async function endRun(tx: Db, run: FilmChunk, state: 'done' | 'waiting' |
   const ended = await chunkOf(tx, run)
     .where('state', '=', 'running')
     .where('attempt', '=', run.attempt)
-    .set({ state })
+    .set({ state, threads: run.threads })
     .executeTakeFirst()
   return ended.numUpdatedRows > 0n
 }
 
-/** Whether this run may still publish: its attempt is the chunk's, and the video plays this generation. */
+/** Lets a chunk that is done wait once more, since a segment of it is damaged. Undefined: it was not done. */
+export async function reopenChunk(tx: Db, key: ChunkKey): Promise<FilmChunk | undefined> {
+  const row = await chunkOf(tx, key).where('state', '=', 'done').set({ state: 'waiting' }).returningAll().executeTakeFirst()
+  return row && toFilmChunk(row)
+}
+
+/** False: the chunk does not wait any more. */
+export async function setPriority(tx: Db, key: ChunkKey, priority: number): Promise<boolean> {
+  const set = await chunkOf(tx, key).where('state', '=', 'waiting').set({ priority }).executeTakeFirst()
+  return set.numUpdatedRows > 0n
+}
+
+/** Whether this run may still publish: its attempt is the chunk's, and its generation plays or is to take the place of the one that does. */
 export async function mayPublish(tx: Db, run: FilmChunk): Promise<boolean> {
   const row = await tx
     .selectFrom('chunk')
-    .innerJoin('video', (join) => join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '=', 'chunk.generation'))
+    .innerJoin('video', (join) =>
+      join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '<=', 'chunk.generation'),
+    )
     .select('chunk.attempt')
     .where('chunk.videoId', '=', run.videoId)
     .where('chunk.generation', '=', run.generation)

@@ -7,21 +7,33 @@ import type { Plan } from './plan.ts'
 /** What is known of a film that is being encoded. Keys are null once the video is deleted. */
 export type FilmRow = { videoId: string; generation: number; wrappedContentKey: Buffer | null; plan: Plan; encoder: string }
 
-export type NewSegment = { renditionId: number; number: number; file: string; sizeBytes: number; init: Buffer }
+export type NewSegment = { renditionId: number; number: number; file: string; sizeBytes: number; sha256: Buffer; init: Buffer }
 
 /**
- * Makes a generation: its plan, its content key, its renditions. The video plays it from now on.
+ * Makes a generation: its plan, its content key, its renditions. The video plays it from now on, unless it has another that plays:
+ * then this one takes its place when it is finished.
  * @returns false when the video is deleted: it gets no key any more
  */
 export async function insertGeneration(tx: Db, film: FilmRow & { createdAtS: number }): Promise<boolean> {
   const { videoId, generation, plan } = film
-  const { numUpdatedRows } = await tx
-    .updateTable('video')
-    .set({ generation, durationS: plan.durationS, aspectRatio: plan.picture?.aspectRatio ?? null })
-    .where('id', '=', videoId)
-    .where('deletedAtS', 'is', null)
+  const video = await tx
+    .selectFrom('video')
+    .leftJoin('generation', (join) =>
+      join.onRef('generation.videoId', '=', 'video.id').onRef('generation.number', '=', 'video.generation'),
+    )
+    .select('generation.number as plays')
+    .where('video.id', '=', videoId)
+    .where('video.deletedAtS', 'is', null)
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) return false
+  if (!video) return false
+  if (video.plays === null) {
+    const shape = { durationS: plan.durationS, aspectRatio: plan.picture?.aspectRatio ?? null }
+    await tx
+      .updateTable('video')
+      .set({ generation, ...shape })
+      .where('id', '=', videoId)
+      .execute()
+  }
   await tx
     .insertInto('generation')
     .values({
@@ -146,7 +158,7 @@ export async function listPublished(
   return rows.map((row) => row.number)
 }
 
-/** A published segment's file; undefined while it is not published. */
+/** A published segment's file; undefined while it is not published, and while it is damaged. */
 export async function findSegment(db: Db, film: { videoId: string; generation: number }, renditionId: number, number: number) {
   return db
     .selectFrom('segment')
@@ -155,6 +167,7 @@ export async function findSegment(db: Db, film: { videoId: string; generation: n
     .where('generation', '=', film.generation)
     .where('renditionId', '=', renditionId)
     .where('number', '=', number)
+    .where('damaged', '=', 0)
     .executeTakeFirst()
 }
 
@@ -162,7 +175,7 @@ export async function findSegment(db: Db, film: { videoId: string; generation: n
 export async function listSegmentFiles(db: Db, film: { videoId: string; generation: number }, renditionId: number) {
   return db
     .selectFrom('segment')
-    .select(['number', 'file'])
+    .select(['number', 'file', 'sizeBytes', 'sha256'])
     .where('videoId', '=', film.videoId)
     .where('generation', '=', film.generation)
     .where('renditionId', '=', renditionId)
@@ -210,9 +223,9 @@ export async function findUnfinished(
   return tx
     .selectFrom('generation')
     .crossJoin('video') // never turned round: SQLite would begin with all videos
-    .select(['video.id as videoId', 'video.generation'])
+    .select(['video.id as videoId', 'generation.number as generation'])
     .whereRef('video.id', '=', 'generation.videoId')
-    .whereRef('video.generation', '=', 'generation.number')
+    .whereRef('video.generation', '<=', 'generation.number')
     .where('generation.finishedAtS', 'is', null)
     .where('video.id', 'not in', [...inHand])
     .where('video.status', '=', 'ready')
@@ -223,13 +236,41 @@ export async function findUnfinished(
           selectFrom('chunk')
             .select('chunk.firstSegment')
             .whereRef('chunk.videoId', '=', 'video.id')
-            .whereRef('chunk.generation', '=', 'video.generation')
+            .whereRef('chunk.generation', '=', 'generation.number')
             .where('chunk.state', '!=', 'done'),
         ),
       ),
     )
     .limit(1)
     .executeTakeFirst()
+}
+
+/**
+ * Lets a video play a later generation, which is whole. The caller forgets the one that it played.
+ * @returns the number of that one; undefined when the video plays the later one already, or is deleted
+ */
+export async function playGeneration(tx: Db, { videoId, generation }: { videoId: string; generation: number }) {
+  const video = await tx
+    .selectFrom('video')
+    .select('generation')
+    .where('id', '=', videoId)
+    .where('generation', '<', generation)
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
+  if (!video) return undefined
+  await tx.updateTable('video').set({ generation }).where('id', '=', videoId).execute()
+  return video.generation
+}
+
+/** Whether a later generation of the video is being made. */
+export async function hasLaterGeneration(db: Db, film: { videoId: string; generation: number }): Promise<boolean> {
+  const later = await db
+    .selectFrom('generation')
+    .select('number')
+    .where('videoId', '=', film.videoId)
+    .where('number', '>', film.generation)
+    .executeTakeFirst()
+  return later !== undefined
 }
 
 /** Forgets a generation: its key, its segments, and the posters that were drawn from it. */

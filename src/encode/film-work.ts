@@ -17,7 +17,7 @@ import type { MasterKey } from '../protect/master-key.ts'
 import { isSealIntact } from '../protect/sealed-file.ts'
 import { blobPath } from '../storage/folder.ts'
 import { addPosters } from './add-posters.ts'
-import { encodePictureChunk } from './chunk.ts'
+import { type ChunkSink, encodePictureChunk } from './chunk.ts'
 import { AWAITED_SEGMENTS, type Chunk, inSequence, planChunks } from './chunk-plan.ts'
 import { addChunks, type ChunkQueue, claimChunk, replaceChunk } from './chunk-queue.ts'
 import {
@@ -45,8 +45,9 @@ import { planFilm } from './grid.ts'
 import { MediaFailure, UncleanSeek } from './media-failure.ts'
 import { type Plan, plannedSegmentCount } from './plan.ts'
 import { probeSource } from './probe.ts'
-import { FencedOff, type OpenFilm, openPublication, type Publication, type SegmentNews } from './publication.ts'
-import { renewGeneration } from './renewal.ts'
+import { FencedOff, type OpenFilm, openPublication, type SegmentNews } from './publication.ts'
+import { renewGeneration, replaceGeneration } from './renewal.ts'
+import { openRepair } from './repair.ts'
 import type { Sandbox, SealedSource } from './sandbox.ts'
 import { encodeSoundChunk } from './sound-chunk.ts'
 
@@ -231,24 +232,74 @@ async function runChunk(deps: EncodeDeps, run: FilmChunk, signal: AbortSignal, p
   const film = await openFilm(deps, run.videoId, run.generation)
   const source = await openSource(deps, run.videoId)
   if (!film || !source) return // deleted meanwhile
-  if (film.encoder !== encoderFingerprint(deps.sandbox)) return renewGeneration(deps, film, run)
-  const chunk = await unpublishedPart(deps, film.plan, run)
-  const isSought = !chunk.fromStart && chunk.firstSegment > 0
-  const publication = openPublication({ ...deps, segments: deps.folders.segments }, film, run, isSought)
-  try {
-    if (chunk.segmentCount > 0) await encodeChunk(deps, film, source, chunk, signal, publication)
-    await publication.finish()
-    published()
-  } catch (error) {
-    await publication.abandon()
-    if (error instanceof FencedOff) return
-    if (error instanceof UncleanSeek) return continueInSequence(deps, film, run)
-    // What is said of the media itself does not change by trying again.
-    if (error instanceof MediaFailure) return failFilm(deps, film.videoId, error, signal, run)
-    throw error
-  }
+  const part = await unpublishedPart(deps, film.plan, run)
+  const isDone = await (part.segmentCount > 0
+    ? publishPart(deps, { film, source }, run, part, signal)
+    : repairChunk(deps, { film, source }, run, signal))
+  if (!isDone) return
+  published()
   if (run.kind === 'picture' && run.firstSegment === 0) await addPosters(deps, film, source, signal)
 }
+
+type Opened = { film: OpenFilm; source: SealedSource }
+
+/** @returns false when something else is done about the chunk, or the film */
+async function publishPart(
+  deps: EncodeDeps,
+  { film, source }: Opened,
+  run: FilmChunk,
+  part: Part,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (film.encoder !== encoderFingerprint(deps.sandbox)) {
+    await renewGeneration(deps, film, run, 'the encoder has changed since the last one was begun')
+    return false
+  }
+  const isSought = !part.fromStart && part.firstSegment > 0
+  const publication = openPublication({ ...deps, segments: deps.folders.segments }, film, run, isSought)
+  const threads = await chooseThreads(deps, part)
+  try {
+    const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
+    await encodePart(deps, { film, source }, { ...part, threads }, sink, signal)
+    await publication.finish(threads)
+    return true
+  } catch (error) {
+    await publication.abandon()
+    if (error instanceof UncleanSeek) await continueInSequence(deps, film, run)
+    // What is said of the media itself does not change by trying again.
+    else if (error instanceof MediaFailure) await failFilm(deps, film.videoId, error, signal, run)
+    else if (!(error instanceof FencedOff)) throw error
+    return false
+  }
+}
+
+/**
+ * Encodes a chunk again whose segments are all published, some of them damaged. What comes out with the bytes that were published is
+ * put back. For the rest the video gets its next generation; without its source it fails.
+ */
+async function repairChunk(deps: EncodeDeps, { film, source }: Opened, run: FilmChunk, signal: AbortSignal): Promise<boolean> {
+  const { videoId } = film
+  const repair = await openRepair({ ...deps, segments: deps.folders.segments }, film, run)
+  const mayComeOutEqual = film.encoder === encoderFingerprint(deps.sandbox) && existsSync(source.path)
+  try {
+    await repair.keepWhole()
+    if (!repair.isDone() && mayComeOutEqual) await encodePart(deps, { film, source }, run, repair.sink, signal)
+    if (repair.isDone()) {
+      await repair.finish()
+      return true
+    }
+  } catch (error) {
+    if (error instanceof FencedOff) return false
+    if (!(error instanceof MediaFailure || error instanceof UncleanSeek)) throw error
+  }
+  if (!existsSync(dirname(source.path))) throw SOURCES_AWAY
+  if (await isSourceIntact(deps, videoId, signal))
+    await renewGeneration(deps, film, run, 'a damaged segment came out with other bytes')
+  else await settleFailure(deps, videoId, LOST, run)
+  return false
+}
+
+const SOURCES_AWAY = new Failure('unavailable', 'The folder of uploaded files is missing. Mount its disk again.')
 
 type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'fromStart'>
 
@@ -267,20 +318,25 @@ async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: FilmChunk): Pr
   return { kind: run.kind, firstSegment, segmentCount: end - firstSegment, fromStart: run.fromStart }
 }
 
-async function encodeChunk(
+/**
+ * Side by side one thread each is cheapest; a chunk that somebody waits for, or the last of all, is made as fast as the machine can (0).
+ * With one thread the same chunk always comes out with the same bytes; with more, x264 keeps its bitrate's cap by what its threads have
+ * done so far, so that segments which meet the cap come out with others.
+ */
+async function chooseThreads(deps: EncodeDeps, { kind, segmentCount }: Part): Promise<0 | 1> {
+  return kind === 'picture' && (segmentCount <= AWAITED_SEGMENTS || !(await isAnyWaiting(deps.db))) ? 0 : 1
+}
+
+async function encodePart(
   deps: EncodeDeps,
-  film: OpenFilm,
-  source: SealedSource,
-  chunk: Part,
+  { film, source }: Opened,
+  part: Part & { threads: number },
+  sink: ChunkSink,
   signal: AbortSignal,
-  publication: Publication,
 ): Promise<void> {
-  const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
-  const request = { sandbox: deps.sandbox, source, plan: film.plan, chunk, signal }
-  if (chunk.kind === 'sound') return encodeSoundChunk(request, sink)
-  // Side by side one thread each is cheapest; a chunk that somebody waits for, or the last of all, is made as fast as the machine can.
-  const threads = chunk.segmentCount <= AWAITED_SEGMENTS || !(await isAnyWaiting(deps.db)) ? 'auto' : 1
-  const { missingFrames } = await encodePictureChunk({ ...request, threads }, sink)
+  const request = { sandbox: deps.sandbox, source, plan: film.plan, chunk: part, signal }
+  if (part.kind === 'sound') return encodeSoundChunk(request, sink)
+  const { missingFrames } = await encodePictureChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
   if (missingFrames > TOLERATED_FRAMES) {
     const reason = `The file breaks off ${missingFrames} frames before the end that it announces; its last picture stands in for them.`
     await deps.write((tx) => noteReason(tx, film.videoId, reason))
@@ -311,10 +367,14 @@ async function finishFilm(deps: EncodeDeps, videoId: string, generation: number,
   await addPosters(deps, film, source, signal)
   const sizes = await sizesOfRenditions(deps.slowDb, film)
   const segmentBytes = sizes.values().reduce((sum, sizeBytes) => sum + sizeBytes, 0)
-  await deps.write(async (tx) => {
-    if (await finishGeneration(tx, film, { segmentBytes, nowS: deps.wallNowS() }))
-      await addVideoEvents(tx, 'video:readyall', [videoId])
+  const replaced = await deps.write(async (tx) => {
+    const replaced = await replaceGeneration(deps, tx, film)
+    const isFinished = await finishGeneration(tx, film, { segmentBytes, nowS: deps.wallNowS() })
+    // Of a video that was whole before, this is no news to its owner.
+    if (isFinished && !replaced) await addVideoEvents(tx, 'video:readyall', [videoId])
+    return replaced
   })
+  await replaced?.()
 }
 
 /** Ends a film that cannot be encoded. Of a source that the disk has changed, nothing that was found says anything about what was uploaded. */
@@ -343,6 +403,11 @@ const CHANGED_ON_DISK = new MediaFailure(
 const CAUSE_IN_LOG = new MediaFailure(
   'Encoding error',
   'The film could not be encoded on this server. Its log says why; then upload the film again.',
+)
+
+const LOST = new MediaFailure(
+  'Encoding error',
+  'A part of the video was lost on this server’s disk, and so was the uploaded file. Check the disk and upload the video again.',
 )
 
 async function isSourceIntact(deps: EncodeDeps, videoId: string, signal: AbortSignal): Promise<boolean> {

@@ -1,11 +1,13 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import { type Chunk, cutForViewer } from './chunk-plan.ts'
-import { type ChunkQueue, replaceChunk } from './chunk-queue.ts'
+import { AWAITED_PRIORITY, type Chunk, cutForViewer } from './chunk-plan.ts'
+import { type ChunkQueue, prioritize, replaceChunk } from './chunk-queue.ts'
 import { findWaitingChunk } from './chunk-store.ts'
+import { listDamaged } from './damage-store.ts'
 
 /**
- * Moves the chunk of a segment that a viewer waits for to the front, cut so that this segment comes first.
+ * Moves the chunk of a segment that a viewer waits for to the front, cut so that this segment comes first. A chunk with damaged
+ * segments is left whole: cut, it would come out with other bytes.
  * @returns whether there is now something new to run
  */
 export async function hurrySegment(
@@ -16,5 +18,7 @@ export async function hurrySegment(
 ): Promise<boolean> {
   const chunk = await findWaitingChunk(db, { ...film, kind }, segment)
   if (!chunk || chunk.priority < 0) return false
+  const isRepair = (await listDamaged(db, chunk)).length > 0
+  if (isRepair) return write((tx) => prioritize(tx, chunkQueue, chunk, AWAITED_PRIORITY))
   return write((tx) => replaceChunk(tx, chunkQueue, chunk, cutForViewer(chunk, segment)))
 }

@@ -7,11 +7,15 @@ import { findInit, listSegmentFiles, sizesOfRenditions } from './film-store.ts'
 import { joinFragment, joinInits } from './joined-mp4.ts'
 import { AAC_FRAME_SAMPLES, AAC_FRAMES_PER_SEGMENT, AAC_RATE_HZ, gridOf, type Plan } from './plan.ts'
 import type { OpenFilm } from './publication.ts'
+import type { Damage } from './repair.ts'
+import { findFault } from './segment-file.ts'
 
 /** What is given at once: whoever seals it holds up this thread for a millisecond. */
 const PIECE_BYTES = 2 ** 18
 /** Three B-frames in a pyramid: a picture may be shown so much earlier than its place among the decoded ones. */
 const DECODED_AHEAD_FRAMES = 2
+
+export type JoinDeps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage): Promise<void> }
 
 /**
  * A finished film as one MP4, piece by piece: its best rendition and its sound, just as they were encoded, each segment a fragment.
@@ -19,7 +23,7 @@ const DECODED_AHEAD_FRAMES = 2
  * to do; its own join through pipes comes out with the sound two frames off for players that do not think as it does.
  * @throws Error when a segment is missing, or is not the one that was published
  */
-export async function* joinFilm(deps: { db: Db; segments: BlobFolder }, film: OpenFilm): AsyncGenerator<Buffer> {
+export async function* joinFilm(deps: JoinDeps, film: OpenFilm): AsyncGenerator<Buffer> {
   const renditions = await Promise.all(
     joinedRenditions(film.plan).map(async (rendition) => openRendition(deps.db, film, rendition)),
   )
@@ -28,9 +32,17 @@ export async function* joinFilm(deps: { db: Db; segments: BlobFolder }, film: Op
     .flatMap((rendition, index) => rendition.files.map((segment) => ({ ...segment, rendition, track: index + 1 })))
     .sort((a, b) => a.number * a.rendition.segmentS - b.number * b.rendition.segmentS)
   const ivOf = segmentIvs(film.contentKey)
-  for (const [index, { number, file, rendition, track }] of order.entries()) {
+  const { videoId, generation } = film
+  for (const [index, segment] of order.entries()) {
+    const { number, rendition, track } = segment
     const key = windowKey(film.contentKey, rendition.windowOf(number))
-    const fragment = decryptSegment(await readFile(blobPath(deps.segments, file)), key, ivOf(rendition.id, number))
+    const problem = await findFault(deps.segments, segment)
+    if (problem !== undefined) {
+      await deps.noteDamage({ videoId, generation, renditionId: rendition.id, number, problem })
+      throw new Error(`segment ${number} of rendition ${rendition.id} is damaged: ${problem}`)
+    }
+    const stored = await readFile(blobPath(deps.segments, segment.file))
+    const fragment = decryptSegment(stored, key, ivOf(rendition.id, number))
     joinFragment(fragment, { track, sequence: index + 1, delayTicks: rendition.delayTicks })
     for (let at = 0; at < fragment.length; at += PIECE_BYTES) yield fragment.subarray(at, at + PIECE_BYTES)
   }

@@ -1,18 +1,19 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import type { Db } from '../db/database.ts'
 import { isOutcomeUnknown, type Write } from '../db/write.ts'
 import { encryptSegment, segmentIvs, windowKey } from '../protect/content-key.ts'
 import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
 import { type BlobFolder, putBlob, removeBlobs } from '../storage/folder.ts'
-import { endRun, type FilmChunk, mayPublish } from './chunk-store.ts'
+import { type ChunkQueue, finishRun } from './chunk-queue.ts'
+import { type FilmChunk, mayPublish } from './chunk-store.ts'
 import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './film-store.ts'
 import { gridOf, type Plan } from './plan.ts'
 
 /** A film with what opens it, as long as somebody works on it. */
 export type OpenFilm = { videoId: string; generation: number; plan: Plan; encoder: string; contentKey: Buffer }
 
-export type PublicationDeps = { db: Db; write: Write; segments: BlobFolder; news: SegmentNews }
+export type PublicationDeps = { db: Db; write: Write; segments: BlobFolder; chunkQueue: ChunkQueue; news: SegmentNews }
 
 /** The run was fenced off: its video was deleted, or the chunk given to another. Nothing is wrong. */
 export class FencedOff extends Error {}
@@ -24,7 +25,7 @@ export class FencedOff extends Error {}
 export function openPublication(deps: PublicationDeps, film: OpenFilm, run: FilmChunk, sought: boolean) {
   const inits = new Map<number, Buffer>()
   const held: NewSegment[] = []
-  const ivOf = segmentIvs(film.contentKey)
+  const encrypt = segmentCipher(film, run.kind)
 
   async function addSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
     const segment = await store(renditionId, number, clear)
@@ -35,22 +36,21 @@ export function openPublication(deps: PublicationDeps, film: OpenFilm, run: Film
   async function store(renditionId: number, number: number, clear: Buffer): Promise<NewSegment> {
     const init = inits.get(renditionId)
     if (!init) throw new Error(`rendition ${renditionId} gave a segment before its init segment`)
-    const window = run.kind === 'sound' ? windowOfSoundSegment(number, gridOf(film.plan)) : windowOfPictureSegment(number)
-    const bytes = encryptSegment(clear, windowKey(film.contentKey, window), ivOf(renditionId, number))
+    const bytes = encrypt(renditionId, number, clear)
     // Each text has a name of its own, so that none is ever overwritten.
     const file = `${film.videoId}/${film.generation}/${renditionId}/${number}.${randomBytes(6).toString('hex')}.m4s`
     await putBlob(deps.segments, file, bytes)
-    return { renditionId, number, file, sizeBytes: bytes.length, init }
+    return { renditionId, number, file, sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest(), init }
   }
 
-  async function publish(segments: readonly NewSegment[], last = false): Promise<void> {
+  async function publish(segments: readonly NewSegment[], finished?: FilmChunk): Promise<void> {
     const refused = await deps
       .write(async (tx) => {
         if (!(await mayPublish(tx, run))) throw new FencedOff()
         const late: NewSegment[] = []
         for (const segment of segments) if (!(await insertSegment(tx, film, segment))) late.push(segment)
         if (segments.some(({ number }) => number === 0)) await moveToReadyIfPlayable(tx, film)
-        if (last) await endRun(tx, run, 'done')
+        if (finished) await finishRun(tx, deps.chunkQueue, finished)
         return late
       })
       .catch(async (error) => {
@@ -70,14 +70,24 @@ export function openPublication(deps: PublicationDeps, film: OpenFilm, run: Film
       inits.set(renditionId, init)
     },
     addSegment,
-    /** Publishes what is held and marks the chunk done, in one transaction. */
-    finish: () => publish(held.splice(0), true),
+    /** Publishes what is held and marks the chunk done, in one transaction. @param threads 0: as many as each encoder chose */
+    finish: (threads: number) => publish(held.splice(0), { ...run, threads }),
     /** Removes what is held: the run failed. */
     abandon: () => removeSegments(held),
   }
 }
 
 export type Publication = ReturnType<typeof openPublication>
+
+/** Encrypts segments of one kind: the same clear bytes always give the same stored ones. */
+export function segmentCipher({ plan, contentKey }: OpenFilm, kind: FilmChunk['kind']) {
+  const ivOf = segmentIvs(contentKey)
+  const grid = gridOf(plan)
+  return (renditionId: number, number: number, clear: Buffer): Buffer => {
+    const window = kind === 'sound' ? windowOfSoundSegment(number, grid) : windowOfPictureSegment(number)
+    return encryptSegment(clear, windowKey(contentKey, window), ivOf(renditionId, number))
+  }
+}
 
 /** Tells those who wait that a segment was published. */
 export type SegmentNews = ReturnType<typeof createSegmentNews>

@@ -7,6 +7,7 @@ import { isOutcomeUnknown, type Write } from '../db/write.ts'
 import { isOfTheMachine, openFilm } from '../encode/film-work.ts'
 import { joinedSizeBytes, joinFilm } from '../encode/join-film.ts'
 import type { OpenFilm } from '../encode/publication.ts'
+import type { Damage } from '../encode/repair.ts'
 import { Failure } from '../errors.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { createTurns } from '../jobs/turns.ts'
@@ -23,6 +24,8 @@ export type Mp4WorkDeps = {
   masterKey: MasterKey
   folders: VideoFolders
   log: Logger
+  /** Has a damaged segment encoded again. */
+  noteDamage(damage: Damage): Promise<void>
   /** Whether the disk has room for so many bytes more. */
   hasRoom(forBytes: number): Promise<boolean>
 }
@@ -122,10 +125,10 @@ async function makeMp4(deps: Mp4WorkDeps, { id, videoId, generation }: UnmadeMp4
 const NO_ROOM = new Failure('unavailable', 'The disk of this server has no room for this MP4.')
 
 /** @returns what the row says of an MP4 that lies there, durable */
-async function sealMp4({ db, masterKey, folders }: Mp4WorkDeps, film: OpenFilm, blob: string, signal: AbortSignal) {
+async function sealMp4({ db, masterKey, folders, noteDamage }: Mp4WorkDeps, film: OpenFilm, blob: string, signal: AbortSignal) {
   const seal = newSeal()
   const sealing = new SealingStream(seal)
-  const clear = Readable.from(joinFilm({ db, segments: folders.segments }, film), { objectMode: false, signal })
+  const clear = Readable.from(joinFilm({ db, segments: folders.segments, noteDamage }, film), { objectMode: false, signal })
   await putBlobStream(folders.files, blob, [clear, sealing])
   const { sizeBytes, macs } = sealing.sealed
   return { blob, sizeBytes, iv: seal.iv, macs, wrappedKey: wrapFileKey(masterKey, blob, seal.key) }

@@ -3,6 +3,13 @@ export type HotSegments = {
   find(name: string): Promise<Buffer> | undefined
   /** Reads and keeps a segment that was asked for before, once for all who ask meanwhile; undefined when this is the first time. */
   readIfHot(name: string, sizeBytes: number, read: () => Promise<Buffer>): Promise<Buffer> | undefined
+  /** Lets go of a segment whose file was found damaged. */
+  forget(name: string): void
+}
+
+/** What a segment is called here. */
+export function hotName(film: { videoId: string; generation: number }, renditionId: number, number: number): string {
+  return `${film.videoId}/${film.generation}/${renditionId}/${number}`
 }
 
 const KEPT_BYTES = 64 * 2 ** 20
@@ -48,5 +55,5 @@ export function createHotSegments(): HotSegments {
     kept.delete(name)
   }
 
-  return { find, readIfHot }
+  return { find, readIfHot, forget: drop }
 }

@@ -5,10 +5,11 @@ import type { ChunkQueue } from '../encode/chunk-queue.ts'
 import { findInit, findSegment } from '../encode/film-store.ts'
 import { hurrySegment } from '../encode/hurry.ts'
 import type { SegmentNews } from '../encode/publication.ts'
+import type { Damage } from '../encode/repair.ts'
+import { otherSize, unreadable } from '../encode/segment-file.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
-import type { Damage } from './damage.ts'
 import { type Film, type Films, findSegmentCount } from './film.ts'
-import type { HotSegments } from './hot-segments.ts'
+import { type HotSegments, hotName } from './hot-segments.ts'
 import { isSignedMediaPath } from './media-path.ts'
 import { PlaybackRefusal } from './refusal.ts'
 
@@ -24,7 +25,7 @@ export type SegmentDeps = {
   news: SegmentNews
   /** Says that a chunk was moved forward. */
   wakeEncoders(): void
-  /** Told of each segment whose file is not as its row says. */
+  /** For each segment whose file is not as its row says. */
   noteDamage(damage: Damage): void
 }
 
@@ -38,7 +39,7 @@ const HOLD_MS = 4_000
 export type OpenSegment = { bytes: Buffer } | { file: FileHandle; sizeBytes: number }
 
 /**
- * Opens a segment. One that is not encoded yet is moved forward and waited for, at most 4 s.
+ * Opens a segment. One that is not encoded yet, or is encoded again, is moved forward and waited for, at most 4 s.
  * @throws PlaybackRefusal `not-allowed` for a false or old signature; `video-gone`; `bad-request` for a segment the film does not
  * have; `busy` when the wait was in vain, or its file is missing or not as long as its row says
  */
@@ -50,7 +51,7 @@ export async function openSegment(
   signal: AbortSignal,
 ): Promise<OpenSegment> {
   await getSignedFilm(deps, path)
-  const name = `${path.videoId}/${path.generation}/${renditionId}/${number}`
+  const name = hotName(path, renditionId, number)
   try {
     const hot = deps.hotSegments.find(name)
     if (hot) return { bytes: await hot }
@@ -75,12 +76,12 @@ class DamagedFile extends Error {}
 async function readSegment(deps: SegmentDeps, name: string, file: string, sizeBytes: number): Promise<OpenSegment> {
   const place = blobPath(deps.segments, file)
   const bytes = await deps.hotSegments.readIfHot(name, sizeBytes, async () => {
-    const read = await readFile(place).catch(orMissing)
+    const read = await readFile(place).catch(refuseUnreadable)
     refuseOtherSize(read.length, sizeBytes)
     return read
   })
   if (bytes) return { bytes }
-  const opened = await open(place).catch(orMissing)
+  const opened = await open(place).catch(refuseUnreadable)
   try {
     refuseOtherSize((await opened.stat()).size, sizeBytes)
     return { file: opened, sizeBytes }
@@ -90,12 +91,12 @@ async function readSegment(deps: SegmentDeps, name: string, file: string, sizeBy
   }
 }
 
-function refuseOtherSize(isBytes: number, wantedBytes: number): void {
-  if (isBytes !== wantedBytes) throw new DamagedFile(`its file has ${isBytes} bytes instead of ${wantedBytes}`)
+function refuseOtherSize(foundBytes: number, expectedBytes: number): void {
+  if (foundBytes !== expectedBytes) throw new DamagedFile(otherSize(foundBytes, expectedBytes))
 }
 
-function orMissing(error: NodeJS.ErrnoException): never {
-  throw error.code === 'ENOENT' ? new DamagedFile('its file is missing') : error
+function refuseUnreadable(error: unknown): never {
+  throw new DamagedFile(unreadable(error))
 }
 
 async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: number, number: number, signal: AbortSignal) {

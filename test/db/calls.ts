@@ -10,6 +10,7 @@ import { findVideos } from '../../src/catalogue/video.ts'
 import * as videos from '../../src/catalogue/video-store.ts'
 import type { Db } from '../../src/db/database.ts'
 import * as chunks from '../../src/encode/chunk-store.ts'
+import * as damage from '../../src/encode/damage-store.ts'
 import * as films from '../../src/encode/film-store.ts'
 import * as mp4s from '../../src/files/mp4-store.ts'
 import * as deliveries from '../../src/hooks/delivery-store.ts'
@@ -111,6 +112,12 @@ export const ALWAYS: readonly Call[] = [
   ],
   ['the keys of a film', 20, (db) => films.findFilm(db, V, 1)],
   ['a segment', 20, (db) => films.findSegment(db, FILM, 1, 0)],
+  [
+    'what is damaged of a chunk',
+    40,
+    (db) => damage.listDamaged(db, { ...FILM, kind: 'picture', firstSegment: 0, segmentCount: 5 }),
+  ],
+  ['the chunk of a segment', 40, (db) => damage.findChunkOf(db, { ...FILM, renditionId: 1, number: 0 })],
   ['published segments', 20, (db) => films.listPublished(db, FILM, 1, 0)],
   ['how many are published', 20, (db) => films.countSegments(db, FILM)],
   ['a film to be planned', 20, (db) => films.findUnplanned(db, [])],
@@ -153,6 +160,7 @@ export const ALWAYS: readonly Call[] = [
   ['an MP4 to be made', 60, (db) => mp4s.findUnmadeMp4(db, large, [])],
   ['an MP4 that is made', 400, endSomeMp4],
   ['a film whose chunks are all done', 300, (db) => films.findUnfinished(db, [])],
+  ['segments to be checked', 250, (db) => damage.listPublishedAfter(db, { ...FILM, renditionId: 1, number: 0 }, 20)],
   ['abandoned uploads', 250, (db) => policies.listAbandoned(db, 5_000, 20)],
   ['old OTPs', 500, (db) => otps.removeOldOtps(db, NOW_S - 1_000, 20)],
   ['old sessions', 500, (db) => sessions.removeOldSessions(db, NOW_S - 1_000, 20)],

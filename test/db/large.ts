@@ -63,9 +63,9 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `id(n / 2), 1, 'picture', n % 2, 1, 0, case when n % 1000 = 0 then 'waiting' when n % 1001 = 0 then 'running' else 'done' end, n % 7, n`,
   ],
   [
-    'segment (video_id, generation, rendition_id, number, file, size_bytes)',
+    'segment (video_id, generation, rendition_id, number, file, size_bytes, sha256)',
     4 * VIDEOS,
-    `id(n / 4), 1, n % 2, n % 4 / 2, 's' || n, 1`,
+    `id(n / 4), 1, n % 2, n % 4 / 2, 's' || n, 1, hash(n)`,
   ],
   [
     'otp (hash, account_id, api_key_id, video_id, marks, issued_at_s, expires_at_s, spent_at_s)',

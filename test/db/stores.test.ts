@@ -15,6 +15,7 @@ import type { Database, Db } from '../../src/db/database.ts'
 import * as demo from '../../src/demo/demo-store.ts'
 import type { Chunk } from '../../src/encode/chunk-plan.ts'
 import * as chunks from '../../src/encode/chunk-store.ts'
+import * as damage from '../../src/encode/damage-store.ts'
 import * as films from '../../src/encode/film-store.ts'
 import type { Plan } from '../../src/encode/plan.ts'
 import * as progress from '../../src/encode/progress-store.ts'
@@ -65,8 +66,16 @@ const chunk = (firstSegment: number, priority: number): Chunk => ({
   fromStart: firstSegment === 0,
   priority,
 })
-const runOf = (chunk: Chunk, attempt: number) => ({ ...FILM, ...chunk, state: 'running' as const, attempt })
-const segment = (number: number, init: Buffer) => ({ renditionId: 9, number, file: `s${number}`, sizeBytes: 10 ** 10, init })
+const runOf = (chunk: Chunk, attempt: number) => ({ ...FILM, ...chunk, state: 'running' as const, attempt, threads: 0 })
+const chunkKey = (firstSegment: number) => ({ ...FILM, kind: 'sound' as const, firstSegment })
+const segment = (number: number, init: Buffer) => ({
+  renditionId: 9,
+  number,
+  file: `s${number}`,
+  sizeBytes: 10 ** 10,
+  sha256: bytes(3),
+  init,
+})
 const caption = { videoId: V1, type: 'caption' as const, language: 'de' }
 const captionFile = (blob: string, addition: string) => ({ ...caption, createdAtS: 1, addition, blob, sizeBytes: 7 })
 const poster = {
@@ -412,6 +421,28 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => films.listPublished(tx, FILM, 9, 1),
       (tx) => films.findSegment(tx, FILM, 9, 1),
       (tx) => films.listSegmentFiles(tx, FILM, 9),
+      (tx) => damage.setDamaged(tx, { ...FILM, renditionId: 9, number: 1 }, 1),
+      (tx) => damage.setDamaged(tx, { ...FILM, renditionId: 9, number: 1 }, 1),
+      (tx) => damage.setDamaged(tx, { ...FILM, renditionId: 9, number: 7 }, 1),
+      (tx) => films.findSegment(tx, FILM, 9, 1),
+      (tx) => damage.listDamaged(tx, runOf(chunk(0, 0), 2)),
+      (tx) => damage.listDamaged(tx, runOf(chunk(2, 1), 2)),
+      (tx) => damage.findChunkOf(tx, { ...FILM, renditionId: 9, number: 1 }),
+      (tx) => damage.listPublishedAfter(tx, undefined, 1),
+      (tx) => damage.listPublishedAfter(tx, { ...FILM, renditionId: 9, number: 0 }, 5),
+      (tx) => damage.sizeOfPublishedAfter(tx, { ...FILM, renditionId: 9, number: 0 }),
+      (tx) => damage.sizeOfPublishedAfter(tx, { ...FILM, renditionId: 9, number: 1 }),
+      (tx) => damage.findPlayable(tx, [V1, V2]),
+      (tx) => damage.saveCheckPlace(tx, 'a check', '1'),
+      (tx) => damage.saveCheckPlace(tx, 'a check', '2'),
+      (tx) => damage.findCheckPlace(tx, 'a check'),
+      (tx) => chunks.reopenChunk(tx, chunkKey(0)),
+      (tx) => chunks.reopenChunk(tx, chunkKey(0)),
+      (tx) => chunks.setPriority(tx, chunkKey(0), -1),
+      (tx) => chunks.beginRun(tx, chunkKey(0), undefined),
+      (tx) => chunks.endRun(tx, runOf(chunk(0, 0), 3), 'done'),
+      (tx) => chunks.setPriority(tx, chunkKey(0), 5),
+      (tx) => damage.setDamaged(tx, { ...FILM, renditionId: 9, number: 1 }, 0),
       (tx) => films.findInit(tx, FILM, 9),
       (tx) => films.findUnfinished(tx, []),
       (tx) =>
@@ -425,6 +456,22 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => films.finishGeneration(tx, FILM, { segmentBytes: 2 ** 42, nowS: 9 }),
       (tx) => films.finishGeneration(tx, FILM, { segmentBytes: 2 ** 42, nowS: 9 }),
       (tx) => films.isFinished(tx, FILM),
+      (tx) => films.hasLaterGeneration(tx, FILM),
+      (tx) => films.playGeneration(tx, FILM),
+      (tx) =>
+        films.insertGeneration(tx, {
+          ...FILM,
+          generation: 2,
+          wrappedContentKey: bytes(2),
+          plan: PLAN,
+          encoder: 'e',
+          createdAtS: 2,
+        }),
+      (tx) => films.hasLaterGeneration(tx, FILM),
+      (tx) => posters.showDrawnPosters(tx, { ...FILM, generation: 2 }),
+      (tx) => films.playGeneration(tx, { ...FILM, generation: 2 }),
+      (tx) => tx.updateTable('video').set({ generation: 1 }).where('id', '=', V1).execute(),
+      (tx) => films.removeGeneration(tx, { ...FILM, generation: 2 }),
       (tx) => films.findNamedSegments(tx, [`${V1}/1/9/0.${'a'.repeat(12)}.m4s`]),
     ],
   ],

@@ -168,6 +168,7 @@ const TABLES = [
     attempt bigint not null default 0,
     priority bigint not null,
     position bigint not null default 0,
+    threads bigint not null default 1,
     primary key (video_id, generation, kind, first_segment)
   )`,
 
@@ -179,6 +180,8 @@ const TABLES = [
     number bigint not null,
     file text not null,
     size_bytes bigint not null,
+    sha256 bytea not null,
+    damaged bigint not null default 0,
     primary key (video_id, generation, rendition_id, number)
   )`,
 

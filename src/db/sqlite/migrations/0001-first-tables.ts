@@ -100,6 +100,7 @@ const STATEMENTS = [
     state text not null,
     attempt integer not null default 0,
     priority integer not null,
+    threads integer not null default 1,
     primary key (video_id, generation, kind, first_segment)
   ) without rowid`,
   `create index chunk_waiting on chunk (priority) where state = 'waiting'`,
@@ -113,6 +114,8 @@ const STATEMENTS = [
     number integer not null,
     file text not null,
     size_bytes integer not null,
+    sha256 blob not null,
+    damaged integer not null default 0,
     primary key (video_id, generation, rendition_id, number)
   ) without rowid`,
 

@@ -1,0 +1,123 @@
+import { sql } from 'kysely'
+import { IS_PRESENT } from '../catalogue/video-store.ts'
+import type { Db } from '../db/database.ts'
+import type { SegmentRow } from '../db/tables.ts'
+import { type ChunkKey, ENCODED_IN, type FilmChunk } from './chunk-store.ts'
+
+export type SegmentKey = Pick<SegmentRow, 'videoId' | 'generation' | 'renditionId' | 'number'>
+
+/** A published segment, with what its row says of its file. */
+export type PublishedSegment = SegmentKey & Pick<SegmentRow, 'file' | 'sizeBytes' | 'sha256'>
+
+const KEY = ['videoId', 'generation', 'renditionId', 'number'] as const
+const PUBLISHED = [...KEY, 'file', 'sizeBytes', 'sha256'] as const
+
+/** Notes whether a segment's file is the one that was published. False: it was noted before, or there is no such segment. */
+export async function setDamaged(tx: Db, segment: SegmentKey, damaged: 0 | 1): Promise<boolean> {
+  const set = await tx
+    .updateTable('segment')
+    .set({ damaged })
+    .where('videoId', '=', segment.videoId)
+    .where('generation', '=', segment.generation)
+    .where('renditionId', '=', segment.renditionId)
+    .where('number', '=', segment.number)
+    .where('damaged', '!=', damaged)
+    .executeTakeFirst()
+  return set.numUpdatedRows > 0n
+}
+
+/** The damaged segments that a chunk is to encode again. */
+export async function listDamaged(
+  db: Db,
+  { videoId, generation, kind, firstSegment, segmentCount }: ChunkKey & Pick<FilmChunk, 'segmentCount'>,
+): Promise<PublishedSegment[]> {
+  return db
+    .selectFrom('segment')
+    .innerJoin('rendition', (join) =>
+      join
+        .onRef('rendition.videoId', '=', 'segment.videoId')
+        .onRef('rendition.generation', '=', 'segment.generation')
+        .onRef('rendition.id', '=', 'segment.renditionId'),
+    )
+    .select(PUBLISHED.map((column) => `segment.${column}` as const))
+    .where('rendition.kind', '=', kind)
+    .where('segment.videoId', '=', videoId)
+    .where('segment.generation', '=', generation)
+    .where('segment.number', '>=', firstSegment)
+    .where('segment.number', '<', firstSegment + segmentCount)
+    .where('segment.damaged', '=', 1)
+    .orderBy('segment.renditionId')
+    .orderBy('segment.number')
+    .execute()
+}
+
+/** The chunk that made a segment, when nothing of it waits or runs. */
+export async function findChunkOf(tx: Db, segment: SegmentKey): Promise<ChunkKey | undefined> {
+  const chunk = await tx
+    .selectFrom('chunk')
+    .innerJoin('rendition', (join) =>
+      join
+        .onRef('rendition.videoId', '=', 'chunk.videoId')
+        .onRef('rendition.generation', '=', 'chunk.generation')
+        .onRef('rendition.kind', '=', 'chunk.kind'),
+    )
+    .select(['chunk.videoId', 'chunk.generation', 'chunk.kind', 'chunk.firstSegment', 'chunk.state'])
+    .where('chunk.videoId', '=', segment.videoId)
+    .where('chunk.generation', '=', segment.generation)
+    .where('rendition.id', '=', segment.renditionId)
+    .where('chunk.firstSegment', '<=', segment.number)
+    .orderBy('chunk.firstSegment', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return chunk?.state === 'done' ? chunk : undefined
+}
+
+/** Published segments of all videos, in the order of their keys, from behind a place on. */
+export async function listPublishedAfter(db: Db, after: SegmentKey | undefined, limit: number): Promise<PublishedSegment[]> {
+  let segments = publishedAfter(db, after).select(PUBLISHED)
+  for (const column of KEY) segments = segments.orderBy(column)
+  return segments.limit(limit).execute()
+}
+
+/** The bytes of all those. */
+export async function sizeOfPublishedAfter(db: Db, after: SegmentKey | undefined): Promise<number> {
+  const row = await publishedAfter(db, after)
+    .select(({ fn }) => fn.sum<number | null>('sizeBytes').as('sizeBytes'))
+    .executeTakeFirstOrThrow()
+  return Number(row.sizeBytes ?? 0)
+}
+
+function publishedAfter(db: Db, after: SegmentKey | undefined) {
+  const segments = db.selectFrom('segment')
+  if (!after) return segments
+  const { videoId, generation, renditionId, number } = after
+  return segments.where(
+    sql<boolean>`(video_id, generation, rendition_id, number) > (${videoId}, ${generation}, ${renditionId}, ${number})`,
+  )
+}
+
+/** Which of these videos play, or are going to: neither deleted nor failed. */
+export async function findPlayable(db: Db, videoIds: readonly string[]): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('video')
+    .select('id')
+    .where('id', 'in', [...videoIds])
+    .where(IS_PRESENT)
+    .where('status', 'in', ENCODED_IN)
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** How far a check of all segments has come; undefined: none is under way. */
+export async function findCheckPlace(db: Db, check: string): Promise<string | undefined> {
+  const row = await db.selectFrom('setting').select('value').where('name', '=', check).executeTakeFirst()
+  return row?.value
+}
+
+export async function saveCheckPlace(tx: Db, check: string, value: string): Promise<void> {
+  await tx
+    .insertInto('setting')
+    .values({ name: check, value })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .execute()
+}

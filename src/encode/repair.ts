@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Write } from '../db/write.ts'
+import { putBlob } from '../storage/folder.ts'
+import type { ChunkSink } from './chunk.ts'
+import { type ChunkQueue, finishRun, queueRepair } from './chunk-queue.ts'
+import { type FilmChunk, mayPublish } from './chunk-store.ts'
+import { findChunkOf, listDamaged, type PublishedSegment, type SegmentKey, setDamaged } from './damage-store.ts'
+import { FencedOff, type OpenFilm, type PublicationDeps, segmentCipher } from './publication.ts'
+import { findFault } from './segment-file.ts'
+
+/** A published segment whose file is not as its row says. */
+export type Damage = SegmentKey & { problem: string }
+
+/**
+ * Withholds a damaged segment from now on, and queues its chunk to be encoded again. Says so in the log, once.
+ * @returns whether this was news
+ */
+export async function noteDamage(
+  { write, chunkQueue, log }: { write: Write; chunkQueue: ChunkQueue; log: Logger },
+  { problem, ...segment }: Damage,
+): Promise<boolean> {
+  const isNew = await write(async (tx) => {
+    const isNew = await setDamaged(tx, segment, 1)
+    const chunk = await findChunkOf(tx, segment)
+    if (chunk) await queueRepair(tx, chunkQueue, chunk)
+    return isNew
+  })
+  if (isNew) log.error({ ...segment, problem }, 'video: damaged')
+  return isNew
+}
+
+/**
+ * Takes the clear segments of a chunk that is encoded again. A damaged one is put back under its name when it comes out with the very
+ * bytes that were published: nothing else may ever have its IV, or be sent under its address.
+ */
+export async function openRepair(deps: PublicationDeps & { log: Logger }, film: OpenFilm, run: FilmChunk) {
+  const damaged = new Map((await listDamaged(deps.db, run)).map((segment) => [nameOf(segment), segment]))
+  const encrypt = segmentCipher(film, run.kind)
+
+  async function onSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
+    const segment = damaged.get(nameOf({ renditionId, number }))
+    if (!segment) return
+    const bytes = encrypt(renditionId, number, clear)
+    if (!createHash('sha256').update(bytes).digest().equals(segment.sha256)) return
+    await putBlob(deps.segments, segment.file, bytes)
+    await noteWhole(segment)
+  }
+
+  async function noteWhole(segment: PublishedSegment): Promise<void> {
+    await deps.write(async (tx) => {
+      if (!(await mayPublish(tx, run))) throw new FencedOff()
+      await setDamaged(tx, segment, 0)
+    })
+    damaged.delete(nameOf(segment))
+    deps.news.announce(segment, segment.renditionId, segment.number)
+    const { videoId, generation, renditionId, number } = segment
+    deps.log.info({ videoId, generation, renditionId, number }, 'video: repaired')
+  }
+
+  return {
+    sink: { onInit: () => undefined, onSegment } satisfies ChunkSink,
+    /** Whether none is damaged any more. */
+    isDone: () => damaged.size === 0,
+    /** Keeps the files that somebody else has put back. */
+    async keepWhole(): Promise<void> {
+      for (const segment of [...damaged.values()])
+        if ((await findFault(deps.segments, segment)) === undefined) await noteWhole(segment)
+    },
+    finish: () => deps.write((tx) => finishRun(tx, deps.chunkQueue, run)),
+  }
+}
+
+function nameOf({ renditionId, number }: Pick<SegmentKey, 'renditionId' | 'number'>): string {
+  return `${renditionId}/${number}`
+}
