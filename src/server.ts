@@ -120,7 +120,8 @@ async function openServer(
   opened.defer(() => logged(log, 'the last use of keys could not be saved', () => keyUses.save()))
   const { url, demo } = await openDoors(house, limiting, playback, work, keyUses, opened)
   const { bans } = limiting
-  const upkeep = startUpkeep({ ...house, playback, deletion: work.deletion, usage: playback.usage, keyUses, bans })
+  const { deletion, noteDamage } = work
+  const upkeep = startUpkeep({ ...house, playback, deletion, noteDamage, usage: playback.usage, keyUses, bans })
   opened.defer(() => upkeep.stop())
 
   const { db, write, nowS, masterKey, masterKeyIsNew } = house
@@ -250,9 +251,10 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   opened.defer(() => importers.stop())
   const hotSegments = createHotSegments()
   const damaged = async (damage: Damage) => {
-    await noteDamage({ write, chunkQueue, log }, damage)
+    const isDamaged = await noteDamage({ write, chunkQueue, log }, damage)
     hotSegments.forget(hotName(damage, damage.renditionId, damage.number))
     encoders.wake()
+    return isDamaged
   }
   const mp4s = startMakingMp4s({ ...house, noteDamage: damaged })
   opened.defer(() => mp4s.stop())
@@ -332,7 +334,8 @@ async function openDoors(
   }
   const segments = {
     traffic: limiting.limits && createTraffic(playback.sessions, nowS),
-    noteDamage: (damage: Damage) => void logged(log, 'a damaged segment could not be noted', () => noteDamage(damage)),
+    noteDamage: (damage: Damage) =>
+      void logged(log, 'a damaged segment could not be noted', async () => void (await noteDamage(damage))),
     segments: folders.segments,
     hotSegments,
     chunkQueue,
@@ -361,7 +364,12 @@ async function openDoors(
 
   const control = await startControl(
     dataPaths(config.dataDir).controlSocket,
-    { ...owners, accounts: { ...playback, sessions: sessionsOfAccounts(playback) }, localUrl: () => url },
+    {
+      ...owners,
+      media: { db, slowDb, write, noteDamage },
+      accounts: { ...playback, sessions: sessionsOfAccounts(playback) },
+      localUrl: () => url,
+    },
     log,
   )
   opened.defer(() => control.stop())

@@ -5,6 +5,7 @@ import type { KeyUses } from './accounts/key-use.ts'
 import type { DeletionDeps } from './catalogue/deletion.ts'
 import { FILE_BLOB, findNamedFiles } from './catalogue/file-store.ts'
 import { findNamedSegments, SEGMENT_BLOB } from './encode/film-store.ts'
+import { type CheckDeps, sweepSegments } from './encode/media-check.ts'
 import { levelOf } from './errors.ts'
 import { sweepDeliveries } from './hooks/in-batches.ts'
 import { deleteAbandoned } from './ingest/abandoned.ts'
@@ -26,6 +27,7 @@ export type UpkeepDeps = {
   installation: Installation
   playback: PlaybackDeps
   deletion: DeletionDeps
+  noteDamage: CheckDeps['noteDamage']
   keyUses: KeyUses
   bans: BanSweeping
   usage: Usage
@@ -33,13 +35,15 @@ export type UpkeepDeps = {
 }
 
 /** Begins with a sweep. `stop` resolves when nothing of it runs any more. */
-export function startUpkeep({ installation, playback, deletion, keyUses, bans, usage, log }: UpkeepDeps): {
+export function startUpkeep({ installation, playback, deletion, noteDamage, keyUses, bans, usage, log }: UpkeepDeps): {
   stop(): Promise<void>
 } {
   const stopping = new AbortController()
   // A clock that has jumped must not make fresh files look old: the playback clock only goes as time does.
   const sweeps = sweepsOf(installation, playback.nowS, log)
   let sweeping = sweepAll()
+  let isChecking = false
+  let checking = checkMedia()
 
   async function sweepAll(): Promise<void> {
     const steps = [
@@ -59,6 +63,14 @@ export function startUpkeep({ installation, playback, deletion, keyUses, bans, u
     }
   }
 
+  /** At its own pace: a large installation takes days. */
+  async function checkMedia(): Promise<void> {
+    isChecking = true
+    const deps = { ...installation, nowS: playback.nowS, noteDamage }
+    await tried(log, 'the segments could not be checked', () => sweepSegments(deps, stopping.signal))
+    isChecking = false
+  }
+
   const saves = [
     { everyMs: 5_000, save: () => saveSessions(playback), trouble: 'sessions could not be saved' },
     { everyMs: 5_000, save: usage.save, trouble: 'usage could not be saved' },
@@ -68,13 +80,14 @@ export function startUpkeep({ installation, playback, deletion, keyUses, bans, u
     ...saves.map(({ everyMs, save, trouble }) => setInterval(() => tried(log, trouble, save), everyMs)),
     setInterval(() => {
       sweeping = sweeping.then(sweepAll)
+      if (!isChecking) checking = checkMedia()
     }, SWEEP_EVERY_MS),
   ]
   return {
     async stop() {
       timers.forEach(clearInterval)
       stopping.abort()
-      await sweeping
+      await Promise.all([sweeping, checking])
     },
   }
 }

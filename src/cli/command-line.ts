@@ -8,6 +8,8 @@ import { Value } from 'typebox/value'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/api-key.ts'
 import { type Config, dataPaths, isDatabaseUrl, readConfig, unknownVariables, VARIABLES } from '../config.ts'
+import { chunkRows } from '../encode/chunk-queue.ts'
+import { noteDamage } from '../encode/repair.ts'
 import { Failure } from '../errors.ts'
 import { lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '../installation.ts'
 import { sessionsOfAccounts } from '../playback/session.ts'
@@ -190,10 +192,17 @@ function commandLine(): Command {
   program
     .command('doctor')
     .description('look at all that the installation stands on, and say what is to be done; beside a running server, too')
+    .option(
+      '--media',
+      'read all segments, too, and have damaged ones encoded again; goes on where the last check was interrupted',
+    )
+    .option('--from-start', 'with --media: from the first segment on')
+    .option('--pace <MB>', 'with --media: read so many MB a second at most', wholeNumber(1, 100_000), DEFAULT_PACE_MB)
     .addOption(jsonOption())
-    .action(async (options: { json?: true }) => {
+    .action(async (options: { json?: true; media?: true; fromStart?: true; pace: number }) => {
       const { doctor } = await import('./doctor.ts')
-      await doctor(readConfig(), options)
+      const config = readConfig()
+      await doctor(config, options, (name, args) => ask(config, name, args))
     })
 
   program
@@ -218,6 +227,9 @@ function onOrOff(text: string): boolean {
   if (text !== 'on' && text !== 'off') throw new InvalidArgumentError('It is on or off.')
   return text === 'on'
 }
+
+/** So that a server beside it hardly notices. */
+const DEFAULT_PACE_MB = 50
 
 const NO_ADDRESS =
   '--to is an address such as postgres://USER:PASSWORD@HOST/NAME, with %40 for an @ in the password, %2F for a slash'
@@ -273,6 +285,11 @@ async function runHere(config: Config, name: CommandName, args: unknown): Promis
       {
         accounts: { ...deps, sessions },
         bans: { ...deps, forget: () => undefined, pardon: () => undefined, endOf: ({ endsAtS }) => endsAtS },
+        // No server works on it: the rows wait for the next start.
+        media: {
+          ...deps,
+          noteDamage: (damage) => noteDamage({ ...deps, chunkQueue: chunkRows, log: pino({ level: 'silent' }) }, damage),
+        },
       },
       args,
     )

@@ -4,14 +4,15 @@ import { type AccountSessions, changeAccount, createAccount, findAccounts, setAc
 import { accountIdOf } from '../accounts/account-id.ts'
 import { findActs } from '../accounts/act.ts'
 import { type AccountDeps, createApiKey, findApiKeys, PERMISSIONS, revokeKey, rotateKey } from '../accounts/api-key.ts'
+import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/media-check.ts'
 import { Failure } from '../errors.ts'
 import { findHooks } from '../hooks/hook.ts'
 import type { Hook } from '../hooks/hook-store.ts'
 import { boundKeyId } from '../installation.ts'
 import { findBans, type Lifting, liftBan } from '../limits/bans.ts'
 
-/** What commands work on. `sessions.ended` and `bans.forget` reach a running server's memory. */
-export type CommandDeps = { accounts: AccountDeps & { sessions: AccountSessions }; bans: Lifting }
+/** What commands work on. `sessions.ended`, `bans.forget` and `media.noteDamage` reach a running server's memory. */
+export type CommandDeps = { accounts: AccountDeps & { sessions: AccountSessions }; bans: Lifting; media: CheckDeps }
 
 /** One thing that the command line asks for, here or of a running server. */
 export type Command<Deps> = { args: TSchema; run(deps: Deps, args: unknown): Promise<unknown> }
@@ -28,6 +29,16 @@ export function command<Deps, S extends TSchema>(args: S, run: (deps: Deps, args
 
 const Name = Type.String({ minLength: 1, maxLength: 100 })
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
+const Count = Type.Integer({ minimum: 0 })
+const SegmentKey = Type.Object({ videoId: Id, generation: Count, renditionId: Count, number: Count })
+const Damage = Type.Object({ ...SegmentKey.properties, problem: Type.String() })
+const ListedSegment = Type.Object({ ...SegmentKey.properties, file: Type.String(), sizeBytes: Count, sha256: Type.String() })
+
+// What the commands of a media check answer, checked by who asked: the server may be of another version.
+export const MediaBegun = Type.Object({ after: Type.Optional(SegmentKey), sizeBytes: Type.Number() })
+export const MediaBatch = Type.Object({ segments: Type.Array(ListedSegment), last: Type.Optional(SegmentKey) })
+export const MediaSaved = Type.Object({ damaged: Type.Array(Damage) })
+
 /** Of a key, in seconds: a century. */
 const LONGEST_S = 100 * 366 * 24 * 3600
 
@@ -85,6 +96,20 @@ export const COMMANDS = {
   'ban lift': command(
     Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }),
     ({ bans }: CommandDeps, { subject }) => liftBan(bans, subject),
+  ),
+  'media begin': command(Type.Object({ fromStart: Type.Boolean() }), ({ media }: CommandDeps, { fromStart }) =>
+    beginCheck(media, fromStart),
+  ),
+  'media next': command(
+    Type.Object({ after: Type.Optional(SegmentKey) }),
+    async ({ media }: CommandDeps, { after }): Promise<Static<typeof MediaBatch>> => {
+      const { segments, last } = await nextBatch(media.db, after)
+      return { segments: segments.map((segment) => ({ ...segment, sha256: segment.sha256.toString('hex') })), last }
+    },
+  ),
+  'media checked': command(
+    Type.Object({ last: Type.Optional(SegmentKey), damaged: Type.Array(Damage) }),
+    async ({ media }: CommandDeps, { last, damaged }) => ({ damaged: await saveCheck(media, last, damaged) }),
   ),
   'master key id': command(Type.Object({}), async ({ accounts }: CommandDeps) => ({
     id: (await boundKeyId(accounts.db)) ?? null,

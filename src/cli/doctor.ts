@@ -1,10 +1,16 @@
 import type { Config } from '../config.ts'
+import type { Check } from '../db/finding.ts'
 import { examineInstallation } from '../doctor.ts'
+import type { Damage } from '../encode/repair.ts'
 import { Failure } from '../errors.ts'
+import { type Ask, checkMedia, type MediaOptions } from './media-check.ts'
 
 /** Prints what each look found. @throws Failure when one of them found trouble */
-export async function doctor(config: Config, { json }: { json?: true }): Promise<void> {
-  const checks = await examineInstallation(config)
+export async function doctor(config: Config, options: MediaOptions & { media?: true }, ask: Ask): Promise<void> {
+  const { json, media } = options
+  const checks: (Check & { damaged?: Damage[] })[] = await examineInstallation(config)
+  const hasDatabase = checks.every(({ check, state }) => check !== 'database' || state !== 'trouble')
+  if (media && hasDatabase) checks.push({ check: 'media', ...(await checkMedia(config, options, ask)) })
   const lines = checks.map(({ check, state, says }) => `${state.padEnd(8)} ${check.padEnd(20)} ${says}\n`)
   process.stdout.write(json ? `${JSON.stringify(checks)}\n` : lines.join(''))
   const troubles = checks.filter(({ state }) => state === 'trouble')

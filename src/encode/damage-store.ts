@@ -26,6 +26,18 @@ export async function setDamaged(tx: Db, segment: SegmentKey, damaged: 0 | 1): P
   return set.numUpdatedRows > 0n
 }
 
+export async function isDamaged(db: Db, segment: SegmentKey): Promise<boolean> {
+  const row = await db
+    .selectFrom('segment')
+    .select('damaged')
+    .where('videoId', '=', segment.videoId)
+    .where('generation', '=', segment.generation)
+    .where('renditionId', '=', segment.renditionId)
+    .where('number', '=', segment.number)
+    .executeTakeFirst()
+  return row?.damaged === 1
+}
+
 /** The damaged segments that a chunk is to encode again. */
 export async function listDamaged(
   db: Db,

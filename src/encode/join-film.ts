@@ -15,7 +15,7 @@ const PIECE_BYTES = 2 ** 18
 /** Three B-frames in a pyramid: a picture may be shown so much earlier than its place among the decoded ones. */
 const DECODED_AHEAD_FRAMES = 2
 
-export type JoinDeps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage): Promise<void> }
+export type JoinDeps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage): Promise<boolean> }
 
 /**
  * A finished film as one MP4, piece by piece: its best rendition and its sound, just as they were encoded, each segment a fragment.

@@ -5,7 +5,15 @@ import { putBlob } from '../storage/folder.ts'
 import type { ChunkSink } from './chunk.ts'
 import { type ChunkQueue, finishRun, queueRepair } from './chunk-queue.ts'
 import { type FilmChunk, mayPublish } from './chunk-store.ts'
-import { findChunkOf, listDamaged, type PublishedSegment, type SegmentKey, setDamaged } from './damage-store.ts'
+import {
+  findChunkOf,
+  findPlayable,
+  isDamaged,
+  listDamaged,
+  type PublishedSegment,
+  type SegmentKey,
+  setDamaged,
+} from './damage-store.ts'
 import { FencedOff, type OpenFilm, type PublicationDeps, segmentCipher } from './publication.ts'
 import { findFault } from './segment-file.ts'
 
@@ -14,20 +22,22 @@ export type Damage = SegmentKey & { problem: string }
 
 /**
  * Withholds a damaged segment from now on, and queues its chunk to be encoded again. Says so in the log, once.
- * @returns whether this was news
+ * @returns false when there is no such segment any more, or its video is deleted or has failed
  */
 export async function noteDamage(
-  { write, chunkQueue, log }: { write: Write; chunkQueue: ChunkQueue; log: Logger },
+  { write, chunkQueue, log }: { write: Write; chunkQueue: ChunkQueue; log: Pick<Logger, 'error'> },
   { problem, ...segment }: Damage,
 ): Promise<boolean> {
-  const isNew = await write(async (tx) => {
+  const found = await write(async (tx) => {
+    if (!(await findPlayable(tx, [segment.videoId])).has(segment.videoId)) return 'gone'
     const isNew = await setDamaged(tx, segment, 1)
+    if (!isNew && !(await isDamaged(tx, segment))) return 'gone'
     const chunk = await findChunkOf(tx, segment)
     if (chunk) await queueRepair(tx, chunkQueue, chunk)
-    return isNew
+    return isNew ? 'new' : 'known'
   })
-  if (isNew) log.error({ ...segment, problem }, 'video: damaged')
-  return isNew
+  if (found === 'new') log.error({ ...segment, problem }, 'video: damaged')
+  return found !== 'gone'
 }
 
 /**

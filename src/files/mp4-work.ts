@@ -25,7 +25,7 @@ export type Mp4WorkDeps = {
   folders: VideoFolders
   log: Logger
   /** Has a damaged segment encoded again. */
-  noteDamage(damage: Damage): Promise<void>
+  noteDamage(damage: Damage): Promise<boolean>
   /** Whether the disk has room for so many bytes more. */
   hasRoom(forBytes: number): Promise<boolean>
 }

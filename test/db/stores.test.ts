@@ -424,6 +424,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => damage.setDamaged(tx, { ...FILM, renditionId: 9, number: 1 }, 1),
       (tx) => damage.setDamaged(tx, { ...FILM, renditionId: 9, number: 1 }, 1),
       (tx) => damage.setDamaged(tx, { ...FILM, renditionId: 9, number: 7 }, 1),
+      (tx) => damage.isDamaged(tx, { ...FILM, renditionId: 9, number: 1 }),
       (tx) => films.findSegment(tx, FILM, 9, 1),
       (tx) => damage.listDamaged(tx, runOf(chunk(0, 0), 2)),
       (tx) => damage.listDamaged(tx, runOf(chunk(2, 1), 2)),

@@ -1,0 +1,93 @@
+import { existsSync } from 'node:fs'
+import type { Static, TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+import { type Config, dataPaths } from '../config.ts'
+import { type Finding, ok, trouble } from '../db/finding.ts'
+import { type Batch, checkSegments } from '../encode/media-check.ts'
+import type { Damage } from '../encode/repair.ts'
+import { Failure } from '../errors.ts'
+import { type CommandName, MediaBatch, MediaBegun, MediaSaved } from './commands.ts'
+import { listenForInterruption } from './interruption.ts'
+import { openProgressView, type ProgressView, SILENT_VIEW, sizeInWords } from './progress-view.ts'
+
+/** Has a command done by the running server, or by this process when there is none. */
+export type Ask = (name: CommandName, args: unknown) => Promise<unknown>
+
+export type MediaOptions = { json?: true; fromStart?: true; pace: number }
+
+/** What was found; `damaged` has what is encoded again. */
+type MediaFinding = Finding & { damaged: Damage[] }
+
+/** Reads the file of every segment and compares it with its row. Beside a running server the server has the rows. */
+export async function checkMedia(config: Config, options: MediaOptions, ask: Ask): Promise<MediaFinding> {
+  const view = options.json ? SILENT_VIEW : openProgressView(process.stderr)
+  try {
+    return await checkAll(config, options, ask, view)
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return { ...trouble(error.message), damaged: [] }
+  } finally {
+    view.clear()
+  }
+}
+
+async function checkAll(config: Config, options: MediaOptions, ask: Ask, view: ProgressView): Promise<MediaFinding> {
+  const { segments: root, tmp } = dataPaths(config.dataDir)
+  if (!existsSync(root)) return { ...ok('There is none yet: the first start makes its folder.'), damaged: [] }
+  const begun = answered(MediaBegun, await ask('media begin', { fromStart: options.fromStart === true }))
+  if (begun.after) view.say('Going on where the last check was interrupted; --from-start checks all.')
+  using interruption = listenForInterruption()
+  const next = async (after: Batch['last']) => batchOf(answered(MediaBatch, await ask('media next', { after })))
+  const checkOptions = { after: begun.after, bytesPerS: options.pace * 1e6, signal: interruption.signal }
+  const damaged: Damage[] = []
+  let [count, sizeBytes] = [0, 0]
+  try {
+    for await (const batch of checkSegments({ root, tmp }, next, checkOptions)) {
+      const saved = answered(MediaSaved, await ask('media checked', { last: batch.last, damaged: batch.damaged }))
+      damaged.push(...saved.damaged)
+      count += batch.count
+      sizeBytes += batch.sizeBytes
+      view.show(
+        sizeBytes / Math.max(1, begun.sizeBytes),
+        `segments, ${sizeInWords(sizeBytes)} of ${sizeInWords(begun.sizeBytes)}`,
+      )
+    }
+    await ask('media checked', { damaged: [] })
+  } catch (error) {
+    if (!interruption.signal.aborted) throw error
+    return {
+      ...trouble(`Interrupted after ${sizeInWords(sizeBytes)}${damageInWords(damaged)}. The same command goes on there.`),
+      damaged,
+    }
+  }
+  const checked = `${count} segments, ${sizeInWords(sizeBytes)}${begun.after ? ', from where the last check was interrupted' : ''}`
+  if (damaged.length === 0) return { ...ok(`${checked}: all are as they were published.`), damaged }
+  return {
+    ...trouble(
+      `${checked}${damageInWords(damaged)}. They are encoded again now, or from the next start on if no server runs: see "video: repaired" in its log. Check the disk.`,
+    ),
+    damaged,
+  }
+}
+
+const NAMED = 5
+
+function damageInWords(damaged: readonly Damage[]): string {
+  if (damaged.length === 0) return ''
+  const named = damaged
+    .slice(0, NAMED)
+    .map(
+      ({ videoId, generation, renditionId, number, problem }) => `${videoId}/${generation}/${renditionId}/${number} (${problem})`,
+    )
+  const more = damaged.length > NAMED ? ` and ${damaged.length - NAMED} more` : ''
+  return `; ${damaged.length} damaged: ${named.join(', ')}${more}`
+}
+
+function batchOf({ segments, last }: Static<typeof MediaBatch>): Batch {
+  return { segments: segments.map((segment) => ({ ...segment, sha256: Buffer.from(segment.sha256, 'hex') })), last }
+}
+
+function answered<S extends TSchema>(schema: S, answer: unknown): Static<S> {
+  if (Value.Check(schema, answer)) return answer
+  throw new Failure('conflict', 'The running server is of another version. Restart it with this one, then check again.')
+}

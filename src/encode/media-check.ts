@@ -1,0 +1,151 @@
+import { readdir } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
+import { Failure } from '../errors.ts'
+import type { BlobFolder } from '../storage/folder.ts'
+import {
+  findCheckPlace,
+  findPlayable,
+  listPublishedAfter,
+  type PublishedSegment,
+  type SegmentKey,
+  saveCheckPlace,
+  sizeOfPublishedAfter,
+} from './damage-store.ts'
+import type { Damage } from './repair.ts'
+import { findFault } from './segment-file.ts'
+
+// Rows against files: whether each published segment still has the bytes that were published, in the order of the rows' keys.
+
+/** Some segments to be checked, and the key of the last row that was looked at; undefined at the end of all rows. */
+export type Batch = { segments: PublishedSegment[]; last: SegmentKey | undefined }
+
+export type CheckedBatch = { last: SegmentKey; count: number; sizeBytes: number; damaged: Damage[] }
+
+export type CheckOptions = {
+  /** Begins behind this segment. */
+  after: SegmentKey | undefined
+  bytesPerS: number
+  signal: AbortSignal
+}
+
+const BATCH_SIZE = 100
+
+/** The next segments behind a place whose videos play. */
+export async function nextBatch(db: Db, after: SegmentKey | undefined): Promise<Batch> {
+  const rows = await listPublishedAfter(db, after, BATCH_SIZE)
+  const playable = await findPlayable(db, [...new Set(rows.map(({ videoId }) => videoId))])
+  const last = rows.at(-1)
+  return { segments: rows.filter(({ videoId }) => playable.has(videoId)), last: last && keyOf(last) }
+}
+
+/**
+ * Reads all files, batch by batch, no faster than the pace.
+ * @throws Failure `unavailable` when the folder is empty although there are rows; the signal's reason
+ */
+export async function* checkSegments(
+  folder: BlobFolder,
+  next: (after: SegmentKey | undefined) => Promise<Batch>,
+  { after, bytesPerS, signal }: CheckOptions,
+): AsyncGenerator<CheckedBatch> {
+  const keepPace = newPace(bytesPerS)
+  for (let place = after; ; ) {
+    const { segments, last } = await next(place)
+    if (!last) return
+    if (segments.length > 0) await refuseEmpty(folder)
+    const damaged: Damage[] = []
+    for (const segment of segments) {
+      signal.throwIfAborted()
+      const problem = await findFault(folder, segment)
+      if (problem !== undefined) damaged.push({ ...keyOf(segment), problem })
+      await keepPace(segment.sizeBytes, signal)
+    }
+    const sizeBytes = segments.reduce((sum, segment) => sum + segment.sizeBytes, 0)
+    yield { last, count: segments.length, sizeBytes, damaged }
+    place = last
+  }
+}
+
+/** A disk that is not mounted must not have all videos encoded again. */
+async function refuseEmpty({ root }: BlobFolder): Promise<void> {
+  if ((await readdir(root).catch(() => [])).length > 0) return
+  throw new Failure(
+    'unavailable',
+    `${root} is empty, but the database has segments in it. Mount its disk, or restore it from a backup.`,
+  )
+}
+
+/** Pauses that are too short to be kept add up. */
+const SHORTEST_PAUSE_MS = 20
+
+function newPace(bytesPerS: number): (sizeBytes: number, signal: AbortSignal) => Promise<void> {
+  let dueMs = performance.now()
+  return async (sizeBytes, signal) => {
+    dueMs = Math.max(dueMs, performance.now() - SHORTEST_PAUSE_MS) + (sizeBytes / bytesPerS) * 1000
+    const earlyMs = dueMs - performance.now()
+    if (earlyMs > SHORTEST_PAUSE_MS) await pause(earlyMs, undefined, { signal })
+  }
+}
+
+function keyOf({ videoId, generation, renditionId, number }: SegmentKey): SegmentKey {
+  return { videoId, generation, renditionId, number }
+}
+
+/** A check that somebody asked for, which goes on where the last one was interrupted. */
+const ASKED_CHECK = 'media-check'
+
+export type CheckDeps = { db: Db; slowDb: Db; write: Write; noteDamage(damage: Damage): Promise<boolean> }
+
+/** Where a check begins, and how many bytes it has before it. */
+export async function beginCheck(
+  { db, slowDb }: CheckDeps,
+  fromStart: boolean,
+): Promise<{ after: SegmentKey | undefined; sizeBytes: number }> {
+  const saved = fromStart ? undefined : await findCheckPlace(db, ASKED_CHECK)
+  const after: SegmentKey | undefined = saved ? JSON.parse(saved) : undefined
+  return { after, sizeBytes: await sizeOfPublishedAfter(slowDb, after) }
+}
+
+/**
+ * Has what was found damaged encoded again, then saves how far the check came.
+ * @param last undefined: it came to the end
+ * @returns what is damaged indeed: a video may have been deleted, or another generation play, since its rows were read
+ */
+export async function saveCheck(deps: CheckDeps, last: SegmentKey | undefined, found: readonly Damage[]): Promise<Damage[]> {
+  const damaged: Damage[] = []
+  for (const damage of found) if (await deps.noteDamage(damage)) damaged.push(damage)
+  await deps.write((tx) => saveCheckPlace(tx, ASKED_CHECK, last ? JSON.stringify(last) : ''))
+  return damaged
+}
+
+const SWEEP = 'media-sweep'
+/** A disk hardly notices it; a terabyte takes six days. */
+const SWEEP_BYTES_PER_S = 2 * 2 ** 20
+const SWEEP_EVERY_S = 7 * 24 * 3600
+
+type Swept = { beganAtS: number; last: SegmentKey | undefined }
+
+export type SweepDeps = CheckDeps & { nowS: () => number; folders: { segments: BlobFolder } }
+
+/** Checks all segments, slowly, once a week. A restart goes on where the last run was. Resolves at the end, or when it is stopped. */
+export async function sweepSegments(deps: SweepDeps, signal: AbortSignal): Promise<void> {
+  const saved = await findCheckPlace(deps.db, SWEEP)
+  let swept: Swept | undefined = saved === undefined ? undefined : JSON.parse(saved)
+  if (swept && !swept.last && deps.nowS() < swept.beganAtS + SWEEP_EVERY_S) return
+  const beganAtS = swept?.last ? swept.beganAtS : deps.nowS()
+  const save = async (last: SegmentKey | undefined) => {
+    swept = { beganAtS, last }
+    await deps.write((tx) => saveCheckPlace(tx, SWEEP, JSON.stringify(swept)))
+  }
+  const options = { after: swept?.last, bytesPerS: SWEEP_BYTES_PER_S, signal }
+  try {
+    for await (const { last, damaged } of checkSegments(deps.folders.segments, (after) => nextBatch(deps.db, after), options)) {
+      for (const damage of damaged) await deps.noteDamage(damage)
+      await save(last)
+    }
+    if (swept?.last) await save(undefined)
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}
