@@ -52,3 +52,8 @@ export function machineTrouble(error: unknown): Failure | undefined {
   const sentence = MACHINE_TROUBLE[code]
   return sentence === undefined ? undefined : new Failure('unavailable', sentence, { cause: error })
 }
+
+/** Trouble that has nothing to do with the work that met it and may be over in a while. */
+export function isOfTheMachine(error: unknown): boolean {
+  return error instanceof Failure ? error.kind === 'unavailable' : machineTrouble(error) !== undefined
+}

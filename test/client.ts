@@ -71,11 +71,6 @@ export function createOwner(url: string, apiKey: string, always: Record<string, 
     }
   }
 
-  /** Asks until the film has its posters: they come after it is playable. */
-  async function untilPosters(id: string): Promise<void> {
-    while ((await video(id)).posters.length < 2) await pause(50)
-  }
-
   return {
     url,
     apiKey,
@@ -85,7 +80,6 @@ export function createOwner(url: string, apiKey: string, always: Record<string, 
     upload,
     video,
     until,
-    untilPosters,
     list: (query = '') => get<{ count: number; rows: VideoBody[] }>('GET', `/api/videos${query}`),
     delete: (ids: string[]) => get<{ code: number; message: string }>('DELETE', `/api/videos?videos=${ids.join(',')}`),
     async readyVideo(path: string, title = 'A film'): Promise<string> {

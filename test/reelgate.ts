@@ -85,7 +85,6 @@ export function goldenWith(video: string, title = 'A film'): Promise<Golden> {
     const reelgate = await startSharedReelgate({ within: folder })
     const videoId = await reelgate.owner.upload(title, video)
     await untilFinished(reelgate, videoId)
-    await reelgate.owner.untilPosters(videoId)
     await reelgate.stop()
     const { dataDir, masterKeyFile, databaseUrl, owner } = reelgate
     return { dataDir, masterKeyFile, databaseUrl, owner: { apiKey: owner.apiKey }, videoId }

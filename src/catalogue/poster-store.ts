@@ -9,13 +9,14 @@ export type NewPoster = Omit<Poster, 'id'> & { videoId: string; createdAtS: numb
 const DRAWN = 'drawn'
 
 /**
- * Gives a video the posters that were drawn from its film. They show unless its owner has given it others.
- * False: it has them, is deleted, or plays a later generation by now.
+ * Gives a video the posters that were drawn from it, or notes that there are none. They show unless its owner has given it others.
+ * False: they were drawn before, or it is deleted, or plays a later generation by now.
  */
 export async function insertDrawnPosters(
   tx: Db,
   film: { videoId: string; generation: number },
   posters: readonly NewPoster[],
+  drawnAtS: number,
 ): Promise<boolean> {
   const video = await tx
     .selectFrom('video')
@@ -24,7 +25,13 @@ export async function insertDrawnPosters(
     .where('generation', '<=', film.generation)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
-  if (!video || (await drawnPostersOf(tx, film)).length > 0) return false
+  if (!video || (await arePostersDrawn(tx, film))) return false
+  await tx
+    .updateTable('generation')
+    .set({ postersAtS: drawnAtS })
+    .where('videoId', '=', film.videoId)
+    .where('number', '=', film.generation)
+    .execute()
   const enabled = (await hasShown(tx, { videoId: film.videoId, type: 'poster', language: null })) ? 0 : 1
   const rows = posters.map((poster) => ({
     ...poster,
@@ -47,6 +54,18 @@ export async function showDrawnPosters(tx: Db, film: { videoId: string; generati
     .where('generation', '=', film.generation)
     .where('addition', '=', DRAWN)
     .execute()
+}
+
+/** Whether posters were drawn of a generation, or found to be impossible. Its owner may have deleted them since. */
+export async function arePostersDrawn(db: Db, film: { videoId: string; generation: number }): Promise<boolean> {
+  const row = await db
+    .selectFrom('generation')
+    .select('number')
+    .where('videoId', '=', film.videoId)
+    .where('number', '=', film.generation)
+    .where('postersAtS', 'is not', null)
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** Names of the posters drawn from the film, whether they show or not. */

@@ -218,6 +218,8 @@ type GenerationTable = {
   /** ffmpeg and arguments that made its first segment: gaps may be filled only by the same. */
   encoder: string
   createdAtS: number
+  /** When its posters were drawn, or found to be impossible. */
+  postersAtS: number | null
   /** When its last segment was published. */
   finishedAtS: number | null
 }

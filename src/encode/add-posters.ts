@@ -1,20 +1,36 @@
-import { drawnPostersOf, insertDrawnPosters, type NewPoster } from '../catalogue/poster-store.ts'
+import { readFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
+import { arePostersDrawn, insertDrawnPosters, type NewPoster } from '../catalogue/poster-store.ts'
+import { isOfTheMachine } from '../errors.ts'
+import { decryptSegment, segmentIvs, windowKey } from '../protect/content-key.ts'
 import { sealBlob } from '../protect/sealed-blob.ts'
 import { newToken } from '../protect/secret.ts'
-import { putBlob, removeBlobs } from '../storage/folder.ts'
-import { makePosters } from './draw-posters.ts'
+import { windowOfPictureSegment } from '../protect/window.ts'
+import { blobPath, putBlob, removeBlobs } from '../storage/folder.ts'
+import { makePosters, type Poster } from './draw-posters.ts'
+import { findInit, findSegment, moveToReadyIfPlayable } from './film-store.ts'
 import type { EncodeDeps } from './film-work.ts'
+import type { Plan } from './plan.ts'
 import type { OpenFilm } from './publication.ts'
 import type { SealedSource } from './sandbox.ts'
+import { removePicture, sealPicture } from './still-picture.ts'
 
-/** Gives a film its two drawn posters if it has none; a film without a picture, or one that shows nothing, goes without. */
+/** A video that could play waits for its posters no longer than until they have taken this. */
+const MAX_SEARCH_MS = 2_000
+const TRIES = 3
+
+type PosterWork = { deps: EncodeDeps; film: OpenFilm; source: SealedSource; signal: AbortSignal }
+
+/**
+ * Gives a video its two drawn posters, for which `ready` waits. Where drawing them from the source takes too long or fails, the
+ * first published segment stands in; a video that shows nothing there goes without. Resolves once they are stored.
+ * @throws the signal's reason; trouble of the machine, which is worth another try
+ */
 export async function addPosters(deps: EncodeDeps, film: OpenFilm, source: SealedSource, signal: AbortSignal): Promise<void> {
-  if (!film.plan.picture || (await drawnPostersOf(deps.db, film)).length > 0) return
-  const made = await makePosters(deps.sandbox, source, film.plan, signal).catch((error) => {
-    signal.throwIfAborted()
-    deps.log.warn({ err: error, videoId: film.videoId }, 'a film got no poster')
-    return []
-  })
+  if (!film.plan.picture || (await arePostersDrawn(deps.db, film))) return
+  const work = { deps, film, source, signal }
+  const made = (await drawFromSource(work)) ?? (await drawFromFirstSegment(work))
   const posters: NewPoster[] = []
   for (const { widthPx, heightPx, jpeg } of made) {
     const token = newToken()
@@ -23,6 +39,88 @@ export async function addPosters(deps: EncodeDeps, film: OpenFilm, source: Seale
     posters.push({ videoId: film.videoId, widthPx, heightPx, token, blob, sizeBytes: jpeg.length, createdAtS: deps.wallNowS() })
   }
   // Looked at again where it counts: another run may have been faster, or the film begun anew under another key.
-  const isWanted = await deps.write((tx) => insertDrawnPosters(tx, film, posters))
+  const isWanted = await deps.write(async (tx) => {
+    if (!(await insertDrawnPosters(tx, film, posters, deps.wallNowS()))) return false
+    await moveToReadyIfPlayable(tx, film)
+    return true
+  })
   if (!isWanted) for (const { blob } of posters) await removeBlobs(deps.folders.posters, blob)
+}
+
+/** Undefined when it failed three times, or took too long while the video could have played. */
+async function drawFromSource({ deps, film, source, signal }: PosterWork): Promise<Poster[] | undefined> {
+  const search = new AbortController()
+  const either = AbortSignal.any([signal, search.signal])
+  const drawing = tryToDraw()
+    .catch((error) => {
+      if (!either.aborted) deps.log.warn({ err: error, videoId: film.videoId }, 'posters: not drawn from the source')
+      return undefined
+    })
+    .finally(() => search.abort())
+  await Promise.all([
+    pause(MAX_SEARCH_MS, undefined, { signal: either }).catch(() => undefined),
+    firstSegmentOut(deps, film, either),
+  ])
+  search.abort()
+  const posters = await drawing
+  signal.throwIfAborted()
+  return posters
+
+  async function tryToDraw(): Promise<Poster[]> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await makePosters(deps.sandbox, source, film.plan, either)
+      } catch (error) {
+        if (tries === TRIES || either.aborted) throw error
+      }
+    }
+  }
+}
+
+/** Resolves when the best rendition has its first segment, or when the signal ends the wait. */
+async function firstSegmentOut(deps: EncodeDeps, film: OpenFilm, signal: AbortSignal): Promise<void> {
+  const renditionId = bestRenditionId(film.plan)
+  const wait = new AbortController()
+  // Begins before the look, so that none is missed.
+  const announced = deps.news.heard(film, renditionId, 0, AbortSignal.any([signal, wait.signal]))
+  if (await findSegment(deps.db, film, renditionId, 0)) wait.abort()
+  await announced
+}
+
+async function drawFromFirstSegment({ deps, film, signal }: PosterWork): Promise<Poster[]> {
+  await firstSegmentOut(deps, film, signal)
+  signal.throwIfAborted()
+  try {
+    const copy = await sealPicture(deps.folders.segments.tmp, Readable.from(await readFirstSegment(deps, film)))
+    try {
+      return await makePosters(deps.sandbox, copy.source, planOfEncoded(film.plan), signal)
+    } finally {
+      await removePicture(copy)
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isOfTheMachine(error)) throw error
+    deps.log.warn({ err: error, videoId: film.videoId }, 'a film got no poster')
+    return []
+  }
+}
+
+/** The clear init segment and first segment of the best rendition. */
+async function readFirstSegment({ db, folders }: EncodeDeps, film: OpenFilm): Promise<Buffer[]> {
+  const renditionId = bestRenditionId(film.plan)
+  const init = await findInit(db, film, renditionId)
+  const segment = await findSegment(db, film, renditionId, 0)
+  if (!init || !segment) throw new Error('the first segment of a film is not published')
+  const key = windowKey(film.contentKey, windowOfPictureSegment(0))
+  const iv = segmentIvs(film.contentKey)(renditionId, 0)
+  return [init, decryptSegment(await readFile(blobPath(folders.segments, segment.file)), key, iv)]
+}
+
+function bestRenditionId({ picture }: Plan): number {
+  return picture?.renditions[0]?.id ?? 0
+}
+
+/** What was encoded here is read from its start, and is neither interlaced nor HDR any more. */
+function planOfEncoded(plan: Plan): Plan {
+  return { ...plan, mayBeSought: false, picture: plan.picture && { ...plan.picture, interlaced: false, hdr: false } }
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { arePostersDrawn } from '../catalogue/poster-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import { IS_PRESENT } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
@@ -101,7 +102,7 @@ export async function insertSegment(
   return Number(inserted.numInsertedOrUpdatedRows ?? 0) > 0
 }
 
-/** Makes the video `ready` once the sound and some rendition of the picture have their first segment. */
+/** Makes the video `ready` once its posters are drawn, and the sound and some rendition of the picture have their first segment. */
 export async function moveToReadyIfPlayable(tx: Db, film: { videoId: string; generation: number; plan: Plan }): Promise<boolean> {
   const firsts = await tx
     .selectFrom('segment')
@@ -113,7 +114,7 @@ export async function moveToReadyIfPlayable(tx: Db, film: { videoId: string; gen
   const there = new Set(firsts.map((row) => row.renditionId))
   const { picture, sound } = film.plan
   const playable = (!sound || there.has(sound.renditionId)) && (!picture || picture.renditions.some(({ id }) => there.has(id)))
-  return playable && moveStatus(tx, film.videoId, 'ready')
+  return playable && (!picture || (await arePostersDrawn(tx, film))) && moveStatus(tx, film.videoId, 'ready')
 }
 
 /** How many segments of a film are published, over all renditions. */

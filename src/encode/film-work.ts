@@ -6,7 +6,7 @@ import type { VideoFolders, VideoSessions } from '../catalogue/deletion.ts'
 import { moveStatus, noteReason } from '../catalogue/status.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import { Failure, machineTrouble } from '../errors.ts'
+import { Failure, isOfTheMachine } from '../errors.ts'
 import { addVideoEvents } from '../hooks/outbox.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
@@ -197,11 +197,6 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
   return { claim }
 }
 
-/** Trouble that has nothing to do with this film and may be over in a while. */
-export function isOfTheMachine(error: unknown): boolean {
-  return error instanceof Failure ? error.kind === 'unavailable' : machineTrouble(error) !== undefined
-}
-
 /** From a source to its plan: probe, ladder, grid, content key and chunks, in one transaction. */
 async function planVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal): Promise<void> {
   const source = await openSource(deps, videoId)
@@ -233,12 +228,26 @@ async function runChunk(deps: EncodeDeps, run: FilmChunk, signal: AbortSignal, p
   const source = await openSource(deps, run.videoId)
   if (!film || !source) return // deleted meanwhile
   const part = await unpublishedPart(deps, film.plan, run)
-  const isDone = await (part.segmentCount > 0
-    ? publishPart(deps, { film, source }, run, part, signal)
-    : repairChunk(deps, { film, source }, run, signal))
-  if (!isDone) return
+  if (part.segmentCount > 0) {
+    if (!(await publishPart(deps, { film, source }, run, part, signal))) return
+  } else {
+    if (isBeginning(run)) await addPosters(deps, film, source, signal)
+    if (!(await repairChunk(deps, { film, source }, run, signal))) return
+  }
   published()
-  if (run.kind === 'picture' && run.firstSegment === 0) await addPosters(deps, film, source, signal)
+}
+
+/** Whether posters are drawn with this chunk. */
+function isBeginning({ kind, firstSegment }: FilmChunk): boolean {
+  return kind === 'picture' && firstSegment === 0
+}
+
+/** Runs works side by side to their ends. What one throws ends the others, and is thrown when all have ended. */
+async function endTogether(signal: AbortSignal, works: readonly ((signal: AbortSignal) => Promise<unknown>)[]): Promise<void> {
+  const failure = new AbortController()
+  const either = AbortSignal.any([signal, failure.signal])
+  await Promise.all(works.map((work) => work(either).catch((error) => failure.abort(error))))
+  either.throwIfAborted()
 }
 
 type Opened = { film: OpenFilm; source: SealedSource }
@@ -260,7 +269,11 @@ async function publishPart(
   const threads = await chooseThreads(deps, part)
   try {
     const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
-    await encodePart(deps, { film, source }, { ...part, threads }, sink, signal)
+    // Posters are drawn meanwhile, since `ready` waits for them; the chunk is not done before, so that a crash forgets none.
+    await endTogether(signal, [
+      (signal) => encodePart(deps, { film, source }, { ...part, threads }, sink, signal),
+      async (signal) => isBeginning(run) && addPosters(deps, film, source, signal),
+    ])
     await publication.finish(threads)
     return true
   } catch (error) {
@@ -356,7 +369,7 @@ async function continueInSequence(deps: EncodeDeps, film: OpenFilm, run: FilmChu
   })
 }
 
-/** Checks the source once more, makes what is missing of the posters, and notes that every rendition is there. */
+/** Checks the source once more, and notes that every rendition is there. */
 async function finishFilm(deps: EncodeDeps, videoId: string, generation: number, signal: AbortSignal): Promise<void> {
   const film = await openFilm(deps, videoId, generation)
   const source = await openSource(deps, videoId)
@@ -364,7 +377,6 @@ async function finishFilm(deps: EncodeDeps, videoId: string, generation: number,
   if (!(await isSourceIntact(deps, videoId, signal))) return settleFailure(deps, videoId, CHANGED_ON_DISK)
   const missing = plannedSegmentCount(film.plan) - (await countSegments(deps.slowDb, film))
   if (missing !== 0) throw new Error(`${missing} segments of a film are missing although all its chunks are done`)
-  await addPosters(deps, film, source, signal)
   const sizes = await sizesOfRenditions(deps.slowDb, film)
   const segmentBytes = sizes.values().reduce((sum, sizeBytes) => sum + sizeBytes, 0)
   const replaced = await deps.write(async (tx) => {

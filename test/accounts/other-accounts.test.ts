@@ -17,7 +17,6 @@ beforeAll(async () => {
   ben = await reelgate.newOwner('Ben')
   bensFilm = await ben.readyVideo(await makeFilm(), 'Ben’s film')
   await untilFinished(reelgate, bensFilm)
-  await ben.untilPosters(bensFilm)
 })
 afterAll(() => reelgate.remove())
 

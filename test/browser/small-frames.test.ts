@@ -16,7 +16,6 @@ beforeAll(async () => {
     video: await makeFilm({ seconds: 40, size: '640x360' }),
     title: 'A long title that fills its line',
   })
-  await reelgate.owner.untilPosters(reelgate.videoId)
   chromium = await startChromium()
 })
 

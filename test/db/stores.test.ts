@@ -479,8 +479,9 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
   [
     'posters and files',
     [
-      (tx) => posters.insertDrawnPosters(tx, FILM, [poster]),
-      (tx) => posters.insertDrawnPosters(tx, FILM, [poster]),
+      (tx) => posters.insertDrawnPosters(tx, FILM, [poster], 3),
+      (tx) => posters.insertDrawnPosters(tx, FILM, [poster], 3),
+      (tx) => posters.arePostersDrawn(tx, FILM),
       (tx) => posters.drawnPostersOf(tx, FILM),
       (tx) => posters.postersOf(tx, [V1, V2]),
       (tx) => posters.findPublicPoster(tx, 't'),

@@ -34,7 +34,6 @@ afterAll(() => reelgate?.remove())
 async function addFilm(title: string): Promise<string> {
   const id = await reelgate.owner.readyVideo(film, title)
   await untilFinished(reelgate, id)
-  await reelgate.owner.untilPosters(id)
   return id
 }
 

@@ -1,17 +1,15 @@
-import { randomInt } from 'node:crypto'
-import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
-import { delimiter, join } from 'node:path'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { test as always, expect } from 'vitest'
-import { createOwner } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
 import { newFolder } from '../encode/films.ts'
-import { shiftedClock } from '../faults/clock.ts'
 import { makeFilm } from '../films.ts'
 import { processesWith } from '../processes.ts'
-import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
+import { type Reelgate, runCli } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
+import { type Clock, newMark, PASS_ON, startWithPrograms, writeProgram } from './programs.ts'
 
 const { test, draw } = sampledTests('broken encoders', 2)
 
@@ -166,59 +164,13 @@ test.each([
   expect(stderr.trim()).toBe(says)
 })
 
-const PASS_ON = 'exec /usr/bin/$name "$@"'
-
-/** A server with an ffmpeg and an ffprobe that can become others while it runs. They always tell their version. */
-async function startWithPrograms() {
-  const folder = await newFolder()
-  const programs = {
-    becomes: (name: string, script: string) =>
-      writeProgram(folder, name, `[ "$1" = -version ] && exec /usr/bin/${name} -version\nname=${name}\n${script}`),
-    goes: (name: string) => chmod(join(folder, name), 0o000),
-  }
-  for (const name of ['ffmpeg', 'ffprobe']) await programs.becomes(name, PASS_ON)
-  const clock = await newClock(folder)
-  const started = await startReelgate({ env: { PATH: [folder, process.env.PATH].join(delimiter), ...clock.env } })
-  // When its clock leaps, connections that wait for a next request have waited too long: it closes them as that request arrives.
-  const owner = createOwner(started.url, started.owner.apiKey, { Connection: 'close' })
-  return { reelgate: { ...started, owner }, programs, clock }
-}
-
-type Clock = { goesOn(seconds: number): Promise<void>; env: Record<string, string> }
-
-/** A clock that can be put forward while the server runs, the monotonic one too; its encoders do not see it. */
-async function newClock(folder: string): Promise<Clock> {
-  const file = join(folder, 'clock')
-  let aheadS = 0
-  const goesOn = (seconds: number) => {
-    aheadS += seconds
-    return writeFile(file, `+${aheadS}\n`)
-  }
-  await goesOn(0)
-  const { LD_PRELOAD = '' } = shiftedClock('+0')
-  return { goesOn, env: { LD_PRELOAD, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1' } }
-}
-
 /** How often a film was left alone for a while. */
 function restsOf(reelgate: Reelgate): number {
   return reelgate.output().split('work on a film failed and is tried again').length - 1
 }
 
-/** A number that no other process on this machine has in its command line. */
-function newMark(): string {
-  return String(1_000_000 + randomInt(1_000_000_000))
-}
-
 async function untilItRuns(mark: string): Promise<void> {
   await expect.poll(() => processesWith(mark)).not.toEqual([])
-}
-
-/** Puts the whole program there at once: one that is started just then is the one before or this one, never an empty one that ends well. */
-async function writeProgram(folder: string, name: string, script: string): Promise<void> {
-  const whole = join(folder, `${name}.new`)
-  await writeFile(whole, `#!/usr/bin/bash\nPATH=/usr/bin\n${script}\n`)
-  await chmod(whole, 0o755)
-  await rename(whole, join(folder, name))
 }
 
 /** Waits for the film to fail; each time it rests, the clock is put forward. */

@@ -145,7 +145,6 @@ async function startFull() {
   const kept = await askOnce()
   const second = kept.videoId
   await untilFinished(reelgate, film)
-  await owner.untilPosters(film)
   await addFile(owner, film, SRT, 'en')
   await addFile(owner, second, await makePicture('320x180'))
   const folder = await bodyOf<{ id: string }>(owner, 'POST', '/api/videos/folders', { name: 'Ärzte', parent: 'root' })

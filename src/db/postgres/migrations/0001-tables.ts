@@ -144,6 +144,7 @@ const TABLES = [
     plan text not null,
     encoder text not null,
     created_at_s bigint not null,
+    posters_at_s bigint,
     finished_at_s bigint,
     primary key (video_id, number)
   )`,

@@ -76,6 +76,7 @@ const STATEMENTS = [
     plan text not null,
     encoder text not null,
     created_at_s integer not null,
+    posters_at_s integer,
     finished_at_s integer,
     primary key (video_id, number)
   ) without rowid`,

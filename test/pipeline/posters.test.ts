@@ -1,0 +1,77 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { ffmpeg, newFolder } from '../encode/films.ts'
+import { makeFilm } from '../films.ts'
+import { processesWith } from '../processes.ts'
+import type { Reelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
+import { newMark, PASS_ON, startWithPrograms } from './programs.ts'
+
+// `ready` waits for the posters (wire-contract.md, section 1). A server's ffmpeg hangs or crashes where it draws them.
+
+/** An ffmpeg that does this where it looks for the poster among the key frames of the source, and else what it always does. */
+const whereItSearches = (script: string) => `case "$*" in *nokey*) ${script};; esac\n${PASS_ON}`
+/** The same, wherever it draws. */
+const whereItDraws = (script: string) => `case "$*" in *image2pipe*) ${script};; esac\n${PASS_ON}`
+const HANG = 'sleep 1000000'
+
+test.each([
+  { harm: 'hangs', script: HANG },
+  { harm: 'crashes each time', script: 'kill -SEGV $$' },
+])('F-24: where drawing the posters $harm, a video that is ready has those of its first segment', async ({ script }) => {
+  const { reelgate, programs } = await startWithPrograms()
+  await programs.becomes('ffmpeg', whereItSearches(script))
+  const videoId = await reelgate.owner.upload('A video', await makeFilm())
+  const { posters } = await reelgate.owner.until(videoId, 'ready')
+  expect(posters.map(({ width, height }) => `${width}×${height}`)).toEqual(['64×64', '64×64'])
+  for (const { posterUrl } of posters) {
+    const poster = await fetch(posterUrl)
+    expect(poster.headers.get('Content-Type')).toBe('image/jpeg')
+  }
+})
+
+test('F-24: a video whose posters a kill prevented becomes ready after the restart, with posters', async () => {
+  const { reelgate, programs } = await startWithPrograms()
+  await programs.becomes('ffmpeg', whereItDraws(HANG))
+  const videoId = await reelgate.owner.upload('A video', await makeFilm())
+  await expect.poll(() => publishedRenditions(reelgate)).toBe(2)
+  expect((await reelgate.owner.video(videoId)).status).toBe('Processing')
+  await reelgate.kill()
+  await programs.becomes('ffmpeg', PASS_ON)
+  await reelgate.restart()
+  expect((await reelgate.owner.until(videoId, 'ready')).posters).toHaveLength(2)
+})
+
+test('F-24: a video that no poster can be drawn of becomes ready all the same', async () => {
+  const { reelgate, programs } = await startWithPrograms()
+  await programs.becomes('ffmpeg', whereItDraws('kill -SEGV $$'))
+  const videoId = await reelgate.owner.upload('A video', await makeFilm())
+  expect((await reelgate.owner.until(videoId, 'ready')).posters).toEqual([])
+})
+
+test('a video of sound alone becomes ready without posters', async () => {
+  const { reelgate } = await startWithPrograms()
+  const file = join(await newFolder(), 'sound.mp3')
+  await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=3', file)
+  const videoId = await reelgate.owner.upload('Sound', file)
+  expect((await reelgate.owner.until(videoId, 'ready')).posters).toEqual([])
+})
+
+test('a video whose owner deletes its posters before it can play becomes ready without them', async () => {
+  const { reelgate, programs } = await startWithPrograms()
+  const { owner } = reelgate
+  const mark = newMark()
+  await programs.becomes('ffmpeg', `case "$*" in *adts*) sleep ${mark};; esac\n${PASS_ON}`)
+  const videoId = await owner.upload('A video', await makeFilm())
+  await expect.poll(async () => (await owner.video(videoId)).posters).toHaveLength(2)
+  const files = (await (await owner.call('GET', `/api/videos/${videoId}/files`)).json()) as { id: number; type: string }[]
+  for (const { id } of files.filter(({ type }) => type === 'poster'))
+    expect((await owner.call('DELETE', `/api/videos/${videoId}/files/${id}`)).status).toBe(200)
+  for (const pid of await processesWith(mark)) process.kill(pid) // so that the sound goes on
+  expect((await owner.until(videoId, 'ready')).posters).toEqual([])
+})
+
+/** How many renditions have their first segment. */
+function publishedRenditions(reelgate: Reelgate): number {
+  return readRows(reelgate, 'select * from segment where number = 0').length
+}
