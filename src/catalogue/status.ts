@@ -42,7 +42,11 @@ export async function moveStatus(tx: Db, videoId: string, to: VideoStatus, reaso
   return true
 }
 
-/** Tells the owner something about a video without changing its state. */
+/** Adds a sentence for the owner to a video without changing its state; once, however often it is said. */
 export async function noteReason(tx: Db, videoId: string, reason: string): Promise<void> {
-  await tx.updateTable('video').set({ statusReason: reason }).where('id', '=', videoId).where('deletedAtS', 'is', null).execute()
+  const video = await tx.selectFrom('video').select('statusReason').where('id', '=', videoId).executeTakeFirst()
+  const before = video?.statusReason ?? ''
+  if (before.includes(reason)) return
+  const statusReason = [before, reason].filter((sentence) => sentence !== '').join(' ')
+  await tx.updateTable('video').set({ statusReason }).where('id', '=', videoId).where('deletedAtS', 'is', null).execute()
 }

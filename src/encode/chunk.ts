@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { pictureEncoderArgs, pictureFilters, pictureInputArgs, sourceFilters } from './encoder.ts'
 import { placeFragment, readFragment, readPictureInit, splitFragments } from './fragments.ts'
 import { pictureCodec } from './ladder.ts'
-import { MediaFailure, UncleanSeek } from './media-failure.ts'
+import { clockTime, MediaFailure, UncleanSeek } from './media-failure.ts'
 import type { PicturePlan, PictureRendition, Plan } from './plan.ts'
 import {
   type MediaEnd,
@@ -42,7 +42,7 @@ export type ChunkSink = {
  * A chunk that was sought counts only when this resolves: decoder errors show at any time, and with one of them the pictures may be
  * wrong. A chunk that begins at the film's start may be published as it comes, for its errors are the source's own.
  * @param request.threads 1 when as many chunks run as there are cores (6–11 % faster in all), `auto` for one that somebody waits for
- * @returns missingFrames: how many of the film's last frames could not be read; the last one that could stands in for up to 10 s of them
+ * @returns missingFrames: how many of the film's last frames could not be read; the last one that could stands in for up to a tenth of the film
  * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason; anything else is worth another try
  */
 export async function encodePictureChunk(
@@ -70,8 +70,12 @@ export async function encodePictureChunk(
   refuseFailure(end)
   if (landing.some((early) => early.frames() === 0)) throw new UncleanSeek('it landed after the chunk’s first picture')
   const shortest = Math.min(...rungs.map((rung) => rung.frames()))
-  if (shortest < frames.count) throw brokenOff((frames.first + shortest) / rateHz(picture))
-  return { missingFrames: Math.max(0, ...ending.map((real) => frames.real - real.frames())) }
+  const missingFrames = Math.max(0, ...ending.map((real) => frames.real - real.frames()))
+  if (shortest < frames.count) {
+    const lastRead = missingFrames > 0 ? frames.first - frames.trimmed + frames.real - missingFrames : frames.first + shortest
+    throw brokenOff(Math.max(0, lastRead) / rateHz(picture))
+  }
+  return { missingFrames }
 }
 
 /** Throws what the owner should read about a run that did not end well. Shared with the sound. */
@@ -187,14 +191,15 @@ function dropFrames(count: number): string[] {
   return count > 0 ? [`trim=start_frame=${count}`, 'setpts=PTS-STARTPTS'] : []
 }
 
-/** The last picture again, for the time when only the sound goes on and for a few seconds that cannot be read. */
-function holdLastPicture(picture: PicturePlan, { trimmed, count, real }: Frames): string[] {
+/** The last picture again, for the time when only the sound goes on and for an end that cannot be read. */
+function holdLastPicture({ frameCount, heldFrames = 0 }: PicturePlan, { trimmed, count, real }: Frames): string[] {
   // Never without end: ffmpeg 5.1 then spins for ever where the source has a frame less than planned.
-  const held = trimmed + count - real + Math.ceil(MAX_MISSING_S * rateHz(picture))
+  const held = trimmed + count - real + Math.floor((frameCount - heldFrames) * MAX_MISSING_PART)
   return [`split=2[whole][ends];[ends]crop=2:2:0:0[ending];[whole]tpad=stop_mode=clone:stop=${held}`]
 }
 
-const MAX_MISSING_S = 10
+/** A film of which less than nine tenths can be read is refused: too much of it would be one picture. */
+const MAX_MISSING_PART = 0.1
 const ONE_THREAD = ['-threads', '1']
 
 function readRung(picture: PicturePlan, rendition: PictureRendition, planned: Frames, sink: ChunkSink): CountingReader {
@@ -236,10 +241,9 @@ function checkInit(init: Buffer, picture: PicturePlan, rendition: PictureRenditi
 }
 
 function brokenOff(atS: number) {
-  const place = `${Math.floor(atS / 60)}:${String(Math.floor(atS % 60)).padStart(2, '0')}`
   return new MediaFailure(
     'Encoding error',
-    `The picture cannot be read past ${place}: the file is damaged or was cut off. Upload it again.`,
+    `The picture cannot be read past ${clockTime(atS)}: the file is damaged or was cut off. Upload it again.`,
   )
 }
 

@@ -2,7 +2,7 @@ import { AAC_RATE_HZ, type PicturePlan, type PictureRendition, type Plan, type S
 import type { Sandbox } from './sandbox.ts'
 
 // Raise it with every change of an argument below: segments of two encoders must not be mixed in one rendition.
-const ARGUMENTS_VERSION = 2
+const ARGUMENTS_VERSION = 3
 
 /** What encodes: equal fingerprints mean that a killed run's gaps may be filled by this run. */
 export function encoderFingerprint(sandbox: Sandbox): string {
@@ -73,10 +73,11 @@ export function soundInputArgs(plan: Plan): string[] {
   return clockArgs(plan)
 }
 
-/** Sound at our rate, in which time 0 is the film's; gaps that its times tell are filled. */
-export function soundClock(): string {
+/** Filters that give sound at our rate, in which time 0 is the film's; gaps that its times tell are filled. */
+export function soundClock({ byCount }: SoundPlan): string[] {
   // From 40 ms on lips are seen to be late; below, a jitter of the times would be heard as clicks.
-  return `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=0.04:first_pts=0`
+  const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=0.04:first_pts=0`
+  return byCount ? ['asetpts=N/SR/TB', clock] : [clock]
 }
 
 /**

@@ -42,7 +42,7 @@ import {
   sizesOfRenditions,
 } from './film-store.ts'
 import { planFilm } from './grid.ts'
-import { MediaFailure, UncleanSeek } from './media-failure.ts'
+import { breaksOff, MediaFailure, UncleanSeek } from './media-failure.ts'
 import { type Plan, plannedSegmentCount } from './plan.ts'
 import { probeSource } from './probe.ts'
 import { FencedOff, type OpenFilm, openPublication, type SegmentNews } from './publication.ts'
@@ -348,12 +348,21 @@ async function encodePart(
   signal: AbortSignal,
 ): Promise<void> {
   const request = { sandbox: deps.sandbox, source, plan: film.plan, chunk: part, signal }
-  if (part.kind === 'sound') return encodeSoundChunk(request, sink)
-  const { missingFrames } = await encodePictureChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
-  if (missingFrames > TOLERATED_FRAMES) {
-    const reason = `The file breaks off ${missingFrames} frames before the end that it announces; its last picture stands in for them.`
-    await deps.write((tx) => noteReason(tx, film.videoId, reason))
+  if (part.kind === 'sound') {
+    const { breaksOffAtS } = await encodeSoundChunk(request, sink)
+    if (breaksOffAtS !== undefined) await noteBreak(deps, film, 'sound', breaksOffAtS)
+    return
   }
+  const { missingFrames } = await encodePictureChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
+  const { picture } = film.plan
+  if (picture && missingFrames > TOLERATED_FRAMES) {
+    const readFrames = picture.frameCount - (picture.heldFrames ?? 0) - missingFrames
+    await noteBreak(deps, film, 'picture', (readFrames * picture.rateDen) / picture.rateNum)
+  }
+}
+
+async function noteBreak(deps: EncodeDeps, film: OpenFilm, stream: 'picture' | 'sound', atS: number): Promise<void> {
+  await deps.write((tx) => noteReason(tx, film.videoId, breaksOff(stream, atS, film.plan.durationS)))
 }
 
 /** Puts one chunk without a seek in the place of all that are unfinished; their runs are fenced off. */

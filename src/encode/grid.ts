@@ -13,7 +13,7 @@ export function planFilm(probe: Probe): Plan {
   const picture = probe.picture && planPicture(probe.picture, probe.sound?.durationS ?? 0)
   const pictureS = picture ? (picture.frameCount * picture.rateDen) / picture.rateNum : 0
   // Where the sound ends first, silence goes on: a player of two tracks stands still where one of them ends.
-  const sound = probe.sound && planSound(Math.max(probe.sound.durationS, pictureS), (picture?.renditions.length ?? 0) + 1)
+  const sound = probe.sound && planSound(probe.sound, pictureS, (picture?.renditions.length ?? 0) + 1)
   const soundS = sound ? (sound.frameCount * AAC_FRAME_SAMPLES) / AAC_RATE_HZ : 0
   return { picture, sound, durationS: Math.max(pictureS, soundS), mayBeSought: probe.mayBeSought }
 }
@@ -38,7 +38,9 @@ function planPicture(source: NonNullable<Probe['picture']>, soundS: number): Pic
   }
 }
 
-function planSound(durationS: number, renditionId: number): SoundPlan {
-  const frameCount = Math.max(1, Math.ceil((durationS * AAC_RATE_HZ) / AAC_FRAME_SAMPLES))
-  return { renditionId, bitrateBps: SOUND_BITRATE_BPS, frameCount }
+function planSound(source: NonNullable<Probe['sound']>, pictureS: number, renditionId: number): SoundPlan {
+  const framesOf = (durationS: number) => Math.max(1, Math.ceil((durationS * AAC_RATE_HZ) / AAC_FRAME_SAMPLES))
+  const frameCount = framesOf(Math.max(source.durationS, pictureS))
+  const silentFrames = Math.max(0, frameCount - framesOf(source.announcedS ?? source.durationS))
+  return { renditionId, bitrateBps: SOUND_BITRATE_BPS, frameCount, silentFrames, byCount: source.hasEmptyPackets }
 }

@@ -16,3 +16,13 @@ export class UncleanSeek extends Error {
     super(`the source does not decode cleanly after a seek: ${decoderLine}`)
   }
 }
+
+/** Something its owner should know of a video that plays all the same: one of its streams ends early. */
+export function breaksOff(stream: 'picture' | 'sound', atS: number, durationS: number): string {
+  return `The ${stream} breaks off at ${clockTime(atS)} of ${clockTime(durationS)}.`
+}
+
+/** A place in a video as players show it: 0:08, 75:03. */
+export function clockTime(seconds: number): string {
+  return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`
+}

@@ -46,7 +46,15 @@ export type PictureRendition = {
 }
 
 /** The sound: AAC-LC 48 kHz stereo; a segment is 188 AAC frames of 1024 samples (the last may be shorter). */
-export type SoundPlan = { renditionId: number; bitrateBps: number; frameCount: number }
+export type SoundPlan = {
+  renditionId: number
+  bitrateBps: number
+  frameCount: number
+  /** How many of them, at the end, are silence because only the picture goes on; most films have none. */
+  silentFrames?: number
+  /** The times of the source's packets are wrong: its samples follow each other. */
+  byCount?: boolean
+}
 
 export const AAC_RATE_HZ = 48_000
 export const AAC_FRAME_SAMPLES = 1024

@@ -34,7 +34,13 @@ export type Probe = {
     /** From the film's start to the end of the last picture. */
     durationS: number
   }
-  sound?: { durationS: number }
+  sound?: {
+    durationS: number
+    /** What the container says, where that is longer: a damaged end cannot be measured. */
+    announcedS?: number
+    /** ffmpeg counts the empty packets of an Ogg as sound: what comes after them has a wrong time. */
+    hasEmptyPackets?: boolean
+  }
 }
 
 const MAX_DURATION_S = 24 * 3600
@@ -97,11 +103,13 @@ export async function probeSource(sandbox: Sandbox, source: SealedSource, signal
   if (!picture && !sound) throw notMedia('The file has neither a picture nor sound.')
   if (picture) refusePicture(picture)
 
-  const ends = await readEnds(sandbox, source, report, signal)
+  const { ends, isDamaged } = await readEnds(sandbox, source, report, signal)
+  // What is lost at the end of one stream was as long as the others, as far as anything says.
+  const lostS = isDamaged ? (number(report.format.duration) ?? 0) : 0
   const startS = number(report.format.start_time) ?? 0
   const [container = ''] = report.format.format_name.split(',')
   const durationOf = (stream: Stream) => {
-    const endS = ends.get(stream.index)
+    const endS = ends.get(stream.index)?.endS
     // AVI knows decoding times only: with B-frames everything is shown that much later.
     const delayS =
       container === 'avi' ? (stream.has_b_frames ?? 0) / (ratio(stream.avg_frame_rate) ?? Number.POSITIVE_INFINITY) : 0
@@ -116,10 +124,18 @@ export async function probeSource(sandbox: Sandbox, source: SealedSource, signal
   return {
     formatName: report.format.format_name,
     mayBeSought: SEEKABLE.includes(container),
-    picture: picture && { ...shapeOf(picture), ...ratesOf(picture), ...looksOf(picture), durationS: durationOf(picture) },
+    picture: picture && {
+      ...{ ...shapeOf(picture), ...ratesOf(picture), ...looksOf(picture) },
+      durationS: Math.max(durationOf(picture), lostS),
+    },
     // Sound that no decoder knows is left out: the picture is worth showing without it.
-    sound:
-      sound && isDecodable(sound) && sound.channels && number(sound.sample_rate) ? { durationS: durationOf(sound) } : undefined,
+    sound: sound && isDecodable(sound) && sound.channels && number(sound.sample_rate) ? soundOf(sound) : undefined,
+  }
+
+  function soundOf(stream: Stream): NonNullable<Probe['sound']> {
+    const durationS = durationOf(stream)
+    const announcedS = Math.max(durationS, number(stream.duration) ?? 0, lostS)
+    return { durationS, announcedS, hasEmptyPackets: container === 'ogg' && ends.get(stream.index)?.hasEmptyPackets }
   }
 }
 
@@ -162,21 +178,22 @@ function refusePicture(picture: Stream) {
 /**
  * Where each stream's last packet ends, in the container's time. A stream's stated duration can be wrong (a late start, a longer
  * other stream, a cut), its last packet cannot; reading from the last key frame on takes about 2 MB.
+ * @returns isDamaged: the file was read whole, and not without errors
  */
 async function readEnds(
   sandbox: Sandbox,
   source: SealedSource,
   report: Report,
   signal?: AbortSignal,
-): Promise<Map<number, number>> {
+): Promise<{ ends: Map<number, StreamEnd>; isDamaged: boolean }> {
   const [container = ''] = report.format.format_name.split(',')
-  const ends = new Map<number, number>()
+  const ends = new Map<number, StreamEnd>()
   const readPackets = (inputArgs: string[]) =>
     runMedia(sandbox, {
       tool: 'ffprobe',
       source,
       inputArgs,
-      outputArgs: ['-of', 'csv=p=0', '-show_entries', 'packet=stream_index,pts_time,dts_time,duration_time,flags'],
+      outputArgs: ['-of', 'csv=p=0', '-show_entries', 'packet=stream_index,pts_time,dts_time,duration_time,size,flags'],
       stdout: (bytes) => keepEnds(bytes, ends),
       limits: PROBE_LIMITS,
       signal,
@@ -186,7 +203,7 @@ async function readEnds(
   // A file that was cut off or recorded live can send the seek nowhere: there is nothing, or its first packets pass for its last.
   if ((end.errorLines > 0 || ends.size === 0) && !isMov) end = await readPackets([])
   // A reading that a limit of time ended did not get to the end, and knows none. The limit of processor time ends it with SIGKILL.
-  if (end.outOfTime || end.exitCode === SIGKILL_EXIT) return new Map()
+  if (end.outOfTime || end.exitCode === SIGKILL_EXIT) return { ends: new Map(), isDamaged: false }
   throwIfCrashed(end)
   const hasTable = report.streams.some((stream) => (number(stream.nb_frames) ?? 0) > 0)
   if (isMov && ((hasTable && ends.size === 0) || end.stderr.includes('partial file'))) {
@@ -194,16 +211,20 @@ async function readEnds(
       'The file ends before its last picture: it was cut off on its way, or refers to another file. Upload the whole file again.',
     )
   }
-  return ends
+  return { ends, isDamaged: READ_WHOLE.includes(container) && end.errorLines > 0 }
 }
 
-async function keepEnds(bytes: Readable, ends: Map<number, number>) {
+type StreamEnd = { endS: number; hasEmptyPackets: boolean }
+
+async function keepEnds(bytes: Readable, ends: Map<number, StreamEnd>) {
   for await (const line of createInterface({ input: bytes })) {
-    const [index, pts, dts, duration, flags = ''] = line.split(',')
+    const [index, pts, dts, duration, size, flags = ''] = line.split(',')
     if (flags.includes('D')) continue // outside the edit list: decoded, never shown
-    const endS = (number(pts) ?? number(dts) ?? Number.NaN) + (number(duration) ?? 0)
-    const knownS = ends.get(Number(index)) ?? Number.NEGATIVE_INFINITY
-    if (endS > knownS) ends.set(Number(index), endS)
+    const packetEndS = (number(pts) ?? number(dts) ?? Number.NaN) + (number(duration) ?? 0)
+    if (Number.isNaN(packetEndS)) continue
+    const known = ends.get(Number(index))
+    const endS = Math.max(packetEndS, known?.endS ?? Number.NEGATIVE_INFINITY)
+    ends.set(Number(index), { endS, hasEmptyPackets: size === '0' || known?.hasEmptyPackets === true })
   }
 }
 

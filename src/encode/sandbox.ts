@@ -224,7 +224,8 @@ async function keepTail(bytes: Readable, said: { tail: Buffer; lines: number }) 
 
 function mediaArgs(sandbox: Sandbox, { tool, media = 'film', source, inputArgs = [], outputArgs }: MediaRun): string[] {
   return [
-    ...(tool === 'ffmpeg' ? ['-nostdin'] : []),
+    // Of what cannot be decoded, what came out is the measure, never a share of the packets: some files have thousands of empty ones.
+    ...(tool === 'ffmpeg' ? ['-nostdin', '-max_error_rate', '1'] : []),
     ...['-hide_banner', '-v', 'error', '-protocol_whitelist', 'file,crypto,subfile,pipe', '-format_whitelist', DEMUXERS[media]],
     ...['-max_pixels', String(MAX_PIXELS), '-decryption_key', source.keyHex, '-decryption_iv', source.ivHex],
     ...inputArgs,

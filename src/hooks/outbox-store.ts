@@ -16,7 +16,9 @@ export async function takeSequences(tx: Db, event: HookEvent, videoIds: readonly
     .execute()
 }
 
-export type EventVideo = Pick<VideoRow, 'id' | 'title' | 'uploadTimeS' | 'durationS' | 'status'> & { tags: string[] }
+export type EventVideo = Pick<VideoRow, 'id' | 'title' | 'uploadTimeS' | 'durationS' | 'status' | 'statusReason'> & {
+  tags: string[]
+}
 
 /** More are never told. */
 const MAX_TAGS = 1_000
@@ -24,7 +26,7 @@ const MAX_TAGS = 1_000
 export async function findEventVideos(db: Db, videoIds: readonly string[]): Promise<EventVideo[]> {
   const rows = await db
     .selectFrom('video')
-    .select(['id', 'position', 'title', 'uploadTimeS', 'durationS', 'status'])
+    .select(['id', 'position', 'title', 'uploadTimeS', 'durationS', 'status', 'statusReason'])
     .where('id', 'in', videoIds)
     .orderBy('position')
     .execute()

@@ -32,9 +32,10 @@ export async function addVideoEvents(
 const MAX_TAG_BYTES = 12_000
 
 /** The words of the wire (wire-contract.md, section 7). */
-function payloadOf({ id, title, uploadTimeS, tags, durationS, status }: EventVideo) {
+function payloadOf({ id, title, uploadTimeS, tags, durationS, status, statusReason }: EventVideo) {
   const length = Math.round(durationS * 1000) / 1000
-  return { id, title, upload_time: uploadTimeS, tags: firstThatFit(tags, MAX_TAG_BYTES), length, status }
+  const reason = statusReason === null ? {} : { statusReason }
+  return { id, title, upload_time: uploadTimeS, tags: firstThatFit(tags, MAX_TAG_BYTES), length, status, ...reason }
 }
 
 function firstThatFit(tags: readonly string[], maxBytes: number): string[] {

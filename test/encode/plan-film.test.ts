@@ -69,7 +69,7 @@ test('the grid is about four seconds, and every frame belongs to one segment', (
   const { picture, sound } = planFilm(PROBE)
   expect(picture).toMatchObject({ frameCount: 1800, gopFrames: 120, timescale: 90_000, heldFrames: 0 })
   expect(picture && pictureSegmentCount(picture)).toBe(15)
-  expect(sound).toEqual({ renditionId: 4, bitrateBps: 128_000, frameCount: 2814 })
+  expect(sound).toEqual({ renditionId: 4, bitrateBps: 128_000, frameCount: 2814, silentFrames: 0 })
   expect(sound && soundSegmentCount(sound)).toBe(15)
 })
 

@@ -20,7 +20,7 @@ export type Download = {
 }
 
 /** Downloads every rendition of a film, as a viewer with an OTP would. */
-export async function downloadFilm(reelgate: Reelgate, videoId: string): Promise<Download[]> {
+export async function downloadFilm(reelgate: Pick<Reelgate, 'newViewer' | 'owner'>, videoId: string): Promise<Download[]> {
   const viewer = reelgate.newViewer()
   const { playing, body } = await viewer.redeem(await reelgate.owner.issueOtp(videoId))
   if (!playing) throw new Error(`no playback: ${JSON.stringify(body)}`)

@@ -12,7 +12,7 @@ export const VideoBody = Type.Object({
   upload_time: Type.Integer({ description: 'Unix seconds' }),
   length: Type.Number({ description: 'seconds; 0 before the probe' }),
   status: Type.String({ description: 'PRE-Upload, Queued, Processing, ready, Not a media file or Encoding error' }),
-  statusReason: Type.Optional(Type.String({ description: 'why it failed, in words' })),
+  statusReason: Type.Optional(Type.String({ description: 'why it failed, or what is missing of one that plays, in words' })),
   posters: Type.Array(PosterBody),
   poster: Type.String({ description: 'address of the main poster, empty while there is none' }),
   tags: Type.Array(Type.String()),

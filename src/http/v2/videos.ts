@@ -50,6 +50,7 @@ export const Entity = Type.Object({
   statusText: Type.String({ description: 'queued, processing or ready' }),
   date_added: Type.Integer({ description: 'Unix seconds' }),
   error: Type.Optional(Type.String({ description: 'why it failed, in words' })),
+  statusReason: Type.Optional(Type.String({ description: 'what is missing of one that plays, in words' })),
 })
 
 /** List, one video and deletion in the earlier interface (wire-contract.md, section 6). */
@@ -183,5 +184,7 @@ function videoEntity(video: Video, viewCount: number): Static<typeof Entity> {
     statusText: STATUS_TEXTS[video.status] ?? 'processing',
     date_added: video.uploadTimeS,
     ...(isFailed ? { error: video.statusReason ?? video.status } : {}),
+    // Not as `error`: clients take that for a failure.
+    ...(!isFailed && video.statusReason !== null ? { statusReason: video.statusReason } : {}),
   }
 }
