@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sendCommand } from '../../src/cli/control.ts'
+import { dataPaths } from '../../src/config.ts'
 import { newChance, rounds } from '../chance.ts'
 import { listFiles } from '../data-folder.ts'
 import { addFile, listFiles as filesOf, makePicture, SRT } from '../files/made.ts'
 import { hooksOf, type Receiver, type Receivers, startReceivers } from '../hooks/receiver.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
-import { readRows } from '../rows.ts'
+import { changeRows, readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { noFilm, uniqueFilm } from './clients.ts'
 import { newOrdeal, type Ordeal } from './round.ts'
@@ -37,6 +40,7 @@ const SCENARIOS: readonly Scenario[] = [
   { rows: 'F-31, I1, I8', name: 'a poster, to the rows of its sizes', prepare: adding('poster'), comeTrue: findAdded },
   { rows: 'F-05, I2', name: 'a deletion, to its last file', prepare: deletion },
   { rows: 'F-06, I3, I6', name: 'publication, from the probe to the last segment and poster', prepare: publication },
+  { rows: 'F-42, I3', name: 'the repair of a lost segment', prepare: repairing, comeTrue: findRepaired },
   { rows: 'W07, I7', name: 'an event, to the record of its delivery', prepare: delivery, comeTrue: hearAll },
 ]
 
@@ -207,6 +211,63 @@ async function deletion(of: Ordeal): Promise<() => Promise<unknown>> {
   return async () => {
     await of.clients.remove(0, [film, videoId])
     await untilQuiet(of)
+  }
+}
+
+type LostSegment = {
+  key: { videoId: string; generation: number; renditionId: number; number: number }
+  path: string
+  bytes: Buffer
+}
+const lost: LostSegment[] = []
+
+/** A finished film that has lost the first segment of its sound, from the order to repair it on. */
+async function repairing(of: Ordeal): Promise<() => Promise<unknown>> {
+  // The sweep would be quicker than the order.
+  changeRows(
+    reelgate,
+    `insert into setting (name, value) values ('media-sweep', '{"beganAtS":10000000000}') on conflict do nothing`,
+  )
+  const videoId = await newFilm(of)
+  await expect.poll(of.isQuiet).toBe(true)
+  const [row] = readRows<{ id: number; file: string }>(
+    reelgate,
+    `select rendition.id, file from segment join rendition on rendition.video_id = segment.video_id and rendition.id = rendition_id
+     where segment.video_id = ? and kind = 'sound' and number = 0`,
+    videoId,
+  )
+  const path = join(reelgate.dataDir, 'segments', row?.file ?? '')
+  const segment = { key: { videoId, generation: 1, renditionId: row?.id ?? 0, number: 0 }, path, bytes: await readFile(path) }
+  changeRows(
+    reelgate,
+    'update segment set damaged = 1 where video_id = ? and rendition_id = ? and number = 0',
+    videoId,
+    row?.id ?? 0,
+  )
+  await rm(path)
+  lost.push(segment)
+  return async () => {
+    await orderRepair(segment).catch(() => undefined)
+    while (isDamaged(segment) && (await isServing(reelgate))) await pause(20)
+  }
+}
+
+const orderRepair = ({ key }: LostSegment) =>
+  sendCommand(dataPaths(reelgate.dataDir).controlSocket, 'media checked', {
+    damaged: [{ ...key, problem: 'its file is missing' }],
+  })
+
+const isDamaged = ({ key }: LostSegment) =>
+  readRows(reelgate, 'select 1 from segment where video_id = ? and damaged = 1', key.videoId).length > 0
+
+/** An order that a kill has undone is given again; then the segment is there, byte for byte. */
+async function findRepaired(): Promise<void> {
+  for (const segment of lost.splice(0)) {
+    const isQueued =
+      readRows(reelgate, `select 1 from chunk where video_id = ? and state <> 'done'`, segment.key.videoId).length > 0
+    if (isDamaged(segment) && !isQueued) await orderRepair(segment)
+    await expect.poll(() => isDamaged(segment)).toBe(false)
+    expect(await readFile(segment.path)).toEqual(segment.bytes)
   }
 }
 

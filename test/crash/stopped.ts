@@ -65,7 +65,15 @@ type ChunkRow = {
   state: string
   attempt: number
 }
-type SegmentRow = { video_id: string; generation: number; rendition_id: number; number: number; file: string; size_bytes: number }
+type SegmentRow = {
+  video_id: string
+  generation: number
+  rendition_id: number
+  number: number
+  file: string
+  size_bytes: number
+  damaged: number
+}
 type FileRow = {
   video_id: string
   type: string
@@ -350,8 +358,11 @@ async function filmBreaches(
   if (video.status === 'ready' && !isPlayable(film)) breaches.push('is ready, but has no first segment to play')
   if (film.isFinished && film.segments.length !== plannedSegmentCount(plan)) breaches.push('is finished without all segments')
   if (film.isFinished && plan.picture && !film.hasPoster) breaches.push('is finished without a poster')
-  for (const segment of film.segments) breaches.push(...(await segmentBreaches(installed, film, segment, memory)))
-  if (film.isFinished && breaches.length === 0) breaches.push(...(await lengthBreaches(installed, film)))
+  // A damaged one is encoded again, and until then may be missing.
+  const whole = film.segments.filter(({ damaged }) => damaged === 0)
+  for (const segment of whole) breaches.push(...(await segmentBreaches(installed, film, segment, memory)))
+  if (film.isFinished && whole.length === film.segments.length && breaches.length === 0)
+    breaches.push(...(await lengthBreaches(installed, film)))
   return breaches
 }
 

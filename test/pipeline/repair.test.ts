@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs'
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { getStoredSource, listSegments } from '../data-folder.ts'
+import { makeFilm } from '../films.ts'
+import { hooksOf, type Receivers, startReceivers } from '../hooks/receiver.ts'
+import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { changeRows, readRows } from '../rows.ts'
+import { readMediaPlaylist } from '../viewer.ts'
+
+let receivers: Receivers
+beforeAll(async () => {
+  receivers = await startReceivers()
+})
+afterAll(() => receivers.close())
+
+/** A viewer who plays a finished video, whose owner hears of all events, and the address of its second segment. */
+async function startPlaying() {
+  const reelgate = await startReelgate({
+    video: await makeFilm({ seconds: 9, dark: true }),
+    env: { REELGATE_OUTBOUND_ALLOW: receivers.host },
+  })
+  const receiver = receivers.newReceiver()
+  await hooksOf(reelgate.owner).create(receiver.url)
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
+  const [segment] = listSegments(reelgate, reelgate.videoId).filter(({ number }) => number === 1)
+  const { file, rendition_id } = segment ?? expect.fail()
+  const { segments } = readMediaPlaylist(await viewer.playlist(String(rendition_id)))
+  const ask = async (number: number) =>
+    fetch(new URL(segments[number]?.uri ?? '', `${reelgate.url}/play/${viewer.state.session}/playlist/`))
+  return { reelgate, receiver, viewer, ask, path: join(reelgate.dataDir, 'segments', file), rendition: rendition_id }
+}
+
+/** Makes it impossible to encode a segment again with the bytes that were published. */
+function changeChecksum(reelgate: Reelgate, rendition: number) {
+  const other = Buffer.alloc(32, 1)
+  expect(changeRows(reelgate, 'update segment set sha256 = ? where rendition_id = ? and number = 1', other, rendition)).toBe(1)
+}
+
+const videoRow = (reelgate: Reelgate) =>
+  readRows<{ status: string; generation: number }>(
+    reelgate,
+    'select status, generation from video where id = ?',
+    reelgate.videoId,
+  )[0]
+
+test('F-42: what does not come out with the same bytes is never put back: the video gets its next generation, and is ready all the time', async () => {
+  const { reelgate, receiver, viewer, ask, path, rendition } = await startPlaying()
+  const { owner, videoId, dataDir } = reelgate
+  changeChecksum(reelgate, rendition)
+  await rm(path)
+  expect((await ask(1)).status).toBe(503)
+  const posters = join(dataDir, 'posters', videoId)
+  const oldPosters = await readdir(posters)
+  for (let generation = 1; generation === 1; ) {
+    const answer = await ask(0)
+    const video = videoRow(reelgate) ?? expect.fail()
+    expect(video.status).toBe('ready')
+    if (video.generation === 1) expect(answer.status).toBe(200)
+    generation = video.generation
+  }
+
+  const later = reelgate.newViewer()
+  expect((await later.redeem(await owner.issueOtp(videoId))).playing).toBe(true)
+  expect((await later.download(String(rendition))).segments).toHaveLength(3)
+  await viewer.openPage()
+  viewer.newPage()
+  expect((await viewer.reopen()).body).toMatchObject({ code: 'session-ended', why: 'video-replaced' })
+  await expect.poll(() => existsSync(join(dataDir, 'segments', videoId, '1'))).toBe(false)
+  await expect.poll(async () => (await readdir(posters)).some((name) => oldPosters.includes(name))).toBe(false)
+  expect(await readdir(posters)).toHaveLength(oldPosters.length)
+  expect(readRows(reelgate, `select 1 from file where video_id = ? and type = 'poster' and enabled = 1`, videoId)).toHaveLength(
+    oldPosters.length,
+  )
+  // Nothing that the owner had not been told of: the next event is of what is done now.
+  await owner.delete([videoId])
+  expect((await receiver.until(1)).map(({ event }) => event.event)).toEqual(['video:deleted'])
+})
+
+test('F-42: a video that has lost a segment and its source becomes an Encoding error with a reason, and its owner hears of it', async () => {
+  const { reelgate, receiver, ask, path } = await startPlaying()
+  await rm(path)
+  await rm(getStoredSource(reelgate, reelgate.videoId).path)
+  expect((await ask(1)).status).toBe(503)
+  const [heard] = await receiver.until(1)
+  expect(heard?.event).toMatchObject({ event: 'video:failed', payload: { id: reelgate.videoId, status: 'Encoding error' } })
+  expect(readRows(reelgate, 'select status, status_reason from video where id = ?', reelgate.videoId)).toEqual([
+    {
+      status: 'Encoding error',
+      status_reason:
+        'A part of the video was lost on this server’s disk, and so was the uploaded file. Check the disk and upload the video again.',
+    },
+  ])
+})
+
+test('F-42: a segment that was put back by hand is sent again without its source', async () => {
+  const { reelgate, ask, path } = await startPlaying()
+  await rm(getStoredSource(reelgate, reelgate.videoId).path)
+  const whole = await readFile(path)
+  await reelgate.stop()
+  expect(
+    changeRows(reelgate, `update segment set damaged = 1 where number = 1 and file like ?`, `%${path.split('/').at(-1)}`),
+  ).toBe(1)
+  changeRows(reelgate, `update chunk set state = 'waiting' where first_segment <= 1 and first_segment + segment_count > 1`)
+  await reelgate.restart()
+  await expect.poll(async () => (await ask(1)).status).toBe(200)
+  expect(Buffer.from(await (await ask(1)).arrayBuffer())).toEqual(whole)
+})
