@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, type FailureKind, levelOf, machineTrouble } from '../errors.ts'
+import { validationSentence } from './validation.ts'
 
 // The only place that knows which failure has which status; each interface puts it into its own body.
 
@@ -40,17 +41,6 @@ export function answerFor(error: unknown, request: FastifyRequest, reply: Fastif
 
 function isFastifyError(error: unknown): error is FastifyError {
   return error instanceof Error && 'statusCode' in error
-}
-
-function validationSentence(error: FastifyError): string {
-  const [first] = error.validation ?? []
-  const place =
-    { querystring: 'query parameter', params: 'path', body: 'field', headers: 'header' }[error.validationContext ?? 'body'] ??
-    'field'
-  const name = first?.instancePath.split('/').at(-1)
-  return name
-    ? `The ${place} "${name}" ${first?.message ?? 'is not valid'}.`
-    : `The ${place === 'field' ? 'body' : place} ${first?.message ?? 'is not valid'}.`
 }
 
 function ofStatus(status: number): Answer {

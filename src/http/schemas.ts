@@ -5,7 +5,8 @@ import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 // Fastify's own compilers, but each schema is compiled when it is first needed: all at once, they took a fifth of a start.
 
 // A value of another type is refused, not bent: strict where meaning is at stake.
-const compileValidator = ajvCompiler()({}, { customOptions: { coerceTypes: false } })
+// What it refuses comes with its schema, for the sentence about it (validation.ts).
+const compileValidator = ajvCompiler()({}, { customOptions: { coerceTypes: false, verbose: true } })
 const compileSerializer = fastJsonStringifyCompiler()()
 
 /** Checks what a route takes. Names in schemas of headers are in lower case. */
