@@ -19,6 +19,8 @@ export const VARIABLES = {
   REELGATE_OUTBOUND_ALLOW:
     'what may be asked besides public addresses on ports 80 and 443: HOST:PORT or ADDRESS/BITS, with commas (nothing)',
   PATH: 'folders in which ffmpeg, ffprobe, prlimit and bwrap are looked for (/usr/local/bin:/usr/bin:/bin)',
+  REELGATE_SANDBOX:
+    'required or weak: whether ffmpeg may open uploads without bubblewrap, with limits alone, where that does not run (required)',
   REELGATE_ENCODERS: 'films’ chunks encoded side by side (one per core)',
   REELGATE_TRUSTED_PROXIES:
     'addresses or networks (CIDR) of proxies in front, with commas; from others X-Forwarded-For is ignored',
@@ -41,6 +43,7 @@ const Variables = Type.Object({
   REELGATE_IMPORT_MAX_S: Type.String({ pattern: '^[1-9][0-9]{0,5}$', default: String(12 * 3600) }),
   REELGATE_OUTBOUND_ALLOW: Type.String({ default: '' }),
   PATH: Type.String({ default: '/usr/local/bin:/usr/bin:/bin' }),
+  REELGATE_SANDBOX: Type.Union([Type.Literal('required'), Type.Literal('weak')], { default: 'required' }),
   REELGATE_ENCODERS: Type.Optional(Type.String({ pattern: '^([1-9]|[1-5][0-9]|6[0-4])$' })),
   REELGATE_TRUSTED_PROXIES: Type.Optional(Type.String()),
   REELGATE_LIMITS: Type.Optional(Type.String()),
@@ -119,6 +122,8 @@ export type Config = Readonly<{
   outboundAllow: readonly string[]
   /** Absolute, in order. */
   toolFolders: readonly string[]
+  /** Whether ffmpeg may open uploads where bubblewrap does not run. */
+  sandbox: 'required' | 'weak'
   /** Undefined: one per core. */
   encoders: number | undefined
   /** Undefined: off. */
@@ -190,6 +195,7 @@ function toConfig(variables: Variables): Config {
     importMaxS: Number(variables.REELGATE_IMPORT_MAX_S),
     outboundAllow: variables.REELGATE_OUTBOUND_ALLOW.split(',').flatMap((entry) => entry.trim() || []),
     toolFolders: variables.PATH.split(delimiter).filter(isAbsolute),
+    sandbox: variables.REELGATE_SANDBOX,
     encoders: variables.REELGATE_ENCODERS === undefined ? undefined : Number(variables.REELGATE_ENCODERS),
     limits: readLimits(variables.REELGATE_LIMITS),
     trustedProxies,

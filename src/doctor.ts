@@ -2,7 +2,7 @@ import { access, constants, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
 import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from './db/finding.ts'
-import { openSandbox } from './encode/sandbox.ts'
+import { openSandbox, sandboxAdvice } from './encode/sandbox.ts'
 import { Failure } from './errors.ts'
 import { checkMasterKey, examineDatabase } from './installation.ts'
 import { hasRoomIn } from './storage/space.ts'
@@ -32,11 +32,11 @@ const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Findin
       await file.close()
     }
   },
-  async ffmpeg({ toolFolders }) {
-    const { bubblewrap, ffmpegVersion } = await openSandbox(toolFolders)
-    return bubblewrap
-      ? ok(`ffmpeg ${ffmpegVersion}, in bubblewrap.`)
-      : warning('bubblewrap does not run here: ffmpeg is held by limits and lists alone. Run apt-get install bubblewrap.')
+  async ffmpeg(config) {
+    const sandbox = await openSandbox(config)
+    const advice = sandboxAdvice(sandbox)
+    if (!advice) return ok(`ffmpeg ${sandbox.ffmpegVersion}, in bubblewrap.`)
+    return (sandbox.weak ? warning : trouble)([advice.effect, ...advice.cures].join(' '))
   },
 }
 

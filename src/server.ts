@@ -12,11 +12,12 @@ import { type Config, dataPaths, listenUrl } from './config.ts'
 import type { BanRow } from './db/tables.ts'
 import type { Write } from './db/write.ts'
 import { addDemo, openDemo } from './demo/demo.ts'
+import { findDemoVideo } from './demo/demo-store.ts'
 import { type ChunkNotice, type ChunkQueue, chunkRows, resumeChunks } from './encode/chunk-queue.ts'
 import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
 import { type Damage, noteDamage } from './encode/repair.ts'
-import { openSandbox, type Sandbox } from './encode/sandbox.ts'
+import { openSandbox, readVersion, type Sandbox, type SandboxAdvice, sandboxAdvice, tryBubblewrap } from './encode/sandbox.ts'
 import { Failure } from './errors.ts'
 import { createReading } from './files/caption.ts'
 import { startMakingMp4s } from './files/mp4-work.ts'
@@ -71,8 +72,8 @@ export type ReelgateServer = {
   firstStart: FirstStart | undefined
   /** Where a demo film that this start makes will play. */
   demoUrl: string | undefined
-  /** Without bubblewrap ffmpeg runs with limits alone. */
-  bubblewrap: boolean
+  /** Undefined: bubblewrap runs. */
+  sandboxAdvice: SandboxAdvice | undefined
   /** Stops accepting, finishes what is in flight, gives chunks back; at most 10 s. */
   stop(): Promise<void>
 }
@@ -138,14 +139,14 @@ async function openServer(
     url,
     firstStart: isFirstStart ? { account, recoveryPhrase } : undefined,
     demoUrl,
-    bubblewrap: house.sandbox.bubblewrap,
+    sandboxAdvice: sandboxAdvice(house.sandbox),
     stop: () => opened.disposeAsync(),
   }
 }
 
 /** The data folder in this process's hands, and what else everything stands on: ffmpeg, clocks, the way outside. */
 async function openHouse(config: Config, log: Logger, replaced: Replaced, opened: AsyncDisposableStack) {
-  const sandboxOpens = replaced.sandbox ?? openSandbox(config.toolFolders) // ffmpeg is tried while all else opens
+  const sandboxOpens = replaced.sandbox ?? openSandbox(config) // ffmpeg is tried while all else opens
   sandboxOpens.catch(() => undefined) // what it has to say is heard below, after the database
   const outbound = openOutbound(config.outboundAllow)
   const lock = await lockForServer(config)
@@ -236,7 +237,14 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   const news = createSegmentNews()
   const sessions = sessionsOfVideos(playback)
   const chunkQueue = await openChunkQueue(config, log, opened)
-  const encoding = { chunkQueue, news, sessions, hasRoom: () => hasRoom(0), stopJobs: (id: string) => encoders.stopJobs(id) }
+  const encoding = {
+    chunkQueue,
+    news,
+    sessions,
+    hasRoom: () => hasRoom(0),
+    findOwnVideo: async () => (await findDemoVideo(db))?.id,
+    stopJobs: (id: string) => encoders.stopJobs(id),
+  }
   const encoders = startDispatcher({
     places: config.encoders ?? availableParallelism(),
     claim: createEncodeWork({ ...house, ...encoding }, () => encoders.wake()).claim,
@@ -377,7 +385,7 @@ async function openDoors(
 }
 
 /** What `/readyz` asks. */
-function checksOf({ installation, config, db, hasRoom }: House) {
+function checksOf({ installation, sandbox, db, hasRoom }: House) {
   let isDamaged = false
   void installation.damage.then((damage) => {
     isDamaged = damage !== undefined
@@ -390,7 +398,8 @@ function checksOf({ installation, config, db, hasRoom }: House) {
     },
     storage: () => checkStorage(installation),
     space: async () => ((await hasRoom(0)) ? undefined : 'low'),
-    ffmpeg: async () => void (await openSandbox(config.toolFolders)),
+    ffmpeg: async () => void (await readVersion(sandbox)),
+    sandbox: async () => ((await tryBubblewrap(sandbox)) ? undefined : 'low'),
   }
 }
 

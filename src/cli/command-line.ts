@@ -349,7 +349,7 @@ async function serve(): Promise<void> {
   setFlagsFromString('--semi-space-growth-factor=1')
   // Loaded here: the other commands start without the server's parts. ffmpeg is tried while they load.
   const { openSandbox } = await import('../encode/sandbox.ts')
-  const sandbox = openSandbox(config.toolFolders)
+  const sandbox = openSandbox(config)
   sandbox.catch(() => undefined) // the server says it, after what is wrong with its database
   const { startServer } = await import('../server.ts')
   const stopped = stopSignal() // before the start: whoever reads its last line may stop it at once
@@ -357,10 +357,7 @@ async function serve(): Promise<void> {
   setFlagsFromString('--semi-space-growth-factor=2')
   flushCompileCache() // Node would do it at an orderly end only
   process.stdout.write(welcome(config, server))
-  if (!server.bubblewrap)
-    log.warn(
-      'bubblewrap does not run here: ffmpeg is held by limits and lists alone. Install it with apt-get install bubblewrap.',
-    )
+  if (server.sandboxAdvice) log.warn(server.sandboxAdvice.effect)
   await stopped
   // A database that says nothing must not hold it up: whatever was acknowledged is durable already.
   setTimeout(() => process.exit(0), STOPS_WITHIN_MS).unref()

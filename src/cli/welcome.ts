@@ -4,7 +4,7 @@ import type { ReelgateServer } from '../server.ts'
 import { phraseInLines } from './recovery.ts'
 
 /** What a start says: one line, and on the first one what an owner must keep and may do next. */
-export function welcome(config: Config, { url, firstStart, demoUrl }: ReelgateServer): string {
+export function welcome(config: Config, { url, firstStart, demoUrl, sandboxAdvice }: ReelgateServer): string {
   const paragraphs = [`Reelgate ${packageJson.version} serves ${config.publicUrl ?? url} with the data in ${config.dataDir}`]
   if (firstStart?.account) {
     const { accountId, apiKey } = firstStart.account
@@ -24,6 +24,7 @@ keep it away from this machine; \`npx reelgate key restore\` makes the file agai
       'The master key is the one in REELGATE_MASTER_KEY: without it no film opens. It is yours to keep, so no recovery phrase is shown.',
     )
   }
+  if (sandboxAdvice) paragraphs.push([sandboxAdvice.effect, ...sandboxAdvice.cures.map((cure) => `  - ${cure}`)].join('\n'))
   const next = [
     ...(demoUrl ? [`A demo film     ${demoUrl}  (on this machine only)`] : []),
     ...(firstStart ? ['Your own film   npx reelgate try film.mp4'] : []),

@@ -36,6 +36,18 @@ export const chunkRows: ChunkQueue = {
   watch: () => undefined,
 }
 
+/** The same queue as long as only one video may be worked on: its rows are asked, since what waits of others would be taken before it. */
+export function onlyOf(videoId: string, queue: ChunkQueue): ChunkQueue {
+  return {
+    ...queue,
+    async take(tx, which, claim) {
+      const next = await findNextChunk(tx, which, videoId)
+      const run = next && (await claim(tx, next, 0))
+      return run && { run, hold: (work) => work() }
+    },
+  }
+}
+
 /** Told of in one transaction: of a large installation hundreds of thousands wait. */
 const TOLD_AT_ONCE = 1_000
 

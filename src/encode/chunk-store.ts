@@ -33,8 +33,8 @@ export async function insertChunks(
   await tx.insertInto('chunk').values(rows).execute()
 }
 
-/** The waiting chunk that is needed first. */
-export async function findNextChunk(tx: Db, { upToPriority, except }: Which): Promise<FilmChunk | undefined> {
+/** The waiting chunk that is needed first. @param only of this video */
+export async function findNextChunk(tx: Db, { upToPriority, except }: Which, only?: string): Promise<FilmChunk | undefined> {
   let waiting = tx
     .selectFrom('chunk')
     .innerJoin('video', (join) =>
@@ -47,6 +47,7 @@ export async function findNextChunk(tx: Db, { upToPriority, except }: Which): Pr
     .where('video.status', 'in', ENCODED_IN)
     .where('chunk.videoId', 'not in', [...except])
   if (upToPriority !== undefined) waiting = waiting.where('chunk.priority', '<=', upToPriority)
+  if (only !== undefined) waiting = waiting.where('chunk.videoId', '=', only)
   const next = await waiting.orderBy('chunk.priority').orderBy('chunk.position').limit(1).executeTakeFirst()
   return next && toFilmChunk(next)
 }

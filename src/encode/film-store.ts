@@ -200,7 +200,7 @@ export async function findInit(
 }
 
 /** The oldest video whose source waits to be examined, other than those in hand. */
-export async function findUnplanned(tx: Db, inHand: readonly string[]): Promise<string | undefined> {
+export async function findUnplanned(tx: Db, inHand: readonly string[], only?: string): Promise<string | undefined> {
   const row = await tx
     .selectFrom('video')
     .select('id')
@@ -210,6 +210,7 @@ export async function findUnplanned(tx: Db, inHand: readonly string[]): Promise<
     .where('status', 'in', [sql.lit('Queued'), sql.lit('Processing')])
     .where('deletedAtS', 'is', null)
     .where('id', 'not in', [...inHand])
+    .$if(only !== undefined, (video) => video.where('id', '=', only ?? ''))
     .orderBy('position')
     .limit(1)
     .executeTakeFirst()
@@ -220,6 +221,7 @@ export async function findUnplanned(tx: Db, inHand: readonly string[]): Promise<
 export async function findUnfinished(
   tx: Db,
   inHand: readonly string[],
+  only?: string,
 ): Promise<{ videoId: string; generation: number } | undefined> {
   return tx
     .selectFrom('generation')
@@ -229,6 +231,7 @@ export async function findUnfinished(
     .whereRef('video.generation', '<=', 'generation.number')
     .where('generation.finishedAtS', 'is', null)
     .where('video.id', 'not in', [...inHand])
+    .$if(only !== undefined, (film) => film.where('video.id', '=', only ?? ''))
     .where('video.status', '=', 'ready')
     .where(IS_PRESENT)
     .where(({ not, exists, selectFrom }) =>

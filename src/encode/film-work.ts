@@ -19,7 +19,7 @@ import { blobPath } from '../storage/folder.ts'
 import { addPosters } from './add-posters.ts'
 import { type ChunkSink, encodePictureChunk } from './chunk.ts'
 import { AWAITED_SEGMENTS, type Chunk, inSequence, planChunks } from './chunk-plan.ts'
-import { addChunks, type ChunkQueue, claimChunk, replaceChunk } from './chunk-queue.ts'
+import { addChunks, type ChunkQueue, claimChunk, onlyOf, replaceChunk } from './chunk-queue.ts'
 import {
   endRun,
   type FilmChunk,
@@ -48,7 +48,7 @@ import { probeSource } from './probe.ts'
 import { FencedOff, type OpenFilm, openPublication, type SegmentNews } from './publication.ts'
 import { renewGeneration, replaceGeneration } from './renewal.ts'
 import { openRepair } from './repair.ts'
-import type { Sandbox, SealedSource } from './sandbox.ts'
+import { mayOpenUploads, type Sandbox, type SealedSource } from './sandbox.ts'
 import { encodeSoundChunk } from './sound-chunk.ts'
 
 export type EncodeDeps = {
@@ -67,7 +67,12 @@ export type EncodeDeps = {
   stopJobs(videoId: string): Promise<void>
   /** Whether the disk has room for what an encode makes. */
   hasRoom(): Promise<boolean>
+  /** The video whose source this server made itself, if there is one: it is encoded where uploads may not be opened. */
+  findOwnVideo(): Promise<string | undefined>
 }
+
+/** By what means work may be done, and of which video alone. */
+type Allowed = { deps: EncodeDeps; only?: string }
 
 /** How often work on a film may fail before the film does; trouble of the whole machine does not count. */
 const TRIES = 3
@@ -99,6 +104,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
   const hurried = new Set<FilmChunk>()
 
   let looksForRoom = false
+  let isSandboxMissing = false
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (!(await deps.hasRoom())) {
@@ -106,8 +112,23 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
       looksForRoom = true
       return undefined
     }
-    if (urgentOnly) return (await claimRun(true)) ?? (await claimPlan())
-    return (await claimPlan()) ?? (await claimRun(false)) ?? (await claimFinish())
+    const allowed = await findAllowed()
+    if (!allowed) return undefined
+    if (urgentOnly) return (await claimRun(allowed, true)) ?? (await claimPlan(allowed))
+    return (await claimPlan(allowed)) ?? (await claimRun(allowed, false)) ?? (await claimFinish(allowed))
+  }
+
+  /** What may be worked on now, and how. Undefined: nothing; uploads wait for a sandbox. */
+  async function findAllowed(): Promise<Allowed | undefined> {
+    if (await mayOpenUploads(deps.sandbox)) {
+      if (isSandboxMissing) deps.log.info('the sandbox runs: uploads are encoded')
+      isSandboxMissing = false
+      return { deps }
+    }
+    isSandboxMissing = true
+    const only = await deps.findOwnVideo()
+    const sandbox = { ...deps.sandbox, weak: true }
+    return only === undefined ? undefined : { deps: { ...deps, sandbox, chunkQueue: onlyOf(only, deps.chunkQueue) }, only }
   }
 
   function lookForRoom() {
@@ -115,17 +136,17 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
     wake()
   }
 
-  async function claimPlan(): Promise<Job | undefined> {
-    const videoId = await findUnplanned(deps.db, [...inHand, ...resting])
+  async function claimPlan({ deps, only }: Allowed): Promise<Job | undefined> {
+    const videoId = await findUnplanned(deps.db, [...inHand, ...resting], only)
     return videoId === undefined ? undefined : jobOf(videoId, (signal) => planVideo(deps, videoId, signal))
   }
 
-  async function claimFinish(): Promise<Job | undefined> {
-    const film = await findUnfinished(deps.db, [...inHand, ...resting])
+  async function claimFinish({ deps, only }: Allowed): Promise<Job | undefined> {
+    const film = await findUnfinished(deps.db, [...inHand, ...resting], only)
     return film && jobOf(film.videoId, (signal) => finishFilm(deps, film.videoId, film.generation, signal))
   }
 
-  async function claimRun(urgentOnly: boolean): Promise<Job | undefined> {
+  async function claimRun({ deps }: Allowed, urgentOnly: boolean): Promise<Job | undefined> {
     for (const run of lost.splice(0)) await giveBack(run)
     // What nobody waits for would take its share of the cores that a hurried run keeps busy, and double its time.
     const isHurried = hurried.size * CORES_OF_ONE >= availableParallelism()

@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process'
 import { accessSync, constants, realpathSync } from 'node:fs'
 import { access } from 'node:fs/promises'
+import { findPackageJSON } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
-import { Readable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { Failure } from '../errors.ts'
+import { systemCallFilter } from './system-calls.ts'
+import { librariesIn, visiblePaths } from './visible-paths.ts'
 
 /** A source as it lies on disk: AES-128-CBC. ffmpeg deciphers it while reading, with seeks, so that no clear copy is needed. */
 export type SealedSource = {
@@ -15,9 +19,34 @@ export type SealedSource = {
   sizeBytes: number
 }
 
-/** What media is run with. `bubblewrap` false: this machine forbids user namespaces, only limits and whitelists hold. */
-export type Sandbox = { tools: Tools; bubblewrap: boolean; ffmpegVersion: string }
+/** What media is run with: one for a server's life, which `tryBubblewrap` keeps up to date. */
+export type Sandbox = {
+  /** Where programs are looked for, in order. */
+  folders: readonly string[]
+  tools: Tools
+  /** Files and folders of the system that the tools need inside bubblewrap. */
+  visible: readonly string[]
+  /** What is never among them, nor in them. */
+  hidden: readonly string[]
+  ffmpegVersion: string
+  /** Whether bubblewrap has ever worked here: from then on nothing runs without it. */
+  bubblewrap: boolean
+  /** Why bubblewrap did not start when it was last tried. */
+  problem?: string
+  /** Whether uploads may be opened with limits and whitelists alone where bubblewrap has never worked. */
+  weak: boolean
+  /** When bubblewrap is worth another try, on the clock of `performance.now()`. */
+  nextTryMs: number
+}
 type Tools = { ffmpeg: string; ffprobe: string; prlimit: string; bwrap?: string }
+
+/** The part of the configuration that a sandbox is made from. */
+export type SandboxConfig = {
+  toolFolders: readonly string[]
+  sandbox: 'required' | 'weak'
+  dataDir: string
+  masterKeyFile: string
+}
 
 /** Reads one of the child's outputs to its end; what it throws ends the child. Slow reading slows the child down. */
 export type Reader = (bytes: Readable) => Promise<void>
@@ -67,27 +96,94 @@ export const SIGKILL_EXIT = SIGNALLED + os.constants.signals.SIGKILL
 export function wasEndedBySignal({ exitCode }: MediaEnd): boolean {
   return exitCode > SIGNALLED
 }
+/** Many times what the encoder of a large machine starts. The kernel counts them for the sandbox alone, and does not count root's. */
+const MAX_THREADS = 1024
+const TRY_AGAIN_MS = 5_000
 // A four-rung 1080p ladder takes 0.5 GB; address space also counts each thread's stack and arena, so it grows with the machine.
 const MEMORY_BYTES = 4 * 2 ** 30 + os.availableParallelism() * 2 ** 28
 
 /**
- * Finds ffmpeg and its cage, and tries them once.
- * @param folders where programs are looked for, in order
+ * Finds ffmpeg and its sandbox, and tries them.
  * @throws Failure `unavailable` when a needed program is missing or does not start
  */
-export async function openSandbox(folders: readonly string[] = ['/usr/local/bin', '/usr/bin', '/bin']): Promise<Sandbox> {
+export async function openSandbox(config: Partial<SandboxConfig> = {}): Promise<Sandbox> {
   // Nothing is awaited before ffmpeg is spawned, so that it runs while the caller continues.
-  const [ffmpeg, ffprobe, prlimit, bwrap] = ['ffmpeg', 'ffprobe', 'prlimit', 'bwrap'].map((name) => findTool(name, folders))
+  const { toolFolders: folders = ['/usr/local/bin', '/usr/bin', '/bin'] } = config
+  const [ffmpeg, ffprobe, prlimit] = ['ffmpeg', 'ffprobe', 'prlimit'].map((name) => findTool(name, folders))
   if (!ffmpeg || !ffprobe) throw new Failure('unavailable', 'ffmpeg is not installed: run apt-get install ffmpeg')
   if (!prlimit) throw new Failure('unavailable', 'prlimit is not installed: run apt-get install util-linux')
-  const tools: Tools = { ffmpeg, ffprobe, prlimit, bwrap }
-  // The very command that will be used later: some machines have bwrap but forbid user namespaces.
-  const caged = bwrap ? await readVersion({ tools, bubblewrap: true, ffmpegVersion: '' }) : undefined
-  const ffmpegVersion = caged ?? (await readVersion({ tools, bubblewrap: false, ffmpegVersion: '' }))
-  if (!ffmpegVersion) throw new Failure('unavailable', 'ffmpeg is installed but does not start: run ffmpeg -version to see why')
-  refuseOldVersion(ffmpegVersion)
-  return { tools, bubblewrap: caged !== undefined, ffmpegVersion }
+  const sandbox: Sandbox = {
+    folders,
+    tools: { ffmpeg, ffprobe, prlimit },
+    visible: [],
+    hidden: hiddenPaths(config),
+    ffmpegVersion: '',
+    bubblewrap: false,
+    weak: config.sandbox === 'weak',
+    nextTryMs: 0,
+  }
+  // Twice: what kept it from starting may have been the moment.
+  if (!(await tryBubblewrap(sandbox)) && !(await tryBubblewrap(sandbox))) sandbox.ffmpegVersion = await readVersion(sandbox)
+  refuseOldVersion(sandbox.ffmpegVersion)
+  return sandbox
 }
+
+/** The installation itself, its data and its key: whatever folder they are in, ffmpeg does not see them. */
+function hiddenPaths({ dataDir, masterKeyFile }: Partial<SandboxConfig>): string[] {
+  const installation = findPackageJSON('.', import.meta.url)
+  return [installation && path.dirname(installation), dataDir, masterKeyFile].flatMap((place) => place ?? [])
+}
+
+/** Tries bubblewrap now, by the very command that is used later: some machines have it, but forbid user namespaces. */
+export async function tryBubblewrap(sandbox: Sandbox): Promise<boolean> {
+  sandbox.tools.bwrap ??= findTool('bwrap', sandbox.folders)
+  const { version, problem } = await runTrial(sandbox)
+  sandbox.problem = problem
+  sandbox.nextTryMs = performance.now() + TRY_AGAIN_MS
+  if (version === undefined) return false
+  sandbox.bubblewrap = true
+  sandbox.ffmpegVersion ||= version
+  return true
+}
+
+async function runTrial(sandbox: Sandbox): Promise<{ version?: string; problem?: string }> {
+  const { bwrap, ffmpeg, ffprobe, prlimit } = sandbox.tools
+  if (!bwrap) return { problem: 'it is not installed' }
+  if (!systemCallFilter()) return { problem: `the system calls of ${process.arch} are not known to Reelgate` }
+  const libraries = await Promise.all([ffmpeg, ffprobe, prlimit].map(listLibraries))
+  sandbox.visible = visiblePaths(libraries.flat(), sandbox.hidden)
+  const { version, end } = await askVersion({ ...sandbox, bubblewrap: true })
+  return version === undefined
+    ? { problem: end.stderr.trim().split('\n')[0] || `ffmpeg ended with ${end.exitCode} in it` }
+    : { version }
+}
+
+/** Whether files that others sent may be opened now. Where bubblewrap has not worked yet it is tried again, every few seconds at most. */
+export async function mayOpenUploads(sandbox: Sandbox): Promise<boolean> {
+  if (!sandbox.bubblewrap && performance.now() >= sandbox.nextTryMs) await tryBubblewrap(sandbox)
+  return sandbox.bubblewrap || sandbox.weak
+}
+
+/** What is wrong with a sandbox, and each way to mend it, in sentences for an owner. */
+export type SandboxAdvice = { effect: string; cures: readonly string[] }
+
+/** @returns undefined where bubblewrap runs */
+export function sandboxAdvice({ bubblewrap, weak, problem, tools }: Sandbox): SandboxAdvice | undefined {
+  if (bubblewrap) return undefined
+  const noSandbox = `The sandbox around ffmpeg, bubblewrap, does not run here: ${problem}.`
+  const install = tools.bwrap ? [] : ['Install it: apt-get install bubblewrap.']
+  const container = `In a container, start that with ${CONTAINER_FLAGS} (docs/operations.md, The sandbox).`
+  const weakly = 'a file made to attack ffmpeg can then reach all that Reelgate can: its key, its data, the network.'
+  if (weak)
+    return { effect: `${noSandbox} REELGATE_SANDBOX=weak: ffmpeg runs without it; ${weakly}`, cures: [...install, container] }
+  return {
+    effect: `${noSandbox} No upload is encoded and no image opened until it does; uploads wait.`,
+    cures: [...install, container, `Or set REELGATE_SANDBOX=weak, and ffmpeg runs without it: ${weakly}`],
+  }
+}
+
+/** What Docker and Podman forbid by default and bubblewrap needs: new namespaces, and mounts in them. */
+const CONTAINER_FLAGS = '--security-opt seccomp=unconfined --security-opt apparmor=unconfined'
 
 /** Builds of a day have no such number; they are newer. */
 function refuseOldVersion(version: string) {
@@ -98,19 +194,21 @@ function refuseOldVersion(version: string) {
 }
 
 /**
- * Runs ffmpeg or ffprobe on a hostile file: no network, no environment, nothing readable but the source, nothing writable, bounded
- * memory and time. Resolves when the child and all its children are gone and every reader is done.
- * @throws the signal's reason when aborted, what a reader threw, or the code of what kept it from starting; an exit code is an answer, not an error
- * @see docs of bubblewrap and prlimit for the flags; each was tried with its attack in test/encode/hostile.test.ts
+ * Runs ffmpeg or ffprobe on a hostile file: no network, no environment, nothing readable but its libraries and the source, nothing
+ * writable, no other process, bounded memory and time. Resolves when the child is gone and every reader is done.
+ * @throws the signal's reason when aborted, what a reader threw, or the code of what kept it from starting; an exit code is an answer, not
+ *   an error. Failure `unavailable` where bubblewrap does not start, unless it never did and may be missing
+ * @see docs of bubblewrap and prlimit for the flags; each was tried with its attack in test/encode/sandbox.test.ts
  */
 export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
   await access(run.source.path, constants.R_OK)
-  return refuseBrokenCage(await runCaged(sandbox, { ...run, args: mediaArgs(sandbox, run) }))
+  if (!(await mayOpenUploads(sandbox))) throw new Failure('unavailable', NOT_OPENED)
+  return refuseBrokenSandbox(await runConfined(sandbox, { ...run, args: mediaArgs(sandbox, run) }))
 }
 
 /**
- * Runs ffmpeg on no file at all, in the same cage: its own sources make picture and sound, and nothing comes from outside.
+ * Runs ffmpeg on no file at all, in the same sandbox where there is one: its own sources make picture and sound, and nothing comes from outside.
  * @throws as `runMedia` does
  */
 export async function drawMedia(
@@ -119,11 +217,14 @@ export async function drawMedia(
 ): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
   const args = ['-nostdin', '-hide_banner', '-v', 'error', ...run.args]
-  return refuseBrokenCage(await runCaged(sandbox, { ...run, tool: 'ffmpeg', args }))
+  return refuseBrokenSandbox(await runConfined(sandbox, { ...run, tool: 'ffmpeg', args }))
 }
 
+const NOT_OPENED =
+  'Files are not opened on this server now, since its sandbox does not run. Its log and `reelgate doctor` say what to do; then try again.'
+
 /** Not the film's fault, and not a sentence for its owner. */
-function refuseBrokenCage(end: MediaEnd): MediaEnd {
+function refuseBrokenSandbox(end: MediaEnd): MediaEnd {
   if (end.exitCode !== 0 && /^(bwrap|prlimit): /.test(end.stderr))
     throw new Failure('unavailable', `the sandbox did not start: ${end.stderr.trim()}`)
   return end
@@ -148,7 +249,7 @@ export function collect(limitBytes: number): { reader: Reader; bytes: () => Buff
 /** A tool said more than its reader was ready to keep. */
 export class OutputTooLong extends Error {}
 
-type CagedRun = Pick<MediaRun, 'tool' | 'stdout' | 'pipes' | 'limits' | 'signal'> & {
+type ConfinedRun = Pick<MediaRun, 'tool' | 'stdout' | 'pipes' | 'limits' | 'signal'> & {
   source?: SealedSource
   args: readonly string[]
 }
@@ -157,10 +258,19 @@ function withCode(error: Error, cause: Error): Error {
   return Object.assign(error, 'code' in cause ? { code: cause.code } : {})
 }
 
-async function runCaged(sandbox: Sandbox, run: CagedRun): Promise<MediaEnd> {
+/** The part of a sandbox that a run needs; without `bubblewrap` limits alone. */
+type Means = Pick<Sandbox, 'tools'> & Partial<Pick<Sandbox, 'bubblewrap' | 'visible'>>
+
+async function runConfined(sandbox: Means, run: ConfinedRun): Promise<MediaEnd> {
   const pipes = run.pipes ?? []
-  const child = spawn(sandbox.tools.prlimit, cageArgs(sandbox, run), {
-    stdio: ['ignore', run.stdout ? 'pipe' : 'ignore', 'pipe', ...pipes.map(() => 'pipe' as const)],
+  const filter = sandbox.bubblewrap ? systemCallFilter() : undefined
+  const child = spawn(sandbox.tools.prlimit, confinedArgs(sandbox, run), {
+    stdio: [
+      'ignore',
+      run.stdout ? 'pipe' : 'ignore',
+      'pipe',
+      ...[...pipes, ...(filter ? [filter] : [])].map(() => 'pipe' as const),
+    ],
     detached: true, // its own process group, so that whatever it starts can be killed with it
     env: {},
     cwd: '/',
@@ -187,6 +297,7 @@ async function runCaged(sandbox: Sandbox, run: CagedRun): Promise<MediaEnd> {
     })
     if (child.pid === undefined) await ended // throws: where too many files are open, there are no outputs either
     if (run.signal?.aborted) killGroup() // between the first look and the listener
+    if (filter) writeInput(child.stdio[filterPipe(run)], filter)
 
     const said = { tail: Buffer.alloc(0), lines: 0 }
     const reads = [
@@ -208,6 +319,12 @@ async function runCaged(sandbox: Sandbox, run: CagedRun): Promise<MediaEnd> {
     clearTimeout(wall)
     run.signal?.removeEventListener('abort', killGroup)
   }
+}
+
+/** Whether all of it is read the child's exit tells. */
+function writeInput(stream: unknown, bytes: Buffer) {
+  if (!(stream instanceof Writable)) throw new Error('the child has no such input')
+  stream.on('error', () => undefined).end(bytes)
 }
 
 async function readOutput(stream: unknown, reader: Reader) {
@@ -235,30 +352,58 @@ function mediaArgs(sandbox: Sandbox, { tool, media = 'film', source, inputArgs =
   ]
 }
 
-function cageArgs(sandbox: Sandbox, { tool, source, limits, args }: CagedRun): string[] {
-  const { tools } = sandbox
+/** The pipe on which bubblewrap gets its filter: the one after the outputs. */
+function filterPipe({ pipes = [] }: Pick<MediaRun, 'pipes'>): number {
+  return 3 + pipes.length
+}
+
+function confinedArgs({ tools, bubblewrap, visible = [] }: Means, run: ConfinedRun): string[] {
+  const { tool, source, limits, args } = run
   const memoryBytes = limits.memoryBytes ?? MEMORY_BYTES
   // No file may grow by a byte: outputs are pipes.
   const limited = ['--fsize=0', '--core=0', `--as=${memoryBytes}`, `--cpu=${Math.ceil(limits.cpuS)}`, '--']
-  if (!sandbox.bubblewrap || !tools.bwrap) return [...limited, tools[tool], ...args]
+  if (!bubblewrap || !tools.bwrap) return [...limited, tools[tool], ...args]
   return [
     ...limited,
     ...[tools.bwrap, '--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--clearenv'],
-    ...['--ro-bind', '/usr', '/usr', '--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64'],
-    // Debian's BLAS, which a filter links, is reached through /etc/alternatives.
-    ...['--ro-bind-try', '/etc/ld.so.cache', '/etc/ld.so.cache', '--ro-bind-try', '/etc/alternatives', '/etc/alternatives'],
-    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--chdir', '/tmp'],
-    ...['--ro-bind', tools[tool], tools[tool]],
+    ...['--seccomp', String(filterPipe(run))],
+    ...visible.flatMap((place) => ['--ro-bind', place, place]),
+    ...['--ro-bind-try', '/etc/ld.so.cache', '/etc/ld.so.cache', '--ro-bind', tools.prlimit, tools.prlimit],
+    // No /proc: ffmpeg does as well without, and a container may not mount one.
+    ...['--dev', '/dev', '--tmpfs', '/tmp', '--chdir', '/tmp', '--ro-bind', tools[tool], tools[tool]],
     ...(source ? ['--ro-bind', path.resolve(source.path), '/in'] : []),
-    ...[tools[tool], ...args],
+    // Set inside: outside all that this user runs would count.
+    ...[tools.prlimit, `--nproc=${MAX_THREADS}`, '--', tools[tool], ...args],
   ]
 }
 
-async function readVersion(sandbox: Sandbox): Promise<string | undefined> {
+const TRIAL_LIMITS = { cpuS: 10, wallS: 30 }
+
+/** The version of ffmpeg, run without bubblewrap. @throws Failure `unavailable` when it does not start */
+export async function readVersion({ tools }: Pick<Sandbox, 'tools'>): Promise<string> {
+  const { version } = await askVersion({ tools })
+  if (version === undefined)
+    throw new Failure('unavailable', 'ffmpeg is installed but does not start: run ffmpeg -version to see why')
+  return version
+}
+
+async function askVersion(means: Means): Promise<{ version: string | undefined; end: MediaEnd }> {
   const output = collect(64 * 1024)
-  const limits = { cpuS: 10, wallS: 30 }
-  const end = await runCaged(sandbox, { tool: 'ffmpeg', args: ['-version'], stdout: output.reader, limits })
-  return end.exitCode === 0 ? /^ffmpeg version (\S+)/.exec(output.bytes().toString('utf8'))?.[1] : undefined
+  const end = await runConfined(means, { tool: 'ffmpeg', args: ['-version'], stdout: output.reader, limits: TRIAL_LIMITS })
+  const [, version] = end.exitCode === 0 ? (/^ffmpeg version (\S+)/.exec(output.bytes().toString('utf8')) ?? []) : []
+  return { version, end }
+}
+
+/** The loader's own list: what `ldd` prints. A program without a loader says its version instead. */
+async function listLibraries(program: string): Promise<string[]> {
+  const child = spawn(program, ['-version'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { LD_TRACE_LOADED_OBJECTS: '1' },
+    timeout: TRIAL_LIMITS.wallS * 1000,
+    killSignal: 'SIGKILL',
+  })
+  child.on('error', () => undefined) // then there is no list, and bubblewrap's own complaint says more
+  return child.pid === undefined ? [] : librariesIn(await text(child.stdout))
 }
 
 function findTool(name: string, folders: readonly string[]): string | undefined {

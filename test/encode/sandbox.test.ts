@@ -1,43 +1,92 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, copyFile, readdir, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { probeSource } from '../../src/encode/probe.ts'
-import { collect, openSandbox, runMedia, type Sandbox } from '../../src/encode/sandbox.ts'
+import { collect, drawMedia, openSandbox, runMedia, type Sandbox, sandboxAdvice } from '../../src/encode/sandbox.ts'
+import { REFUSED_CALLS } from '../../src/encode/system-calls.ts'
+import { librariesIn, visiblePaths } from '../../src/encode/visible-paths.ts'
 import { makeFilm as makeLongFilm } from '../films.ts'
 import { processesWith } from '../processes.ts'
-import { ffmpeg, newFolder, openFilm, seal } from './films.ts'
+import { ffmpeg, newFolder, openFilm, seal, withoutBubblewrap } from './films.ts'
 
 const LIMITS = { cpuS: 20, wallS: 60 }
 
 test('a machine without ffmpeg is told what to install', async () => {
-  await expect(openSandbox([await newFolder()])).rejects.toMatchObject({
+  await expect(openSandbox({ toolFolders: [await newFolder()] })).rejects.toMatchObject({
     kind: 'unavailable',
     message: 'ffmpeg is not installed: run apt-get install ffmpeg',
   })
 })
 
-test('without bubblewrap the sandbox says so, and still works', async () => {
+test('M30: where there is no bubblewrap nothing is opened, and it says what to do; where the owner says so, limits are enough', async () => {
   const folder = await newFolder()
-  for (const name of ['ffmpeg', 'ffprobe', 'prlimit'])
-    await writeFile(path.join(folder, name), `#!/bin/sh\nexec /usr/bin/${name} "$@"\n`, { mode: 0o755 })
-  const sandbox = await openSandbox([folder])
+  await linkTools(folder)
+  const film = await seal(await makeFilm())
+  const sandbox = await openSandbox({ toolFolders: [folder] })
   expect(sandbox.bubblewrap).toBe(false)
-  const probe = await probeSource(sandbox, await seal(await makeFilm()))
-  expect(probe.picture).toMatchObject({ widthPx: 160, heightPx: 90 })
+  await expect(probeSource(sandbox, film)).rejects.toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringContaining('reelgate doctor'),
+  })
+  const said = (of: Sandbox) => [sandboxAdvice(of)?.effect, ...(sandboxAdvice(of)?.cures ?? [])].join('\n')
+  expect(said(sandbox)).toMatch(
+    /it is not installed.*uploads wait.*apt-get install bubblewrap.*--security-opt seccomp.*REELGATE_SANDBOX=weak/s,
+  )
+  const weak = await openSandbox({ toolFolders: [folder], sandbox: 'weak' })
+  expect(said(weak)).toMatch(/runs without it/)
+  expect((await probeSource(weak, film)).picture).toMatchObject({ widthPx: 160, heightPx: 90 })
+})
+
+test('M30: a bubblewrap that fails once when it is tried is tried again', async () => {
+  const { folder } = await newBubblewrap('mkdir "$0.failed" 2>/dev/null && exit 1')
+  const sandbox = await openSandbox({ toolFolders: [folder] })
+  expect(sandbox).toMatchObject({ bubblewrap: true, problem: undefined })
+  expect(sandboxAdvice(sandbox)).toBeUndefined()
+})
+
+test('M30: where bubblewrap fails nothing of others is opened until it works; what ffmpeg makes itself it makes', async () => {
+  const { folder, failing } = await newBubblewrap('[ -e "$0.failing" ] && { echo "bwrap: not now" >&2; exit 1; }')
+  await writeFile(failing, '')
+  const sandbox = await openSandbox({ toolFolders: [folder] })
+  expect(sandbox).toMatchObject({ bubblewrap: false, problem: 'bwrap: not now' })
+  const film = await seal(await makeFilm())
+  await expect(probeSource(sandbox, film)).rejects.toMatchObject({ kind: 'unavailable' })
+  const output = collect(10_000)
+  const args = ['-f', 'lavfi', '-i', 'color=s=2x2:d=1:r=1', '-f', 'rawvideo', 'pipe:1']
+  await drawMedia(sandbox, { args, stdout: output.reader, limits: LIMITS })
+  expect(output.bytes()).toHaveLength(6)
+  await rm(failing)
+  sandbox.nextTryMs = 0 // what some seconds do
+  expect(await probeSource(sandbox, film)).toMatchObject({ picture: { widthPx: 160 } })
+})
+
+test('M30: where bubblewrap has worked, nothing runs without it, whatever the owner allowed', async () => {
+  const { folder, failing } = await newBubblewrap('[ -e "$0.failing" ] && { echo "bwrap: not now" >&2; exit 1; }')
+  const sandbox = await openSandbox({ toolFolders: [folder], sandbox: 'weak' })
+  expect(sandbox.bubblewrap).toBe(true)
+  const film = await seal(await makeFilm())
+  await writeFile(failing, '')
+  await expect(probeSource(sandbox, film)).rejects.toMatchObject({
+    kind: 'unavailable',
+    message: 'the sandbox did not start: bwrap: not now',
+  })
+  await rm(failing)
+  expect(await probeSource(sandbox, film)).toMatchObject({ picture: { widthPx: 160 } })
 })
 
 test('the fingerprint names the version of ffmpeg, so that two encoders are never mixed', async () => {
-  const sandbox = await openSandbox()
+  const sandbox = await openSandbox({ sandbox: 'weak' })
   expect(encoderFingerprint(sandbox)).toContain(sandbox.ffmpegVersion)
   expect(encoderFingerprint({ ...sandbox, ffmpegVersion: '99' })).not.toBe(encoderFingerprint(sandbox))
 })
 
-eachCage('M21: a source may have any name', async (sandbox) => {
+eachSandbox('M21: a source may have any name', async (sandbox) => {
   const folder = await newFolder()
   const film = await seal(await makeFilm())
   for (const name of ['-i', '--', '|cat', '$(touch x)', '%d.mp4', 'concat:a|b', 'http:x', '*', 'a b,c:d', '\'";\n']) {
@@ -48,58 +97,50 @@ eachCage('M21: a source may have any name', async (sandbox) => {
   expect(await readdir(folder)).toHaveLength(10)
 })
 
-eachCage('M22: a decoder that never ends is killed at the time limit, with all it has started', async (sandbox) => {
+eachSandbox('M22: a decoder that never ends is killed at the time limit, with all it has started', async (sandbox) => {
   const mark = `${1_000_000 + Math.floor(Math.random() * 1_000_000)}`
-  const scripted = await withScript(sandbox, `sleep ${mark} & sleep ${mark}`)
+  const scripted = await withScript(sandbox, `fork; exec '/usr/bin/sleep', '${mark}'`)
   const end = await runScript(scripted, { limits: { ...LIMITS, wallS: 0.3 } })
   expect(end).toMatchObject({ outOfTime: true, exitCode: 137 })
   await expect.poll(() => processesWith(mark)).toEqual([])
 })
 
-eachCage('M22: what a decoder leaves behind when it ends is killed too', async (sandbox) => {
+eachSandbox('M22: what a decoder leaves behind when it ends is killed too', async (sandbox) => {
   const mark = `${1_000_000 + Math.floor(Math.random() * 1_000_000)}`
-  const end = await runScript(await withScript(sandbox, `sleep ${mark} & exit 0`))
+  const leave = `my $child = fork; exec '/usr/bin/sleep', '${mark}' if defined $child and $child == 0; exit 0`
+  const end = await runScript(await withScript(sandbox, leave))
   expect(end.exitCode).toBe(0)
   await expect.poll(() => processesWith(mark)).toEqual([])
 })
 
-eachCage('M23: complaints without an end are drained, and only their last part is kept', async (sandbox) => {
-  const end = await runScript(
-    await withScript(sandbox, 'head -c 20000000 /dev/zero | tr "\\0" "x" >&2; echo >&2; echo the end >&2'),
-  )
+eachSandbox('M23: complaints without an end are drained, and only their last part is kept', async (sandbox) => {
+  const end = await runScript(await withScript(sandbox, 'print STDERR "x" x 20_000_000, "\\nthe end\\n"'))
   expect(end.exitCode).toBe(0)
   expect(end.stderr.length).toBe(64 * 1024)
   expect(end.stderr.endsWith('the end\n')).toBe(true)
 })
 
-eachCage('M25: a decoder that eats the processor ends at its limit', async (sandbox) => {
-  const end = await runScript(await withScript(sandbox, 'while :; do :; done'), { limits: { cpuS: 1, wallS: 60 } })
+eachSandbox('M25: a decoder that eats the processor ends at its limit', async (sandbox) => {
+  const end = await runScript(await withScript(sandbox, 'while (1) {}'), { limits: { cpuS: 1, wallS: 60 } })
   expect(end).toMatchObject({ outOfTime: false, exitCode: 137 })
 })
 
-eachCage('M26: a decoder is told nothing of our environment', async (sandbox) => {
-  process.env.REELGATE_TEST_SECRET = 'do not tell'
+eachSandbox('M26: a decoder gets nothing of our environment', async (sandbox) => {
+  process.env.REELGATE_TEST_SECRET = 'a secret'
   onTestFinished(() => {
     delete process.env.REELGATE_TEST_SECRET
   })
-  const output = collect(10_000)
-  await runScript(await withScript(sandbox, 'cat /proc/$$/environ'), { stdout: output.reader })
-  expect(output.bytes().toString()).toBe(sandbox.bubblewrap ? 'PWD=/tmp\0' : '')
+  const printed = await outputOf(await withScript(sandbox, 'print "$_=$ENV{$_}\\n" for keys %ENV'))
+  expect(printed).toBe(sandbox.bubblewrap ? 'PWD=/tmp\n' : '')
 })
 
-eachCage('no file can be written', async (sandbox) => {
-  const output = collect(10_000)
-  const scripted = await withScript(
-    sandbox,
-    'trap "" XFSZ; echo x > /tmp/reelgate-written-$$ || echo refused; rm -f /tmp/reelgate-written-$$',
-  )
-  await runScript(scripted, { stdout: output.reader })
-  expect(output.bytes().toString()).toContain('refused')
+eachSandbox('no file can be written', async (sandbox) => {
+  const script = `$SIG{XFSZ} = 'IGNORE'; my $file = "/tmp/reelgate-written-$$";
+    open(my $out, '>', $file) or die "no file: $!"; print $out 'x' and close $out or print "refused\n"; unlink $file`
+  expect(await outputOf(await withScript(sandbox, script))).toBe('refused\n')
 })
 
-test('M24: inside bubblewrap there is no network, no file of the machine and no foreign process', async ({ skip }) => {
-  const sandbox = await openSandbox()
-  if (!sandbox.bubblewrap) skip()
+inBubblewrap('M24: there is no network, no file of the machine, no other program and no foreign process', async (sandbox) => {
   let calls = 0
   const canary = createServer(() => {
     calls += 1
@@ -110,14 +151,76 @@ test('M24: inside bubblewrap there is no network, no file of the machine and no 
   })
   const address = canary.address()
   const port = typeof address === 'object' && address ? address.port : 0
-  const output = collect(10_000)
-  const script = `exec 2>/dev/null; (echo > /dev/tcp/127.0.0.1/${port}) && echo network; cat /etc/passwd && echo files; ls /root /home /work && echo files; echo processes $(ls -d /proc/[0-9]* | wc -l)`
-  await runScript(await withScript(sandbox, script), { stdout: output.reader })
-  expect(output.bytes().toString()).toMatch(/^processes [1-5]\n$/)
+  const script = `socket(my $s, 2, 1, 0) or print "no socket: ", $! + 0, "\\n"; connect($s, pack('Sna4x8', 2, ${port}, pack('C4', 127, 0, 0, 1))) and print "network\\n";
+    for my $place ('/etc/passwd', '/proc', '/sys', '/root', '/home', '/work', '/usr/bin/sh', '/bin/sh', '/usr/share', '${process.execPath}') { -e $place and print "$place\\n" }
+    print "processes ", join(' ', grep { kill 0, $_ } 1..300), "\\n"`
+  expect(await outputOf(await withScript(sandbox, script))).toMatch(/^no socket: 1\nprocesses 1 2\n$/)
   expect(calls).toBe(0)
 })
 
-eachCage('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbox) => {
+inBubblewrap('M24: of a thousand forks none makes a process, and none is left', async (sandbox) => {
+  const mark = `${1_000_000 + Math.floor(Math.random() * 1_000_000)}`
+  const script = `my $made = 0; for (1..1000) { my $child = fork; next unless defined $child; exec '/usr/bin/sleep', '${mark}' if $child == 0; $made++ }
+    my $limits = pack('q2', 0, 0); syscall(${process.arch === 'x64' ? 302 : 261}, 0, 6, 0, $limits); print "$made made, ", join(' ', unpack('q2', $limits)), " allowed\\n"`
+  expect(await outputOf(await withScript(sandbox, script))).toBe('0 made, 1024 1024 allowed\n')
+  await expect.poll(() => processesWith(mark)).toEqual([])
+})
+
+inBubblewrap('M24: the kernel refuses each listed system call with EPERM, and kills nothing', async (sandbox) => {
+  const architecture = process.arch === 'x64' ? 'x64' : 'arm64'
+  const numbers = Object.values(REFUSED_CALLS).flatMap((call) => call[architecture] ?? [])
+  const x32 = process.arch === 'x64' ? [0x40000000 + 39] : []
+  const script = `for my $number (${[...numbers, ...x32].join(', ')}) { print "$number: ", syscall($number, 0, 0, 0, 0, 0, 0) == -1 ? $! + 0 : 'done', "\\n" }`
+  expect(await outputOf(await withScript(sandbox, script))).toBe([...numbers, ...x32].map((number) => `${number}: 1\n`).join(''))
+})
+
+// Where installations are, and where no one would look for one: the last ones are, or may be, folders of libraries.
+test.for([...['/usr/local', '/usr/src/app', '/opt', '/srv', '/home'], ...['/usr/local/lib', '/usr/lib/x86_64-linux-gnu']])(
+  'M29: neither an installation nor its data nor its key in %s can be read inside, and ffmpeg works',
+  async (parent, { skip }) => {
+    const firstNew = await mkdir(parent, { recursive: true }).catch(() => undefined)
+    const home = await mkdtemp(path.join(parent, 'reelgate-test-')).catch(() => skip())
+    onTestFinished(() => rm(firstNew ?? home, { recursive: true }))
+    const root = path.join(import.meta.dirname, '../..')
+    const parts = [
+      'package.json',
+      ...['errors', ...['sandbox', 'system-calls', 'visible-paths'].map((name) => `encode/${name}`)].map(
+        (name) => `src/${name}.ts`,
+      ),
+    ]
+    for (const part of parts) await cp(path.join(root, part), path.join(home, part))
+    const data = ['data/reelgate.db', 'data.key'].map((name) => path.join(home, name))
+    await mkdir(path.join(home, 'data'))
+    for (const file of data) await writeFile(file, 'a secret', { mode: 0o644 })
+    const installed: typeof import('../../src/encode/sandbox.ts') = await import(path.join(home, 'src/encode/sandbox.ts'))
+    const sandbox = await installed.openSandbox({ dataDir: path.join(home, 'data'), masterKeyFile: path.join(home, 'data.key') })
+    if (!sandbox.bubblewrap) skip()
+    const files = [...parts.map((part) => path.join(home, part)), ...data]
+    const look = `for my $file (qw(${files.join(' ')})) { open(my $in, '<', $file) and print "$file: ", <$in> } print "done\\n"`
+    expect(await outputOf(await withScript(sandbox, look))).toBe('done\n')
+    expect(await probeSource(sandbox, await seal(await makeFilm()))).toMatchObject({ picture: { widthPx: 160 } })
+  },
+)
+
+test('M29: of a folder that holds what is hidden, or is in it, only the libraries are seen; of another the folder', async () => {
+  const folder = await newFolder()
+  for (const name of ['whole', 'mixed', 'mixed/data', 'home', 'home/lib']) await mkdir(path.join(folder, name))
+  const at = (...names: string[]) => names.map((name) => path.join(folder, name))
+  const libraries = at('whole/a.so', 'whole/b.so', 'mixed/c.so', 'home/lib/d.so')
+  for (const library of libraries) await writeFile(library, '')
+  const hidden = at('mixed/data/to/come', 'home')
+  expect(visiblePaths(libraries, hidden)).toEqual(at('home/lib/d.so', 'mixed/c.so', 'whole'))
+  expect(visiblePaths(libraries, ['/'])).toEqual(libraries.toSorted())
+})
+
+test('the loader’s list of libraries is read as it is printed; a program without one has none', () => {
+  const listing =
+    '\tlinux-vdso.so.1 (0x00007ffd)\n\tlibx.so.1 => /usr/lib/a b/libx.so.1 (0x00007f1c)\n\tliby.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n'
+  expect(librariesIn(listing)).toEqual(['/usr/lib/a b/libx.so.1', '/lib64/ld-linux-x86-64.so.2'])
+  expect(librariesIn('ffmpeg version 7.1 (static)\n')).toEqual([])
+})
+
+eachSandbox('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbox) => {
   const film = await openFilm(await makeLongFilm({ seconds: 60, size: '640x360', sound: false }))
   const server = spawn(process.execPath, [path.join(import.meta.dirname, 'encode-for-ever.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -129,7 +232,7 @@ eachCage('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbox) 
   await expect.poll(() => processesWith(film.source.keyHex)).toEqual([])
 })
 
-eachCage(
+eachSandbox(
   'F-15: where too many files are open, ffmpeg does not start, which is not the film’s fault, and nothing is left of it',
   async (sandbox) => {
     const source = await seal(await makeFilm())
@@ -147,13 +250,17 @@ eachCage(
 )
 
 /** One test with bubblewrap, where this machine has it, and one without. */
-function eachCage(name: string, body: (sandbox: Sandbox) => Promise<void>) {
-  test(`${name} (bubblewrap)`, async ({ skip }) => {
+function eachSandbox(name: string, body: (sandbox: Sandbox) => Promise<void>) {
+  inBubblewrap(`${name} (bubblewrap)`, body)
+  test(`${name} (without)`, async () => body(withoutBubblewrap(await openSandbox({ sandbox: 'weak' }))))
+}
+
+function inBubblewrap(name: string, body: (sandbox: Sandbox) => Promise<void>) {
+  test(name, async ({ skip }) => {
     const sandbox = await openSandbox()
     if (!sandbox.bubblewrap) skip()
     await body(sandbox)
   })
-  test(`${name} (without)`, async () => body({ ...(await openSandbox()), bubblewrap: false }))
 }
 
 async function makeFilm(): Promise<string> {
@@ -162,12 +269,36 @@ async function makeFilm(): Promise<string> {
   return file
 }
 
-/** A sandbox whose ffprobe is a script. */
+/** A sandbox whose ffprobe is a script in Perl, which Debian always has, and which can become `sleep`. */
 async function withScript(sandbox: Sandbox, script: string): Promise<Sandbox> {
   const file = path.join(await newFolder(), 'ffprobe')
-  await writeFile(file, `#!/usr/bin/bash\nPATH=/usr/bin\n${script}\n`)
+  await writeFile(file, `#!/usr/bin/perl\n$| = 1; ${script}\n`)
   await chmod(file, 0o755)
-  return { ...sandbox, tools: { ...sandbox.tools, ffprobe: file } }
+  const { stdout } = await promisify(execFile)('ldd', ['/usr/bin/perl'])
+  const isSeen = (library: string) => sandbox.visible.some((place) => library === place || library.startsWith(`${place}/`))
+  const libraries = librariesIn(stdout).filter((library) => !isSeen(library))
+  const visible = [...sandbox.visible, ...libraries, '/usr/bin/perl', '/usr/bin/sleep', file]
+  return { ...sandbox, tools: { ...sandbox.tools, ffprobe: file }, visible }
+}
+
+/** ffmpeg and what it is run with, but for bubblewrap. */
+async function linkTools(folder: string): Promise<void> {
+  for (const name of ['ffmpeg', 'ffprobe', 'prlimit']) await symlink(`/usr/bin/${name}`, path.join(folder, name))
+}
+
+/** Tools whose bubblewrap runs a line of shell first. */
+async function newBubblewrap(line: string): Promise<{ folder: string; failing: string }> {
+  const folder = await newFolder()
+  await linkTools(folder)
+  const file = path.join(folder, 'bwrap')
+  await writeFile(file, `#!/bin/sh\n${line}\nexec /usr/bin/bwrap "$@"\n`, { mode: 0o755 })
+  return { folder, failing: `${file}.failing` }
+}
+
+async function outputOf(scripted: Sandbox): Promise<string> {
+  const output = collect(10_000)
+  await runScript(scripted, { stdout: output.reader })
+  return output.bytes().toString()
 }
 
 async function runScript(sandbox: Sandbox, run: Partial<Parameters<typeof runMedia>[1]> = {}) {

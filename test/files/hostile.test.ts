@@ -75,7 +75,7 @@ describe('F01: a poster', () => {
     onTestFinished(() => rm(tmp, { recursive: true }))
     const picture = await sealPicture(tmp, Readable.from([bytes]))
     try {
-      return await drawPosterSizes(await openSandbox(), picture)
+      return await drawPosterSizes(await openSandbox({ sandbox: 'weak' }), picture)
     } finally {
       await removePicture(picture)
       expect(await readdir(tmp)).toEqual([])

@@ -251,7 +251,7 @@ async function openBareImages() {
     write,
     nowS,
     masterKey: masterKeyFrom(Buffer.alloc(32, 1)),
-    sandbox: await openSandbox(),
+    sandbox: await openSandbox({ sandbox: 'weak' }),
     outbound: openOutbound([new URL(hostUrl).host]),
     tmp: folder,
     log: pino({ level: 'silent' }),

@@ -91,13 +91,15 @@ test('a data folder that cannot be written is refused by name', async () => {
 
 test('F-24: without ffmpeg, or with one that does not start, the start is refused with the command that installs it', async () => {
   const folder = await newFolder()
-  await expect(openSandbox([folder])).rejects.toMatchObject({
+  await expect(openSandbox({ toolFolders: [folder] })).rejects.toMatchObject({
     kind: 'unavailable',
     message: 'ffmpeg is not installed: run apt-get install ffmpeg',
   })
   for (const name of ['ffmpeg', 'ffprobe']) await writeFile(join(folder, name), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
-  await expect(openSandbox([folder])).rejects.toMatchObject({ message: expect.stringContaining('prlimit is not installed') })
-  await expect(openSandbox([folder, '/usr/bin', '/bin'])).rejects.toMatchObject({
+  await expect(openSandbox({ toolFolders: [folder] })).rejects.toMatchObject({
+    message: expect.stringContaining('prlimit is not installed'),
+  })
+  await expect(openSandbox({ toolFolders: [folder, '/usr/bin', '/bin'] })).rejects.toMatchObject({
     message: expect.stringContaining('ffmpeg is installed but does not start'),
   })
 })
@@ -129,6 +131,7 @@ test.each([
   { name: 'REELGATE_LIMITS', value: '{"reeds":{"ip":1}}' },
   { name: 'REELGATE_LIMITS', value: '{"redeem":{"key":1}}' },
   { name: 'REELGATE_DEMO', value: 'no' },
+  { name: 'REELGATE_SANDBOX', value: 'off' },
   { name: 'REELGATE_LOG_LEVEL', value: 'loud' },
 ])('$name=$value is refused by name', ({ name, value }) => {
   const read = () => readConfig({ [name]: value })

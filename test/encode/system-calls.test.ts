@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { REFUSED_CALLS, systemCallFilter } from '../../src/encode/system-calls.ts'
+
+const ALLOW = 0x7fff0000
+const EPERM = 0x00050001
+const ENOSYS = 0x00050026
+const THREAD_FLAGS = 0x003d0f00 // what the C library makes a thread with
+const SIGCHLD = 17 // what it forks with
+const MACHINES = {
+  x64: { audit: 0xc000003e, read: 0, openat: 257, execve: 59, clone: 56, clone3: 435 },
+  arm64: { audit: 0xc00000b7, read: 63, openat: 56, execve: 221, clone: 220, clone3: 435 },
+} as const
+const ARCHITECTURES = ['x64', 'arm64'] as const
+
+test.each(ARCHITECTURES)(
+  'M24: on %s each listed system call is refused with EPERM, and what ffmpeg does all the time is not',
+  (architecture) => {
+    const { audit, ...calls } = MACHINES[architecture]
+    const judge = (number: number, argument = 0) => run(filterOf(architecture), { number, audit, argument })
+    const numbers = Object.entries(REFUSED_CALLS).flatMap(([name, call]) =>
+      call[architecture] === undefined ? [] : [[name, call[architecture]]],
+    )
+    expect(numbers.map(([name, number]) => [name, judge(Number(number))])).toEqual(numbers.map(([name]) => [name, EPERM]))
+    expect(new Set(numbers.map(([, number]) => number)).size).toBe(numbers.length)
+    for (const number of [calls.read, calls.openat, calls.execve]) expect(judge(number)).toBe(ALLOW)
+    expect(judge(calls.clone, THREAD_FLAGS)).toBe(ALLOW)
+    expect(judge(calls.clone, SIGCHLD)).toBe(EPERM)
+    expect(judge(calls.clone3)).toBe(ENOSYS)
+  },
+)
+
+test.each(ARCHITECTURES)('M24: on %s numbers of another architecture are refused, whatever they mean there', (architecture) => {
+  const foreign = [0x40000003, 0x40000028, ...Object.values(MACHINES).map(({ audit }) => audit)]
+  for (const audit of foreign.filter((audit) => audit !== MACHINES[architecture].audit))
+    for (const number of [0, 3, 41, 63, 198, 1000])
+      expect(run(filterOf(architecture), { number, audit, argument: 0 })).toBe(EPERM)
+})
+
+test('M24: the second numbers of x86-64 (x32) are refused', () => {
+  const { audit } = MACHINES.x64
+  for (const number of [0x40000000, 0x40000029, 0xffffffff])
+    expect(run(filterOf('x64'), { number, audit, argument: 0 })).toBe(EPERM)
+})
+
+test('there is no filter for an architecture whose calls are not listed', () => {
+  expect(systemCallFilter('riscv64')).toBeUndefined()
+})
+
+function filterOf(architecture: string): Buffer {
+  return systemCallFilter(architecture) ?? expect.fail()
+}
+
+/** Runs a filter as the kernel does: classic BPF on `struct seccomp_data`. */
+function run(program: Buffer, { number, audit, argument }: { number: number; audit: number; argument: number }): number {
+  const data = Buffer.alloc(64)
+  data.writeUInt32LE(number, 0)
+  data.writeUInt32LE(audit, 4)
+  data.writeUInt32LE(argument, 16)
+  let loaded = 0
+  for (let row = 0; row * 8 < program.length; row++) {
+    const code = program.readUInt16LE(row * 8)
+    const k = program.readUInt32LE(row * 8 + 4)
+    if (code === 0x06) return k
+    if (code === 0x20) loaded = data.readUInt32LE(k)
+    else row += program.readUInt8(row * 8 + (holds(code, loaded, k) ? 2 : 3))
+  }
+  return expect.fail('the program has no end')
+}
+
+function holds(code: number, loaded: number, k: number): boolean {
+  if (code === 0x15) return loaded === k
+  if (code === 0x35) return loaded >= k
+  if (code === 0x45) return (loaded & k) !== 0
+  return expect.fail(`an unknown row: ${code}`)
+}
