@@ -42,7 +42,7 @@ export function installPrograms(purpose) {
 /** What to say at every start while an optional program is missing; undefined when none is. */
 export function adviceOnOptionalPrograms(purpose) {
   if (missingPrograms(purpose).length === 0) return undefined
-  return `bubblewrap is missing, so ffmpeg runs without its sandbox. Run this as root: ${installCommand(purpose)}`
+  return `bubblewrap is missing, the sandbox around ffmpeg, so uploads wait and are not encoded. Run this as root: ${installCommand(purpose)}`
 }
 
 function installCommand(purpose) {

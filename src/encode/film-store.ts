@@ -231,7 +231,7 @@ export async function findUnfinished(
     .whereRef('video.generation', '<=', 'generation.number')
     .where('generation.finishedAtS', 'is', null)
     .where('video.id', 'not in', [...inHand])
-    .$if(only !== undefined, (film) => film.where('video.id', '=', only ?? ''))
+    .$if(only !== undefined, (unfinished) => unfinished.where('video.id', '=', only ?? ''))
     .where('video.status', '=', 'ready')
     .where(IS_PRESENT)
     .where(({ not, exists, selectFrom }) =>

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { accessSync, constants, realpathSync } from 'node:fs'
+import { accessSync, constants, readFileSync, realpathSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { findPackageJSON } from 'node:module'
 import os from 'node:os'
@@ -96,7 +96,7 @@ export const SIGKILL_EXIT = SIGNALLED + os.constants.signals.SIGKILL
 export function wasEndedBySignal({ exitCode }: MediaEnd): boolean {
   return exitCode > SIGNALLED
 }
-/** Many times what the encoder of a large machine starts. The kernel counts them for the sandbox alone, and does not count root's. */
+/** Many times what the encoder of a large machine starts. Linux counts them for the sandbox alone (since 5.14), and does not count root's. */
 const MAX_THREADS = 1024
 const TRY_AGAIN_MS = 5_000
 // A four-rung 1080p ladder takes 0.5 GB; address space also counts each thread's stack and arena, so it grows with the machine.
@@ -137,25 +137,26 @@ function hiddenPaths({ dataDir, masterKeyFile }: Partial<SandboxConfig>): string
 /** Tries bubblewrap now, by the very command that is used later: some machines have it, but forbid user namespaces. */
 export async function tryBubblewrap(sandbox: Sandbox): Promise<boolean> {
   sandbox.tools.bwrap ??= findTool('bwrap', sandbox.folders)
-  const { version, problem } = await runTrial(sandbox)
+  const { version, visible = [], problem } = await runTrial(sandbox)
   sandbox.problem = problem
   sandbox.nextTryMs = performance.now() + TRY_AGAIN_MS
   if (version === undefined) return false
+  sandbox.visible = visible
   sandbox.bubblewrap = true
   sandbox.ffmpegVersion ||= version
   return true
 }
 
-async function runTrial(sandbox: Sandbox): Promise<{ version?: string; problem?: string }> {
+async function runTrial(sandbox: Sandbox): Promise<{ version?: string; visible?: string[]; problem?: string }> {
   const { bwrap, ffmpeg, ffprobe, prlimit } = sandbox.tools
   if (!bwrap) return { problem: 'it is not installed' }
   if (!systemCallFilter()) return { problem: `the system calls of ${process.arch} are not known to Reelgate` }
   const libraries = await Promise.all([ffmpeg, ffprobe, prlimit].map(listLibraries))
-  sandbox.visible = visiblePaths(libraries.flat(), sandbox.hidden)
-  const { version, end } = await askVersion({ ...sandbox, bubblewrap: true })
+  const visible = visiblePaths(libraries.flat(), sandbox.hidden)
+  const { version, end } = await askVersion({ ...sandbox, visible, bubblewrap: true })
   return version === undefined
     ? { problem: end.stderr.trim().split('\n')[0] || `ffmpeg ended with ${end.exitCode} in it` }
-    : { version }
+    : { version, visible }
 }
 
 /** Whether files that others sent may be opened now. Where bubblewrap has not worked yet it is tried again, every few seconds at most. */
@@ -172,7 +173,7 @@ export function sandboxAdvice({ bubblewrap, weak, problem, tools }: Sandbox): Sa
   if (bubblewrap) return undefined
   const noSandbox = `The sandbox around ffmpeg, bubblewrap, does not run here: ${problem}.`
   const install = tools.bwrap ? [] : ['Install it: apt-get install bubblewrap.']
-  const container = `In a container, start that with ${CONTAINER_FLAGS} (docs/operations.md, The sandbox).`
+  const container = `In a container, start it with ${CONTAINER_FLAGS}; docs/operations.md has the rest (The sandbox).`
   const weakly = 'a file made to attack ffmpeg can then reach all that Reelgate can: its key, its data, the network.'
   if (weak)
     return { effect: `${noSandbox} REELGATE_SANDBOX=weak: ffmpeg runs without it; ${weakly}`, cures: [...install, container] }
@@ -321,7 +322,7 @@ async function runConfined(sandbox: Means, run: ConfinedRun): Promise<MediaEnd> 
   }
 }
 
-/** Whether all of it is read the child's exit tells. */
+/** Not awaited: a child that did not read all of it ends with an error. */
 function writeInput(stream: unknown, bytes: Buffer) {
   if (!(stream instanceof Writable)) throw new Error('the child has no such input')
   stream.on('error', () => undefined).end(bytes)
@@ -373,8 +374,14 @@ function confinedArgs({ tools, bubblewrap, visible = [] }: Means, run: ConfinedR
     ...['--dev', '/dev', '--tmpfs', '/tmp', '--chdir', '/tmp', '--ro-bind', tools[tool], tools[tool]],
     ...(source ? ['--ro-bind', path.resolve(source.path), '/in'] : []),
     // Set inside: outside all that this user runs would count.
-    ...[tools.prlimit, `--nproc=${MAX_THREADS}`, '--', tools[tool], ...args],
+    ...[tools.prlimit, `--nproc=${maxThreads()}`, '--', tools[tool], ...args],
   ]
+}
+
+/** Never above our own limit, which the child may not raise. */
+function maxThreads(): number {
+  const [, ours] = /^Max processes +\S+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+  return Math.min(MAX_THREADS, Number(ours ?? MAX_THREADS))
 }
 
 const TRIAL_LIMITS = { cpuS: 10, wallS: 30 }

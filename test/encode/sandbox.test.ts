@@ -27,10 +27,10 @@ test('a machine without ffmpeg is told what to install', async () => {
 test('M30: where there is no bubblewrap nothing is opened, and it says what to do; where the owner says so, limits are enough', async () => {
   const folder = await newFolder()
   await linkTools(folder)
-  const film = await seal(await makeFilm())
+  const source = await seal(await makeFilm())
   const sandbox = await openSandbox({ toolFolders: [folder] })
   expect(sandbox.bubblewrap).toBe(false)
-  await expect(probeSource(sandbox, film)).rejects.toMatchObject({
+  await expect(probeSource(sandbox, source)).rejects.toMatchObject({
     kind: 'unavailable',
     message: expect.stringContaining('reelgate doctor'),
   })
@@ -40,7 +40,7 @@ test('M30: where there is no bubblewrap nothing is opened, and it says what to d
   )
   const weak = await openSandbox({ toolFolders: [folder], sandbox: 'weak' })
   expect(said(weak)).toMatch(/runs without it/)
-  expect((await probeSource(weak, film)).picture).toMatchObject({ widthPx: 160, heightPx: 90 })
+  expect((await probeSource(weak, source)).picture).toMatchObject({ widthPx: 160, heightPx: 90 })
 })
 
 test('M30: a bubblewrap that fails once when it is tried is tried again', async () => {
@@ -55,29 +55,29 @@ test('M30: where bubblewrap fails nothing of others is opened until it works; wh
   await writeFile(failing, '')
   const sandbox = await openSandbox({ toolFolders: [folder] })
   expect(sandbox).toMatchObject({ bubblewrap: false, problem: 'bwrap: not now' })
-  const film = await seal(await makeFilm())
-  await expect(probeSource(sandbox, film)).rejects.toMatchObject({ kind: 'unavailable' })
+  const source = await seal(await makeFilm())
+  await expect(probeSource(sandbox, source)).rejects.toMatchObject({ kind: 'unavailable' })
   const output = collect(10_000)
   const args = ['-f', 'lavfi', '-i', 'color=s=2x2:d=1:r=1', '-f', 'rawvideo', 'pipe:1']
   await drawMedia(sandbox, { args, stdout: output.reader, limits: LIMITS })
   expect(output.bytes()).toHaveLength(6)
   await rm(failing)
   sandbox.nextTryMs = 0 // what some seconds do
-  expect(await probeSource(sandbox, film)).toMatchObject({ picture: { widthPx: 160 } })
+  expect(await probeSource(sandbox, source)).toMatchObject({ picture: { widthPx: 160 } })
 })
 
 test('M30: where bubblewrap has worked, nothing runs without it, whatever the owner allowed', async () => {
   const { folder, failing } = await newBubblewrap('[ -e "$0.failing" ] && { echo "bwrap: not now" >&2; exit 1; }')
   const sandbox = await openSandbox({ toolFolders: [folder], sandbox: 'weak' })
   expect(sandbox.bubblewrap).toBe(true)
-  const film = await seal(await makeFilm())
+  const source = await seal(await makeFilm())
   await writeFile(failing, '')
-  await expect(probeSource(sandbox, film)).rejects.toMatchObject({
+  await expect(probeSource(sandbox, source)).rejects.toMatchObject({
     kind: 'unavailable',
     message: 'the sandbox did not start: bwrap: not now',
   })
   await rm(failing)
-  expect(await probeSource(sandbox, film)).toMatchObject({ picture: { widthPx: 160 } })
+  expect(await probeSource(sandbox, source)).toMatchObject({ picture: { widthPx: 160 } })
 })
 
 test('the fingerprint names the version of ffmpeg, so that two encoders are never mixed', async () => {
@@ -166,6 +166,13 @@ inBubblewrap('M24: of a thousand forks none makes a process, and none is left', 
   await expect.poll(() => processesWith(mark)).toEqual([])
 })
 
+inBubblewrap('M24: a server that may start fewer processes than that still runs bubblewrap', async () => {
+  const open = `const { openSandbox } = await import('${path.join(import.meta.dirname, '../../src/encode/sandbox.ts')}')
+    console.log((await openSandbox()).problem)`
+  const args = ['--nproc=1000', process.execPath, '--input-type=module', '-e', open]
+  expect((await promisify(execFile)('prlimit', args)).stdout).toBe('undefined\n')
+})
+
 inBubblewrap('M24: the kernel refuses each listed system call with EPERM, and kills nothing', async (sandbox) => {
   const architecture = process.arch === 'x64' ? 'x64' : 'arm64'
   const numbers = Object.values(REFUSED_CALLS).flatMap((call) => call[architecture] ?? [])
@@ -175,30 +182,33 @@ inBubblewrap('M24: the kernel refuses each listed system call with EPERM, and ki
 })
 
 // Where installations are, and where no one would look for one: the last ones are, or may be, folders of libraries.
-test.for([...['/usr/local', '/usr/src/app', '/opt', '/srv', '/home'], ...['/usr/local/lib', '/usr/lib/x86_64-linux-gnu']])(
+test.for(['/usr/local', '/usr/src/app', '/opt', '/srv', '/home', '/usr/local/lib', '/usr/lib/x86_64-linux-gnu'])(
   'M29: neither an installation nor its data nor its key in %s can be read inside, and ffmpeg works',
   async (parent, { skip }) => {
     const firstNew = await mkdir(parent, { recursive: true }).catch(() => undefined)
     const home = await mkdtemp(path.join(parent, 'reelgate-test-')).catch(() => skip())
     onTestFinished(() => rm(firstNew ?? home, { recursive: true }))
     const root = path.join(import.meta.dirname, '../..')
-    const parts = [
-      'package.json',
-      ...['errors', ...['sandbox', 'system-calls', 'visible-paths'].map((name) => `encode/${name}`)].map(
-        (name) => `src/${name}.ts`,
-      ),
-    ]
+    const parts = ['package.json', 'src/errors.ts']
+    for (const name of ['sandbox', 'system-calls', 'visible-paths']) parts.push(`src/encode/${name}.ts`)
     for (const part of parts) await cp(path.join(root, part), path.join(home, part))
-    const data = ['data/reelgate.db', 'data.key'].map((name) => path.join(home, name))
+    const [database, key] = ['data/reelgate.db', 'data.key'].map((name) => path.join(home, name))
     await mkdir(path.join(home, 'data'))
-    for (const file of data) await writeFile(file, 'a secret', { mode: 0o644 })
+    for (const file of [database, key]) await writeFile(String(file), 'a secret', { mode: 0o644 })
     const installed: typeof import('../../src/encode/sandbox.ts') = await import(path.join(home, 'src/encode/sandbox.ts'))
-    const sandbox = await installed.openSandbox({ dataDir: path.join(home, 'data'), masterKeyFile: path.join(home, 'data.key') })
-    if (!sandbox.bubblewrap) skip()
-    const files = [...parts.map((part) => path.join(home, part)), ...data]
-    const look = `for my $file (qw(${files.join(' ')})) { open(my $in, '<', $file) and print "$file: ", <$in> } print "done\\n"`
-    expect(await outputOf(await withScript(sandbox, look))).toBe('done\n')
-    expect(await probeSource(sandbox, await seal(await makeFilm()))).toMatchObject({ picture: { widthPx: 160 } })
+    const installation = await installed.openSandbox()
+    const hidden = [
+      { files: parts.map((part) => path.join(home, part)), sandbox: installation },
+      { files: [database], sandbox: await openSandbox({ dataDir: path.join(home, 'data') }) },
+      { files: [key], sandbox: await openSandbox({ masterKeyFile: key }) },
+    ]
+    for (const { files, sandbox } of hidden) {
+      if (!sandbox.bubblewrap) skip()
+      const names = files.flatMap((file) => [file, file?.replace(/^\/usr/, '')]) // /lib leads to /usr/lib
+      const look = `for my $file (qw(${names.join(' ')})) { open(my $in, '<', $file) and print "$file: ", <$in> } print "done\\n"`
+      expect(await outputOf(await withScript(sandbox, look))).toBe('done\n')
+    }
+    expect(await probeSource(installation, await seal(await makeFilm()))).toMatchObject({ picture: { widthPx: 160 } })
   },
 )
 
