@@ -3,12 +3,17 @@ import { once } from 'node:events'
 import { chmod, copyFile, cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import path from 'node:path'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { encodePictureChunk } from '../../src/encode/chunk.ts'
+import { makePosters } from '../../src/encode/draw-posters.ts'
 import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { probeSource } from '../../src/encode/probe.ts'
 import { collect, drawMedia, openSandbox, runMedia, type Sandbox, sandboxAdvice } from '../../src/encode/sandbox.ts'
+import { encodeSoundChunk } from '../../src/encode/sound-chunk.ts'
+import { drawPosterSizes, redrawPicture, sealPicture } from '../../src/encode/still-picture.ts'
 import { REFUSED_CALLS } from '../../src/encode/system-calls.ts'
 import { librariesIn, visiblePaths } from '../../src/encode/visible-paths.ts'
 import { makeFilm as makeLongFilm } from '../films.ts'
@@ -78,6 +83,46 @@ test('M30: where bubblewrap has worked, nothing runs without it, whatever the ow
   })
   await rm(failing)
   expect(await probeSource(sandbox, source)).toMatchObject({ picture: { widthPx: 160 } })
+})
+
+test('M30: a bubblewrap that does not start is the machine’s trouble, whatever it was started for, never a fault of the file', async () => {
+  const { folder, failing } = await newBubblewrap('[ -e "$0.failing" ] && { echo "bwrap: not now" >&2; exit 1; }')
+  const file = path.join(folder, 'video.mp4')
+  await ffmpeg(
+    '-f',
+    'lavfi',
+    '-i',
+    'testsrc2=s=160x90:r=25:d=1',
+    '-f',
+    'lavfi',
+    '-i',
+    'sine=d=1',
+    '-c:v',
+    'libx264',
+    '-c:a',
+    'aac',
+    file,
+  )
+  const { source, plan } = await openFilm(file)
+  const image = await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16', '-frames:v', '1', '-c:v', 'png', '-f', 'image2pipe', '-')
+  const sandbox = await openSandbox({ toolFolders: [folder] })
+  await writeFile(failing, '')
+  const sink = { onInit: () => undefined, onSegment: () => undefined }
+  const request = { sandbox, source, plan, chunk: { firstSegment: 0, segmentCount: 1, fromStart: true } }
+  const picture = await sealPicture(folder, Readable.from([image]))
+  const uses = {
+    probe: () => probeSource(sandbox, source),
+    video: () => encodePictureChunk({ ...request, threads: 1 }, sink),
+    audio: () => encodeSoundChunk(request, sink),
+    posters: () => makePosters(sandbox, source, plan),
+    poster: () => drawPosterSizes(sandbox, picture),
+    watermark: () => redrawPicture(sandbox, folder, image),
+  }
+  for (const [use, start] of Object.entries(uses))
+    await expect(start(), use).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: 'the sandbox did not start: bwrap: not now',
+    })
 })
 
 test('the fingerprint names the version of ffmpeg, so that two encoders are never mixed', async () => {
