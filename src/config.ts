@@ -278,6 +278,7 @@ export function dataPaths(dataDir: string) {
     database: join(dataDir, 'reelgate.db'),
     mark: join(dataDir, 'reelgate.mark'),
     lock: join(dataDir, 'lock.db'),
+    reserve: join(dataDir, 'reelgate.reserve'),
     controlSocket: join(dataDir, 'control.sock'),
     sources: join(dataDir, 'sources'),
     segments: join(dataDir, 'segments'),

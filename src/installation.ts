@@ -18,6 +18,7 @@ import {
 import { keyOfPhrase, phraseOf } from './protect/recovery-phrase.ts'
 import { type BlobFolder, openBlobFolder, removeUnfinished, syncInPlace, syncNames } from './storage/folder.ts'
 import { type FolderLock, takeFolderLock } from './storage/folder-lock.ts'
+import { giveRoom, giveRoomToStart } from './storage/reserve.ts'
 
 export type NotedDatabase = Database & {
   /** Notes in the data folder how far the database has come. */
@@ -56,7 +57,8 @@ export function lockDataFolder(config: Config): FolderLock | undefined {
  * @throws Failure `unavailable` when it is missing over existing films, damaged or newer
  */
 export async function openDatabase(config: Config): Promise<NotedDatabase> {
-  const { mark: markFile } = dataPaths(config.dataDir)
+  const { mark: markFile, reserve } = dataPaths(config.dataDir)
+  giveRoomToStart(reserve)
   const place = await placeOf(config)
   await refuseLostDatabase(config, place)
   await refuseOlderDatabase(place, markFile)
@@ -66,7 +68,10 @@ export async function openDatabase(config: Config): Promise<NotedDatabase> {
 
 /** PostgreSQL's driver is loaded where it is used. */
 async function placeOf({ databaseUrl, dataDir }: Config): Promise<DatabasePlace> {
-  if (databaseUrl === undefined) return sqlitePlace(dataPaths(dataDir).database)
+  if (databaseUrl === undefined) {
+    const { database, reserve } = dataPaths(dataDir)
+    return sqlitePlace(database, () => giveRoom(reserve))
+  }
   const { postgresPlace } = await import('./db/postgres/place.ts')
   return postgresPlace(databaseUrl)
 }

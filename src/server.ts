@@ -122,7 +122,8 @@ async function openServer(
   const { url, demo } = await openDoors(house, limiting, playback, work, keyUses, opened)
   const { bans } = limiting
   const { deletion, noteDamage } = work
-  const upkeep = startUpkeep({ ...house, playback, deletion, noteDamage, usage: playback.usage, keyUses, bans })
+  const { reserve } = dataPaths(config.dataDir)
+  const upkeep = startUpkeep({ ...house, playback, deletion, noteDamage, usage: playback.usage, keyUses, bans, reserve })
   opened.defer(() => upkeep.stop())
 
   const { db, write, nowS, masterKey, masterKeyIsNew } = house

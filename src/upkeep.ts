@@ -14,6 +14,7 @@ import type { Installation } from './installation.ts'
 import { type BanSweeping, sweepBans } from './limits/bans.ts'
 import { type PlaybackDeps, saveSessions } from './playback/session.ts'
 import { sweepPlayback } from './playback/sweep.ts'
+import { refillReserve } from './storage/reserve.ts'
 import { createSweep, createUnfinishedSweep, fileSystemNowS } from './storage/sweep.ts'
 import { sweepUsage, type Usage } from './usage/usage.ts'
 
@@ -31,11 +32,13 @@ export type UpkeepDeps = {
   keyUses: KeyUses
   bans: BanSweeping
   usage: Usage
+  /** The file that holds space for a full disk. */
+  reserve: string
   log: Logger
 }
 
 /** Begins with a sweep. `stop` resolves when nothing of it runs any more. */
-export function startUpkeep({ installation, playback, deletion, noteDamage, keyUses, bans, usage, log }: UpkeepDeps): {
+export function startUpkeep({ installation, playback, deletion, noteDamage, keyUses, bans, usage, reserve, log }: UpkeepDeps): {
   stop(): Promise<void>
 } {
   const stopping = new AbortController()
@@ -72,10 +75,15 @@ export function startUpkeep({ installation, playback, deletion, noteDamage, keyU
   }
 
   const saves = [
+    { everyMs: 5_000, save: refill, trouble: 'the reserve for a full disk could not be made' },
     { everyMs: 5_000, save: () => saveSessions(playback), trouble: 'sessions could not be saved' },
     { everyMs: 5_000, save: usage.save, trouble: 'usage could not be saved' },
     { everyMs: 60_000, save: keyUses.save, trouble: 'the last use of keys could not be saved' },
   ]
+  async function refill(): Promise<void> {
+    if (await refillReserve(reserve)) log.info('space is kept in reserve for a full disk')
+  }
+
   const timers = [
     ...saves.map(({ everyMs, save, trouble }) => setInterval(() => tried(log, trouble, save), everyMs)),
     setInterval(() => {

@@ -8,7 +8,7 @@ import { listTables, readRows } from './rows.ts'
  * and named as if they were in SQLite's file: `reelgate.db/otp`.
  */
 export async function readAtRest(installed: Installed): Promise<Map<string, Buffer>> {
-  const names = (await listFiles(installed)).filter((name) => !/\/$|\.sock$/.test(name))
+  const names = (await listFiles(installed)).filter((name) => !/\/$|\.(sock|reserve)$/.test(name))
   const read = async (name: string): Promise<[string, Buffer]> => [
     name,
     await readFile(join(installed.dataDir, name)).catch(() => Buffer.alloc(0)), // removed meanwhile

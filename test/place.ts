@@ -25,7 +25,7 @@ export async function makePlace({ within = tmpdir(), copyOf, ...options }: Place
   const masterKeyFile = `${dataDir}.key`
   const { url, env, remove } = await makeDatabase({ ...options, copyOf: copyOf?.databaseUrl })
   if (copyOf) {
-    await cp(copyOf.dataDir, dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+    await cp(copyOf.dataDir, dataDir, { recursive: true, filter: (path) => !/\.(sock|reserve)$/.test(path) })
     await cp(copyOf.masterKeyFile, masterKeyFile)
   }
   return {

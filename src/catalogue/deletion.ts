@@ -44,8 +44,8 @@ export async function deleteVideos(
   const atS = deps.wallNowS()
   const askedIds = await listPresent(deps.db, accountId, videoIds, only)
   if (askedIds.length === 0) return 0
-  const deletedIds = await deps
-    .write(async (tx) => {
+  const deletedIds = await deps.write
+    .makingRoom(async (tx) => {
       const ids = await listPresent(tx, accountId, askedIds, only)
       if (ids.length === 0) return ids // another call was first
       await addVideoEvents(tx, 'video:deleted', ids) // first: a tombstone has no tags
@@ -143,7 +143,7 @@ async function removeTombstones(
     try {
       for (const folder of Object.values(folders)) await removeBlobs(folder, videoId)
       await saveUsage()
-      await write((tx) => removeTombstone(tx, videoId))
+      await write.makingRoom((tx) => removeTombstone(tx, videoId))
     } catch (error) {
       isDone = false
       log[levelOf(error, 'error')]({ err: error, videoId }, 'files of a deleted video could not be removed; retrying')

@@ -13,6 +13,8 @@ export type Write = {
   <T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** The same for a change that is one statement: those of a group may be sent at once. */
   one<T>(statement: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
+  /** The same for a change that frees space, such as a deletion: on a full disk it may use what is kept in reserve. */
+  makingRoom<T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** Runs a statement that no transaction may surround, between two groups. */
   outside<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T>
   /** Grows with each group that was committed, or may have been: as long as it stands, whatever was read would be read again. */
@@ -25,6 +27,7 @@ export type Alongside<Outcome> = (tx: Kysely<Tables>, outcome: Outcome) => Promi
 /** A call that waits for its group. */
 export type Call = {
   isOneStatement: boolean
+  makesRoom: boolean
   run(db: Kysely<Tables>): Promise<void>
   /** Tells the caller that it is durable. */
   committed(): void
@@ -64,12 +67,15 @@ export function groupCommits({ db, begin, commit, tellable }: Committer): Write 
     turn = turn.then(() => new Promise((resolve) => setImmediate(resolve))).then(work)
   }
 
-  function write<T>(change: (tx: Kysely<Tables>) => Promise<T>, isOneStatement = false): Promise<T> {
+  type Change<T> = (tx: Kysely<Tables>) => Promise<T>
+  const PLAIN = { isOneStatement: false, makesRoom: false }
+
+  function write<T>(change: Change<T>, kind: Pick<Call, 'isOneStatement' | 'makesRoom'> = PLAIN): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       let result: T
       if (waiting.length === 0) next(commitWaiting)
       waiting.push({
-        isOneStatement,
+        ...kind,
         madeMs: performance.now(),
         run: async (tx) => {
           result = await change(tx)
@@ -133,8 +139,9 @@ export function groupCommits({ db, begin, commit, tellable }: Committer): Write 
     forbidden = why
   }
 
-  return Object.assign(<T>(change: (tx: Kysely<Tables>) => Promise<T>) => write(change), {
-    one: <T>(statement: (tx: Kysely<Tables>) => Promise<T>) => write(statement, true),
+  return Object.assign(<T>(change: Change<T>) => write(change), {
+    one: <T>(statement: Change<T>) => write(statement, { ...PLAIN, isOneStatement: true }),
+    makingRoom: <T>(change: Change<T>) => write(change, { ...PLAIN, makesRoom: true }),
     outside,
     commits: () => commits,
     forbid,

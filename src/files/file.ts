@@ -71,7 +71,7 @@ export async function findView(deps: ListDeps, accountId: string, row: FileRow):
  */
 export async function deleteFile(deps: FileDeps, accountId: string, by: Actor, videoId: string, fileId: number): Promise<void> {
   const atS = deps.wallNowS()
-  const deleted = await deps.write(async (tx) => {
+  const deleted = await deps.write.makingRoom(async (tx) => {
     const row = await findFile(tx, accountId, videoId, fileId)
     if (!row) throw new Failure('not-found', 'File not found')
     if (!isDeletable(row)) throw new Failure('conflict', 'This file belongs to the film. To remove it, delete the whole video.')

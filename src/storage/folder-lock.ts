@@ -7,7 +7,7 @@ export type FolderLock = { release(): void }
 export function takeFolderLock(path: string): FolderLock | undefined {
   const connection = new SqliteDatabase(path, { timeout: 0 })
   try {
-    connection.pragma('journal_mode = DELETE')
+    connection.pragma('journal_mode = MEMORY') // a journal, though nothing is ever written, would need room on a full disk
     connection.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     connection.close()

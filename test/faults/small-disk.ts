@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, open, rm, statfs } from 'node:fs/promises'
+import { type FileHandle, mkdtemp, open, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -12,7 +12,9 @@ export type SmallDisk = {
   path: string
   /** Takes all of the disk but so many bytes. */
   leave(bytes: number): Promise<void>
-  /** Gives back what `leave` took. */
+  /** Takes all that is free, to the last byte. */
+  fill(): Promise<void>
+  /** Gives back what `leave` and `fill` took. */
   makeRoom(): Promise<void>
 }
 
@@ -36,6 +38,17 @@ export async function mountSmallDisk(mebibytes: number): Promise<SmallDisk> {
         await file.write(Buffer.alloc(Math.min(left, MIB))).catch(() => undefined)
       }
     },
+    async fill() {
+      await using file = await open(filler, 'a')
+      for (let sizeBytes = MIB; sizeBytes >= 1; ) if (!(await isAdded(file, sizeBytes))) sizeBytes /= 2
+    },
     makeRoom: () => rm(filler, { force: true }),
   }
+}
+
+async function isAdded(file: FileHandle, sizeBytes: number): Promise<boolean> {
+  return file.write(Buffer.alloc(sizeBytes)).then(
+    () => true,
+    () => false,
+  )
 }

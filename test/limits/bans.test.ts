@@ -421,7 +421,7 @@ function unanswered(write: Write, isKept: boolean): Write {
     if (isKept) await write(change)
     throw new OutcomeUnknown('nobody knows')
   }
-  return Object.assign(fails, { one: fails, outside: write.outside, commits: write.commits })
+  return Object.assign(fails, { one: fails, makingRoom: fails, outside: write.outside, commits: write.commits })
 }
 
 test('many limits exceeded at once are as many bans, each of its own', async () => {

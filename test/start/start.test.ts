@@ -56,7 +56,7 @@ test('D07: the master key is made beside the data folder, once, and only the ser
 test('the data folder holds what the documents name, and nothing in it can be read by others', async () => {
   const reelgate = await startReelgate()
   const files = await listFiles(reelgate)
-  expect(files.filter((name) => !/-(wal|shm|journal)$|^tmp\/./.test(name))).toEqual([
+  expect(files.filter((name) => !/-(wal|shm|journal)$|^tmp\/.|\.reserve$/.test(name))).toEqual([
     'control.sock',
     'files/',
     'lock.db',

@@ -98,5 +98,5 @@ function failingOnce(write: Write, number: number, unknown?: { isKept: boolean }
     if (unknown?.isKept) await write(change)
     throw unknown ? new OutcomeUnknown('nobody knows') : new Error('the disk is full')
   }
-  return Object.assign(failing, { one: failing, outside: write.outside, commits: write.commits })
+  return Object.assign(failing, { one: failing, makingRoom: failing, outside: write.outside, commits: write.commits })
 }

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { Failure } from '../../errors.ts'
 import type { Tables } from '../tables.ts'
 import { type Call, type Committer, codeOf, OutcomeUnknown } from '../write.ts'
@@ -6,17 +6,44 @@ import { type Call, type Committer, codeOf, OutcomeUnknown } from '../write.ts'
 /** The one connection that writes. `run` is for the statements around a transaction, which every call needs: at once, without a promise. */
 export type Writer = { db: Kysely<Tables>; run(statement: string): void }
 
+/** Gives up a part of the space that is kept for a full disk. False: nothing is left. */
+export type GiveRoom = () => boolean
+
 /**
  * Commits on SQLite: a savepoint for each call.
  * @param writer does not wait when the database is locked: SQLite's own wait would hold up the whole event loop, reads as well
  */
-export function sqliteCommitter(writer: Writer): Committer {
+export function sqliteCommitter(writer: Writer, giveRoom: GiveRoom): Committer {
   return {
     db: writer.db,
     begin: () => isBegun(writer.run),
-    commit: (group) => commitGroup(writer, group),
+    commit: (group) => commitWithinRoom(writer, group, giveRoom),
     tellable,
   }
+}
+
+/** On a full disk the log begins again within the room that it has; after that, changes that make room get what is kept for them. */
+async function commitWithinRoom(writer: Writer, group: readonly Call[], giveRoom: GiveRoom): Promise<Call[]> {
+  const failed = new Set<Call>()
+  for (let tries = 1; ; tries++) {
+    try {
+      return await commitGroup(
+        writer,
+        group.filter((call) => !failed.has(call)),
+        failed,
+      )
+    } catch (error) {
+      if (!isFull(error)) throw error
+      if (tries === 1) await reuseLog(writer)
+      else if (!group.some(({ makesRoom }) => makesRoom) || !giveRoom()) throw error
+      if (!isBegun(writer.run)) throw error
+    }
+  }
+}
+
+/** Copies the log into the database, as far as there is room; the next change is then written at its beginning. */
+async function reuseLog({ db }: Writer): Promise<void> {
+  await sql`pragma wal_checkpoint(PASSIVE)`.execute(db).catch(() => undefined)
 }
 
 function isBegun(run: Writer['run']): boolean {
@@ -29,10 +56,14 @@ function isBegun(run: Writer['run']): boolean {
   }
 }
 
-async function commitGroup(writer: Writer, group: readonly Call[]): Promise<Call[]> {
+/** @param failed gets the calls that failed by themselves, which were told so */
+async function commitGroup(writer: Writer, group: readonly Call[], failed: Set<Call>): Promise<Call[]> {
   const done: Call[] = []
   try {
-    for (const call of group) if (await runInSavepoint(writer, call)) done.push(call)
+    for (const call of group) {
+      if (await runInSavepoint(writer, call)) done.push(call)
+      else failed.add(call)
+    }
     writer.run('commit')
     return done
   } catch (error) {
@@ -56,6 +87,7 @@ async function runInSavepoint({ db, run }: Writer, call: Call): Promise<boolean>
     run('release call')
     return true
   } catch (error) {
+    if (isFull(error)) throw error // of the whole group: there may be room for all of it in a moment
     try {
       run('rollback to call')
       run('release call')
@@ -67,8 +99,16 @@ async function runInSavepoint({ db, run }: Writer, call: Call): Promise<boolean>
   }
 }
 
+/** `SHMSIZE`: no room for the index of the log. */
+const FULL = ['SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']
+
+export function isFull(error: unknown): boolean {
+  return FULL.includes(codeOf(error)) || (error instanceof Error && error.cause !== undefined && isFull(error.cause))
+}
+
+export const DISK_FULL = 'The disk is full: nothing was changed. Free some space and try again.'
+
 const SENTENCES: Record<string, string> = {
-  SQLITE_FULL: 'The disk is full: nothing was changed. Free some space and try again.',
   SQLITE_READONLY: 'The database cannot be written: nothing was changed. Correct its permissions.',
   SQLITE_CORRUPT: 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.',
   SQLITE_CANTOPEN: 'The database cannot be opened: nothing was changed. Try again in a moment.',
@@ -76,6 +116,7 @@ const SENTENCES: Record<string, string> = {
 
 function tellable(error: unknown): unknown {
   const code = codeOf(error)
+  if (isFull(error)) return new Failure('unavailable', DISK_FULL, { cause: error })
   // A commit whose fsync failed lies in the log all the same: the next commit writes over it, but a crash before that brings it back.
   if (code.startsWith('SQLITE_IOERR'))
     return new OutcomeUnknown(

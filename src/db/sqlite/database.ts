@@ -7,7 +7,7 @@ import type { Database, DatabasePlace, Db } from '../database.ts'
 import { fold } from '../fold.ts'
 import { migrate } from '../migrate.ts'
 import { groupCommits, type Write } from '../write.ts'
-import { sqliteCommitter, type Writer } from './commit.ts'
+import { DISK_FULL, type GiveRoom, isFull, sqliteCommitter, type Writer } from './commit.ts'
 import { findDamage, findDamageBeside } from './damage.ts'
 import { sqliteOver } from './dialect.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -27,14 +27,14 @@ const CACHE_KIB = 16_000
 export const CHECKED_BYTES = 64 * 2 ** 20
 
 /** An installation's database in its data folder. */
-export function sqlitePlace(path: string): DatabasePlace {
+export function sqlitePlace(path: string, giveRoom?: GiveRoom): DatabasePlace {
   return {
     name: path,
     address: undefined,
     olderBecause: 'its log reelgate.db-wal is missing, or it is an old copy',
     exists: async () => existsSync(path),
     peekSetting: async (name) => peekSetting(path, name),
-    open: () => openSqlite(path),
+    open: () => openSqlite(path, giveRoom),
   }
 }
 
@@ -42,18 +42,18 @@ export function sqlitePlace(path: string): DatabasePlace {
  * Opens the SQLite database in WAL mode with `synchronous=FULL`, one connection that writes and one that reads.
  * @throws Failure `unavailable` when it is damaged, cannot be written, or belongs to a newer version
  */
-export async function openSqlite(path: string): Promise<Database> {
+export async function openSqlite(path: string, giveRoom: GiveRoom = () => false): Promise<Database> {
   const writer = await openWriter(path)
   try {
-    await migrate(writer.db, MIGRATIONS)
+    await withinRoom(giveRoom, () => migrate(writer.db, MIGRATIONS))
     await sql`pragma busy_timeout = 0`.execute(writer.db)
   } catch (error) {
     await writer.db.destroy()
-    throw error
+    throw isFull(error) ? cannotBeOpened(path, error) : error
   }
   const { db: reader } = connect(path, (connection) => connection.pragma('query_only = ON'))
   const slowReader = openSlowReads(path)
-  const write = groupCommits(sqliteCommitter(writer))
+  const write = groupCommits(sqliteCommitter(writer, giveRoom))
   const checker = openSlowReads(path)
   let isClosing = false
   const isLarge = statSync(path).size > CHECKED_BYTES
@@ -65,7 +65,7 @@ export async function openSqlite(path: string): Promise<Database> {
     clockS: undefined,
     damage,
     watch: () => undefined,
-    clearLog: () => checkpoint(write),
+    clearLog: () => withinRoom(giveRoom, () => checkpoint(write)),
     async close() {
       isClosing = true
       await checker.destroy()
@@ -95,7 +95,19 @@ async function openWriter(path: string): Promise<Writer> {
   }
 }
 
+/** Does it again with more room as long as the disk is full and there is some in reserve. */
+async function withinRoom<T>(giveRoom: GiveRoom, work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isFull(error) || !giveRoom()) throw error
+    }
+  }
+}
+
 function cannotBeOpened(path: string, cause: unknown): Failure {
+  if (isFull(cause)) return new Failure('unavailable', DISK_FULL, { cause })
   return new Failure(
     'unavailable',
     `The database ${path} cannot be opened: it is damaged or not writable. Restore it from a backup, or correct its permissions.`,

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { statfsSync, statSync, truncateSync } from 'node:fs'
+import { open, truncate } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { hasRoomIn } from './space.ts'
+
+// A file that holds space for what must work when a disk is full to the last byte: a start, deletions, the database's log. Its size
+// alone says what is left of it, so a crash needs no repair.
+
+/** Twice the database's log at its longest (LOG_PAGES): the log, and what it adds to the database. */
+const RESERVE_BYTES = 32 * 2 ** 20
+/** On a small file system the reserve is this share of it. */
+const RESERVE_SHARE = 1 / 8
+/** It is given up in parts: whatever filled the disk may take all that is free. */
+const PARTS = 8
+/** Four times what a start writes, the first one included. */
+const START_BYTES = 2 * 2 ** 20
+const WRITTEN_AT_ONCE_BYTES = 2 ** 20
+
+/** Gives up a part of the reserve. False: nothing is left of it. */
+export function giveRoom(reserve: string): boolean {
+  const sizeBytes = sizeOf(reserve)
+  if (sizeBytes === 0) return false
+  truncateSync(reserve, Math.max(0, sizeBytes - Math.ceil(wholeBytes(dirname(reserve)) / PARTS)))
+  return true
+}
+
+/** Gives up as much of the reserve as a start needs. */
+export function giveRoomToStart(reserve: string): void {
+  const freeBytes = () => {
+    const { bavail, bsize } = statfsSync(dirname(reserve))
+    return bavail * bsize
+  }
+  while (freeBytes() < START_BYTES && giveRoom(reserve));
+}
+
+/**
+ * Makes the reserve whole when there is room for it beyond the space at which uploads are refused: so it is not made and given up in
+ * turns. Its bytes are random, since a file system that compresses would keep no space for others.
+ * @returns whether anything was added
+ */
+export async function refillReserve(reserve: string): Promise<boolean> {
+  const folder = dirname(reserve)
+  const keptBytes = sizeOf(reserve)
+  const missingBytes = wholeBytes(folder) - keptBytes
+  if (missingBytes <= 0 || !(await hasRoomIn([folder], missingBytes))) return false
+  await using file = await open(reserve, 'a', 0o600)
+  try {
+    for (let left = missingBytes; left > 0; left -= WRITTEN_AT_ONCE_BYTES)
+      await file.writeFile(randomBytes(Math.min(left, WRITTEN_AT_ONCE_BYTES)))
+    await file.sync()
+    return true
+  } catch (error) {
+    await truncate(reserve, keptBytes) // no space was kept by what may not have reached the disk
+    throw error
+  }
+}
+
+function sizeOf(reserve: string): number {
+  return statSync(reserve, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function wholeBytes(folder: string): number {
+  const { blocks, bsize } = statfsSync(folder)
+  return Math.floor(Math.min(RESERVE_BYTES, RESERVE_SHARE * blocks * bsize))
+}
