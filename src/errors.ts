@@ -31,6 +31,13 @@ export class DatabaseAway extends Failure {
   }
 }
 
+/** Another server works with the database: this one must give out nothing, not even what it has in memory. */
+export class DatabaseHeld extends DatabaseAway {
+  constructor() {
+    super('The database is held by another server: this one gives out nothing any more. Stop one of the two.')
+  }
+}
+
 /** How loud trouble is told that many may meet: what is said once for all is repeated to those alone who look closely. */
 export function levelOf<Level extends string>(error: unknown, level: Level): Level | 'debug' {
   return error instanceof DatabaseAway ? 'debug' : level

@@ -18,7 +18,7 @@ import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
 import { type Damage, noteDamage } from './encode/repair.ts'
 import { openSandbox, readVersion, type Sandbox, type SandboxAdvice, sandboxAdvice, tryBubblewrap } from './encode/sandbox.ts'
-import { Failure } from './errors.ts'
+import { DatabaseHeld, Failure } from './errors.ts'
 import { createReading } from './files/caption.ts'
 import { startMakingMp4s } from './files/mp4-work.ts'
 import { createDrawing } from './files/poster.ts'
@@ -33,7 +33,7 @@ import { isLoopbackHost } from './http/demo/from-this-machine.ts'
 import { demoInterface } from './http/demo/routes.ts'
 import { collectApiRoutes } from './http/docs/api-routes.ts'
 import { docsInterface } from './http/docs/routes.ts'
-import { healthInterface } from './http/health.ts'
+import { healthInterface, refuseWhileHeld } from './http/health.ts'
 import { closeApp, listen } from './http/listen.ts'
 import { downloadInterface } from './http/media/downloads.ts'
 import { posterInterface } from './http/media/posters.ts'
@@ -44,7 +44,7 @@ import { playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
 import { startImporting } from './ingest/import-work.ts'
-import { checkStorage, lockDataFolder, openInstallation } from './installation.ts'
+import { checkStorage, type Installation, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
 import { openLimits } from './limits/limits.ts'
 import { openOutbound } from './outbound/allowance.ts'
@@ -74,6 +74,8 @@ export type ReelgateServer = {
   demoUrl: string | undefined
   /** Undefined: bubblewrap runs. */
   sandboxAdvice: SandboxAdvice | undefined
+  /** Resolves when another server had the database and has let go: what this one has in memory is out of date. Stop it, and start one. */
+  outdated: Promise<void>
   /** Stops accepting, finishes what is in flight, gives chunks back; at most 10 s. */
   stop(): Promise<void>
 }
@@ -141,6 +143,7 @@ async function openServer(
     firstStart: isFirstStart ? { account, recoveryPhrase } : undefined,
     demoUrl,
     sandboxAdvice: sandboxAdvice(house.sandbox),
+    outdated: house.hold.free,
     stop: () => opened.disposeAsync(),
   }
 }
@@ -161,11 +164,7 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
     log.fatal({ damage }, 'the database is damaged: nothing is written any more; stop Reelgate and restore it from a backup')
   })
 
-  installation.watch({
-    away: (why) => log.error({ why }, 'the database is away: calls are refused, all else waits for it'),
-    back: () => log.info('the database is back: everything goes on'),
-  })
-
+  const hold = watchDatabase(installation, log)
   const { db, write, folders } = installation
   const wallNowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const clockS = replaced.wallNowS ? undefined : installation.clockS
@@ -174,7 +173,29 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
   )
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
   const hasRoom = watchSpace([config.dataDir, folders.sources.tmp], log)
-  return { ...installation, installation, config, log, outbound, player, sandbox, wallNowS, clock, nowS: clock.nowS, hasRoom }
+  const clocks = { wallNowS, clock, nowS: clock.nowS }
+  return { ...installation, installation, hold, config, log, outbound, player, sandbox, ...clocks, hasRoom }
+}
+
+/** What becomes of the database is logged, and whether another server holds it is asked by every way in. */
+function watchDatabase(installation: Installation, log: Logger) {
+  const held = Promise.withResolvers<void>()
+  const free = Promise.withResolvers<void>()
+  let refusal: DatabaseHeld | undefined
+  installation.watch({
+    away: (why) => log.error({ why }, 'the database is away: calls are refused, all else waits for it'),
+    back: () => log.info('the database is back: everything goes on'),
+    held() {
+      refusal = new DatabaseHeld()
+      log.error('the database is held by another server: this one gives out nothing until that one has stopped')
+      held.resolve()
+    },
+    free() {
+      log.warn('the database is free again: this server starts anew')
+      free.resolve()
+    },
+  })
+  return { refusal: () => refusal, held: held.promise, free: free.promise }
 }
 
 type House = Awaited<ReturnType<typeof openHouse>>
@@ -253,6 +274,7 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
     log,
   })
   opened.defer(() => encoders.stop())
+  void house.hold.held.then(() => encoders.stop()) // the queue has connections of its own
   await resumeChunks(write, chunkQueue)
   chunkQueue.watch(encoders.wake)
   const importing = { ...house, ...config, sources: house.folders.sources, sourceArrived: () => encoders.wake() }
@@ -355,6 +377,7 @@ async function openDoors(
 
   const app = createApp(log, limiting)
   boundConnections(app, limiting.isProxy)
+  refuseWhileHeld(app, house.hold.refusal)
   const routes = collectApiRoutes(app)
   app.register(currentInterface, { ...owners, prefix: '/api' })
   app.register(metaInterface, { ...limiting, db, publicUrl, prefix: '/api/meta' })
@@ -386,13 +409,15 @@ async function openDoors(
 }
 
 /** What `/readyz` asks. */
-function checksOf({ installation, sandbox, db, hasRoom }: House) {
+function checksOf({ installation, hold, sandbox, db, hasRoom }: House) {
   let isDamaged = false
   void installation.damage.then((damage) => {
     isDamaged = damage !== undefined
   })
   return {
     database: async () => {
+      const held = hold.refusal()
+      if (held) throw held
       if (isDamaged) throw new Error('the database is damaged')
       await sql`select 1`.execute(db)
       return undefined

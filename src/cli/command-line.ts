@@ -353,12 +353,16 @@ async function serve(): Promise<void> {
   sandbox.catch(() => undefined) // the server says it, after what is wrong with its database
   const { startServer } = await import('../server.ts')
   const stopped = stopSignal() // before the start: whoever reads its last line may stop it at once
-  const server = await startServer(config, log, { sandbox })
+  let server = await startServer(config, log, { sandbox })
   setFlagsFromString('--semi-space-growth-factor=2')
   flushCompileCache() // Node would do it at an orderly end only
   process.stdout.write(welcome(config, server))
   if (server.sandboxAdvice) log.warn(server.sandboxAdvice.effect)
-  await stopped
+  const port = Number(new URL(server.url).port)
+  while (await Promise.race([stopped.then(() => false), server.outdated.then(() => true)])) {
+    await server.stop()
+    server = await startServer({ ...config, port }, log, { sandbox })
+  }
   // A database that says nothing must not hold it up: whatever was acknowledged is durable already.
   setTimeout(() => process.exit(0), STOPS_WITHIN_MS).unref()
   await server.stop()

@@ -1,10 +1,22 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { levelOf } from '../errors.ts'
+import { DatabaseHeld, levelOf } from '../errors.ts'
 import type { App } from './app.ts'
 import { type LimitDeps, limitVisitors } from './limits.ts'
 
 /** What must answer before the service says that it is ready; `low` serves on, and somebody should look after it. */
 export type HealthDeps = LimitDeps & { checks: Record<string, () => Promise<undefined | 'low'>> }
+
+type Result = 'ok' | 'low' | 'failed' | 'held by another server'
+
+/** Refuses every call but those to `/healthz` and `/readyz` while another server has the database: keys and pages come from memory, too. */
+export function refuseWhileHeld(app: App, refusal: () => DatabaseHeld | undefined): void {
+  app.addHook('onRequest', async (request) => {
+    const held = refusal()
+    if (held && !PATHS.includes(request.routeOptions.url ?? '')) throw held
+  })
+}
+
+const PATHS = ['/healthz', '/readyz']
 
 /** An answer is kept so long: checks start processes, and anybody may ask. */
 const KEPT_MS = 2_000
@@ -18,19 +30,19 @@ export async function healthInterface(app: App, { checks, ...limiting }: HealthD
     if (!latest || performance.now() - latest.atMs > KEPT_MS)
       latest = { atMs: performance.now(), results: runChecks(checks, request.log) }
     const results = await latest.results
-    const isReady = results.every(([, result]) => result !== 'failed')
+    const isReady = results.every(([, result]) => result === 'ok' || result === 'low')
     return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ready' : 'not ready', checks: Object.fromEntries(results) })
   })
 }
 
-function runChecks(checks: HealthDeps['checks'], log: FastifyBaseLogger): Promise<[string, 'ok' | 'low' | 'failed'][]> {
+function runChecks(checks: HealthDeps['checks'], log: FastifyBaseLogger): Promise<[string, Result][]> {
   return Promise.all(
-    Object.entries(checks).map(async ([name, check]): Promise<[string, 'ok' | 'low' | 'failed']> => {
+    Object.entries(checks).map(async ([name, check]): Promise<[string, Result]> => {
       try {
         return [name, (await check()) ?? 'ok']
       } catch (error) {
         log[levelOf(error, 'warn')]({ err: error, check: name }, 'not ready')
-        return [name, 'failed']
+        return [name, error instanceof DatabaseHeld ? 'held by another server' : 'failed']
       }
     }),
   )

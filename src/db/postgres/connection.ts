@@ -34,6 +34,8 @@ export type ConnectionOptions = {
   timeoutMs?: number
   /** What a new connection begins with; when it throws, there is none, and the reason is the cause of the loss. */
   begin?: (client: pg.Client) => Promise<void>
+  /** Told when a connection that stood is gone. */
+  lost?: () => void
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -134,7 +136,9 @@ export function openConnection(options: ConnectionOptions): Connection {
   }
 
   function forget(lost: pg.Client) {
-    if (client === lost) client = undefined
+    if (client !== lost) return
+    client = undefined
+    if (!isClosed) options.lost?.()
   }
 
   async function execute<R>(statement: Statement): Promise<Answer<R>> {

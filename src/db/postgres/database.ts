@@ -1,11 +1,13 @@
 import { sql } from 'kysely'
+import { Failure } from '../../errors.ts'
 import type { Database, Db } from '../database.ts'
 import { migrate } from '../migrate.ts'
 import { groupCommits } from '../write.ts'
 import { postgresCommitter } from './commit.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { postgresOver } from './dialect.ts'
-import { tellable } from './failures.ts'
+import { LostConnection, tellable } from './failures.ts'
+import { createHold } from './hold.ts'
 import { reach, refuseUnfit } from './look.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { createOutages } from './outage.ts'
@@ -37,17 +39,28 @@ export async function openPostgres(url: string): Promise<Database> {
     url,
     settings: { default_transaction_isolation: 'serializable', lock_timeout: LOCK_TIMEOUT_MS },
     timeoutMs: WRITE_TIMEOUT_MS,
+    lost: () => void ask().catch(noticedAndTellable), // soon: another server may have the database by now
     async begin(client) {
-      await lock.take(client)
+      await lock.take(client).catch((error) => {
+        if (error instanceof Failure) hold.take()
+        throw error
+      })
       // Behind the same address may be another server by now: nobody reads from the old one what was written to the new one.
       for (const reader of [...readers, ...slowReaders]) reader.renew()
     },
   })
-  const outages = createOutages(async () => {
+  const ask = async () => {
     await write.outside((db) => sql`select pg_current_xact_id()`.execute(db)) // which a standby refuses
     await sql`select 1`.execute(db)
+  }
+  const outages = createOutages(ask)
+  const hold = createHold(url, () => {
+    outages.stop()
+    for (const connection of [writer, ...readers, ...slowReaders]) void connection.close()
   })
   const noticedAndTellable = (error: unknown) => {
+    const held = error instanceof LostConnection ? hold.refusal() : undefined
+    if (held) return held
     outages.notice(error)
     return tellable(error)
   }
@@ -56,6 +69,7 @@ export async function openPostgres(url: string): Promise<Database> {
   const write = groupCommits({ ...committer, tellable: noticedAndTellable })
   const close = async () => {
     outages.stop()
+    hold.stop()
     await Promise.all([...readers, ...slowReaders].map((reader) => reader.close()))
     await writer.close()
   }
@@ -76,7 +90,10 @@ export async function openPostgres(url: string): Promise<Database> {
     slowDb: readSlowlyWith(slowReaders, noticedAndTellable),
     write,
     damage: Promise.resolve(undefined), // PostgreSQL looks after that
-    watch: outages.watch,
+    watch(news) {
+      outages.watch(news)
+      hold.watch(news)
+    },
     clearLog: async () => undefined,
     close,
   }

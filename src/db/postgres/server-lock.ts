@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { heldByAnother } from './refusals.ts'
 
 /** Any number that no other program of the same database is likely to lock. */
-const SERVER_LOCK = 7_235_118_604_271
+export const SERVER_LOCK = 7_235_118_604_271
 
 /**
  * The connection that writes holds this lock, and PostgreSQL gives it up when the connection ends, however it ends. Where it has not
