@@ -362,6 +362,7 @@ async function openDoors(
     sources: folders.sources,
     hasRoom,
     sourceArrived: encoders.wake,
+    log,
   }
   const segments = {
     traffic: limiting.limits && createTraffic(playback.sessions, nowS),

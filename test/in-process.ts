@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { Writable } from 'node:stream'
-import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
+import { openLog } from '../src/cli/log.ts'
 import { welcome } from '../src/cli/welcome.ts'
 import { readConfig } from '../src/config.ts'
 import { startServer } from '../src/server.ts'
@@ -39,7 +39,7 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
   async function start(port: string) {
     output = ''
     const config = readConfig({ ...env, PORT: port })
-    const server = await startServer(config, pino({ level: config.logLevel, base: null }, log))
+    const server = await startServer(config, openLog(config.logLevel, log))
     output += welcome(config, server)
     return server
   }

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
-import { pino } from 'pino'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -15,7 +14,7 @@ import { lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '
 import { sessionsOfAccounts } from '../playback/session.ts'
 import { COMMANDS, type CommandName } from './commands.ts'
 import { requireServer, sendCommand } from './control.ts'
-import { stderrLines } from './log.ts'
+import { openLog } from './log.ts'
 import { phraseInLines, readPhrase } from './recovery.ts'
 import { welcome } from './welcome.ts'
 
@@ -342,7 +341,7 @@ function readableValue(name: string, value: unknown): string {
 
 async function serve(): Promise<void> {
   const config = readConfig()
-  const log = pino({ level: config.logLevel, base: null }, stderrLines)
+  const log = openLog(config.logLevel)
   for (const name of unknownVariables()) log.warn(`${name} is not a variable of this version and has no effect`)
   if (!config.limits) log.warn('REELGATE_LIMITS is off: nobody is slowed down or banned. Set it so for measurements alone.')
   // What a start leaves behind comes only once: room for it would be kept for good.

@@ -1,6 +1,25 @@
 import { writeSync } from 'node:fs'
+import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
+import { Failure, machineTrouble } from '../errors.ts'
 
 const STDERR = 2
+
+/** The log: one JSON value a line. What was expected to go wrong is logged in words; only a bug has a stack. */
+export function openLog(level: string, destination: DestinationStream = stderrLines): Logger {
+  return pino({ level, base: null, serializers: { err: errorInWords } }, destination)
+}
+
+function errorInWords(error: Error): unknown {
+  if (!(error instanceof Failure) && !machineTrouble(error)) return stdSerializers.err(error)
+  const { message, cause } = error
+  return { message, ...(cause instanceof Error && { cause: withCode(cause) }) }
+}
+
+/** SQLite's sentences do not name their code. */
+function withCode(error: Error): string {
+  const code = 'code' in error ? `${error.code}: ` : ''
+  return error.message.startsWith(code) ? error.message : `${code}${error.message}`
+}
 
 /**
  * Where the log goes: stderr, a line at a time. A line that cannot be written is lost, for a log must never stop the service;

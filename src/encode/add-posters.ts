@@ -39,11 +39,11 @@ export async function addPosters(deps: EncodeDeps, film: OpenFilm, source: Seale
     posters.push({ videoId: film.videoId, widthPx, heightPx, token, blob, sizeBytes: jpeg.length, createdAtS: deps.wallNowS() })
   }
   // Looked at again where it counts: another run may have been faster, or the film begun anew under another key.
-  const isWanted = await deps.write(async (tx) => {
-    if (!(await insertDrawnPosters(tx, film, posters, deps.wallNowS()))) return false
-    await moveToReadyIfPlayable(tx, film)
-    return true
+  const { isWanted, isReady } = await deps.write(async (tx) => {
+    const isWanted = await insertDrawnPosters(tx, film, posters, deps.wallNowS())
+    return { isWanted, isReady: isWanted && (await moveToReadyIfPlayable(tx, film)) }
   })
+  if (isReady) deps.log.info({ videoId: film.videoId }, 'video: ready')
   if (!isWanted) for (const { blob } of posters) await removeBlobs(deps.folders.posters, blob)
 }
 

@@ -429,12 +429,14 @@ async function failFilm(deps: EncodeDeps, videoId: string, error: unknown, signa
 
 /** One transaction: the run's end, the film's state, and the chunks that are not needed any more. What still encodes them is stopped. */
 async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, run?: FilmChunk): Promise<void> {
-  const isSettled = await deps.write(async (tx) => {
-    if (run && !(await endRun(tx, run, 'failed'))) return false // fenced off: another run speaks for the film
-    await moveStatus(tx, videoId, failure.status, failure.message)
+  const { isSettled, hasFailed } = await deps.write(async (tx) => {
+    // Fenced off: another run speaks for the film.
+    if (run && !(await endRun(tx, run, 'failed'))) return { isSettled: false, hasFailed: false }
+    const hasFailed = await moveStatus(tx, videoId, failure.status, failure.message)
     await giveUpChunks(tx, videoId)
-    return true
+    return { isSettled: true, hasFailed }
   })
+  if (hasFailed) deps.log.info({ videoId, status: failure.status, reason: failure.message }, 'video: failed')
   if (isSettled) void deps.stopJobs(videoId) // not awaited: it waits for the run that came here, too
 }
 

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
+import type { Logger } from 'pino'
 import type { Db } from '../db/database.ts'
 import { isOutcomeUnknown, type Write } from '../db/write.ts'
 import { encryptSegment, segmentIvs, windowKey } from '../protect/content-key.ts'
@@ -13,7 +14,14 @@ import { gridOf, type Plan } from './plan.ts'
 /** A film with what opens it, as long as somebody works on it. */
 export type OpenFilm = { videoId: string; generation: number; plan: Plan; encoder: string; contentKey: Buffer }
 
-export type PublicationDeps = { db: Db; write: Write; segments: BlobFolder; chunkQueue: ChunkQueue; news: SegmentNews }
+export type PublicationDeps = {
+  db: Db
+  write: Write
+  segments: BlobFolder
+  chunkQueue: ChunkQueue
+  news: SegmentNews
+  log: Logger
+}
 
 /** The run was fenced off: its video was deleted, or the chunk given to another. Nothing is wrong. */
 export class FencedOff extends Error {}
@@ -44,20 +52,21 @@ export function openPublication(deps: PublicationDeps, film: OpenFilm, run: Film
   }
 
   async function publish(segments: readonly NewSegment[], finished?: FilmChunk): Promise<void> {
-    const refused = await deps
+    const { late, isReady } = await deps
       .write(async (tx) => {
         if (!(await mayPublish(tx, run))) throw new FencedOff()
         const late: NewSegment[] = []
         for (const segment of segments) if (!(await insertSegment(tx, film, segment))) late.push(segment)
-        if (segments.some(({ number }) => number === 0)) await moveToReadyIfPlayable(tx, film)
+        const isReady = segments.some(({ number }) => number === 0) && (await moveToReadyIfPlayable(tx, film))
         if (finished) await finishRun(tx, deps.chunkQueue, finished)
-        return late
+        return { late, isReady }
       })
       .catch(async (error) => {
         if (!isOutcomeUnknown(error)) await removeSegments(segments)
         throw error
       })
-    await removeSegments(refused)
+    if (isReady) deps.log.info({ videoId: film.videoId }, 'video: ready')
+    await removeSegments(late)
     for (const segment of segments) deps.news.announce(film, segment.renditionId, segment.number)
   }
 

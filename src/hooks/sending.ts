@@ -84,7 +84,7 @@ async function send(deps: SendingDeps, hook: HookRow, delivery: ClaimedDelivery,
     return settleFailure(tx, delivery, outcome, nowS)
   })
   if (disabledReason === undefined) return
-  deps.log.warn({ accountId: hook.accountId, hookId: hook.id, reason: disabledReason }, 'a hook was switched off')
+  deps.log.info({ accountId: hook.accountId, hookId: hook.id, reason: disabledReason }, 'webhook: disabled')
   await failWaiting(deps, hook.id, signal)
 }
 

@@ -125,12 +125,13 @@ function claimsOfImports(deps: ImportWorkDeps) {
   }
 
   async function fail({ videoId, file }: ImportRow, problem: Failure): Promise<void> {
-    await deps.write(async (tx) => {
-      if (!(await removeImport(tx, videoId))) return // deleted meanwhile
-      await moveStatus(tx, videoId, problem.kind === 'unsupported' ? 'Not a media file' : 'Encoding error', problem.message)
+    const status = problem.kind === 'unsupported' ? 'Not a media file' : 'Encoding error'
+    const hasFailed = await deps.write(async (tx) => {
+      if (!(await removeImport(tx, videoId))) return false // deleted meanwhile
+      return moveStatus(tx, videoId, status, problem.message)
     })
     if (file) await removeBlobAndEmptyFolders(deps.sources, file)
-    deps.log.info({ videoId, problem: problem.message }, 'an import has failed')
+    if (hasFailed) deps.log.info({ videoId, status, reason: problem.message }, 'video: failed')
   }
 
   return claim

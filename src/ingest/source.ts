@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
+import type { Logger } from 'pino'
 import { moveStatus } from '../catalogue/status.ts'
 import { addSize, setFileName } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
@@ -21,6 +22,7 @@ export type SourceDeps = PolicyDeps & {
   hasRoom(forBytes: number): Promise<boolean>
   /** Told after the commit that a video's source is there. */
   sourceArrived(videoId: string): void
+  log: Logger
 }
 
 /** A source that lies sealed and durable, and that no row names yet. */
@@ -98,6 +100,7 @@ export async function acceptSource(
     if (winner && isSameSource(winner, source)) return
     throw new Failure('conflict', 'This policy was already used by another upload. Ask for a new one.')
   }
+  deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'upload: received')
   deps.sourceArrived(videoId)
 }
 

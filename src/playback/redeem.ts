@@ -26,7 +26,12 @@ export type RedeemRequest = {
 
 const LONGEST_SESSION_S = 12 * 3600
 
-type Refused = { refusal: PlaybackRefusal; rule?: string }
+type Refused = {
+  refusal: PlaybackRefusal
+  rule?: string
+  /** Of an OTP that is known, for the log. */
+  of?: { accountId: string; videoId: string }
+}
 type Outcome = Refused | { row: PlaybackSessionRow; isNew: boolean }
 
 /**
@@ -47,7 +52,11 @@ export async function redeem(deps: PlaybackDeps, request: RedeemRequest, proof: 
   const rulesJson = await findRulesOfOtp(deps.db, hash)
   const refused = !rulesJson ? undefined : await refusedByRules(deps, JSON.parse(rulesJson), request, visit)
   const outcome = await deps.write((tx) => spendOrResume(deps, tx, hash, refused, request, proof, visit))
-  if ('refusal' in outcome) throw outcome.refusal
+  if ('refusal' in outcome) {
+    const { refusal, rule, of } = outcome
+    if (of) deps.log.info({ ...of, reason: refusal.code, rule }, 'playback: refused')
+    throw refusal
+  }
   // Only what is committed enters memory.
   const session = keepLive(deps, outcome.row, await positionOf(deps.db, outcome.row))
   if (!session) throw new PlaybackRefusal('not-allowed')
@@ -116,6 +125,7 @@ async function spendOrResume(
       rule: 'rule' in outcome ? outcome.rule : null,
     })
     if (result === 'otp-used') await tellReuse(tx, hash, otp, visit.address, deps.nowS())
+    if ('refusal' in outcome) return { ...outcome, of: { accountId: otp.accountId, videoId: otp.videoId } }
   }
   return outcome
 }

@@ -162,7 +162,11 @@ async function refusePlace(deps: PlaybackDeps, session: LiveSession, rulesJson: 
     const { otpHash, keyId } = session.row
     const { address, userAgent } = visit
     const attempt = { otpHash, keyId, address, userAgent, embeddingHost: '-', outcome: 'place-not-allowed', rule: refusedBy }
-    if (refusedBy !== undefined) await deps.write((tx) => recordAttempt(tx, { ...attempt, atS: deps.nowS() }))
+    if (refusedBy !== undefined) {
+      await deps.write((tx) => recordAttempt(tx, { ...attempt, atS: deps.nowS() }))
+      const { accountId, videoId } = session.row
+      deps.log.info({ accountId, videoId, reason: 'place-not-allowed', rule: refusedBy }, 'playback: refused')
+    }
   }
   // Of this request's place: meanwhile another may have come from elsewhere.
   if (place.refusedBy !== undefined) throw new PlaybackRefusal('place-not-allowed')

@@ -92,6 +92,7 @@ test('F-11: a disk that is full in mid-upload refuses it in words and keeps noth
   expect(answer?.status).toBe(503)
   expect(answer?.text).toMatch(/<Error><Code>ServiceUnavailable<\/Code><Message>The disk of this server is full/)
   expect(reelgate.output()).toContain('ENOSPC')
+  expect(reelgate.output()).not.toContain('"stack"')
   expect(await listFiles(reelgate, 'tmp')).toEqual([])
   expect((await listFiles(reelgate, 'sources')).filter((name) => name.includes(upload.videoId))).toEqual([])
   expect((await owner.video(upload.videoId)).status).toBe('PRE-Upload')
