@@ -4,7 +4,8 @@ import type { Config } from './config.ts'
 import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from './db/finding.ts'
 import { openSandbox, sandboxAdvice } from './encode/sandbox.ts'
 import { Failure } from './errors.ts'
-import { checkMasterKey, examineDatabase } from './installation.ts'
+import { HELD } from './hooks/restored-copy.ts'
+import { checkMasterKey, examineDatabase, isCopy } from './installation.ts'
 import { hasRoomIn } from './storage/space.ts'
 
 const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Finding>>> = {
@@ -45,9 +46,11 @@ export async function examineInstallation(config: Config): Promise<Check[]> {
   const checks: Check[] = []
   for (const [check, look] of Object.entries(OF_THE_MACHINE)) checks.push({ check, ...(await inWords(() => look(config))) })
   checks.push(...(await examineDatabase(config)))
-  // Whose key it must be is known to the database.
-  if (checks.every(({ check, state }) => check !== 'database' || state !== 'trouble'))
+  // Whose key it must be is known to the database, and which installation is the original.
+  if (checks.every(({ check, state }) => check !== 'database' || state !== 'trouble')) {
     checks.push({ check: 'master key', ...(await inWords(() => examineMasterKey(config))) })
+    if (await isCopy(config).catch(() => false)) checks.push({ check: 'webhooks', ...warning(HELD) })
+  }
   return checks
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { type Config, dataPaths } from './config.ts'
 import type { Database, DatabasePlace, Db } from './db/database.ts'
@@ -7,6 +7,7 @@ import { markOf, noteMark, readMark, refuseOlderDatabase } from './db/mark.ts'
 import type { MovedTable, Watch } from './db/move/move.ts'
 import { sqlitePlace } from './db/sqlite/database.ts'
 import { Failure } from './errors.ts'
+import { isRestoredCopy, type OriginalFile, openRestoredCopy, type RestoredCopy } from './hooks/restored-copy.ts'
 import {
   createMasterKey,
   type MasterKey,
@@ -74,6 +75,25 @@ async function placeOf({ databaseUrl, dataDir }: Config): Promise<DatabasePlace>
   }
   const { postgresPlace } = await import('./db/postgres/place.ts')
   return postgresPlace(databaseUrl)
+}
+
+/** What tells this installation from a copy of it: the database's own file, or, beside a PostgreSQL, the lock of the data folder. */
+function originalFiles({ databaseUrl, dataDir }: Config): OriginalFile[] {
+  const { database, lock } = dataPaths(dataDir)
+  const inFolder = { setting: 'database-file', path: database } as const
+  return databaseUrl === undefined ? [inFolder] : [{ setting: 'lock-file', path: lock }, inFolder] // moved from there, perhaps
+}
+
+/** Whether the webhooks of this installation wait, because it is a copy. */
+export function findRestoredCopy(config: Config, database: Database, nowS: () => number): Promise<RestoredCopy> {
+  chmodSync(dataPaths(config.dataDir).lock, 0o600) // an empty file that nothing ever changed: see `identityOf`
+  return openRestoredCopy(database, originalFiles(config), nowS)
+}
+
+/** The same, of a look that changes nothing. */
+export async function isCopy(config: Config): Promise<boolean> {
+  const place = await placeOf(config)
+  return isRestoredCopy(place.peekSetting, originalFiles(config))
 }
 
 /** What a look at the database finds, which a server may be using. */
@@ -181,6 +201,13 @@ async function refuseLostDatabase(config: Config, place: DatabasePlace): Promise
     throw new Failure(
       'unavailable',
       `The installation has not moved yet: its database is ${paths.database}, and ${place.name} is empty. Run reelgate migrate, then start again; to begin anew set REELGATE_DATA to another folder.`,
+    )
+  }
+  const { address } = readMark(paths.mark)
+  if (place.address === undefined && address !== undefined) {
+    throw new Failure(
+      'unavailable',
+      `The installation in ${config.dataDir} has its database in ${address}. Set REELGATE_DATABASE_URL to it.`,
     )
   }
   const left = [paths.sources, paths.segments].find((folder) => existsSync(folder) && readdirSync(folder).length > 0)

@@ -23,6 +23,7 @@ import { createReading } from './files/caption.ts'
 import { startMakingMp4s } from './files/mp4-work.ts'
 import { createDrawing } from './files/poster.ts'
 import { findShownCaptions, openCaption } from './files/shown-captions.ts'
+import { HELD } from './hooks/restored-copy.ts'
 import { startSending } from './hooks/sending.ts'
 import { createApp } from './http/app.ts'
 import { clientAddresses, proxiesAmong } from './http/client-address.ts'
@@ -44,7 +45,7 @@ import { playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
 import { startImporting } from './ingest/import-work.ts'
-import { checkStorage, type Installation, lockDataFolder, openInstallation } from './installation.ts'
+import { checkStorage, findRestoredCopy, type Installation, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
 import { openLimits } from './limits/limits.ts'
 import { openOutbound } from './outbound/allowance.ts'
@@ -173,8 +174,10 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
   )
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
   const hasRoom = watchSpace([config.dataDir, folders.sources.tmp], log)
+  const copy = await findRestoredCopy(config, installation, clock.nowS)
+  if (copy.isHeld()) log.warn({ why: HELD }, 'webhook: held')
   const clocks = { wallNowS, clock, nowS: clock.nowS }
-  return { ...installation, installation, hold, config, log, outbound, player, sandbox, ...clocks, hasRoom }
+  return { ...installation, installation, hold, copy, config, log, outbound, player, sandbox, ...clocks, hasRoom }
 }
 
 /** What becomes of the database is logged, and whether another server holds it is asked by every way in. */
@@ -401,6 +404,7 @@ async function openDoors(
       ...owners,
       media: { db, slowDb, write, noteDamage },
       accounts: { ...playback, sessions: sessionsOfAccounts(playback) },
+      copy: async () => house.copy,
       localUrl: () => url,
     },
     log,
@@ -410,7 +414,7 @@ async function openDoors(
 }
 
 /** What `/readyz` asks. */
-function checksOf({ installation, hold, sandbox, db, hasRoom }: House) {
+function checksOf({ installation, hold, copy, sandbox, db, hasRoom }: House) {
   let isDamaged = false
   void installation.damage.then((damage) => {
     isDamaged = damage !== undefined
@@ -427,6 +431,7 @@ function checksOf({ installation, hold, sandbox, db, hasRoom }: House) {
     space: async () => ((await hasRoom(0)) ? undefined : 'low'),
     ffmpeg: async () => void (await readVersion(sandbox)),
     sandbox: async () => ((await tryBubblewrap(sandbox)) ? undefined : 'low'),
+    ...(copy.isHeld() && { webhooks: async () => (copy.isHeld() ? 'held' : undefined) }),
   }
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Installed } from './data-folder.ts'
 import { type DatabaseOptions, makeDatabase } from './postgres.ts'
+import { changeRows } from './rows.ts'
 
 /** Where an installation lies: a data folder, and a database where it is not in that folder. */
 export type Place = Installed & {
@@ -27,6 +28,8 @@ export async function makePlace({ within = tmpdir(), copyOf, ...options }: Place
   if (copyOf) {
     await cp(copyOf.dataDir, dataDir, { recursive: true, filter: (path) => !/\.(sock|reserve)$/.test(path) })
     await cp(copyOf.masterKeyFile, masterKeyFile)
+    // A test goes on in the copy: for the server it is the original.
+    changeRows({ dataDir, databaseUrl: url }, `delete from setting where name in ('database-file', 'lock-file')`)
   }
   return {
     dataDir,

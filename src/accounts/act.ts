@@ -30,6 +30,7 @@ const ACT_KINDS = [
   'hook:created',
   'hook:enabled',
   'hook:disabled',
+  'hook:resumed',
   'hook:rotated',
   'hook:replayed',
   'hook:deleted',

@@ -10,7 +10,7 @@ import { type Config, dataPaths, isDatabaseUrl, readConfig, unknownVariables, VA
 import { chunkRows } from '../encode/chunk-queue.ts'
 import { noteDamage } from '../encode/repair.ts'
 import { Failure } from '../errors.ts'
-import { lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '../installation.ts'
+import { findRestoredCopy, lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '../installation.ts'
 import { sessionsOfAccounts } from '../playback/session.ts'
 import { COMMANDS, type CommandName } from './commands.ts'
 import { requireServer, sendCommand } from './control.ts'
@@ -138,13 +138,17 @@ function commandLine(): Command {
     .addOption(jsonOption())
     .action(showPhrase)
 
-  program
-    .command('hook')
-    .description('webhooks of an account')
+  const hook = program.command('hook').description('webhooks')
+  hook
     .command('list <account>')
     .description('list an account’s hooks')
     .addOption(jsonOption())
     .action((account: string, options) => run('hook list', { account }, options))
+  hook
+    .command('resume')
+    .description('let a restored copy of an installation send its webhooks: it is the live one from now on')
+    .addOption(jsonOption())
+    .action((options) => run('hook resume', {}, options))
 
   const ban = program.command('ban').description('bans for asking too often')
   ban
@@ -283,11 +287,12 @@ async function runHere(config: Config, name: CommandName, args: unknown): Promis
     return await COMMANDS[name].run(
       {
         accounts: { ...deps, sessions },
+        copy: () => findRestoredCopy(config, database, deps.nowS),
         bans: { ...deps, forget: () => undefined, pardon: () => undefined, endOf: ({ endsAtS }) => endsAtS },
         // No server works on it: the rows wait for the next start.
         media: {
           ...deps,
-          noteDamage: (damage) => noteDamage({ ...deps, chunkQueue: chunkRows, log: pino({ level: 'silent' }) }, damage),
+          noteDamage: (damage) => noteDamage({ ...deps, chunkQueue: chunkRows, log: openLog('silent') }, damage),
         },
       },
       args,

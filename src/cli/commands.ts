@@ -8,11 +8,17 @@ import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/medi
 import { Failure } from '../errors.ts'
 import { findHooks } from '../hooks/hook.ts'
 import type { Hook } from '../hooks/hook-store.ts'
+import type { RestoredCopy } from '../hooks/restored-copy.ts'
 import { boundKeyId } from '../installation.ts'
 import { findBans, type Lifting, liftBan } from '../limits/bans.ts'
 
 /** What commands work on. `sessions.ended`, `bans.forget` and `media.noteDamage` reach a running server's memory. */
-export type CommandDeps = { accounts: AccountDeps & { sessions: AccountSessions }; bans: Lifting; media: CheckDeps }
+export type CommandDeps = {
+  accounts: AccountDeps & { sessions: AccountSessions }
+  bans: Lifting
+  media: CheckDeps
+  copy(): Promise<Pick<RestoredCopy, 'resume'>>
+}
 
 /** One thing that the command line asks for, here or of a running server. */
 export type Command<Deps> = { args: TSchema; run(deps: Deps, args: unknown): Promise<unknown> }
@@ -92,6 +98,7 @@ export const COMMANDS = {
   'hook list': command(Type.Object({ account: Name }), async ({ accounts: { db } }: CommandDeps, { account }) =>
     (await findHooks({ db }, await accountIdOf(db, account))).map(shownHook),
   ),
+  'hook resume': command(Type.Object({}), async ({ copy }: CommandDeps) => ({ resumed: await (await copy()).resume() })),
   'ban list': command(Type.Object({}), ({ bans }: CommandDeps) => findBans(bans)),
   'ban lift': command(
     Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }),

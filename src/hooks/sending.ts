@@ -17,9 +17,15 @@ import {
 } from './delivery-store.ts'
 import { disableHook } from './hook-store.ts'
 import { failWaiting } from './in-batches.ts'
+import type { RestoredCopy } from './restored-copy.ts'
 import { isDead, restAfter, waitAfter } from './schedule.ts'
 
-export type SendingDeps = AttemptDeps & { db: Db; write: Write; log: Logger }
+export type SendingDeps = AttemptDeps & {
+  db: Db
+  write: Write
+  copy: Pick<RestoredCopy, 'isHeld'>
+  log: Logger
+}
 
 /** Attempts at once, in all, of one account, and of endpoints that have just failed: who hangs holds up no one else. */
 const PLACES = 32
@@ -34,12 +40,12 @@ const LOOK_ANYWAY_EVERY = 10
 
 /** Sends deliveries as they become due, one after the other to each endpoint. What waits lies in the database, none of it in memory. */
 export async function startSending(deps: SendingDeps): Promise<{ stop(): Promise<void> }> {
-  const { db, write, nowS, log } = deps
+  const { db, write, nowS, copy, log } = deps
   const engaged = new Map<string, HookRow>()
   await write(resumeCutOffDeliveries)
 
   async function claim(onlyUrgent: boolean): Promise<Job | undefined> {
-    if (onlyUrgent) return undefined
+    if (onlyUrgent || copy.isHeld()) return undefined
     const hook = await findDueHook(db, nowS(), roomBeside([...engaged.values()]))
     const delivery = hook && (await write((tx) => claimDelivery(tx, hook.id, { nowS: nowS(), endsAtS: nowS() + LEASE_S })))
     if (!delivery) return undefined

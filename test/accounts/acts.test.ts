@@ -18,6 +18,7 @@ const MAKES_A_VIDEO = 'no management: it makes a video, which says itself when i
 const IS_AN_OTP = 'no management: OTPs are many, and each is a row of its own'
 
 const UNRECORDED: Readonly<Record<string, string>> = {
+  'hook resume': 'changes something in a restored copy alone: test/hooks/restored-copy.test.ts',
   'PUT /api/videos': MAKES_A_VIDEO,
   'PUT /api/videos/importUrl': MAKES_A_VIDEO,
   'POST /upload': MAKES_A_VIDEO,

@@ -37,6 +37,7 @@ async function newOutbox() {
   const nowS = () => clock.nowS
   const deps = {
     ...{ db, slowDb, write, nowS, wallNowS: nowS, log: pino({ level: 'silent' }) },
+    copy: { isHeld: () => false },
     masterKey: masterKeyFrom(Buffer.alloc(32, 7)),
     outbound: openOutbound([receivers.host, deadHost]),
   }

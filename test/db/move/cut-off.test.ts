@@ -1,6 +1,6 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
@@ -147,8 +147,14 @@ test('after a move one database alone is the installation’s: the left one is r
     /^The installation has moved to postgres:\/\/[\d.:]+\/reelgate_\w+, and .*reelgate\.db is as it was before\. Set REELGATE_DATABASE_URL to that database\. To go back, .* remove .*reelgate\.mark and start again\.\n$/,
   )
   expect((await runCli(['account', 'list'], place.env)).stderr).toMatch(/^The installation has moved/)
+  const { database, mark } = dataPaths(place.dataDir)
+  await rename(database, `${database}.removed`)
+  expect((await runCli(['serve'], place.env)).stderr).toMatch(
+    /^The installation in .*data has its database in postgres:\/\/[\d.:]+\/reelgate_\w+\. Set REELGATE_DATABASE_URL to it\.\n$/,
+  )
+  await rename(`${database}.removed`, database)
 
-  await rm(dataPaths(place.dataDir).mark)
+  await rm(mark)
   const back = await startReelgate({ database: 'sqlite', env: place.env })
   await back.stop()
   const there = { ...place.env, REELGATE_DATABASE_URL: url }
