@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import type { Config } from './config.ts'
 import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from './db/finding.ts'
 import { openSandbox, sandboxAdvice } from './encode/sandbox.ts'
-import { Failure } from './errors.ts'
+import { Failure, machineTrouble } from './errors.ts'
 import { HELD } from './hooks/restored-copy.ts'
 import { checkMasterKey, examineDatabase, isCopy } from './installation.ts'
-import { hasRoomIn } from './storage/space.ts'
+import { hasRoomIn, isFull } from './storage/space.ts'
 
 const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Finding>>> = {
   async 'data folder'({ dataDir }) {
@@ -16,7 +16,9 @@ const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Findin
         `${dataDir} is missing or cannot be written. Correct its permissions, or set REELGATE_DATA.`,
       )
     })
-    return ok(`${dataDir} can be written.`)
+    return (await isFull(dataDir))
+      ? trouble(`${dataDir} cannot be written: the disk is full. Delete videos, which still works, or make room on it otherwise.`)
+      : ok(`${dataDir} can be written.`)
   },
   async 'free space'({ dataDir }) {
     return (await hasRoomIn([dataDir], 0))
@@ -65,6 +67,7 @@ async function inWords(look: () => Promise<Finding>): Promise<Finding> {
   try {
     return await look()
   } catch (error) {
-    return trouble(error instanceof Error ? error.message : String(error))
+    const told = machineTrouble(error) ?? error
+    return trouble(told instanceof Error ? told.message : String(told))
   }
 }

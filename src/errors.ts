@@ -53,6 +53,10 @@ const MACHINE_TROUBLE: Readonly<Record<string, string>> = {
   ENOMEM: 'This server is short of memory. Try again in a moment.',
 }
 
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+}
+
 /** Trouble of the whole machine, in words for the caller: nothing is wrong with what was asked, and it may be over in a while. */
 export function machineTrouble(error: unknown): Failure | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

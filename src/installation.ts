@@ -5,8 +5,9 @@ import type { Database, DatabasePlace, Db } from './db/database.ts'
 import type { Check } from './db/finding.ts'
 import { markOf, noteMark, readMark, refuseOlderDatabase } from './db/mark.ts'
 import type { MovedTable, Watch } from './db/move/move.ts'
+import { isFull } from './db/sqlite/commit.ts'
 import { sqlitePlace } from './db/sqlite/database.ts'
-import { Failure } from './errors.ts'
+import { Failure, isDiskFull } from './errors.ts'
 import { isRestoredCopy, type OriginalFile, openRestoredCopy, type RestoredCopy } from './hooks/restored-copy.ts'
 import {
   createMasterKey,
@@ -45,12 +46,17 @@ export function lockDataFolder(config: Config): FolderLock | undefined {
     if (lock) syncNames(config.dataDir) // whoever made it may have been killed before
     return lock
   } catch (cause) {
+    if (isDiskFull(cause) || isFull(cause)) throw diskIsFull(config, cause)
     throw new Failure(
       'unavailable',
       `The data folder ${config.dataDir} cannot be written. Correct its permissions, or set REELGATE_DATA to another folder.`,
       { cause },
     )
   }
+}
+
+function diskIsFull({ dataDir }: Config, cause: unknown): Failure {
+  return new Failure('unavailable', `The disk of the data folder ${dataDir} is full. Free some space and start again.`, { cause })
 }
 
 /**
@@ -106,8 +112,11 @@ export async function examineDatabase({ databaseUrl, dataDir }: Config): Promise
   return examinePostgres(databaseUrl)
 }
 
-/** Opens everything that lies in the data folder. The caller holds its lock. */
-export async function openInstallation(config: Config): Promise<Installation> {
+/**
+ * Opens everything that lies in the data folder. The caller holds its lock.
+ * @param noteFull told when a write of a file finds the disk full
+ */
+export async function openInstallation(config: Config, noteFull?: () => void): Promise<Installation> {
   const paths = dataPaths(config.dataDir)
   // Before the database is made: a folder without its key must stay as it is.
   const found = readMasterKey(config)
@@ -118,10 +127,10 @@ export async function openInstallation(config: Config): Promise<Installation> {
     await bindMasterKey(database, masterKey, config)
     removeUnfinishedKey(config.masterKeyFile)
     const folders = {
-      sources: await openBlobFolder(paths.sources, paths.tmp),
-      segments: await openBlobFolder(paths.segments, paths.tmp),
-      posters: await openBlobFolder(paths.posters, paths.tmp),
-      files: await openBlobFolder(paths.files, paths.tmp),
+      sources: await openBlobFolder(paths.sources, paths.tmp, noteFull),
+      segments: await openBlobFolder(paths.segments, paths.tmp, noteFull),
+      posters: await openBlobFolder(paths.posters, paths.tmp, noteFull),
+      files: await openBlobFolder(paths.files, paths.tmp, noteFull),
     }
     await removeUnfinished(folders.sources)
     return { ...database, masterKey, folders, masterKeyIsNew: !found }

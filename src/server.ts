@@ -34,7 +34,7 @@ import { isLoopbackHost } from './http/demo/from-this-machine.ts'
 import { demoInterface } from './http/demo/routes.ts'
 import { collectApiRoutes } from './http/docs/api-routes.ts'
 import { docsInterface } from './http/docs/routes.ts'
-import { healthInterface, refuseWhileHeld } from './http/health.ts'
+import { healthInterface, type Notices, refuseWhileHeld } from './http/health.ts'
 import { closeApp, listen } from './http/listen.ts'
 import { downloadInterface } from './http/media/downloads.ts'
 import { posterInterface } from './http/media/posters.ts'
@@ -157,7 +157,10 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
   const lock = await lockForServer(config)
   opened.defer(() => lock.release())
   const player = readPlayerAssets(fileURLToPath(import.meta.resolve('#player/manifest.json')))
-  const installation = await openInstallation(config)
+  const { dataDir } = config
+  const { sources, segments, posters, files, tmp } = dataPaths(dataDir)
+  const space = watchSpace([dataDir, sources, segments, posters, files, tmp], log)
+  const installation = await openInstallation(config, space.noteFull)
   opened.defer(() => installation.close())
   const sandbox = await sandboxOpens
   void installation.damage.then((damage) => {
@@ -165,29 +168,42 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
     log.fatal({ damage }, 'the database is damaged: nothing is written any more; stop Reelgate and restore it from a backup')
   })
 
-  const hold = watchDatabase(installation, log)
-  const { db, write, folders } = installation
+  const hold = watchDatabase(installation, log, space.noteFull)
+  const { db, write } = installation
   const wallNowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const clockS = replaced.wallNowS ? undefined : installation.clockS
   const clock = await startPlaybackClock({ db, write, clockS }, wallNowS, (markS) =>
     logged(log, 'how far the database has come could not be noted', () => installation.noteMark(markS)),
   )
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
-  const hasRoom = watchSpace([config.dataDir, folders.sources.tmp], log)
   const copy = await findRestoredCopy(config, installation, clock.nowS)
   if (copy.isHeld()) log.warn({ why: HELD }, 'webhook: held')
   const clocks = { wallNowS, clock, nowS: clock.nowS }
-  return { ...installation, installation, hold, copy, config, log, outbound, player, sandbox, ...clocks, hasRoom }
+  return {
+    ...installation,
+    installation,
+    hold,
+    copy,
+    config,
+    log,
+    outbound,
+    player,
+    sandbox,
+    ...clocks,
+    space,
+    hasRoom: space.hasRoom,
+  }
 }
 
 /** What becomes of the database is logged, and whether another server holds it is asked by every way in. */
-function watchDatabase(installation: Installation, log: Logger) {
+function watchDatabase(installation: Installation, log: Logger, full: () => void) {
   const held = Promise.withResolvers<void>()
   const free = Promise.withResolvers<void>()
   let refusal: DatabaseHeld | undefined
   installation.watch({
     away: (why) => log.error({ why }, 'the database is away: calls are refused, all else waits for it'),
     back: () => log.info('the database is back: everything goes on'),
+    full,
     held() {
       refusal = new DatabaseHeld()
       log.error('the database is held by another server: this one gives out nothing until that one has stopped')
@@ -393,7 +409,7 @@ async function openDoors(
   app.register(downloadInterface, { ...downloads, ...limiting, usage: playback.usage, prefix: '/download' })
   app.register(posterInterface, { ...limiting, db, masterKey, posters: folders.posters, prefix: '/poster' })
   app.register(docsInterface, { ...limiting, routes, publicUrl, limitNumbers: config.limits })
-  app.register(healthInterface, { ...limiting, checks: checksOf(house) })
+  app.register(healthInterface, { ...limiting, checks: checksOf(house), notices: () => noticesOf(house) })
   if (demo) app.register(demoInterface, { ...limiting, demo })
   url = listenUrl(config.host, await listen(app, config))
   opened.defer(() => closeApp(app))
@@ -413,8 +429,13 @@ async function openDoors(
   return { url, demo }
 }
 
+/** What `/readyz` says besides. */
+async function noticesOf({ space, copy }: House): Promise<Notices> {
+  return { space: (await space.isLow()) ? 'low' : 'ok', ...(copy.isHeld() && { webhooks: 'held' }) }
+}
+
 /** What `/readyz` asks. */
-function checksOf({ installation, hold, copy, sandbox, db, hasRoom }: House) {
+function checksOf({ installation, hold, sandbox, db }: House) {
   let isDamaged = false
   void installation.damage.then((damage) => {
     isDamaged = damage !== undefined
@@ -428,10 +449,11 @@ function checksOf({ installation, hold, copy, sandbox, db, hasRoom }: House) {
       return undefined
     },
     storage: () => checkStorage(installation),
-    space: async () => ((await hasRoom(0)) ? undefined : 'low'),
-    ffmpeg: async () => void (await readVersion(sandbox)),
-    sandbox: async () => ((await tryBubblewrap(sandbox)) ? undefined : 'low'),
-    ...(copy.isHeld() && { webhooks: async () => (copy.isHeld() ? 'held' : undefined) }),
+    ffmpeg: async () => {
+      await readVersion(sandbox)
+      return undefined
+    },
+    sandbox: async () => ((await tryBubblewrap(sandbox)) ? undefined : ('low' as const)),
   }
 }
 

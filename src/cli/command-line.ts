@@ -9,7 +9,7 @@ import { PERMISSIONS } from '../accounts/api-key.ts'
 import { type Config, dataPaths, isDatabaseUrl, readConfig, unknownVariables, VARIABLES } from '../config.ts'
 import { chunkRows } from '../encode/chunk-queue.ts'
 import { noteDamage } from '../encode/repair.ts'
-import { Failure } from '../errors.ts'
+import { Failure, machineTrouble } from '../errors.ts'
 import { findRestoredCopy, lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '../installation.ts'
 import { sessionsOfAccounts } from '../playback/session.ts'
 import { COMMANDS, type CommandName } from './commands.ts'
@@ -36,8 +36,9 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     return 0
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    if (!(error instanceof Failure)) throw error
-    process.stderr.write(`${error.message}\n`)
+    const failure = error instanceof Failure ? error : machineTrouble(error)
+    if (!failure) throw error
+    process.stderr.write(`${failure.message}\n`)
     return 1
   }
 }

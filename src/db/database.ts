@@ -16,7 +16,7 @@ export type Database = {
   clockS: (() => Promise<number>) | undefined
   /** What is found of a database too large to be checked before it is used; undefined when it is whole. Writes are refused from then on. */
   damage: Promise<string | undefined>
-  /** Says from now on when the database goes away and when it is back, or is another server's. SQLite's is a file, and never does. */
+  /** Says from now on when the database goes away and when it is back, or is another server's (a file, as SQLite's, never does), and when its disk is full. */
   watch(news: OutageNews): void
   /** Sees to it that what was deleted from the tables does not lie on in a log of ours. */
   clearLog(): Promise<void>
@@ -27,6 +27,8 @@ export type OutageNews = {
   /** Once for each reason that is found. */
   away(why: string): void
   back(): void
+  /** A write found its disk full. */
+  full(): void
   /** Another server works with the database: nothing is read or written any more. */
   held(): void
   /** That one has let go; only a new start may use the database again. */

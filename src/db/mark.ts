@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { open, rename, writeFile } from 'node:fs/promises'
 import { Failure } from '../errors.ts'
 import type { DatabasePlace } from './database.ts'
 
@@ -9,14 +9,35 @@ export const DATABASE_MARK = 'playback-clock'
 /** How far the database has come, and where it is: no address means in the data folder. */
 export type MarkNote = { mark: number; address: string | undefined }
 
-/** Notes it in `file`. The caller has committed it: the note is never ahead of the database. */
+/**
+ * Notes it in `file`. The caller has committed it: the note is never ahead of the database. It is written over in place: a file that
+ * is emptied first would stay empty on a full disk.
+ */
 export async function noteMark(file: string, { mark, address }: MarkNote): Promise<void> {
-  await writeFile(file, `${mark}\n${address === undefined ? '' : `${address}\n`}`, { mode: 0o600 })
+  const text = `${mark}\n${address === undefined ? '' : `${address}\n`}`
+  if (!existsSync(file)) return makeMark(file, text)
+  await using handle = await open(file, 'r+')
+  await handle.write(text, 0)
+  await handle.truncate(Buffer.byteLength(text))
 }
 
+/** A crash leaves it whole, or not at all. */
+async function makeMark(file: string, text: string): Promise<void> {
+  const unfinished = `${file}.new`
+  await writeFile(unfinished, text, { mode: 0o600, flush: true })
+  await rename(unfinished, file)
+}
+
+/** @throws Failure `unavailable` when something else is in the file */
 export function readMark(file: string): MarkNote {
-  const [mark = '', address] = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
-  return { mark: Number(mark), address: address || undefined }
+  if (!existsSync(file)) return { mark: 0, address: undefined }
+  const [, mark, address] = /^(\d{1,15})\n(?:(\S+)\n)?$/.exec(readFileSync(file, 'utf8')) ?? []
+  if (mark === undefined)
+    throw new Failure(
+      'unavailable',
+      `The high-water mark ${file} is damaged: a number is expected in it, and with PostgreSQL the address of the database. Restore it from a backup; or make sure that the database is the newest, remove this file and start again.`,
+    )
+  return { mark: Number(mark), address }
 }
 
 /**

@@ -3,13 +3,17 @@ import { DatabaseHeld, levelOf } from '../errors.ts'
 import type { App } from './app.ts'
 import { type LimitDeps, limitVisitors } from './limits.ts'
 
-/** What must answer before the service says that it is ready. */
-export type HealthDeps = LimitDeps & { checks: Record<string, () => Promise<undefined | Notice>> }
+/** What must answer before the service says that it is ready; `low` leaves it ready, without some of what it does. */
+export type HealthDeps = LimitDeps & {
+  checks: Record<string, () => Promise<'low' | undefined>>
+  /** Looked at in each call. */
+  notices(): Promise<Notices>
+}
 
-/** Space that runs out, webhooks that wait: it serves on, and the operator should look after it. */
-type Notice = 'low' | 'held'
+/** What leaves it ready, and the operator should look after: space that runs out, webhooks that wait. */
+export type Notices = { space: 'ok' | 'low'; webhooks?: 'held' }
 
-type Result = Notice | 'ok' | 'failed' | 'held by another server'
+type Result = 'ok' | 'low' | 'failed' | 'held by another server'
 
 /** Refuses every call but those to `/healthz` and `/readyz` while another server has the database: keys and pages come from memory, too. */
 export function refuseWhileHeld(app: App, refusal: () => DatabaseHeld | undefined): void {
@@ -24,8 +28,8 @@ const PATHS = ['/healthz', '/readyz']
 /** An answer is kept so long: checks start processes, and anybody may ask. */
 const KEPT_MS = 2_000
 
-/** `/healthz`: it serves. `/readyz`: database, storage and ffmpeg answer; 503 names the ones that do not. Space that runs out, and webhooks that wait, leave it ready. */
-export async function healthInterface(app: App, { checks, ...limiting }: HealthDeps): Promise<void> {
+/** `/healthz`: it serves. `/readyz`: database, storage and ffmpeg answer; 503 names the ones that do not. Space that runs out, a sandbox that does not start, and webhooks that wait, leave it ready. */
+export async function healthInterface(app: App, { checks, notices, ...limiting }: HealthDeps): Promise<void> {
   limitVisitors(app, limiting, 'health')
   let latest: { atMs: number; results: ReturnType<typeof runChecks> } | undefined
   app.get('/healthz', async () => ({ status: 'ok' }))
@@ -33,8 +37,10 @@ export async function healthInterface(app: App, { checks, ...limiting }: HealthD
     if (!latest || performance.now() - latest.atMs > KEPT_MS)
       latest = { atMs: performance.now(), results: runChecks(checks, request.log) }
     const results = await latest.results
-    const isReady = results.every(([, result]) => result === 'ok' || result === 'low' || result === 'held')
-    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ready' : 'not ready', checks: Object.fromEntries(results) })
+    const isReady = results.every(([, result]) => result === 'ok' || result === 'low')
+    return reply
+      .code(isReady ? 200 : 503)
+      .send({ status: isReady ? 'ready' : 'not ready', checks: { ...Object.fromEntries(results), ...(await notices()) } })
   })
 }
 

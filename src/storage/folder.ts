@@ -3,19 +3,25 @@ import { accessSync, closeSync, constants, type Dirent, fsyncSync, openSync, sta
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { isDiskFull } from '../errors.ts'
 
 // Order on disk, always: write, fsync, rename, fsync the folder; then the caller commits the row that names the file.
 
 /** A folder of blobs with the folder where unfinished ones lie, both on one file system. */
-export type BlobFolder = { root: string; tmp: string }
+export type BlobFolder = {
+  root: string
+  tmp: string
+  /** Told when a write finds the disk full. */
+  noteFull?: () => void
+}
 
 /** Makes what is missing. Both names are durable when it resolves; the folders above them are the caller's. */
-export async function openBlobFolder(root: string, tmp: string): Promise<BlobFolder> {
+export async function openBlobFolder(root: string, tmp: string, noteFull?: () => void): Promise<BlobFolder> {
   for (const folder of [root, tmp]) {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await syncFolder(dirname(folder)) // also of one that is there: an earlier start may have been killed before
   }
-  return { root, tmp }
+  return { root, tmp, noteFull }
 }
 
 /** Writes a small blob. Durable under its name when it resolves. */
@@ -44,6 +50,7 @@ async function putBlobWith(folder: BlobFolder, name: string, write: (file: FileH
   } catch (error) {
     // What could not be made durable is lost, whatever a second try would say: the kernel reports a failed write once.
     for (const left of [unfinished, path]) await rm(left, { force: true })
+    if (isDiskFull(error)) folder.noteFull?.()
     throw error
   }
 }

@@ -12,20 +12,58 @@ const KEPT_FREE_SHARE = 0.05
  */
 export async function hasRoomIn(folders: readonly string[], forBytes: number): Promise<boolean> {
   for (const folder of folders) {
-    const { bavail, blocks, bsize } = await statfs(folder)
+    const space = await statfs(folder).catch(passOverMissing)
+    if (!space) continue
+    const { bavail, blocks, bsize } = space
     if (bavail * bsize - forBytes < Math.min(KEPT_FREE_BYTES, KEPT_FREE_SHARE * blocks * bsize)) return false
   }
   return true
 }
 
+/** Whether nothing can be written there any more. */
+export async function isFull(folder: string): Promise<boolean> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize < FULL_BYTES
+}
+
+/** What a file or two of ours take. */
+const FULL_BYTES = 64 * 1024
+
+/** A disk counts as full for so long after a write has found it full: quotas and a lack of inodes show in no number of free bytes. */
+const FULL_FOR_MS = 15_000
+
+export type Space = {
+  /** Whether there is room for so many bytes more beyond the kept space. */
+  hasRoom(forBytes: number): Promise<boolean>
+  /** Whether there is little room, or a write has just found none. */
+  isLow(): Promise<boolean>
+  /** A write has found the disk full. */
+  noteFull(): void
+}
+
 /** Asks `hasRoomIn`, and says when the space runs out and when there is some again: once each, though everybody asks. */
-export function watchSpace(folders: readonly string[], log: Logger): (forBytes: number) => Promise<boolean> {
+export function watchSpace(folders: readonly string[], log: Logger): Space {
   let wasLow = false
-  return async (forBytes) => {
+  let fullUntilMs = Number.NEGATIVE_INFINITY
+
+  async function hasRoom(forBytes: number): Promise<boolean> {
     const isLow = !(await hasRoomIn(folders, 0))
     if (isLow && !wasLow) log.warn('the disk is nearly full: uploads are refused and encodes wait until there is space')
     if (!isLow && wasLow) log.info('the disk has space again: uploads and encodes go on')
     wasLow = isLow
     return !isLow && (forBytes === 0 || hasRoomIn(folders, forBytes))
   }
+
+  return {
+    hasRoom,
+    isLow: async () => performance.now() < fullUntilMs || !(await hasRoom(0)),
+    noteFull() {
+      fullUntilMs = performance.now() + FULL_FOR_MS
+    },
+  }
+}
+
+/** A folder that is gone is noticed by whoever needs it. */
+function passOverMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
 }

@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { dataPaths } from '../../src/config.ts'
 import { refillReserve } from '../../src/storage/reserve.ts'
 import { listFiles } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
-import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
 import { mountSmallDisk } from './small-disk.ts'
 
 const MIB = 2 ** 20
@@ -32,12 +33,48 @@ test('F-44: on a disk that is full to the last byte the server starts, plays and
 
   await reelgate.stop()
   await disk.fill()
+  expect((await doctor(reelgate.env)).database).toMatchObject({ state: 'warning', says: expect.stringContaining('disk is full') })
   await reelgate.restart()
   await disk.fill()
   expect((await owner.delete([alsoDoomed.videoId])).message).toBe('Successfully deleted 1 videos')
   await disk.makeRoom()
   await expect.poll(() => reservedBytes(reelgate)).toBe(16 * MIB)
 })
+
+test('F-44: a first start on a full disk says that the disk is full, and the doctor does not call its folder writable', async () => {
+  const disk = await mountSmallDisk(1)
+  const env = { REELGATE_DATA: join(disk.path, 'data'), PORT: '0', REELGATE_LOG_LEVEL: 'silent' }
+  await disk.fill()
+  for (const command of ['serve', 'serve']) {
+    const { code, stderr } = await runCli([command], env)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^The disk [^\n]*is full[^\n]*\n$/)])
+  }
+  const found = await doctor(env)
+  expect(found['data folder']).toMatchObject({
+    state: 'trouble',
+    says: expect.stringContaining('cannot be written: the disk is full'),
+  })
+  expect(JSON.stringify(found)).not.toMatch(/can be written|ENOSPC|permission/)
+})
+
+test('F-44: /readyz says low as soon as a write has found the disk full, whatever the number of free bytes', async () => {
+  const disk = await mountSmallDisk(64)
+  const { owner, url } = await startReelgate({ database: 'sqlite', within: disk.path })
+  const upload = await owner.credentials('One file too many')
+  const space = async () => ((await (await fetch(`${url}/readyz`)).json()) as { checks: { space: string } }).checks.space
+  expect(await space()).toBe('ok')
+  await disk.leaveNoFile()
+  expect((await owner.send(upload, new Blob(['a film']))).status).toBe(503)
+  expect(await space()).toBe('low')
+})
+
+type Check = { check: string; state: string; says: string }
+
+async function doctor(env: Record<string, string>): Promise<Record<string, Check>> {
+  const { stdout } = await runCli(['doctor', '--json'], env)
+  const checks: Check[] = JSON.parse(stdout)
+  return Object.fromEntries(checks.map((check) => [check.check, check]))
+}
 
 /** What the reserve really takes of the disk. */
 async function reservedBytes({ dataDir }: Reelgate): Promise<number> {

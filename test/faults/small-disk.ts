@@ -14,6 +14,8 @@ export type SmallDisk = {
   leave(bytes: number): Promise<void>
   /** Takes all that is free, to the last byte. */
   fill(): Promise<void>
+  /** Has no room for another file, though bytes are free. */
+  leaveNoFile(): Promise<void>
   /** Gives back what `leave` and `fill` took. */
   makeRoom(): Promise<void>
 }
@@ -41,6 +43,10 @@ export async function mountSmallDisk(mebibytes: number): Promise<SmallDisk> {
     async fill() {
       await using file = await open(filler, 'a')
       for (let sizeBytes = MIB; sizeBytes >= 1; ) if (!(await isAdded(file, sizeBytes))) sizeBytes /= 2
+    },
+    async leaveNoFile() {
+      const { files, ffree } = await statfs(path)
+      await run('mount', ['-o', `remount,nr_inodes=${files - ffree}`, path])
     },
     makeRoom: () => rm(filler, { force: true }),
   }

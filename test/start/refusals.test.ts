@@ -1,8 +1,8 @@
-import { chmod, rm, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { readConfig, unknownVariables } from '../../src/config.ts'
+import { dataPaths, readConfig, unknownVariables } from '../../src/config.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { Failure } from '../../src/errors.ts'
 import { listFiles } from '../data-folder.ts'
@@ -57,6 +57,17 @@ test('F-37: a database of a newer version is refused by that version’s name', 
   changeRows(installation, 'insert into kysely_migration values (?, ?)', '0099-later', new Date().toISOString())
   expect(await start()).toRefuse(/newer version of Reelgate \(it has step 0099-later\). Start that version/)
 })
+
+test.each(['', 'NaN\n', '17953\0\0\0\0', '1795394191\n\n'])(
+  'F-17: a damaged high-water mark (%j) is named as what it is',
+  async (text) => {
+    const { dataDir, start } = await newInstallation()
+    const { mark } = dataPaths(dataDir)
+    await writeFile(mark, text)
+    expect(await start()).toRefuse(/^The high-water mark .*reelgate\.mark is damaged: .*remove this file and start again\./)
+    expect(await readFile(mark, 'utf8')).toBe(text)
+  },
+)
 
 test('F-40: a second server on one data folder is refused, whatever its port', async () => {
   const first = await startSharedReelgate()

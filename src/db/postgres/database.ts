@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { Failure } from '../../errors.ts'
 import type { Database, Db } from '../database.ts'
 import { migrate } from '../migrate.ts'
-import { groupCommits } from '../write.ts'
+import { codeOf, groupCommits } from '../write.ts'
 import { postgresCommitter } from './commit.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { postgresOver } from './dialect.ts'
-import { LostConnection, tellable } from './failures.ts'
+import { DISK_FULL, LostConnection, tellable } from './failures.ts'
 import { createHold } from './hold.ts'
 import { reach, refuseUnfit } from './look.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -54,6 +54,7 @@ export async function openPostgres(url: string): Promise<Database> {
     await sql`select 1`.execute(db)
   }
   const outages = createOutages(ask)
+  let full: () => void = () => undefined
   const hold = createHold(url, () => {
     outages.stop()
     for (const connection of [writer, ...readers, ...slowReaders]) void connection.close()
@@ -61,12 +62,13 @@ export async function openPostgres(url: string): Promise<Database> {
   const noticedAndTellable = (error: unknown) => {
     const held = error instanceof LostConnection ? hold.refusal() : undefined
     if (held) return held
+    if (codeOf(error) === DISK_FULL) full()
     outages.notice(error)
     return tellable(error)
   }
   const db = readWith(readers, noticedAndTellable)
-  const committer = postgresCommitter(postgresOver(writer.execute, writer.close), writer)
-  const write = groupCommits({ ...committer, tellable: noticedAndTellable })
+  const committer = postgresCommitter(postgresOver(writer.execute, writer.close), writer, noticedAndTellable)
+  const write = groupCommits(committer)
   const close = async () => {
     outages.stop()
     hold.stop()
@@ -93,6 +95,7 @@ export async function openPostgres(url: string): Promise<Database> {
     watch(news) {
       outages.watch(news)
       hold.watch(news)
+      full = news.full
     },
     clearLog: async () => undefined,
     close,

@@ -30,10 +30,12 @@ export function isConstraint(error: unknown): boolean {
 const UNREACHABLE = 'The database cannot be reached now: nothing was changed. Try again in a moment.'
 const CONFLICTS = 'Others change the same in the database all the time: nothing was changed. Try again in a moment.'
 
+export const DISK_FULL = '53100'
+
 /** By SQLSTATE, or what it begins with: the first that fits. */
 const SENTENCES: readonly (readonly [string, string])[] = [
   ['40', CONFLICTS],
-  ['53100', 'The disk of the database is full: nothing was changed. Free some space and try again.'],
+  [DISK_FULL, 'The disk of the database is full: nothing was changed. Free some space and try again.'],
   ['53', 'The database is short of connections or memory: nothing was changed. Try again in a moment.'],
   ['58', 'The disk of the database reported an error: nothing was changed. Check that disk.'],
   ['XX001', 'The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.'],

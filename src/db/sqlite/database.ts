@@ -53,7 +53,15 @@ export async function openSqlite(path: string, giveRoom: GiveRoom = () => false)
   }
   const { db: reader } = connect(path, (connection) => connection.pragma('query_only = ON'))
   const slowReader = openSlowReads(path)
-  const write = groupCommits(sqliteCommitter(writer, giveRoom))
+  const committer = sqliteCommitter(writer, giveRoom)
+  let full: () => void = () => undefined
+  const write = groupCommits({
+    ...committer,
+    tellable(error) {
+      if (isFull(error)) full()
+      return committer.tellable(error)
+    },
+  })
   const checker = openSlowReads(path)
   let isClosing = false
   const isLarge = statSync(path).size > CHECKED_BYTES
@@ -64,7 +72,9 @@ export async function openSqlite(path: string, giveRoom: GiveRoom = () => false)
     write,
     clockS: undefined,
     damage,
-    watch: () => undefined,
+    watch(news) {
+      full = news.full
+    },
     clearLog: () => withinRoom(giveRoom, () => checkpoint(write)),
     async close() {
       isClosing = true

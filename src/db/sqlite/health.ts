@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import SqliteDatabase from 'better-sqlite3'
-import { type Finding, ok, trouble } from '../finding.ts'
+import { type Finding, ok, trouble, warning } from '../finding.ts'
+import { isFull } from './commit.ts'
 import { CHECKED_BYTES } from './database.ts'
 
 /** Looks at a database that a server may be using; one too large to be read in a moment is checked by the server itself. */
@@ -16,7 +17,8 @@ export function examineSqlite(path: string): Finding {
     } finally {
       connection.close()
     }
-  } catch {
+  } catch (error) {
+    if (isFull(error)) return warning(`${path} cannot be looked at: the disk is full. Free some space and look again.`)
     return trouble(
       `${path} is damaged or cannot be read. Stop Reelgate and restore it from a backup, or correct its permissions.`,
     )
