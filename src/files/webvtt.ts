@@ -3,7 +3,10 @@ import { Failure } from '../errors.ts'
 // Captions as owners have them, WebVTT or SRT, read leniently and written anew: what a browser gets holds cues, the few tags below
 // and nothing else. Styles, regions, notes and every tag that is not known here stay behind.
 
-type Cue = { startMs: number; endMs: number; settings: readonly string[]; text: string }
+type Cue = { startMs: number; endMs: number; settings: readonly string[]; text: string; times: Line }
+
+/** A line as it came, and its number. */
+type Line = { number: number; text: string }
 
 /**
  * Reads a file of captions, whatever it is called: UTF-8, UTF-16 or, where it can be nothing else, Windows-1252.
@@ -60,13 +63,15 @@ function readCaptions(text: string): Cue[] {
   const cues: Cue[] = []
   for (const block of blocksOf(lines)) {
     if (isWebVtt && NO_CUE.test(block.lines[0] ?? '')) continue
-    const timesAt = block.lines.slice(0, 2).findIndex((line) => line.includes('-->'))
+    const timesAt = block.lines.slice(0, 2).findIndex((line) => line.includes('-->') || BROKEN_TIMES.test(line))
     if (timesAt >= 0) cues.push(readCue(block, timesAt))
     else if (!isWebVtt) goOn(cues, block)
   }
   const shown = cues
     .map((cue) => ({ ...cue, text: cleanText(cue.text) }))
     .filter(({ startMs, endMs, text }) => endMs > startMs && text !== '')
+  const [first] = cues
+  if (shown.length === 0 && first) throw wrongLine(first.times, 'text is expected below it, and time to read it')
   if (shown.length === 0) throw new Failure('invalid', 'The file has no captions: it is empty, or neither WebVTT nor SRT.')
   return shown.toSorted((one, other) => one.startMs - other.startMs)
 }
@@ -87,13 +92,16 @@ function* blocksOf(lines: readonly string[]): Generator<Block> {
 }
 
 function readCue({ firstLine, lines }: Block, timesAt: number): Cue {
-  return { ...readTimes(lines[timesAt] ?? '', firstLine + timesAt), text: lines.slice(timesAt + 1).join('\n') }
+  const lineAt = (index: number): Line => ({ number: firstLine + index, text: lines[index] ?? '' })
+  const nextAt = lines.findIndex((line, index) => index > timesAt && TIMES.test(line))
+  if (nextAt > 0) throw wrongLine(lineAt(nextAt), 'an empty line is expected before the next caption')
+  return { ...readTimes(lineAt(timesAt)), text: lines.slice(timesAt + 1).join('\n') }
 }
 
 /** In SRT people leave empty lines within a caption. */
 function goOn(cues: readonly Cue[], { firstLine, lines }: Block): void {
   const last = cues.at(-1)
-  if (!last) throw atLine(firstLine, 'here begins neither WebVTT nor a caption of SRT')
+  if (!last) throw wrongLine({ number: firstLine, text: lines[0] ?? '' }, 'WEBVTT or the first caption of an SRT is expected')
   last.text += `\n${lines.join('\n')}`
 }
 
@@ -101,13 +109,16 @@ const TIME = String.raw`(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?`
 // `s`: what the end takes, nothing keeps it from, so that no space is gone through twice.
 const TIMES = new RegExp(String.raw`^\s*${TIME}\s*-->\s*${TIME}(?:\s+(.*))?$`, 's')
 
-function readTimes(line: string, lineNumber: number): Omit<Cue, 'text'> {
-  const found = TIMES.exec(line)
-  if (!found) throw atLine(lineNumber, 'times are written as 00:01:02.500 --> 00:01:04.000')
+/** Times as people break them: a line that begins like them is no text of the caption before. */
+const BROKEN_TIMES = /^\s*(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}\s*(?:[-=–—>]|$)/
+
+function readTimes(line: Line): Omit<Cue, 'text'> {
+  const found = TIMES.exec(line.text)
+  if (!found) throw wrongLine(line, 'times are expected, written as 00:01:02.500 --> 00:01:04.000')
   const [startMs, endMs] = [msOf(found.slice(1, 5)), msOf(found.slice(5, 9))]
-  if (startMs === undefined || endMs === undefined) throw atLine(lineNumber, 'minutes and seconds go to 59')
-  if (endMs < startMs) throw atLine(lineNumber, 'the caption ends before it begins')
-  return { startMs, endMs, settings: (found[9] ?? '').split(/\s+/).filter(isSafeSetting) }
+  if (startMs === undefined || endMs === undefined) throw wrongLine(line, 'minutes and seconds are expected from 0 to 59')
+  if (endMs < startMs) throw wrongLine(line, 'an end is expected that is not before the beginning')
+  return { startMs, endMs, settings: (found[9] ?? '').split(/\s+/).filter(isSafeSetting), times: line }
 }
 
 function msOf([hours, minutes, seconds, fraction = '']: readonly (string | undefined)[]): number | undefined {
@@ -115,8 +126,15 @@ function msOf([hours, minutes, seconds, fraction = '']: readonly (string | undef
   return ((Number(hours ?? 0) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + Number(fraction.padEnd(3, '0'))
 }
 
-function atLine(lineNumber: number, wrong: string): Failure {
-  return new Failure('invalid', `Line ${lineNumber} of the captions: ${wrong}.`)
+const MAX_SHOWN_CHARS = 40
+
+function wrongLine({ number, text }: Line, expected: string): Failure {
+  const start = text.slice(0, MAX_SHOWN_CHARS).replace(/\p{C}/gu, ' ').trim()
+  const shown = text.length > MAX_SHOWN_CHARS ? `${start}…` : start
+  return new Failure(
+    'invalid',
+    `Line ${number} of the captions is "${shown}", but ${expected}. Correct it and send the file again.`,
+  )
 }
 
 const PERCENT = String.raw`(?:100(?:\.0+)?|\d{1,2}(?:\.\d+)?)%`

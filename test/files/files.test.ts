@@ -225,3 +225,14 @@ test('captions that are sent without a language are told so, not refused as a pi
     expect.stringContaining('?language=en'),
   ])
 })
+
+test('a broken SRT is refused with the line that is wrong, and nothing of it is kept', async () => {
+  const { owner } = reelgate
+  const { videoId } = await owner.credentials('A video')
+  const answer = await addFile(owner, videoId, `${SRT}\r\n2\r\n00:00:03,000 -> 00:00:04,000\r\nA second\r\n`, 'en')
+  expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([
+    400,
+    expect.stringMatching(/^Line 6 of the captions is "00:00:03,000 -> 00:00:04,000", but times are expected/),
+  ])
+  expect(await listFiles(owner, videoId)).toEqual([])
+})

@@ -36,6 +36,11 @@ describe('M28: captions', () => {
     ['points and no hours', Buffer.from('1\n00:00.500 --> 00:02.5\nA first <b>line</b> & more')],
   ])('are read with %s', (_, bytes) => expect(toSafeWebVtt(bytes)).toBe(safe(SRT)))
 
+  test('whose text begins with a time of day keep it', () => {
+    const text = '12:30 to 14:45'
+    expect(safe(`1\n00:00:01,000 --> 00:00:02,000\n${text}\n\n7:15`)).toBe(cue(`${text}\n7:15`))
+  })
+
   test('whose times end in what no line ends in are read at once, however long they are', () => {
     const spaces = ' '.repeat(4 * 2 ** 20)
     expect(safe(`WEBVTT\n\n00:00:01.000 --> 00:00:02.000${spaces}x\u2028\nHi`)).toBe(cue('Hi'))
@@ -65,6 +70,19 @@ describe('M28: captions', () => {
     ['nothing', '', /no captions/],
     ['a time that is none', '1\n00:00:01,000 --> 00:00:0x\nx', /Line 2 /],
     ['an end before its beginning', 'WEBVTT\n\n00:02.000 --> 00:01.000\nx', /Line 3 /],
+    [
+      'a time with another arrow',
+      '1\n00:00:01,000 --> 00:00:02,000\nx\n\n2\n00:00:03,000 -> 00:00:04,000\ny',
+      'Line 6 of the captions is "00:00:03,000 -> 00:00:04,000", but times are expected, written as 00:01:02.500 --> 00:01:04.000. Correct it and send the file again.',
+    ],
+    ['an arrow cut off', 'WEBVTT\n\na\n00:01.000 --\nx', /^Line 4 .*"00:01\.000 --", but times are expected/],
+    ['seconds that no minute has', '1\n00:00:01,000 --> 00:00:75,000\nx', /^Line 2 .*0 to 59/],
+    [
+      'a caption without an empty line before it',
+      '1\n00:00:01,000 --> 00:00:02,000\nx\n2\n00:00:03,000 --> 00:00:04,000\ny',
+      /^Line 5 .*an empty line is expected/,
+    ],
+    ['a caption without text, and nothing else', '1\n00:00:01,000 --> 00:00:02,000\n', /^Line 2 .*text is expected/],
     ['too many tags', `1\n00:01 --> 00:02\n${'<b>'.repeat(200_000)}`, /at most/],
   ])('that are %s are refused, and told where', (_, given, wanted) => expect(() => safe(given)).toThrow(wanted))
 })
