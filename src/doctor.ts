@@ -67,7 +67,7 @@ async function inWords(look: () => Promise<Finding>): Promise<Finding> {
   try {
     return await look()
   } catch (error) {
-    const told = machineTrouble(error) ?? error
-    return trouble(told instanceof Error ? told.message : String(told))
+    const found = machineTrouble(error) ?? error
+    return trouble(found instanceof Error ? found.message : String(found))
   }
 }

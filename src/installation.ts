@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { type Config, dataPaths } from './config.ts'
 import type { Database, DatabasePlace, Db } from './db/database.ts'
@@ -20,6 +20,7 @@ import {
 import { keyOfPhrase, phraseOf } from './protect/recovery-phrase.ts'
 import { type BlobFolder, openBlobFolder, removeUnfinished, syncInPlace, syncNames } from './storage/folder.ts'
 import { type FolderLock, takeFolderLock } from './storage/folder-lock.ts'
+import { separateTimes } from './storage/identity.ts'
 import { giveRoom, giveRoomToStart } from './storage/reserve.ts'
 
 export type NotedDatabase = Database & {
@@ -83,7 +84,7 @@ async function placeOf({ databaseUrl, dataDir }: Config): Promise<DatabasePlace>
   return postgresPlace(databaseUrl)
 }
 
-/** What tells this installation from a copy of it: the database's own file, or, beside a PostgreSQL, the lock of the data folder. */
+/** What differs in a copy of this installation: the database's own file, or with PostgreSQL the lock of the data folder. */
 function originalFiles({ databaseUrl, dataDir }: Config): OriginalFile[] {
   const { database, lock } = dataPaths(dataDir)
   const inFolder = { setting: 'database-file', path: database } as const
@@ -92,8 +93,9 @@ function originalFiles({ databaseUrl, dataDir }: Config): OriginalFile[] {
 
 /** Whether the webhooks of this installation wait, because it is a copy. */
 export function findRestoredCopy(config: Config, database: Database, nowS: () => number): Promise<RestoredCopy> {
-  chmodSync(dataPaths(config.dataDir).lock, 0o600) // an empty file that nothing ever changed: see `identityOf`
-  return openRestoredCopy(database, originalFiles(config), nowS)
+  const files = originalFiles(config)
+  for (const { path } of files) if (existsSync(path)) separateTimes(path)
+  return openRestoredCopy(database, files, nowS)
 }
 
 /** The same, of a look that changes nothing. */
@@ -114,7 +116,7 @@ export async function examineDatabase({ databaseUrl, dataDir }: Config): Promise
 
 /**
  * Opens everything that lies in the data folder. The caller holds its lock.
- * @param noteFull told when a write of a file finds the disk full
+ * @param noteFull called when a write of a file finds the disk full
  */
 export async function openInstallation(config: Config, noteFull?: () => void): Promise<Installation> {
   const paths = dataPaths(config.dataDir)

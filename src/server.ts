@@ -210,7 +210,7 @@ function watchDatabase(installation: Installation, log: Logger, full: () => void
       held.resolve()
     },
     free() {
-      log.warn('the database is free again: this server starts anew')
+      log.warn('the database is free again: this server starts again')
       free.resolve()
     },
   })

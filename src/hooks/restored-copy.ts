@@ -6,7 +6,7 @@ import { identityOf } from '../storage/identity.ts'
 // A restored copy of an installation must not call the live site's webhooks. Which one is the original is known by a file of the data
 // folder: the database has its identity, and a copy of both has another file.
 
-/** A file that tells the original from a copy, and the setting with its identity. */
+/** A file that differs between the original and a copy, and the setting with its identity. */
 export type OriginalFile = { setting: 'database-file' | 'lock-file'; path: string }
 
 export const HELD =

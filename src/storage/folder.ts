@@ -11,7 +11,7 @@ import { isDiskFull } from '../errors.ts'
 export type BlobFolder = {
   root: string
   tmp: string
-  /** Told when a write finds the disk full. */
+  /** Called when a write finds the disk full. */
   noteFull?: () => void
 }
 

@@ -63,7 +63,7 @@ export function watchSpace(folders: readonly string[], log: Logger): Space {
   }
 }
 
-/** A folder that is gone is noticed by whoever needs it. */
+/** A folder that is gone is the business of the check of storage. */
 function passOverMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }

@@ -7,7 +7,7 @@ import { readRows } from '../rows.ts'
 import { readMediaPlaylist, readRenditions } from '../viewer.ts'
 import { startProxy } from './proxy.ts'
 
-test('F-45: a server whose database another one has taken is not ready, and gives out nothing, keys included; when that one stops it starts anew', async () => {
+test('F-45: a server whose database another one has taken is not ready, and gives out nothing, keys included; when that one stops it starts again', async () => {
   const { url: databaseUrl = '', remove } = await makeDatabase({ database: 'postgres' })
   onTestFinished(remove)
   const proxy = await startProxy(databaseUrl)

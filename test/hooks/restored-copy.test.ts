@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => receivers.close())
 
-test('F-46: a restored copy calls no webhook until told to; its deliveries wait and lose no try, and every start, the doctor and /readyz say so', async () => {
+test('F-46: a restored copy calls no webhook before it is resumed; its deliveries wait and lose no try, and every start, the doctor and /readyz say so', async () => {
   const { live, hook, receiver, videoId } = await startWithHook('sqlite')
   const { copy, owner } = await startCopy(live)
   await owner.delete([videoId])
@@ -37,7 +37,7 @@ test('F-46: a restored copy calls no webhook until told to; its deliveries wait 
   expect([await resume(copy), await doctor(copy)]).toEqual([{ resumed: false }, []])
 })
 
-test('F-46: on PostgreSQL the data folder tells a restored copy', async () => {
+test('F-46: on PostgreSQL a restored copy is known by its data folder', async () => {
   const { live, hook, receiver, videoId } = await startWithHook('postgres')
   await live.restart()
   expect(live.output()).not.toContain('webhook: held')

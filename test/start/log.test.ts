@@ -31,33 +31,33 @@ const logged = (msg: string, videoId?: string) =>
 
 test('an operator finds in the log which uploads came, which videos are ready and which failed, and why', async () => {
   const { owner } = reelgate
-  const film = await owner.readyVideo(await makeFilm())
-  const text = await owner.credentials('No film')
+  const video = await owner.readyVideo(await makeFilm())
+  const text = await owner.credentials('Not a video')
   await owner.send(text, new Blob(['This is no film.']))
   await owner.until(text.videoId, 'Not a media file')
   await expect.poll(() => logged('video: failed', text.videoId)).toHaveLength(1)
   expect(logged('upload: received').map(({ level, videoId }) => [level, videoId])).toEqual([
-    [INFO, film],
+    [INFO, video],
     [INFO, text.videoId],
   ])
   expect(logged('upload: received', text.videoId)).toMatchObject([{ sizeBytes: 16 }])
-  expect(logged('video: ready')).toMatchObject([{ level: INFO, videoId: film }])
+  expect(logged('video: ready')).toMatchObject([{ level: INFO, videoId: video }])
   const { status, statusReason } = await owner.video(text.videoId)
   expect(logged('video: failed')).toMatchObject([{ level: INFO, videoId: text.videoId, status, reason: statusReason }])
 })
 
 test('an operator finds in the log which rule refused a viewer, and no OTP', async () => {
   const { owner } = reelgate
-  const film = await owner.readyVideo(await makeFilm())
-  const otp = await owner.issueOtp(film, { ipGeo: { allow: ['DE'] } })
+  const video = await owner.readyVideo(await makeFilm())
+  const otp = await owner.issueOtp(video, { ipGeo: { allow: ['DE'] } })
   expect((await reelgate.newViewer().redeem(otp)).playing).toBe(false)
-  const spent = await owner.issueOtp(film)
+  const spent = await owner.issueOtp(video)
   for (let times = 0; times < 2; times++) await reelgate.newViewer().redeem(spent)
   expect((await reelgate.newViewer().redeem('x'.repeat(64))).playing).toBe(false) // anybody could fill the log with these
   const accountId = expect.any(String)
   expect(logged('playback: refused')).toMatchObject([
-    { level: INFO, accountId, videoId: film, reason: 'place-not-allowed', rule: 'ipGeo.allow' },
-    { level: INFO, accountId, videoId: film, reason: 'otp-used' },
+    { level: INFO, accountId, videoId: video, reason: 'place-not-allowed', rule: 'ipGeo.allow' },
+    { level: INFO, accountId, videoId: video, reason: 'otp-used' },
   ])
   expect(reelgate.output()).not.toMatch(new RegExp(`${otp}|${spent}`))
 })
@@ -66,7 +66,7 @@ test('an operator finds in the log which webhook was disabled, and why', async (
   const { owner } = reelgate
   const receiver = receivers.newReceiver((response) => response.writeHead(410).end())
   const { uuid } = await hooksOf(owner).create(receiver.url)
-  await owner.delete([(await owner.credentials('A film')).videoId])
+  await owner.delete([(await owner.credentials('A video')).videoId])
   await expect
     .poll(() => logged('webhook: disabled'))
     .toMatchObject([{ level: INFO, hookId: uuid, reason: 'It answered 410: it wants no more deliveries.' }])

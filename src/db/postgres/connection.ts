@@ -34,7 +34,7 @@ export type ConnectionOptions = {
   timeoutMs?: number
   /** What a new connection begins with; when it throws, there is none, and the reason is the cause of the loss. */
   begin?: (client: pg.Client) => Promise<void>
-  /** Told when a connection that stood is gone. */
+  /** Called when an established connection is gone. */
   lost?: () => void
 }
 

@@ -56,7 +56,7 @@ function isBegun(run: Writer['run']): boolean {
   }
 }
 
-/** @param failed gets the calls that failed by themselves, which were told so */
+/** @param failed gets the calls that failed by themselves and were refused */
 async function commitGroup(writer: Writer, group: readonly Call[], failed: Set<Call>): Promise<Call[]> {
   const done: Call[] = []
   try {
