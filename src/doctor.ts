@@ -4,8 +4,8 @@ import type { Config } from './config.ts'
 import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from './db/finding.ts'
 import { openSandbox, sandboxAdvice } from './encode/sandbox.ts'
 import { Failure, machineTrouble } from './errors.ts'
-import { HELD } from './hooks/restored-copy.ts'
-import { checkMasterKey, examineDatabase, isCopy } from './installation.ts'
+import { HELD, isRestoredCopy } from './hooks/restored-copy.ts'
+import { checkMasterKey, examineDatabase, identifyingFiles, peekSetting } from './installation.ts'
 import { hasRoomIn, isFull } from './storage/space.ts'
 
 const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Finding>>> = {
@@ -51,7 +51,9 @@ export async function examineInstallation(config: Config): Promise<Check[]> {
   // Whose key it must be is known to the database, and which installation is the original.
   if (checks.every(({ check, state }) => check !== 'database' || state !== 'trouble')) {
     checks.push({ check: 'master key', ...(await inWords(() => examineMasterKey(config))) })
-    if (await isCopy(config).catch(() => false)) checks.push({ check: 'webhooks', ...warning(HELD) })
+    const noted = (setting: string) => peekSetting(config, setting)
+    if (await isRestoredCopy(noted, identifyingFiles(config)).catch(() => false))
+      checks.push({ check: 'webhooks', ...warning(HELD) })
   }
   return checks
 }

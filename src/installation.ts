@@ -8,7 +8,6 @@ import type { MovedTable, Watch } from './db/move/move.ts'
 import { isFull } from './db/sqlite/commit.ts'
 import { sqlitePlace } from './db/sqlite/database.ts'
 import { Failure, isDiskFull } from './errors.ts'
-import { isRestoredCopy, type OriginalFile, openRestoredCopy, type RestoredCopy } from './hooks/restored-copy.ts'
 import {
   createMasterKey,
   type MasterKey,
@@ -20,7 +19,7 @@ import {
 import { keyOfPhrase, phraseOf } from './protect/recovery-phrase.ts'
 import { type BlobFolder, openBlobFolder, removeUnfinished, syncInPlace, syncNames } from './storage/folder.ts'
 import { type FolderLock, takeFolderLock } from './storage/folder-lock.ts'
-import { separateTimes } from './storage/identity.ts'
+import type { IdentifyingFile } from './storage/identity.ts'
 import { giveRoom, giveRoomToStart } from './storage/reserve.ts'
 
 export type NotedDatabase = Database & {
@@ -85,23 +84,15 @@ async function placeOf({ databaseUrl, dataDir }: Config): Promise<DatabasePlace>
 }
 
 /** What differs in a copy of this installation: the database's own file, or with PostgreSQL the lock of the data folder. */
-function originalFiles({ databaseUrl, dataDir }: Config): OriginalFile[] {
+export function identifyingFiles({ databaseUrl, dataDir }: Config): IdentifyingFile[] {
   const { database, lock } = dataPaths(dataDir)
   const inFolder = { setting: 'database-file', path: database } as const
   return databaseUrl === undefined ? [inFolder] : [{ setting: 'lock-file', path: lock }, inFolder] // moved from there, perhaps
 }
 
-/** Whether the webhooks of this installation wait, because it is a copy. */
-export function findRestoredCopy(config: Config, database: Database, nowS: () => number): Promise<RestoredCopy> {
-  const files = originalFiles(config)
-  for (const { path } of files) if (existsSync(path)) separateTimes(path)
-  return openRestoredCopy(database, files, nowS)
-}
-
-/** The same, of a look that changes nothing. */
-export async function isCopy(config: Config): Promise<boolean> {
-  const place = await placeOf(config)
-  return isRestoredCopy(place.peekSetting, originalFiles(config))
+/** A setting, by a look that changes nothing. */
+export async function peekSetting(config: Config, name: string): Promise<string | undefined> {
+  return (await placeOf(config)).peekSetting(name)
 }
 
 /** What a look at the database finds, which a server may be using. */
@@ -258,7 +249,7 @@ export async function checkMasterKey(config: Config): Promise<boolean> {
     await refuseLostKey(config)
     return false
   }
-  const bound = await (await placeOf(config)).peekSetting(KEY_ID)
+  const bound = await peekSetting(config, KEY_ID)
   if (bound !== undefined) refuseOtherKey(key, bound)
   return true
 }

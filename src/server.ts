@@ -23,7 +23,7 @@ import { createReading } from './files/caption.ts'
 import { startMakingMp4s } from './files/mp4-work.ts'
 import { createDrawing } from './files/poster.ts'
 import { findShownCaptions, openCaption } from './files/shown-captions.ts'
-import { HELD } from './hooks/restored-copy.ts'
+import { HELD, openRestoredCopy } from './hooks/restored-copy.ts'
 import { startSending } from './hooks/sending.ts'
 import { createApp } from './http/app.ts'
 import { clientAddresses, proxiesAmong } from './http/client-address.ts'
@@ -45,7 +45,7 @@ import { playerInterface } from './http/player/routes.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
 import { startImporting } from './ingest/import-work.ts'
-import { checkStorage, findRestoredCopy, type Installation, lockDataFolder, openInstallation } from './installation.ts'
+import { checkStorage, type Installation, identifyingFiles, lockDataFolder, openInstallation } from './installation.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
 import { openLimits } from './limits/limits.ts'
 import { openOutbound } from './outbound/allowance.ts'
@@ -176,7 +176,7 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
     logged(log, 'how far the database has come could not be noted', () => installation.noteMark(markS)),
   )
   opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
-  const copy = await findRestoredCopy(config, installation, clock.nowS)
+  const copy = await openRestoredCopy(installation, identifyingFiles(config), clock.nowS)
   if (copy.isHeld()) log.warn({ why: HELD }, 'webhook: held')
   const clocks = { wallNowS, clock, nowS: clock.nowS }
   return {

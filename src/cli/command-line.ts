@@ -10,7 +10,8 @@ import { type Config, dataPaths, isDatabaseUrl, readConfig, unknownVariables, VA
 import { chunkRows } from '../encode/chunk-queue.ts'
 import { noteDamage } from '../encode/repair.ts'
 import { Failure, machineTrouble } from '../errors.ts'
-import { findRestoredCopy, lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '../installation.ts'
+import { openRestoredCopy } from '../hooks/restored-copy.ts'
+import { identifyingFiles, lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '../installation.ts'
 import { sessionsOfAccounts } from '../playback/session.ts'
 import { COMMANDS, type CommandName } from './commands.ts'
 import { requireServer, sendCommand } from './control.ts'
@@ -288,7 +289,7 @@ async function runHere(config: Config, name: CommandName, args: unknown): Promis
     return await COMMANDS[name].run(
       {
         accounts: { ...deps, sessions },
-        copy: () => findRestoredCopy(config, database, deps.nowS),
+        copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
         bans: { ...deps, forget: () => undefined, pardon: () => undefined, endOf: ({ endsAtS }) => endsAtS },
         // No server works on it: the rows wait for the next start.
         media: {

@@ -1,13 +1,10 @@
 import { existsSync } from 'node:fs'
 import { noteAct } from '../accounts/act.ts'
 import type { Database, Db } from '../db/database.ts'
-import { identityOf } from '../storage/identity.ts'
+import { type IdentifyingFile, identityOf, separateTimes } from '../storage/identity.ts'
 
 // A restored copy of an installation must not call the live site's webhooks. Which one is the original is known by a file of the data
 // folder: the database has its identity, and a copy of both has another file.
-
-/** A file that differs between the original and a copy, and the setting with its identity. */
-export type OriginalFile = { setting: 'database-file' | 'lock-file'; path: string }
 
 export const HELD =
   'This is a copy of an installation, so its webhooks wait: the live site’s are not called twice. If this one is the live site now, run: npx reelgate hook resume'
@@ -18,7 +15,7 @@ export const HELD =
  */
 export async function isRestoredCopy(
   noted: (setting: string) => Promise<string | undefined>,
-  files: readonly OriginalFile[],
+  files: readonly IdentifyingFile[],
 ): Promise<boolean> {
   for (const { setting, path } of files) {
     const original = await noted(setting)
@@ -38,11 +35,12 @@ export type RestoredCopy = {
 /** Looks whether this is a copy. An original that is not noted yet is noted. */
 export async function openRestoredCopy(
   { db, write }: Pick<Database, 'db' | 'write'>,
-  files: readonly OriginalFile[],
+  files: readonly IdentifyingFile[],
   nowS: () => number,
 ): Promise<RestoredCopy> {
   const [{ setting, path } = { setting: 'database-file', path: '' }] = files
   const noted = (name: string) => settingOf(db, name)
+  for (const file of files) if (existsSync(file.path)) separateTimes(file.path)
   let isHeld = await isRestoredCopy(noted, files)
 
   async function note(also: (tx: Db) => Promise<void>): Promise<void> {

@@ -1,5 +1,8 @@
 import { statSync, utimesSync } from 'node:fs'
 
+/** A file that differs between the original and a copy of an installation, and the setting that has its identity. */
+export type IdentifyingFile = { setting: 'database-file' | 'lock-file'; path: string }
+
 /**
  * What differs between a file and a copy of it: inode number and time of birth. Moving it within its file system, a change of owner and a
  * restart leave both as they are; no tool that copies files keeps both.
