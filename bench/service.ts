@@ -58,6 +58,7 @@ export function serviceEnvironment(dataDir: string): Record<string, string> {
     REELGATE_LIMITS: 'off',
     REELGATE_DEMO: 'off',
     REELGATE_LOG_LEVEL: 'error',
+    REELGATE_SANDBOX: 'weak',
   }
 }
 

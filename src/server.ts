@@ -17,7 +17,7 @@ import { type ChunkNotice, type ChunkQueue, chunkRows, resumeChunks } from './en
 import { createEncodeWork } from './encode/film-work.ts'
 import { createSegmentNews } from './encode/publication.ts'
 import { type Damage, noteDamage } from './encode/repair.ts'
-import { openSandbox, readVersion, type Sandbox, type SandboxAdvice, sandboxAdvice, tryBubblewrap } from './encode/sandbox.ts'
+import { findSandbox, readVersion, type Sandbox, type SandboxAdvice, sandboxAdvice, tryBubblewrap } from './encode/sandbox.ts'
 import { DatabaseHeld, Failure } from './errors.ts'
 import { createReading } from './files/caption.ts'
 import { startMakingMp4s } from './files/mp4-work.ts'
@@ -133,6 +133,7 @@ async function openServer(
   const account = (await isUnused({ db })) ? await makeFirstAccount(write, nowS(), demo !== undefined) : undefined
   const isFirstStart = account !== undefined || masterKeyIsNew
   const recoveryPhrase = isFirstStart && !config.masterKeyHex ? phraseOf(masterKey) : undefined
+  await tryBubblewrap(house.sandbox)
   work.encoders.wake()
   work.importers.wake()
   work.mp4s.wake()
@@ -151,7 +152,7 @@ async function openServer(
 
 /** The data folder in this process's hands, and what else everything stands on: ffmpeg, clocks, the way outside. */
 async function openHouse(config: Config, log: Logger, replaced: Replaced, opened: AsyncDisposableStack) {
-  const sandboxOpens = replaced.sandbox ?? openSandbox(config) // ffmpeg is tried while all else opens
+  const sandboxOpens = replaced.sandbox ?? findSandbox(config) // ffmpeg is tried while all else opens
   sandboxOpens.catch(() => undefined) // what it has to say is heard below, after the database
   const outbound = openOutbound(config.outboundAllow)
   const lock = await lockForServer(config)

@@ -354,8 +354,8 @@ async function serve(): Promise<void> {
   // What a start leaves behind comes only once: room for it would be kept for good.
   setFlagsFromString('--semi-space-growth-factor=1')
   // Loaded here: the other commands start without the server's parts. ffmpeg is tried while they load.
-  const { openSandbox } = await import('../encode/sandbox.ts')
-  const sandbox = openSandbox(config)
+  const { findSandbox } = await import('../encode/sandbox.ts')
+  const sandbox = findSandbox(config)
   sandbox.catch(() => undefined) // the server says it, after what is wrong with its database
   const { startServer } = await import('../server.ts')
   const stopped = stopSignal() // before the start: whoever reads its last line may stop it at once

@@ -102,11 +102,19 @@ const TRY_AGAIN_MS = 5_000
 // A four-rung 1080p ladder takes 0.5 GB; address space also counts each thread's stack and arena, so it grows with the machine.
 const MEMORY_BYTES = 4 * 2 ** 30 + os.availableParallelism() * 2 ** 28
 
+/** Finds ffmpeg and its sandbox, and tries both. @throws as `findSandbox` does */
+export async function openSandbox(config: Partial<SandboxConfig> = {}): Promise<Sandbox> {
+  const sandbox = await findSandbox(config)
+  await tryBubblewrap(sandbox)
+  return sandbox
+}
+
 /**
- * Finds ffmpeg and its sandbox, and tries them.
+ * Finds ffmpeg and its sandbox, and tries ffmpeg. Bubblewrap is tried before the first file is opened, or when `tryBubblewrap` is called: a
+ * server has answered by then.
  * @throws Failure `unavailable` when a needed program is missing or does not start
  */
-export async function openSandbox(config: Partial<SandboxConfig> = {}): Promise<Sandbox> {
+export async function findSandbox(config: Partial<SandboxConfig> = {}): Promise<Sandbox> {
   // Nothing is awaited before ffmpeg is spawned, so that it runs while the caller continues.
   const { toolFolders: folders = ['/usr/local/bin', '/usr/bin', '/bin'] } = config
   const [ffmpeg, ffprobe, prlimit] = ['ffmpeg', 'ffprobe', 'prlimit'].map((name) => findTool(name, folders))
@@ -122,8 +130,7 @@ export async function openSandbox(config: Partial<SandboxConfig> = {}): Promise<
     weak: config.sandbox === 'weak',
     nextTryMs: 0,
   }
-  // Twice: what kept it from starting may have been the moment.
-  if (!(await tryBubblewrap(sandbox)) && !(await tryBubblewrap(sandbox))) sandbox.ffmpegVersion = await readVersion(sandbox)
+  sandbox.ffmpegVersion = await readVersion(sandbox)
   refuseOldVersion(sandbox.ffmpegVersion)
   return sandbox
 }
@@ -137,17 +144,18 @@ function hiddenPaths({ dataDir, masterKeyFile }: Partial<SandboxConfig>): string
 /** Tries bubblewrap now, by the very command that is used later: some machines have it, but forbid user namespaces. */
 export async function tryBubblewrap(sandbox: Sandbox): Promise<boolean> {
   sandbox.tools.bwrap ??= findTool('bwrap', sandbox.folders)
-  const { version, visible = [], problem } = await runTrial(sandbox)
+  let { visible, problem } = await runTrial(sandbox)
+  // What kept it from starting may have been the moment.
+  if (visible === undefined) ({ visible, problem } = await runTrial(sandbox))
   sandbox.problem = problem
   sandbox.nextTryMs = performance.now() + TRY_AGAIN_MS
-  if (version === undefined) return false
+  if (visible === undefined) return false
   sandbox.visible = visible
   sandbox.bubblewrap = true
-  sandbox.ffmpegVersion ||= version
   return true
 }
 
-async function runTrial(sandbox: Sandbox): Promise<{ version?: string; visible?: string[]; problem?: string }> {
+async function runTrial(sandbox: Sandbox): Promise<{ visible?: string[]; problem?: string }> {
   const { bwrap, ffmpeg, ffprobe, prlimit } = sandbox.tools
   if (!bwrap) return { problem: 'it is not installed' }
   if (!systemCallFilter()) return { problem: `the system calls of ${process.arch} are not known to Reelgate` }
@@ -156,7 +164,7 @@ async function runTrial(sandbox: Sandbox): Promise<{ version?: string; visible?:
   const { version, end } = await askVersion({ ...sandbox, visible, bubblewrap: true })
   return version === undefined
     ? { problem: end.stderr.trim().split('\n')[0] || `ffmpeg ended with ${end.exitCode} in it` }
-    : { version, visible }
+    : { visible }
 }
 
 /** Whether files that others sent may be opened now. Where bubblewrap has not worked yet it is tried again, every few seconds at most. */
