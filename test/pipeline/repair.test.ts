@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { getStoredSource, listSegments } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { hooksOf, type Receivers, startReceivers } from '../hooks/receiver.ts'
-import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { type Reelgate, startReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { readMediaPlaylist } from '../viewer.ts'
 
