@@ -15,7 +15,7 @@ import type { Which } from '../jobs/queue.ts'
 import { newContentKey, unwrapContentKey, wrapContentKey } from '../protect/content-key.ts'
 import type { MasterKey } from '../protect/master-key.ts'
 import { isSealIntact } from '../protect/sealed-file.ts'
-import { blobPath } from '../storage/folder.ts'
+import { blobPath, isEmptyFolder } from '../storage/folder.ts'
 import { addPosters } from './add-posters.ts'
 import { type ChunkSink, encodePictureChunk } from './chunk.ts'
 import { AWAITED_SEGMENTS, type Chunk, inSequence, planChunks } from './chunk-plan.ts'
@@ -326,14 +326,17 @@ async function repairChunk(deps: EncodeDeps, { film, source }: Opened, run: Film
     if (error instanceof FencedOff) return false
     if (!(error instanceof MediaFailure || error instanceof UncleanSeek)) throw error
   }
-  if (!existsSync(dirname(source.path))) throw SOURCES_AWAY
+  if (await isEmptyFolder(deps.folders.sources)) throw SOURCES_AWAY
   if (await isSourceIntact(deps, videoId, signal))
     await renewGeneration(deps, film, run, 'a damaged segment came out with other bytes')
   else await settleFailure(deps, videoId, LOST, run)
   return false
 }
 
-const SOURCES_AWAY = new Failure('unavailable', 'The folder of uploaded files is missing. Mount its disk again.')
+const SOURCES_AWAY = new Failure(
+  'unavailable',
+  'The folder of uploaded files is empty. Mount its disk, or restore it from a backup.',
+)
 
 type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'fromStart'>
 

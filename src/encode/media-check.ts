@@ -1,9 +1,8 @@
-import { readdir } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import type { BlobFolder } from '../storage/folder.ts'
+import { type BlobFolder, isEmptyFolder } from '../storage/folder.ts'
 import {
   findCheckPlace,
   findPlayable,
@@ -68,11 +67,11 @@ export async function* checkSegments(
 }
 
 /** A disk that is not mounted must not have all videos encoded again. */
-async function refuseEmpty({ root }: BlobFolder): Promise<void> {
-  if ((await readdir(root).catch(() => [])).length > 0) return
+async function refuseEmpty(folder: BlobFolder): Promise<void> {
+  if (!(await isEmptyFolder(folder))) return
   throw new Failure(
     'unavailable',
-    `${root} is empty, but the database has segments in it. Mount its disk, or restore it from a backup.`,
+    `${folder.root} is empty, but the database has segments in it. Mount its disk, or restore it from a backup.`,
   )
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { accessSync, closeSync, constants, type Dirent, fsyncSync, openSync, statSync } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, opendir, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { isDiskFull } from '../errors.ts'
@@ -22,6 +22,17 @@ export async function openBlobFolder(root: string, tmp: string, noteFull?: () =>
     await syncFolder(dirname(folder)) // also of one that is there: an earlier start may have been killed before
   }
   return { root, tmp, noteFull }
+}
+
+/** Whether there is nothing in it, or no such folder: where there should be blobs, its disk may not be mounted. */
+export async function isEmptyFolder({ root }: BlobFolder): Promise<boolean> {
+  try {
+    await using folder = await opendir(root)
+    return (await folder.read()) === null
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return true
+    throw error
+  }
 }
 
 /** Writes a small blob. Durable under its name when it resolves. */

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sendCommand } from '../../src/cli/control.ts'
+import { dataPaths } from '../../src/config.ts'
 import { getStoredSource, listSegments } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { hooksOf, type Receivers, startReceivers } from '../hooks/receiver.ts'
@@ -93,6 +95,29 @@ test('F-42: a video that has lost a segment and its source becomes an Encoding e
         'A part of the video was lost on this server’s disk, and so was the uploaded file. Check the disk and upload the video again.',
     },
   ])
+})
+
+test('F-43: a changed byte is not sent once it is found; while the disk of sources is away the video waits for it, then is repaired', async () => {
+  const { reelgate, ask, path, rendition } = await startPlaying()
+  const { dataDir, videoId } = reelgate
+  const whole = await readFile(path)
+  const flipped = Buffer.from(whole)
+  flipped.writeUInt8(flipped.readUInt8(40) ^ 1, 40)
+  await writeFile(path, flipped)
+  // A second time, from memory.
+  for (let i = 0; i < 2; i++) expect(Buffer.from(await (await ask(1)).arrayBuffer())).toEqual(flipped)
+  const sources = join(dataDir, 'sources')
+  await rename(sources, `${sources}.away`)
+  await mkdir(sources) // where its disk is mounted
+  const damaged = [{ videoId, generation: 1, renditionId: rendition, number: 1, problem: 'its file has other bytes' }]
+  await sendCommand(dataPaths(dataDir).controlSocket, 'media checked', { damaged })
+  expect((await ask(1)).status).toBe(503)
+  await expect.poll(() => reelgate.output()).toContain('Mount its disk')
+  expect(videoRow(reelgate)).toEqual({ status: 'ready', generation: 1 })
+  await rmdir(sources)
+  await rename(`${sources}.away`, sources)
+  await expect.poll(async () => (await ask(1)).status).toBe(200)
+  expect(Buffer.from(await (await ask(1)).arrayBuffer())).toEqual(whole)
 })
 
 test('F-42: a segment that was put back by hand is sent again without its source', async () => {
