@@ -23,6 +23,7 @@ import { createReading } from './files/caption.ts'
 import { startMakingMp4s } from './files/mp4-work.ts'
 import { createDrawing } from './files/poster.ts'
 import { findShownCaptions, openCaption } from './files/shown-captions.ts'
+import { openMainPoster } from './files/shown-poster.ts'
 import { HELD, openRestoredCopy } from './hooks/restored-copy.ts'
 import { startSending } from './hooks/sending.ts'
 import { createApp } from './http/app.ts'
@@ -260,6 +261,8 @@ async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDis
       find: (videoId: string) => findShownCaptions({ db }, videoId),
       open: (videoId: string, id: number) => openCaption({ db, masterKey, folders }, videoId, id),
     },
+    mainPoster: (video: { videoId: string; accountId: string }) =>
+      openMainPoster({ db, masterKey, posters: folders.posters }, video),
     markImages,
     countries: openCountries(config.countriesFile),
     paced: limits !== undefined,
@@ -350,13 +353,14 @@ async function openDoors(
   const publicUrl = () => config.publicUrl ?? url
   const playbackOtps = { write, nowS, outbound, markImages: playback.markImages }
   const downloads = { db, slowDb, write, masterKey, folders, nowS }
+  const authenticate = createAuthenticate(playback, keyUses.note)
   const owners = {
     ...deletion,
     ...limiting,
     bans,
     nowS,
     slowDb,
-    authenticate: createAuthenticate(playback, keyUses.note),
+    authenticate,
     masterKey,
     publicUrl,
     playbackOtps,
@@ -408,7 +412,7 @@ async function openDoors(
   app.register(playbackInterface, { ...playback, ...limiting, prefix: '/play' })
   app.register(mediaInterface, { ...playback, ...limiting, ...segments, prefix: '/media' })
   app.register(downloadInterface, { ...downloads, ...limiting, usage: playback.usage, prefix: '/download' })
-  app.register(posterInterface, { ...limiting, db, masterKey, posters: folders.posters, prefix: '/poster' })
+  app.register(posterInterface, { ...limiting, db, masterKey, posters: folders.posters, authenticate, prefix: '/poster' })
   app.register(docsInterface, { ...limiting, routes, publicUrl, limitNumbers: config.limits })
   app.register(healthInterface, { ...limiting, checks: checksOf(house), notices: () => noticesOf(house) })
   if (demo) app.register(demoInterface, { ...limiting, demo })

@@ -96,8 +96,8 @@ export async function postersOf(db: Db, videoIds: readonly string[]): Promise<Ma
   return Map.groupBy(rows, (row) => row.videoId)
 }
 
-/** The poster an address names, with what opens it; undefined when the video is deleted or keeps its posters to itself. */
-export async function findPublicPoster(db: Db, token: string) {
+/** The poster an address names, with what opens it and to whom; undefined when the video is deleted. */
+export async function findPoster(db: Db, token: string) {
   return db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')
@@ -105,8 +105,8 @@ export async function findPublicPoster(db: Db, token: string) {
       join.onRef('generation.videoId', '=', 'file.videoId').onRef('generation.number', '=', 'file.generation'),
     )
     .select(['file.videoId', 'file.blob', 'file.generation', 'file.wrappedKey', 'generation.wrappedContentKey'])
+    .select(['video.public', 'video.accountId'])
     .where('file.token', '=', token)
-    .where('video.public', '=', 1)
     .where('video.deletedAtS', 'is', null)
     .$narrowType<{ blob: string }>()
     .executeTakeFirst()

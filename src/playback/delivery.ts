@@ -20,11 +20,15 @@ export async function playlistFor(deps: PlaybackDeps, session: LiveSession, name
   return playlist
 }
 
-/** Captions, as WebVTT. @throws PlaybackRefusal `file-gone` for those that were deleted since the playlist named them */
-export async function fileFor(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
-  const text = await deps.captions.open(session.row.videoId, readCaptionName(name) ?? 0)
-  if (text === undefined) throw new PlaybackRefusal('file-gone')
-  return text
+/** What the main poster is called among a session's files. */
+export const POSTER_NAME = 'poster'
+
+/** The main poster as JPEG, or captions as WebVTT. @throws PlaybackRefusal `file-gone` for those that were deleted since they were named */
+export async function fileFor(deps: PlaybackDeps, { row }: LiveSession, name: string): Promise<string | Buffer> {
+  const file =
+    name === POSTER_NAME ? await deps.mainPoster(row) : await deps.captions.open(row.videoId, readCaptionName(name) ?? 0)
+  if (file === undefined) throw new PlaybackRefusal('file-gone')
+  return file
 }
 
 /** The 16 bytes of one key window, to a session that has its stream slot. */

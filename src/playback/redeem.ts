@@ -206,12 +206,12 @@ function refused(...refusal: ConstructorParameters<typeof PlaybackRefusal>): Out
   return { refusal: new PlaybackRefusal(...refusal) }
 }
 
-/** What a viewer is shown of their film, besides its picture. `posterToken` is absent where posters are kept private. */
+/** What a viewer is shown of their film, besides its picture. Of a video whose `public` is 0 the poster is a file of the session. */
 export type FilmView = {
   title: string
   durationS: number
   aspectRatio: number
-  posterToken: string | undefined
+  poster: { token: string; isPublic: boolean } | undefined
   marks: ShownMark[]
 }
 /** An image mark comes with its picture, and without the address it is from. */
@@ -222,12 +222,12 @@ export async function viewFilm(deps: PlaybackDeps, { row }: LiveSession): Promis
   const film = await deps.films.get(row.videoId, row.generation)
   const video = await findVideoShown(deps.db, row.videoId)
   if (!film || !video) throw new PlaybackRefusal('video-gone')
-  const [poster] = video.public === 1 ? ((await postersOf(deps.db, [row.videoId])).get(row.videoId) ?? []) : []
+  const [poster] = (await postersOf(deps.db, [row.videoId])).get(row.videoId) ?? []
   return {
     title: video.title,
     durationS: film.plan.durationS,
     aspectRatio: film.plan.picture?.aspectRatio ?? 16 / 9,
-    posterToken: poster?.token,
+    poster: poster && { token: poster.token, isPublic: video.public === 1 },
     marks: await shownMarks(deps, row, JSON.parse(row.marks)),
   }
 }

@@ -48,6 +48,8 @@ export type PlaybackDeps = {
   sessions: LiveSessions
   mediaSecret: string
   captions: Captions
+  /** The JPEG of a video's main poster, public or not. */
+  mainPoster(video: { videoId: string; accountId: string }): Promise<Buffer | undefined>
   markImages: Pick<MarkImages, 'find'>
   countries: Countries
   /** Whether true proofs are counted: `REELGATE_LIMITS` may be off. */

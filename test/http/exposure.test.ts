@@ -107,16 +107,33 @@ describe('P18: a poster', () => {
       expect((await fetch(`${reelgate.url}/poster/${name}`)).status).not.toBe(200)
   })
 
-  test('of a film that is not public is nobody’s, and again everybody’s who has the address when it is', async () => {
+  test('of a film that is not public is for its viewers’ sessions and its account’s keys alone, and again for everybody who has the address when it is', async () => {
     const { owner } = reelgate
     const [poster] = (await owner.video(videoId)).posters
-    for (const [isPublic, status] of [
-      [0, 404],
-      [1, 200],
-    ] as const) {
-      expect((await owner.call('POST', `/api/videos/${videoId}`, { body: { public: isPublic } })).status).toBe(200)
-      expect((await fetch(poster?.posterUrl ?? '')).status).toBe(status)
-    }
+    const url = poster?.posterUrl ?? ''
+    const setPublic = async (value: 0 | 1) =>
+      expect((await owner.call('POST', `/api/videos/${videoId}`, { body: { public: value } })).status).toBe(200)
+    const withSecret = (secret: string) => fetch(url, { headers: { Authorization: `Apisecret ${secret}` } })
+    await setPublic(0)
+    expect((await fetch(url)).status).toBe(404)
+    expect((await withSecret('x'.repeat(64))).status).toBe(404)
+    expect((await withSecret((await reelgate.newOwner('Another')).apiKey)).status).toBe(404)
+    const forOwner = await withSecret(owner.apiKey)
+    expect([forOwner.status, forOwner.headers.get('cache-control')]).toEqual([200, 'private, no-store'])
+    const jpeg = Buffer.from(await forOwner.arrayBuffer())
+    expect(jpeg.toString('hex', 0, 3)).toBe('ffd8ff')
+
+    const ofSession = reelgate.newViewer()
+    const { body } = await ofSession.redeem(await owner.issueOtp(videoId))
+    const path = `play/${body.session}/file/poster`
+    expect(body.video).toMatchObject({ poster: path })
+    const forViewer = await ofSession.call('file', 'poster')
+    expect([forViewer.status, forViewer.headers.get('content-type')]).toEqual([200, 'image/jpeg'])
+    expect(Buffer.from(await forViewer.arrayBuffer()).equals(jpeg)).toBe(true)
+    expect((await fetch(`${reelgate.url}/${path}`)).status).toBe(403) // without its proof
+    await ofSession.call('leave', undefined, '{}')
+    await setPublic(1)
+    expect((await fetch(url)).status).toBe(200)
   })
 
   test('says nothing from which a segment’s address could be made', async () => {

@@ -45,6 +45,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     sessions: new Map(),
     mediaSecret: 'secret',
     captions: { find: async () => [], open: async () => undefined },
+    mainPoster: async () => undefined,
     markImages: noMarkImages,
     countries: { find: async (address) => COUNTRIES[address] },
     paced: false,

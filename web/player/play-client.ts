@@ -1,5 +1,5 @@
 import { type NextStep, nextStep, type Refused } from './next-step.ts'
-import type { Asked, Signer } from './proof.ts'
+import { type Asked, askedBy, type Signer } from './proof.ts'
 import type { Refusal, Waiting } from './refusals.ts'
 import { type Beat, isSessionAnswer, type RedeemBody, type SessionAnswer } from './wire.ts'
 
@@ -28,6 +28,37 @@ export async function sendBeat(signer: Signer, root: URL, session: string, beat:
     const next = nextStep(refused, { proofsRefused, failures: 0 })
     if (next.step !== 'sign-anew') return next.step === 'stop' && next.refusal.code !== 'network' ? next.refusal : undefined
   }
+}
+
+/**
+ * The address of a session's poster as an image takes it. A poster that everybody may see has an address of its own; another is
+ * fetched with a proof. Undefined: it cannot be had, and the player stays dark till the first frame.
+ */
+export async function posterUrl(
+  signer: Signer,
+  root: URL,
+  { session, video: { poster } }: SessionAnswer,
+): Promise<string | undefined> {
+  if (poster === undefined) return undefined
+  const url = new URL(poster, root)
+  const asked = askedBy(url.href, session)
+  if (!asked) return url.href
+  try {
+    const answer = await fetch(url, { headers: { 'Reelgate-Proof': await signer.sign(asked) }, cache: 'no-store' })
+    signer.takeNonce(answer.headers.get('Reelgate-Nonce'))
+    return answer.ok ? await dataUrl(await answer.blob()) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function dataUrl(blob: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onload = () => resolve(String(reader.result))
+    reader.onerror = () => reject(reader.error)
+    reader.readAsDataURL(blob)
+  })
 }
 
 export type Leave = { send: () => void }

@@ -4,7 +4,7 @@ import { offeredRates } from './keyboard.ts'
 import { showMarks } from './mark-overlay.ts'
 import { readSettings, rememberPlace, rememberSettings } from './memory.ts'
 import type { PlayerOptions } from './options.ts'
-import { type Leave, prepareLeave, sendBeat } from './play-client.ts'
+import { type Leave, posterUrl, prepareLeave, sendBeat } from './play-client.ts'
 import type { Signer } from './proof.ts'
 import { mayResume, type Refusal, type Waiting } from './refusals.ts'
 import type { Screen } from './screen.ts'
@@ -85,7 +85,9 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   showDuration(elements, answer.video.durationS)
   elements.title.textContent = answer.video.title
   document.title = answer.video.title
-  if (answer.video.poster) video.poster = new URL(answer.video.poster, root).href
+  posterUrl(signer, root, answer).then((url) => {
+    if (url !== undefined) video.poster = url
+  })
   const endTicker = startTicker(tick)
   listen()
   useRate(chosenRate)

@@ -1,8 +1,11 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { KeyHolder } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import { openPoster, type ShownPosterDeps } from '../../files/shown-poster.ts'
 import type { App } from '../app.ts'
-import { countGuess, type LimitDeps, limitVisitors } from '../limits.ts'
+import { readSecret } from '../current/key.ts'
+import { countGuess, identify, type LimitDeps, limitVisitors } from '../limits.ts'
 
 const PosterParams = Type.Object({ file: Type.String({ pattern: '^[A-Za-z0-9_-]{22}\\.jpg$' }) })
 
@@ -11,19 +14,41 @@ export function posterPath(token: string): string {
   return `poster/${token}.jpg`
 }
 
-export async function posterInterface(app: App, deps: ShownPosterDeps & LimitDeps): Promise<void> {
+export type PosterDeps = ShownPosterDeps & LimitDeps & { authenticate(secret: string): Promise<KeyHolder> }
+
+export async function posterInterface(app: App, deps: PosterDeps): Promise<void> {
   limitVisitors(app, deps, 'posters')
   app.get('/:file', { schema: { params: PosterParams } }, async (request, reply) => {
-    const jpeg = await openPoster(deps, request.params.file.replace(/\.jpg$/, '')).catch(async (error) => {
-      if (error instanceof Failure && error.kind === 'not-found') await countGuess(deps, request)
-      throw error
-    })
+    const token = request.params.file.replace(/\.jpg$/, '')
+    const { jpeg, isPublic } = await openPoster(deps, token)
+      .catch(async (error) => {
+        if (!isNotFound(error) || request.headers.authorization === undefined) throw error
+        // Whatever is wrong with the key: for everybody else there is no such poster.
+        const accountId = await accountOf(request, reply).catch((refusal) => {
+          throw refusal instanceof Failure && refusal.kind !== 'unavailable' ? error : refusal
+        })
+        return openPoster(deps, token, accountId)
+      })
+      .catch(async (error) => {
+        if (isNotFound(error)) await countGuess(deps, request)
+        throw error
+      })
     return reply
       .headers({
         'Content-Type': 'image/jpeg',
-        'Cache-Control': 'public, max-age=86400',
+        'Cache-Control': isPublic ? 'public, max-age=86400' : 'private, no-store',
         'Cross-Origin-Resource-Policy': 'cross-origin',
       })
       .send(jpeg)
   })
+
+  /** Of a key that may read videos. */
+  async function accountOf(request: FastifyRequest, reply: FastifyReply): Promise<string> {
+    const authenticate = async () => deps.authenticate(readSecret(request))
+    return (await identify(deps, { request, reply }, 'viewer', authenticate)).accountId
+  }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof Failure && error.kind === 'not-found'
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { fileFor, noteBeat, noteLeave, playlistFor, releaseKey } from '../../playback/delivery.ts'
+import { fileFor, noteBeat, noteLeave, POSTER_NAME, playlistFor, releaseKey } from '../../playback/delivery.ts'
 import { type Operation, readProof } from '../../playback/proof.ts'
 import { mayRedeem, redeem, type ShownMark, viewFilm } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
@@ -27,7 +27,7 @@ const PlaylistParams = Type.Object({
   session: Token,
   name: Type.String({ pattern: '^(main|caption-[1-9][0-9]{0,14}|[1-9][0-9]{0,8})$' }),
 })
-const FileParams = Type.Object({ session: Token, name: Type.String({ pattern: '^caption-[1-9][0-9]{0,14}$' }) })
+const FileParams = Type.Object({ session: Token, name: Type.String({ pattern: `^(${POSTER_NAME}|caption-[1-9][0-9]{0,14})$` }) })
 const KeyParams = Type.Object({ session: Token, window: Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }) })
 
 export async function playbackInterface(
@@ -77,7 +77,8 @@ export async function playbackInterface(
   app.get('/:session/file/:name', { exposeHeadRoute: false, schema: { params: FileParams } }, async (request, reply) => {
     const { session: id, name } = request.params
     const session = await admitted(request, 'file', id, name)
-    return reply.type('text/vtt; charset=utf-8').send(await fileFor(deps, session, name))
+    const file = await fileFor(deps, session, name)
+    return reply.type(name === POSTER_NAME ? 'image/jpeg' : 'text/vtt; charset=utf-8').send(file)
   })
 
   app.get('/:session/key/:window', { exposeHeadRoute: false, schema: { params: KeyParams } }, async (request, reply) => {
@@ -113,7 +114,7 @@ export async function playbackInterface(
 
 /** What the player needs to know, after redeem and after each page load. */
 async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<SessionAnswer> {
-  const { title, durationS, aspectRatio, posterToken, marks } = await viewFilm(deps, session)
+  const { title, durationS, aspectRatio, poster, marks } = await viewFilm(deps, session)
   const { id, videoId, endsAtS } = session.row
   return {
     session: id,
@@ -123,7 +124,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
       title,
       durationS,
       aspectRatio,
-      ...(posterToken === undefined ? {} : { poster: posterPath(posterToken) }),
+      ...(poster && { poster: poster.isPublic ? posterPath(poster.token) : `play/${id}/file/${POSTER_NAME}` }),
     },
     playlist: `/play/${id}/playlist/main`,
     marks: marks.map(markBody),

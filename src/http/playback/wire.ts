@@ -33,7 +33,10 @@ export const SessionAnswer = Type.Object({
     durationS: Type.Number(),
     aspectRatio: Type.Number(),
     poster: Type.Optional(
-      Type.String({ description: 'address below the root, shown till the first frame; absent while there is none' }),
+      Type.String({
+        description:
+          'address below the root, shown till the first frame; below play/ it takes a proof; absent while there is none',
+      }),
     ),
   }),
   playlist: Type.String(),
