@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { makeFilm } from '../films.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
@@ -103,6 +103,16 @@ test('a play before the session is open starts the video when it is', async () =
   await page.evaluate("void document.querySelector('video').play()")
   goesOn.resolve()
   await player.playsPast(0.3)
+})
+
+test('a viewer of a video whose `public` is 0 sees its poster, which nobody else gets', async () => {
+  const { owner, videoId, url } = reelgate
+  const setPublic = (value: 0 | 1) => owner.call('POST', `/api/videos/${videoId}`, { body: { public: value } })
+  await setPublic(0)
+  onTestFinished(async () => void (await setPublic(1)))
+  const page = await openTab(await newBrowser(640, 360))
+  await page.goto(playerAddress(url, await owner.issueOtp(videoId)))
+  await expect.poll(() => page.evaluate("document.querySelector('video').poster")).toMatch(/^data:image\/jpeg;base64,\/9j\//)
 })
 
 describe('litemode', () => {
