@@ -121,7 +121,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
   /** What may be worked on now, and how. Undefined: nothing; uploads wait for a sandbox. */
   async function findAllowed(): Promise<Allowed | undefined> {
     if (await mayOpenUploads(deps.sandbox)) {
-      if (isSandboxMissing) deps.log.info('the sandbox runs: uploads are encoded')
+      if (isSandboxMissing) deps.log.info('sandbox: bubblewrap runs, uploads are encoded')
       isSandboxMissing = false
       return { deps }
     }

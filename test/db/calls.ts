@@ -121,6 +121,7 @@ export const ALWAYS: readonly Call[] = [
   ['published segments', 20, (db) => films.listPublished(db, FILM, 1, 0)],
   ['how many are published', 20, (db) => films.countSegments(db, FILM)],
   ['a film to be planned', 20, (db) => films.findUnplanned(db, [])],
+  ['whether one video is to be planned', 60, (db) => films.findUnplanned(db, [], V)],
   ['whether a chunk waits', 20, (db) => chunks.isAnyWaiting(db)],
   [
     'a run of a chunk',
@@ -161,6 +162,7 @@ export const ALWAYS: readonly Call[] = [
   ['an MP4 that is made', 400, endSomeMp4],
   ['a film whose chunks are all done', 300, (db) => films.findUnfinished(db, [])],
   ['segments to be checked', 250, (db) => damage.listPublishedAfter(db, { ...FILM, renditionId: 1, number: 0 }, 20)],
+  ['whether all chunks of one video are done', 20, (db) => films.findUnfinished(db, [], V)],
   ['abandoned uploads', 250, (db) => policies.listAbandoned(db, 5_000, 20)],
   ['old OTPs', 500, (db) => otps.removeOldOtps(db, NOW_S - 1_000, 20)],
   ['old sessions', 500, (db) => sessions.removeOldSessions(db, NOW_S - 1_000, 20)],
@@ -214,7 +216,15 @@ export const ONCE_ANALYZED: readonly Call[] = [
 /** Who knows what waits for an encoder: the rows themselves, or a queue that is told of all of them at a start. */
 export const QUEUE: Readonly<Record<DatabaseKind, readonly Call[]>> = {
   sqlite: [['the chunk that is needed first', 0, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [V] })]],
-  postgres: [['chunks that wait, some at a time', 400, (db) => tellSome(db)]],
+  postgres: [
+    ['chunks that wait, some at a time', 400, (db) => tellSome(db)],
+    // SQLite sorts the few chunks of the one video.
+    [
+      'the chunk of one video that is needed first',
+      20,
+      (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [] }, V),
+    ],
+  ],
 }
 
 async function endSomeMp4(db: Db): Promise<void> {
