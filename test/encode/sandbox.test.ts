@@ -226,36 +226,23 @@ inBubblewrap('M24: the kernel refuses each listed system call with EPERM, and ki
   expect(await outputOf(await withScript(sandbox, script))).toBe([...numbers, ...x32].map((number) => `${number}: 1\n`).join(''))
 })
 
-// Where installations are, and where no one would look for one: the last ones are, or may be, folders of libraries.
-test.for(['/usr/local', '/usr/src/app', '/opt', '/srv', '/home', '/usr/local/lib', '/usr/lib/x86_64-linux-gnu'])(
-  'M29: neither an installation nor its data nor its key in %s can be read inside, and ffmpeg works',
+test.for(['/usr/local', '/usr/src/app', '/opt', '/srv', '/home'])(
+  'M29: neither an installation nor its data nor its key in %s can be read inside',
   async (parent, { skip }) => {
-    const firstNew = await mkdir(parent, { recursive: true }).catch(() => undefined)
-    const home = await mkdtemp(path.join(parent, 'reelgate-test-')).catch(() => skip())
-    onTestFinished(() => rm(firstNew ?? home, { recursive: true }))
-    const root = path.join(import.meta.dirname, '../..')
-    const parts = ['package.json', 'src/errors.ts']
-    for (const name of ['sandbox', 'system-calls', 'visible-paths']) parts.push(`src/encode/${name}.ts`)
-    for (const part of parts) await cp(path.join(root, part), path.join(home, part))
-    const [database, key] = ['data/reelgate.db', 'data.key'].map((name) => path.join(home, name))
-    await mkdir(path.join(home, 'data'))
-    for (const file of [database, key]) await writeFile(String(file), 'a secret', { mode: 0o644 })
-    const installed: typeof import('../../src/encode/sandbox.ts') = await import(path.join(home, 'src/encode/sandbox.ts'))
-    const installation = await installed.openSandbox()
-    const hidden = [
-      { files: parts.map((part) => path.join(home, part)), sandbox: installation },
-      { files: [database], sandbox: await openSandbox({ dataDir: path.join(home, 'data') }) },
-      { files: [key], sandbox: await openSandbox({ masterKeyFile: key }) },
-    ]
-    for (const { files, sandbox } of hidden) {
-      if (!sandbox.bubblewrap) skip()
-      const names = files.flatMap((file) => [file, file?.replace(/^\/usr/, '')]) // /lib leads to /usr/lib
-      const look = `for my $file (qw(${names.join(' ')})) { open(my $in, '<', $file) and print "$file: ", <$in> } print "done\\n"`
-      expect(await outputOf(await withScript(sandbox, look))).toBe('done\n')
-    }
-    expect(await probeSource(installation, await seal(await makeFilm()))).toMatchObject({ picture: { widthPx: 160 } })
+    const { openSandbox, parts, database, key, dataDir } = await installIn(parent).catch(() => skip())
+    await expectUnreadable(await openSandbox({ dataDir, masterKeyFile: key }), [...parts, database, key], skip)
   },
 )
+
+test('M29: each of them is hidden in a folder of ffmpeg’s own libraries, too, and ffmpeg works', async ({ skip }) => {
+  const parent = path.dirname(librariesIn((await promisify(execFile)('ldd', ['/usr/bin/ffmpeg'])).stdout)[0] ?? '')
+  const { openSandbox: openInstalled, parts, database, key, dataDir } = await installIn(parent).catch(() => skip())
+  const sandbox = await openInstalled()
+  await expectUnreadable(sandbox, parts, skip)
+  await expectUnreadable(await openSandbox({ dataDir }), [database], skip)
+  await expectUnreadable(await openSandbox({ masterKeyFile: key }), [key], skip)
+  expect(await probeSource(sandbox, await seal(await makeFilm()))).toMatchObject({ picture: { widthPx: 160 } })
+})
 
 test('M29: of a folder that holds what is hidden, or is in it, only the libraries are seen; of another the folder', async () => {
   const folder = await newFolder()
@@ -334,6 +321,30 @@ async function withScript(sandbox: Sandbox, script: string): Promise<Sandbox> {
   const libraries = librariesIn(stdout).filter((library) => !isSeen(library))
   const visible = [...sandbox.visible, ...libraries, '/usr/bin/perl', '/usr/bin/sleep', file]
   return { ...sandbox, tools: { ...sandbox.tools, ffprobe: file }, visible }
+}
+
+/** An installation, as far as its sandbox needs it, with data and key in the same folder. @throws where nothing can be made there */
+async function installIn(parent: string) {
+  const firstNew = await mkdir(parent, { recursive: true })
+  const home = await mkdtemp(path.join(parent, 'reelgate-test-'))
+  onTestFinished(() => rm(firstNew ?? home, { recursive: true }))
+  const root = path.join(import.meta.dirname, '../..')
+  const names = ['package.json', 'src/errors.ts']
+  for (const name of ['sandbox', 'system-calls', 'visible-paths']) names.push(`src/encode/${name}.ts`)
+  for (const name of names) await cp(path.join(root, name), path.join(home, name))
+  const installed: typeof import('../../src/encode/sandbox.ts') = await import(path.join(home, 'src/encode/sandbox.ts'))
+  const dataDir = path.join(home, 'data')
+  const [database, key] = [path.join(dataDir, 'reelgate.db'), path.join(home, 'data.key')]
+  await mkdir(dataDir)
+  for (const file of [database, key]) await writeFile(file, 'a secret', { mode: 0o644 })
+  return { openSandbox: installed.openSandbox, parts: names.map((name) => path.join(home, name)), dataDir, database, key }
+}
+
+async function expectUnreadable(sandbox: Sandbox, files: readonly string[], skip: () => never): Promise<void> {
+  if (!sandbox.bubblewrap) skip()
+  const places = files.flatMap((file) => [file, file.replace(/^\/usr/, ''), `/usr${file}`]) // /lib leads to /usr/lib
+  const look = `for my $file (qw(${places.join(' ')})) { open(my $in, '<', $file) and print "$file: ", <$in> } print "done\\n"`
+  expect(await outputOf(await withScript(sandbox, look))).toBe('done\n')
 }
 
 /** ffmpeg and what it is run with, but for bubblewrap. */
