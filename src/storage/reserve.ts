@@ -25,13 +25,10 @@ export function giveRoom(reserve: string): boolean {
   return true
 }
 
-/** Gives up as much of the reserve as a start needs. */
+/** Gives up a part when a start would find no space. One alone: where blocks are kept for root, more would not show as free. */
 export function giveRoomToStart(reserve: string): void {
-  const freeBytes = () => {
-    const { bavail, bsize } = statfsSync(dirname(reserve))
-    return bavail * bsize
-  }
-  while (freeBytes() < START_BYTES && giveRoom(reserve));
+  const { bavail, bsize } = statfsSync(dirname(reserve))
+  if (bavail * bsize < START_BYTES) giveRoom(reserve)
 }
 
 /**
