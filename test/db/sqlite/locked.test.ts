@@ -13,6 +13,7 @@ test('F-16: while another program holds the database, lists and running films go
   const later = await owner.upload('in mid-encode', await makeFilm({ seconds: 20, size: '320x240' }))
   const viewer = reelgate.newViewer()
   expect(await viewer.redeem(await owner.issueOtp(film))).toMatchObject({ playing: true })
+  const next = await owner.issueOtp(film)
 
   const other = new SqliteDatabase(join(reelgate.dataDir, 'reelgate.db'))
   onTestFinished(() => void other.close())
@@ -21,6 +22,8 @@ test('F-16: while another program holds the database, lists and running films go
   const refused = owner.call('POST', `/api/videos/${film}/otp`, { body: {} }).finally(() => {
     isRefused = true
   })
+  const nextViewer = reelgate.newViewer()
+  const refusedRedeem = nextViewer.redeem(next)
   // Each of these is answered while the write still waits.
   expect((await owner.list()).count).toBe(2)
   expect((await owner.video(film)).status).toBe('ready')
@@ -30,9 +33,11 @@ test('F-16: while another program holds the database, lists and running films go
   expect(answer.status).toBe(503)
   expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
   expect(await answer.json()).toMatchObject({ message: expect.stringContaining('in use by another program') })
+  expect(await refusedRedeem).toMatchObject({ status: 503, body: { code: 'unavailable' } })
   other.exec('rollback')
 
+  expect(await nextViewer.redeem(next)).toMatchObject({ playing: true })
   expect(await owner.issueOtp(film)).toHaveLength(64)
   await untilFinished(reelgate, later)
-  expect(readRows(reelgate, 'select 1 from otp')).toHaveLength(2)
+  expect(readRows(reelgate, 'select 1 from otp')).toHaveLength(3)
 })
