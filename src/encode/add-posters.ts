@@ -38,7 +38,7 @@ export async function addPosters(deps: EncodeDeps, film: OpenFilm, source: Seale
     await putBlob(deps.folders.posters, blob, sealBlob(film.contentKey, blob, jpeg))
     posters.push({ videoId: film.videoId, widthPx, heightPx, token, blob, sizeBytes: jpeg.length, createdAtS: deps.wallNowS() })
   }
-  // Looked at again where it counts: another run may have been faster, or the film begun anew under another key.
+  // Looked at again where it counts: another run may have been faster, or the video restarted under another key.
   const { isWanted, isReady } = await deps.write(async (tx) => {
     const isWanted = await insertDrawnPosters(tx, film, posters, deps.wallNowS())
     return { isWanted, isReady: isWanted && (await moveToReadyIfPlayable(tx, film)) }
@@ -100,7 +100,7 @@ async function drawFromFirstSegment({ deps, film, signal }: PosterWork): Promise
   } catch (error) {
     signal.throwIfAborted()
     if (isOfTheMachine(error)) throw error
-    deps.log.warn({ err: error, videoId: film.videoId }, 'a film got no poster')
+    deps.log.warn({ err: error, videoId: film.videoId }, 'posters: none could be drawn')
     return []
   }
 }
@@ -110,7 +110,7 @@ async function readFirstSegment({ db, folders }: EncodeDeps, film: OpenFilm): Pr
   const renditionId = bestRenditionId(film.plan)
   const init = await findInit(db, film, renditionId)
   const segment = await findSegment(db, film, renditionId, 0)
-  if (!init || !segment) throw new Error('the first segment of a film is not published')
+  if (!init || !segment) throw new Error('the first segment of the video is not published')
   const key = windowKey(film.contentKey, windowOfPictureSegment(0))
   const iv = segmentIvs(film.contentKey)(renditionId, 0)
   return [init, decryptSegment(await readFile(blobPath(folders.segments, segment.file)), key, iv)]

@@ -42,7 +42,7 @@ export type ChunkSink = {
  * A chunk that was sought counts only when this resolves: decoder errors show at any time, and with one of them the pictures may be
  * wrong. A chunk that begins at the film's start may be published as it comes, for its errors are the source's own.
  * @param request.threads 1 when as many chunks run as there are cores (6–11 % faster in all), `auto` for one that somebody waits for
- * @returns missingFrames: how many of the film's last frames could not be read; the last one that could stands in for up to a tenth of the film
+ * @returns missingFrames: how many of the video's last frames could not be read; the last one that could stands in for up to a tenth of the video
  * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason; anything else is worth another try
  */
 export async function encodePictureChunk(
@@ -198,7 +198,7 @@ function holdLastPicture({ frameCount, heldFrames = 0 }: PicturePlan, { trimmed,
   return [`split=2[whole][ends];[ends]crop=2:2:0:0[ending];[whole]tpad=stop_mode=clone:stop=${held}`]
 }
 
-/** A film of which less than nine tenths can be read is refused: too much of it would be one picture. */
+/** A video of which less than nine tenths can be read is refused: too much of it would be one picture. */
 const MAX_MISSING_PART = 0.1
 const ONE_THREAD = ['-threads', '1']
 

@@ -73,7 +73,7 @@ export function soundInputArgs(plan: Plan): string[] {
   return clockArgs(plan)
 }
 
-/** Filters that give sound at our rate, in which time 0 is the film's; gaps that its times tell are filled. */
+/** Filters that give sound at our rate, in which time 0 is the video's; gaps in its timestamps are filled. */
 export function soundClock({ byCount }: SoundPlan): string[] {
   // From 40 ms on lips are seen to be late; below, a jitter of the times would be heard as clicks.
   const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=0.04:first_pts=0`

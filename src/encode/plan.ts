@@ -50,7 +50,7 @@ export type SoundPlan = {
   renditionId: number
   bitrateBps: number
   frameCount: number
-  /** How many of them, at the end, are silence because only the picture goes on; most films have none. */
+  /** How many of them, at the end, are silence because only the picture goes on; most videos have none. */
   silentFrames?: number
   /** The times of the source's packets are wrong: its samples follow each other. */
   byCount?: boolean

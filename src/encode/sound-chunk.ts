@@ -9,14 +9,14 @@ import { type Reader, runMedia } from './sandbox.ts'
 
 // Encoded before a border and dropped: with two or fewer the join clicks.
 const PREROLL_FRAMES = 8
-/** So much may be missing at the end without anybody noticing: two frames. */
+/** So much may be missing at the end unnoticed: two frames. */
 const TOLERATED_SAMPLES = 2 * AAC_FRAME_SAMPLES
 const ONE_FRAME_S = AAC_FRAME_SAMPLES / AAC_RATE_HZ
 
 /**
  * Encodes a run of sound segments. Frame i of the film decodes to samples 1024·i to 1024·(i+1) of the source at 48 kHz, as the
  * encoder's delay is taken off its input; what the source lacks at the end is silence. Publishing: as `encodePictureChunk`.
- * @returns breaksOffAtS: where in the film its sound ends early, because it cannot be decoded any further
+ * @returns breaksOffAtS: where in the video its sound ends early, because it cannot be decoded any further
  * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
  */
 export async function encodeSoundChunk(
@@ -58,7 +58,7 @@ export async function encodeSoundChunk(
   return isBroken ? { breaksOffAtS: endSample / AAC_RATE_HZ } : {}
 }
 
-/** The sound, with silence where the source has no more, and beside it only the sizes of what was decoded, in lines of text. */
+/** The sound, with silence where the source has no more, and the sizes of what was decoded, in lines of text. */
 function soundArgs(sound: SoundPlan, skippedSamples: number, frameCount: number): string[] {
   const samples = frameCount * AAC_FRAME_SAMPLES
   const chain = [

@@ -1,6 +1,6 @@
 import type { FastifyError } from 'fastify'
 
-// What a schema refuses, as a sentence for whoever wrote the call: what came, what was expected. A validator's own words name its rules.
+// What a schema refuses, as a sentence for the caller: what came, what was expected. A validator's own words name its rules.
 
 /** What the validator says of one value; `verbose` adds the value and the schema that it breaks. */
 type Fault = {

@@ -206,7 +206,7 @@ function refused(...refusal: ConstructorParameters<typeof PlaybackRefusal>): Out
   return { refusal: new PlaybackRefusal(...refusal) }
 }
 
-/** What a viewer is shown of their film, besides its picture. Of a video whose `public` is 0 the poster is a file of the session. */
+/** What a viewer is shown of a video, in addition to its picture. Of a video whose `public` is 0 the poster is a file of the session. */
 export type FilmView = {
   title: string
   durationS: number

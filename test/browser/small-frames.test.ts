@@ -105,7 +105,7 @@ test('a play before the session is open starts the video when it is', async () =
   await player.playsPast(0.3)
 })
 
-test('a viewer of a video whose `public` is 0 sees its poster, which nobody else gets', async () => {
+test('a viewer of a video whose `public` is 0 sees its poster, which is served to their session alone', async () => {
   const { owner, videoId, url } = reelgate
   const setPublic = (value: 0 | 1) => owner.call('POST', `/api/videos/${videoId}`, { body: { public: value } })
   await setPublic(0)

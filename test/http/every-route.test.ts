@@ -7,7 +7,7 @@ import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner } from '../client.ts'
 import { makePlace, type Place } from '../place.ts'
 
-// What holds for every route of the running server. The routes come from the server itself, so a new one is asked here without more ado.
+// What holds for every route of the running server. The routes come from the server itself, so a new one is asked here, too.
 
 type Schema = Record<string, unknown>
 type Route = { method: string; url: string; body: Schema; query: Schema; params: Schema }

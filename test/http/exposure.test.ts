@@ -107,7 +107,7 @@ describe('P18: a poster', () => {
       expect((await fetch(`${reelgate.url}/poster/${name}`)).status).not.toBe(200)
   })
 
-  test('of a film that is not public is for its viewers’ sessions and its account’s keys alone, and again for everybody who has the address when it is', async () => {
+  test('of a video that is not public is for its viewers’ sessions and its account’s keys alone, and again for everybody who has the address when it is', async () => {
     const { owner } = reelgate
     const [poster] = (await owner.video(videoId)).posters
     const url = poster?.posterUrl ?? ''

@@ -9,7 +9,7 @@ import { startReelgate } from '../reelgate.ts'
 /** What a program is that does what it always does. */
 export const PASS_ON = 'exec /usr/bin/$name "$@"'
 
-/** A server with an ffmpeg and an ffprobe that can become others while it runs. They always tell their version. */
+/** A server with an ffmpeg and an ffprobe that can become others while it runs. They always print their version. */
 export async function startWithPrograms() {
   const folder = await newFolder()
   const programs = {
