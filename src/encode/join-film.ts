@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Db } from '../db/database.ts'
+import { Failure } from '../errors.ts'
 import { decryptSegment, segmentIvs, windowKey } from '../protect/content-key.ts'
 import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
@@ -21,7 +22,7 @@ export type JoinDeps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage
  * A finished film as one MP4, piece by piece: its best rendition and its sound, just as they were encoded, each segment a fragment.
  * Segments are opened in memory, so nothing clear touches the disk. Nothing is encoded or parsed anew, so there is nothing for ffmpeg
  * to do; its own join through pipes comes out with the sound two frames off for players that do not think as it does.
- * @throws Error when a segment is missing, or is not the one that was published
+ * @throws Failure `unavailable` when a segment is missing, or is not the one that was published, until it has been encoded again
  */
 export async function* joinFilm(deps: JoinDeps, film: OpenFilm): AsyncGenerator<Buffer> {
   const renditions = await Promise.all(
@@ -38,8 +39,9 @@ export async function* joinFilm(deps: JoinDeps, film: OpenFilm): AsyncGenerator<
     const key = windowKey(film.contentKey, rendition.windowOf(number))
     const problem = await findFault(deps.segments, segment)
     if (problem !== undefined) {
-      await deps.noteDamage({ videoId, generation, renditionId: rendition.id, number, problem })
-      throw new Error(`segment ${number} of rendition ${rendition.id} is damaged: ${problem}`)
+      const isRepaired = await deps.noteDamage({ videoId, generation, renditionId: rendition.id, number, problem })
+      const words = `Segment ${number} of rendition ${rendition.id} is damaged: ${problem}`
+      throw isRepaired ? new Failure('unavailable', `${words}. It is encoded again.`) : new Error(words)
     }
     const stored = await readFile(blobPath(deps.segments, segment.file))
     const fragment = decryptSegment(stored, key, ivOf(rendition.id, number))

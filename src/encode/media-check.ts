@@ -127,23 +127,25 @@ type Swept = { beganAtS: number; last: SegmentKey | undefined }
 
 export type SweepDeps = CheckDeps & { nowS: () => number; folders: { segments: BlobFolder } }
 
-/** Checks all segments, slowly, once a week. A restart goes on where the last run was. Resolves at the end, or when it is stopped. */
+/**
+ * Checks all segments, slowly, once a week, for the first time a week after the first start. A restart goes on where the last run was.
+ * Resolves at the end, or when it is stopped.
+ */
 export async function sweepSegments(deps: SweepDeps, signal: AbortSignal): Promise<void> {
   const saved = await findCheckPlace(deps.db, SWEEP)
-  let swept: Swept | undefined = saved === undefined ? undefined : JSON.parse(saved)
-  if (swept && !swept.last && deps.nowS() < swept.beganAtS + SWEEP_EVERY_S) return
+  const swept: Swept | undefined = saved === undefined ? undefined : JSON.parse(saved)
   const beganAtS = swept?.last ? swept.beganAtS : deps.nowS()
-  const save = async (last: SegmentKey | undefined) => {
-    swept = { beganAtS, last }
-    await deps.write((tx) => saveCheckPlace(tx, SWEEP, JSON.stringify(swept)))
-  }
-  const options = { after: swept?.last, bytesPerS: SWEEP_BYTES_PER_S, signal }
+  const save = (last: SegmentKey | undefined) =>
+    deps.write((tx) => saveCheckPlace(tx, SWEEP, JSON.stringify({ beganAtS, last } satisfies Swept)))
+  if (!swept) return save(undefined)
+  if (!swept.last && beganAtS < swept.beganAtS + SWEEP_EVERY_S) return
+  const options = { after: swept.last, bytesPerS: SWEEP_BYTES_PER_S, signal }
   try {
     for await (const { last, damaged } of checkSegments(deps.folders.segments, (after) => nextBatch(deps.db, after), options)) {
       for (const damage of damaged) await deps.noteDamage(damage)
       await save(last)
     }
-    if (swept?.last) await save(undefined)
+    await save(undefined)
   } catch (error) {
     if (!signal.aborted) throw error
   }

@@ -13,7 +13,7 @@ import { mountSmallDisk } from '../faults/small-disk.ts'
 import { makeFilm } from '../films.ts'
 import { startPostgres } from '../postgres.ts'
 import { type Reelgate, type StartOptions, startReelgate, startSharedReelgate } from '../reelgate.ts'
-import { readRows } from '../rows.ts'
+import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { type FileBody, listFiles } from './made.ts'
 
@@ -329,8 +329,14 @@ sampled(
   'F-24: one that cannot be made is given up after three tries; its owner reads so, and it is made when it is asked for again',
   async () => {
     const { reelgate, owner, videoId } = await startWithFilm('short')
-    const path = join(reelgate.dataDir, 'segments', listSegments(reelgate, videoId)[0]?.file ?? '')
-    await rename(path, `${path}.aside`)
+    const [{ init } = { init: null }] = readRows<{ init: Buffer }>(
+      reelgate,
+      'select init from rendition where video_id = ? and id = 1',
+      videoId,
+    )
+    const setInit = (bytes: Buffer | null) =>
+      changeRows(reelgate, 'update rendition set init = ? where video_id = ? and id = 1', bytes, videoId)
+    expect(setInit(null)).toBe(1)
     await ask(owner, videoId)
     expect(await untilMade(owner, videoId)).toMatchObject({
       enabled: 0,
@@ -340,13 +346,23 @@ sampled(
     })
     expect(triesOf(reelgate)).toEqual([3])
     expect(reelgate.output()).toContain('an MP4 could not be made')
-    await rename(`${path}.aside`, path)
+    setInit(init)
     await ask(owner, videoId)
     const made = await untilMade(owner, videoId)
     expect(made).toMatchObject({ enabled: 1, isDownloadable: 1 })
     expect(made).not.toHaveProperty('error')
   },
 )
+
+sampled('F-42: of a film that has lost a segment it is made once the segment has been encoded again', async () => {
+  const { reelgate, owner, videoId } = await startWithFilm('short')
+  await rm(join(reelgate.dataDir, 'segments', listSegments(reelgate, videoId)[0]?.file ?? ''))
+  await ask(owner, videoId)
+  const made = await untilMade(owner, videoId)
+  expect(made).toMatchObject({ enabled: 1, isDownloadable: 1 })
+  const path = await keep(await bytesOf(await fetch(await addressOf(owner, videoId, made))))
+  expect((await framesOf(path, 'v')).length).toBe(75)
+})
 
 sampled('F-03: one whose making ends the server is given up after three times, and the next is made', async () => {
   const { reelgate, owner, videoId } = await startWithFilm()

@@ -83,7 +83,7 @@ test('F-43: the sweep of a running server finds a changed byte, and encodes the 
   const reelgate = await start()
   await reelgate.stop()
   const { isWhole } = await damageSome(reelgate)
-  changeRows(reelgate, `delete from setting where name = 'media-sweep'`)
+  changeRows(reelgate, `update setting set value = '{"beganAtS":0}' where name = 'media-sweep'`)
   await reelgate.restart()
   await expect.poll(isWhole).toBe(true)
   expect(reelgate.output()).toContain('video: damaged')
