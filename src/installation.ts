@@ -2,12 +2,12 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { type Config, dataPaths } from './config.ts'
 import type { Database, DatabasePlace, Db } from './db/database.ts'
-import type { Check } from './db/finding.ts'
 import { markOf, noteMark, readMark, refuseOlderDatabase } from './db/mark.ts'
 import type { MovedTable, Watch } from './db/move/move.ts'
 import { isFull } from './db/sqlite/commit.ts'
 import { sqlitePlace } from './db/sqlite/database.ts'
 import { Failure, isDiskFull } from './errors.ts'
+import type { Check } from './finding.ts'
 import {
   createMasterKey,
   type MasterKey,

@@ -19,6 +19,9 @@ const IS_AN_OTP = 'no management: OTPs are many, and each is a row of its own'
 
 const UNRECORDED: Readonly<Record<string, string>> = {
   'hook resume': 'changes something in a restored copy alone: test/hooks/restored-copy.test.ts',
+  'media begin': IS_A_QUESTION,
+  'media next': IS_A_QUESTION,
+  'media checked': 'has damaged segments encoded again, which the log says: test/start/doctor-media.test.ts',
   'PUT /api/videos': MAKES_A_VIDEO,
   'PUT /api/videos/importUrl': MAKES_A_VIDEO,
   'POST /upload': MAKES_A_VIDEO,

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { Failure } from '../../errors.ts'
-import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from '../finding.ts'
+import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from '../../finding.ts'
 import { beginSession, clientOptions } from './connection.ts'
 import { OLDEST_VERSION } from './look.ts'
 import { UNFINISHED_MOVE } from './place.ts'
