@@ -1,15 +1,14 @@
-import { readFile } from 'node:fs/promises'
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
 import { decryptSegment, segmentIvs, windowKey } from '../protect/content-key.ts'
 import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
-import { type BlobFolder, blobPath } from '../storage/folder.ts'
+import type { BlobFolder } from '../storage/folder.ts'
 import { findInit, listSegmentFiles, sizesOfRenditions } from './film-store.ts'
 import { joinFragment, joinInits } from './joined-mp4.ts'
 import { AAC_FRAME_SAMPLES, AAC_FRAMES_PER_SEGMENT, AAC_RATE_HZ, gridOf, type Plan } from './plan.ts'
 import type { OpenFilm } from './publication.ts'
 import type { Damage } from './repair.ts'
-import { findFault } from './segment-file.ts'
+import { readSegment } from './segment-file.ts'
 
 /** What is given at once: whoever seals it holds up this thread for a millisecond. */
 const PIECE_BYTES = 2 ** 18
@@ -37,14 +36,14 @@ export async function* joinFilm(deps: JoinDeps, film: OpenFilm): AsyncGenerator<
   for (const [index, segment] of order.entries()) {
     const { number, rendition, track } = segment
     const key = windowKey(film.contentKey, rendition.windowOf(number))
-    const problem = await findFault(deps.segments, segment)
-    if (problem !== undefined) {
+    const read = await readSegment(deps.segments, segment)
+    if ('fault' in read) {
+      const problem = read.fault
       const isRepaired = await deps.noteDamage({ videoId, generation, renditionId: rendition.id, number, problem })
       const words = `Segment ${number} of rendition ${rendition.id} is damaged: ${problem}`
       throw isRepaired ? new Failure('unavailable', `${words}. It is encoded again.`) : new Error(words)
     }
-    const stored = await readFile(blobPath(deps.segments, segment.file))
-    const fragment = decryptSegment(stored, key, ivOf(rendition.id, number))
+    const fragment = decryptSegment(read.bytes, key, ivOf(rendition.id, number))
     joinFragment(fragment, { track, sequence: index + 1, delayTicks: rendition.delayTicks })
     for (let at = 0; at < fragment.length; at += PIECE_BYTES) yield fragment.subarray(at, at + PIECE_BYTES)
   }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type FileHandle, open } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
 
 /** What a segment's row says of its file. */
@@ -13,11 +14,25 @@ export async function findFault(segments: BlobFolder, expected: SegmentFile): Pr
     await using file = await open(blobPath(segments, expected.file))
     const { size } = await file.stat()
     if (size !== expected.sizeBytes) return otherSize(size, expected.sizeBytes)
-    return (await sha256Of(file)).equals(expected.sha256) ? undefined : 'its file has other bytes than were published'
+    const stream = file.createReadStream({ highWaterMark: PIECE_BYTES, autoClose: false })
+    return (await sha256Of(stream)).equals(expected.sha256) ? undefined : OTHER_BYTES
   } catch (error) {
     return unreadable(error)
   }
 }
+
+/** The bytes of a segment's file, read once; or what is wrong with them. */
+export async function readSegment(segments: BlobFolder, expected: SegmentFile): Promise<{ bytes: Buffer } | { fault: string }> {
+  try {
+    const bytes = await readFile(blobPath(segments, expected.file))
+    if (bytes.length !== expected.sizeBytes) return { fault: otherSize(bytes.length, expected.sizeBytes) }
+    return (await sha256Of(piecesOf(bytes))).equals(expected.sha256) ? { bytes } : { fault: OTHER_BYTES }
+  } catch (error) {
+    return { fault: unreadable(error) }
+  }
+}
+
+const OTHER_BYTES = 'its file has other bytes than were published'
 
 export function otherSize(foundBytes: number, expectedBytes: number): string {
   return `its file has ${foundBytes} bytes instead of ${expectedBytes}`
@@ -32,8 +47,15 @@ export function unreadable(error: unknown): string {
 }
 
 /** In pieces: hashing a large segment as a whole would hold up this thread for milliseconds. */
-async function sha256Of(file: FileHandle): Promise<Buffer> {
+async function sha256Of(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
   const hash = createHash('sha256')
-  for await (const bytes of file.createReadStream({ highWaterMark: PIECE_BYTES, autoClose: false })) hash.update(bytes)
+  for await (const bytes of pieces) hash.update(bytes)
   return hash.digest()
+}
+
+async function* piecesOf(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    yield bytes.subarray(at, at + PIECE_BYTES)
+    await setImmediate()
+  }
 }
