@@ -44,7 +44,7 @@ export async function insertDrawnPosters(
   return true
 }
 
-/** Shows the posters drawn from a film whose video has none that show: those of the generation before it went with that. */
+/** Shows the posters drawn from this generation when the video has none that show: those of the generation before went with it. */
 export async function showDrawnPosters(tx: Db, film: { videoId: string; generation: number }): Promise<void> {
   if (await hasShown(tx, { videoId: film.videoId, type: 'poster', language: null })) return
   await tx

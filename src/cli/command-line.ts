@@ -233,7 +233,7 @@ function onOrOff(text: string): boolean {
   return text === 'on'
 }
 
-/** So that a server beside it hardly notices. */
+/** So that a running server hardly notices. */
 const DEFAULT_PACE_MB = 50
 
 const NO_ADDRESS =

@@ -18,7 +18,7 @@ export type MediaOptions = { json?: true; fromStart?: true; pace: number }
 /** What was found; `damaged` has what is encoded again. */
 type MediaFinding = Finding & { damaged: Damage[] }
 
-/** Reads the file of every segment and compares it with its row. Beside a running server the server has the rows. */
+/** Reads the file of every segment and compares it with its row. Where a server runs, it gives the rows. */
 export async function checkMedia(config: Config, options: MediaOptions, ask: Ask): Promise<MediaFinding> {
   const view = options.json ? SILENT_VIEW : openProgressView(process.stderr)
   try {

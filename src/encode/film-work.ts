@@ -273,7 +273,7 @@ async function endTogether(signal: AbortSignal, works: readonly ((signal: AbortS
 
 type Opened = { film: OpenFilm; source: SealedSource }
 
-/** @returns false when something else is done about the chunk, or the film */
+/** @returns false when something else is done about the chunk, or the video */
 async function publishPart(
   deps: EncodeDeps,
   { film, source }: Opened,

@@ -91,7 +91,7 @@ function keyOf({ videoId, generation, renditionId, number }: SegmentKey): Segmen
   return { videoId, generation, renditionId, number }
 }
 
-/** A check that somebody asked for, which goes on where the last one was interrupted. */
+/** The check of `doctor --media`, which resumes where the last one was interrupted. */
 const ASKED_CHECK = 'media-check'
 
 export type CheckDeps = { db: Db; slowDb: Db; write: Write; noteDamage(damage: Damage): Promise<boolean> }

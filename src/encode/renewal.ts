@@ -19,7 +19,7 @@ export async function renewGeneration(deps: EncodeDeps, film: OpenFilm, run: Fil
   const { videoId } = film
   const oldPosters = await drawnPostersOf(deps.db, film)
   const change = await deps.write(async (tx) => {
-    if (!(await mayPublish(tx, run))) return undefined // another run of the film was first
+    if (!(await mayPublish(tx, run))) return undefined // another run was first
     if (await isFinished(tx, film)) {
       await endRun(tx, run, 'failed')
       if (await hasLaterGeneration(tx, film)) return undefined

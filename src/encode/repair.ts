@@ -72,7 +72,7 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, film: 
     sink: { onInit: () => undefined, onSegment } satisfies ChunkSink,
     /** Whether none is damaged any more. */
     isDone: () => damaged.size === 0,
-    /** Keeps the files that somebody else has put back. */
+    /** Keeps the files that were put back by hand. */
     async keepWhole(): Promise<void> {
       for (const segment of [...damaged.values()])
         if ((await findFault(deps.segments, segment)) === undefined) await noteWhole(segment)

@@ -221,7 +221,7 @@ type LostSegment = {
 }
 const lost: LostSegment[] = []
 
-/** A finished film that has lost the first segment of its sound, from the order to repair it on. */
+/** A finished video that has lost the first segment of its sound, from the order to repair it on. */
 async function repairing(of: Ordeal): Promise<() => Promise<unknown>> {
   // The sweep would be quicker than the order.
   changeRows(

@@ -354,7 +354,7 @@ sampled(
   },
 )
 
-sampled('F-42: of a film that has lost a segment it is made once the segment has been encoded again', async () => {
+sampled('F-42: of a video that has lost a segment it is made once the segment has been encoded again', async () => {
   const { reelgate, owner, videoId } = await startWithFilm('short')
   await rm(join(reelgate.dataDir, 'segments', listSegments(reelgate, videoId)[0]?.file ?? ''))
   await ask(owner, videoId)

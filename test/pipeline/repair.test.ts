@@ -76,7 +76,7 @@ test('F-42: what does not come out with the same bytes is never put back: the vi
   expect(readRows(reelgate, `select 1 from file where video_id = ? and type = 'poster' and enabled = 1`, videoId)).toHaveLength(
     oldPosters.length,
   )
-  // Nothing that the owner had not been told of: the next event is of what is done now.
+  // The owner was notified of nothing: the next event is of what is done now.
   await owner.delete([videoId])
   expect((await receiver.until(1)).map(({ event }) => event.event)).toEqual(['video:deleted'])
 })

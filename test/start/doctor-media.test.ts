@@ -54,7 +54,7 @@ async function damageSome(reelgate: Reelgate) {
   }
 }
 
-test('F-42, F-43: doctor --media finds changed, missing and short files beside a running server, which encodes them again', async () => {
+test('F-42, F-43: doctor --media finds changed, missing and short files while a server runs, which encodes them again', async () => {
   const reelgate = await start()
   expect(await checkMedia(reelgate)).toMatchObject({ isTrouble: false, state: 'ok', damaged: [] })
   const { chosen, isWhole } = await damageSome(reelgate)
