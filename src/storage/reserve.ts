@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
 import { statfsSync, statSync, truncateSync } from 'node:fs'
 import { open, truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -43,8 +43,8 @@ export async function refillReserve(reserve: string): Promise<boolean> {
   if (missingBytes <= 0 || !(await hasRoomIn([folder], missingBytes))) return false
   await using file = await open(reserve, 'a', 0o600)
   try {
-    for (let left = missingBytes; left > 0; left -= WRITTEN_AT_ONCE_BYTES)
-      await file.writeFile(randomBytes(Math.min(left, WRITTEN_AT_ONCE_BYTES)))
+    const bytes = Buffer.alloc(Math.min(missingBytes, WRITTEN_AT_ONCE_BYTES)) // one for all, so that memory stays as it was
+    for (let left = missingBytes; left > 0; left -= bytes.length) await file.writeFile(randomFillSync(bytes).subarray(0, left))
     await file.sync()
     return true
   } catch (error) {
