@@ -140,6 +140,11 @@ sampled.each([1280, 390])(
     await player.frame.waitForSelector('media-controller[userinactive]')
     const lowered = await whereCaptionsAre(player, `captions-lowered-${widthPx}`)
     expect(lowered.bottomPx).toBeGreaterThan(Math.min(...tops))
+    // Paused, the bar stays and so do captions above it.
+    await player.page.keyboard.press('k')
+    await player.until(({ paused }) => paused)
+    const paused = await whereCaptionsAre(player, `captions-paused-${widthPx}`)
+    expect(paused.bottomPx).toBeLessThanOrEqual(Math.min(...tops))
   },
 )
 

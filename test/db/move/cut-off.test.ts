@@ -124,7 +124,7 @@ test('a move that cannot be noted in the data folder says so, and the same comma
   const place = await newInstallation(1)
   const url = await newTarget()
   const { mark } = dataPaths(place.dataDir)
-  await writeFile(mark, '')
+  await writeFile(mark, '0\n')
   await promisify(execFile)('chattr', ['+i', mark])
   try {
     expect(await migrate(place.env, url)).toMatchObject({
