@@ -88,14 +88,16 @@ test.each(sampleOf('steps of the clock', STEPS, 1))(
     await reelgate.stop()
     await set(offsetS)
     await reelgate.restart()
-    expect(countsOf(reelgate, ...KEPT)).toEqual(kept)
+    // Whose upload never came, it goes three days after its credentials were issued. On PostgreSQL time is its clock's, which stays.
+    const isLater = offsetS > 0 && DATABASE === 'sqlite'
+    const abandoned = isLater && offsetS > 3 * DAY_S ? 1 : 0
+    const left = { ...kept, video: (kept.video ?? 0) - abandoned, upload_policy: (kept.upload_policy ?? 0) - abandoned }
+    await expect.poll(() => countsOf(reelgate, ...KEPT)).toEqual(left)
     expect(reelgate.output()).not.toMatch(/"level":[56]0/)
     expect(Math.abs((await aheadS(reelgate)) - offsetS)).toBeLessThan(60)
     expect(await owner.video(videoId)).toEqual(before)
 
     // Time only goes on: what a later clock has ended, an earlier one does not begin again.
-    // On PostgreSQL time is its clock's, which nobody has moved.
-    const isLater = offsetS > 0 && DATABASE === 'sqlite'
     expect((await reelgate.newViewer().redeem(longLived)).playing).toBe(!isLater || offsetS < LONGEST_TTL_S)
     expect((await reelgate.newViewer().redeem(unspent)).playing).toBe(!isLater)
     await viewer.openPage()
