@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../errors.ts'
 import { subjectOfAddress } from '../limits/address.ts'
 import type { App } from './app.ts'
@@ -39,18 +39,23 @@ declare module 'fastify' {
   }
 }
 
+/** Ends the connection once the answer has gone out: the rest of the body is not read, for reading costs more than its sender pays. */
+export function endUnread({ raw }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  reply.raw.once('close', () => raw.destroy()).once('finish', () => raw.destroy())
+  return reply.header('Connection', 'close')
+}
+
 /** Refuses a body that comes too slowly, and ends its connection. */
 export function endSlowBodies(app: App): void {
   app.decorateRequest('bodyDeadline', undefined)
   app.addHook('preParsing', (request, reply, payload, done) => {
-    const { headers, raw } = request
+    const { headers } = request
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
       request.bodyDeadline = setTimeout(() => refuse(reply), BODY_MS).unref()
     done(null, payload)
 
     function refuse(to: FastifyReply): void {
-      to.raw.once('close', () => raw.destroy()).once('finish', () => raw.destroy())
-      to.header('Connection', 'close').send(
+      endUnread(request, to).send(
         new Failure('timeout', `The body did not come within ${BODY_MS / 1000} seconds. Send it again.`),
       )
     }

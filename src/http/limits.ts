@@ -8,6 +8,7 @@ import type { Limits, OwnerBudget, Refused, Taken } from '../limits/limits.ts'
 import { PlaybackRefusal, type RefusalCode } from '../playback/refusal.ts'
 import type { App } from './app.ts'
 import type { AddressOf } from './client-address.ts'
+import { endUnread } from './connections.ts'
 import { isoTime } from './iso-time.ts'
 import { isOtherMethod, sendRefusal } from './refusals.ts'
 
@@ -178,12 +179,13 @@ const MOST_WAITING = 256
 export function limitBodies(app: App, { limits, addressOf }: LimitDeps): void {
   if (!limits) return
   const turns = createTurns(MOST_WAITING)
-  app.addHook('preParsing', async (request, _reply, payload) => {
+  app.addHook('preParsing', async (request, reply, payload) => {
     const address = subjectOfAddress(addressOf(request))
     if (!limits.unauthenticated.isSpent(address)) return payload
     const tooMuch = async () => {
       const taken = limits.unauthenticated.take(address)
       request.isCounted = true
+      if (taken.refused?.bannedTillS) endUnread(request, reply)
       return taken.refused
         ? refusalOf(taken, taken.refused)
         : new Failure('too-large', `The body is larger than ${SMALL_BODY_BYTES} bytes.`)

@@ -1,4 +1,6 @@
 import { openAsBlob } from 'node:fs'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
@@ -109,6 +111,18 @@ describe('X14: a flood without a key', () => {
     expect(flooded).toEqual({ 429: 300 })
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
     expect((await otp(new URLSearchParams({ ...fields, padding: 'x'.repeat(16 * 1024) }))).status).toBe(429)
+  })
+
+  test('of large bodies: once its address is banned none is read, the connection ends with the answer', async () => {
+    const from = newAddress()
+    const { send } = createClient(from)
+    expect(await flood(FLOOD * 60, () => send('POST', '/v2/videos', new URLSearchParams()))).toEqual({ 401: 60, 429: 240 })
+    const socket = connect(Number(new URL(reelgate.url).port), '127.0.0.1')
+    const answer = text(socket)
+    socket.write(
+      `POST /v2/videos HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${from}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 262144\r\n\r\n`,
+    )
+    expect(await answer).toMatch(/^HTTP\/1\.1 429 /)
   })
 
   test('of forms with tens of thousands of fields: each costs as much as its bytes, and none is taken', async () => {
