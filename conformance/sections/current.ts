@@ -161,6 +161,8 @@ export const list: Section = {
   ],
 }
 
+type Posters = { posters: { width: number; height: number; posterUrl: string }[]; poster: string }
+
 export const videos: Section = {
   section: 3,
   title: 'Current interface: videos',
@@ -175,34 +177,50 @@ export const videos: Section = {
     check('one: tags is an array even when empty', async (at) => {
       expectAnswer(await at.api('GET', `/videos/${await at.emptyVideo()}`), { status: 200, body: { tags: inOrder() } })
     }),
-    check('one: posters of a film in two sizes at least, within 854×480 and 427×240, served without a key', async (at) => {
-      const { posters, poster } = (await at.until(
-        'two posters',
-        async () => at.video(await at.film()),
-        (video) => Array.isArray(video.posters) && video.posters.length >= 2,
-      )) as { posters: { width: number; height: number; posterUrl: string }[]; poster: string }
-      for (const [width, height] of [
-        [854, 480],
-        [427, 240],
-      ] as const) {
-        const fits = posters.some(
-          (one) =>
-            (one.width === width && one.height <= height) ||
-            (one.height === height && one.width <= width) ||
-            (one.width <= width && one.height <= height),
+    check(
+      'one: a ready video has posters in two sizes at least, within 854×480 and 427×240, served without a key',
+      async (at) => {
+        const { posters, poster } = (await at.video(await at.film())) as Posters
+        expectValue(posters.length >= 2, true, 'two posters')
+        for (const [width, height] of [
+          [854, 480],
+          [427, 240],
+        ] as const) {
+          const fits = posters.some(
+            (one) =>
+              (one.width === width && one.height <= height) ||
+              (one.height === height && one.width <= width) ||
+              (one.width <= width && one.height <= height),
+          )
+          expectValue(fits, true, `a poster within ${width}×${height}`)
+        }
+        expectValue(
+          posters.some(({ posterUrl }) => posterUrl === poster),
+          true,
+          'poster is one of the posters',
         )
-        expectValue(fits, true, `a poster within ${width}×${height}`)
-      }
-      expectValue(
-        posters.some(({ posterUrl }) => posterUrl === poster),
-        true,
-        'poster is one of the posters',
-      )
-      for (const { posterUrl } of posters)
-        expectAnswer(await at.send({ method: 'GET', url: posterUrl }), {
-          status: 200,
-          headers: { 'content-type': /^image\/(jpeg|webp|png)$/ },
-        })
+        for (const { posterUrl } of posters)
+          expectAnswer(await at.send({ method: 'GET', url: posterUrl }), {
+            status: 200,
+            headers: { 'content-type': /^image\/(jpeg|webp|png)$/ },
+          })
+      },
+    ),
+    check('one: posters of a video whose public is 0 are served to its account’s key alone', async (at) => {
+      const id = await at.sentFilm()
+      const { posters } = (await at.until(
+        'ready',
+        () => at.video(id),
+        ({ status }) => status === 'ready',
+      )) as Posters
+      expectAnswer(await at.api('POST', `/videos/${id}`, { json: { public: 0 } }), { status: 200 })
+      const url = posters[0]?.posterUrl ?? ''
+      const withKey = [['Authorization', `Apisecret ${at.key}`]] as const
+      expectAnswer(await at.send({ method: 'GET', url }), { status: 404 })
+      expectAnswer(await at.send({ method: 'GET', url, headers: withKey }), {
+        status: 200,
+        headers: { 'content-type': /^image\/(jpeg|webp|png)$/ },
+      })
     }),
     check('edit: {"message":"Successfully updated"}, and what was sent is what is read', async (at) => {
       const { videoId: id } = await at.credentials()

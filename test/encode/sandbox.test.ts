@@ -18,6 +18,7 @@ import { REFUSED_CALLS } from '../../src/encode/system-calls.ts'
 import { librariesIn, visiblePaths } from '../../src/encode/visible-paths.ts'
 import { makeFilm as makeLongFilm } from '../films.ts'
 import { processesWith } from '../processes.ts'
+import { sampleOf } from '../sample.ts'
 import { ffmpeg, newFolder, openFilm, seal, withoutBubblewrap } from './films.ts'
 
 const LIMITS = { cpuS: 20, wallS: 60 }
@@ -226,7 +227,7 @@ inBubblewrap('M24: the kernel refuses each listed system call with EPERM, and ki
   expect(await outputOf(await withScript(sandbox, script))).toBe([...numbers, ...x32].map((number) => `${number}: 1\n`).join(''))
 })
 
-test.for(['/usr/local', '/usr/src/app', '/opt', '/srv', '/home'])(
+test.for(sampleOf('places of an installation', ['/usr/local', '/usr/src/app', '/opt', '/srv', '/home'], 2))(
   'M29: neither an installation nor its data nor its key in %s can be read inside',
   async (parent, { skip }) => {
     const { openSandbox, parts, database, key, dataDir } = await installIn(parent).catch(() => skip())

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import type { VideoBody } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
 import { ffmpeg, newFolder } from '../encode/films.ts'
@@ -7,7 +7,10 @@ import { makeFilm } from '../films.ts'
 import { hooksOf, type Receivers, startReceivers } from '../hooks/receiver.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { addEmptyPackets, damageOgg } from '../ogg.ts'
+import { sampledTests } from '../sample.ts'
 import { decode, downloadFilm, writeRendition } from './films.ts'
+
+const { test, draw } = sampledTests('streams that break off', 4)
 
 // Videos of which one stream cannot be decoded to its end: what can be is shown, and their owner reads where it ends.
 
@@ -124,3 +127,5 @@ function silentTenths(samples: Buffer): number[] {
     Math.max(...Array.from({ length: 800 }, (_, i) => Math.abs(samples.readInt16LE((tenth * 800 + i) * 2))))
   return tenths.filter((tenth) => peak(tenth) < 500)
 }
+
+draw()

@@ -1,11 +1,14 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { ffmpeg, newFolder } from '../encode/films.ts'
 import { makeFilm } from '../films.ts'
 import { processesWith } from '../processes.ts'
 import type { Reelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { newMark, PASS_ON, startWithPrograms } from './programs.ts'
+
+const { test, draw } = sampledTests('posters before ready', 3)
 
 // `ready` waits for the posters (wire-contract.md, section 1). A server's ffmpeg hangs or crashes where it draws them.
 
@@ -75,3 +78,5 @@ test('a video whose owner deletes its posters before it can play becomes ready w
 function publishedRenditions(reelgate: Reelgate): number {
   return readRows(reelgate, 'select * from segment where number = 0').length
 }
+
+draw()

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { sendCommand } from '../../src/cli/control.ts'
 import { dataPaths } from '../../src/config.ts'
 import { getStoredSource, listSegments } from '../data-folder.ts'
@@ -9,7 +9,10 @@ import { makeFilm } from '../films.ts'
 import { hooksOf, type Receivers, startReceivers } from '../hooks/receiver.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { readMediaPlaylist } from '../viewer.ts'
+
+const { test, draw } = sampledTests('repairs of segments', 2)
 
 let receivers: Receivers
 beforeAll(async () => {
@@ -133,3 +136,5 @@ test('F-42: a segment that was put back by hand is sent again without its source
   await expect.poll(async () => (await ask(1)).status).toBe(200)
   expect(Buffer.from(await (await ask(1)).arrayBuffer())).toEqual(whole)
 })
+
+draw()

@@ -1,11 +1,14 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { listSegments, type StoredSegment } from '../data-folder.ts'
 import { makeFilm } from '../films.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
+
+const { test, draw } = sampledTests('the media check', 2)
 
 // Of one colour, so that the encoder never comes near its bitrate's cap: with several threads it keeps that with other bytes each time.
 const start = async () => startReelgate({ video: await makeFilm({ seconds: 9, dark: true }) })
@@ -117,3 +120,5 @@ test('a folder of segments that is empty is a disk that is not mounted: nothing 
   })
   expect(readRows(reelgate, 'select number from segment where damaged = 1')).toEqual([])
 })
+
+draw()
