@@ -28,9 +28,9 @@ const RESERVE = 5
 /**
  * Sends calls one after the other and never faster than the `RateLimit` headers of the answers allow: where a budget runs low, all
  * wait until it is full again.
- * @param told hears how long it waits
+ * @param onWait called with how long it waits, and for which budget
  */
-export function createPacedSend(agent: Agent, told: (waitS: number, budget: string) => void): Send {
+export function createPacedSend(agent: Agent, onWait: (waitS: number, budget: string) => void): Send {
   let resumeAtMs = 0
   return async (call) => {
     const waitMs = resumeAtMs - performance.now()
@@ -39,7 +39,7 @@ export function createPacedSend(agent: Agent, told: (waitS: number, budget: stri
     const low = lowBudget(answer)
     if (low) {
       resumeAtMs = performance.now() + low.waitS * 1000
-      told(low.waitS, low.budget)
+      onWait(low.waitS, low.budget)
     }
     return answer
   }

@@ -43,10 +43,10 @@ const CREATED: Parts = [['success_action_status', '201']]
 const PATIENCE_MS = 120_000
 
 /** The installation under test, as its clients see it, and what the suite makes there. */
-export function openInstallation(given: Given, told: (waitS: number, budget: string) => void) {
+export function openInstallation(given: Given, onWait: (waitS: number, budget: string) => void) {
   const base = given.base.replace(/\/+$/, '')
   const agent = base.startsWith('https:') ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true })
-  const send = createPacedSend(agent, told)
+  const send = createPacedSend(agent, onWait)
   // Titles with this mark are ours: searches for it find nothing else, whatever the account holds.
   const mark = `conformance-${randomBytes(4).toString('hex')}`
   const undo: (() => Promise<unknown>)[] = []

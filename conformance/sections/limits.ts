@@ -14,7 +14,7 @@ const BUDGETS: Record<string, (at: Installation) => Promise<Answer>> = {
 /** Refused for its scheme, so that nothing is imported. */
 const REFUSED_IMPORT = { url: 'ftp://example.org/video.mp4' }
 
-const told = (budget: string) => ({
+const rateLimitHeaders = (budget: string) => ({
   'ratelimit-policy': new RegExp(`^"${budget}";q=[1-9][0-9]*;w=60$`),
   ratelimit: new RegExp(`^"${budget}";r=[0-9]+;t=[0-9]+$`),
 })
@@ -26,21 +26,21 @@ export const limits: Section = {
     ...Object.entries(BUDGETS).map(([budget, ask]) =>
       check(`an answer tells the budget of ${budget}: RateLimit-Policy and RateLimit`, async (at) => {
         const answer = await ask(at)
-        expectAnswer(answer, { status: answer.status, headers: told(budget) })
+        expectAnswer(answer, { status: answer.status, headers: rateLimitHeaders(budget) })
       }),
     ),
     check('the earlier interface tells them too', async (at) => {
-      expectAnswer(await at.v2('/videos'), { status: 200, headers: told('reads') })
-      expectAnswer(await at.v2(`/otp?video=${await at.emptyVideo()}`), { status: 200, headers: told('otp') })
+      expectAnswer(await at.v2('/videos'), { status: 200, headers: rateLimitHeaders('reads') })
+      expectAnswer(await at.v2(`/otp?video=${await at.emptyVideo()}`), { status: 200, headers: rateLimitHeaders('otp') })
     }),
     check('imports count as writes, in both interfaces', async (at) => {
       const current = await at.api('PUT', '/videos/importUrl', { json: REFUSED_IMPORT })
-      expectAnswer(current, { status: 400, headers: told('writes') })
-      expectAnswer(await at.v2('/importUrl?url=ftp%3A%2F%2Fexample.org'), { status: 400, headers: told('writes') })
+      expectAnswer(current, { status: 400, headers: rateLimitHeaders('writes') })
+      expectAnswer(await at.v2('/importUrl?url=ftp%3A%2F%2Fexample.org'), { status: 400, headers: rateLimitHeaders('writes') })
     }),
     check('refusals tell them too', async (at) => {
-      expectAnswer(await at.api('GET', '/videos', { key: null }), { status: 401, headers: told('unauthenticated') })
-      expectAnswer(await at.api('GET', '/nothing'), { status: 404, headers: told('reads') })
+      expectAnswer(await at.api('GET', '/videos', { key: null }), { status: 401, headers: rateLimitHeaders('unauthenticated') })
+      expectAnswer(await at.api('GET', '/nothing'), { status: 404, headers: rateLimitHeaders('reads') })
     }),
     check('each call takes one', async (at) => {
       const remaining = ({ headers }: Answer) => Number(/r=(\d+)/.exec(headers.ratelimit?.toString() ?? '')?.[1])
@@ -52,7 +52,10 @@ export const limits: Section = {
       'past the limit: 429 with Retry-After within the minute',
       async (at) => {
         const answer = await at.exceedUploads()
-        expectAnswer(answer, { ...refused(429), headers: { 'retry-after': /^([1-9]|[1-5][0-9]|60)$/, ...told('uploads') } })
+        expectAnswer(answer, {
+          ...refused(429),
+          headers: { 'retry-after': /^([1-9]|[1-5][0-9]|60)$/, ...rateLimitHeaders('uploads') },
+        })
       },
       'exceed',
     ),
