@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { CompiledQuery } from 'kysely'
 import { createAccount } from '../src/accounts/account.ts'
 import { readConfig } from '../src/config.ts'
-import { openInstallation } from '../src/installation.ts'
+import { openInstallation } from '../src/installation/installation.ts'
+import { MARK, WORDS } from './random-words.ts'
 import { CACHE, type Scope } from './row.ts'
-import { MARK, WORDS } from './words.ts'
 
 export const HITS = 2_000
 

@@ -4,10 +4,10 @@ import type { Browser } from 'playwright-core'
 import { startChromium } from '../test/browser/chromium.ts'
 import { createOwner } from '../test/client.ts'
 import { footage } from '../test/footage.ts'
-import { filmOfHalfAnHour } from './films.ts'
+import { median, repeat, timeMs } from './interleaved.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, startService } from './service.ts'
-import { median, repeat, timeMs } from './turns.ts'
+import { filmOfHalfAnHour } from './videos.ts'
 
 const TIMES = 5
 

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { createOwner } from '../test/client.ts'
-import { makeFilm } from '../test/films.ts'
+import { makeFilm } from '../test/videos.ts'
 import { createViewer, type Viewer } from '../test/viewer.ts'
+import { inTurns, percentile, timeMs } from './interleaved.ts'
 import { answersPerS, rawRequest, startFlood } from './load.ts'
 import { startNginx } from './peers/nginx.ts'
 import type { Row } from './row.ts'
 import { firstApiKey, startService } from './service.ts'
-import { inTurns, percentile, timeMs } from './turns.ts'
 
 const PAIRS = 5
 const VIEWERS = 50

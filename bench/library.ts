@@ -1,9 +1,9 @@
 import { Client } from 'undici'
 import { FOLDER, filledFolder } from './fill.ts'
+import { inTurns, percentile, repeat, timeMs } from './interleaved.ts'
 import { againstConstant, askingOwner, authorization, FIRST_PAGE, neverAskedBefore, searches } from './list.ts'
 import type { Row, Scope } from './row.ts'
 import { startService } from './service.ts'
-import { inTurns, percentile, repeat, timeMs } from './turns.ts'
 
 // A library as a school has one, and a job that reads all of it.
 

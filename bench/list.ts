@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
 import { type Filled, filledFolder, HITS, makeFilled } from './fill.ts'
+import { inTurns, percentile, repeat, timeMs } from './interleaved.ts'
 import { answersPerS, rawRequest } from './load.ts'
+import { MARK } from './random-words.ts'
 import type { Row, Scope } from './row.ts'
 import { type Listening, startPeer, startService } from './service.ts'
-import { inTurns, percentile, repeat, timeMs } from './turns.ts'
-import { MARK } from './words.ts'
 
 const VIDEOS = 10_000
 const MANY = 1_000_000

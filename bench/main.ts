@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
-import { FILM_ROWS } from './film.ts'
 import { FIRST_FRAME_ROWS } from './first-frame.ts'
 import { KEY_ROWS } from './key.ts'
 import { LIBRARY_ROWS } from './library.ts'
@@ -11,6 +10,7 @@ import { POSTGRES_ROWS, stopPostgres } from './postgres.ts'
 import { PROCESS_ROWS } from './process.ts'
 import { aimInWords, isMet, type Measured, type Row, removeLeftovers, withScope } from './row.ts'
 import { SEGMENT_ROWS } from './segment.ts'
+import { FILM_ROWS } from './video.ts'
 
 const ROWS: readonly Row[] = [
   ...LIST_ROWS,

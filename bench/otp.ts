@@ -1,9 +1,9 @@
 import { type Filled, filledFolder } from './fill.ts'
+import { inTurns } from './interleaved.ts'
 import { authorization, startConstantPeer } from './list.ts'
 import { answersPerS, rawRequest } from './load.ts'
 import type { Row } from './row.ts'
 import { type Listening, startService } from './service.ts'
-import { inTurns } from './turns.ts'
 
 const PAIRS = 5
 

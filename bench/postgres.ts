@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { type Cluster, createDatabase, dropDatabase, openCluster } from '../test/postgres/cluster.ts'
 import { type Filled, filledFolder, makeFilled, versionOfTables } from './fill.ts'
+import { inTurns, percentile, repeat } from './interleaved.ts'
 import { askingOwner, authorization, FIRST_PAGE, neverAskedBefore, searches } from './list.ts'
 import { answersPerS, rawRequest } from './load.ts'
 import { otpRequests } from './otp.ts'
 import { CACHE, type Row, type Scope, withScope } from './row.ts'
 import { type Listening, SERVE, startService } from './service.ts'
-import { inTurns, percentile, repeat } from './turns.ts'
 
 // The same service on PostgreSQL, which shares the two cores, against itself on SQLite.
 

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Filled, filledFolder } from './fill.ts'
+import { median, repeat, timeMs } from './interleaved.ts'
 import { authorization } from './list.ts'
 import { answersPerS, rawRequest } from './load.ts'
 import type { Row, Scope } from './row.ts'
 import { startService } from './service.ts'
-import { median, repeat, timeMs } from './turns.ts'
 
 const VIDEOS = 10_000
 const LIST = '/api/videos?page=1&limit=20'

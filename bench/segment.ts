@@ -3,11 +3,11 @@ import { createOwner } from '../test/client.ts'
 import { listSegments, untilFinished } from '../test/data-folder.ts'
 import { createViewer } from '../test/viewer.ts'
 import { downloadsPerS } from './download.ts'
-import { filmOf48S } from './films.ts'
+import { inTurns } from './interleaved.ts'
 import { rawRequest } from './load.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, startPeer, startService } from './service.ts'
-import { inTurns } from './turns.ts'
+import { filmOf48S } from './videos.ts'
 
 const PAIRS = 5
 

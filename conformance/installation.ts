@@ -3,10 +3,10 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Deviation, expectAnswer, type Need } from './check.ts'
-import { FILM } from './film.ts'
 import { type Answer, createPacedSend, multipart, type Parts, sendAtOnce } from './http.ts'
-import { createOutside } from './outside.ts'
+import { createOutside } from './public-host.ts'
 import { isRecord } from './shape.ts'
+import { FILM } from './test-video.ts'
 
 /** What the suite was given: where the installation is, and what may be used there. */
 export type Given = {

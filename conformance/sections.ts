@@ -1,9 +1,8 @@
 import type { Section } from './check.ts'
-import { demo, list, tags, videos } from './sections/current.ts'
+import { demo, list, tags, videos } from './sections/api.ts'
 import { errors } from './sections/errors.ts'
 import { files, v2Rest } from './sections/files.ts'
 import { folders } from './sections/folders.ts'
-import { hooks, usage } from './sections/hooks.ts'
 import { importing, importingV2 } from './sections/import.ts'
 import { limits } from './sections/limits.ts'
 import { otpOptions } from './sections/otp-options.ts'
@@ -11,6 +10,7 @@ import { player } from './sections/player.ts'
 import { upload } from './sections/upload.ts'
 import { v2 } from './sections/v2.ts'
 import { values } from './sections/values.ts'
+import { hooks, usage } from './sections/webhooks.ts'
 
 /** Every line of sections 1 to 7 and 9 of the wire contract, and what needs no browser of section 8. The last check exceeds a budget, so nothing may follow it. */
 export const SECTIONS: readonly Section[] = [

@@ -2,9 +2,9 @@ import { createDecipheriv } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { unwrapContentKey } from '../src/protect/content-key.ts'
-import { type MasterKey, readMasterKey, unwrap } from '../src/protect/master-key.ts'
-import type { Seal } from '../src/protect/sealed-file.ts'
+import { unwrapContentKey } from '../src/crypto/content-key.ts'
+import { type MasterKey, readMasterKey, unwrap } from '../src/crypto/master-key.ts'
+import type { Seal } from '../src/crypto/sealed-file.ts'
 import { readRows, type Stored } from './rows.ts'
 
 /** The clear bytes of a sealed file, opened in one piece, as no reader of ours does. */

@@ -5,7 +5,7 @@ import { openLog } from '../src/cli/log.ts'
 import { welcome } from '../src/cli/welcome.ts'
 import { readConfig } from '../src/config.ts'
 import { startServer } from '../src/server.ts'
-import { makePlace } from './place.ts'
+import { makePlace } from './installation-folder.ts'
 import { DATABASE } from './postgres.ts'
 import * as apart from './reelgate.ts'
 

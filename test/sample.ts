@@ -1,5 +1,5 @@
 import { test as vitestTest } from 'vitest'
-import { isLong, newChance } from './chance.ts'
+import { isLong, newChance } from './seeded-random.ts'
 
 type Run<T extends unknown[]> = (...row: T) => Promise<void> | void
 

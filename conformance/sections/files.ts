@@ -1,5 +1,4 @@
 import { check, Deviation, expectAnswer, expectValue, type Section } from '../check.ts'
-import { CAPTIONS_SRT, CAPTIONS_VTT, FILM, PICTURE } from '../film.ts'
 import type { Answer } from '../http.ts'
 import type { Installation } from '../installation.ts'
 import {
@@ -19,6 +18,7 @@ import {
   without,
   zeroOrOne,
 } from '../shape.ts'
+import { CAPTIONS_SRT, CAPTIONS_VTT, FILM, PICTURE } from '../test-video.ts'
 import { NO_VIDEO, refused } from './errors.ts'
 import { XML, xmlOf } from './v2.ts'
 

@@ -1,6 +1,6 @@
 import { check, Deviation, expectAnswer, expectValue, type Section } from '../check.ts'
-import { FILM } from '../film.ts'
 import { anyText, differences, exactly, is, isRecord, otp, positive, sentence, unixSeconds, videoId } from '../shape.ts'
+import { FILM } from '../test-video.ts'
 
 const IN_ORDER = ['PRE-Upload', 'Queued', 'Processing', 'ready']
 

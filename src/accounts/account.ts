@@ -1,10 +1,10 @@
+import { type Actor, noteAct } from '../audit/audit-log.ts'
+import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import { isOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { newId } from '../protect/secret.ts'
 import { accountIdOf } from './account-id.ts'
 import { type AccountChanges, countAccounts, insertAccount, listAccounts, setDisabled, updateAccount } from './account-store.ts'
-import { type Actor, noteAct } from './act.ts'
 import { type AccountDeps, addApiKey, PERMISSIONS } from './api-key.ts'
 
 /**

@@ -1,10 +1,10 @@
+import { noteAct } from '../audit/audit-log.ts'
+import { hashSecret, isSecret, newId, newSecret } from '../crypto/secret.ts'
+import { remembered } from '../db/cache-until-commit.ts'
 import type { Db } from '../db/database.ts'
-import { remembered } from '../db/remembered.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { hashSecret, isSecret, newId, newSecret } from '../protect/secret.ts'
 import { accountIdOf } from './account-id.ts'
-import { noteAct } from './act.ts'
 import { asPermissions, findKeyHolder, findLiveKey, insertApiKey, listApiKeys, revokeApiKey, setExpiry } from './api-key-store.ts'
 
 /** What a key may do: every read but of clear files, these files, issuing OTPs, uploads and imports, all management (wire-contract.md, section 1). */

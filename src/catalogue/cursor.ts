@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { Failure } from '../errors.ts'
-import { deriveKey, type MasterKey } from '../protect/master-key.ts'
 
 // Where a list goes on: the position of its last row, which stays right whatever comes and goes. One enciphered block, since a bare
 // position would tell an owner how many videos the whole installation has had.

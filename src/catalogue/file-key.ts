@@ -1,5 +1,5 @@
-import { unwrapContentKey } from '../protect/content-key.ts'
-import { type MasterKey, unwrap, wrap } from '../protect/master-key.ts'
+import { unwrapContentKey } from '../crypto/content-key.ts'
+import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
 
 /** What a file's row and its generation say of its key. */
 export type WrappedFileKey = {

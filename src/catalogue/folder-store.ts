@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { fold } from '../db/fold.ts'
+import { fold } from '../db/fold-case.ts'
 import type { FolderRow } from '../db/tables.ts'
 
 /** Adds an empty folder; the parent counts it. */

@@ -1,8 +1,8 @@
-import { type Actor, noteAct } from '../accounts/act.ts'
+import { type Actor, noteAct } from '../audit/audit-log.ts'
+import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { FolderRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
-import { newId } from '../protect/secret.ts'
 import {
   ancestorsOf,
   countFolders,

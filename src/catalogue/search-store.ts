@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { type Counted, countAndSlice, type Slice, type SoughtText, sliceOf, textsWalk, type Walk } from '../db/dialect.ts'
-import { fold } from '../db/fold.ts'
+import { fold } from '../db/fold-case.ts'
 import { findFolder } from './folder-store.ts'
 import type { VideoStatus } from './status.ts'
 
-/** Which of an account's videos: all that is given must hold. Texts are parts, taken literally, compared as db/fold.ts says. */
+/** Which of an account's videos: all that is given must hold. Texts are parts, taken literally, compared as db/fold-case.ts says. */
 export type VideoFilter = {
   /** Part of the id or the title. */
   text?: string

@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
-import type { HookEvent } from '../hooks/event.ts'
-import { addVideoEvents } from '../hooks/outbox.ts'
+import type { HookEvent } from '../webhooks/event.ts'
+import { addVideoEvents } from '../webhooks/outbox.ts'
 
 /** A video's states as the contract spells them (wire-contract.md, section 1). */
 export const VIDEO_STATUSES = ['PRE-Upload', 'Queued', 'Processing', 'ready', 'Not a media file', 'Encoding error'] as const

@@ -1,4 +1,4 @@
-import { type Actor, noteAct } from '../accounts/act.ts'
+import { type Actor, noteAct } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { VideoRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'

@@ -1,8 +1,8 @@
 import type { Config } from '../config.ts'
-import { examineInstallation } from '../doctor.ts'
 import type { Damage } from '../encode/repair.ts'
 import { Failure } from '../errors.ts'
-import type { Check } from '../finding.ts'
+import type { Check } from '../health-check.ts'
+import { examineInstallation } from '../installation/doctor.ts'
 import { type Ask, checkMedia, type MediaOptions } from './media-check.ts'
 
 /** Prints what each look found. @throws Failure when one of them found trouble */

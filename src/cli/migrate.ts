@@ -1,7 +1,7 @@
 import { type Config, dataPaths } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { lockDataFolder, type Moved, moveInstallation } from '../installation.ts'
-import { listenForInterruption } from './interruption.ts'
+import { lockDataFolder, type Moved, moveInstallation } from '../installation/installation.ts'
+import { listenForInterruption } from './on-interrupt.ts'
 import { openProgressView, SILENT_VIEW } from './progress-view.ts'
 
 type MigrateOptions = { to?: string; json?: true }

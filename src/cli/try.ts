@@ -4,12 +4,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { type Config, dataPaths } from '../config.ts'
+import { type ServerCommandName, TryBegun, TryLink, TryProgress, TryWithdrawn } from '../control/server-commands.ts'
+import { requireServer, sendCommand } from '../control/socket.ts'
 import { Failure } from '../errors.ts'
-import { requireServer, sendCommand } from './control.ts'
-import { listenForInterruption } from './interruption.ts'
+import { listenForInterruption } from './on-interrupt.ts'
 import { durationInWords, openProgressView, type ProgressView, SILENT_VIEW, sizeInWords } from './progress-view.ts'
-import { sendFilm } from './send-film.ts'
-import { type ServerCommandName, TryBegun, TryLink, TryProgress, TryWithdrawn } from './server-commands.ts'
+import { sendFilm } from './send-video.ts'
 
 type TryOptions = { account?: string; json?: true }
 type Film = { path: string; fileName: string; sizeBytes: number }

@@ -84,7 +84,7 @@ type ActTable = {
   atS: number
   /** Null where it concerns no account: the ban of an address. */
   accountId: string | null
-  /** The id of an API key, or a word of accounts/act.ts. */
+  /** The id of an API key, or a word of audit/audit-log.ts. */
   actor: string
   kind: string
   /** The id of what it was done to. */
@@ -125,7 +125,7 @@ type FolderTable = {
   /** Null: the root. */
   parentId: string | null
   name: string
-  /** By db/fold.ts: the order of lists, and what the beginning of a name is compared with. */
+  /** By db/fold-case.ts: the order of lists, and what the beginning of a name is compared with. */
   foldedName: string
   createdAtS: number
   /** Videos, not deleted, and folders directly in it; kept by triggers. */
@@ -146,7 +146,7 @@ type VideoTagTable = {
   ordinal: number
 }
 
-/** What is searched, folded by db/fold.ts; kept by triggers on `video`. */
+/** What is searched, folded by db/fold-case.ts; kept by triggers on `video`. */
 type VideoTextTable = {
   /** The video's position. */
   rowid: number
@@ -290,7 +290,7 @@ type FileTable = {
   language: string | null
   /** Wrapped by the master key; null once the video is deleted. */
   wrappedKey: Buffer | null
-  /** With `macs`, of what is large and read in parts: see protect/sealed-file.ts. */
+  /** With `macs`, of what is large and read in parts: see crypto/sealed-file.ts. */
   iv: Buffer | null
   macs: Buffer | null
   /** Of an MP4: how often its making was begun. */
@@ -306,7 +306,7 @@ type OtpTable = {
   apiKeyId: string
   videoId: string
   userId: string | null
-  /** JSON of playback/marks.ts `Mark[]`. */
+  /** JSON of watermark/watermark.ts `Mark[]`. */
   marks: string
   forcedBitrateKbps: number | null
   /** JSON kept for DRM licences. */

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
+import { placeFragment, readFragment, readPictureInit, splitFragments } from '../mp4/fragments.ts'
 import { pictureEncoderArgs, pictureFilters, pictureInputArgs, sourceFilters } from './encoder.ts'
-import { placeFragment, readFragment, readPictureInit, splitFragments } from './fragments.ts'
 import { pictureCodec } from './ladder.ts'
 import { clockTime, MediaFailure, UncleanSeek } from './media-failure.ts'
 import type { PicturePlan, PictureRendition, Plan } from './plan.ts'

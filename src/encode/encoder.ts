@@ -1,4 +1,5 @@
-import { AAC_RATE_HZ, type PicturePlan, type PictureRendition, type Plan, type SoundPlan } from './plan.ts'
+import { AAC_RATE_HZ } from '../mp4/aac.ts'
+import type { PicturePlan, PictureRendition, Plan, SoundPlan } from './plan.ts'
 import type { Sandbox } from './sandbox.ts'
 
 // Raise it with every change of an argument below: segments of two encoders must not be mixed in one rendition.

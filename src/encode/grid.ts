@@ -1,6 +1,7 @@
+import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import { chooseFrameRate, timescaleOf } from './frame-rate.ts'
 import { planLadder } from './ladder.ts'
-import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, type PicturePlan, type Plan, type SoundPlan } from './plan.ts'
+import type { PicturePlan, Plan, SoundPlan } from './plan.ts'
 import type { Probe } from './probe.ts'
 
 const SEGMENT_S = 4

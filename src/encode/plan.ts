@@ -56,8 +56,6 @@ export type SoundPlan = {
   byCount?: boolean
 }
 
-export const AAC_RATE_HZ = 48_000
-export const AAC_FRAME_SAMPLES = 1024
 export const AAC_FRAMES_PER_SEGMENT = 188
 /** The grid of a film without picture: key windows need a frame rate and a GOP. */
 const SOUND_ONLY_GRID = { rateNum: 25, rateDen: 1, gopFrames: 100 } as const

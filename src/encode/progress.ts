@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
-import { countSegments } from './film-store.ts'
+import { countSegments } from './generation-store.ts'
 import { plannedSegmentCount } from './plan.ts'
 import { countChunks, findFilmState } from './progress-store.ts'
 

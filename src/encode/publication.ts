@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import type { Logger } from 'pino'
+import { encryptSegment, segmentIvs, windowKey } from '../crypto/content-key.ts'
+import { windowOfPictureSegment, windowOfSoundSegment } from '../crypto/key-window.ts'
 import type { Db } from '../db/database.ts'
 import { isOutcomeUnknown, type Write } from '../db/write.ts'
-import { encryptSegment, segmentIvs, windowKey } from '../protect/content-key.ts'
-import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
 import { type BlobFolder, putBlob, removeBlobs } from '../storage/folder.ts'
 import { type ChunkQueue, finishRun } from './chunk-queue.ts'
 import { type FilmChunk, mayPublish } from './chunk-store.ts'
-import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './film-store.ts'
+import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './generation-store.ts'
 import { gridOf, type Plan } from './plan.ts'
 
 /** A film with what opens it, as long as somebody works on it. */

@@ -5,7 +5,7 @@ import type { Db } from '../db/database.ts'
 import type { ImportRow } from '../db/tables.ts'
 import { Failure, machineTrouble } from '../errors.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { createTurns } from '../jobs/turns.ts'
+import { createTurns } from '../jobs/round-robin.ts'
 import { removeBlobAndEmptyFolders, removeBlobs } from '../storage/folder.ts'
 import { DELETED, type FetchDeps, fetchImport, NO_ROOM } from './import-fetch.ts'
 import {

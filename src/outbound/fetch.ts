@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { Failure, type FailureKind } from '../errors.ts'
-import { describeUrl, mayDial, type Outbound, readOutboundUrl } from './allowance.ts'
+import { describeUrl, mayDial, type Outbound, readOutboundUrl } from './policy.ts'
 
 export type OutboundRequest = {
   url: string

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { deriveKey, type MasterKey } from '../protect/master-key.ts'
+import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 
 // Signed paths of segments: playback-protocol.md, section 8. MD5 because nginx's secure_link checks it by itself; the secret comes
 // last, and what the path gives is ciphertext.

@@ -1,4 +1,4 @@
-import { hashSecret, isSecret } from '../protect/secret.ts'
+import { hashSecret, isSecret } from '../crypto/secret.ts'
 import { findRulesOfOtp } from './otp-store.ts'
 import type { Rules } from './rules.ts'
 import type { PlaybackDeps } from './session.ts'

@@ -1,15 +1,9 @@
+import type { ShownCaption } from '../assets/public-captions.ts'
+import { windowOfPictureSegment, windowOfSoundSegment } from '../crypto/key-window.ts'
 import { pictureCodec, SOUND_CODEC } from '../encode/ladder.ts'
-import {
-  AAC_FRAME_SAMPLES,
-  AAC_FRAMES_PER_SEGMENT,
-  AAC_RATE_HZ,
-  type PictureRendition,
-  pictureSegmentCount,
-  soundSegmentCount,
-} from '../encode/plan.ts'
-import type { ShownCaption } from '../files/shown-captions.ts'
-import { windowOfPictureSegment, windowOfSoundSegment } from '../protect/window.ts'
-import type { Film } from './film.ts'
+import { AAC_FRAMES_PER_SEGMENT, type PictureRendition, pictureSegmentCount, soundSegmentCount } from '../encode/plan.ts'
+import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
+import type { Film } from './playable-video.ts'
 
 // Playlists as in RFC 8216, computed for each session and never stored: a film's every segment is named before it exists.
 // Addresses are relative to /play/<session>/playlist/, so that a proxy may serve Reelgate below a prefix.

@@ -1,5 +1,5 @@
 import { createHash, createHmac, createPublicKey, type KeyObject, randomBytes, timingSafeEqual, verify } from 'node:crypto'
-import { deriveKey, type MasterKey } from '../protect/master-key.ts'
+import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { PlaybackRefusal } from './refusal.ts'
 
 // The signature that every playback request carries: playback-protocol.md, section 3. Nothing in it is parsed but fixed fields,

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { Failure } from '../errors.ts'
-import { addressGroups, readAddress } from '../limits/address.ts'
+import { addressGroups, readAddress } from '../net/ip.ts'
 import { type Countries, isCountry } from './countries.ts'
 import { readWhitelist, type Whitelist } from './whitelist.ts'
 

@@ -1,16 +1,16 @@
 import type { KeyObject } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { AccountSessions } from '../accounts/account.ts'
+import type { ShownCaption } from '../assets/public-captions.ts'
 import type { VideoSessions } from '../catalogue/deletion.ts'
 import { findVideoShown } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
-import type { ShownCaption } from '../files/shown-captions.ts'
-import { CHECKS, keepsPace, newPace, type Pace, PROOFS } from '../limits/pace.ts'
+import { CHECKS, keepsPace, newPace, type Pace, PROOFS } from '../rate-limits/token-bucket.ts'
+import type { MarkImages } from '../watermark/watermark-image.ts'
 import type { Countries } from './countries.ts'
-import type { Films } from './film.ts'
-import type { MarkImages } from './mark-image.ts'
+import type { Films } from './playable-video.ts'
 import {
   importPublicKey,
   isSignedBy,

@@ -1,4 +1,4 @@
-import type { PlaybackClock } from './clock.ts'
+import type { PlaybackClock } from './playback-clock.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { type LiveSession, noteEnded, type PlaybackDeps } from './session.ts'
 import { endSession } from './session-store.ts'

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { deriveKey, type MasterKey } from '../protect/master-key.ts'
+import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 
 const TICKET_LIFE_S = 24 * 3600
 

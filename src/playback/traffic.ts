@@ -1,6 +1,6 @@
-import { subjectOfAddress } from '../limits/address.ts'
-import { createWindows } from '../limits/windows.ts'
-import type { Film } from './film.ts'
+import { subjectOfAddress } from '../net/ip.ts'
+import { createWindows } from '../rate-limits/sliding-window.ts'
+import type { Film } from './playable-video.ts'
 import type { LiveSessions } from './session.ts'
 
 const HOUR = { windowS: 3600, sliceS: 60 }

@@ -4,7 +4,7 @@ import { isOutcomeUnknown, type Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { markViewed } from '../playback/session-store.ts'
 import { addVideoUsage, addViews, listSentBytes, listViewTotals, removeUsageBefore } from './usage-store.ts'
-import { createWatchers } from './watchers.ts'
+import { createWatchers } from './viewers-by-address.ts'
 
 export type UsageDeps = {
   write: Write

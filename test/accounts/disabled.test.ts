@@ -1,14 +1,14 @@
 import { openAsBlob } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { CommandName } from '../../src/cli/commands.ts'
-import { sendCommand } from '../../src/cli/control.ts'
 import { dataPaths } from '../../src/config.ts'
+import type { CommandName } from '../../src/control/commands.ts'
+import { sendCommand } from '../../src/control/socket.ts'
 import { createOwner, type Owner } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 import { told, type Viewer } from '../viewer.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createApiKey, createAuthenticate, findApiKeys, revokeKey, rotateKey } from '../../src/accounts/api-key.ts'
 import { createKeyUses } from '../../src/accounts/key-use.ts'
 import { startReelgate } from '../in-process.ts'
-import { openBarePlayback, outcomeOf } from '../playback/bare.ts'
+import { openBarePlayback, outcomeOf } from '../playback/playback-deps.ts'
 import { readRows } from '../rows.ts'
 import { createViewer } from '../viewer.ts'
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
 import { listFiles, untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { listTables, readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 
 // Two owners on one server. What the first does to the second's film answers as for a film that does not exist.
 

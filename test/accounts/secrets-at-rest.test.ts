@@ -4,9 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { readAtRest } from '../at-rest.ts'
 import { getContentKey, getMasterKey, getStoredSource, untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
+import { makeFilm } from '../videos.ts'
 
 // What a thief of the data folder, or a reader of the log, holds in the hand.
 

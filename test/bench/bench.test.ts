@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { inTurns, percentile } from '../../bench/interleaved.ts'
 import { aimInWords, isMet } from '../../bench/row.ts'
-import { inTurns, percentile } from '../../bench/turns.ts'
 
 const MAIN = join(import.meta.dirname, '../../bench/main.ts')
 

@@ -1,12 +1,12 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addFile, listFiles } from '../files/made.ts'
-import { makeFilm } from '../films.ts'
+import { addFile, listFiles } from '../assets/sample-files.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampledTests } from '../sample.ts'
+import { makeFilm } from '../videos.ts'
 import { startChromium } from './chromium.ts'
+import { findColour, type Rgb, type Spot } from './frame-pixels.ts'
 import { readCaptions } from './in-page.ts'
-import { findColour, type Rgb, type Spot } from './picture.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
 const { test: sampled, draw } = sampledTests('captions in a browser', 3)

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeFilm } from '../films.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { makeFilm } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab } from './player.ts'
 

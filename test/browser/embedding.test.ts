@@ -2,10 +2,10 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { startPersonsChromium } from './chromium.ts'
-import { makeSmallFilm } from './films.ts'
-import { findColour } from './picture.ts'
+import { findColour } from './frame-pixels.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
+import { makeSmallFilm } from './videos.ts'
 
 // The player in a frame of the owner's own site, which is another site to the browser.
 

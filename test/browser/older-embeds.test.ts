@@ -2,9 +2,9 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { startPersonsChromium } from './chromium.ts'
-import { makeSmallFilm } from './films.ts'
 import { lookAtPlayer, openTab } from './player.ts'
 import { startSite } from './site.ts'
+import { makeSmallFilm } from './videos.ts'
 
 // Pages written for the earlier interface, on a site of their own: the script `vdo.js` puts the player into them
 // (wire-contract.md, section 8).

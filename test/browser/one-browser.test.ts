@@ -3,9 +3,9 @@ import type { Browser, Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { startChromium, startPersonsChromium } from './chromium.ts'
-import { makeSmallFilm } from './films.ts'
 import { exportStoredKeys, fetchStatus } from './in-page.ts'
 import { lookAtPlayer, openPlayer, openTab, playerAddress } from './player.ts'
+import { makeSmallFilm } from './videos.ts'
 
 // A playback session belongs to the one browser that redeemed: there it survives reloads; elsewhere nothing of it plays.
 

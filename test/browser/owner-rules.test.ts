@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { startChromium, startPersonsChromium } from './chromium.ts'
-import { makeSmallFilm } from './films.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
+import { makeSmallFilm } from './videos.ts'
 
 // What an owner's rules look like to a viewer. The sites are names of this machine, which a browser holds secure without TLS; each is
 // an origin of its own.

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makeFilm } from '../films.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { makeFilm } from '../videos.ts'
 import { startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player } from './player.ts'
 import { startSite } from './site.ts'

@@ -1,12 +1,12 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { cutFilm } from '../films.ts'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampledTests } from '../sample.ts'
+import { cutFilm } from '../videos.ts'
 import { startChromium } from './chromium.ts'
-import { compareWithSource, findColour, type Likeness } from './picture.ts'
+import { compareWithSource, findColour, type Likeness } from './frame-pixels.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
 const { test: sampled, draw } = sampledTests('playing in a browser', 3)

@@ -5,8 +5,8 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
-import { makeSmallFilm } from './films.ts'
 import { lookAtPlayer, openTab, playerAddress } from './player.ts'
+import { makeSmallFilm } from './videos.ts'
 
 // O08: an OTP is a bearer secret until it is used, and a browser tells each site it is led to where it came from.
 

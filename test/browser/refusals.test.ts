@@ -3,8 +3,8 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
-import { addSmallFilm, makeSmallFilm } from './films.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
+import { addSmallFilm, makeSmallFilm } from './videos.ts'
 
 // What a viewer reads where the film does not play, and that then nothing of it is on the page.
 

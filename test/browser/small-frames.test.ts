@@ -1,8 +1,8 @@
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { makeFilm } from '../films.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
 

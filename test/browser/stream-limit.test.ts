@@ -2,8 +2,8 @@ import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
-import { makeSmallFilm } from './films.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
+import { makeSmallFilm } from './videos.ts'
 
 // One screen too many, as its viewer meets it.
 

@@ -2,14 +2,14 @@ import { open, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Installed, listSegments, untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
-import { makePlace } from '../place.ts'
+import { makePlace } from '../installation-folder.ts'
 import { DATABASE } from '../postgres.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 import type { Call, Op, Seen } from './history.ts'
-import { hashOf, judge, newWorld, type Observation, PAGE, type World } from './judge.ts'
-import { examine, type Memory, newMemory } from './stopped.ts'
+import { examine, type Memory, newMemory } from './inspect-data-folder.ts'
+import { hashOf, judge, newWorld, type Observation, PAGE, type World } from './invariants.ts'
 
 // A checker that sees nothing would let every crash test pass: each promise is broken here by hand, and must be missed.
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newChance, rounds } from '../chance.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { newChance, rounds } from '../seeded-random.ts'
 import { killAt, type Place, watch } from './strace.ts'
 
 // A call under an Idempotency-Key whose server is killed before each of its system calls: sent again it has had one effect, and if

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { newChance, rounds } from '../chance.ts'
 import type { Cluster } from '../postgres/cluster.ts'
 import { startPostgres } from '../postgres.ts'
 import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
-import { CLIENTS, haveSomeReady, newOrdeal, type Ordeal, untilBusy } from './round.ts'
+import { newChance, rounds } from '../seeded-random.ts'
+import { CLIENTS, haveSomeReady, newOrdeal, type Ordeal, untilBusy } from './crash-harness.ts'
 
 /** What is killed, and what must hold once each client has met with it. While PostgreSQL is away the service stays up, and it goes on by itself. */
 const KILLS: Record<string, (ordeal: Ordeal, postgres: Cluster, calling: Promise<void>) => Promise<string[]>> = {

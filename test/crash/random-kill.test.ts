@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { type Chance, newChance, rounds } from '../chance.ts'
 import { sampledTests } from '../sample.ts'
-import { CLIENTS, haveSomeReady, type Ordeal, startOrdeal, untilBusy } from './round.ts'
+import { type Chance, newChance, rounds } from '../seeded-random.ts'
+import { CLIENTS, haveSomeReady, type Ordeal, startOrdeal, untilBusy } from './crash-harness.ts'
 
 const { test, draw } = sampledTests('kills under load', 1)
 

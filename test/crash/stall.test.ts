@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { listFiles, listSegments, untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 import { told } from '../viewer.ts'
 
 test('F-32: a server that stands still for five seconds goes on: sessions play, a stream’s slot is not lost to another, no chunk is begun twice', async () => {

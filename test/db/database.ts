@@ -2,8 +2,8 @@ import { mkdir } from 'node:fs/promises'
 import { onTestFinished } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/installation.ts'
-import { makePlace, type Place } from '../place.ts'
+import { openDatabase } from '../../src/installation/installation.ts'
+import { makePlace, type Place } from '../installation-folder.ts'
 import { DATABASE, type DatabaseKind } from '../postgres.ts'
 
 /** A database of the test's own, of the kind that the run is about or the one that the test names. */

@@ -2,10 +2,10 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ApiDocument, Content, Operation } from '../../src/http/docs/document.ts'
-import { EXAMPLE } from '../../src/http/examples.ts'
+import { EXAMPLE } from '../../src/http/docs/examples.ts'
+import { readTree } from '../architecture/imports.ts'
 import { uploadForm } from '../client.ts'
 import { findFreePort } from '../free-port.ts'
-import { readTree } from '../house/imports.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 
 // The API reference is what its readers can rely on: it is well-formed, and each of its examples does what it says.

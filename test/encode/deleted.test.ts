@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { addAccount } from '../../src/accounts/account.ts'
 import { insertVideo, tombstoneVideos } from '../../src/catalogue/video-store.ts'
-import { insertGeneration } from '../../src/encode/film-store.ts'
-import { newId } from '../../src/protect/secret.ts'
+import { newId } from '../../src/crypto/secret.ts'
+import { insertGeneration } from '../../src/encode/generation-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 test('a film that is deleted while it is planned gets no key any more', async () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { soundInit, soundSegment, splitAdts } from '../../src/encode/aac.ts'
-import { boxesIn, getBox } from '../../src/encode/boxes.ts'
-import { type FragmentedPart, placeFragment, readFragment, readPictureInit, splitFragments } from '../../src/encode/fragments.ts'
-import { ffmpeg } from './films.ts'
+import { soundInit, soundSegment, splitAdts } from '../../src/mp4/aac.ts'
+import { boxesIn, getBox } from '../../src/mp4/boxes.ts'
+import { type FragmentedPart, placeFragment, readFragment, readPictureInit, splitFragments } from '../../src/mp4/fragments.ts'
+import { ffmpeg } from './videos.ts'
 
 const FILM = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=4', '-c:v', 'libx264', '-g', '25', '-bf', '3', '-sc_threshold', '0']
 const FRAGMENTED = ['-f', 'mp4', '-movflags', '+cmaf+frag_keyframe', '-']

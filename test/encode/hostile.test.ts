@@ -1,12 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { box, boxesIn, u16, u32 } from '../../src/encode/boxes.ts'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
 import { probeSource } from '../../src/encode/probe.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
+import { box, boxesIn, u16, u32 } from '../../src/mp4/boxes.ts'
 import { openCanary } from './canary.ts'
-import { ffmpeg, newFolder, openFilm, seal, withoutBubblewrap } from './films.ts'
+import { ffmpeg, newFolder, openFilm, seal, withoutBubblewrap } from './videos.ts'
 
 const SIBLING = 'sibling.ts'
 const hls = (...lines: string[]) =>

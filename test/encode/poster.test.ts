@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { makePosters } from '../../src/encode/draw-posters.ts'
+import { makePosters } from '../../src/encode/extract-posters.ts'
 import { footage } from '../footage.ts'
-import { ffmpeg, newFolder, openFilm } from './films.ts'
+import { ffmpeg, newFolder, openFilm } from './videos.ts'
 
 test.each([
   { size: '1280x720', posters: ['854×480', '426×240'] },

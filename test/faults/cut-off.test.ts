@@ -6,13 +6,13 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished } from 'vitest'
-import { newChance, rounds } from '../chance.ts'
 import { getStoredSource, listFiles, untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { BOUNDARY, formBody, uploadParts } from '../ingest/raw-form.ts'
 import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
+import { newChance, rounds } from '../seeded-random.ts'
+import { makeFilm } from '../videos.ts'
 
 const { test, draw } = sampledTests('starts after kills', 3)
 

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createOwner } from '../client.ts'
-import { makeFilm } from '../films.ts'
 import { makeDatabase } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 import { readMediaPlaylist, readRenditions } from '../viewer.ts'
 import { startProxy } from './proxy.ts'
 

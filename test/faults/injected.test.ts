@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newChance, rounds } from '../chance.ts'
 import { failAt } from '../crash/strace.ts'
 import { getStoredSource, listFiles } from '../data-folder.ts'
 import { DATABASE } from '../postgres.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { newChance, rounds } from '../seeded-random.ts'
 
 // System calls that fail where strace says so, once or from then on. What is acknowledged is there; the rest is refused and leaves nothing.
 

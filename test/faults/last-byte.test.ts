@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { dataPaths } from '../../src/config.ts'
 import { refillReserve } from '../../src/storage/reserve.ts'
 import { listFiles } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
+import { makeFilm } from '../videos.ts'
 import { mountSmallDisk } from './small-disk.ts'
 
 const MIB = 2 ** 20

@@ -1,9 +1,9 @@
 import { expect } from 'vitest'
-import { makeFilm } from '../films.ts'
 import { startPostgres } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
+import { makeFilm } from '../videos.ts'
 import { findLost, startLoad } from './load.ts'
 
 const { test, draw } = sampledTests('PostgreSQL that goes away', 1)

@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { makeFilm } from '../films.ts'
 import { startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 
 test('F-05: a deletion whose files cannot be removed is retried by itself, and goes through when they can', async () => {
   const reelgate = await startReelgate({ video: await makeFilm() })

@@ -1,14 +1,14 @@
 import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createSweep, createUnfinishedSweep } from '../../src/storage/sweep.ts'
+import { createSweep, createUnfinishedSweep } from '../../src/storage/orphan-sweep.ts'
 import { listFiles, untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
-import { newFolder } from '../pipeline/films.ts'
+import { newFolder } from '../pipeline/videos.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
-import { shiftedClock } from './clock.ts'
+import { makeFilm } from '../videos.ts'
+import { shiftedClock } from './faked-clock.ts'
 
 // What a crash between a rename and its commit leaves, and what a failed removal leaves, is gone after a day.
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { csvDocument } from '../../src/http/csv.ts'
+import { csvDocument } from '../../src/http/wire/csv.ts'
 
 test('X10: no cell is a formula to a spreadsheet, and none breaks out of its place', () => {
   const hostile = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', 'a,b', 'a"b', 'a\nb', '=HYPERLINK("http://x","y")', 'plain']

@@ -2,10 +2,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
-import type { App } from '../../src/http/app.ts'
+import type { App } from '../../src/http/server/app.ts'
 import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner } from '../client.ts'
-import { makePlace, type Place } from '../place.ts'
+import { makePlace, type Place } from '../installation-folder.ts'
 
 // What holds for every route of the running server. The routes come from the server itself, so a new one is asked here, too.
 

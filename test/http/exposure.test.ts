@@ -5,11 +5,11 @@ import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { getStoredSource, listSegments, untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { findFreePort } from '../free-port.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 import { readMediaPlaylist, type Viewer } from '../viewer.ts'
 
 // What answers give away, beside what was asked for.

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 
 // The OTP operation of the earlier interface: wire-contract.md, section 6.
 

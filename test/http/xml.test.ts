@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { xmlDocument } from '../../src/http/xml.ts'
+import { xmlDocument } from '../../src/http/wire/xml.ts'
 import { startChromium } from '../browser/chromium.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 

@@ -5,11 +5,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { getStoredSource, listFiles } from '../data-folder.ts'
 import { mountSmallDisk } from '../faults/small-disk.ts'
-import { openSharedWorld, openWorld } from '../outside/world.ts'
 import { startReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
-import { beginImport, hostsIn, makeLargeFilm, type NewHost, sendFile, untilDecided } from './importing.ts'
+import { openSharedWorld, openWorld } from '../ssrf/network-namespace.ts'
+import { beginImport, hostsIn, makeLargeFilm, type NewHost, sendFile, untilDecided } from './import-host.ts'
 
 const { test, draw } = sampledTests('imports that are cut off', 1)
 

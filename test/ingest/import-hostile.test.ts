@@ -5,12 +5,12 @@ import { createServer as createSocketServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listFiles } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
-import { AUTHORITY, EXPIRED, KEY, OF_ANOTHER_HOST, SELF_SIGNED, VALID } from '../outside/certificates.ts'
-import { openSharedWorld } from '../outside/world.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { beginImport, failureOf, hostsIn, type NewHost, sendFile } from './importing.ts'
+import { AUTHORITY, EXPIRED, KEY, OF_ANOTHER_HOST, SELF_SIGNED, VALID } from '../ssrf/certificates.ts'
+import { openSharedWorld } from '../ssrf/network-namespace.ts'
+import { makeFilm } from '../videos.ts'
+import { beginImport, failureOf, hostsIn, type NewHost, sendFile } from './import-host.ts'
 
 // Addresses that want something else of the server than a film. It runs unchanged in a world where every private place has a canary.
 

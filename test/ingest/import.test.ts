@@ -3,14 +3,14 @@ import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readRowsAtRest } from '../at-rest.ts'
-import { rounds } from '../chance.ts'
 import { createOwner } from '../client.ts'
 import { getStoredSource, listFiles } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
-import { openSharedWorld } from '../outside/world.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { beginImport, failureOf, hostsIn, type NewHost, sendFile, untilDecided } from './importing.ts'
+import { rounds } from '../seeded-random.ts'
+import { openSharedWorld } from '../ssrf/network-namespace.ts'
+import { makeFilm } from '../videos.ts'
+import { beginImport, failureOf, hostsIn, type NewHost, sendFile, untilDecided } from './import-host.ts'
 
 // Imports from hosts that mean no harm, and from some that do not know what they send. Every test has a host of its own.
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { rounds } from '../chance.ts'
 import { getStoredSource } from '../data-folder.ts'
 import { anonymousMiB } from '../memory.ts'
 import { startReelgate } from '../reelgate.ts'
+import { rounds } from '../seeded-random.ts'
 import { BOUNDARY, formBody, uploadParts } from './raw-form.ts'
 
 const MIB = 2 ** 20

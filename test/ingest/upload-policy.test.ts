@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createAccount } from '../../src/accounts/account.ts'
 import { createAuthenticate } from '../../src/accounts/api-key.ts'
+import { masterKeyFrom } from '../../src/crypto/master-key.ts'
 import { amzCredential, amzDate, isSignatureOf, signPolicy } from '../../src/ingest/aws-v4.ts'
 import { admitUpload, issueUploadPolicy } from '../../src/ingest/upload-policy.ts'
-import { masterKeyFrom } from '../../src/protect/master-key.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 const DAY_S = 24 * 3600

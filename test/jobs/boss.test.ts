@@ -7,12 +7,12 @@ import type { Write } from '../../src/db/write.ts'
 import type { Chunk } from '../../src/encode/chunk-plan.ts'
 import { addChunks, type ChunkNotice, type ChunkQueue, claimChunk, resumeChunks } from '../../src/encode/chunk-queue.ts'
 import { endRun, type FilmChunk } from '../../src/encode/chunk-store.ts'
-import { hurrySegment } from '../../src/encode/hurry.ts'
+import { hurrySegment } from '../../src/encode/prioritize-segment.ts'
 import { openBossQueue } from '../../src/jobs/boss.ts'
-import { rounds } from '../chance.ts'
 import { openDatabaseAt } from '../db/database.ts'
-import { makePlace } from '../place.ts'
+import { makePlace } from '../installation-folder.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { rounds } from '../seeded-random.ts'
 
 // Chunks as they are told to pg-boss, on a PostgreSQL.
 

@@ -11,8 +11,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openOutbound, readOutboundUrl } from '../../src/outbound/allowance.ts'
 import { fetchOutside, type OutboundRequest } from '../../src/outbound/fetch.ts'
+import { openOutbound, readOutboundUrl } from '../../src/outbound/policy.ts'
 
 // Real sockets on this machine. A canary is a listener that nobody may reach: what it hears is counted.
 

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { newChance, rounds } from '../chance.ts'
 import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
 import { footage } from '../footage.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
-import { expectWhole, makeCountedFilm } from './counted-film.ts'
-import { findChanged, lookAtSegments, type Sightings } from './sightings.ts'
+import { newChance, rounds } from '../seeded-random.ts'
+import { expectWhole, makeCountedFilm } from './counted-video.ts'
+import { findChanged, lookAtSegments, type Sightings } from './segment-snapshots.ts'
 
 const { test, draw } = sampledTests('kills and deletions in mid-encode', 2)
 

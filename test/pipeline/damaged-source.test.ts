@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { getStoredSource, type StoredSource } from '../data-folder.ts'
-import { makeNumberedFilm } from '../encode/films.ts'
+import { makeNumberedFilm } from '../encode/videos.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { windowKey } from '../../src/protect/content-key.ts'
+import { windowKey } from '../../src/crypto/content-key.ts'
 import { readAtRest } from '../at-rest.ts'
-import { newChance } from '../chance.ts'
 import { getContentKey, getMasterKey, getStoredSource, untilFinished } from '../data-folder.ts'
-import { cutFilm } from '../films.ts'
 import { footage } from '../footage.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { newChance } from '../seeded-random.ts'
+import { cutFilm } from '../videos.ts'
 
 test('P05: at no moment does the data folder hold clear media or a key in clear', async () => {
   const reelgate = await startReelgate()

@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
-import { beginImport, makeLargeFilm, sendFile } from '../ingest/importing.ts'
-import { openWorld } from '../outside/world.ts'
+import { beginImport, makeLargeFilm, sendFile } from '../ingest/import-host.ts'
 import { startReelgate } from '../reelgate.ts'
-import { newFolder } from './films.ts'
+import { openWorld } from '../ssrf/network-namespace.ts'
+import { makeFilm } from '../videos.ts'
 import { type Call, getCall, readTrace } from './trace.ts'
+import { newFolder } from './videos.ts'
 
 // What is traced is our process: a commit shows in it as a sync where the database is its own, SQLite. The order is the same on both.
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { ffmpeg, newFolder } from '../encode/films.ts'
-import { makeFilm } from '../films.ts'
+import { ffmpeg, newFolder } from '../encode/videos.ts'
 import { processesWith } from '../processes.ts'
 import type { Reelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
+import { makeFilm } from '../videos.ts'
 import { newMark, PASS_ON, startWithPrograms } from './programs.ts'
 
 const { test, draw } = sampledTests('posters before ready', 3)

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { findEncoders, listSegments, untilFinished } from '../data-folder.ts'
 import { startPostgres } from '../postgres.ts'
 import { startReelgate } from '../reelgate.ts'
-import { expectWhole, makeCountedFilm } from './counted-film.ts'
-import { findChanged, lookAtSegments, type Sightings } from './sightings.ts'
+import { expectWhole, makeCountedFilm } from './counted-video.ts'
+import { findChanged, lookAtSegments, type Sightings } from './segment-snapshots.ts'
 
 test('F-03: a film on PostgreSQL is encoded whole although the server is killed in the middle, and then PostgreSQL', async () => {
   const postgres = await startPostgres()

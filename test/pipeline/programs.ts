@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto'
 import { chmod, rename, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { createOwner } from '../client.ts'
-import { newFolder } from '../encode/films.ts'
-import { shiftedClock } from '../faults/clock.ts'
+import { newFolder } from '../encode/videos.ts'
+import { shiftedClock } from '../faults/faked-clock.ts'
 import { startReelgate } from '../reelgate.ts'
 
 /** What a program is that does what it always does. */

@@ -2,14 +2,14 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { count, ffmpeg, makeNumberedFilm, readNumbers } from '../encode/films.ts'
+import { count, ffmpeg, makeNumberedFilm, readNumbers } from '../encode/videos.ts'
 import { footage } from '../footage.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
-import { type Download, decode, downloadFilm, newFolder, readSegment, readTimescale, writeRendition } from './films.ts'
-import { findChanged, lookAtSegments, type Sightings } from './sightings.ts'
-import { differenceRms, findLag, isSilent, samplesOf } from './sound.ts'
+import { differenceRms, findLag, isSilent, samplesOf } from './audio-samples.ts'
+import { findChanged, lookAtSegments, type Sightings } from './segment-snapshots.ts'
+import { type Download, decode, downloadFilm, newFolder, readSegment, readTimescale, writeRendition } from './videos.ts'
 
 // From the upload to what a viewer decrypts, whole films, real ones with their real faults beside a made one.
 

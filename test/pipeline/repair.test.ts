@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { sendCommand } from '../../src/cli/control.ts'
 import { dataPaths } from '../../src/config.ts'
+import { sendCommand } from '../../src/control/socket.ts'
 import { getStoredSource, listSegments } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
-import { hooksOf, type Receivers, startReceivers } from '../hooks/receiver.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
+import { makeFilm } from '../videos.ts'
 import { readMediaPlaylist } from '../viewer.ts'
+import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
 
 const { test, draw } = sampledTests('repairs of segments', 2)
 

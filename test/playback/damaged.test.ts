@@ -2,8 +2,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { listSegments } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { startReelgate } from '../in-process.ts'
+import { makeFilm } from '../videos.ts'
 import { readMediaPlaylist } from '../viewer.ts'
 
 // Segments whose files are not as their rows say.

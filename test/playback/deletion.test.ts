@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, type Viewer } from '../viewer.ts'
 
 // A film that is deleted while somebody watches it.

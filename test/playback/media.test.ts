@@ -3,10 +3,10 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { anonymousMiB } from '../memory.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { makeFilm } from '../videos.ts'
 import { bytesOf, decrypt, type MediaPlaylist, readMediaPlaylist, readRenditions, type Viewer } from '../viewer.ts'
 
 // Playlists and segments: playback-protocol.md, sections 5 and 8.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
+import { makeFilm } from '../videos.ts'
 import { newPageId, told, type Viewer } from '../viewer.ts'
 
 // The proof that every playback request carries: playback-protocol.md, sections 3, 4 and 9.

@@ -2,10 +2,10 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
-import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 import { newPageId, type Outcome, sendFrom, told } from '../viewer.ts'
 
 // Redeem, the one call that spends an OTP: playback-protocol.md, sections 1 and 2.

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Failure } from '../../src/errors.ts'
 import { openCountries } from '../../src/playback/countries.ts'
 import { placeRefusedBy, type Rules, readRules } from '../../src/playback/rules.ts'
-import { rounds } from '../chance.ts'
+import { rounds } from '../seeded-random.ts'
 
 // Who may watch from where: generated rules and viewers, against ranges counted in whole numbers.
 

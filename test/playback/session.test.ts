@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { sweepPlayback } from '../../src/playback/prune.ts'
 import { insertSession } from '../../src/playback/session-store.ts'
-import { sweepPlayback } from '../../src/playback/sweep.ts'
 import { createViewer } from '../viewer.ts'
-import { openBarePlayback, outcomeOf } from './bare.ts'
+import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 
 // When a session ends: playback-protocol.md, section 4. The clock is the test's own.
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runNginx } from '../../bench/peers/nginx.ts'
-import { makeFilm } from '../films.ts'
 import { findFreePort } from '../free-port.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
+import { makeFilm } from '../videos.ts'
 import { bytesOf, createViewer, readMediaPlaylist, type Viewer } from '../viewer.ts'
 
 // A cache that many viewers share lies between them and the server: Debian's nginx, which keeps whatever it is not forbidden to.

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { sweepPlayback } from '../../src/playback/prune.ts'
 import { sessionsOfVideos } from '../../src/playback/session.ts'
 import { endSession } from '../../src/playback/session-store.ts'
 import { holdSlot, resumeSlots } from '../../src/playback/stream-slot.ts'
-import { sweepPlayback } from '../../src/playback/sweep.ts'
 import { untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 import { told, type Viewer } from '../viewer.ts'
-import { openBarePlayback, outcomeOf } from './bare.ts'
+import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 
 // At most N streams of one viewer at a time: playback-protocol.md, section 7.
 

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner, type Owner } from '../client.ts'
-import { makeFilm } from '../films.ts'
-import { makePlace, type Place } from '../place.ts'
+import { makePlace, type Place } from '../installation-folder.ts'
 import { goldenWith } from '../reelgate.ts'
+import { makeFilm } from '../videos.ts'
 import { createViewer, readMediaPlaylist, sendFrom, told, type Viewer } from '../viewer.ts'
 
 // What time does, over HTTP. The server runs in this process; each start gives it the wall clock that the test wants.

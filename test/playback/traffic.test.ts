@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createTraffic } from '../../src/playback/traffic.ts'
-import { openBarePlayback } from './bare.ts'
+import { openBarePlayback } from './playback-deps.ts'
 
 // A leaked segment address costs no more than a few lengths of its video (playback-protocol.md, section 8).
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { removeTombstone, tombstoneVideos } from '../../src/catalogue/video-store.ts'
-import { sweepPlayback } from '../../src/playback/sweep.ts'
+import { sweepPlayback } from '../../src/playback/prune.ts'
 import { createViewer } from '../viewer.ts'
-import { openBarePlayback } from './bare.ts'
+import { openBarePlayback } from './playback-deps.ts'
 
 // A viewer that OTPs name goes on where they left the video, in whatever browser. The video is an hour long.
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { takeFolderLock } from '../../src/storage/folder-lock.ts'
 import { createOwner } from '../client.ts'
-import { makePlace } from '../place.ts'
+import { makePlace } from '../installation-folder.ts'
 import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 

@@ -2,11 +2,11 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { listSegments, type StoredSegment } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
+import { makeFilm } from '../videos.ts'
 
 const { test, draw } = sampledTests('the media check', 2)
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openLog } from '../../src/cli/log.ts'
 import { Failure } from '../../src/errors.ts'
-import { makeFilm } from '../films.ts'
-import { hooksOf, type Receivers, startReceivers } from '../hooks/receiver.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
+import { makeFilm } from '../videos.ts'
+import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
 
 let receivers: Receivers
 let reelgate: Reelgate & { remove(): Promise<void> }

@@ -5,11 +5,11 @@ import { basename, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { getMasterKey } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
+import { makePlace, type Place } from '../installation-folder.ts'
 import { readTrace } from '../pipeline/trace.ts'
-import { makePlace, type Place } from '../place.ts'
 import { DATABASE } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { makeFilm } from '../videos.ts'
 
 // What the owner has on paper, and a machine that has lost its key.
 
@@ -166,7 +166,7 @@ test('F-29: a key whose start was killed before its name was on the disk is put 
 
 test('F-29: a key that the disk takes only a part of gets no name', async () => {
   const file = join(await newFolder(), 'short.key')
-  const module = join(import.meta.dirname, '../../src/protect/master-key.ts')
+  const module = join(import.meta.dirname, '../../src/crypto/master-key.ts')
   const code = `import { createMasterKey } from ${JSON.stringify(module)}; createMasterKey(${JSON.stringify(file)})`
   const child = spawn('prlimit', ['--fsize=10', process.execPath, '--input-type=module', '-e', code], { stdio: 'ignore' })
   expect(await new Promise((resolve) => child.once('exit', resolve))).not.toBe(0)

@@ -8,7 +8,7 @@ import { Failure } from '../../src/errors.ts'
 import { listFiles } from '../data-folder.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
-import { copyToHurt, newFolder, serve, startOriginal } from './refusing.ts'
+import { copyToHurt, newFolder, serve, startOriginal } from './refusals.ts'
 
 let original: Awaited<ReturnType<typeof startOriginal>>
 beforeAll(async () => {

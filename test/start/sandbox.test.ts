@@ -2,10 +2,10 @@ import { rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { newFolder } from '../encode/films.ts'
-import { makeFilm } from '../films.ts'
+import { newFolder } from '../encode/videos.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 
 const DEMO = "select video.id, status from video join account on account.id = account_id where account.name = 'Demo'"
 

@@ -5,10 +5,10 @@ import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { listFiles, untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
+import { makeFilm } from '../videos.ts'
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let folder: string

@@ -6,12 +6,12 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
+import { beginSealing, isSealIntact, newSeal, resumeSealing, SealingStream } from '../../src/crypto/sealed-file.ts'
 import { collect, openSandbox, runMedia } from '../../src/encode/sandbox.ts'
-import { beginSealing, isSealIntact, newSeal, resumeSealing, SealingStream } from '../../src/protect/sealed-file.ts'
-import { rounds } from '../chance.ts'
 import { openSeal } from '../data-folder.ts'
-import { ffmpeg } from '../encode/films.ts'
+import { ffmpeg } from '../encode/videos.ts'
 import { footage } from '../footage.ts'
+import { rounds } from '../seeded-random.ts'
 
 const MIB = 2 ** 20
 

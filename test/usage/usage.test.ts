@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { makeFilm } from '../films.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, readRenditions, sendFrom, type Viewer } from '../viewer.ts'
 
 // What viewers received, counted by them, against what the owner is told.

@@ -1,7 +1,6 @@
 import { isBeatDue } from './beats.ts'
 import { type PlayerElements, showDuration } from './elements.ts'
 import { offeredRates } from './keyboard.ts'
-import { showMarks } from './mark-overlay.ts'
 import { readSettings, rememberPlace, rememberSettings } from './memory.ts'
 import type { PlayerOptions } from './options.ts'
 import { type Leave, posterUrl, prepareLeave, sendBeat } from './play-client.ts'
@@ -11,6 +10,7 @@ import type { Screen } from './screen.ts'
 import type { SettingsMenu } from './settings-menu.ts'
 import { AUTOMATIC, NO_CAPTIONS, openStream, type Stream } from './stream.ts'
 import { startTicker } from './ticker.ts'
+import { showMarks } from './watermark-overlay.ts'
 import type { PlayState, SessionAnswer } from './wire.ts'
 
 /** Longer than a viewer should wonder why the picture stands still. */

@@ -1,4 +1,4 @@
-import type { BeatBody, RedeemBody, SessionAnswer } from '../../src/http/playback/wire.ts'
+import type { BeatBody, RedeemBody, SessionAnswer } from '../../src/http/play/wire.ts'
 
 // The server's schemas are the shapes; this side only reads them.
 export type { RedeemBody, SessionAnswer }

@@ -1,9 +1,9 @@
 import { Failure } from '../../errors.ts'
-import { DATABASE_MARK } from '../mark.ts'
+import { DATABASE_MARK } from '../high-water-mark.ts'
+import { nameOf } from '../postgres/connection-errors.ts'
 import { migrateAlone, openAlone } from '../postgres/database.ts'
-import { rows, tableExists } from '../postgres/look.ts'
-import { UNFINISHED_MOVE } from '../postgres/place.ts'
-import { nameOf } from '../postgres/refusals.ts'
+import { UNFINISHED_MOVE } from '../postgres/location.ts'
+import { rows, tableExists } from '../postgres/probe.ts'
 import { type Columns, KEYS, list, type Row, sizeBytesOf, TABLE_NAMES, type TableName, type Value } from './tables.ts'
 
 /** Anew: what an earlier run moved was removed, for the source has changed since. */

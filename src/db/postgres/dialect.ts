@@ -7,7 +7,7 @@ import {
   PostgresQueryCompiler,
   replaceWithNoncontingentExpression,
 } from 'kysely'
-import { type Execute, kyselyOver, type Writing } from '../kysely-over.ts'
+import { type Execute, kyselyOver, type Writing } from '../single-connection-kysely.ts'
 import type { Tables } from '../tables.ts'
 
 const POSTGRES: Writing = {

@@ -1,10 +1,10 @@
 import pg from 'pg'
 import { Failure } from '../../errors.ts'
-import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from '../../finding.ts'
+import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from '../../health-check.ts'
 import { beginSession, clientOptions } from './connection.ts'
-import { OLDEST_VERSION } from './look.ts'
-import { UNFINISHED_MOVE } from './place.ts'
-import { cannotBeReached, refuseUnreadable } from './refusals.ts'
+import { cannotBeReached, refuseUnreadable } from './connection-errors.ts'
+import { UNFINISHED_MOVE } from './location.ts'
+import { OLDEST_VERSION } from './probe.ts'
 
 const TIMEOUT_MS = 10_000
 

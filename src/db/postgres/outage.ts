@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { OutageNews } from '../database.ts'
+import { whyAway } from './connection-errors.ts'
 import { LostConnection } from './failures.ts'
-import { whyAway } from './refusals.ts'
 
 const ASK_EVERY_MS = 1_000
 

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { heldByAnother } from './refusals.ts'
+import { heldByAnother } from './connection-errors.ts'
 
 /** Any number that no other program of the same database is likely to lock. */
 export const SERVER_LOCK = 7_235_118_604_271

@@ -1,5 +1,5 @@
 import { CamelCasePlugin, type Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
-import { type Execute, kyselyOver, type Writing } from '../kysely-over.ts'
+import { type Execute, kyselyOver, type Writing } from '../single-connection-kysely.ts'
 import type { Tables } from '../tables.ts'
 
 class TransactionalAdapter extends SqliteAdapter {

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import SqliteDatabase from 'better-sqlite3'
-import { type Finding, ok, trouble, warning } from '../../finding.ts'
+import { type Finding, ok, trouble, warning } from '../../health-check.ts'
 import { isFull } from './commit.ts'
 import { CHECKED_BYTES } from './database.ts'
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { readAddress } from '../../limits/address.ts'
+import { readAddress } from '../../net/ip.ts'
 
 /** What proxies and tunnels say of the one they speak for. */
 const PROXY_HEADERS =

@@ -1,4 +1,4 @@
-import { TOKENS } from '../look.ts'
+import { TOKENS } from '../docs/theme.css.ts'
 import { escapeHtml, ICON } from '../player/page.ts'
 
 /** What the page of the demo shows: the player with a one-time password of its own, or why there is none yet. */

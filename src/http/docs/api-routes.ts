@@ -1,7 +1,7 @@
 import type { FastifySchema } from 'fastify'
 import type { Permission } from '../../accounts/api-key.ts'
-import type { OwnerBudget } from '../../limits/limits.ts'
-import type { App } from '../app.ts'
+import type { OwnerBudget } from '../../rate-limits/rate-limits.ts'
+import type { App } from '../server/app.ts'
 
 declare module 'fastify' {
   interface FastifySchema {

@@ -1,6 +1,6 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { RateLimits } from '../../config.ts'
-import { BUDGETS } from '../limits.ts'
+import { BUDGETS } from '../server/rate-limits.ts'
 import type { ApiRoute } from './api-routes.ts'
 import { asJson, exampleOf, type JsonSchema, propertiesOf } from './json-schema.ts'
 

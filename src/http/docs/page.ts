@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { TOKENS } from '../look.ts'
 import { escapeHtml, ICON } from '../player/page.ts'
 import type { ApiDocument, Operation, Parameter, Reply } from './document.ts'
 import { inWords, type JsonSchema, propertiesOf } from './json-schema.ts'
+import { TOKENS } from './theme.css.ts'
 
 type Place = { path: string; method: string; operation: Operation }
 

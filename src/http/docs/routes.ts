@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimits } from '../../config.ts'
-import type { App } from '../app.ts'
-import { type LimitDeps, limitVisitors } from '../limits.ts'
+import type { App } from '../server/app.ts'
+import { type LimitDeps, limitVisitors } from '../server/rate-limits.ts'
 import type { ApiRoute } from './api-routes.ts'
 
 export type DocsDeps = LimitDeps & { routes: readonly ApiRoute[]; publicUrl(): string; limitNumbers: RateLimits | undefined }

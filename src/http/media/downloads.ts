@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
-import { type DownloadDeps, getDownload, mayDownload } from '../../files/download.ts'
+import { type DownloadDeps, getDownload, mayDownload } from '../../assets/download.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import type { Usage } from '../../usage/usage.ts'
-import type { App } from '../app.ts'
-import { type LimitDeps, refuseViewers } from '../limits.ts'
+import type { App } from '../server/app.ts'
+import { type LimitDeps, refuseViewers } from '../server/rate-limits.ts'
 import { attachment } from './attachment.ts'
+import { whenSent } from './count-sent-bytes.ts'
 import { readRange } from './range.ts'
-import { whenSent } from './sent.ts'
 
 const DownloadParams = Type.Object({
   exp: Type.String({ pattern: '^[1-9][0-9]{0,11}$' }),

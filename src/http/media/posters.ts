@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { KeyHolder } from '../../accounts/api-key.ts'
+import { openPoster, type ShownPosterDeps } from '../../assets/public-poster.ts'
 import { Failure } from '../../errors.ts'
-import { openPoster, type ShownPosterDeps } from '../../files/shown-poster.ts'
-import type { App } from '../app.ts'
-import { readSecret } from '../current/key.ts'
-import { countGuess, identify, type LimitDeps, limitVisitors } from '../limits.ts'
+import { readSecret } from '../api/key.ts'
+import type { App } from '../server/app.ts'
+import { countGuess, identify, type LimitDeps, limitVisitors } from '../server/rate-limits.ts'
 
 const PosterParams = Type.Object({ file: Type.String({ pattern: '^[A-Za-z0-9_-]{22}\\.jpg$' }) })
 

@@ -4,10 +4,10 @@ import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { type OpenSegment, openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
 import type { Traffic } from '../../playback/traffic.ts'
 import type { Usage } from '../../usage/usage.ts'
-import type { App } from '../app.ts'
-import { type LimitDeps, refuseViewers } from '../limits.ts'
+import type { App } from '../server/app.ts'
+import { type LimitDeps, refuseViewers } from '../server/rate-limits.ts'
+import { sendWhole, whenSent } from './count-sent-bytes.ts'
 import { readRange } from './range.ts'
-import { sendWhole, whenSent } from './sent.ts'
 
 const MediaParams = Type.Object({
   exp: Type.String({ pattern: '^[1-9][0-9]{0,11}$' }),

@@ -10,10 +10,10 @@ import {
   type SourceDeps,
 } from '../../ingest/source.ts'
 import { admitUpload, BUCKET } from '../../ingest/upload-policy.ts'
-import { answerFor } from '../answers.ts'
-import type { App } from '../app.ts'
-import { type LimitDeps, limitForms } from '../limits.ts'
-import { xmlDocument } from '../xml.ts'
+import type { App } from '../server/app.ts'
+import { type LimitDeps, limitForms } from '../server/rate-limits.ts'
+import { answerFor } from '../wire/errors.ts'
+import { xmlDocument } from '../wire/xml.ts'
 import { drainForm, readUploadForm } from './form.ts'
 import { POLICY_FIELDS } from './policy-fields.ts'
 

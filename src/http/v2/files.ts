@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
+import { findFiles } from '../../assets/video-file.ts'
 import type { ListDeps } from '../../catalogue/video.ts'
-import { findFiles } from '../../files/file.ts'
-import type { App } from '../app.ts'
-import { EXAMPLE } from '../examples.ts'
-import { type CallerDeps, describedReply, getQueryText, holderOfBody, NoVideo, sendV2, V2_TYPE } from './answer.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app.ts'
+import { type CallerDeps, describedReply, getQueryText, holderOfBody, NoVideo, sendV2, V2_TYPE } from './response.ts'
 
 export type V2FileDeps = ListDeps & CallerDeps
 

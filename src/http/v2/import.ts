@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
-import type { App } from '../app.ts'
-import { EXAMPLE } from '../examples.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
-import { type CallerDeps, describedReply, getQueryText, holderOfBody, inV2, V2_TYPE } from './answer.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../wire/idempotency.ts'
+import { type CallerDeps, describedReply, getQueryText, holderOfBody, inV2, V2_TYPE } from './response.ts'
 
 export type V2ImportDeps = ImportDeps & IdempotencyRouteDeps & CallerDeps
 

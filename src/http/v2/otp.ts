@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
-import type { App } from '../app.ts'
-import { EXAMPLE } from '../examples.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
-import { OtpBody, readOtpOptions } from '../otp-options.ts'
-import { type CallerDeps, describedReply, getQueryText, holderOfBody, inV2, NoVideo, V2_TYPE } from './answer.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../wire/idempotency.ts'
+import { OtpBody, readOtpOptions } from '../wire/otp-options.ts'
+import { type CallerDeps, describedReply, getQueryText, holderOfBody, inV2, NoVideo, V2_TYPE } from './response.ts'
 
 export type V2OtpDeps = IdempotencyRouteDeps & CallerDeps & { playbackOtps: OtpDeps }
 

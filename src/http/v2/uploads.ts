@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
-import type { App } from '../app.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../idempotency.ts'
+import type { App } from '../server/app.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
-import { type CallerDeps, describedReply, fieldOf, holderOfBody, inV2, TypeQuery } from './answer.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../wire/idempotency.ts'
+import { type CallerDeps, describedReply, fieldOf, holderOfBody, inV2, TypeQuery } from './response.ts'
 
 export type V2UploadDeps = PolicyDeps & IdempotencyRouteDeps & CallerDeps & { publicUrl(): string }
 

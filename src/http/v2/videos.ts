@@ -5,9 +5,9 @@ import type { VideoFilter } from '../../catalogue/search-store.ts'
 import { findVideos, getVideo, type ListDeps, type Video } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { countViews } from '../../usage/usage.ts'
-import type { App } from '../app.ts'
-import { EXAMPLE } from '../examples.ts'
-import { pagingQuery, readPaging } from '../paging.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app.ts'
+import { pagingQuery, readPaging } from '../wire/paging.ts'
 import {
   type CallerDeps,
   describedReply,
@@ -18,7 +18,7 @@ import {
   NoVideo,
   sendV2,
   V2_TYPE,
-} from './answer.ts'
+} from './response.ts'
 
 export type V2VideoDeps = ListDeps & DeletionDeps & CallerDeps
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId } from '../../../src/crypto/secret.ts'
 import type { Database, Db } from '../../../src/db/database.ts'
-import { newId } from '../../../src/protect/secret.ts'
-import { rounds } from '../../chance.ts'
+import { rounds } from '../../seeded-random.ts'
 import { openSharedDatabase } from '../database.ts'
 
 // Whatever statement changes rows, one of them or many, of one account or two: what is counted of them is what there is.

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { insertTags } from '../../../src/catalogue/tag-store.ts'
 import { findVideos, getVideo } from '../../../src/catalogue/video.ts'
 import { insertVideo, positionsOf, tombstoneVideos } from '../../../src/catalogue/video-store.ts'
+import { newId } from '../../../src/crypto/secret.ts'
 import type { Database, Db } from '../../../src/db/database.ts'
-import { newId } from '../../../src/protect/secret.ts'
 import { openSharedDatabase } from '../database.ts'
 
 let database: Database

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createFolder, deleteFolder, editFolder, openFolder, ROOT, searchFolders } from '../../../src/catalogue/folder.ts'
 import { editVideo, findVideos } from '../../../src/catalogue/video.ts'
 import { insertVideo, tombstoneVideos } from '../../../src/catalogue/video-store.ts'
+import { newId } from '../../../src/crypto/secret.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { Failure } from '../../../src/errors.ts'
-import { newId } from '../../../src/protect/secret.ts'
 import { openSharedDatabase } from '../database.ts'
 
 // Folders, their counters and their lists against a plain map of who lies where.

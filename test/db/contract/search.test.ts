@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findPositions, type VideoFilter } from '../../../src/catalogue/search-store.ts'
 import { insertTags } from '../../../src/catalogue/tag-store.ts'
 import { insertVideo, tombstoneVideos, updateVideo } from '../../../src/catalogue/video-store.ts'
+import { newId } from '../../../src/crypto/secret.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { Slice } from '../../../src/db/dialect.ts'
-import { newId } from '../../../src/protect/secret.ts'
 import { openSharedDatabase } from '../database.ts'
 
 // Search, counters and paging against a plain filter over the same videos.
@@ -54,7 +54,7 @@ const videos = fc.array(
   },
 )
 
-/** Independent of db/fold.ts in form: what the docs say of comparing. */
+/** Independent of db/fold-case.ts in form: what the docs say of comparing. */
 const compared = (text: string) => text.normalize('NFC').toLowerCase().replace(/ς/g, 'σ')
 
 test('every filter finds what a plain look at each video finds, newest first, and counts it', async () => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId } from '../../../src/crypto/secret.ts'
 import type { Database, Db } from '../../../src/db/database.ts'
 import { prepared } from '../../../src/db/prepared.ts'
-import { newId } from '../../../src/protect/secret.ts'
 import { openSharedDatabase } from '../database.ts'
 
 // A value comes back as what it was, whatever the database calls its type.

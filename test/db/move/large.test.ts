@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeFilled } from '../../../bench/fill.ts'
 import { CACHE } from '../../../bench/row.ts'
-import { rounds } from '../../chance.ts'
-import { makePlace } from '../../place.ts'
+import { makePlace } from '../../installation-folder.ts'
 import { changeRows, readRows } from '../../rows.ts'
+import { rounds } from '../../seeded-random.ts'
 import { filesOf, moved, newTarget } from './installation.ts'
 
 const VIDEOS = rounds(2_000, 100_000)

@@ -4,7 +4,7 @@ import type { Database } from '../../../src/db/database.ts'
 import { openConnection } from '../../../src/db/postgres/connection.ts'
 import { postgresOver } from '../../../src/db/postgres/dialect.ts'
 import type { Tables } from '../../../src/db/tables.ts'
-import { makePlace } from '../../place.ts'
+import { makePlace } from '../../installation-folder.ts'
 import type { DatabaseOptions } from '../../postgres.ts'
 import { openDatabaseAt } from '../database.ts'
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { fold } from '../../../src/db/fold.ts'
+import { fold } from '../../../src/db/fold-case.ts'
 import { openOwnPostgres } from './database.ts'
 
-// Titles are folded in the database, by triggers, what is sought by db/fold.ts: what one finds the other must have put there.
+// Titles are folded in the database, by triggers, what is sought by db/fold-case.ts: what one finds the other must have put there.
 
 test('each character is folded in the database as in the service, but letters that its ICU does not know yet', async () => {
   const { slowDb } = await openOwnPostgres()

@@ -1,7 +1,7 @@
 import SqliteDatabase from 'better-sqlite3'
 import type { CompiledQuery, Kysely } from 'kysely'
 import { onTestFinished } from 'vitest'
-import { fold } from '../../../src/db/fold.ts'
+import { fold } from '../../../src/db/fold-case.ts'
 import { sqliteOver } from '../../../src/db/sqlite/dialect.ts'
 import type { Tables } from '../../../src/db/tables.ts'
 import { hashOf, idOf } from '../large.ts'

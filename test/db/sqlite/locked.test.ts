@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { untilFinished } from '../../data-folder.ts'
-import { makeFilm } from '../../films.ts'
 import { startReelgate } from '../../reelgate.ts'
 import { readRows } from '../../rows.ts'
+import { makeFilm } from '../../videos.ts'
 
 test('F-16: while another program holds the database, lists and running films go on and writes are refused in words; then all goes on', async () => {
   const reelgate = await startReelgate()

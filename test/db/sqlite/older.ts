@@ -1,7 +1,7 @@
 import SqliteDatabase from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import { fold } from '../../../src/db/fold.ts'
+import { fold } from '../../../src/db/fold-case.ts'
 import { MIGRATIONS } from '../../../src/db/sqlite/migrations.ts'
 
 // Databases as earlier versions made them.

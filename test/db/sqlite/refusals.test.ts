@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import SqliteDatabase from 'better-sqlite3'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { readMark } from '../../../src/db/mark.ts'
+import { readMark } from '../../../src/db/high-water-mark.ts'
 import { listFiles } from '../../data-folder.ts'
 import { runCli, startReelgate } from '../../reelgate.ts'
 import { sampledTests } from '../../sample.ts'
-import { copyToHurt, newFolder, serve, startOriginal } from '../../start/refusing.ts'
+import { copyToHurt, newFolder, serve, startOriginal } from '../../start/refusals.ts'
 
 const { test, draw } = sampledTests('refused databases', 4)
 

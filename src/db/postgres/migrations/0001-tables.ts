@@ -405,7 +405,7 @@ const INDEXES = [
   `create index delivery_failed on delivery (hook_id, sequence) where state = 'failed'`,
 ]
 
-/** As db/fold.ts folds: what is searched was folded here, what is sought there. */
+/** As db/fold-case.ts folds: what is searched was folded here, what is sought there. */
 const FOLD = `create function fold(text) returns text language sql immutable strict parallel safe
   return normalize(translate(lower(normalize($1, nfc) collate "und-x-icu"), 'ς', 'σ'), nfc)`
 

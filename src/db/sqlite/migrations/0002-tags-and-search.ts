@@ -32,7 +32,7 @@ const STATEMENTS = [
     update account set change_number = change_number + 1 where id = old.account_id;
   end`,
 
-  // Folded by us (db/fold.ts), so that short texts, which no trigram finds, are compared in the same way.
+  // Folded by us (db/fold-case.ts), so that short texts, which no trigram finds, are compared in the same way.
   `create virtual table video_text using fts5 (id, title, file_name, tokenize = 'trigram case_sensitive 1')`,
   `insert into video_text (video_text, rank) values ('secure-delete', 1)`,
   `insert into video_text (rowid, id, title, file_name)

@@ -1,0 +1,120 @@
+import { execFile } from 'node:child_process'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { pictureEncoderArgs, pictureFilters, soundEncoderArgs } from '../src/encode/encoder.ts'
+import type { Plan } from '../src/encode/plan.ts'
+import { createOwner, type Owner } from '../test/client.ts'
+import { findEncoders, type Installed, listSegments, untilFinished } from '../test/data-folder.ts'
+import { readRows } from '../test/rows.ts'
+import { inTurns, timeMs } from './interleaved.ts'
+import type { Row, Scope } from './row.ts'
+import { firstApiKey, type Listening, startService } from './service.ts'
+import { filmOf48S } from './videos.ts'
+
+const ffmpeg = (args: readonly string[]) => promisify(execFile)('ffmpeg', ['-nostdin', '-v', 'error', ...args])
+
+export const FILM_ROWS: readonly Row[] = [
+  {
+    name: 'ladder',
+    what: '48 s of 720p from upload end to the last segment of three rungs and sound; peer: one bare ffmpeg that makes the same',
+    unit: 's',
+    aim: { ratioAtMost: 1.1 },
+    prepare: filmOf48S,
+    measure: async (scope) => {
+      const film = await filmOf48S()
+      const studio = await openStudio(scope)
+      const plan = await studio.encode(film).then(({ plan }) => plan) // warm
+      return inTurns(
+        3,
+        async () => (await studio.encode(film)).seconds,
+        async () => (await timeMs(() => encodeBare(scope, film, plan))) / 1000,
+      )
+    },
+  },
+  {
+    name: 'killed',
+    what: 'the same film with a kill -9 at half of it, no ffmpeg left behind; peer: an undisturbed run',
+    unit: 's',
+    aim: { laterByAtMostS: 15 },
+    prepare: filmOf48S,
+    measure: async (scope) => {
+      const film = await filmOf48S()
+      const studio = await openStudio(scope)
+      return inTurns(
+        1,
+        async () => (await studio.encode(film, { killed: true })).seconds,
+        async () => (await studio.encode(film)).seconds,
+      )
+    },
+  },
+]
+
+/** A service that gets one film after the other. */
+async function openStudio(scope: Scope) {
+  const dataDir = join(scope.folder, 'data')
+  const installed: Installed = { dataDir, masterKeyFile: `${dataDir}.key` }
+  let service: Listening = await startService(scope, dataDir)
+  const apiKey = firstApiKey(service)
+  const owner = (): Owner => createOwner(service.url, apiKey)
+
+  async function killAndRestart(videoId: string) {
+    const planned = () => countPlanned(installed, videoId)
+    while (planned() === 0 || listSegments(installed, videoId).length < planned() / 2) await pause(20)
+    await service.kill()
+    const killedAt = performance.now()
+    while ((await findEncoders(installed)).length > 0) {
+      if (performance.now() - killedAt > 5_000) throw new Error('ffmpeg outlived a killed service by 5 s')
+      await pause(20)
+    }
+    service = await startService(scope, dataDir)
+  }
+
+  /** Uploads, and waits for the last segment; the time counts from the upload's answer. */
+  async function encode(film: string, { killed = false } = {}): Promise<{ seconds: number; plan: Plan }> {
+    const videoId = await owner().upload('A film', film)
+    const ms = await timeMs(async () => {
+      if (killed) await killAndRestart(videoId)
+      await untilFinished(installed, videoId)
+    })
+    const plan = getPlan(installed, videoId)
+    await owner().delete([videoId])
+    return { seconds: ms / 1000, plan }
+  }
+
+  return { encode }
+}
+
+function countPlanned(installed: Installed, videoId: string): number {
+  const sql = `select sum(segment_count * case kind when 'picture' then 3 else 1 end) as planned from chunk where video_id = ?`
+  return readRows<{ planned: number | null }>(installed, sql, videoId)[0]?.planned ?? 0
+}
+
+function getPlan(installed: Installed, videoId: string): Plan {
+  const [row] = readRows<{ plan: string }>(installed, 'select plan from generation where video_id = ?', videoId)
+  return JSON.parse(row?.plan ?? '')
+}
+
+/** What one would write by hand: the same rungs by the same encoder, to clear files, in one process that uses all cores. */
+async function encodeBare(scope: Scope, film: string, { picture, sound }: Plan): Promise<void> {
+  if (picture?.renditions.length !== 3 || !sound) throw new Error('the film has not three rungs and sound')
+  const folder = join(scope.folder, 'bare')
+  await mkdir(folder, { recursive: true })
+  const rungs = picture.renditions
+  const scaled = rungs.map(({ id, widthPx, heightPx }) => `;[r${id}]scale=${widthPx}:${heightPx},setsar=1[v${id}]`)
+  const chain = [`fps=${picture.rateNum}/${picture.rateDen}:start_time=0`, ...pictureFilters(picture), 'split=3']
+  await ffmpeg([
+    ...[
+      '-i',
+      film,
+      '-filter_complex',
+      `[0:V:0]${chain.join(',')}${rungs.map(({ id }) => `[r${id}]`).join('')}${scaled.join('')}`,
+    ],
+    ...rungs.flatMap((rendition) => [
+      ...['-map', `[v${rendition.id}]`, ...pictureEncoderArgs(picture, rendition)],
+      ...['-y', join(folder, `${rendition.id}.mp4`)],
+    ]),
+    ...['-map', '0:a:0', ...soundEncoderArgs(sound), '-y', join(folder, 'sound.aac')],
+  ])
+}

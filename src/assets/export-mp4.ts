@@ -1,0 +1,82 @@
+import { decryptSegment, segmentIvs, windowKey } from '../crypto/content-key.ts'
+import { windowOfPictureSegment, windowOfSoundSegment } from '../crypto/key-window.ts'
+import type { Db } from '../db/database.ts'
+import { findInit, listSegmentFiles, sizesOfRenditions } from '../encode/generation-store.ts'
+import { AAC_FRAMES_PER_SEGMENT, gridOf, type Plan } from '../encode/plan.ts'
+import type { OpenFilm } from '../encode/publication.ts'
+import type { Damage } from '../encode/repair.ts'
+import { readSegment } from '../encode/segment-file.ts'
+import { Failure } from '../errors.ts'
+import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
+import { joinFragment, joinInits } from '../mp4/mux.ts'
+import type { BlobFolder } from '../storage/folder.ts'
+
+/** What is given at once: whoever seals it holds up this thread for a millisecond. */
+const PIECE_BYTES = 2 ** 18
+/** Three B-frames in a pyramid: a picture may be shown so much earlier than its place among the decoded ones. */
+const DECODED_AHEAD_FRAMES = 2
+
+export type JoinDeps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage): Promise<boolean> }
+
+/**
+ * A finished film as one MP4, piece by piece: its best rendition and its sound, just as they were encoded, each segment a fragment.
+ * Segments are opened in memory, so nothing clear touches the disk. Nothing is encoded or parsed anew, so there is nothing for ffmpeg
+ * to do; its own join through pipes comes out with the sound two frames off for players that do not think as it does.
+ * @throws Failure `unavailable` when a segment is missing, or is not the one that was published, until it has been encoded again
+ */
+export async function* joinFilm(deps: JoinDeps, film: OpenFilm): AsyncGenerator<Buffer> {
+  const renditions = await Promise.all(
+    joinedRenditions(film.plan).map(async (rendition) => openRendition(deps.db, film, rendition)),
+  )
+  yield joinInits(renditions, film.plan.durationS)
+  const order = renditions
+    .flatMap((rendition, index) => rendition.files.map((segment) => ({ ...segment, rendition, track: index + 1 })))
+    .sort((a, b) => a.number * a.rendition.segmentS - b.number * b.rendition.segmentS)
+  const ivOf = segmentIvs(film.contentKey)
+  const { videoId, generation } = film
+  for (const [index, segment] of order.entries()) {
+    const { number, rendition, track } = segment
+    const key = windowKey(film.contentKey, rendition.windowOf(number))
+    const read = await readSegment(deps.segments, segment)
+    if ('fault' in read) {
+      const problem = read.fault
+      const isRepaired = await deps.noteDamage({ videoId, generation, renditionId: rendition.id, number, problem })
+      const words = `Segment ${number} of rendition ${rendition.id} is damaged: ${problem}`
+      throw isRepaired ? new Failure('unavailable', `${words}. It is encoded again.`) : new Error(words)
+    }
+    const fragment = decryptSegment(read.bytes, key, ivOf(rendition.id, number))
+    joinFragment(fragment, { track, sequence: index + 1, delayTicks: rendition.delayTicks })
+    for (let at = 0; at < fragment.length; at += PIECE_BYTES) yield fragment.subarray(at, at + PIECE_BYTES)
+  }
+}
+
+/** About how many bytes the MP4 of a film will have. */
+export async function joinedSizeBytes(db: Db, film: OpenFilm): Promise<number> {
+  const sizes = await sizesOfRenditions(db, film)
+  return joinedRenditions(film.plan).reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
+}
+
+type Joined = { id: number; segmentS: number; delayTicks: number; windowOf(segment: number): number }
+
+function joinedRenditions(plan: Plan): Joined[] {
+  const { picture, sound } = plan
+  const grid = gridOf(plan)
+  const joined: Joined[] = []
+  const [best] = picture?.renditions ?? []
+  if (picture && best) {
+    const segmentS = (picture.gopFrames * picture.rateDen) / picture.rateNum
+    const delayTicks = (DECODED_AHEAD_FRAMES * picture.timescale * picture.rateDen) / picture.rateNum
+    joined.push({ id: best.id, segmentS, delayTicks, windowOf: windowOfPictureSegment })
+  }
+  if (sound) {
+    const segmentS = (AAC_FRAMES_PER_SEGMENT * AAC_FRAME_SAMPLES) / AAC_RATE_HZ
+    joined.push({ id: sound.renditionId, segmentS, delayTicks: 0, windowOf: (segment) => windowOfSoundSegment(segment, grid) })
+  }
+  return joined
+}
+
+async function openRendition(db: Db, film: OpenFilm, rendition: Joined) {
+  const init = await findInit(db, film, rendition.id)
+  if (!init) throw new Error(`rendition ${rendition.id} of a finished film has no init segment`)
+  return { ...rendition, init, files: await listSegmentFiles(db, film, rendition.id) }
+}

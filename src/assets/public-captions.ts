@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises'
+import type { VideoFolders } from '../catalogue/deletion.ts'
+import { openFileKey } from '../catalogue/file-key.ts'
+import { captionsOf } from '../catalogue/file-store.ts'
+import type { MasterKey } from '../crypto/master-key.ts'
+import { openBlob } from '../crypto/sealed-blob.ts'
+import type { Db } from '../db/database.ts'
+import { blobPath } from '../storage/folder.ts'
+
+export type ShownCaptionDeps = { db: Db; masterKey: MasterKey; folders: VideoFolders }
+
+/** Captions that a viewer may choose. */
+export type ShownCaption = { id: number; language: string; label: string }
+
+/** A video's captions, each language called as its speakers call it. */
+export async function findShownCaptions({ db }: Pick<ShownCaptionDeps, 'db'>, videoId: string): Promise<ShownCaption[]> {
+  return (await captionsOf(db, videoId)).map(({ id, language }) => ({ id, language, label: labelOf(language) }))
+}
+
+function labelOf(language: string): string {
+  const label = new Intl.DisplayNames([language], { type: 'language' }).of(language) ?? language
+  const [first = '', ...rest] = label.replaceAll('"', '')
+  return first.toLocaleUpperCase(language) + rest.join('')
+}
+
+/** The WebVTT of captions that show. Undefined: the video has none of this number. */
+export async function openCaption(deps: ShownCaptionDeps, videoId: string, id: number): Promise<string | undefined> {
+  const find = async () => (await captionsOf(deps.db, videoId)).find((shown) => shown.id === id)
+  const caption = await find()
+  const key = caption && openFileKey(deps.masterKey, { ...caption, wrappedContentKey: null })
+  if (!caption || !key) return undefined
+  try {
+    return openBlob(key, caption.blob, await readFile(blobPath(deps.folders.files, caption.blob))).toString()
+  } catch (error) {
+    // Deleted meanwhile; otherwise the disk has lost it.
+    if (!(await find())) return undefined
+    throw error
+  }
+}

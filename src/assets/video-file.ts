@@ -1,0 +1,191 @@
+import { type Actor, noteAct } from '../audit/audit-log.ts'
+import type { VideoFolders } from '../catalogue/deletion.ts'
+import { filesOf, findFile, removeFile } from '../catalogue/file-store.ts'
+import type { CatalogueDeps, ListDeps } from '../catalogue/video.ts'
+import { findVideo } from '../catalogue/video-store.ts'
+import type { FileRow, VideoRow } from '../db/tables.ts'
+import { findFilm, sizesOfRenditions } from '../encode/generation-store.ts'
+import type { Plan } from '../encode/plan.ts'
+import { Failure } from '../errors.ts'
+import { findSource } from '../ingest/source-store.ts'
+import { removeBlobAndEmptyFolders } from '../storage/folder.ts'
+
+/** A file of a video as its owner sees it. */
+export type VideoFile = {
+  id: number
+  type: 'original' | 'poster' | 'desktop' | 'mobile' | 'audio' | 'caption' | 'mp4'
+  name: string
+  createdAtS: number
+  enabled: boolean
+  sizeBytes: number
+  /** Such as `jpeg`; empty where nobody can tell. */
+  format: string
+  widthPx: number
+  heightPx: number
+  bitrateBps: number
+  encryption: string
+  videoCodec: string
+  audioCodec: string
+  language: string
+  isDownloadable: boolean
+  isDeletable: boolean
+  /** Why it could not be made. */
+  problem: string | undefined
+}
+
+export type FileDeps = CatalogueDeps & {
+  folders: VideoFolders
+  /** Told after the commit; resolves when no MP4 of this video is being made any more. */
+  stopMp4(videoId: string): Promise<void>
+}
+
+/** The desktop renditions are the ones above it. */
+const MOBILE_SHORT_SIDE_PX = 480
+
+/** All files of a video, oldest first. @throws Failure `not-found` when the account has no such video */
+export async function findFiles(deps: ListDeps, accountId: string, videoId: string): Promise<VideoFile[]> {
+  const video = await findVideo(deps.db, accountId, videoId)
+  if (!video) throw new Failure('not-found', 'Video not found')
+  const rows = await filesOf(deps.db, videoId)
+  const context = await contextOf(deps, video, rows)
+  return rows.map((row) => viewFile(row, context))
+}
+
+/** @throws Failure `not-found`, the same for a number that does not exist, another video's and another account's */
+export async function getFile(deps: ListDeps, accountId: string, videoId: string, fileId: number): Promise<VideoFile> {
+  const row = await findFile(deps.db, accountId, videoId, fileId)
+  const file = row && (await findView(deps, accountId, row))
+  if (!file) throw new Failure('not-found', 'File not found')
+  return file
+}
+
+/** A file as its owner sees it; undefined when its video is deleted. */
+export async function findView(deps: ListDeps, accountId: string, row: FileRow): Promise<VideoFile | undefined> {
+  const video = await findVideo(deps.db, accountId, row.videoId)
+  return video && viewFile(row, await contextOf(deps, video, [row]))
+}
+
+/**
+ * Deletes a poster, captions or an MP4. Durable when it resolves; where it showed, what came before it shows again.
+ * @throws Failure `not-found`; `conflict` for what the film itself is made of
+ */
+export async function deleteFile(deps: FileDeps, accountId: string, by: Actor, videoId: string, fileId: number): Promise<void> {
+  const atS = deps.wallNowS()
+  const deleted = await deps.write.makingRoom(async (tx) => {
+    const row = await findFile(tx, accountId, videoId, fileId)
+    if (!row) throw new Failure('not-found', 'File not found')
+    if (!isDeletable(row)) throw new Failure('conflict', 'This file belongs to the film. To remove it, delete the whole video.')
+    await removeFile(tx, row)
+    const details = { videoId, type: row.type, language: row.language }
+    await noteAct(tx, { atS, accountId, by, kind: 'file:deleted', subjects: [String(fileId)], details })
+    return row
+  })
+  if (deleted.type === 'mp4') await deps.stopMp4(videoId)
+  if (deleted.blob !== null) await removeBlobAndEmptyFolders(folderOf(deps.folders, deleted), deleted.blob)
+}
+
+/** Where the blob of a poster, a caption or an MP4 lies. */
+export function folderOf(folders: VideoFolders, { type }: Pick<FileRow, 'type'>) {
+  return type === 'poster' ? folders.posters : folders.files
+}
+
+/** What is known of a video's film, for its files. */
+type Context = { video: VideoRow; plan: Plan | undefined; sourceBytes: number; renditionBytes: Map<number, number> }
+
+async function contextOf({ db, slowDb }: ListDeps, video: VideoRow, rows: readonly FileRow[]): Promise<Context> {
+  const film = await findFilm(db, video.id, video.generation)
+  const source = await findSource(db, video.id)
+  // Of a film of ten hours these are the sums of fifty thousand segments.
+  const isSizeWanted = rows.some(({ type }) => type === 'rendition')
+  const renditionBytes = film && isSizeWanted ? await sizesOfRenditions(slowDb, film) : new Map()
+  return { video, plan: film?.plan, sourceBytes: source?.sizeBytes ?? 0, renditionBytes }
+}
+
+type Kind = Pick<VideoFile, 'type' | 'name' | 'format'> & Partial<VideoFile>
+
+function viewFile(row: FileRow, context: Context): VideoFile {
+  return {
+    id: row.id,
+    createdAtS: row.createdAtS,
+    enabled: row.enabled === 1,
+    sizeBytes: row.sizeBytes,
+    widthPx: row.widthPx ?? 0,
+    heightPx: row.heightPx ?? 0,
+    bitrateBps: 0,
+    encryption: '',
+    videoCodec: '',
+    audioCodec: '',
+    language: row.language ?? '',
+    isDownloadable: row.type === 'original' || row.blob !== null,
+    isDeletable: isDeletable(row),
+    problem: row.problem ?? undefined,
+    ...VIEWS[row.type](row, context),
+  }
+}
+
+function isDeletable({ type }: FileRow): boolean {
+  return type === 'poster' || type === 'caption' || type === 'mp4'
+}
+
+const VIEWS: Readonly<Record<FileRow['type'], (row: FileRow, context: Context) => Kind>> = {
+  original: viewOriginal,
+  rendition: viewRendition,
+  poster: ({ widthPx, heightPx }, { video }) => ({
+    type: 'poster',
+    name: `${video.title} ${widthPx}x${heightPx}.jpg`,
+    format: 'jpeg',
+  }),
+  caption: ({ language }, { video }) => ({
+    type: 'caption',
+    name: `${video.title} [${language?.toUpperCase()}].vtt`,
+    format: 'vtt',
+  }),
+  mp4: ({ sizeBytes }, { video, plan }) => ({
+    type: 'mp4',
+    name: `${video.title.replace(/(?<=\S)\.mp4\s*$/i, '')}.mp4`, // many titles are the name of a file
+    format: 'mp4',
+    bitrateBps: bitrateOf(sizeBytes, video),
+    ...codecsOf(plan),
+  }),
+}
+
+function viewOriginal(_: FileRow, { video, plan, sourceBytes }: Context): Kind {
+  const [, extension = ''] = /\.([A-Za-z0-9]{1,8})$/.exec(video.fileName) ?? []
+  return {
+    type: 'original',
+    name: video.fileName === '' ? video.title : video.fileName,
+    format: extension.toLowerCase(),
+    sizeBytes: sourceBytes,
+    bitrateBps: bitrateOf(sourceBytes, video),
+    widthPx: plan?.picture?.storedPx?.widthPx ?? 0,
+    heightPx: plan?.picture?.storedPx?.heightPx ?? 0,
+  }
+}
+
+function viewRendition({ renditionId }: FileRow, { video, plan, renditionBytes }: Context): Kind {
+  const sizeBytes = renditionBytes.get(renditionId ?? 0) ?? 0
+  const encrypted = { format: 'hls', encryption: 'AES-128', sizeBytes }
+  const picture = plan?.picture?.renditions.find(({ id }) => id === renditionId)
+  if (!picture) {
+    const bitrateBps = plan?.sound?.bitrateBps ?? 0
+    return { type: 'audio', name: `${video.title} sound`, ...encrypted, bitrateBps, audioCodec: 'aac' }
+  }
+  const { widthPx, heightPx, maxBitrateBps } = picture
+  return {
+    type: Math.min(widthPx, heightPx) > MOBILE_SHORT_SIDE_PX ? 'desktop' : 'mobile',
+    name: `${video.title} ${Math.min(widthPx, heightPx)}p`,
+    ...encrypted,
+    widthPx,
+    heightPx,
+    bitrateBps: maxBitrateBps,
+    videoCodec: 'h264',
+  }
+}
+
+function codecsOf(plan: Plan | undefined): Pick<VideoFile, 'videoCodec' | 'audioCodec'> {
+  return { videoCodec: plan?.picture ? 'h264' : '', audioCodec: plan?.sound ? 'aac' : '' }
+}
+
+function bitrateOf(sizeBytes: number, { durationS }: VideoRow): number {
+  return durationS > 0 ? Math.round((sizeBytes * 8) / durationS) : 0
+}

@@ -1,0 +1,131 @@
+import { type Static, type TSchema, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { type AccountSessions, changeAccount, createAccount, findAccounts, setAccountDisabled } from '../accounts/account.ts'
+import { accountIdOf } from '../accounts/account-id.ts'
+import { type AccountDeps, createApiKey, findApiKeys, PERMISSIONS, revokeKey, rotateKey } from '../accounts/api-key.ts'
+import { findActs } from '../audit/audit-log.ts'
+import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/media-check.ts'
+import { Failure } from '../errors.ts'
+import { boundKeyId } from '../installation/installation.ts'
+import { findBans, type Lifting, liftBan } from '../rate-limits/bans.ts'
+import type { RestoredCopy } from '../webhooks/restored-copy.ts'
+import { findHooks } from '../webhooks/webhook.ts'
+import type { Hook } from '../webhooks/webhook-store.ts'
+
+/** What commands work on. `sessions.ended`, `bans.forget` and `media.noteDamage` reach a running server's memory. */
+export type CommandDeps = {
+  accounts: AccountDeps & { sessions: AccountSessions }
+  bans: Lifting
+  media: CheckDeps
+  copy(): Promise<Pick<RestoredCopy, 'resume'>>
+}
+
+/** One thing that the command line asks for, here or of a running server. */
+export type Command<Deps> = { args: TSchema; run(deps: Deps, args: unknown): Promise<unknown> }
+
+export function command<Deps, S extends TSchema>(args: S, run: (deps: Deps, args: Static<S>) => Promise<unknown>): Command<Deps> {
+  return {
+    args,
+    run(deps, given) {
+      if (!Value.Check(args, given)) throw new Failure('invalid', 'The command’s arguments cannot be read. See reelgate --help.')
+      return run(deps, given)
+    },
+  }
+}
+
+const Name = Type.String({ minLength: 1, maxLength: 100 })
+const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
+const Count = Type.Integer({ minimum: 0 })
+const SegmentKey = Type.Object({ videoId: Id, generation: Count, renditionId: Count, number: Count })
+const Damage = Type.Object({ ...SegmentKey.properties, problem: Type.String() })
+const ListedSegment = Type.Object({ ...SegmentKey.properties, file: Type.String(), sizeBytes: Count, sha256: Type.String() })
+
+// What the commands of a media check answer, checked by who asked: the server may be of another version.
+export const MediaBegun = Type.Object({ after: Type.Optional(SegmentKey), sizeBytes: Type.Number() })
+export const MediaBatch = Type.Object({ segments: Type.Array(ListedSegment), last: Type.Optional(SegmentKey) })
+export const MediaSaved = Type.Object({ damaged: Type.Array(Damage) })
+
+/** Of a key, in seconds: a century. */
+const LONGEST_S = 100 * 366 * 24 * 3600
+
+export const COMMANDS = {
+  'account create': command(
+    Type.Object({ name: Name, mayUpload: Type.Boolean(), mayImport: Type.Boolean() }),
+    ({ accounts }: CommandDeps, { name, ...switches }) => createAccount(accounts, name, switches),
+  ),
+  'account set': command(
+    Type.Object({
+      account: Name,
+      mayUpload: Type.Optional(Type.Boolean()),
+      mayImport: Type.Optional(Type.Boolean()),
+      limitFactor: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+      pageMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+      streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+      whenFull: Type.Optional(Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])),
+    }),
+    ({ accounts }: CommandDeps, { account, ...changes }) => changeAccount(accounts, account, changes),
+  ),
+  'account disable': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) =>
+    setAccountDisabled(accounts, account, true),
+  ),
+  'account enable': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) =>
+    setAccountDisabled(accounts, account, false),
+  ),
+  'account list': command(Type.Object({}), ({ accounts }: CommandDeps) => findAccounts(accounts)),
+  'key create': command(
+    Type.Object({
+      account: Name,
+      name: Name,
+      permissions: Type.Array(Type.Union(PERMISSIONS.map((name) => Type.Literal(name))), { minItems: 1 }),
+      lifeS: Type.Optional(Type.Integer({ minimum: 1, maximum: LONGEST_S })),
+    }),
+    ({ accounts }: CommandDeps, { account, ...key }) => createApiKey(accounts, account, key),
+  ),
+  'key list': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) => findApiKeys(accounts, account)),
+  'key rotate': command(
+    Type.Object({ keyId: Id, overlapS: Type.Integer({ minimum: 0, maximum: LONGEST_S }) }),
+    ({ accounts }: CommandDeps, { keyId, overlapS }) => rotateKey(accounts, keyId, overlapS),
+  ),
+  'key revoke': command(Type.Object({ keyId: Id }), async ({ accounts }: CommandDeps, { keyId }) => {
+    await revokeKey(accounts, keyId)
+    return { keyId, revoked: true }
+  }),
+  audit: command(
+    Type.Object({ account: Type.Optional(Name), limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }) }),
+    async ({ accounts: { db } }: CommandDeps, { account, limit }) =>
+      findActs(db, account === undefined ? undefined : await accountIdOf(db, account), limit),
+  ),
+  'hook list': command(Type.Object({ account: Name }), async ({ accounts: { db } }: CommandDeps, { account }) =>
+    (await findHooks({ db }, await accountIdOf(db, account))).map(shownHook),
+  ),
+  'hook resume': command(Type.Object({}), async ({ copy }: CommandDeps) => ({ resumed: await (await copy()).resume() })),
+  'ban list': command(Type.Object({}), ({ bans }: CommandDeps) => findBans(bans)),
+  'ban lift': command(
+    Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }),
+    ({ bans }: CommandDeps, { subject }) => liftBan(bans, subject),
+  ),
+  'media begin': command(Type.Object({ fromStart: Type.Boolean() }), ({ media }: CommandDeps, { fromStart }) =>
+    beginCheck(media, fromStart),
+  ),
+  'media next': command(
+    Type.Object({ after: Type.Optional(SegmentKey) }),
+    async ({ media }: CommandDeps, { after }): Promise<Static<typeof MediaBatch>> => {
+      const { segments, last } = await nextBatch(media.db, after)
+      return { segments: segments.map((segment) => ({ ...segment, sha256: segment.sha256.toString('hex') })), last }
+    },
+  ),
+  'media checked': command(
+    Type.Object({ last: Type.Optional(SegmentKey), damaged: Type.Array(Damage) }),
+    async ({ media }: CommandDeps, { last, damaged }) => ({ damaged: await saveCheck(media, last, damaged) }),
+  ),
+  'master key id': command(Type.Object({}), async ({ accounts }: CommandDeps) => ({
+    id: (await boundKeyId(accounts.db)) ?? null,
+  })),
+} as const satisfies Record<string, Command<CommandDeps>>
+
+/** For people: no times in seconds, no empty places. */
+function shownHook({ id, url, event, disabledReason }: Hook) {
+  return { id, url, event: event ?? '*', status: disabledReason ?? 'on' }
+}
+
+export type CommandName = keyof typeof COMMANDS

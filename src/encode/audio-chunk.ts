@@ -1,0 +1,115 @@
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, soundInit, soundSegment, splitAdts } from '../mp4/aac.ts'
+import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, refuseFailure } from './chunk.ts'
+import { soundClock, soundEncoderArgs, soundInputArgs } from './encoder.ts'
+import { MediaFailure, UncleanSeek } from './media-failure.ts'
+import { AAC_FRAMES_PER_SEGMENT, type SoundPlan } from './plan.ts'
+import { type Reader, runMedia } from './sandbox.ts'
+
+// Encoded before a border and dropped: with two or fewer the join clicks.
+const PREROLL_FRAMES = 8
+/** So much may be missing at the end unnoticed: two frames. */
+const TOLERATED_SAMPLES = 2 * AAC_FRAME_SAMPLES
+const ONE_FRAME_S = AAC_FRAME_SAMPLES / AAC_RATE_HZ
+
+/**
+ * Encodes a run of sound segments. Frame i of the film decodes to samples 1024·i to 1024·(i+1) of the source at 48 kHz, as the
+ * encoder's delay is taken off its input; what the source lacks at the end is silence. Publishing: as `encodePictureChunk`.
+ * @returns breaksOffAtS: where in the video its sound ends early, because it cannot be decoded any further
+ * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
+ */
+export async function encodeSoundChunk(
+  { sandbox, source, plan, chunk, signal }: ChunkRequest,
+  sink: ChunkSink,
+): Promise<{ breaksOffAtS?: number }> {
+  const { sound } = plan
+  if (!sound) throw new Error('the plan has no sound')
+  const first = chunk.firstSegment * AAC_FRAMES_PER_SEGMENT
+  const count = Math.min(chunk.segmentCount * AAC_FRAMES_PER_SEGMENT, sound.frameCount - first)
+  if (count <= 0) throw new Error('the chunk lies past the end of the film')
+  const dropped = Math.min(PREROLL_FRAMES, first)
+  // The encoder puts 1024 samples of its own before the first.
+  const startSample = (first - dropped + 1) * AAC_FRAME_SAMPLES
+  const seekToS = chunk.fromStart ? 0 : Math.max(0, Math.floor(startSample / AAC_RATE_HZ) - 1)
+  const decoded = countSamples()
+  let frames = 0
+  const end = await runMedia(sandbox, {
+    tool: 'ffmpeg',
+    source,
+    inputArgs: [...soundInputArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])],
+    outputArgs: soundArgs(sound, startSample - seekToS * AAC_RATE_HZ, dropped + count),
+    pipes: [
+      async (bytes) => {
+        frames = await readSegments(bytes, sound, { first, count, dropped }, sink)
+      },
+      decoded.reader,
+    ],
+    limits: chunkLimits(count * ONE_FRAME_S, first * ONE_FRAME_S - seekToS),
+    signal,
+  })
+  if (seekToS > 0 && end.errorLines > 0) throw new UncleanSeek(firstLine(end))
+  refuseFailure(end)
+  if (frames < count) throw new MediaFailure('Encoding error', 'The sound cannot be read: the file is damaged. Upload it again.')
+  const endSample = startSample + decoded.samples()
+  const announcedEnd = Math.min(first + count, sound.frameCount - (sound.silentFrames ?? 0)) * AAC_FRAME_SAMPLES
+  // Without an error, the source is what it is: many files announce a little more sound than they have.
+  const isBroken = end.errorLines > 0 && endSample + TOLERATED_SAMPLES < announcedEnd
+  return isBroken ? { breaksOffAtS: endSample / AAC_RATE_HZ } : {}
+}
+
+/** The sound, with silence where the source has no more, and the sizes of what was decoded, in lines of text. */
+function soundArgs(sound: SoundPlan, skippedSamples: number, frameCount: number): string[] {
+  const samples = frameCount * AAC_FRAME_SAMPLES
+  const chain = [
+    ...soundClock(sound),
+    `atrim=start_sample=${skippedSamples}:end_sample=${skippedSamples + samples}`,
+    'asetpts=PTS-STARTPTS',
+  ]
+  const graph = [
+    `[0:a:0]${chain.join(',')},asplit=2[whole][real]`,
+    // Never without end: with a second output ffmpeg 5.1 then spins for ever.
+    `[whole]apad=whole_len=${samples}[sound]`,
+    `[real]asetnsamples=n=${AAC_RATE_HZ}:p=0[counted]`,
+  ]
+  return [
+    ...['-filter_complex', graph.join(';')],
+    ...['-map', '[sound]', '-frames:a', String(frameCount), ...soundEncoderArgs(sound), 'pipe:3'],
+    ...['-map', '[counted]', '-c:a', 'pcm_s16le', '-f', 'framecrc', 'pipe:4'],
+  ]
+}
+
+/** Reads ffmpeg's lines `stream, dts, pts, duration, size, checksum`. */
+function countSamples(): { reader: Reader; samples: () => number } {
+  let samples = 0
+  const reader = async (bytes: Readable) => {
+    for await (const line of createInterface({ input: bytes })) {
+      if (!line.startsWith('#')) samples += Number(line.split(',')[3])
+    }
+  }
+  return { reader, samples: () => samples }
+}
+
+/** @returns how many frames were given on as segments */
+async function readSegments(
+  bytes: Readable,
+  sound: SoundPlan,
+  { first, count, dropped }: { first: number; count: number; dropped: number },
+  sink: ChunkSink,
+): Promise<number> {
+  let left = dropped
+  let next = first
+  let frames: Buffer[] = []
+  await sink.onInit(sound.renditionId, soundInit(sound.bitrateBps))
+  for await (const frame of splitAdts(bytes)) {
+    if (left-- > 0) continue
+    frames.push(frame)
+    const isWhole = frames.length === AAC_FRAMES_PER_SEGMENT || next + frames.length === first + count
+    if (!isWhole) continue
+    const segment = next / AAC_FRAMES_PER_SEGMENT
+    await sink.onSegment(sound.renditionId, segment, soundSegment(frames, { sequence: segment + 1, firstFrame: next }))
+    next += frames.length
+    frames = []
+  }
+  return next - first
+}

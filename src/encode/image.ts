@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { newSeal, SealingStream } from '../crypto/sealed-file.ts'
+import { Failure } from '../errors.ts'
+import type { Poster } from './extract-posters.ts'
+import { collect, type MediaEnd, runMedia, type Sandbox, type SealedSource } from './sandbox.ts'
+
+// By what a file is, never by what it is called. SVG is not here: it is a program that draws.
+const KINDS = {
+  PNG: { demuxer: 'png_pipe', begins: /^\x89PNG\r\n/ },
+  JPEG: { demuxer: 'jpeg_pipe', begins: /^\xff\xd8\xff/ },
+  WebP: { demuxer: 'webp_pipe', begins: /^RIFF.{4}WEBP/s },
+  GIF: { demuxer: 'gif_pipe', begins: /^GIF8[79]a/ },
+} as const
+const HEAD_BYTES = 16
+/** Tried in turn: a PNG of the last one is never longer than is allowed. */
+const BOXES_PX = [960, 360]
+const MAX_PNG_BYTES = 512 * 1024
+const POSTER_BOXES = [
+  { widthPx: 854, heightPx: 480 },
+  { widthPx: 427, heightPx: 240 },
+] as const
+// Transparency, as a colour times its opacity.
+const ON_BLACK = 'format=gbrap,premultiply=inplace=1,format=gbrp'
+const MAX_JPEG_BYTES = 4 * 2 ** 20
+const LIMITS = { cpuS: 20, wallS: 20 }
+const UNREADABLE = 'The picture cannot be read: it is damaged, or of too many pixels.'
+
+/** A picture that somebody sent, sealed away for as long as it is drawn. */
+export type StillPicture = { source: SealedSource; head: string }
+
+/** Seals a picture away in constant memory. @param tmp folder where it lies until `removePicture` */
+export async function sealPicture(tmp: string, bytes: Readable): Promise<StillPicture> {
+  const seal = newSeal()
+  const sealing = new SealingStream(seal)
+  const path = join(tmp, randomBytes(16).toString('hex'))
+  let head: Buffer = Buffer.alloc(0)
+  async function* headed(): AsyncGenerator<Buffer> {
+    for await (const part of bytes) {
+      if (head.length < HEAD_BYTES) head = Buffer.concat([head, part]).subarray(0, HEAD_BYTES)
+      yield part
+    }
+  }
+  try {
+    await pipeline(Readable.from(headed()), sealing, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+  } catch (error) {
+    await rm(path, { force: true })
+    throw error
+  }
+  const { sizeBytes } = sealing.sealed
+  const source = { path, keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex'), sizeBytes }
+  return { source, head: head.toString('latin1') }
+}
+
+export async function removePicture({ source }: StillPicture): Promise<void> {
+  await rm(source.path, { force: true })
+}
+
+/**
+ * Draws a picture anew as a PNG that is small enough to be sent inside an answer: its first frame, without what else the file holds.
+ * @param tmp folder where a sealed copy lies meanwhile
+ * @returns at most 512 KiB, its longer side at most 960 pixels
+ * @throws Failure `invalid` when it is no PNG, JPEG, WebP or GIF, cannot be read, or is too large; the signal's reason
+ */
+export async function redrawPicture(sandbox: Sandbox, tmp: string, bytes: Buffer, signal?: AbortSignal): Promise<Buffer> {
+  const picture = await sealPicture(tmp, Readable.from([bytes]))
+  try {
+    const demuxer = demuxerOf(picture, ['PNG', 'JPEG', 'WebP', 'GIF'])
+    for (const boxPx of BOXES_PX) {
+      const png = await drawPng(sandbox, picture.source, demuxer, boxPx, signal)
+      if (png.length <= MAX_PNG_BYTES) return png
+    }
+    throw new Failure('invalid', 'The picture is too large to be shown.')
+  } finally {
+    await removePicture(picture)
+  }
+}
+
+/**
+ * Draws the sizes of a poster: JPEGs that fit their boxes, keep the picture's shape, are never larger than it, and hold nothing else of its
+ * file. What is transparent becomes black, as around a film.
+ * @throws Failure `invalid` when it is no PNG, JPEG or WebP, or cannot be read
+ */
+export async function drawPosterSizes(sandbox: Sandbox, picture: StillPicture): Promise<Poster[]> {
+  const demuxer = demuxerOf(picture, ['PNG', 'JPEG', 'WebP'])
+  const jpegs = POSTER_BOXES.map(() => collect(MAX_JPEG_BYTES))
+  const chains = POSTER_BOXES.map(
+    ({ widthPx, heightPx }, i) =>
+      `[s${i}]scale=w='min(iw,${widthPx})':h='min(ih,${heightPx})':force_original_aspect_ratio=decrease,setsar=1,${ON_BLACK},format=yuvj420p[p${i}]`,
+  )
+  const end = await runMedia(sandbox, {
+    tool: 'ffmpeg',
+    media: 'picture',
+    source: picture.source,
+    inputArgs: ['-f', demuxer],
+    outputArgs: [
+      ...['-filter_complex', [`[0:v:0]split=2${POSTER_BOXES.map((_, i) => `[s${i}]`).join('')}`, ...chains].join(';')],
+      ...POSTER_BOXES.flatMap((_, i) => [
+        ...['-map', `[p${i}]`, '-frames:v', '1', '-map_metadata', '-1'],
+        ...['-c:v', 'mjpeg', '-q:v', '3', '-f', 'image2pipe', `pipe:${3 + i}`],
+      ]),
+    ],
+    pipes: jpegs.map(({ reader }) => reader),
+    limits: LIMITS,
+  })
+  return jpegs.map(({ bytes }) => {
+    const jpeg = bytes()
+    if (end.exitCode !== 0 || jpeg.length === 0) throw new Failure('invalid', UNREADABLE)
+    return { ...sizeOfJpeg(jpeg), jpeg }
+  })
+}
+
+function demuxerOf({ head }: StillPicture, allowed: readonly (keyof typeof KINDS)[]): string {
+  const kind = allowed.map((name) => KINDS[name]).find(({ begins }) => begins.test(head))
+  if (kind) return kind.demuxer
+  const names = `${allowed.slice(0, -1).join(', ')} or ${allowed.at(-1)}`
+  throw new Failure('invalid', `The file is not a picture that can be shown: use ${names}.`)
+}
+
+/** Reads the frame header (ITU T.81, section B.2.2) of a JPEG that we made. */
+function sizeOfJpeg(jpeg: Buffer): { widthPx: number; heightPx: number } {
+  for (let at = 2; at + 9 < jpeg.length; at += 2 + jpeg.readUInt16BE(at + 2)) {
+    const isFrame = jpeg[at] === 0xff && (jpeg[at + 1] === 0xc0 || jpeg[at + 1] === 0xc2)
+    if (isFrame) return { heightPx: jpeg.readUInt16BE(at + 5), widthPx: jpeg.readUInt16BE(at + 7) }
+  }
+  throw new Error('a JPEG without a frame')
+}
+
+async function drawPng(
+  sandbox: Sandbox,
+  source: SealedSource,
+  demuxer: string,
+  boxPx: number,
+  signal?: AbortSignal,
+): Promise<Buffer> {
+  const png = collect(boxPx * boxPx * 4 + 2 ** 16)
+  const scale = `scale=w='min(iw,${boxPx})':h='min(ih,${boxPx})':force_original_aspect_ratio=decrease`
+  const end: MediaEnd = await runMedia(sandbox, {
+    tool: 'ffmpeg',
+    media: 'picture',
+    source,
+    inputArgs: ['-f', demuxer],
+    outputArgs: [
+      ...['-map', '0:v:0', '-frames:v', '1', '-vf', `${scale},setsar=1,format=rgba`, '-map_metadata', '-1'],
+      ...['-c:v', 'png', '-f', 'image2pipe', 'pipe:3'],
+    ],
+    pipes: [png.reader],
+    limits: LIMITS,
+    signal,
+  })
+  if (end.exitCode !== 0 || png.bytes().length === 0) throw new Failure('invalid', UNREADABLE)
+  return png.bytes()
+}

@@ -1,0 +1,75 @@
+import { drawnPostersOf, showDrawnPosters } from '../catalogue/poster-store.ts'
+import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
+import type { Db } from '../db/database.ts'
+import { removeBlobs } from '../storage/folder.ts'
+import { planChunks } from './chunk-plan.ts'
+import { addChunks } from './chunk-queue.ts'
+import { endRun, type FilmChunk, mayPublish } from './chunk-store.ts'
+import { encoderFingerprint } from './encoder.ts'
+import { hasLaterGeneration, insertGeneration, isFinished, playGeneration, removeGeneration } from './generation-store.ts'
+import type { OpenFilm } from './publication.ts'
+import type { EncodeDeps } from './scheduler.ts'
+
+/**
+ * Begins the next generation of a video, with a new content key and new paths: another encoder must not fill the gaps of the one that
+ * began, nor may other bytes take the place of damaged ones. A half encoded generation goes, and sessions on it end, in the same
+ * transaction; a finished one plays, as far as it is whole, until the next is finished, too.
+ */
+export async function renewGeneration(deps: EncodeDeps, film: OpenFilm, run: FilmChunk, why: string): Promise<void> {
+  const { videoId } = film
+  const oldPosters = await drawnPostersOf(deps.db, film)
+  const change = await deps.write(async (tx) => {
+    if (!(await mayPublish(tx, run))) return undefined // another run was first
+    if (await isFinished(tx, film)) {
+      await endRun(tx, run, 'failed')
+      if (await hasLaterGeneration(tx, film)) return undefined
+      await insertNext(deps, tx, film)
+      return 'begun'
+    }
+    await removeGeneration(tx, film)
+    await insertNext(deps, tx, film)
+    await deps.sessions.end(tx, [videoId], 'video-replaced')
+    return 'replaced'
+  })
+  if (!change) return
+  deps.log.info({ videoId, generation: film.generation + 1, why }, 'video: next generation begun')
+  if (change === 'replaced') await removeReplaced(deps, film, oldPosters)
+}
+
+async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...film }: OpenFilm): Promise<void> {
+  const generation = film.generation + 1
+  await insertGeneration(tx, {
+    videoId,
+    generation,
+    plan,
+    wrappedContentKey: wrapContentKey(deps.masterKey, videoId, generation, newContentKey()),
+    encoder: encoderFingerprint(deps.sandbox),
+    createdAtS: deps.wallNowS(),
+  })
+  await addChunks(tx, deps.chunkQueue, videoId, generation, planChunks(plan))
+}
+
+/**
+ * Lets the video play this generation, now that it is whole, in the transaction that marks it finished; the one before goes.
+ * @returns what is to be done after the commit; undefined when it plays this one already
+ */
+export async function replaceGeneration(deps: EncodeDeps, tx: Db, film: OpenFilm): Promise<(() => Promise<void>) | undefined> {
+  const { videoId } = film
+  const generation = await playGeneration(tx, film)
+  if (generation === undefined) return undefined
+  const oldPosters = await drawnPostersOf(tx, { videoId, generation })
+  await removeGeneration(tx, { videoId, generation })
+  await showDrawnPosters(tx, film)
+  await deps.sessions.end(tx, [videoId], 'video-replaced')
+  return () => removeReplaced(deps, { videoId, generation }, oldPosters)
+}
+
+async function removeReplaced(
+  deps: EncodeDeps,
+  { videoId, generation }: Pick<OpenFilm, 'videoId' | 'generation'>,
+  posters: readonly string[],
+): Promise<void> {
+  deps.sessions.ended([videoId], 'video-replaced')
+  await removeBlobs(deps.folders.segments, `${videoId}/${generation}`)
+  for (const blob of posters) await removeBlobs(deps.folders.posters, blob)
+}

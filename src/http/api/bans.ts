@@ -1,0 +1,62 @@
+import { Type } from 'typebox'
+import { Failure } from '../../errors.ts'
+import { findBansOfAccount, type Lifting, liftOwnBan } from '../../rate-limits/bans.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app.ts'
+import { holderOf } from './key.ts'
+
+const BanBody = Type.Object({
+  scope: Type.String({ description: 'key or account' }),
+  subject: Type.String({ description: 'the id of the key or of the account' }),
+  budget: Type.String({ description: 'what was asked for too often: reads, writes, otp or uploads' }),
+  secondsLeft: Type.Integer({ description: 'till it ends by itself' }),
+  endsAt: Type.String({ description: 'when it ends by itself' }),
+})
+const ListReply = Type.Object({ rows: Type.Array(BanBody) })
+
+const Subject = Type.Object({
+  subject: Type.Optional(Type.String({ description: 'as in the list; in the query or in the body', examples: [EXAMPLE.keyId] })),
+})
+const LiftReply = Type.Object({ message: Type.Literal('Lifted') })
+
+export type BanRoutesDeps = { bans: Lifting }
+
+/** The bans of the account and of its keys. They answer a banned account, too, if the key is not banned itself. */
+export function banRoutes(app: App, { bans }: BanRoutesDeps): void {
+  const config = { permission: 'editor', isOpenToBanned: true } as const
+
+  app.get(
+    '/bans',
+    {
+      config,
+      schema: {
+        summary: 'Your bans',
+        description: 'Of the account and its keys. It answers a banned account, too.',
+        response: { 200: ListReply },
+      },
+    },
+    async (request) => ({
+      rows: await findBansOfAccount(bans, holderOf(request).accountId),
+    }),
+  )
+
+  app.delete(
+    '/bans',
+    {
+      config,
+      schema: {
+        summary: 'Lift a ban',
+        querystring: Subject,
+        body: Type.Union([Subject, Type.Null()]),
+        response: { 200: LiftReply },
+      },
+    },
+    async (request) => {
+      const subject = request.query.subject ?? request.body?.subject
+      if (!subject) throw new Failure('invalid', 'Name the ban by its subject: DELETE /api/bans?subject=ID.')
+      const holder = holderOf(request)
+      await liftOwnBan(bans, holder.accountId, holder, subject)
+      return { message: 'Lifted' as const }
+    },
+  )
+}

@@ -1,0 +1,228 @@
+import type { FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { KeyHolder } from '../../accounts/api-key.ts'
+import { refuseUnknownVideo } from '../../assets/attachment.ts'
+import { addCaption, type CaptionDeps, readLanguage, receiveCaption } from '../../assets/caption.ts'
+import { type DownloadDeps, downloadPath } from '../../assets/download.ts'
+import { type Mp4Deps, requestMp4 } from '../../assets/mp4.ts'
+import { addPoster, discardPoster, type PosterDeps, receivePoster } from '../../assets/poster.ts'
+import { deleteFile, type FileDeps, findFiles, type VideoFile } from '../../assets/video-file.ts'
+import { Failure } from '../../errors.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app.ts'
+import { drainForm, readUploadForm } from '../upload/form.ts'
+import { isoTime } from '../wire/iso-time.ts'
+import { holderOf } from './key.ts'
+import { VideoParams } from './videos.ts'
+
+export type FileRoutesDeps = PosterDeps & CaptionDeps & FileDeps & Mp4Deps & { downloads: DownloadDeps; publicUrl(): string }
+
+const ZeroOrOne = Type.Integer({ minimum: 0, maximum: 1 })
+
+/** A file on the wire (wire-contract.md, section 3). */
+const FileBody = Type.Object({
+  id: Type.Integer({ description: 'unique in the installation' }),
+  name: Type.String(),
+  size: Type.Integer({ description: 'bytes' }),
+  time: Type.String({ description: 'ISO 8601, UTC' }),
+  enabled: ZeroOrOne,
+  format: Type.String({ description: 'such as jpeg, vtt, hls; of an original the ending of its name' }),
+  type: Type.String({ description: 'original, poster, desktop, mobile, audio, caption or mp4' }),
+  width: Type.Integer(),
+  height: Type.Integer(),
+  bitrate: Type.Integer({ description: 'kbit/s' }),
+  encryption_type: Type.String(),
+  video_codec: Type.String(),
+  audio_codec: Type.String(),
+  lang: Type.String({ description: 'of a caption' }),
+  isDownloadable: ZeroOrOne,
+  isDeletable: ZeroOrOne,
+  error: Type.Optional(Type.String({ description: 'why an MP4 could not be made, where `enabled` is 0' })),
+})
+
+const FileParams = Type.Object({
+  ...VideoParams.properties,
+  fileId: Type.String({ description: 'of the file', examples: [EXAMPLE.fileId] }),
+})
+const FileForm = Type.Object({
+  file: Type.String({ format: 'binary', description: 'the picture, or the captions', examples: ['@poster.png'] }),
+})
+const Mp4Body = Type.Object({ type: Type.Literal('mp4', { description: 'has one MP4 made of the whole film' }) })
+const FilesQuery = Type.Object({
+  language: Type.Optional(Type.String({ description: 'of captions, such as en or pt-BR; without it the file is a poster' })),
+})
+
+const PosterReply = Type.Array(
+  Type.Object({
+    id: Type.Integer(),
+    format: Type.String(),
+    video_height: Type.Integer(),
+    video_width: Type.Integer(),
+    time: Type.String(),
+    size: Type.Integer({ description: 'bytes' }),
+  }),
+)
+const CaptionReply = Type.Object({
+  id: Type.Integer(),
+  time: Type.String(),
+  size: Type.String({ description: 'such as "5 kB"' }),
+  lang: Type.String(),
+})
+const RedirectReply = Type.Object({ redirect: Type.String({ description: 'needs no key, and works for an hour' }) })
+const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
+
+const NO_FILE = new Failure(
+  'invalid',
+  'Send the file as the field "file" of a multipart/form-data form, or ask for an MP4 by {"type":"mp4"}.',
+)
+
+const NO_LANGUAGE = new Failure(
+  'invalid',
+  'The file is captions by its name: say in which language, as ?language=en. Without it a picture is expected, a poster.',
+)
+
+export function fileRoutes(app: App, deps: FileRoutesDeps): void {
+  app.get(
+    '/videos/:id/files',
+    {
+      config: { permission: 'viewer' },
+      schema: { summary: 'Files of a video', params: VideoParams, response: { 200: Type.Array(FileBody) } },
+    },
+    async (request) => (await findFiles(deps, holderOf(request).accountId, request.params.id)).map(fileBody),
+  )
+
+  // A form is read here as it comes in; the interface's own way of reading one keeps it in memory and knows no files.
+  app.register(async (forms: App) => {
+    forms.removeContentTypeParser('multipart/form-data')
+    forms.addContentTypeParser('multipart/form-data', (_request, payload, done) => done(null, payload))
+    forms.post(
+      '/videos/:id/files',
+      {
+        config: { permission: 'editor', described: { body: Type.Union([FileForm, Mp4Body]) } },
+        schema: {
+          summary: 'Add a poster or captions, or have an MP4 made',
+          description:
+            'As a form: a picture (PNG, JPEG, WebP), of which there is one for each size then; or, with `language`, captions (WebVTT, SRT). As `{"type":"mp4"}`: the best rendition and the sound of a finished film are made one MP4, in the background. It can be downloaded as soon as `isDownloadable` is 1; asking again gives the same file. `enabled` 0 says that it could not be made, and `error` why: ask again.',
+          params: VideoParams,
+          querystring: FilesQuery,
+          response: { 200: Type.Union([PosterReply, CaptionReply, FileBody]) },
+        },
+      },
+      async (request) => {
+        const holder = holderOf(request)
+        const { accountId } = holder
+        const videoId = request.params.id
+        const { language } = request.query
+        try {
+          if (!/^multipart\/form-data/i.test(request.headers['content-type'] ?? '')) {
+            if (!Value.Check(Mp4Body, request.body)) throw NO_FILE
+            return fileBody(await requestMp4(deps, accountId, holder, videoId))
+          }
+          await refuseUnknownVideo(deps, accountId, videoId)
+          return language === undefined
+            ? await takePoster(request, holder, videoId)
+            : await takeCaption(request, holder, videoId, readLanguage(language))
+        } catch (error) {
+          await drainForm(request.raw) // a client that sends before it listens would not hear why
+          throw error
+        }
+      },
+    )
+  })
+
+  async function takePoster(request: FastifyRequest, holder: KeyHolder, videoId: string): Promise<Static<typeof PosterReply>> {
+    const picture = await readUploadForm(request.raw, {
+      receive: ({ file, fileName }) => {
+        if (/\.(vtt|srt)$/i.test(fileName)) throw NO_LANGUAGE
+        return receivePoster(deps, file)
+      },
+      discard: discardPoster,
+    })
+    const sizes = await addPoster(deps, holder.accountId, holder, videoId, picture)
+    return sizes.map(({ id, widthPx, heightPx, createdAtS, sizeBytes }) => ({
+      id,
+      format: 'jpeg',
+      video_height: heightPx,
+      video_width: widthPx,
+      time: isoTime(createdAtS),
+      size: sizeBytes,
+    }))
+  }
+
+  async function takeCaption(
+    request: FastifyRequest,
+    holder: KeyHolder,
+    videoId: string,
+    language: string,
+  ): Promise<Static<typeof CaptionReply>> {
+    const text = await readUploadForm(request.raw, {
+      receive: ({ file }) => receiveCaption(file),
+      discard: async () => undefined,
+    })
+    const { accountId } = holder
+    const { id, createdAtS, sizeBytes } = await addCaption(deps, accountId, holder, videoId, { language, text })
+    return { id, time: isoTime(createdAtS), size: `${Math.max(1, Math.round(sizeBytes / 1000))} kB`, lang: language }
+  }
+
+  app.get(
+    '/videos/:id/files/:fileId',
+    {
+      config: { permission: 'viewer', orPermission: 'downloader' },
+      schema: {
+        summary: 'Download a file',
+        description:
+          'Originals and MP4s need `downloader` instead. The address needs no key, ends within the hour, and dies with the key that asked for it.',
+        params: FileParams,
+        response: { 200: RedirectReply },
+      },
+    },
+    async (request) => {
+      const { id, fileId } = request.params
+      const path = await downloadPath(deps.downloads, holderOf(request), id, readFileId(fileId))
+      return { redirect: `${deps.publicUrl()}/${path}` }
+    },
+  )
+
+  app.delete(
+    '/videos/:id/files/:fileId',
+    {
+      config: { permission: 'editor' },
+      schema: { summary: 'Delete a file', params: FileParams, response: { 200: DeletedReply } },
+    },
+    async (request) => {
+      const { id, fileId } = request.params
+      const holder = holderOf(request)
+      await deleteFile(deps, holder.accountId, holder, id, readFileId(fileId))
+      return { message: 'Deleted' as const }
+    },
+  )
+}
+
+/** What no file can be called by is no file. @throws Failure `not-found` */
+function readFileId(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new Failure('not-found', 'File not found')
+  return Number(text)
+}
+
+function fileBody(file: VideoFile): Static<typeof FileBody> {
+  return {
+    id: file.id,
+    name: file.name,
+    size: file.sizeBytes,
+    time: isoTime(file.createdAtS),
+    enabled: Number(file.enabled),
+    format: file.format,
+    type: file.type,
+    width: file.widthPx,
+    height: file.heightPx,
+    bitrate: Math.round(file.bitrateBps / 1000),
+    encryption_type: file.encryption,
+    video_codec: file.videoCodec,
+    audio_codec: file.audioCodec,
+    lang: file.language,
+    isDownloadable: Number(file.isDownloadable),
+    isDeletable: Number(file.isDeletable),
+    error: file.problem,
+  }
+}

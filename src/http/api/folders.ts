@@ -1,0 +1,147 @@
+import { type Static, Type } from 'typebox'
+import { createFolder, deleteFolder, editFolder, openFolder, ROOT, searchFolders } from '../../catalogue/folder.ts'
+import type { CatalogueDeps, ListDeps } from '../../catalogue/video.ts'
+import { Failure } from '../../errors.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app.ts'
+import { Flag, isOn } from '../wire/flag.ts'
+import { isoTime } from '../wire/iso-time.ts'
+import { holderOf } from './key.ts'
+
+const FolderParams = Type.Object({ id: Type.String({ description: 'of a folder, or root', examples: [EXAMPLE.folderId] }) })
+
+const Named = Type.Object({ id: Type.String(), name: Type.String() })
+const Placed = Type.Object({
+  id: Type.String({ description: '32 lower-case hexadecimal digits, or root' }),
+  name: Type.String(),
+  parent: Type.Union([Type.String(), Type.Null()], { description: 'null: directly in the root' }),
+})
+const Counted = Type.Object({
+  ...Placed.properties,
+  videosCount: Type.Integer({ description: 'directly in it' }),
+  foldersCount: Type.Integer({ description: 'directly in it' }),
+})
+const OpenReply = Type.Object({
+  folderList: Type.Array(Counted, { description: 'by name' }),
+  current: Placed,
+  parent: Type.Union([Placed, Type.Null()]),
+})
+
+const SearchBody = Type.Object({
+  name: Type.String({ description: 'the beginning of a name, in any case; all names begin with nothing', examples: ['Cour'] }),
+  searchExact: Type.Optional({ ...Flag, description: 'true: the whole name, character for character' }),
+})
+const SearchReply = Type.Object({
+  folders: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      id: Type.String(),
+      folderPath: Type.Array(Named, { description: 'what it lies in, innermost first; empty directly in the root' }),
+      createdAt: Type.String({ description: 'ISO 8601, UTC, with milliseconds' }),
+    }),
+    { description: 'by name, a thousand at most' },
+  ),
+})
+
+const Parent = Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'a folder’s id; root or null: the root' }))
+const CreateBody = Type.Object({
+  name: Type.String({ description: '1 to 255 characters', examples: ['Courses'] }),
+  parent: Parent,
+})
+const EditBody = Type.Object({
+  name: Type.Optional(Type.String({ description: '1 to 255 characters', examples: ['Lessons'] })),
+  parent: Parent,
+})
+const EditReply = Type.Object({ message: Type.Literal('Folder has been updated') })
+const DeleteReply = Type.Object({ message: Type.Literal('Folder Deleted') })
+
+/** Folders: list, search, create, rename, move, delete (wire-contract.md, section 3). */
+export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
+  app.get(
+    '/videos/folders/:id',
+    {
+      config: { permission: 'viewer' },
+      schema: { summary: 'What is in a folder', params: FolderParams, response: { 200: OpenReply } },
+    },
+    async (request) => {
+      const { folder, folders, parent } = await openFolder(deps, holderOf(request).accountId, request.params.id)
+      // The root is told as the contract tells it: as null, wherever it is a parent.
+      const around = parent === undefined || parent.id === ROOT ? null : placed(parent)
+      return { folderList: folders.map(counted), current: placed(folder), parent: around }
+    },
+  )
+
+  app.post(
+    '/videos/folders/search',
+    { config: { permission: 'viewer' }, schema: { summary: 'Search folders', body: SearchBody, response: { 200: SearchReply } } },
+    async (request) => {
+      const { name, searchExact = false } = request.body
+      const wanted = { name, isWhole: isOn(searchExact) }
+      const folders = await searchFolders(deps, holderOf(request).accountId, wanted)
+      return {
+        folders: folders.map(({ name, id, path, createdAtS }) => ({
+          name,
+          id,
+          folderPath: path.map(({ id, name }) => ({ id, name })),
+          createdAt: isoTime(createdAtS),
+        })),
+      }
+    },
+  )
+
+  app.post(
+    '/videos/folders',
+    { config: { permission: 'editor' }, schema: { summary: 'Make a folder', body: CreateBody, response: { 200: Counted } } },
+    async (request) => {
+      const holder = holderOf(request)
+      const { name, parent } = request.body
+      return counted(await createFolder(deps, holder.accountId, holder, { name, parentId: parent || ROOT }))
+    },
+  )
+
+  app.put(
+    '/videos/folders/:id',
+    {
+      config: { permission: 'editor' },
+      schema: { summary: 'Rename or move a folder', params: FolderParams, body: EditBody, response: { 200: EditReply } },
+    },
+    async (request) => {
+      const holder = holderOf(request)
+      await editFolder(deps, holder.accountId, holder, request.params.id, readChanges(request.body))
+      return { message: 'Folder has been updated' as const }
+    },
+  )
+
+  app.delete(
+    '/videos/folders/:id',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Delete a folder',
+        description: 'What lies in it moves to its parent.',
+        params: FolderParams,
+        response: { 200: DeleteReply },
+      },
+    },
+    async (request) => {
+      const holder = holderOf(request)
+      await deleteFolder(deps, holder.accountId, holder, request.params.id)
+      return { message: 'Folder Deleted' as const }
+    },
+  )
+}
+
+function readChanges({ name, parent }: Static<typeof EditBody>): { name?: string; parentId?: string } {
+  if (name === undefined && parent === undefined) throw new Failure('invalid', 'Nothing to change. Send name, parent or both.')
+  return { ...(name === undefined ? {} : { name }), ...(parent === undefined ? {} : { parentId: parent || ROOT }) }
+}
+
+type FolderRow = Awaited<ReturnType<typeof openFolder>>['folders'][number]
+
+function placed({ id, name, parentId }: FolderRow): Static<typeof Placed> {
+  return { id, name, parent: parentId === ROOT ? null : parentId }
+}
+
+function counted(folder: FolderRow): Static<typeof Counted> {
+  return { ...placed(folder), videosCount: folder.videoCount, foldersCount: folder.folderCount }
+}

@@ -1,0 +1,48 @@
+import { type Static, Type } from 'typebox'
+import { ROOT } from '../../catalogue/folder.ts'
+import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../wire/idempotency.ts'
+import { holderOf } from './key.ts'
+
+export type ImportRoutesDeps = ImportDeps & IdempotencyRouteDeps
+
+const ImportBody = Type.Object({
+  url: Type.String({ description: 'address of the film, on the public internet; it may be signed', examples: [EXAMPLE.filmUrl] }),
+  folderId: Type.Optional(Type.String({ description: 'where the video goes; the root if absent' })),
+  title: Type.Optional(Type.String({ description: 'the last part of the address, if absent' })),
+})
+
+const ImportReply = Type.Object({
+  id: Type.String(),
+  status: Type.Literal('Queued'),
+  title: Type.String(),
+})
+
+/** Imports: films that this server fetches (wire-contract.md, section 3). */
+export function importRoutes(app: App, deps: ImportRoutesDeps): void {
+  app.put(
+    '/videos/importUrl',
+    {
+      config: { permission: 'uploader', budget: 'writes' },
+      schema: {
+        summary: 'Import a film from an address',
+        description: 'What can be seen of the address alone is refused; all else fails later, with a reason.',
+        body: ImportBody,
+        headers: IdempotencyHeaders,
+        response: { 200: ImportReply },
+      },
+    },
+    async (request, reply) => {
+      const { url, folderId, title } = request.body
+      const holder = holderOf(request)
+      return sendOnce(
+        deps,
+        { request, reply, accountId: holder.accountId },
+        (alongside) => requestImport(deps, holder, { url, title, folderId: folderId || ROOT }, alongside),
+        inJson(({ videoId, title }: RequestedImport): Static<typeof ImportReply> => ({ id: videoId, status: 'Queued', title })),
+      )
+    },
+  )
+}

@@ -1,0 +1,99 @@
+import type { FastifyRequest, RouteOptions } from 'fastify'
+import type { Authenticate } from '../../accounts/api-key.ts'
+import { Failure } from '../../errors.ts'
+import type { LogDeps } from '../../webhooks/delivery-log.ts'
+import type { App } from '../server/app.ts'
+import { refuseOtherMethod } from '../server/method-not-allowed.ts'
+import { identify, type LimitDeps } from '../server/rate-limits.ts'
+import { acceptBodies } from '../wire/bodies.ts'
+import { type BanRoutesDeps, banRoutes } from './bans.ts'
+import { type FileRoutesDeps, fileRoutes } from './files.ts'
+import { folderRoutes } from './folders.ts'
+import { type ImportRoutesDeps, importRoutes } from './imports.ts'
+import { readSecret } from './key.ts'
+import { type ListRoutesDeps, listRoutes } from './list.ts'
+import { type OtpRoutesDeps, otpRoutes } from './otp.ts'
+import { tagRoutes } from './tags.ts'
+import { type UploadRoutesDeps, uploadRoutes } from './uploads.ts'
+import { type UsageRoutesDeps, usageRoutes } from './usage.ts'
+import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
+import { hookRoutes } from './webhooks.ts'
+
+export type CurrentDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDeps &
+  FileRoutesDeps &
+  ListRoutesDeps &
+  UsageRoutesDeps &
+  UploadRoutesDeps &
+  ImportRoutesDeps &
+  OtpRoutesDeps &
+  BanRoutesDeps & { hooks: LogDeps }
+
+/** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
+export async function currentInterface(app: App, deps: CurrentDeps): Promise<void> {
+  acceptBodies(app)
+  app.addHook('onRoute', requirePermissionOf)
+  // Before anything of a body is read.
+  app.addHook('onRequest', async (request, reply) => {
+    const { permission = 'viewer' } = request.routeOptions.config
+    const identified = identify(deps, { request, reply }, permission, async () => deps.authenticate(readSecret(request)))
+    if (!request.is404) request.holder = await identified
+    else await identified.catch(throwLimited) // which routes exist is no secret: 404 needs no key
+    if (!isReserved(request.params)) return
+    refuseOtherMethod(request.server.knownRoutes, request, reply)
+    throw noSuchRoute(request)
+  })
+  const noSuchRoute = (request: FastifyRequest) =>
+    new Failure('not-found', `There is no such route. The nearest is ${nearestTo(request, app.prefix)}.`)
+  app.setNotFoundHandler(async (request) => {
+    throw noSuchRoute(request)
+  })
+  listRoutes(app, deps)
+  videoRoutes(app, deps)
+  tagRoutes(app, deps)
+  folderRoutes(app, deps)
+  uploadRoutes(app, deps)
+  importRoutes(app, deps)
+  otpRoutes(app, deps)
+  hookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
+  usageRoutes(app, deps)
+  banRoutes(app, deps)
+  fileRoutes(app, deps)
+}
+
+/** Words of the paths, which are never taken for a video's id. */
+const RESERVED = /^(folders|tags|importurl)$/i
+
+function isReserved(params: unknown): boolean {
+  return typeof params === 'object' && params !== null && 'id' in params && RESERVED.test(String(params.id))
+}
+
+function throwLimited(error: unknown): void {
+  if (error instanceof Failure && error.kind === 'limited') throw error
+}
+
+function requirePermissionOf(route: RouteOptions): void {
+  if (!route.config?.permission) throw new Error(`the route ${route.method} ${route.url} names no permission`)
+}
+
+/** The route of this interface whose path is most like the one that was asked for. */
+function nearestTo({ url, server }: FastifyRequest, prefix: string): string {
+  const path = url.replace(/\?.*$/s, '').replace(/\/+$/, '')
+  const routes = server.knownRoutes.filter((route) => route.url.startsWith(`${prefix}/`))
+  const [nearest] = routes.toSorted((a, b) => likeness(b.url, path) - likeness(a.url, path))
+  return `${nearest?.methods.join(' or ')} ${nearest?.url}`
+}
+
+/** How well the parts of two paths agree, in order; what stands for any word agrees less than the word itself. */
+function likeness(pattern: string, path: string): number {
+  const wanted = pattern.split('/')
+  const given = path.split('/')
+  const agreeing = given.reduce((sum, part, index) => sum + likenessOfParts(wanted[index] ?? '', part), 0)
+  return agreeing - Math.abs(wanted.length - given.length) / 2
+}
+
+function likenessOfParts(wanted: string, given: string): number {
+  if (wanted === given) return 1
+  if (wanted.startsWith(':')) return 0.4
+  const differsAt = [...given].findIndex((letter, index) => letter !== wanted[index])
+  return (differsAt === -1 ? given.length : differsAt) / Math.max(wanted.length, given.length)
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import type { KeyHolder } from '../../accounts/api-key.ts'
+import { type CursorDeps, cursorOf, readCursor } from '../../catalogue/cursor.ts'
+import type { VideoFilter } from '../../catalogue/search-store.ts'
+import { VIDEO_STATUSES, type VideoStatus } from '../../catalogue/status.ts'
+import { readTagFilter } from '../../catalogue/tag.ts'
+import { findVideos, type ListDeps, type PageWanted } from '../../catalogue/video.ts'
+import { Failure } from '../../errors.ts'
+import type { App } from '../server/app.ts'
+import { refuseNearMisses } from '../wire/misspelled-names.ts'
+import { readPaging } from '../wire/paging.ts'
+import { createAnswerCache, type KeptAnswer } from '../wire/response-cache.ts'
+import { holderOf } from './key.ts'
+import { VideoBody, videoBody } from './video-body.ts'
+
+export type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string }
+
+const ListQuery = Type.Object({
+  page: Type.Optional(Type.String({ description: 'from 1' })),
+  after: Type.Optional(Type.String({ description: 'instead of page: as the Link header of the page before says' })),
+  limit: Type.Optional(
+    Type.String({ description: 'default 20; clamped to 40, or to what the account was raised to', examples: ['40'] }),
+  ),
+  tag: Type.Optional(Type.String({ description: 'one that a video must carry' })),
+  tags: Type.Optional(Type.String({ description: 'separated by commas; a video must carry them all' })),
+  q: Type.Optional(Type.String({ description: 'part of id or title, in any case, taken literally', examples: ['light'] })),
+  folderId: Type.Optional(Type.String({ description: 'directly in this folder: its id, or root' })),
+  status: Type.Optional(
+    Type.String({ description: 'one or several states, separated by commas', examples: ['Queued,Processing'] }),
+  ),
+})
+
+const ListReply = Type.Object({ count: Type.Integer(), rows: Type.Array(VideoBody) })
+
+const USUAL_LIMIT = 20
+
+/** `GET /videos`: an account that has not changed since is answered from memory, or by 304 (wire-contract.md, section 3). */
+export function listRoutes(app: App, deps: ListRoutesDeps): void {
+  const pages = createAnswerCache()
+  // New with each start: addresses in a page, and the form of one, may differ from what the last start answered.
+  const start = randomBytes(6).toString('base64url')
+
+  app.get(
+    '/videos',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'List and search videos',
+        description:
+          'Newest first. Follow the `Link` header (`rel="next"`) to have each video once, whatever comes and goes meanwhile; pages by number shift then. The answer has an `ETag`: sent back as `If-None-Match` it costs nothing as long as nothing has changed.',
+        querystring: ListQuery,
+        response: { 200: ListReply, 304: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const holder = holderOf(request)
+      const tag = `"${start}.${holder.accountId.slice(0, 12)}.${holder.pageMax}.${holder.changeNumber}"`
+      reply.header('ETag', tag).header('Cache-Control', 'private, max-age=0')
+      if (isKnown(request, tag)) return reply.code(304).send(null)
+      const key = `${holder.accountId} ${holder.pageMax} ${request.url}`
+      const kept = pages.find(key, holder.changeNumber)
+      if (kept) return sendPage(reply, kept)
+      const page = await readPage(deps, holder, request.query)
+      pages.keep(key, holder.changeNumber, page)
+      return sendPage(reply, page)
+    },
+  )
+}
+
+async function readPage(deps: ListRoutesDeps, holder: KeyHolder, query: Static<typeof ListQuery>): Promise<KeptAnswer> {
+  const { count, videos, lastPosition } = await findVideos(
+    deps,
+    holder.accountId,
+    readFilter(query),
+    readPlace(deps, holder, query),
+  )
+  const page: Static<typeof ListReply> = { count, rows: videos.map((video) => videoBody(deps.publicUrl(), video)) }
+  const after = lastPosition === undefined ? undefined : cursorOf(deps, holder.accountId, lastPosition)
+  return { body: Buffer.from(JSON.stringify(page)), link: after && linkTo(deps.publicUrl(), { ...query, after }) }
+}
+
+/** @throws Failure `invalid` */
+function readPlace(deps: ListRoutesDeps, { accountId, pageMax }: KeyHolder, query: Static<typeof ListQuery>): PageWanted {
+  const paging = readPaging(query, { usual: USUAL_LIMIT, largest: pageMax })
+  if (query.after === undefined) return paging
+  if (query.page !== undefined) throw new Failure('invalid', 'Send page or after, not both.')
+  return { limit: paging.limit, below: readCursor(deps, accountId, query.after) }
+}
+
+/** RFC 8288: the page of what is older than this one's last video. */
+function linkTo(publicUrl: string, { page: _, ...query }: Static<typeof ListQuery>): string {
+  const kept = Object.entries(query).filter(([name]) => PARAMETERS.includes(name))
+  return `<${publicUrl}/api/videos?${new URLSearchParams(kept)}>; rel="next"`
+}
+
+const PARAMETERS = Object.keys(ListQuery.properties)
+
+/** Empty parameters filter nothing. @throws Failure `invalid`, also for a parameter that nearly is one of these */
+function readFilter(query: Static<typeof ListQuery>): VideoFilter {
+  refuseNearMisses(Object.keys(query), PARAMETERS)
+  const { tag = '', tags = '', q = '', folderId = '', status = '' } = query
+  const wanted = readTagFilter([tag, ...tags.split(',')].filter((name) => name.trim() !== ''))
+  return {
+    tags: wanted,
+    ...(q === '' ? {} : { text: q }),
+    ...(folderId === '' ? {} : { folderId }),
+    ...(status === '' ? {} : { statuses: status.split(',').map(readStatus) }),
+  }
+}
+
+function readStatus(text: string): VideoStatus {
+  const status = VIDEO_STATUSES.find((known) => known === text.trim())
+  if (status === undefined)
+    throw new Failure(
+      'invalid',
+      `There is no state "${text.trim().slice(0, 40)}". status is one or several of ${VIDEO_STATUSES.join(', ')}.`,
+    )
+  return status
+}
+
+/** RFC 9110, section 13.1.2: any of the listed tags, compared weakly. */
+function isKnown(request: FastifyRequest, tag: string): boolean {
+  const given = request.headers['if-none-match']
+  if (given === undefined) return false
+  return given.split(',').some((known) => known.trim().replace(/^W\//, '') === tag || known.trim() === '*')
+}
+
+// Bytes, since the framework would serialise a string once more.
+function sendPage(reply: FastifyReply, { body, link }: KeptAnswer): FastifyReply {
+  if (link !== undefined) reply.header('Link', link)
+  return reply.type('application/json; charset=utf-8').send(body)
+}

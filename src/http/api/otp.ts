@@ -1,0 +1,42 @@
+import { type Static, Type } from 'typebox'
+import { issueOtp, type OtpDeps, playbackInfoOf } from '../../playback/otp.ts'
+import type { App } from '../server/app.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../wire/idempotency.ts'
+import { OtpBody, readOtpOptions } from '../wire/otp-options.ts'
+import { holderOf } from './key.ts'
+import { VideoParams } from './videos.ts'
+
+export type OtpRoutesDeps = IdempotencyRouteDeps & { playbackOtps: OtpDeps }
+
+const OtpReply = Type.Object({
+  otp: Type.String({ description: '64 of [A-Za-z0-9]' }),
+  playbackInfo: Type.String({ description: 'base64 of {"videoId":"<id>"}' }),
+})
+
+export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
+  app.post(
+    '/videos/:id/otp',
+    {
+      config: { permission: 'otpCreator', described: { body: OtpBody } },
+      schema: {
+        summary: 'Issue an OTP',
+        description:
+          'A one-time password for one playback session. Every video gets one; while it is not ready the player waits.',
+        params: VideoParams,
+        headers: IdempotencyHeaders,
+        response: { 200: OtpReply },
+      },
+    },
+    async (request, reply) => {
+      const { accountId, apiKeyId } = holderOf(request)
+      const videoId = request.params.id
+      const asked = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
+      return sendOnce(
+        deps,
+        { request, reply, accountId },
+        (alongside) => issueOtp(deps.playbackOtps, asked, alongside),
+        inJson((otp: string): Static<typeof OtpReply> => ({ otp, playbackInfo: playbackInfoOf(videoId) })),
+      )
+    },
+  )
+}

@@ -1,0 +1,47 @@
+import { Type } from 'typebox'
+import { addTags, findTags, replaceTags, type TagDeps, takeTags } from '../../catalogue/tag.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app.ts'
+import { withMembers } from '../wire/list-params.ts'
+import { holderOf } from './key.ts'
+
+const TaggingBody = Type.Object({
+  videos: Type.Array(Type.String(), { description: 'ids; all must be the account’s', examples: [[EXAMPLE.videoId]] }),
+  tags: Type.Array(Type.String(), { description: 'of 1 to 255 characters each', examples: [['course', 'light']] }),
+})
+const DoneReply = Type.Object({ message: Type.Literal('Done') })
+const TagsReply = Type.Object({ rows: Type.Array(Type.String()) })
+
+const CHANGES = {
+  POST: { change: addTags, summary: 'Add tags' },
+  PUT: { change: replaceTags, summary: 'Replace tags' },
+  DELETE: { change: takeTags, summary: 'Remove tags' },
+} as const
+
+export function tagRoutes(app: App, deps: TagDeps): void {
+  app.get(
+    '/videos/tags',
+    { config: { permission: 'viewer' }, schema: { summary: 'All tags in use', response: { 200: TagsReply } } },
+    async (request) => ({
+      rows: await findTags(deps, holderOf(request).accountId),
+    }),
+  )
+
+  for (const [method, { change, summary }] of Object.entries(CHANGES)) {
+    app.route({
+      method,
+      url: '/videos/tags',
+      config: { permission: 'editor' },
+      schema: { summary, body: TaggingBody, response: { 200: DoneReply } },
+      preValidation: async (request) => {
+        request.body = { ...request.body, ...withMembers(request.body, ['videos', 'tags']) }
+      },
+      handler: async (request) => {
+        const { videos, tags } = request.body
+        const holder = holderOf(request)
+        await change(deps, holder.accountId, holder, { videoIds: videos, tags })
+        return { message: 'Done' as const }
+      },
+    })
+  }
+}

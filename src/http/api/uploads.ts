@@ -1,0 +1,54 @@
+import { type Static, Type } from 'typebox'
+import { ROOT } from '../../catalogue/folder.ts'
+import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
+import type { App } from '../server/app.ts'
+import { POLICY_FIELDS } from '../upload/policy-fields.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../wire/idempotency.ts'
+import { holderOf } from './key.ts'
+
+export type UploadRoutesDeps = PolicyDeps & IdempotencyRouteDeps & { publicUrl(): string }
+
+const UploadQuery = Type.Object({
+  title: Type.String({ description: '1 to 500 characters', examples: ['Lesson 12 – Light'] }),
+  folderId: Type.Optional(Type.String({ description: 'where the video goes; the root if absent' })),
+})
+
+const UploadReply = Type.Object({
+  clientPayload: Type.Object({
+    ...POLICY_FIELDS,
+    uploadLink: Type.String(),
+  }),
+  videoId: Type.String(),
+})
+
+/** Upload credentials: the signed form for one upload (wire-contract.md, sections 3 and 4). */
+export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
+  app.put(
+    '/videos',
+    {
+      config: { permission: 'uploader' },
+      schema: {
+        summary: 'Upload credentials',
+        description: 'The form to send the film with, valid for 24 hours, and the video that it becomes, which lists at once.',
+        querystring: UploadQuery,
+        headers: IdempotencyHeaders,
+        response: { 200: UploadReply },
+      },
+    },
+    async (request, reply) => {
+      const { title, folderId } = request.query
+      const holder = holderOf(request)
+      return sendOnce(
+        deps,
+        { request, reply, accountId: holder.accountId },
+        (alongside) => issueUploadPolicy(deps, holder, { title, folderId: folderId || ROOT }, alongside),
+        inJson(
+          ({ videoId, form }: IssuedUpload): Static<typeof UploadReply> => ({
+            clientPayload: { ...form, uploadLink: `${deps.publicUrl()}/upload` },
+            videoId,
+          }),
+        ),
+      )
+    },
+  )
+}

@@ -1,0 +1,108 @@
+import { type Static, Type } from 'typebox'
+import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
+import { ROOT } from '../../catalogue/folder.ts'
+import { editVideo, getVideo } from '../../catalogue/video.ts'
+import type { VideoChanges } from '../../catalogue/video-store.ts'
+import { Failure } from '../../errors.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app.ts'
+import { Flag, isOn } from '../wire/flag.ts'
+import { holderOf } from './key.ts'
+import { VideoBody, videoBody } from './video-body.ts'
+
+export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string }
+
+export const VideoParams = Type.Object({ id: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }) })
+
+const EditBody = Type.Object({
+  title: Type.Optional(Type.String({ description: '1 to 500 characters', examples: ['Lesson 12 – Light'] })),
+  description: Type.Optional(Type.String({ description: 'at most 5 000 characters' })),
+  folderId: Type.Optional(Type.String()),
+  public: Type.Optional(Flag),
+})
+const EditReply = Type.Object({ message: Type.Literal('Successfully updated') })
+
+const DeleteQuery = Type.Object({
+  videos: Type.Optional(Type.String({ description: 'ids, separated by commas', examples: [EXAMPLE.videoId] })),
+})
+const MOST_DELETED = 1_000
+const DeleteBody = Type.Union([
+  Type.Object({
+    videos: Type.Optional(
+      Type.Array(Type.String(), {
+        description: `instead of the query: at most ${MOST_DELETED} ids`,
+        examples: [[EXAMPLE.videoId]],
+      }),
+    ),
+  }),
+  Type.Null(),
+])
+const DeleteReply = Type.Object({ code: Type.Integer(), message: Type.String() })
+
+export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
+  app.get(
+    '/videos/:id',
+    { config: { permission: 'viewer' }, schema: { summary: 'One video', params: VideoParams, response: { 200: VideoBody } } },
+    async (request) => videoBody(deps.publicUrl(), await getVideo(deps, holderOf(request).accountId, request.params.id)),
+  )
+
+  app.post(
+    '/videos/:id',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Edit a video',
+        description: 'Changes what is given.',
+        params: VideoParams,
+        body: EditBody,
+        response: { 200: EditReply },
+      },
+    },
+    async (request) => {
+      const holder = holderOf(request)
+      await editVideo(deps, holder.accountId, holder, request.params.id, readChanges(request.body))
+      return { message: 'Successfully updated' as const }
+    },
+  )
+
+  app.delete(
+    '/videos',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Delete videos',
+        description: 'For ever. The message counts those that were there.',
+        querystring: DeleteQuery,
+        body: DeleteBody,
+        response: { 200: DeleteReply },
+      },
+    },
+    async (request) => {
+      const ids = readIds(request.query.videos, request.body?.videos)
+      const holder = holderOf(request)
+      const count = ids.length === 0 ? 0 : await deleteVideos(deps, holder.accountId, holder, ids)
+      return { code: 200, message: `Successfully deleted ${count} videos` }
+    },
+  )
+}
+
+/** @throws Failure `invalid` where none are given, or too many */
+function readIds(inQuery: string | undefined, inBody: readonly string[] | undefined): string[] {
+  if (inQuery === undefined && inBody === undefined)
+    throw new Failure('invalid', 'Name the videos: DELETE /api/videos?videos=ID,ID, or a body {"videos":["ID"]}.')
+  const ids = [...(inQuery?.split(',') ?? []), ...(inBody ?? [])].map((id) => id.trim()).filter((id) => id !== '')
+  if ((inBody?.length ?? 0) > MOST_DELETED)
+    throw new Failure('invalid', `One call deletes at most ${MOST_DELETED} videos; ${inBody?.length} came. Send several.`)
+  return ids
+}
+
+function readChanges({ title, description, folderId, public: isPublic }: Static<typeof EditBody>): VideoChanges {
+  if ([title, description, folderId, isPublic].every((change) => change === undefined))
+    throw new Failure('invalid', 'Nothing to change. Send title, description, folderId or public.')
+  return {
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(folderId === undefined ? {} : { folderId: folderId || ROOT }),
+    ...(isPublic === undefined ? {} : { public: isOn(isPublic) ? 1 : 0 }),
+  }
+}

@@ -1,0 +1,242 @@
+import { type Static, Type } from 'typebox'
+import { Failure } from '../../errors.ts'
+import { webhookId } from '../../webhooks/attempt.ts'
+import { findDeliveries, type LogDeps, replay } from '../../webhooks/delivery-log.ts'
+import { HOOK_EVENTS, type HookEvent } from '../../webhooks/event.ts'
+import { createHook, deleteHook, findHooks, type NewHook, rotateSecret, switchHook } from '../../webhooks/webhook.ts'
+import type { Hook } from '../../webhooks/webhook-store.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app.ts'
+import { Flag, isOn } from '../wire/flag.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../wire/idempotency.ts'
+import { isoTime } from '../wire/iso-time.ts'
+import { pagingQuery, readPaging } from '../wire/paging.ts'
+import { holderOf } from './key.ts'
+
+const ALL_EVENTS = '*'
+
+const PAGE_LIMITS = { usual: 20, largest: 100 }
+
+const Status = { ...Flag, description: '1: on; 0: off' }
+
+const HookBody = Type.Object({
+  uuid: Type.String(),
+  type: Type.Literal('http'),
+  value: Type.String({ description: 'the address that events are sent to' }),
+  event: Type.String({ description: `the event that it hears: ${HOOK_EVENTS.join(', ')}; ${ALL_EVENTS} for all` }),
+  status: Type.Integer({ description: '1: on; 0: off, and what happens meanwhile is listed as failed' }),
+  statusReason: Type.Optional(Type.String({ description: 'why it is off, in words' })),
+  failingSince: Type.Union([Type.String(), Type.Null()], { description: 'ISO 8601; null while deliveries arrive' }),
+  createdAt: Type.String({ description: 'ISO 8601' }),
+})
+const Secret = Type.String({ description: 'whsec_ and base64; shown this once' })
+const HookParams = Type.Object({ uuid: Type.String({ description: 'of the hook', examples: [EXAMPLE.hookId] }) })
+
+const CreateBody = Type.Object({
+  type: Type.Optional(Type.Literal('http', { examples: ['http'] })),
+  value: Type.String({ description: 'an http or https address on the public internet', examples: [EXAMPLE.hookUrl] }),
+  event: Type.Optional(Type.String({ description: `absent, empty or ${ALL_EVENTS}: all`, examples: ['video:ready'] })),
+  status: Type.Optional(Status),
+})
+const CreateReply = Type.Interface([HookBody], { secret: Secret })
+const ListReply = Type.Object({ rows: Type.Array(HookBody) })
+const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
+
+const DeliveryBody = Type.Object({
+  id: Type.Integer({ description: 'its sequence number at this hook' }),
+  webhookId: Type.String({ description: 'as the header webhook-id has it' }),
+  event: Type.String(),
+  state: Type.String({ description: 'waiting, sending, delivered or failed' }),
+  attempts: Type.Integer(),
+  time: Type.Integer({ description: 'when it happened, Unix milliseconds' }),
+  triedAt: Type.Union([Type.String(), Type.Null()], { description: 'the last attempt, ISO 8601' }),
+  dueAt: Type.Union([Type.String(), Type.Null()], {
+    description: 'not before then is the next attempt, ISO 8601; null: none waits, or it is due',
+  }),
+  responseStatus: Type.Union([Type.Integer(), Type.Null()], { description: 'of the last answer' }),
+  problem: Type.Union([Type.String(), Type.Null()], { description: 'why the last attempt failed, in words' }),
+  body: Type.String({ description: 'as it was sent' }),
+})
+const DeliveriesQuery = Type.Object(pagingQuery(PAGE_LIMITS))
+const DeliveriesReply = Type.Object({ count: Type.Integer(), rows: Type.Array(DeliveryBody) })
+const ReplayReply = Type.Object({ message: Type.String(), count: Type.Integer() })
+
+export type HookRoutesDeps = LogDeps & IdempotencyRouteDeps
+
+/** Hooks: owners' webhook endpoints (wire-contract.md, sections 3 and 7; docs/webhooks.md). */
+export function hookRoutes(app: App, deps: HookRoutesDeps): void {
+  app.get(
+    '/hooks',
+    { config: { permission: 'viewer' }, schema: { summary: 'Your hooks', response: { 200: ListReply } } },
+    async (request) => ({
+      rows: (await findHooks(deps, holderOf(request).accountId)).map(hookBody),
+    }),
+  )
+
+  app.post(
+    '/hooks',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Add a hook',
+        description: 'The secret that signs its events is shown this once.',
+        body: CreateBody,
+        headers: IdempotencyHeaders,
+        response: { 200: CreateReply },
+      },
+    },
+    async (request, reply) => {
+      const { value, event, status = 1 } = request.body
+      const wanted = { url: value, event: readEvent(event), isOn: isOn(status) }
+      const holder = holderOf(request)
+      const { accountId } = holder
+      return sendOnce(
+        deps,
+        { request, reply, accountId },
+        (alongside) => createHook(deps, accountId, holder, wanted, alongside),
+        inJson(({ secret, ...hook }: NewHook): Static<typeof CreateReply> => ({ ...hookBody(hook), secret })),
+      )
+    },
+  )
+
+  app.delete(
+    '/hooks',
+    { config: { permission: 'editor' }, schema: { summary: 'Delete a hook', body: HookParams, response: { 200: DeletedReply } } },
+    async (request) => {
+      const holder = holderOf(request)
+      await deleteHook(deps, holder.accountId, holder, request.body.uuid)
+      return { message: 'Deleted' as const }
+    },
+  )
+
+  app.put(
+    '/hooks/:uuid',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Switch a hook on or off',
+        params: HookParams,
+        body: Type.Object({ status: Status }),
+        response: { 200: HookBody },
+      },
+    },
+    async (request) => {
+      const holder = holderOf(request)
+      return hookBody(await switchHook(deps, holder.accountId, holder, request.params.uuid, isOn(request.body.status)))
+    },
+  )
+
+  app.post(
+    '/hooks/:uuid/secret',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'A new secret for a hook',
+        description: 'For a day what is sent is signed with the older one, too.',
+        params: HookParams,
+        response: { 200: Type.Object({ secret: Secret }) },
+      },
+    },
+    async (request) => {
+      const holder = holderOf(request)
+      return { secret: await rotateSecret(deps, holder.accountId, holder, request.params.uuid) }
+    },
+  )
+
+  app.get(
+    '/hooks/:uuid/deliveries',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'Deliveries of a hook',
+        description: 'The latest first.',
+        params: HookParams,
+        querystring: DeliveriesQuery,
+        response: { 200: DeliveriesReply },
+      },
+    },
+    async (request) => {
+      const paging = readPaging(request.query, PAGE_LIMITS)
+      const { uuid } = request.params
+      const { count, deliveries } = await findDeliveries(deps, holderOf(request).accountId, uuid, paging)
+      return { count, rows: deliveries.map(deliveryBody) }
+    },
+  )
+
+  app.post(
+    '/hooks/:uuid/deliveries/:id/replay',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Send a delivery again',
+        params: Type.Interface([HookParams], { id: Type.String({ description: 'of the delivery', examples: ['1'] }) }),
+        response: { 200: ReplayReply },
+      },
+    },
+    async (request) => {
+      const { uuid, id } = request.params
+      const holder = holderOf(request)
+      const count = await replay(deps, holder.accountId, holder, uuid, readSequence(id))
+      return { message: 'Queued', count }
+    },
+  )
+
+  app.post(
+    '/hooks/:uuid/deliveries/replay',
+    {
+      config: { permission: 'editor' },
+      schema: { summary: 'Send again all that failed', params: HookParams, response: { 200: ReplayReply } },
+    },
+    async (request) => {
+      const holder = holderOf(request)
+      const count = await replay(deps, holder.accountId, holder, request.params.uuid, undefined)
+      return { message: 'Queued', count }
+    },
+  )
+}
+
+/** @throws Failure `invalid` */
+function readEvent(text = ALL_EVENTS): HookEvent | undefined {
+  if (text === ALL_EVENTS || text === '') return undefined
+  const event = HOOK_EVENTS.find((known) => known === text)
+  if (!event)
+    throw new Failure('invalid', `There is no such event. It is one of ${HOOK_EVENTS.join(', ')}, or ${ALL_EVENTS} for all.`)
+  return event
+}
+
+/** @throws Failure `not-found` for what is no number of a delivery */
+function readSequence(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new Failure('not-found', 'Delivery not found')
+  return Number(text)
+}
+
+function hookBody(hook: Hook): Static<typeof HookBody> {
+  return {
+    uuid: hook.id,
+    type: 'http',
+    value: hook.url,
+    event: hook.event ?? ALL_EVENTS,
+    status: hook.disabledReason === null ? 1 : 0,
+    ...(hook.disabledReason === null ? {} : { statusReason: hook.disabledReason }),
+    failingSince: hook.failingSinceS === null ? null : isoTime(hook.failingSinceS),
+    createdAt: isoTime(hook.createdAtS),
+  }
+}
+
+type Delivery = Awaited<ReturnType<typeof findDeliveries>>['deliveries'][number]
+
+function deliveryBody(delivery: Delivery): Static<typeof DeliveryBody> {
+  return {
+    id: delivery.sequence,
+    webhookId: webhookId(delivery.hookId, delivery.sequence),
+    event: delivery.event,
+    state: delivery.state,
+    attempts: delivery.attempts,
+    time: delivery.timeMs,
+    triedAt: delivery.triedAtS === null ? null : isoTime(delivery.triedAtS),
+    dueAt: delivery.state === 'waiting' && delivery.dueAtS > 0 ? isoTime(delivery.dueAtS) : null,
+    responseStatus: delivery.status,
+    problem: delivery.problem,
+    body: delivery.body,
+  }
+}

@@ -1,0 +1,173 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, type TSchema, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { type Operation, readProof } from '../../playback/proof.ts'
+import { mayRedeem, redeem, type ShownMark, viewFilm } from '../../playback/redeem.ts'
+import { PlaybackRefusal } from '../../playback/refusal.ts'
+import { fileFor, noteBeat, noteLeave, POSTER_NAME, playlistFor, releaseKey } from '../../playback/serve.ts'
+import { admit, IDLE_ENDS_S, type LiveSession, type PlaybackDeps, type Visit } from '../../playback/session.ts'
+import { LEASE_S } from '../../playback/stream-slot.ts'
+import type { Usage } from '../../usage/usage.ts'
+import { posterPath } from '../media/posters.ts'
+import type { App } from '../server/app.ts'
+import { isFlooding, type LimitDeps, redeemWithin, refuseViewers } from '../server/rate-limits.ts'
+import { BeatBody, type MarkBody, RedeemBody, SessionAnswer } from './wire.ts'
+
+// The routes behind the player page: playback-protocol.md, sections 2 to 5 and 9.
+
+const BODY_MAX_BYTES = 8 * 1024
+
+// What the player is told of beats, slots and speed (playback-protocol.md, sections 6 and 7).
+const BEAT_EVERY_MS = 6_000
+const MAX_SPEED = 2
+
+const Token = Type.String({ pattern: '^[A-Za-z0-9_-]{22}$' })
+const SessionParams = Type.Object({ session: Token })
+const PlaylistParams = Type.Object({
+  session: Token,
+  name: Type.String({ pattern: '^(main|caption-[1-9][0-9]{0,14}|[1-9][0-9]{0,8})$' }),
+})
+const FileParams = Type.Object({ session: Token, name: Type.String({ pattern: `^(${POSTER_NAME}|caption-[1-9][0-9]{0,14})$` }) })
+const KeyParams = Type.Object({ session: Token, window: Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }) })
+
+export async function playbackInterface(
+  app: App,
+  deps: PlaybackDeps & LimitDeps & { usage: Pick<Usage, 'noteWatching'> },
+): Promise<void> {
+  // The proof covers the body's bytes, so they are kept as they came.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES }, (_request, body, done) =>
+    done(null, body),
+  )
+  refuseViewers(app, deps, ['bad-request', 'not-allowed', 'proof-stale'])
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers({
+      'Cache-Control': 'no-store',
+      'Reelgate-Nonce': deps.nonces.current(),
+      'Cross-Origin-Resource-Policy': 'same-origin',
+    })
+    if (request.url.includes('?')) throw new PlaybackRefusal('bad-request')
+    const site = request.headers['sec-fetch-site']
+    if (site !== undefined && site !== 'same-origin') throw new PlaybackRefusal('not-allowed')
+  })
+
+  app.post('/redeem', { config: { isRedeem: true }, schema: { response: { 200: SessionAnswer } } }, async (request) => {
+    const proof = readProof(proofHeader(request))
+    const raw = bodyOf(request)
+    const { otp, videoId, publicKey: point, ticket, ancestors = [] } = readBody(RedeemBody, raw)
+    const publicKey = Buffer.from(point, 'base64url')
+    const session = await redeemWithin(deps, request, {
+      otp,
+      isSpendable: () => mayRedeem(deps, { otp, publicKey }),
+      redeem: () => redeem(deps, { otp, videoId, publicKey, ticket, ancestors, body: raw }, proof, visitOf(request)),
+    })
+    return answerSession(deps, session)
+  })
+
+  app.post('/:session/page', { schema: { params: SessionParams, response: { 200: SessionAnswer } } }, async (request) =>
+    answerSession(deps, await admitted(request, 'page', request.params.session)),
+  )
+
+  app.get('/:session/playlist/:name', { exposeHeadRoute: false, schema: { params: PlaylistParams } }, async (request, reply) => {
+    const { session: id, name } = request.params
+    const session = await admitted(request, 'playlist', id, name)
+    return reply.type('application/vnd.apple.mpegurl').send(await playlistFor(deps, session, name))
+  })
+
+  app.get('/:session/file/:name', { exposeHeadRoute: false, schema: { params: FileParams } }, async (request, reply) => {
+    const { session: id, name } = request.params
+    const session = await admitted(request, 'file', id, name)
+    const file = await fileFor(deps, session, name)
+    return reply.type(name === POSTER_NAME ? 'image/jpeg' : 'text/vtt; charset=utf-8').send(file)
+  })
+
+  app.get('/:session/key/:window', { exposeHeadRoute: false, schema: { params: KeyParams } }, async (request, reply) => {
+    const { session: id, window } = request.params
+    const session = await admitted(request, 'key', id, window)
+    return sendKey(reply, await releaseKey(deps, session, Number(window)))
+  })
+
+  app.post('/:session/beat', { schema: { params: SessionParams } }, async (request) => {
+    const session = await admitted(request, 'beat', request.params.session)
+    await noteBeat(deps, session, readBody(BeatBody, bodyOf(request)))
+    return {}
+  })
+
+  app.post('/:session/leave', { schema: { params: SessionParams } }, async (request) => {
+    await noteLeave(deps, await admitted(request, 'leave', request.params.session))
+    return {}
+  })
+
+  async function admitted(request: FastifyRequest, operation: Operation, id: string, argument = ''): Promise<LiveSession> {
+    const visit = visitOf(request)
+    const proof = readProof(proofHeader(request))
+    const signed = { operation, argument, body: bodyOf(request) }
+    const session = await admit(deps, id, proof, signed, { ...visit, isFlooding: isFlooding(deps, request) })
+    deps.usage.noteWatching(session.row, visit.address)
+    return session
+  }
+
+  function visitOf(request: FastifyRequest): Visit {
+    return { address: deps.addressOf(request), userAgent: request.headers['user-agent'] ?? '' }
+  }
+}
+
+/** What the player needs to know, after redeem and after each page load. */
+async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<SessionAnswer> {
+  const { title, durationS, aspectRatio, poster, marks } = await viewFilm(deps, session)
+  const { id, videoId, endsAtS } = session.row
+  return {
+    session: id,
+    pageId: session.pages.at(-1) ?? '',
+    video: {
+      id: videoId,
+      title,
+      durationS,
+      aspectRatio,
+      ...(poster && { poster: poster.isPublic ? posterPath(poster.token) : `play/${id}/file/${POSTER_NAME}` }),
+    },
+    playlist: `/play/${id}/playlist/main`,
+    marks: marks.map(markBody),
+    resumeAtS: session.positionS,
+    keepsPosition: session.row.userId !== null,
+    beatEveryMs: BEAT_EVERY_MS,
+    leaseMs: LEASE_S * 1000,
+    maxSpeed: MAX_SPEED,
+    endsAtS,
+    idleEndsS: IDLE_ENDS_S,
+  }
+}
+
+function markBody(mark: ShownMark): MarkBody {
+  if (mark.type !== 'image') return mark
+  const { png, ...rest } = mark
+  return { ...rest, image: `data:image/png;base64,${png.toString('base64')}` }
+}
+
+function sendKey(reply: FastifyReply, key: Buffer): FastifyReply {
+  return reply.type('application/octet-stream').send(key)
+}
+
+/** Node joins a doubled header with a comma, which the proof's one form does not match. */
+function proofHeader(request: FastifyRequest): string | undefined {
+  return request.headers['reelgate-proof']?.toString()
+}
+
+function bodyOf(request: FastifyRequest): Buffer {
+  return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+}
+
+/** @throws PlaybackRefusal `bad-request` */
+function readBody<S extends TSchema>(schema: S, body: Buffer): Static<S> {
+  const value = parseJson(body)
+  if (!Value.Check(schema, value)) throw new PlaybackRefusal('bad-request')
+  return value
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    throw new PlaybackRefusal('bad-request')
+  }
+}

@@ -1,0 +1,41 @@
+import { BlockList, isIP, type Socket } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import { readAddress } from '../../net/ip.ts'
+
+/** The address that a request comes from. */
+export type AddressOf = (request: FastifyRequest) => string
+
+/**
+ * Believes the proxies named, and nobody else: of `X-Forwarded-For` counts the right-most address that is not one of theirs, since
+ * each proxy appends the one it saw, and what stands left of it is the client's own writing. No other header is read.
+ */
+export function clientAddresses(isProxy: (address: string) => boolean): AddressOf {
+  return (request) => {
+    let address = peerOf(request.raw.socket)
+    if (!isProxy(address)) return address
+    const seen = request.headers['x-forwarded-for']?.toString().split(',') ?? []
+    while (isProxy(address)) {
+      const before = readAddress(seen.pop()?.trim() ?? '')
+      if (before === undefined) break // nothing left, or a proxy that does not say whom it saw: it stands for them itself
+      address = before
+    }
+    return address
+  }
+}
+
+/** Whether an address is one of the proxies named. */
+export function proxiesAmong(trustedProxies: readonly string[]): (address: string) => boolean {
+  const proxies = new BlockList()
+  for (const proxy of trustedProxies) {
+    const [address = '', bits] = proxy.split('/')
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    if (bits === undefined) proxies.addAddress(address, family)
+    else proxies.addSubnet(address, Number(bits), family)
+  }
+  return (address) => trustedProxies.length > 0 && proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** The other end of a connection. */
+export function peerOf({ remoteAddress: peer = '' }: Socket): string {
+  return peer.includes(':') ? (readAddress(peer) ?? peer) : peer
+}

@@ -1,0 +1,327 @@
+import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type KeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
+import { Failure } from '../../errors.ts'
+import { subjectOfAddress } from '../../net/ip.ts'
+import { PlaybackRefusal, type RefusalCode } from '../../playback/refusal.ts'
+import type { Limits, OwnerBudget, Refused, Taken } from '../../rate-limits/rate-limits.ts'
+import { isOtherMethod, sendRefusal } from '../play/errors.ts'
+import { isoTime } from '../wire/iso-time.ts'
+import type { App } from './app.ts'
+import type { AddressOf } from './client-address.ts'
+import { endUnread } from './connections.ts'
+
+// Where calls meet their limits. The key comes first: a call with a live key counts against its address, key and account, one without
+// against its address alone, in a class of its own, so that no stranger behind an owner's address refuses the owner anything.
+// Viewers have budgets of their own (wire-contract.md, section 9).
+
+/** `limits` is undefined when they are off. */
+export type LimitDeps = { limits: Limits | undefined; addressOf: AddressOf }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Another permission that opens it: the route judges what for. */
+    orPermission?: Permission
+    /** The class that its calls count in, where it is not that of its permission. */
+    budget?: OwnerBudget
+    /** Spends from the budget of redeems. */
+    isRedeem?: true
+    /** Answers a banned account: here it lifts its ban, with a key that is not banned itself. */
+    isOpenToBanned?: true
+  }
+  interface FastifyRequest {
+    /** Was counted against some limit. */
+    isCounted: boolean
+    /** Comes from a banned address: nothing of its body is read, not even out of politeness. */
+    isBanned: boolean
+  }
+}
+
+/** The budget of each permission. */
+export const BUDGETS = {
+  viewer: 'reads',
+  downloader: 'reads',
+  otpCreator: 'otp',
+  uploader: 'uploads',
+  editor: 'writes',
+} as const satisfies Record<Permission, OwnerBudget>
+
+/** What the messages call each class. */
+const CLASSES: Readonly<Record<string, string>> = {
+  reads: 'reads',
+  writes: 'writes',
+  otp: 'OTPs',
+  uploads: 'uploads',
+  forms: 'upload forms',
+  unauthenticated: 'calls without a live API key',
+  playback: 'playback calls',
+  redeem: 'redeems',
+  pages: 'player pages',
+  posters: 'posters',
+  docs: 'pages of the docs',
+  health: 'health checks',
+}
+
+/** A call and what answers it. */
+export type Call = { request: FastifyRequest; reply: FastifyReply }
+
+/**
+ * The holder of the key that a call carries, within the limits of its address, key and account.
+ * @param permission what the operation needs; the call counts in its class, or in the one that the route names
+ * @throws Failure `limited`, `forbidden` when the key lacks the permission, and what `authenticate` throws
+ */
+export async function identify(
+  deps: LimitDeps,
+  call: Call,
+  permission: Permission,
+  authenticate: () => Promise<KeyHolder>,
+): Promise<KeyHolder> {
+  const holder = await authenticate().catch(async (error) => {
+    throw await countUnauthenticated(deps, call, error)
+  })
+  await limitHolder(deps, call, holder, permission)
+  const { orPermission } = call.request.routeOptions.config
+  if (orPermission === undefined || !holder.permissions.includes(orPermission)) requirePermission(holder, permission)
+  return holder
+}
+
+async function limitHolder(
+  { limits, addressOf }: LimitDeps,
+  { request, reply }: Call,
+  holder: KeyHolder,
+  permission: Permission,
+): Promise<void> {
+  request.isCounted = true
+  if (!limits) return
+  const config = request.routeOptions.config
+  const budget = (permission === config.permission && config.budget) || BUDGETS[permission]
+  const { ip, key, account } = limits[budget]
+  const subjects = [
+    { limiter: ip, subject: subjectOfAddress(addressOf(request)), who: 'address' },
+    { limiter: key, subject: holder.apiKeyId, who: 'API key' },
+    { limiter: account, subject: holder.accountId, who: 'account' },
+  ]
+  let tightest: Taken | undefined
+  for (const { limiter, subject, who } of subjects) {
+    const taken = limiter.take(subject, holder.limitFactor)
+    const { refused } = taken
+    const isOpen = who === 'account' && refused?.bannedTillS !== undefined && config.isOpenToBanned === true
+    if (refused && !isOpen) {
+      tellLimit(reply, taken)
+      throw await refusalOf(taken, refused, { who, holder })
+    }
+    if (!tightest || taken.remaining < tightest.remaining) tightest = taken
+  }
+  if (tightest) tellLimit(reply, tightest)
+}
+
+/**
+ * Counts a call that shows no live key against its address, once, whatever else is wrong with it.
+ * @returns what it is refused with: `error`, or the limit
+ */
+export async function countUnauthenticated(
+  { limits, addressOf }: LimitDeps,
+  { request, reply }: Call,
+  error: unknown,
+): Promise<unknown> {
+  const isOfCaller = error instanceof Failure ? error.kind !== 'unavailable' : isFrameworkRefusal(error)
+  if (!limits || request.isCounted || !isOfCaller) return error
+  request.isCounted = true
+  const taken = limits.unauthenticated.take(subjectOfAddress(addressOf(request)))
+  tellLimit(reply, taken)
+  return taken.refused ? refusalOf(taken, taken.refused) : error
+}
+
+/** Counts a call whose address leads to no interface where it seemed to go. @returns what it is refused with */
+export async function countLost(deps: LimitDeps, call: Call, error: Failure): Promise<unknown> {
+  if (/^\/(api|v2)(\/|$)/.test(call.request.url)) return countUnauthenticated(deps, call, error)
+  const taken = deps.limits?.playback.take(subjectOfAddress(deps.addressOf(call.request)))
+  return taken?.refused ? refusalOf(taken, taken.refused) : error
+}
+
+/** Counts every call of an interface that anybody may ask, never against what an owner may. */
+export function limitVisitors(app: App, { limits, addressOf }: LimitDeps, budget: 'playback' | VisitorBudget): void {
+  if (!limits) return
+  app.addHook('onRequest', async (request, reply) => {
+    const taken = limits[budget].take(subjectOfAddress(addressOf(request)))
+    if (budget === 'playback') tellLimit(reply, taken)
+    if (taken.refused) throw await refusalOf(taken, taken.refused)
+  })
+}
+
+type VisitorBudget = 'pages' | 'posters' | 'docs' | 'health'
+
+/** Counts a request for an unknown OTP or poster as a guess. @throws Failure `limited` */
+export async function countGuess({ limits, addressOf }: LimitDeps, request: FastifyRequest): Promise<void> {
+  const taken = limits?.redeem.take(subjectOfAddress(addressOf(request)))
+  if (taken?.refused) throw await refusalOf(taken, taken.refused)
+}
+
+/** Counts upload forms against their address; form and file carry their own proof and are not read yet. */
+export function limitForms(app: App, { limits, addressOf }: LimitDeps): void {
+  if (!limits) return
+  app.addHook('onRequest', async (request) => {
+    if (request.method === 'OPTIONS') return
+    const taken = limits.forms.take(subjectOfAddress(addressOf(request)))
+    if (!taken.refused) return
+    request.isBanned = taken.refused.bannedTillS !== undefined
+    throw await refusalOf(taken, taken.refused)
+  })
+}
+
+/** A body that carries its key is read whole while its address has calls without a key left; then so much, one body at a time. */
+const SMALL_BODY_BYTES = 16 * 1024
+/** So many bodies of one address may wait for their turn. */
+const MOST_WAITING = 256
+
+/** Bounds the cost of bodies whose key is not verified yet: a flood without a key must not stop a call with one. */
+export function limitBodies(app: App, { limits, addressOf }: LimitDeps): void {
+  if (!limits) return
+  const turns = createTurns(MOST_WAITING)
+  app.addHook('preParsing', async (request, reply, payload) => {
+    const address = subjectOfAddress(addressOf(request))
+    if (!limits.unauthenticated.isSpent(address)) return payload
+    const tooMuch = async () => {
+      const taken = limits.unauthenticated.take(address)
+      request.isCounted = true
+      if (taken.refused?.bannedTillS) endUnread(request, reply)
+      return taken.refused
+        ? refusalOf(taken, taken.refused)
+        : new Failure('too-large', `The body is larger than ${SMALL_BODY_BYTES} bytes.`)
+    }
+    if (Number(request.headers['content-length'] ?? 0) > SMALL_BODY_BYTES) throw await tooMuch()
+    const body = await readWhole(payload, SMALL_BODY_BYTES)
+    if (!body || !(await turns.next(address))) throw await tooMuch()
+    return Readable.from([body])
+  })
+}
+
+/** Undefined: it is longer. */
+async function readWhole(payload: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let sizeBytes = 0
+  for await (const chunk of payload) {
+    sizeBytes += chunk.length
+    if (sizeBytes > maxBytes) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Lets one caller of each subject go on in each turn of the event loop. */
+function createTurns(mostWaiting: number) {
+  const queues = new Map<string, { waiting: number; last: Promise<void> }>()
+  return {
+    /** Resolves when it is the caller's turn; at once to false when too many wait. */
+    async next(subject: string): Promise<boolean> {
+      const queue = queues.get(subject) ?? { waiting: 0, last: Promise.resolve() }
+      if (queue.waiting >= mostWaiting) return false
+      queue.waiting += 1
+      queue.last = queue.last.then(() => setImmediate())
+      queues.set(subject, queue)
+      await queue.last
+      queue.waiting -= 1
+      if (queue.waiting === 0) queues.delete(subject)
+      return true
+    },
+  }
+}
+
+/**
+ * The refusals of an interface for players. What is refused for one of these reasons counts against its address, since nothing true
+ * is known of who asked. An address without calls left is refused these alone: what a true proof or signature opens, opens.
+ */
+export function refuseViewers(app: App, { limits, addressOf }: LimitDeps, reasons: readonly RefusalCode[]): void {
+  app.setErrorHandler(async (error, request, reply) => sendRefusal(await counted(error, request), request, reply))
+  app.setNotFoundHandler(async (request, reply) =>
+    sendRefusal(await counted(new PlaybackRefusal('bad-request'), request), request, reply),
+  )
+
+  async function counted(error: unknown, request: FastifyRequest): Promise<unknown> {
+    if (!limits || request.isCounted || !isOneOf(error, reasons)) return error
+    const limiter = request.routeOptions.config?.isRedeem ? limits.redeem : limits.playback
+    const { refused } = limiter.take(subjectOfAddress(addressOf(request)))
+    // The newest nonce comes with it: without it the true holder of a session could never prove anything again.
+    if (!refused || (error instanceof PlaybackRefusal && error.code === 'proof-stale')) return error
+    return slowDown(refused)
+  }
+}
+
+/** Whether what an address may ask without a true proof is used up: then proofs are checked at a slow pace of each session. */
+export function isFlooding({ limits, addressOf }: LimitDeps, request: FastifyRequest): boolean {
+  return limits?.playback.isSpent(subjectOfAddress(addressOf(request))) ?? false
+}
+
+/** A redeem: the OTP it names, whether it could succeed, and itself. */
+export type LimitedRedeem<T> = { otp: string; isSpendable(): Promise<boolean>; redeem(): Promise<T> }
+
+/**
+ * Redeems within the limits of the address. An OTP that can be spent passes, slower, also where the address has no redeems left; one
+ * that waits for its video costs nothing.
+ * @throws PlaybackRefusal `slow-down`, and what `redeem` throws
+ */
+export async function redeemWithin<T>(
+  { limits, addressOf }: LimitDeps,
+  request: FastifyRequest,
+  { otp, isSpendable, redeem }: LimitedRedeem<T>,
+): Promise<T> {
+  request.isCounted = true
+  if (!limits) return redeem()
+  const address = subjectOfAddress(addressOf(request))
+  const { refused } = limits.redeem.take(address)
+  const mayPass = !refused || ((await isSpendable()) && !limits.spendable.take(address).refused)
+  if (!mayPass) throw await slowDown(refused)
+  try {
+    return await redeem()
+  } catch (error) {
+    const isWaiting = error instanceof PlaybackRefusal && error.code === 'video-not-ready'
+    if (isWaiting && !limits.waiting.take(otp).refused) (refused ? limits.spendable : limits.redeem).giveBack(address)
+    throw error
+  }
+}
+
+/** What the framework refuses is a bad request, too. */
+function isOneOf(error: unknown, reasons: readonly RefusalCode[]): boolean {
+  if (error instanceof PlaybackRefusal) return reasons.includes(error.code)
+  return isOtherMethod(error) || isFrameworkRefusal(error)
+}
+
+function isFrameworkRefusal(error: unknown): boolean {
+  return error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500
+}
+
+async function slowDown(refused: Refused): Promise<PlaybackRefusal> {
+  await refused.settled
+  return new PlaybackRefusal('slow-down', { retryAfterS: refused.retryAfterS() })
+}
+
+/** One who is banned by this very call is told how long once that is on disk. `of` is absent without a live key. */
+async function refusalOf(
+  { budget, quota }: Taken,
+  { subject, settled, retryAfterS, bannedTillS }: Refused,
+  of?: { who: string; holder: KeyHolder },
+): Promise<Failure> {
+  await settled
+  const who = of?.who ?? 'address'
+  const limit = `${quota} ${CLASSES[budget] ?? budget} a minute`
+  const sentences = bannedTillS
+    ? [
+        `This ${who} is banned from ${CLASSES[budget] ?? budget} until ${isoTime(bannedTillS())}: it asked for far more than ${limit}.`,
+        ...(of ? [liftingSentence(subject, of)] : []),
+      ]
+    : [`Too many requests from this ${who}: at most ${limit}. Wait ${retryAfterS()} seconds, then go on.`]
+  return new Failure('limited', sentences.join(' '), { retryAfterS: retryAfterS() })
+}
+
+function liftingSentence(subject: string, { who, holder }: { who: string; holder: KeyHolder }): string {
+  const { accountId, limitFactor } = holder
+  const byApi = who === 'address' ? '' : ` or DELETE /api/bans?subject=${subject}`
+  return `Lift the ban with "reelgate ban lift ${subject}"${byApi}; raise the limit with "reelgate account set ${accountId} --limit-factor ${2 * limitFactor}".`
+}
+
+/** draft-ietf-httpapi-ratelimit-headers-10 */
+function tellLimit(reply: FastifyReply, { budget, quota, remaining, waitS }: Taken): void {
+  reply.header('RateLimit-Policy', `"${budget}";q=${quota};w=60`)
+  reply.header('RateLimit', `"${budget}";r=${Math.max(0, Math.floor(remaining + 0.001))};t=${waitS}`)
+}

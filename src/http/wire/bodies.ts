@@ -1,0 +1,121 @@
+import { unescape as decode, parse as parseForm } from 'node:querystring'
+import { Busboy } from '@fastify/busboy'
+import type { FastifyRequest } from 'fastify'
+import { Failure } from '../../errors.ts'
+import { type App, BODY_MAX_BYTES } from '../server/app.ts'
+
+// What real clients send: JSON, forms, an empty body under any content type, none at all (wire-contract.md, section 2).
+
+/** A form with more is refused, since what stands behind them would be lost unseen. No operation needs as many. */
+const MAX_FIELDS = 500
+/** No operation needs as many; what walks a value by recursion is safe below it. */
+const MAX_DEPTH = 64
+
+/** Teaches an interface to read JSON, urlencoded and multipart bodies, all into one plain object. */
+export function acceptBodies(app: App): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: FastifyRequest, text: string) =>
+    readJson(text),
+  )
+  // What a browser's fetch sends with a bare string.
+  app.addContentTypeParser('text/plain', { parseAs: 'string' }, async (_request: FastifyRequest, text: string) => readJson(text))
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    async (_request: FastifyRequest, text: string) => readFormOrJson(text),
+  )
+  app.addContentTypeParser('multipart/form-data', (request, payload, done) => {
+    readMultipart(request, payload).then((fields) => done(null, fields), done)
+  })
+  app.addContentTypeParser('*', { parseAs: 'string' }, async (request: FastifyRequest, text: string) => {
+    if (text === '') return {}
+    if (request.headers['content-type'])
+      throw new Failure('unsupported', 'The Content-Type is not one that is read here. Send application/json or a form.')
+    return readFormOrJson(text)
+  })
+}
+
+/** JSON under a form's type, as `curl -d` and PHP send it by default: read as a form, options that protect a video would be lost unseen. */
+function readFormOrJson(text: string): unknown {
+  if (/^\s*[[{]/.test(text)) return readJson(text)
+  const [, encoded] = /^\s*((?:%7b|%5b)[^&]*?)=?\s*$/i.exec(text) ?? []
+  return encoded === undefined ? readForm(text) : readJson(decode(encoded.replaceAll('+', ' ')))
+}
+
+function readJson(text: string): unknown {
+  if (text.trim() === '') return {}
+  if (isTooDeep(text))
+    throw new Failure('invalid', `The body holds values nested more than ${MAX_DEPTH} deep. Send a flat object.`)
+  try {
+    const value: unknown = JSON.parse(text, mayNamePrototype(text) ? refusePrototype : undefined)
+    // PHP clients send an empty array where they mean an empty object.
+    return Array.isArray(value) && value.length === 0 ? {} : value
+  } catch (error) {
+    throw new Failure('invalid', 'The body is not valid JSON.', { cause: error })
+  }
+}
+
+function isTooDeep(text: string): boolean {
+  if (text.length <= 2 * MAX_DEPTH) return false
+  let depth = 0
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
+    if (token === '{' || token === '[') depth += 1
+    else if (token === '}' || token === ']') depth -= 1
+    if (depth > MAX_DEPTH) return true
+  }
+  return false
+}
+
+/** Looking at each name makes parsing several times slower, so it is done where the name could be, plain or escaped. */
+function mayNamePrototype(text: string): boolean {
+  return text.includes('__proto__') || text.includes('\\u')
+}
+
+function refusePrototype(key: string, value: unknown): unknown {
+  if (key === '__proto__') throw new SyntaxError('__proto__ is not a name')
+  return value
+}
+
+function readForm(text: string): Record<string, string | string[] | undefined> {
+  if (text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS) throw tooManyFields()
+  return { ...parseForm(text, '&', '=', { maxKeys: 0 }) }
+}
+
+function readMultipart(request: FastifyRequest, payload: NodeJS.ReadableStream): Promise<Record<string, string | string[]>> {
+  const { promise, resolve, reject } = Promise.withResolvers<Record<string, string | string[]>>()
+  const unreadable = (cause: unknown) => reject(new Failure('invalid', 'The multipart body cannot be read.', { cause }))
+  try {
+    const fields = new Map<string, string[]>()
+    const parser = new Busboy({
+      headers: { ...request.headers, 'content-type': request.headers['content-type'] ?? '' },
+      limits: { fields: MAX_FIELDS, files: 0, fieldSize: BODY_MAX_BYTES, headerPairs: 100 },
+    })
+    parser.on('field', (name: string, value: string) => {
+      const values = fields.get(name)
+      if (values) values.push(value)
+      else fields.set(name, [value])
+    })
+    parser.on('fieldsLimit', () => reject(tooManyFields()))
+    parser.on('error', unreadable)
+    parser.on('finish', () =>
+      resolve(Object.fromEntries([...fields].map(([name, values]) => [name, values.length > 1 ? values : (values[0] ?? '')]))),
+    )
+    payload.on('error', unreadable)
+    let receivedBytes = 0
+    payload.on('data', (bytes: Buffer) => {
+      receivedBytes += bytes.length
+      if (receivedBytes <= BODY_MAX_BYTES) return
+      payload.unpipe(parser)
+      payload.resume()
+      reject(new Failure('too-large', 'The body is too large.'))
+    })
+    payload.pipe(parser)
+  } catch (error) {
+    unreadable(error)
+  }
+  return promise
+}
+
+function tooManyFields(): Failure {
+  return new Failure('too-large', `A form has at most ${MAX_FIELDS} fields. Send several forms, or JSON.`)
+}

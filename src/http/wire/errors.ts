@@ -1,0 +1,55 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { Failure, type FailureKind, levelOf, machineTrouble } from '../../errors.ts'
+import { validationSentence } from '../server/validation.ts'
+
+// The only place that knows which failure has which status; each interface puts it into its own body.
+
+const STATUS = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  'not-found': 404,
+  'method-not-allowed': 405,
+  timeout: 408,
+  conflict: 409,
+  'too-large': 413,
+  unsupported: 415,
+  limited: 429,
+  unavailable: 503,
+} as const satisfies Record<FailureKind, number>
+
+export type Answer = { status: number; code: string; message: string }
+
+/** Turns whatever was thrown into what may be told. Bugs are logged once and stay silent: no stack, no path, no SQL. */
+export function answerFor(error: unknown, request: FastifyRequest, reply: FastifyReply): Answer {
+  const failure = error instanceof Failure ? error : machineTrouble(error)
+  if (failure) {
+    const retryAfterS = failure.retryAfterS ?? (failure.kind === 'unavailable' ? 5 : undefined)
+    if (retryAfterS !== undefined) reply.header('Retry-After', String(retryAfterS))
+    if (failure.kind === 'unavailable') request.log[levelOf(failure, 'warn')]({ err: failure }, 'refused')
+    return { status: STATUS[failure.kind], code: failure.kind, message: failure.message }
+  }
+  if (isFastifyError(error) && error.validation) return { status: 400, code: 'invalid', message: validationSentence(error) }
+  if (isFastifyError(error) && error.statusCode !== undefined && error.statusCode < 500) return ofStatus(error.statusCode)
+  request.log.error({ err: error }, 'a request failed')
+  return {
+    status: 500,
+    code: 'internal',
+    message: 'Something went wrong on this server. Its log has the details under the request id.',
+  }
+}
+
+function isFastifyError(error: unknown): error is FastifyError {
+  return error instanceof Error && 'statusCode' in error
+}
+
+function ofStatus(status: number): Answer {
+  if (status === 413) return { status, code: 'too-large', message: 'The body is too large.' }
+  if (status === 415)
+    return {
+      status,
+      code: 'unsupported',
+      message: 'The Content-Type is not one that is read here. Send application/json or a form.',
+    }
+  return { status: 400, code: 'invalid', message: 'The request is not well formed.' }
+}

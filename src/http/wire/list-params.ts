@@ -1,0 +1,50 @@
+import { Failure } from '../../errors.ts'
+
+/**
+ * The texts of a field that stands for a list, in whatever form clients write one: a JSON array, the field repeated, PHP's `name[]`
+ * and `name[0]`, or one text that is a JSON array or has commas. Undefined: the field is not given.
+ * @throws Failure `invalid` for what is no list of texts
+ */
+export function readTexts(fields: unknown, name: string): string[] | undefined {
+  const given = { ...asObject(fields), ...membersOf(fields, name) }[name]
+  if (given === undefined) return undefined
+  const texts = typeof given === 'string' ? textsIn(given) : given
+  if (!isTexts(texts)) throw new Failure('invalid', `${name} is a list of texts.`)
+  return texts
+}
+
+/** The same fields, those that PHP spreads over `name[]` and `name[0]` gathered into a list. */
+export function withMembers(fields: unknown, names: readonly string[]): object {
+  return Object.assign({ ...asObject(fields) }, ...names.map((name) => membersOf(fields, name)))
+}
+
+function membersOf(fields: unknown, name: string): Record<string, unknown> {
+  const members = Object.entries(asObject(fields)).flatMap(([field, value]) => {
+    const [, index] = field.startsWith(`${name}[`) ? (/^\[(\d{0,9})\]$/.exec(field.slice(name.length)) ?? []) : []
+    return index === undefined ? [] : [{ index: Number(index), value }]
+  })
+  const inOrder = members.toSorted((a, b) => a.index - b.index)
+  return members.length === 0 ? {} : { [name]: inOrder.flatMap(({ value }) => value) }
+}
+
+function asObject(fields: unknown): Record<string, unknown> {
+  return typeof fields === 'object' && fields !== null ? { ...fields } : {}
+}
+
+function textsIn(text: string): unknown {
+  if (text.startsWith('[')) {
+    try {
+      return JSON.parse(text)
+    } catch {
+      // a text that begins so
+    }
+  }
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string')
+}

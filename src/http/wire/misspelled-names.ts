@@ -1,0 +1,48 @@
+import { Failure } from '../../errors.ts'
+
+/** Shorter names are too near to each other to tell a slip from another word. */
+const LEAST_LENGTH = 5
+const MOST_CHANGES = 2
+
+/**
+ * Refuses keys that nearly are names of ours: a misspelt option that protects a video must not be passed over. All others pass.
+ * @throws Failure `invalid` that names both
+ * @see wire-contract.md, section 5
+ */
+export function refuseNearMisses(keys: readonly string[], names: readonly string[]): void {
+  for (const key of keys) {
+    if (names.includes(key)) continue
+    const meant = names.find((name) => isNearMiss(key, name))
+    if (meant !== undefined) throw new Failure('invalid', `There is no "${key.slice(0, 40)}". Write "${meant}", or leave it out.`)
+  }
+}
+
+function isNearMiss(key: string, name: string): boolean {
+  if (key.toLowerCase() === name.toLowerCase()) return true
+  if (key.length < LEAST_LENGTH || name.length < LEAST_LENGTH) return false
+  return (
+    Math.abs(key.length - name.length) <= MOST_CHANGES && changesBetween(key.toLowerCase(), name.toLowerCase()) <= MOST_CHANGES
+  )
+}
+
+/** Letters to add, leave out, replace or swap with the next one (optimal string alignment). */
+function changesBetween(a: string, b: string): number {
+  let before: number[] = []
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = at(row, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swapped = isSwapped ? at(before, j - 2) + 1 : replaced
+      next.push(Math.min(replaced, swapped, at(row, j) + 1, at(next, j - 1) + 1))
+    }
+    before = row
+    row = next
+  }
+  return at(row, b.length)
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] ?? Number.POSITIVE_INFINITY
+}

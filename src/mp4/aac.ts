@@ -1,0 +1,104 @@
+import { box, fullBox, u16, u32, u64 } from './boxes.ts'
+
+export const AAC_RATE_HZ = 48_000
+export const AAC_FRAME_SAMPLES = 1024
+const ADTS_HEADER_BYTES = 7
+// AudioSpecificConfig (14496-3): object type 2 (LC), rate index 3 (48 kHz), 2 channels.
+const AUDIO_SPECIFIC_CONFIG = Buffer.from([0x11, 0x90])
+const CHANNELS = 2
+const TRACK_ID = 1
+// Every AAC frame decodes by itself as far as a player's seek is concerned.
+const SYNC_SAMPLE = 0x0200_0000
+
+/** Splits an ADTS stream into raw AAC frames; an unfinished last one is dropped. @throws RangeError when it is no such stream */
+export async function* splitAdts(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let rest: Buffer = Buffer.alloc(0)
+  for await (const part of bytes) {
+    rest = Buffer.concat([rest, part])
+    while (rest.length >= ADTS_HEADER_BYTES) {
+      // Sync word, MPEG-4, layer 0, no checksum; 13 bits of length that straddle three bytes.
+      if (rest.readUInt16BE(0) !== 0xfff1) throw new RangeError('not an ADTS stream')
+      const frameBytes = (rest.readUInt32BE(3) >>> 13) & 0x1fff
+      if (frameBytes < ADTS_HEADER_BYTES) throw new RangeError('not an ADTS stream')
+      if (rest.length < frameBytes) break
+      yield rest.subarray(ADTS_HEADER_BYTES, frameBytes)
+      rest = rest.subarray(frameBytes)
+    }
+  }
+}
+
+/** The init segment of the sound: the same bytes for every film of the same bit rate. */
+export function soundInit(bitrateBps: number): Buffer {
+  const entry = box('mp4a', u32(0), u16(0, 1), u32(0, 0), u16(CHANNELS, 16, 0, 0), u32(AAC_RATE_HZ * 2 ** 16), esds(bitrateBps))
+  const sampleTable = box(
+    'stbl',
+    fullBox('stsd', 0, 0, u32(1), entry),
+    fullBox('stts', 0, 0, u32(0)),
+    fullBox('stsc', 0, 0, u32(0)),
+    fullBox('stsz', 0, 0, u32(0, 0)),
+    fullBox('stco', 0, 0, u32(0)),
+  )
+  const dataInThisFile = box('dinf', fullBox('dref', 0, 0, u32(1), fullBox('url ', 0, 1)))
+  const media = box(
+    'mdia',
+    fullBox('mdhd', 0, 0, u32(0, 0, AAC_RATE_HZ, 0), u16(UNDETERMINED_LANGUAGE, 0)),
+    fullBox('hdlr', 0, 0, u32(0), Buffer.from('soun'), u32(0, 0, 0), Buffer.from('SoundHandler\0')),
+    box('minf', fullBox('smhd', 0, 0, u32(0)), dataInThisFile, sampleTable),
+  )
+  const enabledInMovie = 3
+  const track = box(
+    'trak',
+    fullBox('tkhd', 0, enabledInMovie, u32(0, 0, TRACK_ID, 0, 0, 0, 0), u16(0, 1, 0x100, 0), UNITY_MATRIX, u32(0, 0)),
+    media,
+  )
+  const header = fullBox(
+    'mvhd',
+    0,
+    0,
+    u32(0, 0, 1000, 0, 0x1_0000),
+    u16(0x100, 0),
+    u32(0, 0),
+    UNITY_MATRIX,
+    Buffer.alloc(24),
+    u32(TRACK_ID + 1),
+  )
+  const defaults = fullBox('trex', 0, 0, u32(TRACK_ID, 1, AAC_FRAME_SAMPLES, 0, SYNC_SAMPLE))
+  const brands = box('ftyp', Buffer.from('iso6'), u32(0x200), Buffer.from('iso6cmfcmp41'))
+  return Buffer.concat([brands, box('moov', header, track, box('mvex', defaults))])
+}
+
+/** A segment of whole AAC frames, of which the first is the film's frame `firstFrame`. */
+export function soundSegment(frames: readonly Buffer[], place: { sequence: number; firstFrame: number }): Buffer {
+  const moof = (dataOffset: number) =>
+    box(
+      'moof',
+      fullBox('mfhd', 0, 0, u32(place.sequence)),
+      box(
+        'traf',
+        // Default-base-is-moof, with a default duration and default flags.
+        fullBox('tfhd', 0, 0x2_0028, u32(TRACK_ID, AAC_FRAME_SAMPLES, SYNC_SAMPLE)),
+        fullBox('tfdt', 1, 0, u64(place.firstFrame * AAC_FRAME_SAMPLES)),
+        // Data offset and a size for each sample.
+        fullBox('trun', 0, 0x201, u32(frames.length, dataOffset, ...frames.map((frame) => frame.length))),
+      ),
+    )
+  const mdatHeaderBytes = 8
+  return Buffer.concat([moof(moof(0).length + mdatHeaderBytes), box('mdat', ...frames)])
+}
+
+const UNDETERMINED_LANGUAGE = 0x55c4
+const UNITY_MATRIX = u32(0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000)
+
+/** The elementary stream descriptor (14496-1): each descriptor is a tag, a length below 128, and its content. */
+function esds(bitrateBps: number): Buffer {
+  const descriptor = (tag: number, ...parts: readonly Uint8Array[]) => {
+    const content = Buffer.concat(parts)
+    return Buffer.concat([Buffer.from([tag, content.length]), content])
+  }
+  const specific = descriptor(5, AUDIO_SPECIFIC_CONFIG)
+  const aac = 0x40
+  const audioStream = 0x15
+  const config = descriptor(4, Buffer.from([aac, audioStream, 0, 0, 0]), u32(bitrateBps, bitrateBps), specific)
+  const es = descriptor(3, u16(TRACK_ID), Buffer.from([0]), config, descriptor(6, Buffer.from([2])))
+  return fullBox('esds', 0, 0, es)
+}

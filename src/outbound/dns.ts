@@ -1,0 +1,35 @@
+import type { LookupAddress, LookupOptions, lookup } from 'node:dns'
+import { createGate } from '../jobs/fair-semaphore.ts'
+
+/** Finds the addresses of a name, in the account's turn. @throws what getaddrinfo says; Failure `unavailable` */
+export type LookUp = (accountId: string, name: string, options?: LookupOptions) => Promise<LookupAddress[]>
+
+/**
+ * A look-up holds a thread of the runtime for as long as a name server is silent, ten seconds as Debian comes, and cannot be given up.
+ * The runtime leaves look-ups two of its four threads, so files can be read whatever names do (measured); an account has one of the two.
+ */
+const GATE = {
+  places: 2,
+  placesOfOne: 1,
+  line: { longest: 100, refusal: 'Too many host names of this account wait to be looked up. Try again in a moment.' },
+}
+const WAIT_MS = 10_000
+
+/** @param resolve as the machine does it: /etc/hosts and all that its administrator set up apply */
+export function lookUpInTurn(resolve: typeof lookup): LookUp {
+  const inTurn = createGate(GATE)
+  return (accountId, name, options) => {
+    const latestMs = performance.now() + WAIT_MS
+    return inTurn(accountId, () => {
+      if (performance.now() > latestMs) throw new TooLate('the look-up waited too long')
+      return new Promise((found, failed) =>
+        resolve(name, { ...options, all: true }, (error, addresses) => (error ? failed(error) : found(addresses))),
+      )
+    })
+  }
+}
+
+/** Nobody waits for the name any more. */
+class TooLate extends Error {
+  readonly code = 'EAI_AGAIN'
+}

@@ -1,0 +1,106 @@
+import { lookup } from 'node:dns'
+import { BlockList, isIP } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { domainToUnicode } from 'node:url'
+import { Failure } from '../errors.ts'
+import { addRange, isInRanges, isPublicAddress } from '../net/ip-ranges.ts'
+import { type LookUp, lookUpInTurn } from './dns.ts'
+
+/** What this installation may ask outside, and how names become addresses. */
+export type Outbound = {
+  /** `host:port` as an address has them; these may be dialled wherever they are. */
+  hosts: ReadonlySet<string>
+  ranges: BlockList
+  lookUp: LookUp
+}
+
+/**
+ * @param allowed entries `HOST:PORT` or `ADDRESS/BITS`, besides the public internet on ports 80 and 443
+ * @throws Failure `invalid` that names an entry which is neither
+ */
+export function openOutbound(allowed: readonly string[], resolve: typeof lookup = lookup): Outbound {
+  const hosts = new Set<string>()
+  const ranges = new BlockList()
+  for (const entry of allowed) {
+    if (addRange(ranges, entry)) continue
+    const host = readHost(entry)
+    if (!host)
+      throw new Failure(
+        'invalid',
+        `REELGATE_OUTBOUND_ALLOW has "${entry}", which is neither HOST:PORT nor ADDRESS/BITS. Correct it and start again.`,
+      )
+    hosts.add(host)
+  }
+  return { hosts, ranges, lookUp: lookUpInTurn(resolve) }
+}
+
+const LONGEST_ADDRESS = 8192
+const LONGEST_HOST = 253
+const LONGEST_LABEL = 63
+const PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' }
+
+/**
+ * Reads an address that is to be asked, and refuses what it shows itself: scheme, port, credentials, an address or name of this
+ * machine. What its name leads to is looked at when it is dialled.
+ * @throws Failure `invalid`, in words that carry no query: it may be signed
+ */
+export function readOutboundUrl(outbound: Outbound, text: string): URL {
+  if (text.length > LONGEST_ADDRESS) throw new Failure('invalid', `An address has at most ${LONGEST_ADDRESS} characters.`)
+  const url = URL.parse(text)
+  if (!url || !(url.protocol in PORTS))
+    throw new Failure('invalid', 'Write a whole address that begins with https:// or http://.')
+  const refuse = (why: string) => new Failure('invalid', `${describeUrl(url)} is not asked: ${why}`)
+  if (url.username || url.password) throw refuse('its user name and password would be passed on. Leave them out.')
+  const name = hostOf(url)
+  if (name.length > LONGEST_HOST || name.split('.').some((label) => label.length > LONGEST_LABEL && isIP(name) === 0))
+    throw refuse('no host has such a long name.')
+  if (/(^|\.)xn--/.test(domainToUnicode(name))) throw refuse('its host name is not well formed.') // what can be decoded is, there
+  if (outbound.hosts.has(`${url.hostname}:${portOf(url)}`)) return url
+  if (!Object.values(PORTS).includes(portOf(url)))
+    throw refuse(`only ports 80 and 443 are, or what REELGATE_OUTBOUND_ALLOW names.`)
+  const isLocal = /(^|\.)localhost\.?$/.test(name) || (isIP(name) !== 0 && !mayDial(outbound, url, name))
+  if (isLocal) throw refuse(`it is not on the public internet. REELGATE_OUTBOUND_ALLOW can name it.`)
+  return url
+}
+
+const LOOK_UP_MS = 2_000
+
+/**
+ * Reads an address as `readOutboundUrl` does, and refuses it, too, where its name leads nowhere that may be dialled now. What cannot
+ * be looked up is judged when it is asked, as everything is once more.
+ * @throws Failure `invalid`
+ */
+export async function refuseInside(outbound: Outbound, accountId: string, text: string): Promise<URL> {
+  const url = readOutboundUrl(outbound, text)
+  const found = outbound.lookUp(accountId, hostOf(url)).catch(() => [])
+  const addresses = await Promise.race([found, pause(LOOK_UP_MS, [], { ref: false })])
+  if (addresses.length > 0 && !addresses.some(({ address }) => mayDial(outbound, url, address)))
+    throw new Failure('invalid', `${describeUrl(url)} is not asked: its host is not on the public internet.`)
+  return url
+}
+
+/** Whether the connection for `url` may be made to this address. */
+export function mayDial(outbound: Outbound, url: URL, address: string): boolean {
+  return outbound.hosts.has(`${url.hostname}:${portOf(url)}`) || isPublicAddress(address) || isInRanges(outbound.ranges, address)
+}
+
+/** For sentences and logs: without the query, which may hold a signature. */
+export function describeUrl({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`.slice(0, 200)
+}
+
+/** Without the brackets of an IPv6 address. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '')
+}
+
+function portOf({ protocol, port }: URL): string {
+  return port || (PORTS[protocol] ?? '')
+}
+
+function readHost(entry: string): string | undefined {
+  const [, port = ''] = /:([1-9]\d{0,4})$/.exec(entry) ?? []
+  const url = URL.parse(`http://${entry}`)
+  if (!url || !port || url.pathname !== '/' || url.search || url.hash || url.username || url.password) return undefined
+  return `${url.hostname}:${port}`
+}

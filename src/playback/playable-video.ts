@@ -1,0 +1,54 @@
+import { segmentIvs, unwrapContentKey } from '../crypto/content-key.ts'
+import type { MasterKey } from '../crypto/master-key.ts'
+import type { Db } from '../db/database.ts'
+import { findFilm } from '../encode/generation-store.ts'
+import { gridOf, type Plan, pictureSegmentCount, soundSegmentCount } from '../encode/plan.ts'
+
+/** What playback needs of a film, computed from a few numbers and its content key. */
+export type Film = {
+  videoId: string
+  generation: number
+  plan: Plan
+  grid: ReturnType<typeof gridOf>
+  contentKey: Buffer
+  ivOf: (renditionId: number, segment: number) => Buffer
+}
+
+/** Films kept open at most; the oldest goes first. */
+const KEPT = 500
+
+/** Opens films and keeps the recent ones; `forget` when their keys are destroyed. */
+export function createFilms(db: Db, masterKey: MasterKey) {
+  const open = new Map<string, Film>()
+  let forgotten = 0
+
+  async function get(videoId: string, generation: number): Promise<Film | undefined> {
+    const name = `${videoId}/${generation}`
+    const kept = open.get(name)
+    if (kept) return kept
+    const begunAt = forgotten
+    const row = await findFilm(db, videoId, generation)
+    if (begunAt !== forgotten) return get(videoId, generation) // its key may have been destroyed since
+    if (!row?.wrappedContentKey) return undefined
+    const contentKey = unwrapContentKey(masterKey, videoId, generation, row.wrappedContentKey)
+    const film = { videoId, generation, plan: row.plan, grid: gridOf(row.plan), contentKey, ivOf: segmentIvs(contentKey) }
+    if (open.size >= KEPT) open.delete(open.keys().next().value ?? '')
+    open.set(name, film)
+    return film
+  }
+
+  function forget(videoIds: readonly string[]): void {
+    forgotten++
+    for (const [name, film] of open) if (videoIds.includes(film.videoId)) open.delete(name)
+  }
+
+  return { get, forget }
+}
+
+export type Films = ReturnType<typeof createFilms>
+
+/** How many segments a rendition has; undefined when the film has none of that id. */
+export function findSegmentCount({ plan: { picture, sound } }: Film, renditionId: number): number | undefined {
+  if (sound?.renditionId === renditionId) return soundSegmentCount(sound)
+  return picture?.renditions.some(({ id }) => id === renditionId) ? pictureSegmentCount(picture) : undefined
+}

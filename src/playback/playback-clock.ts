@@ -1,0 +1,64 @@
+import { performance } from 'node:perf_hooks'
+import type { Database } from '../db/database.ts'
+import { DATABASE_MARK } from '../db/high-water-mark.ts'
+
+/**
+ * The playback clock, in whole seconds: `max(wall clock, saved mark)` at the start, from then on moved by the monotonic clock only.
+ * It never goes back, so an expired OTP never revives and no session is stretched by a step of the wall clock (playback-protocol.md).
+ * Where the database has a clock, that is the wall clock meant, and asked again and again: one that has gone ahead is followed.
+ */
+export type PlaybackClock = {
+  nowS(): number
+  /** What was saved before this start, at most 5 s before the last one ended; 0 at the first. */
+  savedAtStartS: number
+  stop(): Promise<void>
+}
+
+const SAVE_EVERY_MS = 5_000
+const ASK_EVERY_MS = 60_000
+
+export async function startPlaybackClock(
+  { db, write, clockS }: Pick<Database, 'db' | 'write' | 'clockS'>,
+  wallNowS: () => number,
+  saved: (markS: number) => Promise<void> = async () => undefined,
+): Promise<PlaybackClock> {
+  const mark = await db.selectFrom('setting').select('value').where('name', '=', DATABASE_MARK).executeTakeFirst()
+  const savedAtStartS = Number(mark?.value ?? 0)
+  const startedMs = performance.now()
+  const passedS = () => Math.floor((performance.now() - startedMs) / 1000)
+  let startS = Math.max(clockS ? await clockS() : wallNowS(), savedAtStartS)
+  const nowS = () => startS + passedS()
+
+  async function follow(readS: () => Promise<number>) {
+    const atS = await readS()
+    startS = Math.max(startS, atS - passedS())
+  }
+
+  let savedS = 0
+  async function save() {
+    if (nowS() === savedS) return
+    savedS = nowS()
+    const value = String(savedS)
+    await write((tx) =>
+      tx
+        .insertInto('setting')
+        .values({ name: DATABASE_MARK, value })
+        .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+        .execute(),
+    )
+    await saved(Number(value))
+  }
+
+  await save()
+  // What fails is done the next time: the database may be away.
+  const timers = [setInterval(() => save().catch(() => undefined), SAVE_EVERY_MS).unref()]
+  if (clockS) timers.push(setInterval(() => follow(clockS).catch(() => undefined), ASK_EVERY_MS).unref())
+  return {
+    nowS,
+    savedAtStartS,
+    async stop() {
+      timers.forEach(clearInterval)
+      await save()
+    },
+  }
+}

@@ -1,0 +1,256 @@
+import type { Logger } from 'pino'
+import { findAccountOfKey } from '../accounts/api-key-store.ts'
+import { type Actor, noteAct } from '../audit/audit-log.ts'
+import type { Db } from '../db/database.ts'
+import type { BanRow } from '../db/tables.ts'
+import { isOutcomeUnknown, type Write } from '../db/write.ts'
+import { Failure } from '../errors.ts'
+import { readAddress, subjectOfAddress } from '../net/ip.ts'
+import {
+  countStrikes,
+  insertStrike,
+  isBanOfAccount,
+  lengthenBan,
+  listBans,
+  listBansOfAccount,
+  removeBanOfAccount,
+  removeBans,
+  removeOldBans,
+  removeStrikes,
+  saveBan,
+} from './ban-store.ts'
+
+// A flood is a strike, and a strike bans from the class of calls that was flooded, never from another (wire-contract.md, section 9).
+
+/** Who is limited. A `viewer` is an address that asks as a player does: its bans never close the API to an owner behind it. */
+export type Scope = 'ip' | 'key' | 'account' | 'viewer'
+
+export type BanDeps = {
+  db: Db
+  write: Write
+  /** The playback clock: it never goes back, so no step of the wall clock makes a ban longer. */
+  nowS: () => number
+}
+
+/** Which calls of whom: a ban covers one class of calls, its `budget`. */
+type BanKey = { scope: Scope; budget: string; subject: string }
+
+/** The window in which a subject went too far. `all` goes on counting till its end. */
+export type Offence = { subject: string; limit: number; all: number; windowEndsAtS: number }
+
+type Ban = BanKey & Offence & { beganAtS: number; endsAtS: number; earlierStrikes: number; savedExcess: number }
+
+const BASE_S = 1800
+const STEP_S = 225
+/** From so many times the limit on, a ban is longer for each more. */
+const SEVERE_FROM = 5
+const MOST_BY_SEVERITY_S = 1800
+const PER_EARLIER_STRIKE_S = 1800
+const LONGEST_S = 24 * 3600
+const STRIKE_KEPT_S = 7 * 24 * 3600
+
+/** How long a ban is: by how many times the limit was exceeded, and by the strikes of the last 7 days before it. */
+export function banLengthS(excess: number, earlierStrikes: number): number {
+  const severityS = Math.min(MOST_BY_SEVERITY_S, STEP_S * Math.max(0, excess - SEVERE_FROM))
+  return Math.min(LONGEST_S, Math.ceil(BASE_S + severityS + PER_EARLIER_STRIKE_S * earlierStrikes))
+}
+
+export type BansOfClass = ReturnType<Awaited<ReturnType<typeof openBans>>['bansOf']>
+
+/** The bans in memory: requests of the banned are answered from here alone. The rows are what a restart knows. */
+export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger }) {
+  /** By scope and budget, then by subject. */
+  const classes = new Map<string, Map<string, Ban>>()
+  for (const row of await listBans(db, nowS())) {
+    // The window of a ban from before this start is over: nothing makes it longer.
+    const counts = { limit: 1, all: 0, windowEndsAtS: 0, earlierStrikes: 0, savedExcess: Number.POSITIVE_INFINITY }
+    bansIn(row.scope, row.budget).set(row.subject, { ...row, ...counts })
+  }
+
+  function bansIn(scope: Scope, budget: string): Map<string, Ban> {
+    const name = `${scope} ${budget}`
+    const bans = classes.get(name) ?? new Map<string, Ban>()
+    classes.set(name, bans)
+    return bans
+  }
+
+  function grow(ban: Ban): void {
+    const excess = ban.all / ban.limit
+    ban.endsAtS = Math.max(ban.endsAtS, ban.beganAtS + banLengthS(excess, ban.earlierStrikes))
+    if (Math.floor(excess) <= ban.savedExcess || ban.savedExcess >= MOST_SAVED_EXCESS) return
+    ban.savedExcess = Math.floor(excess) // a few times at most: a flood must not become writes
+    write((tx) => lengthenBan(tx, ban, ban.endsAtS)).catch(notWritten)
+  }
+
+  function notWritten(error: unknown): void {
+    log.error({ err: error }, 'a ban could not be written; it holds until a restart')
+  }
+
+  /** The bans of one class of calls. */
+  function bansOf(scope: Scope, budget: string) {
+    const bans = bansIn(scope, budget)
+    return {
+      /** When the subject's ban ends; 0: it has none. Counts a call of this weight: a flood that goes on makes its ban longer. */
+      endForCallS(subject: string, weight: number): number {
+        const ban = bans.size === 0 ? undefined : bans.get(subject)
+        if (!ban) return 0
+        const now = nowS()
+        if (now < ban.windowEndsAtS) {
+          ban.all += weight
+          grow(ban)
+        }
+        if (now < ban.endsAtS) return ban.endsAtS
+        bans.delete(subject)
+        return 0
+      },
+      /** The same without counting. */
+      endS(subject: string): number {
+        const endsAtS = bans.get(subject)?.endsAtS ?? 0
+        return endsAtS > nowS() ? endsAtS : 0
+      },
+      /** Bans at once in memory; resolves when it is on disk and has the length that earlier strikes give it. */
+      async strike(offence: Offence): Promise<void> {
+        const { subject, all, limit } = offence
+        const beganAtS = nowS()
+        const excess = all / limit
+        const ban: Ban = {
+          ...offence,
+          scope,
+          budget,
+          beganAtS,
+          endsAtS: beganAtS + banLengthS(excess, 0),
+          earlierStrikes: 0,
+          savedExcess: Number.POSITIVE_INFINITY, // the row is not there yet
+        }
+        bans.set(subject, ban)
+        log.warn({ scope, subject, budget, limit }, 'banned for a flood of requests')
+        try {
+          ban.earlierStrikes = await write(async (tx) => {
+            const earlier = await countStrikes(tx, ban, beganAtS - STRIKE_KEPT_S)
+            await insertStrike(tx, ban, beganAtS)
+            const endsAtS = beganAtS + banLengthS(excess, earlier)
+            await saveBan(tx, { scope, subject, budget, beganAtS, endsAtS })
+            const accountId = await accountOf(tx, scope, subject)
+            const details = { scope, budget, endsAtS }
+            await noteAct(tx, { atS: beganAtS, accountId, by: 'server', kind: 'ban:began', subjects: [subject], details })
+            return earlier
+          })
+          ban.savedExcess = Math.floor(excess)
+          grow(ban)
+        } catch (error) {
+          notWritten(error)
+        }
+      },
+    }
+  }
+
+  return {
+    bansOf,
+    forget(subject: string): void {
+      for (const bans of classes.values()) bans.delete(subject)
+    },
+    /** Drops those that are over: those who were banned need not come back. */
+    forgetEnded(): void {
+      const now = nowS()
+      for (const bans of classes.values()) for (const [subject, ban] of bans) if (now >= ban.endsAtS) bans.delete(subject)
+    },
+  }
+}
+
+/** Whose audit record a ban belongs to; an address is nobody's. */
+async function accountOf(tx: Db, scope: Scope, subject: string): Promise<string | undefined> {
+  if (scope === 'key') return findAccountOfKey(tx, subject)
+  return scope === 'account' ? subject : undefined
+}
+
+/** From here on a ban does not grow. */
+const MOST_SAVED_EXCESS = SEVERE_FROM + MOST_BY_SEVERITY_S / STEP_S
+
+/** A running server knows it first, and to the second: a ban grows while its flood goes on. */
+export type BanReading = Pick<BanDeps, 'db' | 'nowS'> & { endOf(ban: BanRow): number }
+
+/** What `reelgate ban list` shows of those that stand. */
+export async function findBans(deps: BanReading) {
+  return (await listBans(deps.db, deps.nowS())).map((ban) => shownBan(deps, ban))
+}
+
+/** What an owner is shown: the bans of the account and of its keys. Addresses are shared, so theirs are the installation's alone. */
+export async function findBansOfAccount(deps: BanReading, accountId: string) {
+  return (await listBansOfAccount(deps.db, accountId, deps.nowS())).map((ban) => shownBan(deps, ban))
+}
+
+function shownBan({ endOf, nowS }: BanReading, ban: BanRow) {
+  const { scope, subject, budget } = ban
+  const endsAtS = endOf(ban)
+  return { scope, subject, budget, secondsLeft: endsAtS - nowS(), endsAt: new Date(endsAtS * 1000).toISOString() }
+}
+
+/** What a running server must forget of a subject whose ban is lifted: all of it, or the ban alone. */
+export type Lifting = BanDeps & BanReading & { forget(subject: string): void; pardon(subject: string): void }
+
+/**
+ * Lifts the bans of an address, key or account, and forgets its strikes.
+ * @throws Failure `not-found` when it has none
+ */
+export async function liftBan({ write, nowS, forget }: Lifting, text: string): Promise<{ subject: string; lifted: true }> {
+  const address = readAddress(text.replace(/\/64$/, '')) // a /48 is given as the list shows it
+  const subject = address === undefined ? text : subjectOfAddress(address)
+  const lifted = await write(async (tx) => {
+    await removeStrikes(tx, subject)
+    return removeBan(tx, subject, 'command-line', nowS())
+  }).catch(ifUnknown(() => forget(subject)))
+  forget(subject)
+  if (!lifted) throw new Failure('not-found', `There is no ban of ${subject}. See "reelgate ban list".`)
+  return { subject, lifted: true }
+}
+
+/**
+ * Lifts the ban of an account or of one of its keys, for its owner. The strike stays, so that the next ban is longer, and so does what
+ * passed in the last minute: whoever may lift bans may not ask more often for it.
+ * @throws Failure `not-found` when it has none, also for another account's
+ */
+export async function liftOwnBan(
+  { db, write, nowS, pardon }: Lifting,
+  accountId: string,
+  by: Actor,
+  subject: string,
+): Promise<void> {
+  // Before anything: of a commit that may have been kept nobody else could tell whose the ban was.
+  if (!(await isBanOfAccount(db, accountId, subject))) throw NO_SUCH_BAN
+  await write(async (tx) => {
+    if (!(await removeBanOfAccount(tx, accountId, subject))) throw NO_SUCH_BAN // another call was first
+    await noteAct(tx, { atS: nowS(), accountId, by, kind: 'ban:lifted', subjects: [subject] })
+  }).catch(ifUnknown(() => pardon(subject)))
+  pardon(subject)
+}
+
+const NO_SUCH_BAN = new Failure('not-found', 'There is no such ban of this account or its keys. GET /api/bans lists them.')
+
+/**
+ * Lets go whoever's ban may be gone from the rows: no ban may hold that nobody can see and lift. If it is there still, it is listed,
+ * can be lifted once more, and holds again after a restart.
+ */
+function ifUnknown(letGo: () => void) {
+  return (error: unknown): never => {
+    if (isOutcomeUnknown(error)) letGo()
+    throw error
+  }
+}
+
+/** Removes the bans of a subject and notes it. False: there is none. */
+async function removeBan(tx: Db, subject: string, by: Actor, atS: number): Promise<boolean> {
+  const [ban] = await removeBans(tx, subject)
+  if (!ban) return false
+  const accountId = await accountOf(tx, ban.scope, subject)
+  await noteAct(tx, { atS, accountId, by, kind: 'ban:lifted', subjects: [subject] })
+  return true
+}
+
+/** What a running server must forget of bans that are over. */
+export type BanSweeping = Pick<BanDeps, 'write' | 'nowS'> & { forgetEnded(): void }
+
+/** Removes what no answer needs any more: bans that are over, strikes of more than 7 days ago. */
+export async function sweepBans({ write, nowS, forgetEnded }: BanSweeping): Promise<void> {
+  forgetEnded()
+  await write((tx) => removeOldBans(tx, nowS(), nowS() - STRIKE_KEPT_S))
+}

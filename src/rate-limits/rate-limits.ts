@@ -1,0 +1,170 @@
+import type { Logger } from 'pino'
+import type { RateLimits } from '../config.ts'
+import type { BanRow } from '../db/tables.ts'
+import { networkAround } from '../net/ip.ts'
+import { type BanDeps, type BansOfClass, openBans, type Scope } from './bans.ts'
+import { createWindows } from './sliding-window.ts'
+
+/**
+ * A refusal. `bannedTillS` (Unix seconds of the playback clock) is there for a ban, `settled` on the call that brought it about: answer
+ * when it has resolved, with the length as it is then.
+ */
+export type Refused = { subject: string; bannedTillS?(): number; retryAfterS(): number; settled?: Promise<void> }
+
+/** What a call found of one limit. `quota` and `remaining` count calls, `waitS` till there are more of them. */
+export type Taken = { budget: string; quota: number; remaining: number; waitS: number; refused?: Refused }
+
+/** One limit of the table: a number of calls a minute for each address, key or account. */
+export type Limiter = {
+  /** Counts a call. `factor`: how many times as often its account may ask. */
+  take(subject: string, factor?: number): Taken
+  /** Whether the next call would be refused, without counting one. */
+  isSpent(subject: string): boolean
+  /** Takes back the call that was just counted: it did no harm. */
+  giveBack(subject: string): void
+}
+
+/** A limiter with what lifting a ban does to it. */
+type OwnLimiter = Limiter & { pardon(subject: string): void; forget(subject: string): void }
+
+/** Each call of an owner passes three of these: its address's, its key's, its account's. */
+export type OwnerLimits = Readonly<Record<'ip' | 'key' | 'account', Limiter>>
+
+export type OwnerBudget = 'reads' | 'writes' | 'otp' | 'uploads'
+
+export type Limits = Readonly<
+  Record<OwnerBudget, OwnerLimits> & {
+    /** Owners' interfaces without a live key. Those with one are never refused for what others ask from the same address. */
+    unauthenticated: Limiter
+    /** Upload forms: as many as credentials, counted apart, for they come from wherever the file is. */
+    forms: Limiter
+    redeem: Limiter
+    /** Redeems of OTPs that can be spent, from an address whose other redeems are refused. */
+    spendable: Limiter
+    /** How often one OTP may ask whether its video is ready at no cost to its address. */
+    waiting: Limiter
+    playback: Limiter
+    pages: Limiter
+    posters: Limiter
+    docs: Limiter
+    health: Limiter
+    /** Forgets bans and refused calls of a subject. What passed still counts: no ban that is lifted gives more calls a minute (R17). */
+    pardon(subject: string): void
+    /** Forgets bans and counts of a subject. */
+    forget(subject: string): void
+    /** Forgets the bans that are over. */
+    forgetEnded(): void
+    /** When a ban ends: it may have grown since its row was written. */
+    endOf(ban: BanRow): number
+  }
+>
+
+const WAITING_PER_OTP = 12
+
+/** Opens the limits with the bans that are on disk. */
+export async function openLimits(deps: BanDeps & { log: Logger }, numbers: RateLimits): Promise<Limits> {
+  const bans = await openBans(deps)
+  const limiters: OwnLimiter[] = []
+  function limiter(budget: string, limit: number, scope?: Scope): Limiter {
+    const made = createLimiter(deps.nowS, { budget, limit, bans: scope && bans.bansOf(scope, budget) })
+    limiters.push(made)
+    return made
+  }
+  const ofAddresses = (scope: Scope, budget: string, limit: number) =>
+    withNetworks(limiter(budget, limit, scope), limiter(budget, NETWORK_FACTOR * limit, scope))
+  const ofOwners = (budget: OwnerBudget): OwnerLimits => ({
+    ip: ofAddresses('ip', budget, numbers[budget].ip),
+    key: limiter(budget, numbers[budget].key, 'key'),
+    account: limiter(budget, numbers[budget].account, 'account'),
+  })
+  const { unauthenticated, uploads, redeem, playback, pages, posters, docs, health } = numbers
+  return {
+    reads: ofOwners('reads'),
+    writes: ofOwners('writes'),
+    otp: ofOwners('otp'),
+    uploads: ofOwners('uploads'),
+    unauthenticated: ofAddresses('ip', 'unauthenticated', unauthenticated.ip),
+    forms: ofAddresses('ip', 'forms', uploads.ip),
+    redeem: ofAddresses('viewer', 'redeem', redeem.ip),
+    spendable: limiter('redeem', Math.ceil(SPENDABLE_PART * redeem.ip)),
+    waiting: limiter('waiting', WAITING_PER_OTP),
+    playback: ofAddresses('viewer', 'playback', playback.ip),
+    pages: ofAddresses('viewer', 'pages', pages.ip),
+    posters: ofAddresses('viewer', 'posters', posters.ip),
+    docs: ofAddresses('viewer', 'docs', docs.ip),
+    health: ofAddresses('viewer', 'health', health.ip),
+    pardon(subject) {
+      bans.forget(subject)
+      for (const { pardon } of limiters) pardon(subject)
+    },
+    forget(subject) {
+      bans.forget(subject)
+      for (const { forget } of limiters) forget(subject)
+    },
+    forgetEnded: bans.forgetEnded,
+    endOf: (ban) => bans.bansOf(ban.scope, ban.budget).endS(ban.subject) || ban.endsAtS,
+  }
+}
+
+/** A flood: so many times the limit in one window, or far too many calls in so many windows of ten minutes (wire-contract.md, section 9). */
+const FLOOD = 5
+const MOST_EXCESSES = 3
+
+/** A /48 has so many times what each /64 in it has. */
+const NETWORK_FACTOR = 16
+const SPENDABLE_PART = 0.4
+
+type LimiterOptions = { budget: string; limit: number; bans: BansOfClass | undefined }
+
+/** Without `bans` what is too much waits, and is never a flood. */
+function createLimiter(nowS: () => number, { bans, budget, limit }: LimiterOptions): OwnLimiter {
+  const windows = createWindows(nowS)
+
+  function refusedByBan({ endS }: BansOfClass, subject: string, settled?: Promise<void>): Refused {
+    const bannedTillS = () => endS(subject)
+    return { subject, bannedTillS, retryAfterS: () => Math.max(1, bannedTillS() - nowS()), settled }
+  }
+
+  return {
+    take(subject, factor = 1) {
+      const quota = limit * factor
+      const weight = 1 / factor
+      const bannedTillS = bans?.endForCallS(subject, weight) ?? 0
+      if (bans && bannedTillS > 0)
+        return { budget, quota, remaining: 0, waitS: bannedTillS - nowS(), refused: refusedByBan(bans, subject) }
+      const { passed, all, excesses, remaining, waitS, endsAtS } = windows.take(subject, limit, weight)
+      const taken = { budget, quota, remaining: remaining * factor, waitS }
+      if (passed) return taken
+      const isFlood = all >= FLOOD * limit || excesses >= MOST_EXCESSES
+      if (!bans || !isFlood) return { ...taken, refused: { subject, retryAfterS: () => waitS } }
+      const settled = bans.strike({ subject, limit, all, windowEndsAtS: endsAtS })
+      return { ...taken, refused: refusedByBan(bans, subject, settled) }
+    },
+    isSpent: (subject) => (bans?.endS(subject) ?? 0) > 0 || windows.isSpent(subject, limit),
+    giveBack: windows.giveBack,
+    pardon: windows.pardon,
+    forget: windows.forget,
+  }
+}
+
+/** The limit of an address and, for IPv6, that of the network around it: one customer often has a /48, which is 65 536 of them. */
+function withNetworks(ofAddress: Limiter, ofNetwork: Limiter): Limiter {
+  return {
+    take(address, factor) {
+      const taken = ofAddress.take(address, factor)
+      const network = networkAround(address)
+      if (network === undefined || taken.refused) return taken
+      const around = ofNetwork.take(network, factor)
+      return around.refused ? around : taken
+    },
+    isSpent(address) {
+      const network = networkAround(address)
+      return ofAddress.isSpent(address) || (network !== undefined && ofNetwork.isSpent(network))
+    },
+    giveBack(address) {
+      const network = networkAround(address)
+      if (network !== undefined) ofNetwork.giveBack(network)
+      ofAddress.giveBack(address)
+    },
+  }
+}

@@ -1,0 +1,134 @@
+import type { Logger } from 'pino'
+import { noteAct } from '../audit/audit-log.ts'
+import type { Db } from '../db/database.ts'
+import type { HookRow } from '../db/tables.ts'
+import type { Write } from '../db/write.ts'
+import { type Job, startDispatcher } from '../jobs/dispatcher.ts'
+import { type Attempt, type AttemptDeps, attempt, TRY_MS } from './attempt.ts'
+import { failWaiting } from './batch-jobs.ts'
+import {
+  type ClaimedDelivery,
+  claimDelivery,
+  findDueHook,
+  noteFailure,
+  noteSuccess,
+  restHook,
+  resumeCutOffDeliveries,
+  settleDelivery,
+} from './delivery-store.ts'
+import type { RestoredCopy } from './restored-copy.ts'
+import { isDead, restAfter, waitAfter } from './schedule.ts'
+import { disableHook } from './webhook-store.ts'
+
+export type SendingDeps = AttemptDeps & {
+  db: Db
+  write: Write
+  copy: Pick<RestoredCopy, 'isHeld'>
+  log: Logger
+}
+
+/** Attempts at once, in all, of one account, and of endpoints that have just failed: who hangs holds up no one else. */
+const PLACES = 32
+const PLACES_OF_ACCOUNT = 8
+const PLACES_OF_FAILING = 16
+/** Beyond the longest attempt, so that nobody sends what somebody is sending. */
+const LEASE_S = TRY_MS / 1000 + 40
+
+/** How soon a change is noticed that may have brought events, and how often what has become due. */
+const LOOK_EVERY_MS = 100
+const LOOK_ANYWAY_EVERY = 10
+
+/** Sends deliveries as they become due, one after the other to each endpoint. What waits lies in the database, none of it in memory. */
+export async function startSending(deps: SendingDeps): Promise<{ stop(): Promise<void> }> {
+  const { db, write, nowS, copy, log } = deps
+  const engaged = new Map<string, HookRow>()
+  await write(resumeCutOffDeliveries)
+
+  async function claim(onlyUrgent: boolean): Promise<Job | undefined> {
+    if (onlyUrgent || copy.isHeld()) return undefined
+    const hook = await findDueHook(db, nowS(), roomBeside([...engaged.values()]))
+    const delivery = hook && (await write((tx) => claimDelivery(tx, hook.id, { nowS: nowS(), endsAtS: nowS() + LEASE_S })))
+    if (!delivery) return undefined
+    engaged.set(hook.id, hook)
+    return { key: hook.id, run: (signal) => send(deps, hook, delivery, signal).finally(() => engaged.delete(hook.id)) }
+  }
+
+  const dispatcher = startDispatcher({ places: PLACES, claim, log })
+  let seenCommits = -1
+  let looks = 0
+  const timer = setInterval(() => {
+    if (write.commits() === seenCommits && looks++ % LOOK_ANYWAY_EVERY !== 0) return
+    seenCommits = write.commits()
+    dispatcher.wake()
+  }, LOOK_EVERY_MS)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await dispatcher.stop()
+    },
+  }
+}
+
+function roomBeside(engaged: readonly HookRow[]) {
+  const ofAccount = Map.groupBy(engaged, ({ accountId }) => accountId)
+  return {
+    hookIds: engaged.map(({ id }) => id),
+    accountIds: [...ofAccount].flatMap(([accountId, hooks]) => (hooks.length < PLACES_OF_ACCOUNT ? [] : accountId)),
+    onlyHealthy: engaged.filter(({ failuresInRow }) => failuresInRow > 0).length >= PLACES_OF_FAILING,
+  }
+}
+
+async function send(deps: SendingDeps, hook: HookRow, delivery: ClaimedDelivery, signal: AbortSignal): Promise<void> {
+  const outcome = await attempt(deps, hook, delivery, signal).catch((error: unknown) => {
+    if (signal.aborted) return undefined
+    throw error
+  })
+  const nowS = deps.nowS()
+  const disabledReason = await deps.write(async (tx) => {
+    if (!outcome) return giveBack(tx, delivery)
+    if (outcome.problem === undefined) return settleSuccess(tx, delivery, outcome, nowS)
+    return settleFailure(tx, delivery, outcome, nowS)
+  })
+  if (disabledReason === undefined) return
+  deps.log.info({ accountId: hook.accountId, hookId: hook.id, reason: disabledReason }, 'webhook: disabled')
+  await failWaiting(deps, hook.id, signal)
+}
+
+/** The server stops: that is no fault of the endpoint's. */
+async function giveBack(tx: Db, delivery: ClaimedDelivery): Promise<undefined> {
+  await settleDelivery(tx, delivery, { state: 'waiting', dueAtS: 0, attempts: delivery.attempts - 1 })
+}
+
+async function settleSuccess(tx: Db, delivery: ClaimedDelivery, { status }: Attempt, nowS: number): Promise<undefined> {
+  await settleDelivery(tx, delivery, { state: 'delivered', status: status ?? null, problem: null, finishedAtS: nowS })
+  await noteSuccess(tx, delivery.hookId, nowS)
+}
+
+/** One transaction: the delivery's next attempt or its end, and what the endpoint's failures bring about. @returns why it was switched off, if it was */
+async function settleFailure(
+  tx: Db,
+  delivery: ClaimedDelivery,
+  { status, problem = '', retryAfterS }: Attempt,
+  nowS: number,
+): Promise<string | undefined> {
+  const hook = await noteFailure(tx, delivery.hookId, nowS)
+  if (!hook) return undefined // deleted meanwhile
+  const disabledReason = status === 410 ? GONE : isDead(hook, nowS) ? DEAD : undefined
+  const waitS = waitAfter(delivery.attempts)
+  const restS = restAfter(hook.failuresInRow, retryAfterS)
+  const isOver = disabledReason !== undefined || hook.disabledReason !== null || waitS === undefined
+  const next = isOver
+    ? ({ state: 'failed', finishedAtS: nowS } as const)
+    : ({ state: 'waiting', dueAtS: nowS + Math.max(waitS, restS) } as const)
+  await settleDelivery(tx, delivery, { ...next, status: status ?? null, problem })
+  await restHook(tx, hook.id, nowS + restS)
+  if (disabledReason !== undefined) {
+    await disableHook(tx, hook.id, disabledReason)
+    const act = { atS: nowS, accountId: hook.accountId, by: 'server', kind: 'hook:disabled', subjects: [hook.id] } as const
+    await noteAct(tx, { ...act, details: { reason: disabledReason } })
+  }
+  return disabledReason
+}
+
+const GONE = 'It answered 410: it wants no more deliveries.'
+const DEAD = 'It has taken no delivery for five days.'

@@ -1,0 +1,231 @@
+import { describe, expect, test } from 'vitest'
+import { cyclesOf, type Import, importsOf, readTree, type Tree } from './imports.ts'
+
+// The layout of docs/architecture.md as a check. Each rule stands beside trees that break it, so that a rule which has
+// gone blind fails as well.
+
+const FEATURES = [
+  'accounts',
+  'audit',
+  'idempotency',
+  'catalogue',
+  'ingest',
+  'encode',
+  'mp4',
+  'assets',
+  'playback',
+  'watermark',
+  'rate-limits',
+  'webhooks',
+  'usage',
+  'demo',
+]
+const BELOW = ['crypto', 'db', 'storage', 'jobs', 'outbound', 'net']
+
+/** What a folder of src/, or a file beside the folders, may import; inside a folder everything may. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'errors.ts': [],
+  'config.ts': ['errors.ts'],
+  'health-check.ts': [],
+  ...Object.fromEntries(BELOW.map((folder) => [folder, ['errors.ts', 'config.ts', 'health-check.ts', ...BELOW]])),
+  ...Object.fromEntries(FEATURES.map((folder) => [folder, ['errors.ts', 'config.ts', ...BELOW, ...FEATURES]])),
+  http: ['errors.ts', 'config.ts', 'net', ...FEATURES],
+  installation: ['errors.ts', 'config.ts', 'health-check.ts', ...FEATURES, ...BELOW],
+  control: ['errors.ts', 'config.ts', 'installation', ...FEATURES],
+  cli: ['errors.ts', 'config.ts', 'health-check.ts', 'control', 'installation', 'server.ts', ...FEATURES],
+  'main.ts': ['cli'],
+  'server.ts': ['errors.ts', 'config.ts', 'installation', 'control', 'http', ...FEATURES, ...BELOW],
+}
+
+type Rule = { promise: string; breaches: (tree: Tree) => string[]; broken: readonly Tree[] }
+
+const RULES: readonly Rule[] = [
+  {
+    promise: 'every folder and file of src/ has its place in the layout',
+    breaches: (tree) => placesIn(tree).filter((place) => !(place in MAY_IMPORT)),
+    broken: [{ 'src/utils/text.ts': '' }, { 'src/helpers.ts': '' }],
+  },
+  {
+    promise: 'imports go one way: http → features → crypto, db, storage, jobs, outbound, net',
+    breaches: (tree) => importsWhere(tree, isAgainstTheArrows),
+    broken: [
+      { 'src/playback/otp.ts': "import type { App } from '../http/app.ts'" },
+      { 'src/playback/otp.ts': "import { createServer } from '../server.ts'" },
+      { 'src/http/api/otp.ts': "import {\n  openSqlite,\n  type Db,\n} from '../../db/sqlite.ts'" },
+      { 'src/http/api/otp.ts': "import { openFolder } from '../../storage/folder.ts'" },
+      { 'src/db/sqlite.ts': "import type { Account } from '../accounts/account.ts'" },
+      { 'src/crypto/key-window.ts': "const { findVideo } = await import('../catalogue/video.ts')" },
+      { 'src/storage/folder.ts': "export type { Video } from '../catalogue/video.ts'" },
+      { 'src/errors.ts': "import './config.ts'" },
+    ],
+  },
+  {
+    promise: 'only http/ and server.ts know Fastify',
+    breaches: (tree) => importsWhere(tree, ({ from, to }) => /^@?fastify(\/|$)/.test(to) && !isIn(from, ['http', 'server.ts'])),
+    broken: [
+      { 'src/playback/otp.ts': "import type { FastifyRequest } from 'fastify'" },
+      { 'src/cli/doctor.ts': "import { type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'" },
+    ],
+  },
+  {
+    promise: 'only what puts the parts together calls config.ts; all others take its types',
+    breaches: (tree) =>
+      importsWhere(
+        tree,
+        ({ from, to, isTypeOnly }) =>
+          to === 'src/config.ts' && !isTypeOnly && !isIn(from, ['cli', 'control', 'installation', 'server.ts']),
+      ),
+    broken: [{ 'src/encode/plan.ts': "import { readConfig } from '../config.ts'" }],
+  },
+  {
+    promise: 'only config.ts reads the environment',
+    breaches: (tree) =>
+      filesWith(tree, /\bprocess\.env\b|\bimport\b.*\benv\b.*'node:process'/).filter(
+        (path) => path.startsWith('src/') && path !== 'src/config.ts',
+      ),
+    broken: [{ 'src/server.ts': "if (process.env['CI']) run()" }, { 'src/server.ts': "import { env } from 'node:process'" }],
+  },
+  {
+    promise: 'only encode/sandbox.ts starts processes',
+    breaches: (tree) =>
+      importsWhere(tree, ({ from, to }) => /^(node:)?child_process$/.test(to) && from !== 'src/encode/sandbox.ts'),
+    broken: [{ 'src/encode/probe.ts': "import { spawn } from 'node:child_process'" }],
+  },
+  {
+    promise: 'the browser takes types from src/, never code',
+    breaches: (tree) =>
+      importsWhere(tree, ({ from, to, isTypeOnly }) => from.startsWith('web/') && to.startsWith('src/') && !isTypeOnly),
+    broken: [{ 'web/player/main.ts': "import { planLadder } from '../../src/encode/plan.ts'" }],
+  },
+  {
+    promise: 'the conformance suite knows nothing of the inside',
+    breaches: (tree) =>
+      importsOf(tree)
+        .filter(({ from, to }) => from.startsWith('conformance/') && !to.startsWith('conformance/') && !to.startsWith('node:'))
+        .map(({ from, to }) => `${from} → ${to}`),
+    broken: [{ 'conformance/check.ts': "import type { VideoBody } from '../src/http/api/video-body.ts'" }],
+  },
+  {
+    promise: 'no file needs itself: imports of code have no cycle',
+    breaches: (tree) => cyclesOf(importsOf(tree).filter(({ isTypeOnly }) => !isTypeOnly)),
+    broken: [
+      {
+        'src/db/a.ts': "import { b } from './b.ts'",
+        'src/db/b.ts': "import { c } from './c.ts'",
+        'src/db/c.ts': "import { a } from './a.ts'",
+      },
+    ],
+  },
+  {
+    promise: 'no feature needs itself: imports between feature folders, types too, have no cycle',
+    breaches: (tree) => cyclesOf(importsBetweenFeatures(tree)),
+    broken: [
+      {
+        'src/webhooks/event.ts': "import type { Video } from '../catalogue/video.ts'",
+        'src/catalogue/video.ts': "import { addHookEvents } from '../webhooks/event-store.ts'",
+      },
+    ],
+  },
+  {
+    promise: 'JavaScript is for launchers only',
+    breaches: (tree) => Object.keys(tree).filter((path) => /\.[cm]?jsx?$/.test(path) && !/^(?:bin|scripts)\//.test(path)),
+    broken: [{ 'src/main.js': '' }, { 'web/player/loader.mjs': '' }, { 'test/help.cjs': '' }],
+  },
+  {
+    promise: 'tests of HTTP have their server in their own process (test/in-process.ts) and start none',
+    breaches: (tree) =>
+      importsOf(tree)
+        .filter(({ from, to }) => from.startsWith('test/http/') && to === 'test/reelgate.ts')
+        .map(({ from, to }) => `${from} → ${to}`),
+    broken: [{ 'test/http/tags.test.ts': "import { startReelgate } from '../reelgate.ts'" }],
+  },
+  {
+    promise: 'each statement of a store is called in test/db/stores.test.ts, which compares the databases',
+    breaches: uncomparedStatements,
+    broken: [
+      { 'src/webhooks/webhook-store.ts': 'export async function findHook(\n  db: Db,\n  id: string,\n) {' },
+      {
+        'src/usage/usage-store.ts': 'export const addViews = prepared<Views>()(',
+        'test/db/stores.test.ts':
+          "import * as usage from '../../src/usage/usage-store.ts'\nimport * as files from '../../src/assets/mp4-store.ts'\nfiles.addViews(tx)",
+      },
+    ],
+  },
+  {
+    promise: 'no comment silences the compiler, or lets an `any` pass Biome',
+    breaches: (tree) => filesWith(tree, /^\s*\/[/*]\s*(?:@ts-(?:ignore|nocheck|expect-error)|biome-ignore\b.*noExplicitAny)/m),
+    broken: [
+      { 'src/errors.ts': '// @ts-ignore\nf()' },
+      { 'web/player/main.ts': '/* @ts-expect-error: later */\nf()' },
+      { 'test/help.ts': '// biome-ignore lint/suspicious/noExplicitAny: later' },
+    ],
+  },
+]
+
+for (const { promise, breaches, broken } of RULES) {
+  describe(promise, () => {
+    test('holds here', () => {
+      expect(breaches(readTree('src', 'web', 'test', 'bench', 'conformance', 'scripts', 'bin'))).toEqual([])
+    })
+
+    for (const tree of broken) {
+      test(`a breach is seen: ${JSON.stringify(tree)}`, () => {
+        expect(breaches(tree)).not.toEqual([])
+      })
+    }
+  })
+}
+
+function isAgainstTheArrows({ from, to }: Import): boolean {
+  const [fromPlace, toPlace] = [placeOf(from), placeOf(to)]
+  if (fromPlace === undefined || toPlace === undefined || fromPlace === toPlace) return false
+  return !MAY_IMPORT[fromPlace]?.includes(toPlace)
+}
+
+/** The folder of src/ in which a file lies, or its own name when it lies beside them; undefined outside src/. */
+function placeOf(path: string): string | undefined {
+  return path.startsWith('src/') ? path.split('/')[1] : undefined
+}
+
+function isIn(path: string, places: readonly string[]): boolean {
+  return places.includes(placeOf(path) ?? '')
+}
+
+function placesIn(tree: Tree): string[] {
+  return [...new Set(Object.keys(tree).flatMap((path) => placeOf(path) ?? []))]
+}
+
+function importsWhere(tree: Tree, isBreach: (found: Import) => boolean): string[] {
+  return importsOf(tree)
+    .filter(({ from }) => from.startsWith('src/') || from.startsWith('web/'))
+    .filter(isBreach)
+    .map(({ from, to }) => `${from} → ${to}`)
+}
+
+function filesWith(tree: Tree, pattern: RegExp): string[] {
+  return Object.keys(tree).filter((path) => /\.tsx?$/.test(path) && pattern.test(tree[path] ?? ''))
+}
+
+/** What a store offers that takes the database first; its other functions reckon with values. */
+const STATEMENT = /^export (?:(?:async )?function (\w+)\(\s*(?:db|tx): Db\b|const (\w+) = prepared\b)/gm
+
+function uncomparedStatements(tree: Tree): string[] {
+  const compared = tree['test/db/stores.test.ts'] ?? ''
+  const names = new Map(
+    [...compared.matchAll(/^import \* as (\w+) from '..\/..\/(\S+)'/gm)].map(([, name, path]) => [path, name]),
+  )
+  return Object.keys(tree)
+    .filter((path) => /^src\/.*-store\.ts$/.test(path))
+    .flatMap((path) =>
+      [...(tree[path] ?? '').matchAll(STATEMENT)]
+        .map(([, plain, kept]) => plain ?? kept)
+        .filter((statement) => !compared.includes(` ${names.get(path)}.${statement}(`))
+        .map((statement) => `${path}: ${statement}`),
+    )
+}
+
+function importsBetweenFeatures(tree: Tree): { from: string; to: string }[] {
+  return importsOf(tree)
+    .map(({ from, to }) => ({ from: placeOf(from) ?? '', to: placeOf(to) ?? '' }))
+    .filter(({ from, to }) => from !== to && FEATURES.includes(from) && FEATURES.includes(to))
+}

@@ -1,0 +1,37 @@
+import { writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { newFolder } from '../encode/videos.ts'
+import { startReelgate } from '../in-process.ts'
+import { addFile, makePicture } from './sample-files.ts'
+
+/** One is drawn at a time, and so many wait. */
+const TAKEN = 21
+
+test('who sends many pictures that are slow to draw is refused more of them, and keeps nobody else waiting', async () => {
+  const folder = await newFolder()
+  const program = '#!/usr/bin/bash\ncase "$*" in *"-f png_pipe"*) exec /usr/bin/sleep 30;; esac\nexec /usr/bin/ffmpeg "$@"\n'
+  await writeFile(join(folder, 'ffmpeg'), program, { mode: 0o755 })
+  const reelgate = await startReelgate({ env: { PATH: [folder, process.env.PATH].join(delimiter) } })
+  const slow = await makePicture('64x36')
+  const { videoId } = await reelgate.owner.credentials('It will come')
+  const refused: string[] = []
+  const both = Promise.withResolvers<void>()
+  for (let i = 0; i < TAKEN + 2; i++)
+    void addFile(reelgate.owner, videoId, slow)
+      .then(async (answer) => {
+        refused.push(
+          `${answer.status} ${answer.headers.has('retry-after')} ${((await answer.json()) as { message: string }).message}`,
+        )
+        if (refused.length === 2) both.resolve()
+      })
+      .catch(() => undefined) // the server ends before they do
+  await both.promise
+  const sentence = 'As many pictures of this account as may wait are waiting to be drawn. Try again in a moment.'
+  expect(refused).toEqual([`503 true ${sentence}`, `503 true ${sentence}`])
+
+  const ben = await reelgate.newOwner('Ben')
+  const film = await ben.credentials('Ben’s')
+  const added = await addFile(ben, film.videoId, await makePicture('64x36', 'mjpeg'))
+  expect([added.status, refused.length]).toEqual([200, 2])
+})

@@ -1,0 +1,175 @@
+import { expect, test } from 'vitest'
+import { dataPaths } from '../../src/config.ts'
+import { COMMANDS, type CommandName } from '../../src/control/commands.ts'
+import { SERVER_COMMANDS, type ServerCommandName } from '../../src/control/server-commands.ts'
+import { sendCommand } from '../../src/control/socket.ts'
+import { addFile, SRT } from '../assets/sample-files.ts'
+import { createOwner } from '../client.ts'
+import { untilFinished } from '../data-folder.ts'
+import { startReelgate } from '../in-process.ts'
+import { readRows } from '../rows.ts'
+import { makeFilm } from '../videos.ts'
+
+// Whatever changes something is on record or has its reason here why not: by the server's own list of operations, and by the
+// commands, so that a new one fails here until it is one or the other.
+
+const IS_A_QUESTION = 'asks, and changes nothing'
+const MAKES_A_VIDEO = 'no management: it makes a video, which says itself when it came'
+const IS_AN_OTP = 'no management: OTPs are many, and each is a row of its own'
+
+const UNRECORDED: Readonly<Record<string, string>> = {
+  'hook resume': 'changes something in a restored copy alone: test/webhooks/restored-copy.test.ts',
+  'media begin': IS_A_QUESTION,
+  'media next': IS_A_QUESTION,
+  'media checked': 'has damaged segments encoded again, which the log says: test/start/doctor-media.test.ts',
+  'PUT /api/videos': MAKES_A_VIDEO,
+  'PUT /api/videos/importUrl': MAKES_A_VIDEO,
+  'POST /upload': MAKES_A_VIDEO,
+  'POST /v2/importUrl': MAKES_A_VIDEO,
+  'POST /v2/uploadPolicy': MAKES_A_VIDEO,
+  'POST /api/videos/{id}/otp': IS_AN_OTP,
+  'POST /v2/otp': IS_AN_OTP,
+  'POST /api/videos/folders/search': IS_A_QUESTION,
+  'POST /api/account/video-usage': IS_A_QUESTION,
+  'POST /v2/videos': IS_A_QUESTION,
+  'POST /v2/files': IS_A_QUESTION,
+  'POST /v2/tags/search': IS_A_QUESTION,
+  'account list': IS_A_QUESTION,
+  'key list': IS_A_QUESTION,
+  'hook list': IS_A_QUESTION,
+  'ban list': IS_A_QUESTION,
+  audit: IS_A_QUESTION,
+  'master key id': IS_A_QUESTION,
+  'try begin': MAKES_A_VIDEO,
+  'try progress': IS_A_QUESTION,
+  'try link': IS_AN_OTP,
+}
+
+/** Where hooks are sent: nobody listens there. */
+const NOBODY = '127.0.0.1:9'
+
+type Made = { accountId: string; keyId: string; apiKey: string }
+
+/** What is called, what the record says of it, and the call, which tells to what it was done. */
+type Step = [operation: string, kind: string, act: () => Promise<string>]
+
+test('L06: every operation and every command that manages something is in the audit record, with who did it', async () => {
+  const reelgate = await startReelgate({
+    env: { REELGATE_LIMITS: '{"otp":{"ip":1000,"key":1,"account":1000}}', REELGATE_DEMO: 'on', REELGATE_OUTBOUND_ALLOW: NOBODY },
+  })
+  const command = <Answer = Made>(name: CommandName | ServerCommandName, args: object) =>
+    sendCommand(dataPaths(reelgate.dataDir).controlSocket, name, args) as Promise<Answer>
+  const una = await command('account create', { name: 'Una', mayUpload: true, mayImport: true })
+  const [ofUna] = await command<{ id: string }[]>('key list', { account: 'Una' })
+  const owner = createOwner(reelgate.url, una.apiKey)
+  const videoId = await owner.readyVideo(await makeFilm({ seconds: 1 }))
+  const begun = await command<{ videoId: string }>('try begin', { account: 'Una', title: 'Not for long' })
+  await untilFinished(reelgate, videoId)
+
+  async function ask<Answer = unknown>(method: string, path: string, body?: unknown): Promise<Answer> {
+    const answer = await owner.call(method, path, { body })
+    expect([method, path, answer.status]).toEqual([method, path, 200])
+    return (await answer.json()) as Answer
+  }
+  const v2 = async (path: string, fields: Record<string, string> = {}) => {
+    const body = new URLSearchParams({ clientSecretKey: una.apiKey, ...fields })
+    expect([path, (await fetch(`${reelgate.url}/v2${path}`, { method: 'POST', body })).status]).toEqual([path, 200])
+  }
+  const makeHook = () => ask<{ uuid: string }>('POST', '/api/hooks', { value: `http://${NOBODY}/`, status: 0 })
+  const newKey = (name: string) => command('key create', { account: 'Una', name, permissions: ['otpCreator'] })
+  const newAccount = (name: string) => command('account create', { name, mayUpload: true, mayImport: true })
+  async function lifted(lift: (subject: string) => Promise<unknown>): Promise<string> {
+    const { keyId, apiKey } = await newKey('too much')
+    const flooding = createOwner(reelgate.url, apiKey)
+    await Promise.all([1, 2, 3, 4, 5].map(() => flooding.call('POST', `/api/videos/${videoId}/otp`, { body: {} })))
+    await lift(keyId)
+    return keyId
+  }
+  const tagging = { videos: [videoId], tags: ['a'] }
+  const to = (subject: string, act: () => Promise<unknown>) => async () => {
+    await act()
+    return subject
+  }
+  const newFile = async (bytes: string | Buffer, language?: string) => {
+    const [added] = [await (await addFile(owner, videoId, bytes, language)).json()].flat() as { id: number }[]
+    return String(added?.id)
+  }
+  const folder = await ask<{ id: string }>('POST', '/api/videos/folders', { name: 'New' })
+  const folderPath = `/api/videos/folders/${folder.id}`
+  const caption = await newFile(SRT, 'en')
+  const { uuid } = await makeHook()
+  const hookPath = `/api/hooks/${uuid}`
+  await owner.delete([(await owner.credentials('Told as failed')).videoId])
+  const key = await newKey('old')
+  const [demo] = readRows<{ id: string }>(reelgate, "select value as id from setting where name = 'demo-video'")
+  const brief = (await owner.credentials('Brief')).videoId
+
+  const steps: Step[] = [
+    ['POST /api/videos/{id}', 'video:edited', to(videoId, () => ask('POST', `/api/videos/${videoId}`, { title: 'New' }))],
+    ['POST /api/videos/tags', 'tags:added', to(videoId, () => ask('POST', '/api/videos/tags', tagging))],
+    ['PUT /api/videos/tags', 'tags:replaced', to(videoId, () => ask('PUT', '/api/videos/tags', tagging))],
+    ['DELETE /api/videos/tags', 'tags:removed', to(videoId, () => ask('DELETE', '/api/videos/tags', tagging))],
+    ['POST /v2/tags/add', 'tags:added', to(videoId, () => v2('/tags/add', { videos: videoId, tags: 'b' }))],
+    ['POST /v2/tags/remove', 'tags:removed', to(videoId, () => v2('/tags/remove', { videos: videoId, tags: 'b' }))],
+    [
+      'POST /api/videos/folders',
+      'folder:created',
+      async () => (await ask<{ id: string }>('POST', '/api/videos/folders', { name: 'A' })).id,
+    ],
+    ['PUT /api/videos/folders/{id}', 'folder:changed', to(folder.id, () => ask('PUT', folderPath, { name: 'Old' }))],
+    ['DELETE /api/videos/folders/{id}', 'folder:deleted', to(folder.id, () => ask('DELETE', folderPath))],
+    ['POST /api/videos/{id}/files', 'file:added', () => newFile(SRT, 'de')],
+    [
+      'POST /api/videos/{id}/files',
+      'mp4:requested',
+      to(videoId, () => ask('POST', `/api/videos/${videoId}/files`, { type: 'mp4' })),
+    ],
+    [
+      'DELETE /api/videos/{id}/files/{fileId}',
+      'file:deleted',
+      to(caption, () => ask('DELETE', `/api/videos/${videoId}/files/${caption}`)),
+    ],
+    ['POST /api/hooks', 'hook:created', async () => (await makeHook()).uuid],
+    ['PUT /api/hooks/{uuid}', 'hook:enabled', to(uuid, () => ask('PUT', hookPath, { status: 1 }))],
+    ['POST /api/hooks/{uuid}/secret', 'hook:rotated', to(uuid, () => ask('POST', `${hookPath}/secret`))],
+    ['POST /api/hooks/{uuid}/deliveries/replay', 'hook:replayed', to(uuid, () => ask('POST', `${hookPath}/deliveries/replay`))],
+    [
+      'POST /api/hooks/{uuid}/deliveries/{id}/replay',
+      'hook:replayed',
+      to(uuid, () => ask('POST', `${hookPath}/deliveries/1/replay`)),
+    ],
+    ['PUT /api/hooks/{uuid}', 'hook:disabled', to(uuid, () => ask('PUT', hookPath, { status: 0 }))],
+    ['DELETE /api/hooks', 'hook:deleted', to(uuid, () => ask('DELETE', '/api/hooks', { uuid }))],
+    ['DELETE /api/bans', 'ban:lifted', async () => lifted((subject) => ask('DELETE', `/api/bans?subject=${subject}`))],
+    ['ban lift', 'ban:lifted', async () => lifted((subject) => command('ban lift', { subject }))],
+    ['key create', 'key:created', async () => (await newKey('new')).keyId],
+    ['key rotate', 'key:rotated', to(key.keyId, () => command('key rotate', { keyId: key.keyId, overlapS: 60 }))],
+    ['key revoke', 'key:revoked', to(key.keyId, () => command('key revoke', { keyId: key.keyId }))],
+    [
+      'try withdraw',
+      'video:deleted',
+      to(begun.videoId, () => command('try withdraw', { accountId: una.accountId, videoId: begun.videoId })),
+    ],
+    ['demo remove', 'video:deleted', to(demo?.id ?? '', () => command('demo remove', {}))],
+    ['DELETE /api/videos', 'video:deleted', to(videoId, () => ask('DELETE', `/api/videos?videos=${videoId}`))],
+    ['POST /v2/video', 'video:deleted', to(brief, () => v2(`/video?id=${brief}`, { action: 'delete' }))],
+    ['account create', 'account:created', async () => (await newAccount('Due')).accountId],
+    ['account set', 'account:changed', to(una.accountId, () => command('account set', { account: 'Una', pageMax: 100 }))],
+    ['account disable', 'account:disabled', to(una.accountId, () => command('account disable', { account: 'Una' }))],
+    ['account enable', 'account:enabled', to(una.accountId, () => command('account enable', { account: 'Una' }))],
+  ]
+  for (const [operation, kind, act] of steps) {
+    const subject = await act()
+    const [newest] = readRows(reelgate, 'select kind, subject, actor from act order by id desc limit 1')
+    const actor = operation.includes('/') ? ofUna?.id : 'command-line'
+    expect([operation, newest]).toEqual([operation, { kind, subject, actor }])
+  }
+
+  const document = (await (await fetch(`${reelgate.url}/docs/api/openapi.json`)).json()) as { paths: Record<string, object> }
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  const changing = operations.filter((operation) => !operation.startsWith('GET '))
+  const told = [...changing, ...Object.keys(COMMANDS), ...Object.keys(SERVER_COMMANDS)].sort()
+  expect([...new Set([...steps.map(([operation]) => operation), ...Object.keys(UNRECORDED)])].sort()).toEqual(told)
+})

@@ -1,0 +1,39 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { footage } from '../footage.ts'
+import { startReelgate } from '../in-process.ts'
+import { startChromium } from './chromium.ts'
+import { compareWithSource } from './frame-pixels.ts'
+import { openPlayer, playerAddress } from './player.ts'
+
+test('who seeks far ahead in a film that is still being encoded sees that place before what lies between', async () => {
+  const reelgate = await startReelgate({ env: { REELGATE_ENCODERS: '1' } })
+  await using chromium = await startChromium()
+  const browser = await chromium.newContext({ viewport: { width: 1280, height: 720 } })
+  const film = await reelgate.owner.readyVideo(footage.wannaworktogether)
+  const player = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(film)))
+  const tries: number[] = []
+  player.page.on('response', (response) => {
+    if (response.url().endsWith('.m4s')) tries.push(response.status())
+  })
+  await player.play()
+  await player.playsPast(0.1)
+  const soughtS = await player.seekNear(150)
+  const frames = await player.takeFrames(soughtS + 0.1)
+  const segments = await countSegments(reelgate.dataDir)
+
+  expect(tries.filter((status) => status === 503).length).toBeLessThan(10)
+  expect(segments).toBeLessThan(SEGMENTS * 0.7) // in order, five of six would have come before
+  const [likeness] = await compareWithSource(frames, footage.wannaworktogether)
+  expect(likeness?.source).toBeGreaterThan(0.9)
+  await player.playsPast(soughtS + 3)
+})
+
+/** Of about 4 s each: two sizes of picture and the sound. */
+const SEGMENTS = 3 * 45
+
+async function countSegments(dataDir: string): Promise<number> {
+  const files = await readdir(join(dataDir, 'segments'), { recursive: true, withFileTypes: true })
+  return files.filter((file) => file.isFile()).length
+}

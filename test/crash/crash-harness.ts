@@ -1,0 +1,232 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'vitest'
+import { windowKey } from '../../src/crypto/content-key.ts'
+import type { Owner } from '../client.ts'
+import { findEncoders, getContentKey, listFiles } from '../data-folder.ts'
+import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { readRows } from '../rows.ts'
+import type { Chance } from '../seeded-random.ts'
+import { makeFilm } from '../videos.ts'
+import { type Op, openHistory, type Seen } from './history.ts'
+import { examine, newMemory } from './inspect-data-folder.ts'
+import { judge, newWorld, type Observation, remember } from './invariants.ts'
+import { createClients, seenOf, TAGS } from './workload.ts'
+
+export type Ordeal = Awaited<ReturnType<typeof newOrdeal>>
+
+export const CLIENTS = 8
+
+const HISTORIES = join(import.meta.dirname, '../../.cache/crash')
+
+/** Films so small that they are encoded in an instant, yet of more than one chunk. */
+const FILMS = [
+  { seconds: 1, size: '160x90' },
+  { seconds: 2, size: '160x90', sound: false },
+  { seconds: 5, size: '64x64', rate: 10 },
+] as const
+
+/** A server of this test alone, with its clients; see `newOrdeal`. */
+export const startOrdeal = async (chance: Chance, name: string) => newOrdeal(await startReelgate(), chance, name)
+
+/** A server with its clients, their history, and what is known to be there; whoever breaks it asks `afterwards`. */
+export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string) {
+  const films = await Promise.all(FILMS.map(async (recipe) => readFile(await makeFilm(recipe))))
+  // Kept, for whoever wants to know how it came to a breach.
+  await mkdir(HISTORIES, { recursive: true })
+  const history = openHistory(join(HISTORIES, `${name}.jsonl`))
+  const clients = createClients(reelgate, history, chance, films)
+  await addSilentHook(reelgate.owner)
+  const world = newWorld()
+  const memory = newMemory()
+  /** Calls that nothing has been compared with yet. */
+  const heard: Op[] = []
+
+  /** Of a server that is down: what its folder holds, then what the next start makes of it. No hand mends anything. */
+  async function afterwards(): Promise<string[]> {
+    await expect.poll(() => findEncoders(reelgate)).toEqual([])
+    const { breaches } = await examine(reelgate, memory)
+    await reelgate.restart()
+    return [...breaches, ...(await goOn())]
+  }
+
+  /** Of a server that answers again. */
+  async function goOn(): Promise<string[]> {
+    await expect.poll(answersAll).toBe(true)
+    await askAgain()
+    return compare()
+  }
+
+  /** Asks so many at once that each of its connections to the database is asked: one of them may have been made anew before another. */
+  async function answersAll(): Promise<boolean> {
+    const pages = Array.from({ length: 20 }, (_, i) => `/api/videos?limit=${i + 1}&page=1`)
+    const answers = await Promise.all(pages.map((page) => reelgate.owner.call('GET', page)))
+    return answers.every(({ status }) => status === 200)
+  }
+
+  /** Whoever had no answer asks again, as any client would: the browser its redeem, the owner's site its upload. */
+  async function askAgain(): Promise<void> {
+    for (const op of history.take()) {
+      heard.push(op)
+      if (op.outcome !== 'info') continue
+      if (op.kind === 'redeem') await clients.redeem(op.client, op, op.viewer)
+      if (op.kind === 'upload') await clients.uploadAgain(op.client, op.videoId)
+    }
+    heard.push(...history.take())
+  }
+
+  /** Compares what the clients heard with what is there. Nobody calls meanwhile. */
+  async function compare(): Promise<string[]> {
+    const ops = [...heard.splice(0), ...history.take()]
+    const observed = await observe(reelgate, [...world.gone, ...ops.flatMap((op) => (op.kind === 'delete' ? op.videoIds : []))], {
+      ...Object.fromEntries(Array.from(world.keys, ([keyId, { secret }]) => [keyId, secret])),
+      ...Object.fromEntries(ops.flatMap((op) => (op.kind === 'make-key' && op.keyId ? [[op.keyId, op.secret ?? '']] : []))),
+    })
+    const breaches = judge(world, ops, observed)
+    remember(world, ops, observed)
+    clients.learn(observed)
+    return [...breaches, ...(await listBreaches(reelgate.owner, observed)), ...errorsLogged()]
+  }
+
+  /** Nothing that a killed server leaves is an error to the next one; that its database was away may be one. */
+  function errorsLogged(): string[] {
+    const lines = reelgate.output().split('\n')
+    return lines.filter(
+      (line) => /"level":[56]0/.test(line) && !/the database (is away|cannot be reached now|did not say)/i.test(line),
+    )
+  }
+
+  /** Films that are being made or removed, with what there is still to do. */
+  function listOpen() {
+    return readRows(
+      reelgate,
+      `select id, status, deleted_at_s, (select count(*) from source where source.video_id = id) as sources,
+        (select min(state) from chunk where chunk.video_id = id and state <> 'done') as chunks
+      from video left join generation on video_id = id and number = generation
+      where deleted_at_s is not null or status in ('Queued', 'Processing') or (status = 'ready' and finished_at_s is null)`,
+    )
+  }
+
+  /** Whether no film is being made, and none is being removed. */
+  const isQuiet = () => listOpen().length === 0
+
+  /** Waits until no film is being made any more: each has become what it had to become, and nothing is left over. */
+  async function settled(): Promise<string[]> {
+    await expect.poll(listOpen, { interval: 200 }).toEqual([])
+    const breaches = await compare()
+    await reelgate.kill()
+    const { breaches: found, orphans } = await examine(reelgate, memory)
+    for (const [id, { isFilm, rank }] of world.videos) {
+      if (isFilm && rank !== 3) breaches.push(`the film ${id} did not become ready`)
+      if (isFilm === false && rank !== 4) breaches.push(`what is no film became ${rank}: ${id}`)
+    }
+    breaches.push(...found, ...(await sweepBreaches(orphans)))
+    // What is there for a moment is being written by the server that has just started, such as a poster.
+    await expect.poll(() => listFiles(reelgate, 'tmp')).toEqual([])
+    return breaches
+  }
+
+  /** Two days later: what no row names is gone, all else is as it was. */
+  async function sweepBreaches(orphans: readonly string[]): Promise<string[]> {
+    const then = Date.now() / 1000 - 2 * 24 * 3600
+    for (const name of await listFiles(reelgate))
+      if (/\.(sealed|m4s)$/.test(name)) await utimes(join(reelgate.dataDir, name), then, then)
+    await reelgate.restart()
+    if (orphans.length === 0) return []
+    await expect.poll(() => orphans.filter((path) => existsSync(path))).toEqual([])
+    await reelgate.kill()
+    const { breaches, orphans: left } = await examine(reelgate, memory)
+    await reelgate.restart()
+    return [...breaches, ...left.map((path) => `${path} is left although no row names it`)]
+  }
+
+  return { reelgate, clients, history, world, films, isQuiet, afterwards, goOn, compare, settled }
+}
+
+/** Some hundred calls on, and a little later still: inside any of them, or between two. */
+export async function untilBusy({ history }: Ordeal, chance: Chance): Promise<void> {
+  await history.after(Math.floor(chance.between(20, 600)))
+  await pause(chance.between(0, 30))
+}
+
+/** Two films that play, so that OTPs have something to open. */
+export async function haveSomeReady({ clients, films, reelgate, compare }: Ordeal): Promise<void> {
+  for (const film of films.slice(0, 2)) {
+    const { videoId = '' } = await clients.create(0)
+    await clients.upload(0, videoId, { clear: film, isFilm: true })
+    await reelgate.owner.until(videoId, 'ready')
+  }
+  expect(await compare()).toEqual([])
+}
+
+/** It is off: what it should have been sent is listed, and nobody is asked. */
+async function addSilentHook(owner: Owner): Promise<void> {
+  const answer = await owner.call('POST', '/api/hooks', { body: { value: 'https://8.8.8.8/', status: 0 } })
+  if (!answer.ok) throw new Error(`no hook was made: ${await answer.text()}`)
+}
+
+/** Every page of a list, put together. */
+async function listAll(owner: Owner, query: string): Promise<{ count: number; videos: Map<string, Seen> }> {
+  const videos = new Map<string, Seen>()
+  for (let page = 1; ; page++) {
+    const { count, rows } = await owner.list(`?limit=40&page=${page}${query}`)
+    for (const row of rows) videos.set(row.id, seenOf(row))
+    if (rows.length < 40) return { count, videos }
+  }
+}
+
+/** The filtered lists, whose counters and index are kept apart, say the same as the whole one. */
+async function listBreaches(owner: Owner, { videos }: Observation): Promise<string[]> {
+  const breaches: string[] = []
+  const compare = async (query: string, belongs: (video: Seen) => boolean) => {
+    const found = await listAll(owner, `&${query}`)
+    const wanted = [...videos.values()].filter(belongs).map(({ id }) => id)
+    const isSame = found.count === wanted.length && wanted.every((id) => found.videos.has(id))
+    if (!isSame) breaches.push(`${query} finds ${found.count} videos instead of ${wanted.length}`)
+  }
+  for (const tag of TAGS) await compare(`tag=${encodeURIComponent(tag)}`, ({ tags }) => tags.includes(tag))
+  for (const { title } of [...videos.values()].slice(0, 3))
+    await compare(`q=${encodeURIComponent(title)}`, (video) => video.title.includes(title))
+  const { rows: names } = (await (await owner.call('GET', '/api/videos/tags')).json()) as { rows: string[] }
+  const carried = new Set([...videos.values()].flatMap(({ tags }) => tags))
+  if (names.toSorted().join() !== [...carried].toSorted().join())
+    breaches.push(`the tags are ${names}, carried are ${[...carried]}`)
+  return breaches
+}
+
+/** What the public API says of everything, and the few rows that it does not show. */
+async function observe(reelgate: Reelgate, deleted: readonly string[], keys: Record<string, string>): Promise<Observation> {
+  const { owner } = reelgate
+  const { count, videos } = await listAll(owner, '')
+  const answers = await Promise.all(
+    deleted.map(async (id) => ({ id, status: (await owner.call('GET', `/api/videos/${id}`)).status })),
+  )
+  const answeredFor = answers.filter(({ id, status }) => status !== 404 && !videos.has(id)).map(({ id }) => id)
+  const working = await Promise.all(
+    Object.entries(keys).map(async ([keyId, secret]) => {
+      const { status } = await owner.call('GET', '/api/videos?limit=1', { headers: { Authorization: `Apisecret ${secret}` } })
+      return status === 200 ? [keyId] : []
+    }),
+  )
+  const sources = readRows<{ video_id: string; sha256: Buffer }>(reelgate, 'select video_id, sha256 from source')
+  const sessions = readRows<{ id: string; otp_hash: Buffer }>(reelgate, 'select id, otp_hash from playback_session')
+  const otps = readRows<{ hash: Buffer }>(reelgate, 'select hash from otp')
+  const ready = [...videos.values()].filter(({ status }) => status === 'ready')
+  return {
+    count,
+    videos,
+    answeredFor,
+    sources: new Map(sources.map(({ video_id, sha256 }) => [video_id, sha256.toString('hex')])),
+    sessions: new Map(
+      [...Map.groupBy(sessions, ({ otp_hash }) => otp_hash.toString('hex'))].map(([hash, rows]) => [
+        hash,
+        rows.map(({ id }) => id),
+      ]),
+    ),
+    otpHashes: new Set(otps.map(({ hash }) => hash.toString('hex'))),
+    windowKeys: new Map(ready.map(({ id }) => [id, windowKey(getContentKey(reelgate, id), 0).toString('hex')])),
+    workingKeys: new Set(working.flat()),
+  }
+}

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { remembered } from '../../../src/db/cache-until-commit.ts'
+import { openOwnDatabase } from '../database.ts'
+
+test('a finding is read once, and again after the next commit', async () => {
+  const { db, write, reads, find } = await open()
+  await write((tx) => tx.insertInto('setting').values({ name: 'a', value: '1' }).execute())
+  expect([await find('a'), await find('a')]).toEqual(['1', '1'])
+  expect(reads()).toBe(1)
+  await write((tx) => tx.updateTable('setting').set({ value: '2' }).execute())
+  expect(await find('a')).toBe('2')
+  expect((await db.selectFrom('setting').selectAll().execute()).length).toBe(1)
+})
+
+test('what is not there is looked for each time', async () => {
+  const { reads, find } = await open()
+  expect([await find('b'), await find('b')]).toEqual([undefined, undefined])
+  expect(reads()).toBe(2)
+})
+
+test('what was read before a commit is not remembered after it', async () => {
+  const { write, find } = await open()
+  await write((tx) => tx.insertInto('setting').values({ name: 'a', value: '1' }).execute())
+  const changed = write((tx) => tx.updateTable('setting').set({ value: '2' }).execute())
+  await Promise.all([...Array.from({ length: 50 }, () => find('a')), changed])
+  expect(await find('a')).toBe('2')
+})
+
+async function open() {
+  const database = await openOwnDatabase()
+  let reads = 0
+  const find = remembered(database.write, async (name) => {
+    reads++
+    const row = await database.db.selectFrom('setting').select('value').where('name', '=', name).executeTakeFirst()
+    return row?.value
+  })
+  return { ...database, find, reads: () => reads }
+}

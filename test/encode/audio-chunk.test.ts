@@ -1,0 +1,155 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect } from 'vitest'
+import { encodeSoundChunk } from '../../src/encode/audio-chunk.ts'
+import { UncleanSeek } from '../../src/encode/media-failure.ts'
+import { AAC_FRAMES_PER_SEGMENT } from '../../src/encode/plan.ts'
+import { AAC_FRAME_SAMPLES } from '../../src/mp4/aac.ts'
+import { sampledTests } from '../sample.ts'
+import {
+  count,
+  type EncodedFilm,
+  encodeFilm,
+  ffmpeg,
+  joinRendition,
+  newFolder,
+  newSink,
+  openFilm,
+  presentationTimes,
+} from './videos.ts'
+
+const { test, draw } = sampledTests('chunks of audio', 3)
+
+// Noise is like itself at one place only, so it tells a shift; a sweep has no jumps, so it tells a click.
+const NOISE = ['-f', 'lavfi', '-i', 'anoisesrc=color=pink:seed=7:amplitude=0.5:r=44100:d=14']
+const SWEEP = ['-f', 'lavfi', '-i', 'aevalsrc=0.4*sin(2*PI*(200+40*t)*t)|0.4*sin(2*PI*(250+40*t)*t):s=44100:d=20']
+const PICTURE = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=14']
+const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast']
+
+test.each([
+  { kind: 'AAC in MP4', name: 'film.mp4', args: [...NOISE, ...PICTURE, ...H264, '-c:a', 'aac'] },
+  { kind: 'Opus in WebM', name: 'film.webm', args: [...NOISE, '-c:a', 'libopus', '-b:a', '128k'] },
+  { kind: 'MP3 in AVI', name: 'film.avi', args: [...NOISE, ...PICTURE, '-c:v', 'mpeg4', '-c:a', 'libmp3lame', '-b:a', '192k'] },
+  { kind: 'MP3 in MP4', name: 'film.mp4', args: [...NOISE, ...PICTURE, ...H264, '-c:a', 'libmp3lame', '-b:a', '64k'] },
+  { kind: 'AAC in Matroska, mono', name: 'film.mkv', args: [...NOISE, ...PICTURE, ...H264, '-c:a', 'aac', '-ac', '1'] },
+  { kind: '5.1 FLAC, sound only', name: 'film.flac', args: [...NOISE, '-ac', '6'] },
+])('$kind in chunks is the source’s sound within 25 ms', async ({ name, args }) => {
+  const folder = await newFolder()
+  const file = path.join(folder, name)
+  await ffmpeg(...args, file)
+  const film = await openFilm(file)
+  const encoded = await encodeFilm({ ...film, plan: soundOnly(film.plan) }, { chunkSegments: 1 })
+  const heard = await decode(folder, encoded, film.plan.sound?.renditionId ?? 0)
+  const source = await pcm(file)
+  for (const atS of [1, 4, 5, 9, 13]) expect(Math.abs(lagSamples(heard, source, atS * 48_000))).toBeLessThan(0.025 * 48_000)
+})
+
+test('the joins of chunks do not click', async () => {
+  const folder = await newFolder()
+  const file = path.join(folder, 'film.mp4')
+  await ffmpeg(...SWEEP, '-c:a', 'aac', file)
+  const film = await openFilm(file)
+  const chunked = await decode(folder, await encodeFilm(film, { chunkSegments: 1 }), 1)
+  const unbroken = await decode(folder, await encodeFilm(film, { chunkSegments: 99, fromStart: true }), 1)
+  const border = AAC_FRAMES_PER_SEGMENT * AAC_FRAME_SAMPLES
+  for (const join of count(4).map((n) => (n + 1) * border)) {
+    expect(worstStep(chunked, join - 2048, join + 2048)).toBeLessThan(worstStep(unbroken, join - 2048, join + 2048) * 1.1)
+  }
+})
+
+test('sound has exactly its planned frames, each once, and its times have no gap', async () => {
+  const folder = await newFolder()
+  const file = path.join(folder, 'sound.flac')
+  await ffmpeg(...SWEEP, file)
+  const film = await openFilm(file)
+  expect(film.plan).toMatchObject({ picture: undefined, durationS: expect.closeTo(20, 1) })
+  const encoded = await encodeFilm(film, { chunkSegments: 2 })
+  const frames = Math.ceil((20 * 48_000) / 1024)
+  expect(film.plan.sound?.frameCount).toBe(frames)
+  expect(presentationTimes(encoded, 1, 1024)).toEqual(count(frames).map((frame) => frame * 1024))
+  expect((await decode(folder, encoded, 1)).length).toBe(frames * 1024)
+  const inits = encoded.inits.get(1) ?? []
+  expect(inits.every((init) => inits[0]?.equals(init))).toBe(true)
+})
+
+test('sound that begins late is silent until then', async () => {
+  const folder = await newFolder()
+  const [picture, sound, file] = ['picture.mp4', 'sound.m4a', 'late.mp4'].map((name) => path.join(folder, name))
+  if (!picture || !sound || !file) throw new Error('unreachable')
+  await ffmpeg(...PICTURE, ...H264, '-t', '10', picture)
+  await ffmpeg('-f', 'lavfi', '-i', 'sine=800:d=8', sound)
+  await ffmpeg('-i', picture, '-itsoffset', '1.5', '-i', sound, '-c', 'copy', file)
+  const film = await openFilm(file)
+  const id = film.plan.sound?.renditionId ?? 0
+  const heard = await decode(folder, await encodeFilm({ ...film, plan: soundOnly(film.plan) }, { chunkSegments: 1 }), id)
+  const beginsAt = heard.findIndex((sample) => Math.abs(sample) > 1000) / 48_000
+  expect(Math.abs(beginsAt - 1.5)).toBeLessThan(0.025)
+})
+
+test('a silent film has no sound, a film of sound no picture', async () => {
+  const folder = await newFolder()
+  const [silent, sound] = [path.join(folder, 'silent.mp4'), path.join(folder, 'sound.mp3')]
+  await ffmpeg(...PICTURE, ...H264, '-t', '2', silent)
+  await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=2', sound)
+  expect((await openFilm(silent)).plan).toMatchObject({ sound: undefined, picture: { frameCount: 50 }, durationS: 2 })
+  expect((await openFilm(sound)).plan).toMatchObject({ picture: undefined, sound: { renditionId: 1 }, mayBeSought: false })
+})
+
+test('a cover picture in a sound file is not taken for a film', async () => {
+  const folder = await newFolder()
+  const [cover, sound, both] = [path.join(folder, 'cover.png'), path.join(folder, 'sound.mp3'), path.join(folder, 'both.mp3')]
+  await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x320', '-frames:v', '1', cover)
+  await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=2', sound)
+  await ffmpeg('-i', sound, '-i', cover, '-map', '0', '-map', '1', '-c', 'copy', '-disposition:v', 'attached_pic', both)
+  expect((await openFilm(both)).plan.picture).toBeUndefined()
+})
+
+test('a sound chunk that complains after its seek is refused as not clean', async () => {
+  const folder = await newFolder()
+  const file = path.join(folder, 'film.mp4')
+  await ffmpeg(...SWEEP, '-c:a', 'aac', file)
+  const film = await openFilm(file)
+  // Garbage in the third quarter of the sealed file.
+  const sealed = await readFile(film.source.path)
+  sealed.fill(0x55, Math.floor(sealed.length * 0.5), Math.floor(sealed.length * 0.75))
+  await writeFile(film.source.path, sealed)
+  const chunk = { firstSegment: 3, segmentCount: 1, fromStart: false }
+  await expect(encodeSoundChunk({ ...film, chunk }, newSink())).rejects.toBeInstanceOf(UncleanSeek)
+  const whole = newSink()
+  await encodeSoundChunk({ ...film, chunk: { firstSegment: 0, segmentCount: 9, fromStart: true } }, whole)
+  expect(whole.segments.get(1)?.size).toBe(5)
+})
+
+function soundOnly<T extends { picture?: unknown }>(plan: T): T & { picture: undefined } {
+  return { ...plan, picture: undefined }
+}
+
+async function pcm(file: string): Promise<Int16Array> {
+  const bytes = await ffmpeg('-i', file, '-map', '0:a', '-ar', '48000', '-ac', '1', '-f', 's16le', '-')
+  return new Int16Array(bytes.buffer, bytes.byteOffset, Math.floor(bytes.length / 2))
+}
+
+async function decode(folder: string, film: EncodedFilm, renditionId: number): Promise<Int16Array> {
+  return pcm(await joinRendition(folder, film, renditionId))
+}
+
+/** By how many samples `heard` comes after `source` around a place: where their product is largest. */
+function lagSamples(heard: Int16Array, source: Int16Array, at: number): number {
+  const [width, reach] = [2400, 1500]
+  let best = { lag: Number.NaN, sum: Number.NEGATIVE_INFINITY }
+  for (let lag = -reach; lag <= reach; lag++) {
+    let sum = 0
+    for (let i = 0; i < width; i++) sum += (heard[at + i + lag] ?? 0) * (source[at + i] ?? 0)
+    if (sum > best.sum) best = { lag, sum }
+  }
+  return best.lag
+}
+
+/** The largest jump from one sample to the next. */
+function worstStep(samples: Int16Array, from: number, to: number): number {
+  let worst = 0
+  for (let i = from + 1; i < to; i++) worst = Math.max(worst, Math.abs((samples[i] ?? 0) - (samples[i - 1] ?? 0)))
+  return worst
+}
+
+draw()

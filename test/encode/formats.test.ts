@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest'
+import { encodeSoundChunk } from '../../src/encode/audio-chunk.ts'
+import { encodePictureChunk } from '../../src/encode/chunk.ts'
+import { inSequence, planChunks } from '../../src/encode/chunk-plan.ts'
+import { UncleanSeek } from '../../src/encode/media-failure.ts'
+import type { PicturePlan } from '../../src/encode/plan.ts'
+import { samplesOf } from '../pipeline/audio-samples.ts'
+import { sampleOf } from '../sample.ts'
+import { drawnHz, drawnRate, findBeeps, framesOf, makeOddFilm, numbersOf, ODD_FILMS, type OddFilm } from './format-matrix.ts'
+import {
+  count,
+  type EncodedFilm,
+  encodeFilm,
+  ffmpeg,
+  joinRendition,
+  measureSquare,
+  newFolder,
+  newSink,
+  openFilm,
+  presentationTimes,
+  readNumbers,
+  readShape,
+} from './videos.ts'
+
+// Any shape of picture: right ladder, right shape, right time. A part of the films, another each time, is measured; of these a part is
+// also encoded, in the very chunks that the service makes of it, and looked at frame by frame.
+
+/** One frame of AAC at 48 kHz. */
+const SOUND_TOLERANCE_S = 1024 / 48_000
+const SIMILAR = 0.97
+
+const MEASURED = sampleOf('odd films', ODD_FILMS, 12)
+const ENCODED = new Set(sampleOf('odd films that are encoded', MEASURED, 2))
+
+describe.each(MEASURED)('a film $is', (film) => {
+  const { becomes } = film
+
+  test('M16: has the right ladder, rate and length', async () => {
+    const { plan } = await openFilm(await makeOddFilm(film))
+    const { picture, sound } = plan
+    expect(sizesOf(picture)).toBe(becomes.rungs)
+    expect(plan.mayBeSought).toBe(!film.inSequence)
+    if (picture) {
+      expect(`${picture.rateNum}/${picture.rateDen}`).toBe(becomes.rate ?? drawnRate(film))
+      expect(picture.frameCount).toBe(becomes.frames ?? framesOf(film))
+    }
+    expect(sound === undefined).toBe(film.soundS === 0)
+    // Sound lasts as long as the picture, and where it goes on, the picture lasts as long as the sound.
+    const pictureS = picture ? picture.frameCount / rateHz(picture) : 0
+    const soundS = sound ? (sound.frameCount * 1024) / 48_000 : pictureS
+    expect(Math.abs(soundS - (becomes.soundS ?? pictureS))).toBeLessThan(0.05)
+    expect(plan.durationS).toBe(Math.max(pictureS, soundS))
+  })
+
+  if (!ENCODED.has(film)) return
+  test('M16: shows every picture at its time and in its shape, with its sound, in chunks as in one pass', async () => {
+    const folder = await newFolder()
+    const opened = await openFilm(await makeOddFilm(film))
+    const { picture, sound } = opened.plan
+    const chunked = await encodeAsServed(opened)
+    const unbroken = await encodeFilm(opened, { chunkSegments: 9999, fromStart: true })
+    let numbers: number[] = []
+    for (const { id, widthPx, heightPx } of picture?.renditions ?? []) {
+      const file = await joinRendition(folder, chunked, id)
+      numbers = await readNumbers(file, film.turn)
+      expect(numbers).toEqual(numbersOf(film, picture?.frameCount ?? 0))
+      expect(await readShape(file)).toBe(`${widthPx}x${heightPx}x1:1`)
+      expect(Math.min(...(await likeness(file, await joinRendition(folder, unbroken, id))))).toBeGreaterThan(SIMILAR)
+      const square = await measureSquare(file, film.turn)
+      expect(square.heightPx).toBeGreaterThan(5)
+      expect(Math.abs(square.widthPx - square.heightPx)).toBeLessThan(1 + 0.04 * square.heightPx)
+    }
+    for (const { id } of picture?.renditions ?? []) expectEvenTimes(chunked, id, picture)
+    if (sound) {
+      const beeps = await beepsOf(folder, chunked, sound.renditionId)
+      const unbrokenBeeps = await beepsOf(folder, unbroken, sound.renditionId)
+      expect(beeps).toHaveLength(becomes.beeps ?? Math.floor(((film.soundS ?? 10) + 1) / 2))
+      for (const [index, atS] of beeps.entries()) {
+        expect(Math.abs(atS - (unbrokenBeeps[index] ?? 0))).toBeLessThan(SOUND_TOLERANCE_S)
+        const drawnS = drawnAt(film, picture, numbers, atS - (becomes.soundLateS ?? 0))
+        const oddSecond = 2 * Math.round((drawnS - 1) / 2) + 1
+        expect(Math.abs(drawnS - oddSecond)).toBeLessThan(SOUND_TOLERANCE_S)
+      }
+    }
+  })
+})
+
+/** A film as the service encodes it: chunk by chunk, and in sequence from where a seek was not clean. */
+async function encodeAsServed(film: Awaited<ReturnType<typeof openFilm>>): Promise<EncodedFilm> {
+  const served = newSink()
+  let waiting = planChunks(film.plan)
+  for (let chunk = waiting.shift(); chunk; chunk = waiting.shift()) {
+    const { kind } = chunk
+    const own = newSink()
+    try {
+      if (kind === 'sound') await encodeSoundChunk({ ...film, chunk }, own)
+      else await encodePictureChunk({ ...film, chunk, threads: 1 }, own)
+    } catch (error) {
+      if (!(error instanceof UncleanSeek)) throw error
+      const rest = inSequence([chunk, ...waiting.filter((other) => other.kind === kind)])
+      waiting = [rest, ...waiting.filter((other) => other.kind !== kind)]
+      continue
+    }
+    for (const [id, inits] of own.inits) for (const init of inits) served.onInit(id, init)
+    for (const [id, segments] of own.segments) for (const [segment, bytes] of segments) served.onSegment(id, segment, bytes)
+  }
+  return served
+}
+
+function expectEvenTimes(film: EncodedFilm, id: number, picture: PicturePlan | undefined) {
+  if (!picture) return
+  const ticks = (picture.timescale * picture.rateDen) / picture.rateNum
+  expect(presentationTimes(film, id, ticks)).toEqual(count(picture.frameCount).map((frame) => frame * ticks))
+}
+
+/** The moment of the drawing that is on screen at a time: while a picture stands, its moment goes on. */
+function drawnAt(film: OddFilm, picture: PicturePlan | undefined, numbers: readonly number[], atS: number): number {
+  if (!picture) return atS
+  const number = numbers[Math.min(numbers.length - 1, Math.floor(atS * rateHz(picture)))] ?? 0
+  return number / drawnHz(film) + atS - numbers.indexOf(number) / rateHz(picture)
+}
+
+async function beepsOf(folder: string, film: EncodedFilm, renditionId: number): Promise<number[]> {
+  const file = await joinRendition(folder, film, renditionId)
+  return findBeeps(samplesOf(await ffmpeg('-i', file, '-map', '0:a', '-ar', '48000', '-ac', '1', '-f', 's16le', '-')))
+}
+
+/** SSIM of each frame of two films. */
+async function likeness(a: string, b: string): Promise<number[]> {
+  const text = (await ffmpeg('-i', a, '-i', b, '-filter_complex', '[0:v][1:v]ssim=f=-', '-f', 'null', '-')).toString()
+  return [...text.matchAll(/All:(\d\.\d+)/g)].map(([, value]) => Number(value))
+}
+
+function sizesOf(picture: PicturePlan | undefined): string {
+  return (picture?.renditions ?? []).map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`).join(' ')
+}
+
+function rateHz({ rateNum, rateDen }: PicturePlan): number {
+  return rateNum / rateDen
+}

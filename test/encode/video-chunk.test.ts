@@ -1,0 +1,343 @@
+import path from 'node:path'
+import { expect } from 'vitest'
+import { encodePictureChunk } from '../../src/encode/chunk.ts'
+import { pictureCodec } from '../../src/encode/ladder.ts'
+import { MediaFailure, UncleanSeek } from '../../src/encode/media-failure.ts'
+import { type PicturePlan, pictureSegmentCount } from '../../src/encode/plan.ts'
+import { readFragment, readPictureInit } from '../../src/mp4/fragments.ts'
+import { footage } from '../footage.ts'
+import { sampledTests } from '../sample.ts'
+import {
+  count,
+  encodeFilm,
+  ffmpeg,
+  joinRendition,
+  makeNumberedFilm,
+  newFolder,
+  newSink,
+  openFilm,
+  presentationTimes,
+  readNumbers,
+} from './videos.ts'
+
+const { test, draw } = sampledTests('chunks of video', 8)
+
+const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '3', '-g', '250', '-pix_fmt', 'yuv420p']
+const SMALL = { widthPx: 320, heightPx: 180 }
+
+test('a film encoded in chunks shows every frame once, in order, from 0 on, in every rung', async () => {
+  const folder = await newFolder()
+  const file = await makeNumberedFilm(path.join(folder, 'film.mp4'), {
+    frames: 375,
+    rate: '30',
+    widthPx: 640,
+    heightPx: 360,
+    encode: H264,
+  })
+  const film = await openFilm(file)
+  const picture = getPicture(film.plan)
+  expect(picture.renditions).toHaveLength(2)
+  const encoded = await encodeFilm(film, { chunkSegments: 1 })
+  for (const { id } of picture.renditions) {
+    expect(await readNumbers(await joinRendition(folder, encoded, id))).toEqual(count(375))
+    expect(presentationTimes(encoded, id, 3000)).toEqual(count(375).map((frame) => frame * 3000))
+  }
+})
+
+test('each segment plays by itself and begins where the grid says', async () => {
+  const folder = await newFolder()
+  const file = await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 375, rate: '30', ...SMALL, encode: H264 })
+  const film = await openFilm(file)
+  const encoded = await encodeFilm(film, { chunkSegments: 2 })
+  for (const segment of count(4)) {
+    const firstFrame = segment * 120
+    expect(await readNumbers(await joinRendition(folder, encoded, 1, segment))).toEqual(
+      count(Math.min(120, 375 - firstFrame)).map((n) => n + firstFrame),
+    )
+    const { sequence, decodeTime } = readFragment(encoded.segments.get(1)?.get(segment) ?? Buffer.alloc(0))
+    expect({ sequence, decodeTime }).toEqual({ sequence: segment + 1, decodeTime: firstFrame * 3000 })
+  }
+})
+
+test('all chunks of a film have the same init segment, with size, rate and codec as planned', async () => {
+  const folder = await newFolder()
+  const file = await makeNumberedFilm(path.join(folder, 'film.mp4'), {
+    frames: 300,
+    rate: '25',
+    widthPx: 640,
+    heightPx: 360,
+    encode: H264,
+  })
+  const film = await openFilm(file)
+  const picture = getPicture(film.plan)
+  const encoded = await encodeFilm(film, { chunkSegments: 1 })
+  for (const rendition of picture.renditions) {
+    const inits = encoded.inits.get(rendition.id) ?? []
+    expect(inits).toHaveLength(3)
+    expect(inits.every((init) => inits[0]?.equals(init))).toBe(true)
+    const { widthPx, heightPx } = rendition
+    expect(readPictureInit(inits[0] ?? Buffer.alloc(0))).toEqual({
+      widthPx,
+      heightPx,
+      timescale: 90_000,
+      codec: pictureCodec(rendition),
+    })
+  }
+})
+
+test.each([
+  { rate: '30000/1001', frames: 260, container: 'mkv', ticks: 3003 },
+  { rate: '24000/1001', frames: 210, container: 'mp4', ticks: 1001 },
+  { rate: '20', frames: 170, container: 'avi', ticks: 4500 },
+])('$rate frames a second in $container stay what they are', async ({ rate, frames, container, ticks }) => {
+  const folder = await newFolder()
+  const encode = container === 'avi' ? ['-c:v', 'mpeg4', '-q:v', '3'] : H264
+  const film = await openFilm(await makeNumberedFilm(path.join(folder, `film.${container}`), { frames, rate, ...SMALL, encode }))
+  const picture = getPicture(film.plan)
+  expect(`${picture.rateNum}/${picture.rateDen}`).toBe(rate.includes('/') ? rate : `${rate}/1`)
+  const encoded = await encodeFilm(film, { chunkSegments: 1 })
+  const numbers = await readNumbers(await joinRendition(folder, encoded, 1))
+  expect(numbers.slice(0, frames)).toEqual(count(frames))
+  expect(presentationTimes(encoded, 1, ticks)).toEqual(count(picture.frameCount).map((frame) => frame * ticks))
+})
+
+test('AVI with B-frames, which tells no times of showing, loses no frame', async () => {
+  const folder = await newFolder()
+  const encode = ['-c:v', 'mpeg4', '-q:v', '3', '-bf', '2']
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.avi'), { frames: 130, rate: '25', ...SMALL, encode }),
+  )
+  const numbers = await readNumbers(await joinRendition(folder, await encodeFilm(film, { chunkSegments: 1 }), 1))
+  expect([...new Set(numbers)]).toEqual(count(130))
+})
+
+test('a film that lies on its side is upright, and its ladder is counted on the short side', async () => {
+  const folder = await newFolder()
+  const lying = await makeNumberedFilm(path.join(folder, 'lying.mp4'), {
+    frames: 60,
+    rate: '30',
+    widthPx: 640,
+    heightPx: 360,
+    encode: H264,
+  })
+  const file = path.join(folder, 'turned.mp4')
+  await ffmpeg('-i', lying, '-c', 'copy', '-metadata:s:v', 'rotate=90', file)
+  const film = await openFilm(file)
+  expect(getPicture(film.plan).renditions.map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`)).toEqual([
+    '360×640',
+    '240×426',
+  ])
+  const encoded = await encodeFilm(film, { chunkSegments: 1 })
+  expect(await readNumbers(await joinRendition(folder, encoded, 1), 'transpose=1')).toEqual(count(60))
+})
+
+test('slides that stand for seconds show at the right time, or the chunk is refused as not clean', async () => {
+  const folder = await newFolder()
+  // Ten seconds: moving, then one picture for 6 s, twice; B-frames let MP4 seek land on the picture after the wanted one.
+  const shown = "select='lt(mod(n,300),60)+not(mod(n,150))'"
+  const encode = ['-vf', shown, '-fps_mode', 'vfr', ...H264, '-g', '30']
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'slides.mp4'), { frames: 600, rate: '30', ...SMALL, encode }),
+  )
+  const picture = getPicture(film.plan)
+  const truth = count(picture.frameCount).map((frame) => lastShown(frame, (n) => n % 300 < 60 || n % 150 === 0))
+  const sink = newSink()
+  const refused: number[] = []
+  for (const firstSegment of count(pictureSegmentCount(picture))) {
+    const own = newSink()
+    try {
+      await encodePictureChunk({ ...film, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: false } }, own)
+    } catch (error) {
+      expect(error).toBeInstanceOf(UncleanSeek)
+      refused.push(firstSegment)
+      await encodePictureChunk({ ...film, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: true } }, own)
+    }
+    sink.onInit(1, own.inits.get(1)?.[0] ?? Buffer.alloc(0))
+    sink.onSegment(1, firstSegment, own.segments.get(1)?.get(firstSegment) ?? Buffer.alloc(0))
+  }
+  expect(refused).not.toEqual([])
+  expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(truth)
+})
+
+test('MPEG-TS, where no seek is exact, comes out whole in one pass from the start, and a sought chunk is refused', async () => {
+  const folder = await newFolder()
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.ts'), { frames: 250, rate: '30', ...SMALL, encode: H264 }),
+  )
+  expect(film.plan.mayBeSought).toBe(false)
+  const encoded = await encodeFilm(film, { chunkSegments: 100, fromStart: true })
+  expect((await readNumbers(await joinRendition(folder, encoded, 1))).slice(0, 250)).toEqual(count(250))
+  const sought = { firstSegment: 1, segmentCount: 1, fromStart: false }
+  await expect(encodePictureChunk({ ...film, threads: 1, chunk: sought }, newSink())).rejects.toBeInstanceOf(UncleanSeek)
+})
+
+test('a chunk taken up from the film’s start begins at the very frame', async () => {
+  const folder = await newFolder()
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 375, rate: '30', ...SMALL, encode: H264 }),
+  )
+  const sink = newSink()
+  await encodePictureChunk({ ...film, threads: 1, chunk: { firstSegment: 2, segmentCount: 9, fromStart: true } }, sink)
+  expect([...(sink.segments.get(1)?.keys() ?? [])]).toEqual([2, 3])
+  expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(count(135).map((n) => n + 240))
+})
+
+test('where the sound goes on, the last picture stays to its end', async () => {
+  const folder = await newFolder()
+  const inputs = ['-f', 'lavfi', '-i', 'sine=300:d=14']
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'talk.mp4'), { frames: 50, rate: '25', ...SMALL, inputs, encode: H264 }),
+  )
+  const encoded = await encodeFilm(film, { chunkSegments: 1 })
+  const numbers = await readNumbers(await joinRendition(folder, encoded, 1))
+  expect(numbers).toEqual(count(350).map((frame) => Math.min(frame, 49)))
+})
+
+test('a picture that changes its size in mid-film goes on in the planned size', async () => {
+  const folder = await newFolder()
+  const part = async (name: string, size: { widthPx: number; heightPx: number }) => {
+    const file = path.join(folder, name)
+    await makeNumberedFilm(file, {
+      frames: 90,
+      rate: '30',
+      ...size,
+      encode: [...H264, '-bf', '0', '-output_ts_offset', name === 'a.ts' ? '0' : '3'],
+    })
+    return file
+  }
+  const joined = path.join(folder, 'joined.ts')
+  await ffmpeg(
+    '-i',
+    `concat:${await part('a.ts', SMALL)}|${await part('b.ts', { widthPx: 640, heightPx: 360 })}`,
+    '-c',
+    'copy',
+    joined,
+  )
+  const film = await openFilm(joined)
+  const encoded = await encodeFilm(film, { chunkSegments: 9, fromStart: true })
+  const numbers = await readNumbers(await joinRendition(folder, encoded, 1))
+  expect(numbers.slice(0, 178)).toEqual([...count(90), ...count(88)])
+})
+
+test('frames missing at the end are counted, and the last picture stands in for them', async () => {
+  const folder = await newFolder()
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
+  )
+  const picture = { ...getPicture(film.plan), frameCount: 220 }
+  const sink = newSink()
+  const chunk = { firstSegment: 1, segmentCount: 2, fromStart: false }
+  const end = await encodePictureChunk({ ...film, plan: { ...film.plan, picture }, threads: 'auto', chunk }, sink)
+  expect(end).toEqual({ missingFrames: 20 })
+  expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(count(120).map((n) => Math.min(n + 100, 199)))
+})
+
+test('a film whose picture breaks off long before its end fails with a sentence that says where', async () => {
+  const folder = await newFolder()
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
+  )
+  const plan = { ...film.plan, picture: { ...getPicture(film.plan), frameCount: 1000 } }
+  const chunk = { firstSegment: 0, segmentCount: 10, fromStart: true }
+  const failed = encodePictureChunk({ ...film, plan, threads: 'auto', chunk }, newSink())
+  await expect(failed).rejects.toThrow(/^The picture cannot be read past 0:\d\d: the file is damaged/)
+  await expect(failed).rejects.toBeInstanceOf(MediaFailure)
+})
+
+test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wrong picture', async () => {
+  const folder = await newFolder()
+  const film = await openFilm(footage.cockatoo)
+  // The lowest rung alone: the same decoder, a tenth of the time.
+  const lowest = getPicture(film.plan).renditions.slice(-1)
+  const plan = { picture: { ...getPicture(film.plan), renditions: lowest }, durationS: film.plan.durationS, mayBeSought: true }
+  const [id] = lowest.map((rendition) => rendition.id)
+  const published = newSink()
+  let uncleanFrom: number | undefined
+  for (const firstSegment of count(4)) {
+    const own = newSink()
+    const chunk = { firstSegment, segmentCount: uncleanFrom === undefined ? 1 : 4, fromStart: uncleanFrom !== undefined }
+    try {
+      await encodePictureChunk({ ...film, plan, threads: 'auto', chunk }, own)
+    } catch (error) {
+      expect(error).toBeInstanceOf(UncleanSeek)
+      uncleanFrom = firstSegment
+      await encodePictureChunk({ ...film, plan, threads: 'auto', chunk: { firstSegment, segmentCount: 4, fromStart: true } }, own)
+    }
+    for (const [rendition, segments] of own.segments)
+      for (const [segment, bytes] of segments) published.onSegment(rendition, segment, bytes)
+    for (const [rendition, [init]] of own.inits) if (init) published.onInit(rendition, init)
+    if (uncleanFrom !== undefined) break
+  }
+  expect(uncleanFrom).toBe(2)
+  const unbroken = await encodeFilm({ ...film, plan }, { chunkSegments: 100, fromStart: true })
+  const ours = await likeness(await joinRendition(folder, published, id ?? 0), footage.cockatoo, plan.picture)
+  const passes = await likeness(await joinRendition(folder, unbroken, id ?? 0), footage.cockatoo, plan.picture)
+  expect(ours).toHaveLength(280)
+  expect(Math.min(...ours)).toBeGreaterThan(0.9)
+  expect(Math.min(...ours)).toBeGreaterThan(Math.min(...passes) - 0.02)
+})
+
+test('a chunk is as good at its borders as one unbroken pass', async () => {
+  const folder = await newFolder()
+  const file = path.join(folder, 'film.mp4')
+  await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=30:d=12', ...H264, '-crf', '12', file)
+  const film = await openFilm(file)
+  const picture = getPicture(film.plan)
+  const chunked = await likeness(await joinRendition(folder, await encodeFilm(film, { chunkSegments: 1 }), 1), file, picture)
+  const unbroken = await likeness(
+    await joinRendition(folder, await encodeFilm(film, { chunkSegments: 99, fromStart: true }), 1),
+    file,
+    picture,
+  )
+  for (const border of [120, 240]) {
+    for (const frame of [border - 1, border, border + 1]) expect(chunked[frame]).toBeGreaterThan((unbroken[frame] ?? 0) - 0.02)
+  }
+})
+
+test('a chunk that is cancelled ends with the reason and gives nothing more', async () => {
+  const folder = await newFolder()
+  const file = path.join(folder, 'film.mp4')
+  await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=30:d=20', ...H264, file)
+  const film = await openFilm(file)
+  const stop = new AbortController()
+  const sink = newSink()
+  const encoding = encodePictureChunk(
+    { ...film, threads: 1, signal: stop.signal, chunk: { firstSegment: 0, segmentCount: 5, fromStart: false } },
+    { ...sink, onInit: () => stop.abort(new Error('deleted meanwhile')) },
+  )
+  await expect(encoding).rejects.toThrow('deleted meanwhile')
+  expect([...sink.segments.values()].flatMap((segments) => [...segments])).toEqual([])
+})
+
+test('what the caller throws while it stores a segment ends the encoder and comes back', async () => {
+  const folder = await newFolder()
+  const film = await openFilm(
+    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 300, rate: '30', ...SMALL, encode: H264 }),
+  )
+  const full = () => Promise.reject(new Error('the disk is full'))
+  const chunk = { firstSegment: 0, segmentCount: 3, fromStart: false }
+  await expect(encodePictureChunk({ ...film, threads: 1, chunk }, { ...newSink(), onSegment: full })).rejects.toThrow(
+    'the disk is full',
+  )
+})
+
+function getPicture(plan: { picture?: PicturePlan }): PicturePlan {
+  if (!plan.picture) throw new Error('the film has no picture')
+  return plan.picture
+}
+
+function lastShown(frame: number, isShown: (n: number) => boolean): number {
+  let n = frame
+  while (!isShown(n)) n--
+  return n
+}
+
+/** SSIM of each frame against the source, which is decoded from its start. */
+async function likeness(file: string, source: string, { rateNum, rateDen, renditions }: PicturePlan): Promise<number[]> {
+  const { widthPx, heightPx } = renditions[0] ?? { widthPx: 0, heightPx: 0 }
+  const graph = `[1:v]fps=${rateNum}/${rateDen}:start_time=0,scale=${widthPx}:${heightPx},setsar=1,format=yuv420p[s];[0:v][s]ssim=f=-`
+  const text = (await ffmpeg('-i', file, '-i', source, '-filter_complex', graph, '-f', 'null', '-')).toString()
+  return [...text.matchAll(/All:(\d\.\d+)/g)].map(([, value]) => Number(value))
+}
+
+draw()

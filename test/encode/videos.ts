@@ -1,0 +1,202 @@
+import { execFile, spawn } from 'node:child_process'
+import { createCipheriv, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { onTestFinished } from 'vitest'
+import { encodeSoundChunk } from '../../src/encode/audio-chunk.ts'
+import { type ChunkSink, encodePictureChunk } from '../../src/encode/chunk.ts'
+import { planFilm } from '../../src/encode/grid.ts'
+import { type Plan, pictureSegmentCount, soundSegmentCount } from '../../src/encode/plan.ts'
+import { probeSource } from '../../src/encode/probe.ts'
+import { openSandbox, type Sandbox, type SealedSource } from '../../src/encode/sandbox.ts'
+import { readFragment } from '../../src/mp4/fragments.ts'
+
+const run = promisify(execFile)
+
+/** A folder of the test's own, gone after it. */
+export async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'reelgate-encode-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** ffmpeg outside the sandbox, to make films and to look at what came out. */
+export async function ffmpeg(...args: string[]): Promise<Buffer> {
+  const options = { encoding: 'buffer', maxBuffer: 2 ** 30 } as const
+  const { stdout } = await run('ffmpeg', ['-nostdin', '-hide_banner', '-v', 'error', '-y', ...args], options)
+  return stdout
+}
+
+/** Lays a file down in a folder of the test's own as a source lies: sealed with a key of its own. */
+export async function seal(file: string): Promise<SealedSource> {
+  const key = randomBytes(16)
+  const iv = randomBytes(16)
+  const cipher = createCipheriv('aes-128-cbc', key, iv)
+  const sealed = path.join(await newFolder(), 'source')
+  const clear = await readFile(file)
+  await writeFile(sealed, Buffer.concat([cipher.update(clear), cipher.final()]))
+  return { path: sealed, keyHex: key.toString('hex'), ivHex: iv.toString('hex'), sizeBytes: clear.length }
+}
+
+const BITS = 12
+
+export type NumberedFilm = {
+  frames: number
+  rate: string
+  widthPx: number
+  heightPx: number
+  encode: string[]
+  inputs?: string[]
+  /** Sample aspect ratio for which the lower half of the picture shows a square; without it the bars go down to the bottom. */
+  squareAt?: number
+}
+
+/** Makes a film in which every frame shows its own number, as twelve black or white bars. */
+export async function makeNumberedFilm(file: string, film: NumberedFilm): Promise<string> {
+  const args = ['-f', 'rawvideo', '-pix_fmt', 'gray', '-s', `${film.widthPx}x${film.heightPx}`, '-r', film.rate, '-i', 'pipe:0']
+  const child = spawn('ffmpeg', ['-hide_banner', '-v', 'error', '-y', ...args, ...(film.inputs ?? []), ...film.encode, file], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
+  await pipeline(Readable.from(numberedFrames(film)), child.stdin)
+  if (child.exitCode === null) await once(child, 'exit')
+  return file
+}
+
+function* numberedFrames({ frames, widthPx, heightPx, squareAt }: NumberedFilm) {
+  const barsPx = squareAt === undefined ? heightPx : Math.ceil(heightPx / 2)
+  const below = squareAt === undefined ? Buffer.alloc(0) : squareBelow(widthPx, heightPx - barsPx, squareAt)
+  for (let frame = 0; frame < frames; frame++) {
+    const row = Buffer.alloc(widthPx)
+    for (let x = 0; x < widthPx; x++) row[x] = (frame >> Math.floor((x * BITS) / widthPx)) & 1 ? 235 : 16
+    yield Buffer.concat([...Array.from({ length: barsPx }, () => row), below])
+  }
+}
+
+/** A white square on dark ground, as high as half of what it stands on and as wide as that is once it is shown. */
+function squareBelow(widthPx: number, heightPx: number, sampleAspectRatio: number): Buffer {
+  const pixels = Buffer.alloc(widthPx * heightPx, 40)
+  const [halfWidth, halfHeight] = [heightPx / 4 / sampleAspectRatio, heightPx / 4]
+  for (let y = 0; y < heightPx; y++)
+    for (let x = 0; x < widthPx; x++)
+      if (Math.abs(x + 0.5 - widthPx / 2) < halfWidth && Math.abs(y + 0.5 - heightPx / 2) < halfHeight)
+        pixels[y * widthPx + x] = 235
+  return pixels
+}
+
+/** Width, height and sample aspect ratio of a film, as a player finds them. */
+export async function readShape(file: string): Promise<string> {
+  const shown = ['-show_entries', 'stream=width,height,sample_aspect_ratio', '-of', 'csv=p=0:s=x']
+  return (await run('ffprobe', ['-v', 'error', '-select_streams', 'v:0', ...shown, file])).stdout.trim()
+}
+
+/** How wide and how high the square of a film's first picture is, in pixels. */
+export async function measureSquare(file: string, turn = 'null'): Promise<{ widthPx: number; heightPx: number }> {
+  const graph = `${turn},crop=iw:floor(ih/2):0:ceil(ih/2):exact=1,format=gray`
+  const sides = await Promise.all(
+    // A strip through the middle of the square, along and across.
+    [
+      `${graph},crop=iw:2:0:ih/2-1:exact=1,scale=iw:1:flags=area`,
+      `${graph},crop=2:ih:iw/2-1:0:exact=1,scale=1:ih:flags=area`,
+    ].map(async (strip) => {
+      const pixels = await ffmpeg('-i', file, '-map', '0:v', '-vf', strip, '-frames:v', '1', '-f', 'rawvideo', '-')
+      // Blurred edges count for what they cover.
+      return pixels.reduce((sum, level) => sum + Math.min(1, Math.max(0, (level - 40) / (235 - 40))), 0)
+    }),
+  )
+  const [widthPx = 0, heightPx = 0] = sides
+  return { widthPx, heightPx }
+}
+
+/** The numbers that the frames of a film show, in the order of presentation; `turn` lays it down first. */
+export async function readNumbers(file: string, turn = 'null'): Promise<number[]> {
+  const [widthPx, heightPx] = [BITS * 8, 2]
+  const pixels = await ffmpeg(
+    ...['-i', file, '-map', '0:v', '-vf', `${turn},scale=${widthPx}:${heightPx}:flags=area,format=gray`],
+    ...['-fps_mode', 'passthrough', '-f', 'rawvideo', '-'],
+  )
+  const frameBytes = widthPx * heightPx
+  return Array.from({ length: pixels.length / frameBytes }, (_, frame) =>
+    Array.from({ length: BITS }, (_, bit) => ((pixels[frame * frameBytes + bit * 8 + 4] ?? 0) > 125 ? 2 ** bit : 0)).reduce(
+      (a, b) => a + b,
+      0,
+    ),
+  )
+}
+
+export type EncodedFilm = { inits: Map<number, Buffer[]>; segments: Map<number, Map<number, Buffer>> }
+
+export function newSink(): EncodedFilm & ChunkSink {
+  const inits = new Map<number, Buffer[]>()
+  const segments = new Map<number, Map<number, Buffer>>()
+  return {
+    inits,
+    segments,
+    onInit: (id, bytes) => {
+      inits.set(id, [...(inits.get(id) ?? []), bytes])
+    },
+    onSegment: (id, segment, bytes) => {
+      segments.set(id, new Map(segments.get(id)).set(segment, bytes))
+    },
+  }
+}
+
+/** The sandbox of a machine without bubblewrap whose owner has allowed that. */
+export function withoutBubblewrap(sandbox: Sandbox): Sandbox {
+  return { ...sandbox, folders: [], tools: { ...sandbox.tools, bwrap: undefined }, bubblewrap: false, weak: true }
+}
+
+export async function openFilm(file: string): Promise<{ sandbox: Sandbox; source: SealedSource; plan: Plan }> {
+  const sandbox = await openSandbox({ sandbox: 'weak' })
+  const source = await seal(file)
+  return { sandbox, source, plan: planFilm(await probeSource(sandbox, source)) }
+}
+
+/** Encodes a whole film in chunks of some segments; `fromStart` with a huge number of them is one unbroken pass. */
+export async function encodeFilm(
+  film: { sandbox: Sandbox; source: SealedSource; plan: Plan },
+  { chunkSegments, fromStart = false }: { chunkSegments: number; fromStart?: boolean },
+): Promise<EncodedFilm> {
+  const sink = newSink()
+  const spans = (segments: number) =>
+    Array.from({ length: Math.ceil(segments / chunkSegments) }, (_, i) => ({
+      firstSegment: i * chunkSegments,
+      segmentCount: chunkSegments,
+      fromStart,
+    }))
+  for (const chunk of film.plan.picture ? spans(pictureSegmentCount(film.plan.picture)) : []) {
+    await encodePictureChunk({ ...film, chunk, threads: 'auto' }, sink)
+  }
+  for (const chunk of film.plan.sound ? spans(soundSegmentCount(film.plan.sound)) : [])
+    await encodeSoundChunk({ ...film, chunk }, sink)
+  return sink
+}
+
+/** A rendition as a player joins it: its init segment, then its segments in order. */
+export async function joinRendition(folder: string, film: EncodedFilm, renditionId: number, only?: number): Promise<string> {
+  const [init = Buffer.alloc(0)] = film.inits.get(renditionId) ?? []
+  const segments = [...(film.segments.get(renditionId) ?? [])]
+    .sort(([a], [b]) => a - b)
+    .filter(([segment]) => only === undefined || segment === only)
+  const file = path.join(folder, `${renditionId}-${only ?? 'all'}-${randomBytes(4).toString('hex')}.mp4`)
+  await writeFile(file, Buffer.concat([init, ...segments.map(([, bytes]) => bytes)]))
+  return file
+}
+
+/** When each sample is shown, in ticks, by the boxes alone and in order of presentation. */
+export function presentationTimes(film: EncodedFilm, renditionId: number, sampleTicks: number): number[] {
+  const segments = [...(film.segments.get(renditionId) ?? [])].sort(([a], [b]) => a - b)
+  const times = segments.flatMap(([, bytes]) => {
+    const { decodeTime, sampleCount, compositionOffsets } = readFragment(bytes)
+    return Array.from({ length: sampleCount }, (_, i) => decodeTime + i * sampleTicks + (compositionOffsets?.[i] ?? 0))
+  })
+  return times.sort((a, b) => a - b)
+}
+
+export function count(n: number): number[] {
+  return Array.from({ length: n }, (_, i) => i)
+}

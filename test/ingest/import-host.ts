@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Owner, VideoBody } from '../client.ts'
+import type { World } from '../ssrf/network-namespace.ts'
+import { makeFilm } from '../videos.ts'
+
+/** A web site of a test's own in that world. @returns its address */
+export type NewHost = (listener: RequestListener) => Promise<string>
+
+/** @param network the first three numbers of the hosts' addresses */
+export function hostsIn(world: World, network: string): NewHost {
+  let hosts = 0
+  return async (listener) => {
+    hosts += 1
+    world.names.set(`host-${hosts}.example`, [`${network}.${hosts}`])
+    await world.site(`${network}.${hosts}`, listener)
+    return `http://host-${hosts}.example`
+  }
+}
+
+/** Asks for an import. @returns the video's id */
+export async function beginImport(owner: Owner, url: string, title?: string): Promise<string> {
+  const answer = await owner.call('PUT', '/api/videos/importUrl', { body: { url, title } })
+  if (answer.status !== 200) throw new Error(`${url}: ${answer.status} ${await answer.text()}`)
+  return ((await answer.json()) as { id: string }).id
+}
+
+/** What has become of an import when it plays, or never will. */
+export async function untilDecided(owner: Owner, id: string): Promise<VideoBody> {
+  for (;;) {
+    const video = await owner.video(id)
+    if (!['Queued', 'Processing'].includes(video.status)) return video
+    await pause(100)
+  }
+}
+
+/** An import that fails. @returns its status and the reason, in one line */
+export async function failureOf(owner: Owner, url: string): Promise<string> {
+  const { status, statusReason } = await untilDecided(owner, await beginImport(owner, url))
+  return `${status}: ${statusReason}`
+}
+
+/** A film of at least so many bytes: what players skip lies behind it. */
+export async function makeLargeFilm(paddingBytes: number): Promise<Buffer> {
+  const box = Buffer.concat([Buffer.alloc(4), Buffer.from('free'), randomBytes(paddingBytes - 8)])
+  box.writeUInt32BE(paddingBytes)
+  return Buffer.concat([await readFile(await makeFilm()), box])
+}
+
+/** Answers as a file server does: whole, or the rest from where it is asked for. @param sentBytes then it sends no more and stays open */
+export function sendFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  file: Buffer,
+  { etag, sentBytes = Number.POSITIVE_INFINITY }: { etag?: string; sentBytes?: number } = {},
+): void {
+  const [, from = '0'] = /^bytes=(\d+)-$/.exec(request.headers.range ?? '') ?? []
+  const isPart = request.headers.range !== undefined && etag !== undefined && request.headers['if-range'] === etag
+  const start = isPart ? Number(from) : 0
+  response.writeHead(isPart ? 206 : 200, {
+    'Content-Type': 'video/mp4',
+    'Content-Length': file.length - start,
+    ...(etag !== undefined && { ETag: etag }),
+    ...(isPart && { 'Content-Range': `bytes ${start}-${file.length - 1}/${file.length}` }),
+  })
+  if (start + sentBytes >= file.length) response.end(file.subarray(start))
+  else response.write(file.subarray(start, start + sentBytes))
+}

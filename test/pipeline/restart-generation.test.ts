@@ -1,0 +1,33 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { footage } from '../footage.ts'
+import { startReelgate } from '../reelgate.ts'
+import { changeRows } from '../rows.ts'
+import { cutFilm } from '../videos.ts'
+
+test('a film that another encoder had begun begins anew: new paths, new keys, its old session ended', async () => {
+  const reelgate = await startReelgate()
+  const { owner } = reelgate
+  const videoId = await owner.readyVideo(await cutFilm(footage.wannaworktogether, 60))
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await owner.issueOtp(videoId))
+  const oldKey = Buffer.from(await (await viewer.key(0)).arrayBuffer())
+  await reelgate.kill()
+
+  expect(changeRows(reelgate, `update generation set encoder = 'of another version' where finished_at_s is null`)).toBe(1)
+  await reelgate.restart()
+
+  const later = reelgate.newViewer()
+  await expect.poll(async () => (await later.redeem(await owner.issueOtp(videoId))).playing).toBe(true)
+  await expect.poll(async () => (await later.playlist('1')).includes(`/${videoId}/2/1/0.m4s`)).toBe(true)
+  const { segments } = await later.download('1')
+  expect(segments).toHaveLength(15)
+  expect(Buffer.from(await (await later.key(0)).arrayBuffer())).not.toEqual(oldKey)
+  expect(existsSync(join(reelgate.dataDir, 'segments', videoId, '1'))).toBe(false)
+
+  await viewer.openPage()
+  viewer.newPage()
+  const again = await viewer.reopen()
+  expect(again.body).toMatchObject({ code: 'session-ended', why: 'video-replaced' })
+})

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
+import { makeFilm } from '../videos.ts'
+import { told, type Viewer } from '../viewer.ts'
+
+// A session that asks faster than any player: playback-protocol.md, section 3, limits.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let videoId: string
+beforeAll(async () => {
+  // The limits as an owner has them who set none.
+  reelgate = await startSharedReelgate({ env: { REELGATE_LIMITS: '{}' }, video: await makeFilm() })
+  videoId = reelgate.videoId
+})
+afterAll(() => reelgate?.remove())
+
+async function newPlayingViewer(): Promise<Viewer> {
+  const viewer = reelgate.newViewer()
+  expect((await viewer.redeem(await reelgate.owner.issueOtp(videoId, { userId: 'hasty-ann' }))).playing).toBe(true)
+  return viewer
+}
+
+/** Asks as a player does: a proof that came too late among its like is signed anew. */
+async function ask(viewer: Viewer): Promise<(number | string)[]> {
+  const said = await told(viewer.key(0))
+  return said[1] === 'proof-replayed' ? told(viewer.key(0)) : said
+}
+
+test('P10: fifty requests for keys at once are answered: so many a player may have in hand after a hiccup', async () => {
+  const viewer = await newPlayingViewer()
+  const answers = await Promise.all(Array.from({ length: 50 }, () => ask(viewer)))
+  expect(new Set(answers.map(String))).toEqual(new Set(['200']))
+})
+
+test('P10: of three hundred at once most are told to slow down, the log says so once, and nobody else notices', async () => {
+  const [hasty, neighbour] = [await newPlayingViewer(), await newPlayingViewer()]
+  const beganMs = performance.now()
+  const flood = Promise.all(
+    Array.from({ length: 300 }, async () => {
+      const answer = await hasty.key(0)
+      return { retryAfter: answer.headers.get('retry-after'), said: await told(answer) }
+    }),
+  )
+  const beside = await Promise.all(Array.from({ length: 10 }, () => ask(neighbour)))
+  const answers = await flood
+  const lastedS = (performance.now() - beganMs) / 1000
+
+  const given = answers.filter(({ said }) => said[0] === 200)
+  const slowed = answers.filter(({ said }) => said[0] === 429)
+  expect(given.length).toBeLessThanOrEqual(60 + 20 * lastedS + 1)
+  expect(slowed.length).toBeGreaterThan(0)
+  for (const { said, retryAfter } of slowed) expect([...said, retryAfter]).toEqual([429, 'slow-down', '1'])
+  for (const { said } of answers) expect([200, 401, 429]).toContain(said[0])
+  for (const said of beside) expect(said).toEqual([200])
+
+  // It waits as it is told, and plays on: nothing was ended.
+  await expect.poll(() => ask(hasty), { interval: 1000 }).toEqual([200])
+  const warnings = () =>
+    reelgate
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('asks faster than any player'))
+  await expect.poll(() => warnings().length).toBe(1)
+  expect(JSON.parse(warnings()[0] ?? '')).toMatchObject({ level: 40, videoId, userId: 'hasty-ann' })
+  expect(reelgate.output()).not.toContain(hasty.state.session)
+})

@@ -1,0 +1,95 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { glideMs, type Mark, markCorner, markTurn, pictureBox } from '../../web/player/watermarks.ts'
+
+const MARK = {
+  type: 'rtext',
+  text: 'anna@example.org',
+  alpha: 0.6,
+  color: '#ffffff',
+  sizePx: 18,
+  intervalMs: 5000,
+  skipMs: 0,
+} satisfies Mark
+const length = fc.integer({ min: 1, max: 4000 })
+
+test('a mark lies in the picture, not in the black bars, wherever chance puts it', () => {
+  const box = { widthPx: 390, heightPx: 844 }
+  const picture = pictureBox(box, { widthPx: 1280, heightPx: 720 })
+  expect(picture.heightPx).toBeCloseTo(219.4, 1)
+  const text = { widthPx: 120, heightPx: 20 }
+  const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
+  fc.assert(
+    fc.property(chance, chance, (x, y) => {
+      const { leftPx, topPx } = markCorner(MARK, picture, text, [x, y])
+      expect(leftPx).toBeGreaterThanOrEqual(picture.leftPx)
+      expect(leftPx + text.widthPx).toBeLessThanOrEqual(picture.leftPx + picture.widthPx)
+      expect(topPx).toBeGreaterThanOrEqual(picture.topPx)
+      expect(topPx + text.heightPx).toBeLessThanOrEqual(picture.topPx + picture.heightPx)
+    }),
+  )
+})
+
+test('the picture keeps its shape and fills one side of its box', () => {
+  fc.assert(
+    fc.property(length, length, length, length, (boxWidth, boxHeight, width, height) => {
+      const picture = pictureBox({ widthPx: boxWidth, heightPx: boxHeight }, { widthPx: width, heightPx: height })
+      expect(picture.widthPx / picture.heightPx).toBeCloseTo(width / height, 3)
+      const rest = Math.min(boxWidth - picture.widthPx, boxHeight - picture.heightPx)
+      expect(Math.abs(rest)).toBeLessThan(0.001)
+    }),
+  )
+})
+
+test('before the first frame the whole box counts as picture', () => {
+  const box = { widthPx: 640, heightPx: 360 }
+  expect(pictureBox(box, { widthPx: 0, heightPx: 0 })).toEqual({ leftPx: 0, topPx: 0, ...box })
+})
+
+test('a moving mark changes its place each interval and is absent for the skip between', () => {
+  const mark = { ...MARK, intervalMs: 5000, skipMs: 2000 }
+  expect([0, 4999, 5000, 6999, 7000].map((ms) => markTurn(mark, ms))).toEqual([
+    { turn: 0, shown: true },
+    { turn: 0, shown: true },
+    { turn: 0, shown: false },
+    { turn: 0, shown: false },
+    { turn: 1, shown: true },
+  ])
+})
+
+test('without a skip a moving mark is never absent', () => {
+  fc.assert(fc.property(fc.nat(10_000_000), (ms) => markTurn(MARK, ms).shown))
+})
+
+test('a moving mark stays above the captions while there are any', () => {
+  const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
+  const bottomOf = (captions: boolean) =>
+    markCorner(MARK, picture, { widthPx: 120, heightPx: 20 }, [0, 0.999], captions).topPx + 20
+  expect(bottomOf(false)).toBeCloseTo(600, 0)
+  expect(bottomOf(true)).toBeCloseTo(100 + 0.75 * 500, 0)
+})
+
+test('a moving mark glides to its next place, unless it is absent between two or the viewer wants no motion', () => {
+  expect(glideMs(MARK, false)).toBe(1500)
+  expect(glideMs({ ...MARK, intervalMs: 500 }, false)).toBe(250)
+  expect(glideMs({ ...MARK, skipMs: 100 }, false)).toBe(0)
+  expect(glideMs(MARK, true)).toBe(0)
+  expect(glideMs({ ...MARK, type: 'text' }, false)).toBe(0)
+})
+
+test('a picture stands where its owner put it, all the time', () => {
+  const logo: Mark = { type: 'image', image: 'data:,', alpha: 1, x: '100%', y: '0' }
+  const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
+  expect(markCorner(logo, picture, { widthPx: 120, heightPx: 40 }, [0.5, 0.5])).toEqual({ leftPx: 880, topPx: 100 })
+  expect([0, 5000, 1e9].map((ms) => markTurn(logo, ms))).toEqual(Array(3).fill({ turn: 0, shown: true }))
+})
+
+test('a fixed mark stands at its share or its pixels of the picture, and never leaves it', () => {
+  const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
+  const text = { widthPx: 200, heightPx: 20 }
+  const cornerOf = (x: string, y: string) => markCorner({ ...MARK, type: 'text', x, y }, picture, text, [0, 0])
+  expect(cornerOf('12%', '10%')).toEqual({ leftPx: 120, topPx: 150 })
+  expect(cornerOf('40', '30')).toEqual({ leftPx: 40, topPx: 130 })
+  expect(cornerOf('100%', '9999')).toEqual({ leftPx: 800, topPx: 580 })
+  expect(cornerOf('-50', 'left')).toEqual({ leftPx: 0, topPx: 100 })
+})

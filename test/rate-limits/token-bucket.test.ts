@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { PlaybackRefusal } from '../../src/playback/refusal.ts'
+import { keepsPace, newPace, PROOFS } from '../../src/rate-limits/token-bucket.ts'
+import { openBarePlayback } from '../playback/playback-deps.ts'
+
+test('a session’s true proofs pass at 20 a second, and 60 at once, in any stretch of time', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 300 }), (gapsMs) => {
+      let nowMs = 5000
+      const pace = newPace(PROOFS, nowMs)
+      const passedAtMs: number[] = []
+      for (const gapMs of gapsMs) {
+        nowMs += gapMs
+        if (keepsPace(pace, nowMs)) passedAtMs.push(nowMs)
+        else expect(passedAtMs.filter((atMs) => nowMs - atMs < 3000).length).toBeGreaterThanOrEqual(60) // none is refused early
+      }
+      for (const [i, fromMs] of passedAtMs.entries())
+        for (const [n, toMs] of passedAtMs.slice(i).entries())
+          expect(n + 1).toBeLessThanOrEqual(60 + ((toMs - fromMs) / 1000) * 20 + 1e-6)
+    }),
+  )
+})
+
+/** How many of 100 requests sent at once pass; the others must be told to slow down. */
+async function countPassed(send: () => Promise<unknown>): Promise<number> {
+  const outcomes = await Promise.allSettled(Array.from({ length: 100 }, send))
+  const refusals = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
+  for (const refusal of refusals) {
+    expect(refusal).toBeInstanceOf(PlaybackRefusal)
+    expect(refusal).toMatchObject({ code: 'slow-down', details: { retryAfterS: 1 } })
+  }
+  return outcomes.length - refusals.length
+}
+
+test('P10: a session that asks faster is told to slow down, and another session is not', async () => {
+  const bare = await openBarePlayback()
+  Object.assign(bare.deps, { paced: true })
+  const [fast, other] = [await bare.newPlayingViewer(), await bare.newPlayingViewer()]
+  expect(await countPassed(() => bare.ask(fast))).toBe(60)
+  await bare.ask(other)
+  bare.passS(1)
+  expect(await countPassed(() => bare.ask(fast))).toBe(20)
+})
+
+test('R19: beside a flood from its address a session’s proofs are checked at 5 a second, and 20 at once', async () => {
+  const bare = await openBarePlayback()
+  const viewer = await bare.newPlayingViewer()
+  const ask = () => bare.ask(viewer, 'beat', bare.deps.nonces.current(), { isFlooding: true })
+  expect(await countPassed(ask)).toBe(20)
+  bare.passS(1)
+  expect(await countPassed(ask)).toBe(5)
+  await bare.ask(viewer)
+})

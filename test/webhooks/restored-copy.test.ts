@@ -1,0 +1,116 @@
+import { execFile } from 'node:child_process'
+import { rename, rm } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { isRestoredCopy } from '../../src/webhooks/restored-copy.ts'
+import { createOwner, type Owner } from '../client.ts'
+import { makeDatabase } from '../postgres.ts'
+import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
+import { changeRows } from '../rows.ts'
+import { hooksOf, type Receivers, startReceivers } from './receiver.ts'
+
+const run = promisify(execFile)
+
+let receivers: Receivers
+beforeAll(async () => {
+  receivers = await startReceivers()
+})
+afterAll(() => receivers.close())
+
+test('F-46: a restored copy calls no webhook before it is resumed; its deliveries wait and lose no try, and every start, the doctor and /readyz say so', async () => {
+  const { live, hook, receiver, videoId } = await startWithHook('sqlite')
+  const { copy, owner } = await startCopy(live)
+  await owner.delete([videoId])
+  await copy.stop()
+  await copy.restart()
+  expect(copy.output()).toMatch(/"why":"This is a copy of an installation[^"]*npx reelgate hook resume","msg":"webhook: held"/)
+  expect(await readiness(copy)).toMatchObject([200, { status: 'ready', checks: { webhooks: 'held' } }])
+  expect(await doctor(copy)).toMatchObject([{ state: 'warning', says: expect.stringContaining('npx reelgate hook resume') }])
+  expect((await hooksOf(owner).deliveries(hook)).rows).toMatchObject([{ state: 'waiting', attempts: 0 }])
+  expect(receiver.received).toEqual([])
+
+  expect(await resume(copy)).toEqual({ resumed: true })
+  const [received] = await receiver.until(1)
+  expect(received?.event).toMatchObject({ event: 'video:deleted', payload: { id: videoId } })
+  expect(await hooksOf(owner).untilNewest(hook, 'delivered')).toMatchObject({ attempts: 1 })
+  await copy.stop()
+  expect([await resume(copy), await doctor(copy)]).toEqual([{ resumed: false }, []])
+})
+
+test('F-46: on PostgreSQL a restored copy is known by its data folder', async () => {
+  const { live, hook, receiver, videoId } = await startWithHook('postgres')
+  await live.restart()
+  expect(live.output()).not.toContain('webhook: held')
+  await live.stop()
+  const { copy, owner } = await startCopy(live)
+  expect(copy.output()).toContain('webhook: held')
+  await owner.delete([videoId])
+  expect(await resume(copy)).toEqual({ resumed: true })
+  expect(await hooksOf(owner).untilNewest(hook, 'delivered')).toMatchObject({ attempts: 1 })
+  expect(receiver.received).toHaveLength(1)
+})
+
+const ENV = () => ({ REELGATE_OUTBOUND_ALLOW: receivers.host })
+
+/** A stopped installation with a hook and a video. */
+async function startWithHook(database: 'sqlite' | 'postgres') {
+  const live = await startReelgate({ database, env: ENV() })
+  const receiver = receivers.newReceiver()
+  const { uuid: hook } = await hooksOf(live.owner).create(receiver.url)
+  const { videoId } = await live.owner.credentials('A film')
+  await live.stop()
+  return { live, hook, receiver, videoId }
+}
+
+/** As an operator restores a backup of a stopped server, or clones it for a test. */
+async function startCopy(live: Reelgate): Promise<{ copy: Reelgate; owner: Owner }> {
+  const folder = `${live.dataDir}-copy`
+  await run('cp', ['-a', live.dataDir, folder])
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const made = await makeDatabase({ database: live.databaseUrl ? 'postgres' : 'sqlite', copyOf: live.databaseUrl })
+  onTestFinished(made.remove)
+  const place = { REELGATE_DATA: folder, REELGATE_MASTER_KEY_FILE: live.masterKeyFile, ...made.env }
+  const copy = await startReelgate({ database: 'sqlite', env: { ...ENV(), ...place } })
+  return { copy: Object.assign(copy, { env: place }), owner: createOwner(copy.url, live.owner.apiKey) }
+}
+
+test('F-46: a restart, another owner, a move within the file system and VACUUM make no copy of an installation', async () => {
+  const live = await startReelgate({ database: 'sqlite' })
+  await live.kill()
+  await live.restart()
+  expect(live.output()).not.toContain('webhook: held')
+  await live.stop()
+  await run('chown', ['-R', '1:1', live.dataDir])
+  changeRows(live, 'vacuum')
+  const moved = `${live.dataDir}-moved`
+  await rename(live.dataDir, moved)
+  onTestFinished(() => rm(moved, { recursive: true }))
+  const again = await startReelgate({
+    database: 'sqlite',
+    env: { REELGATE_DATA: moved, REELGATE_MASTER_KEY_FILE: live.masterKeyFile },
+  })
+  expect(again.output()).not.toContain('webhook: held')
+  expect((await readiness(again))[1]).not.toMatchObject({ checks: { webhooks: 'held' } })
+})
+
+test('F-46: where the file system knows no time of birth nothing is taken for a copy', async () => {
+  const file = { setting: 'database-file', path: '/proc/version' } as const
+  expect(await isRestoredCopy(async () => '12 1795394191000000000', [file])).toBe(false)
+})
+
+async function readiness({ url }: Reelgate): Promise<unknown[]> {
+  const response = await fetch(`${url}/readyz`)
+  return [response.status, await response.json()]
+}
+
+/** What it says of webhooks. */
+async function doctor({ env }: Reelgate): Promise<unknown[]> {
+  const { stdout } = await runCli(['doctor', '--json'], env)
+  return JSON.parse(stdout).filter(({ check }: { check: string }) => check === 'webhooks')
+}
+
+async function resume({ env }: Reelgate): Promise<unknown> {
+  const { stdout, stderr } = await runCli(['hook', 'resume', '--json'], env)
+  expect(stderr).toBe('')
+  return JSON.parse(stdout)
+}

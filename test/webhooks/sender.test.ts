@@ -1,0 +1,541 @@
+import { setInterval } from 'node:timers'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { addAccount } from '../../src/accounts/account.ts'
+import { insertVideo } from '../../src/catalogue/video-store.ts'
+import { masterKeyFrom } from '../../src/crypto/master-key.ts'
+import { newId } from '../../src/crypto/secret.ts'
+import type { DeliveryRow, HookRow } from '../../src/db/tables.ts'
+import { openOutbound } from '../../src/outbound/policy.ts'
+import { sweepDeliveries } from '../../src/webhooks/batch-jobs.ts'
+import { replay } from '../../src/webhooks/delivery-log.ts'
+import { claimDelivery, failSomeWaiting, replaySomeFailed } from '../../src/webhooks/delivery-store.ts'
+import { addVideoEvents } from '../../src/webhooks/outbox.ts'
+import { waitAfter } from '../../src/webhooks/schedule.ts'
+import { startSending } from '../../src/webhooks/sender.ts'
+import { createHook, rotateSecret, switchHook } from '../../src/webhooks/webhook.ts'
+import { beginReplay, disableHook } from '../../src/webhooks/webhook-store.ts'
+import { openOwnDatabase } from '../db/database.ts'
+import { findFreePort } from '../free-port.ts'
+import { type Answer, type Receivers, startReceivers, verify } from './receiver.ts'
+
+// Deliveries over days: a real database and real endpoints, and a clock that the test moves.
+
+const DAY_S = 24 * 3600
+let receivers: Receivers
+let deadHost: string
+beforeAll(async () => {
+  receivers = await startReceivers()
+  deadHost = `127.0.0.1:${await findFreePort()}`
+})
+afterAll(() => receivers.close())
+
+/** An installation without its server: its endpoints, its events, and as many senders as the test starts. */
+async function newOutbox() {
+  const { db, slowDb, write } = await openOwnDatabase()
+  const clock = { nowS: Math.floor(Date.now() / 1000) }
+  const nowS = () => clock.nowS
+  const deps = {
+    ...{ db, slowDb, write, nowS, wallNowS: nowS, log: pino({ level: 'silent' }) },
+    copy: { isHeld: () => false },
+    masterKey: masterKeyFrom(Buffer.alloc(32, 7)),
+    outbound: openOutbound([receivers.host, deadHost]),
+  }
+  const newAccount = async () => {
+    const switches = { mayUpload: true, mayImport: true }
+    const { accountId } = await write((tx) => addAccount(tx, 'an owner', switches, nowS(), 'command-line'))
+    const videoId = newId()
+    await write((tx) => insertVideo(tx, accountId, { id: videoId, title: 'A film', uploadTimeS: nowS() }))
+    return { accountId, videoId }
+  }
+  const { accountId, videoId } = await newAccount()
+  const hookRow = (id: string): Promise<HookRow> =>
+    db.selectFrom('hook').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+  return {
+    ...{ deps, db, write, clock, accountId, videoId, newAccount, hookRow },
+    newHook: (url: string, owner = accountId) => createHook(deps, owner, 'command-line', { url, event: undefined, isOn: true }),
+    /** So many events of one video, whose hooks all hear them. */
+    happen: (times = 1, of = videoId) =>
+      write(async (tx) => {
+        for (let n = 0; n < times; n++) await addVideoEvents(tx, 'video:ready', [of])
+      }),
+    deliveries: (hookId: string): Promise<DeliveryRow[]> =>
+      db.selectFrom('delivery').selectAll().where('hookId', '=', hookId).orderBy('sequence').execute(),
+    async start() {
+      const sending = await startSending(deps)
+      let stopped: Promise<void> | undefined
+      const stop = () => {
+        stopped ??= sending.stop()
+        return stopped
+      }
+      onTestFinished(stop)
+      return { stop }
+    },
+  }
+}
+
+type Outbox = Awaited<ReturnType<typeof newOutbox>>
+
+const answering =
+  (status: number, headers: Record<string, string> = {}): Answer =>
+  (response) =>
+    response.writeHead(status, headers).end()
+
+/** Resolves with a delivery once an attempt at it has ended. */
+async function afterAttempt({ deliveries }: Outbox, hookId: string, attempts: number, sequence = 1): Promise<DeliveryRow> {
+  const find = async () => (await deliveries(hookId)).find((delivery) => delivery.sequence === sequence)
+  await expect
+    // Half a minute is promised: fifteen seconds for an attempt, and what the machine takes.
+    .poll(async () => ((found) => found && [found.attempts, found.state !== 'sending'])(await find()), { timeout: 30_000 })
+    .toEqual([attempts, true])
+  const found = await find()
+  if (!found) throw new Error('there is no such delivery')
+  return found
+}
+
+test('W04: the next attempt at an event has the same id and body, a new timestamp and a new signature', async () => {
+  const outbox = await newOutbox()
+  const receiver = receivers.newReceiver(answering(500))
+  const hook = await outbox.newHook(receiver.url)
+  await outbox.start()
+  await outbox.happen()
+  await afterAttempt(outbox, hook.id, 1)
+  outbox.clock.nowS += 10
+  receiver.answer(answering(204))
+  const [first, second] = await receiver.until(2)
+  expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'])
+  expect(second?.body).toBe(first?.body)
+  for (const name of ['webhook-timestamp', 'webhook-signature']) expect(second?.headers[name]).not.toBe(first?.headers[name])
+  for (const received of receiver.received) verify(hook.secret, received)
+  expect(await afterAttempt(outbox, hook.id, 2)).toMatchObject({ state: 'delivered', status: 204, problem: null })
+})
+
+test('W05: for a day after a rotation both secrets verify what is sent, then the new one alone', async () => {
+  const outbox = await newOutbox()
+  const receiver = receivers.newReceiver()
+  const hook = await outbox.newHook(receiver.url)
+  await outbox.start()
+  const rotated = await rotateSecret(outbox.deps, outbox.accountId, 'command-line', hook.id)
+  await outbox.happen()
+  const [during] = await receiver.until(1)
+  if (!during) throw new Error('nothing came')
+  expect(String(during.headers['webhook-signature']).split(' ')).toHaveLength(2)
+  for (const secret of [hook.secret, rotated]) verify(secret, during)
+
+  outbox.clock.nowS += DAY_S
+  await outbox.happen()
+  const after = (await receiver.until(2))[1]
+  if (!after) throw new Error('nothing came')
+  expect(String(after.headers['webhook-signature']).split(' ')).toHaveLength(1)
+  expect(after.headers['webhook-signature']).not.toBe(during.headers['webhook-signature'])
+})
+
+const HANGS: Answer = () => {}
+const DRIPS_HEADERS: Answer = ({ socket }) => drip('HTTP/1.1 200 OK\r\nX-Slow: ', socket)
+const DRIPS_BODY: Answer = (response) => drip('', response.writeHead(200))
+const ENDLESS: Answer = (response) => {
+  response.writeHead(200, { 'Content-Length': String(10 * 2 ** 30) })
+  const pour = () => {
+    while (!response.destroyed && response.write(Buffer.alloc(65_536)));
+  }
+  response.on('drain', pour).on('error', () => {})
+  pour()
+}
+const BREAKS_OFF: Answer = ({ socket }) => socket?.end('HTTP/1.1 200 O')
+
+function drip(
+  first: string,
+  stream: { write(text: string): unknown; once(event: 'close', listener: () => void): unknown } | null,
+) {
+  stream?.write(first)
+  const timer = setInterval(() => stream?.write('x'), 50)
+  stream?.once('close', () => clearInterval(timer))
+}
+
+test.each<[string, Answer, { state: string; status: number | null; problem: RegExp | null }]>([
+  ['hangs', HANGS, { state: 'waiting', status: null, problem: /did not answer in time|took too long/ }],
+  [
+    'sends one byte of its headers after the other',
+    DRIPS_HEADERS,
+    { state: 'waiting', status: null, problem: /too long|in time/ },
+  ],
+  ['closes in the middle of its headers', BREAKS_OFF, { state: 'waiting', status: null, problem: /connection failed/ }],
+  ['sends one byte of its body after the other', DRIPS_BODY, { state: 'delivered', status: 200, problem: null }],
+  ['sends a body of 10 GB', ENDLESS, { state: 'delivered', status: 200, problem: null }],
+  ['answers 204', answering(204), { state: 'delivered', status: 204, problem: null }],
+  ['answers 500', answering(500), { state: 'waiting', status: 500, problem: /^It answered 500\.$/ }],
+  ['answers 404', answering(404), { state: 'waiting', status: 404, problem: /^It answered 404\.$/ }],
+  [
+    'answers 302 (W02)',
+    answering(302, { Location: '/' }),
+    { state: 'waiting', status: 302, problem: /redirects are not followed/ },
+  ],
+  ['answers 308 without saying where (W02)', answering(308), { state: 'waiting', status: 308, problem: /redirects are not/ }],
+])('W06: of a receiver that %s the outcome is known in half a minute, and its connection ends', async (_, answer, expected) => {
+  const outbox = await newOutbox()
+  const closed = Promise.withResolvers<void>()
+  const receiver = receivers.newReceiver((response, n) => {
+    response.socket?.once('close', () => closed.resolve())
+    answer(response, n)
+  })
+  const hook = await outbox.newHook(receiver.url)
+  await outbox.start()
+  await outbox.happen()
+  const { state, status, problem } = await afterAttempt(outbox, hook.id, 1)
+  expect({ state, status }).toEqual({ state: expected.state, status: expected.status })
+  if (expected.problem) expect(problem).toMatch(expected.problem)
+  else expect(problem).toBeNull()
+  await closed.promise
+  expect(receiver.received).toHaveLength(1)
+})
+
+test.each([
+  ['3600', 3600],
+  ['an HTTP date in an hour', 3600],
+  ['a year', DAY_S],
+  ['-5', 5],
+  ['soon', 5],
+])('W06: a Retry-After of %s leaves the endpoint alone for as long, for a day at most', async (asked, waitS) => {
+  const outbox = await newOutbox()
+  const { clock } = outbox
+  const text = asked.includes('date')
+    ? new Date((clock.nowS + 3600) * 1000).toUTCString()
+    : asked === 'a year'
+      ? String(365 * DAY_S)
+      : asked
+  const receiver = receivers.newReceiver((response, n) =>
+    answering(n % 2 === 0 ? 429 : 503, { 'Retry-After': text })(response, n),
+  )
+  const witness = receivers.newReceiver()
+  const hook = await outbox.newHook(receiver.url)
+  await outbox.newHook(witness.url)
+  await outbox.start()
+  await outbox.happen()
+  const { dueAtS } = await afterAttempt(outbox, hook.id, 1)
+  expect(Math.abs(dueAtS - clock.nowS - waitS)).toBeLessThanOrEqual(1)
+  await outbox.happen() // what comes meanwhile waits, too
+  const { restsUntilS } = await outbox.hookRow(hook.id)
+  expect(restsUntilS).toBeGreaterThanOrEqual(waitS > 5 ? dueAtS : clock.nowS + 1)
+  clock.nowS = restsUntilS - 1
+  await outbox.happen()
+  await witness.until(3)
+  expect(receiver.received).toHaveLength(1)
+  clock.nowS = dueAtS
+  await receiver.until(2)
+})
+
+test('W06: 410 switches an endpoint off at once; what waits for it, and what comes, is listed as failed', async () => {
+  const outbox = await newOutbox()
+  const receiver = receivers.newReceiver(answering(410))
+  const hook = await outbox.newHook(receiver.url)
+  await outbox.happen(3)
+  await outbox.start()
+  await expect.poll(async () => (await outbox.hookRow(hook.id)).disabledReason).toMatch(/410/)
+  await outbox.happen()
+  const found = async () => (await outbox.deliveries(hook.id)).map(({ state, attempts }) => [state, attempts])
+  await expect.poll(found).toEqual([
+    ['failed', 1],
+    ['failed', 0],
+    ['failed', 0],
+    ['failed', 0],
+  ])
+  expect(receiver.received).toHaveLength(1)
+})
+
+/** How many of an endpoint's deliveries are in each state, and why. */
+async function states({ db }: Outbox, hookId: string) {
+  const rows = await db
+    .selectFrom('delivery')
+    .select(({ fn }) => ['state', 'problem', fn.countAll<number>().as('count')])
+    .where('hookId', '=', hookId)
+    .groupBy(['state', 'problem'])
+    .orderBy('state')
+    .execute()
+  return rows.map(({ state, problem, count }) => [state, problem, count])
+}
+
+test('I9: switching an endpoint off that a kill cuts off in the middle goes on at the next start: all that waited is listed as failed', async () => {
+  const outbox = await newOutbox()
+  const receiver = receivers.newReceiver()
+  const { id } = await outbox.newHook(receiver.url)
+  await outbox.happen(600)
+  await outbox.write((tx) => disableHook(tx, id, 'Enough.'))
+  await outbox.write((tx) => failSomeWaiting(tx, id, outbox.clock.nowS, 250))
+  expect(await states(outbox, id)).toEqual([
+    ['failed', 'Enough.', 250],
+    ['waiting', null, 350],
+  ])
+  await outbox.start()
+  await sweepDeliveries(outbox.deps)
+  expect(await states(outbox, id)).toEqual([['failed', 'Enough.', 600]])
+  expect(receiver.received).toEqual([])
+})
+
+test('an endpoint that is switched on again is sent what comes, and nothing of what waited when it went off', async () => {
+  const outbox = await newOutbox()
+  const receiver = receivers.newReceiver()
+  const { id } = await outbox.newHook(receiver.url)
+  await outbox.happen(600)
+  await outbox.write((tx) => disableHook(tx, id, 'Enough.'))
+  await switchHook(outbox.deps, outbox.accountId, 'command-line', id, true)
+  await outbox.start()
+  await outbox.happen()
+  expect((await receiver.until(1)).map(({ event }) => event.sequence)).toEqual([601])
+  await expect
+    .poll(() => states(outbox, id))
+    .toEqual([
+      ['delivered', null, 1],
+      ['failed', 'Enough.', 600],
+    ])
+  for (const isOn of [false, true]) await switchHook(outbox.deps, outbox.accountId, 'command-line', id, isOn)
+  expect(await replay(outbox.deps, outbox.accountId, 'command-line', id, undefined)).toBe(600)
+})
+
+test('I9: a replay that a kill cuts off in the middle goes on at the next start, each once; switching the endpoint off ends it', async () => {
+  const outbox = await newOutbox()
+  const { id } = await outbox.newHook(receivers.newReceiver().url)
+  await outbox.happen(600)
+  const setOn = (isOn: boolean) => switchHook(outbox.deps, outbox.accountId, 'command-line', id, isOn)
+  const beginAndStop = () =>
+    outbox.write(async (tx) => {
+      await beginReplay(tx, id)
+      await replaySomeFailed(tx, id, 250)
+    })
+  await setOn(false)
+  await setOn(true)
+  await beginAndStop()
+  expect((await outbox.deliveries(id)).map(({ state }) => state).lastIndexOf('waiting')).toBe(249)
+  await outbox.write((tx) => claimDelivery(tx, id, { nowS: outbox.clock.nowS, endsAtS: outbox.clock.nowS + 60 }))
+  await sweepDeliveries(outbox.deps)
+  const all = (await outbox.deliveries(id)).map(({ state }) => state)
+  expect([all[0], new Set(all.slice(1))]).toEqual(['sending', new Set(['waiting'])])
+
+  await setOn(false)
+  await setOn(true)
+  await beginAndStop()
+  await setOn(false)
+  await sweepDeliveries(outbox.deps)
+  expect(new Set((await outbox.deliveries(id)).slice(1).map(({ state }) => state))).toEqual(new Set(['failed']))
+})
+
+test('an event is tried ten times in three days, further and further apart, then listed as failed, and sent once more by a replay', async () => {
+  const outbox = await newOutbox()
+  const { clock } = outbox
+  const receiver = receivers.newReceiver(answering(500))
+  const hook = await outbox.newHook(receiver.url)
+  await outbox.start()
+  await outbox.happen()
+  const startedAtS = clock.nowS
+  const gapsS: number[] = []
+  for (let attempts = 1; attempts < 10; attempts++) {
+    const { state, dueAtS } = await afterAttempt(outbox, hook.id, attempts)
+    expect(state).toBe('waiting')
+    gapsS.push(dueAtS - clock.nowS)
+    clock.nowS = dueAtS
+  }
+  expect(await afterAttempt(outbox, hook.id, 10)).toMatchObject({ state: 'failed', status: 500, problem: 'It answered 500.' })
+  // Each is spread by a tenth, so that of two long ones the shorter may come out longer.
+  const middlesS = gapsS.map((_, index) => waitAfter(index + 1, () => 0.5) ?? 0)
+  expect(middlesS).toEqual([...middlesS].sort((a, b) => a - b))
+  for (const [index, gapS] of gapsS.entries()) expect(Math.abs(gapS / (middlesS[index] ?? 0) - 1)).toBeLessThan(0.2)
+  const days = (clock.nowS - startedAtS) / DAY_S
+  expect(days).toBeGreaterThan(2.5)
+  expect(days).toBeLessThan(4)
+  expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+
+  receiver.answer(answering(204))
+  expect(await replay(outbox.deps, outbox.accountId, 'server', hook.id, undefined)).toBe(1)
+  clock.nowS += 60 // the endpoint rests after its failures
+  await receiver.until(11)
+  expect(await afterAttempt(outbox, hook.id, 1)).toMatchObject({ state: 'delivered' })
+})
+
+test('waits are spread by a tenth either way, so that a crowd does not come back as one', () => {
+  for (let attempts = 1; attempts < 10; attempts++) {
+    const [least = 0, most = 0] = [waitAfter(attempts, () => 0), waitAfter(attempts, () => 1)]
+    const middle = waitAfter(attempts, () => 0.5) ?? 0
+    expect(Math.abs(least - 0.9 * middle)).toBeLessThanOrEqual(1)
+    expect(Math.abs(most - 1.1 * middle)).toBeLessThanOrEqual(1)
+  }
+  expect(waitAfter(10)).toBeUndefined()
+})
+
+test('W08: ten thousand events to an endpoint that hangs hold up no other, of the same account or another', async () => {
+  const outbox = await newOutbox()
+  const hanging = receivers.newReceiver(HANGS)
+  const hook = await outbox.newHook(hanging.url)
+  for (let n = 0; n < 20; n++) await outbox.happen(500)
+  const other = await outbox.newAccount()
+  const [near, far] = [receivers.newReceiver(), receivers.newReceiver()]
+  await outbox.newHook(near.url)
+  await outbox.newHook(far.url, other.accountId)
+  await outbox.start()
+  await hanging.until(1)
+  await outbox.happen(50)
+  await outbox.happen(50, other.videoId)
+  await near.until(50)
+  await far.until(50)
+  for (const { received } of [near, far]) {
+    const numbers = received.map(({ event }) => event.sequence)
+    expect(numbers).toEqual(numbers.map((_, n) => n + 1))
+  }
+  expect(hanging.received.length).toBeLessThanOrEqual(2) // one at a time
+  expect((await outbox.deliveries(hook.id)).length).toBe(10_050)
+})
+
+test('W08: as many hanging endpoints as there are owners leave room for those that answer', async () => {
+  const outbox = await newOutbox()
+  const hanging = receivers.newReceiver(HANGS)
+  for (let account = 0; account < 6; account++) {
+    const { accountId, videoId } = await outbox.newAccount()
+    for (let n = 0; n < 20; n++) await outbox.newHook(`${hanging.url}`, accountId)
+    await outbox.happen(2, videoId)
+  }
+  // They have failed before: what hangs for the first time may have every place for the length of one attempt.
+  await outbox.write((tx) => tx.updateTable('hook').set({ failuresInRow: 3, failingSinceS: outbox.clock.nowS }).execute())
+  await outbox.start()
+  await hanging.until(16)
+  const receiver = receivers.newReceiver()
+  await outbox.newHook(receiver.url)
+  await outbox.happen(20)
+  await receiver.until(20)
+  expect(hanging.received.length).toBe(16)
+})
+
+test('W08: one account’s twenty endpoints that hang for the first time take eight places, and others are served', async () => {
+  const outbox = await newOutbox()
+  const hanging = receivers.newReceiver(HANGS)
+  for (let n = 0; n < 20; n++) await outbox.newHook(hanging.url)
+  await outbox.happen(2)
+  await outbox.start()
+  await hanging.until(8)
+  const other = await outbox.newAccount()
+  const receiver = receivers.newReceiver()
+  await outbox.newHook(receiver.url, other.accountId)
+  await outbox.happen(20, other.videoId)
+  await receiver.until(20)
+  expect(hanging.received.length).toBe(8)
+})
+
+test('W08: an endpoint dead for five days is switched off, on record, and everything that waits for it is listed as failed', async () => {
+  const outbox = await newOutbox()
+  const { clock } = outbox
+  const hook = await outbox.newHook(`http://${deadHost}/`)
+  for (let n = 0; n < 20; n++) await outbox.happen(500)
+  await outbox.start()
+  const startedAtS = clock.nowS
+  for (let failures = 1; (await outbox.hookRow(hook.id)).disabledReason === null; failures++) {
+    await expect.poll(async () => (await outbox.hookRow(hook.id)).failuresInRow).toBe(failures)
+    expect(failures).toBeLessThan(30)
+    clock.nowS += DAY_S / 4
+  }
+  expect(clock.nowS - startedAtS).toBeGreaterThanOrEqual(5 * DAY_S)
+  expect(await outbox.hookRow(hook.id)).toMatchObject({ disabledReason: 'It has taken no delivery for five days.' })
+  await expect
+    .poll(async () => new Set((await states(outbox, hook.id)).map(([state]) => state)), { timeout: 25_000 })
+    .toEqual(new Set(['failed']))
+  const act = await outbox.db.selectFrom('act').selectAll().where('kind', '=', 'hook:disabled').executeTakeFirstOrThrow()
+  expect(act).toMatchObject({ accountId: outbox.accountId, actor: 'server', subject: hook.id })
+})
+
+test('C01: a clock that jumps ten years switches no endpoint off that failed once', async () => {
+  const outbox = await newOutbox()
+  const receiver = receivers.newReceiver(answering(500))
+  const hook = await outbox.newHook(receiver.url)
+  await outbox.start()
+  await outbox.happen()
+  await afterAttempt(outbox, hook.id, 1)
+  outbox.clock.nowS += 3650 * DAY_S
+  await afterAttempt(outbox, hook.id, 2)
+  expect((await outbox.hookRow(hook.id)).disabledReason).toBeNull()
+})
+
+test('an event that a receiver never takes holds up none that come after it', async () => {
+  const outbox = await newOutbox()
+  const receiver = receivers.newReceiver()
+  receiver.answer((response, n) => answering(receiver.received[n]?.event.sequence === 1 ? 500 : 204)(response, n))
+  const hook = await outbox.newHook(receiver.url)
+  await outbox.happen(5)
+  await outbox.start()
+  await afterAttempt(outbox, hook.id, 1)
+  outbox.clock.nowS += 3
+  await receiver.until(5)
+  expect(receiver.received.map(({ event }) => event.sequence)).toEqual([1, 2, 3, 4, 5])
+})
+
+test('W12: two senders on one database send each event once', async () => {
+  const outbox = await newOutbox()
+  const list = [receivers.newReceiver(), receivers.newReceiver(), receivers.newReceiver()]
+  for (const { url } of list) await outbox.newHook(url)
+  await outbox.start()
+  await outbox.start()
+  for (let n = 0; n < 10; n++) await outbox.happen(10)
+  for (const receiver of list) await receiver.until(100)
+  const openOnes = () => outbox.db.selectFrom('delivery').select('sequence').where('finishedAtS', 'is', null).execute()
+  await expect.poll(openOnes).toEqual([])
+  for (const { received } of list)
+    expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(received.length)
+})
+
+test('W12: of twenty senders that want an event at once one has it', async () => {
+  const outbox = await newOutbox()
+  const hook = await outbox.newHook(receivers.newReceiver().url)
+  await outbox.happen()
+  const lease = { nowS: outbox.clock.nowS, endsAtS: outbox.clock.nowS + 60 }
+  const claims = Array.from({ length: 20 }, () => outbox.write((tx) => claimDelivery(tx, hook.id, lease)))
+  expect((await Promise.all(claims)).filter((claimed) => claimed !== undefined)).toHaveLength(1)
+})
+
+test('W12: what a sender took and never settled is sent again when its lease has ended, not before', async () => {
+  const outbox = await newOutbox()
+  const receiver = receivers.newReceiver()
+  const hook = await outbox.newHook(receiver.url)
+  await outbox.start()
+  const { nowS } = outbox.clock
+  await outbox.write(async (tx) => {
+    await addVideoEvents(tx, 'video:ready', [outbox.videoId])
+    await claimDelivery(tx, hook.id, { nowS, endsAtS: nowS + 60 })
+  })
+  await outbox.happen()
+  await receiver.until(1)
+  expect(receiver.received.map(({ event }) => event.sequence)).toEqual([2])
+  outbox.clock.nowS += 60
+  expect((await receiver.until(2))[1]?.event.sequence).toBe(1)
+})
+
+test('F-09: a stop in the middle of a delivery ends at once, costs no attempt, and the next start sends it', async () => {
+  const outbox = await newOutbox()
+  const receiver = receivers.newReceiver(HANGS)
+  const hook = await outbox.newHook(receiver.url)
+  const first = await outbox.start()
+  await outbox.happen()
+  await receiver.until(1)
+  await first.stop()
+  expect(await outbox.deliveries(hook.id)).toMatchObject([{ state: 'waiting', attempts: 0, dueAtS: 0 }])
+  expect(await outbox.hookRow(hook.id)).toMatchObject({ failuresInRow: 0 })
+  receiver.answer(answering(204))
+  await outbox.start()
+  await receiver.until(2)
+})
+
+test('a delivery is forgotten a month after its end, one that still waits is not', async () => {
+  const outbox = await newOutbox()
+  const { clock, deps } = outbox
+  const hooks = [
+    await outbox.newHook(receivers.newReceiver().url),
+    await outbox.newHook(receivers.newReceiver(answering(500)).url),
+  ]
+  const [arrives = '', waits = ''] = hooks.map(({ id }) => id)
+  const sender = await outbox.start()
+  await outbox.happen()
+  await afterAttempt(outbox, arrives, 1)
+  await afterAttempt(outbox, waits, 1)
+  await sender.stop()
+  const left = async () => [(await outbox.deliveries(arrives)).length, (await outbox.deliveries(waits)).length]
+  clock.nowS += 30 * DAY_S
+  await sweepDeliveries(deps)
+  expect(await left()).toEqual([1, 1])
+  clock.nowS += 1
+  await sweepDeliveries(deps)
+  expect(await left()).toEqual([0, 1])
+})

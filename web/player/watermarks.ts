@@ -1,0 +1,68 @@
+import type { MarkBody } from '../../src/http/play/wire.ts'
+
+/**
+ * A viewer's mark in the picture. `rtext` moves to a random place every `intervalMs` and is absent for `skipMs` between two places;
+ * `text` and `image` stay at `x`, `y`: a share of the picture (`12%`) or pixels (`40`).
+ */
+export type Mark = MarkBody
+
+const LONGEST_GLIDE_MS = 1500
+/** Two lines of captions lie below this part of the picture. */
+const CAPTIONS_BEGIN = 0.75
+
+export type Size = { widthPx: number; heightPx: number }
+export type Box = Size & { leftPx: number; topPx: number }
+
+/** The part of a box that a picture fills when it is shown whole (`object-fit: contain`). No picture yet: the whole box. */
+export function pictureBox(box: Size, picture: Size): Box {
+  if (picture.widthPx <= 0 || picture.heightPx <= 0) return { leftPx: 0, topPx: 0, ...box }
+  const scale = Math.min(box.widthPx / picture.widthPx, box.heightPx / picture.heightPx)
+  const widthPx = picture.widthPx * scale
+  const heightPx = picture.heightPx * scale
+  return { leftPx: (box.widthPx - widthPx) / 2, topPx: (box.heightPx - heightPx) / 2, widthPx, heightPx }
+}
+
+/** Where a mark is in its rhythm: `turn` counts the places of a moving one, `shown` is false in the pause between two. */
+export function markTurn(mark: Mark, elapsedMs: number): { turn: number; shown: boolean } {
+  if (mark.type !== 'rtext') return { turn: 0, shown: true }
+  const { intervalMs, skipMs } = mark
+  const shownMs = Math.max(250, intervalMs) // a mark that moves with every frame could not be read
+  const turnMs = shownMs + Math.max(0, skipMs)
+  return { turn: Math.floor(elapsedMs / turnMs), shown: elapsedMs % turnMs < shownMs }
+}
+
+/** How long a moving mark takes to its next place; 0: it is there at once. */
+export function glideMs(mark: Mark, reducedMotion: boolean): number {
+  if (mark.type !== 'rtext' || mark.skipMs > 0 || reducedMotion) return 0
+  return Math.min(LONGEST_GLIDE_MS, mark.intervalMs / 2)
+}
+
+/**
+ * The top left corner of a mark, always so that the whole mark lies in the picture. `chance`: two numbers of [0, 1) for a moving one,
+ * which also stays above the captions while there are any.
+ */
+export function markCorner(
+  mark: Mark,
+  picture: Box,
+  text: Size,
+  chance: readonly [number, number],
+  captions = false,
+): { leftPx: number; topPx: number } {
+  const roomX = Math.max(0, picture.widthPx - text.widthPx)
+  const roomY = Math.max(0, picture.heightPx - text.heightPx)
+  const moves = mark.type === 'rtext'
+  const aboveCaptionsY = Math.max(0, CAPTIONS_BEGIN * picture.heightPx - text.heightPx)
+  const xPx = moves ? chance[0] * roomX : lengthPx(mark.x, picture.widthPx)
+  const yPx = moves ? chance[1] * (captions ? aboveCaptionsY : roomY) : lengthPx(mark.y, picture.heightPx)
+  return { leftPx: picture.leftPx + clamp(xPx, roomX), topPx: picture.topPx + clamp(yPx, roomY) }
+}
+
+function lengthPx(length: string | undefined, wholePx: number): number {
+  const value = Number.parseFloat(length ?? '5%')
+  if (!Number.isFinite(value)) return 0
+  return length === undefined || length.trim().endsWith('%') ? (value / 100) * wholePx : value
+}
+
+function clamp(value: number, most: number): number {
+  return Math.min(Math.max(0, value), most)
+}
