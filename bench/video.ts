@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { pictureEncoderArgs, pictureFilters, soundEncoderArgs } from '../src/encode/encoder.ts'
+import { audioEncoderArgs, videoEncoderArgs, videoFilters } from '../src/encode/encoder.ts'
 import type { Plan } from '../src/encode/plan.ts'
 import { createOwner, type Owner } from '../test/client.ts'
 import { findEncoders, type Installed, listSegments, untilFinished } from '../test/data-folder.ts'
@@ -103,7 +103,7 @@ async function encodeBare(scope: Scope, film: string, { picture, sound }: Plan):
   await mkdir(folder, { recursive: true })
   const rungs = picture.renditions
   const scaled = rungs.map(({ id, widthPx, heightPx }) => `;[r${id}]scale=${widthPx}:${heightPx},setsar=1[v${id}]`)
-  const chain = [`fps=${picture.rateNum}/${picture.rateDen}:start_time=0`, ...pictureFilters(picture), 'split=3']
+  const chain = [`fps=${picture.rateNum}/${picture.rateDen}:start_time=0`, ...videoFilters(picture), 'split=3']
   await ffmpeg([
     ...[
       '-i',
@@ -112,9 +112,9 @@ async function encodeBare(scope: Scope, film: string, { picture, sound }: Plan):
       `[0:V:0]${chain.join(',')}${rungs.map(({ id }) => `[r${id}]`).join('')}${scaled.join('')}`,
     ],
     ...rungs.flatMap((rendition) => [
-      ...['-map', `[v${rendition.id}]`, ...pictureEncoderArgs(picture, rendition)],
+      ...['-map', `[v${rendition.id}]`, ...videoEncoderArgs(picture, rendition)],
       ...['-y', join(folder, `${rendition.id}.mp4`)],
     ]),
-    ...['-map', '0:a:0', ...soundEncoderArgs(sound), '-y', join(folder, 'sound.aac')],
+    ...['-map', '0:a:0', ...audioEncoderArgs(sound), '-y', join(folder, 'sound.aac')],
   ])
 }

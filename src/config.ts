@@ -60,12 +60,12 @@ type Variables = Static<typeof Variables>
 export type AddressBudget = 'redeem' | 'playback' | 'unauthenticated' | 'pages' | 'posters' | 'docs' | 'health'
 
 /** Requests a minute. Owners' calls count against address, key and account; viewers' against their address alone. */
-export type RateLimits = Readonly<
+export type RateLimitConfig = Readonly<
   Record<'reads' | 'writes' | 'otp' | 'uploads', Readonly<{ ip: number; key: number; account: number }>> &
     Record<AddressBudget, Readonly<{ ip: number }>>
 >
 
-const DEFAULT_LIMITS: RateLimits = {
+const DEFAULT_LIMITS: RateLimitConfig = {
   reads: { ip: 600, key: 1200, account: 2400 },
   writes: { ip: 300, key: 600, account: 1200 },
   otp: { ip: 3000, key: 6000, account: 12_000 },
@@ -127,7 +127,7 @@ export type Config = Readonly<{
   /** Undefined: one per core. */
   encoders: number | undefined
   /** Undefined: off. */
-  limits: RateLimits | undefined
+  limits: RateLimitConfig | undefined
   /** Addresses and networks, each as `192.0.2.1` or `2001:db8::/32`. */
   trustedProxies: readonly string[]
   /** A file of the owner's own; undefined: the packaged one. */
@@ -205,7 +205,7 @@ function toConfig(variables: Variables): Config {
   })
 }
 
-function readLimits(text: string | undefined): RateLimits | undefined {
+function readLimits(text: string | undefined): RateLimitConfig | undefined {
   if (text === 'off') return undefined
   const changes: Record<string, object | undefined> = text === undefined ? {} : readLimitChanges(text)
   const merge = <L extends object>(budget: string, shipped: L): L => ({ ...shipped, ...changes[budget] })
@@ -262,7 +262,7 @@ function isLoopback(host: string): boolean {
 }
 
 /** Names that look like ours and are not: a mistyped variable would otherwise be ignored in silence. */
-export function unknownVariables(environment: NodeJS.ProcessEnv = process.env): string[] {
+export function listUnknownVariables(environment: NodeJS.ProcessEnv = process.env): string[] {
   return Object.keys(environment).filter((name) => name.startsWith('REELGATE_') && !(name in VARIABLES))
 }
 

@@ -25,14 +25,14 @@ export class Failure extends Error {
 }
 
 /** Whoever opened the database says in the log that it is away, and that it is back: who meets it need not say so again. */
-export class DatabaseAway extends Failure {
+export class DatabaseUnavailable extends Failure {
   constructor(message: string, options?: ErrorOptions) {
     super('unavailable', message, options)
   }
 }
 
 /** Another server works with the database: this one must give out nothing, not even what it has in memory. */
-export class DatabaseHeld extends DatabaseAway {
+export class DatabaseInUse extends DatabaseUnavailable {
   constructor() {
     super('The database is held by another server: this one gives out nothing any more. Stop one of the two.')
   }
@@ -40,7 +40,7 @@ export class DatabaseHeld extends DatabaseAway {
 
 /** How loud trouble is told that many may meet: what is said once for all is repeated to those alone who look closely. */
 export function levelOf<Level extends string>(error: unknown, level: Level): Level | 'debug' {
-  return error instanceof DatabaseAway ? 'debug' : level
+  return error instanceof DatabaseUnavailable ? 'debug' : level
 }
 
 const MACHINE_TROUBLE: Readonly<Record<string, string>> = {
@@ -58,13 +58,13 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 /** Trouble of the whole machine, in words for the caller: nothing is wrong with what was asked, and it may be over in a while. */
-export function machineTrouble(error: unknown): Failure | undefined {
+export function hostFailure(error: unknown): Failure | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const sentence = MACHINE_TROUBLE[code]
   return sentence === undefined ? undefined : new Failure('unavailable', sentence, { cause: error })
 }
 
 /** Trouble that has nothing to do with the work that met it and may be over in a while. */
-export function isOfTheMachine(error: unknown): boolean {
-  return error instanceof Failure ? error.kind === 'unavailable' : machineTrouble(error) !== undefined
+export function isHostFailure(error: unknown): boolean {
+  return error instanceof Failure ? error.kind === 'unavailable' : hostFailure(error) !== undefined
 }

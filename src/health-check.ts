@@ -5,7 +5,7 @@ export type Check = Finding & { check: string }
 
 export const ok = (says: string): Finding => ({ state: 'ok', says })
 export const warning = (says: string): Finding => ({ state: 'warning', says })
-export const trouble = (says: string): Finding => ({ state: 'trouble', says })
+export const failure = (says: string): Finding => ({ state: 'trouble', says })
 
 /** A disk on which that takes longer makes everybody wait who changes anything. */
 const SLOW_SYNC_MS = 20

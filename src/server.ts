@@ -3,29 +3,29 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
-import { addAccount, isUnused } from './accounts/account.ts'
+import { addAccount, hasNoAccounts } from './accounts/account.ts'
 import { createAuthenticate } from './accounts/api-key.ts'
-import { createKeyUses, type KeyUses } from './accounts/key-use.ts'
-import { createReading } from './assets/caption.ts'
-import { startMakingMp4s } from './assets/mp4-scheduler.ts'
-import { createDrawing } from './assets/poster.ts'
-import { findShownCaptions, openCaption } from './assets/public-captions.ts'
+import { createKeyUseTracker, type KeyUseTracker } from './accounts/key-use.ts'
+import { createCaptionParser } from './assets/caption.ts'
+import { startMp4Scheduler } from './assets/mp4-scheduler.ts'
+import { createPosterRenderer } from './assets/poster.ts'
+import { findPublicCaptions, openCaption } from './assets/public-captions.ts'
 import { openMainPoster } from './assets/public-poster.ts'
 import { type DeletionDeps, startRemovals } from './catalogue/deletion.ts'
 import { type Config, dataPaths, listenUrl } from './config.ts'
-import { startControl } from './control/socket.ts'
-import { phraseOf } from './crypto/recovery-phrase.ts'
+import { startControlSocket } from './control/socket.ts'
+import { phraseFromKey } from './crypto/recovery-phrase.ts'
 import type { BanRow } from './db/tables.ts'
 import type { Write } from './db/write.ts'
 import { addDemo, openDemo } from './demo/demo.ts'
 import { findDemoVideo } from './demo/demo-store.ts'
-import { type ChunkNotice, type ChunkQueue, chunkRows, resumeChunks } from './encode/chunk-queue.ts'
-import { createSegmentNews } from './encode/publication.ts'
-import { type Damage, noteDamage } from './encode/repair.ts'
+import { type ChunkJob, type ChunkQueue, resumeChunks, rowQueue } from './encode/chunk-queue.ts'
+import { createSegmentEvents } from './encode/publication.ts'
+import { type Damage, reportDamage } from './encode/repair.ts'
 import { findSandbox, readVersion, type Sandbox, type SandboxAdvice, sandboxAdvice, tryBubblewrap } from './encode/sandbox.ts'
-import { createEncodeWork } from './encode/scheduler.ts'
-import { DatabaseHeld, Failure } from './errors.ts'
-import { currentInterface } from './http/api/interface.ts'
+import { createEncodeScheduler } from './encode/scheduler.ts'
+import { DatabaseInUse, Failure } from './errors.ts'
+import { apiInterface } from './http/api/interface.ts'
 import { metaInterface } from './http/api/meta.ts'
 import { isLoopbackHost } from './http/demo/from-this-machine.ts'
 import { demoInterface } from './http/demo/routes.ts'
@@ -39,12 +39,12 @@ import { readPlayerAssets } from './http/player/assets.ts'
 import { playerInterface } from './http/player/routes.ts'
 import { createApp } from './http/server/app.ts'
 import { clientAddresses, proxiesAmong } from './http/server/client-address.ts'
-import { boundConnections } from './http/server/connections.ts'
-import { healthInterface, type Notices, refuseWhileHeld } from './http/server/health.ts'
+import { limitConnections } from './http/server/connections.ts'
+import { healthInterface, type Notices, refuseWhileDatabaseInUse } from './http/server/health.ts'
 import { closeApp, listen } from './http/server/listen.ts'
 import { uploadInterface } from './http/upload/routes.ts'
 import { v2Interface } from './http/v2/interface.ts'
-import { startImporting } from './ingest/import-work.ts'
+import { startImportScheduler } from './ingest/import-work.ts'
 import {
   checkStorage,
   type Installation,
@@ -52,26 +52,26 @@ import {
   lockDataFolder,
   openInstallation,
 } from './installation/installation.ts'
-import { logged, startUpkeep } from './installation/maintenance.ts'
+import { logErrors, startMaintenance } from './installation/maintenance.ts'
 import { startDispatcher } from './jobs/dispatcher.ts'
-import { openOutbound } from './outbound/policy.ts'
+import { createOutboundPolicy } from './outbound/policy.ts'
 import { openCountries } from './playback/countries.ts'
-import { mediaSecret } from './playback/media-path.ts'
-import { createFilms } from './playback/playable-video.ts'
+import { deriveMediaSecret } from './playback/media-path.ts'
+import { createPlayableVideos } from './playback/playable-video.ts'
 import { startPlaybackClock } from './playback/playback-clock.ts'
 import { createNonces } from './playback/proof.ts'
-import { createHotSegments, hotName } from './playback/segment-cache.ts'
+import { cacheKey, createSegmentCache } from './playback/segment-cache.ts'
 import { type LiveSessions, saveSessions, sessionsOfAccounts, sessionsOfVideos } from './playback/session.ts'
-import { resumeSlots } from './playback/stream-slot.ts'
+import { resumeStreamSlots } from './playback/stream-slot.ts'
 import { createTickets } from './playback/ticket.ts'
-import { createTraffic } from './playback/traffic.ts'
-import { openLimits } from './rate-limits/rate-limits.ts'
+import { createTrafficMeter } from './playback/traffic.ts'
+import { openRateLimits } from './rate-limits/rate-limits.ts'
 import type { FolderLock } from './storage/folder-lock.ts'
 import { watchSpace } from './storage/space.ts'
 import { openUsage } from './usage/usage.ts'
-import { createMarkImages } from './watermark/watermark-image.ts'
-import { HELD, openRestoredCopy } from './webhooks/restored-copy.ts'
-import { startSending } from './webhooks/sender.ts'
+import { createWatermarkImages } from './watermark/watermark-image.ts'
+import { openRestoredCopy, WHY_PAUSED } from './webhooks/restored-copy.ts'
+import { startWebhookSender } from './webhooks/sender.ts'
 
 /** A server that answers. */
 export type ReelgateServer = {
@@ -100,13 +100,13 @@ const LOCK_TRIES = 10
 const LOCK_PAUSE_MS = 150
 
 /** What a caller has already, and what tests may replace: the clock. */
-export type Replaced = { sandbox?: Promise<Sandbox>; wallNowS?: () => number }
+export type Overrides = { sandbox?: Promise<Sandbox>; wallNowS?: () => number }
 
 /**
  * Puts everything together; the one place that does.
  * @throws Failure with one sentence that says what to do
  */
-export async function startServer(config: Config, log: Logger, replaced: Replaced = {}): Promise<ReelgateServer> {
+export async function startServer(config: Config, log: Logger, replaced: Overrides = {}): Promise<ReelgateServer> {
   // What is opened is closed in reverse order, each whatever becomes of the others.
   const opened = new AsyncDisposableStack()
   try {
@@ -120,26 +120,26 @@ export async function startServer(config: Config, log: Logger, replaced: Replace
 async function openServer(
   config: Config,
   log: Logger,
-  replaced: Replaced,
+  replaced: Overrides,
   opened: AsyncDisposableStack,
 ): Promise<ReelgateServer> {
   const house = await openHouse(config, log, replaced, opened)
   const limiting = await openLimiting(house)
   const playback = await openPlayback(house, limiting, opened)
   const work = await openWork(house, playback, opened)
-  const keyUses = createKeyUses(playback)
-  opened.defer(() => logged(log, 'the last use of keys could not be saved', () => keyUses.save()))
+  const keyUses = createKeyUseTracker(playback)
+  opened.defer(() => logErrors(log, 'the last use of keys could not be saved', () => keyUses.save()))
   const { url, demo } = await openDoors(house, limiting, playback, work, keyUses, opened)
   const { bans } = limiting
   const { deletion, noteDamage } = work
   const { reserve } = dataPaths(config.dataDir)
-  const upkeep = startUpkeep({ ...house, playback, deletion, noteDamage, usage: playback.usage, keyUses, bans, reserve })
+  const upkeep = startMaintenance({ ...house, playback, deletion, noteDamage, usage: playback.usage, keyUses, bans, reserve })
   opened.defer(() => upkeep.stop())
 
   const { db, write, nowS, masterKey, masterKeyIsNew } = house
-  const account = (await isUnused({ db })) ? await makeFirstAccount(write, nowS(), demo !== undefined) : undefined
+  const account = (await hasNoAccounts({ db })) ? await makeFirstAccount(write, nowS(), demo !== undefined) : undefined
   const isFirstStart = account !== undefined || masterKeyIsNew
-  const recoveryPhrase = isFirstStart && !config.masterKeyHex ? phraseOf(masterKey) : undefined
+  const recoveryPhrase = isFirstStart && !config.masterKeyHex ? phraseFromKey(masterKey) : undefined
   await tryBubblewrap(house.sandbox)
   work.encoders.wake()
   work.importers.wake()
@@ -158,10 +158,10 @@ async function openServer(
 }
 
 /** The data folder in this process's hands, and what else everything stands on: ffmpeg, clocks, the way outside. */
-async function openHouse(config: Config, log: Logger, replaced: Replaced, opened: AsyncDisposableStack) {
+async function openHouse(config: Config, log: Logger, replaced: Overrides, opened: AsyncDisposableStack) {
   const sandboxOpens = replaced.sandbox ?? findSandbox(config) // ffmpeg is tried while all else opens
   sandboxOpens.catch(() => undefined) // what it has to say is heard below, after the database
-  const outbound = openOutbound(config.outboundAllow)
+  const outbound = createOutboundPolicy(config.outboundAllow)
   const lock = await lockForServer(config)
   opened.defer(() => lock.release())
   const player = readPlayerAssets(fileURLToPath(import.meta.resolve('#player/manifest.json')))
@@ -181,11 +181,11 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
   const wallNowS = replaced.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const clockS = replaced.wallNowS ? undefined : installation.clockS
   const clock = await startPlaybackClock({ db, write, clockS }, wallNowS, (markS) =>
-    logged(log, 'how far the database has come could not be noted', () => installation.noteMark(markS)),
+    logErrors(log, 'how far the database has come could not be noted', () => installation.noteMark(markS)),
   )
-  opened.defer(() => logged(log, 'the playback clock could not be saved', () => clock.stop()))
+  opened.defer(() => logErrors(log, 'the playback clock could not be saved', () => clock.stop()))
   const copy = await openRestoredCopy(installation, identifyingFiles(config), clock.nowS)
-  if (copy.isHeld()) log.warn({ why: HELD }, 'webhook: held')
+  if (copy.isHeld()) log.warn({ why: WHY_PAUSED }, 'webhook: held')
   const clocks = { wallNowS, clock, nowS: clock.nowS }
   return {
     ...installation,
@@ -207,13 +207,13 @@ async function openHouse(config: Config, log: Logger, replaced: Replaced, opened
 function watchDatabase(installation: Installation, log: Logger, full: () => void) {
   const held = Promise.withResolvers<void>()
   const free = Promise.withResolvers<void>()
-  let refusal: DatabaseHeld | undefined
+  let refusal: DatabaseInUse | undefined
   installation.watch({
     away: (why) => log.error({ why }, 'the database is away: calls are refused, all else waits for it'),
     back: () => log.info('the database is back: everything goes on'),
     full,
     held() {
-      refusal = new DatabaseHeld()
+      refusal = new DatabaseInUse()
       log.error('the database is held by another server: this one gives out nothing until that one has stopped')
       held.resolve()
     },
@@ -229,7 +229,7 @@ type House = Awaited<ReturnType<typeof openHouse>>
 
 async function openLimiting({ config, db, write, nowS, log }: House) {
   const rows = { db, write, nowS }
-  const limits = config.limits && (await openLimits({ ...rows, log }, config.limits))
+  const limits = config.limits && (await openRateLimits({ ...rows, log }, config.limits))
   // What is lifted or over in the rows is forgotten in memory, too.
   const bans = {
     ...rows,
@@ -247,12 +247,12 @@ type Limiting = Awaited<ReturnType<typeof openLimiting>>
 /** What viewers' requests need; the sessions in memory are saved at the end. */
 async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDisposableStack) {
   const { config, db, write, masterKey, clock, nowS, folders, log } = house
-  await resumeSlots({ write, clock })
-  const markImages = createMarkImages({ ...house, tmp: folders.sources.tmp })
+  await resumeStreamSlots({ write, clock })
+  const markImages = createWatermarkImages({ ...house, tmp: folders.sources.tmp })
   opened.defer(() => markImages.stop())
   const sessions: LiveSessions = new Map()
   const usage = openUsage(house)
-  opened.defer(() => logged(log, 'usage could not be saved', usage.save))
+  opened.defer(() => logErrors(log, 'usage could not be saved', usage.save))
   const playback = {
     db,
     write,
@@ -260,11 +260,11 @@ async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDis
     nowMs: () => performance.now(),
     nonces: createNonces(masterKey, nowS),
     tickets: createTickets(masterKey, nowS),
-    films: createFilms(db, masterKey),
+    films: createPlayableVideos(db, masterKey),
     sessions,
-    mediaSecret: mediaSecret(masterKey),
+    mediaSecret: deriveMediaSecret(masterKey),
     captions: {
-      find: (videoId: string) => findShownCaptions({ db }, videoId),
+      find: (videoId: string) => findPublicCaptions({ db }, videoId),
       open: (videoId: string, id: number) => openCaption({ db, masterKey, folders }, videoId, id),
     },
     mainPoster: (video: { videoId: string; accountId: string }) =>
@@ -276,7 +276,7 @@ async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDis
     noteView: usage.noteView,
     log,
   }
-  opened.defer(() => logged(log, 'sessions could not be saved', () => saveSessions(playback)))
+  opened.defer(() => logErrors(log, 'sessions could not be saved', () => saveSessions(playback)))
   return playback
 }
 
@@ -285,7 +285,7 @@ type Playback = Awaited<ReturnType<typeof openPlayback>>
 /** What goes on behind the requests: importing, encoding, and removing what was deleted. */
 async function openWork(house: House, playback: Playback, opened: AsyncDisposableStack) {
   const { config, db, write, wallNowS, hasRoom, log } = house
-  const news = createSegmentNews()
+  const news = createSegmentEvents()
   const sessions = sessionsOfVideos(playback)
   const chunkQueue = await openChunkQueue(config, log, opened)
   const encoding = {
@@ -298,7 +298,7 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   }
   const encoders = startDispatcher({
     places: config.encoders ?? availableParallelism(),
-    claim: createEncodeWork({ ...house, ...encoding }, () => encoders.wake()).claim,
+    claim: createEncodeScheduler({ ...house, ...encoding }, () => encoders.wake()).claim,
     lookEveryMs: LOOK_EVERY_MS,
     log,
   })
@@ -307,20 +307,20 @@ async function openWork(house: House, playback: Playback, opened: AsyncDisposabl
   await resumeChunks(write, chunkQueue)
   chunkQueue.watch(encoders.wake)
   const importing = { ...house, ...config, sources: house.folders.sources, sourceArrived: () => encoders.wake() }
-  const importers = await startImporting(importing)
+  const importers = await startImportScheduler(importing)
   opened.defer(() => importers.stop())
-  const hotSegments = createHotSegments()
+  const hotSegments = createSegmentCache()
   const damaged = async (damage: Damage) => {
-    const isDamaged = await noteDamage({ write, chunkQueue, log }, damage)
-    hotSegments.forget(hotName(damage, damage.renditionId, damage.number))
+    const isDamaged = await reportDamage({ write, chunkQueue, log }, damage)
+    hotSegments.forget(cacheKey(damage, damage.renditionId, damage.number))
     encoders.wake()
     return isDamaged
   }
-  const mp4s = startMakingMp4s({ ...house, noteDamage: damaged })
+  const mp4s = startMp4Scheduler({ ...house, noteDamage: damaged })
   opened.defer(() => mp4s.stop())
   const removals = startRemovals({ ...house, saveUsage: playback.usage.save })
   opened.defer(() => removals.stop())
-  const sending = await startSending(house)
+  const sending = await startWebhookSender(house)
   opened.defer(() => sending.stop())
   const deletion: DeletionDeps = {
     db,
@@ -338,9 +338,9 @@ type Work = Awaited<ReturnType<typeof openWork>>
 
 /** pg-boss is loaded where there is a PostgreSQL. */
 async function openChunkQueue({ databaseUrl }: Config, log: Logger, opened: AsyncDisposableStack): Promise<ChunkQueue> {
-  if (databaseUrl === undefined) return chunkRows
+  if (databaseUrl === undefined) return rowQueue
   const { openBossQueue } = await import('./jobs/boss.ts')
-  const queue = await openBossQueue<ChunkNotice>({ url: databaseUrl, name: 'chunk', log })
+  const queue = await openBossQueue<ChunkJob>({ url: databaseUrl, name: 'chunk', log })
   opened.defer(() => queue.stop())
   return queue
 }
@@ -351,7 +351,7 @@ async function openDoors(
   { bans, ...limiting }: Limiting,
   playback: Playback,
   { chunkQueue, news, hotSegments, noteDamage, encoders, importers, mp4s, deletion }: Work,
-  keyUses: KeyUses,
+  keyUses: KeyUseTracker,
   opened: AsyncDisposableStack,
 ) {
   const { config, db, slowDb, write, masterKey, nowS, folders, outbound, hasRoom, log } = house
@@ -379,8 +379,8 @@ async function openDoors(
     folders,
     downloads,
     sandbox: house.sandbox,
-    drawing: createDrawing(),
-    reading: createReading(),
+    drawing: createPosterRenderer(),
+    reading: createCaptionParser(),
     hasRoom,
   }
   const uploads = {
@@ -395,9 +395,9 @@ async function openDoors(
     log,
   }
   const segments = {
-    traffic: limiting.limits && createTraffic(playback.sessions, nowS),
+    traffic: limiting.limits && createTrafficMeter(playback.sessions, nowS),
     noteDamage: (damage: Damage) =>
-      void logged(log, 'a damaged segment could not be noted', async () => void (await noteDamage(damage))),
+      void logErrors(log, 'a damaged segment could not be noted', async () => void (await noteDamage(damage))),
     segments: folders.segments,
     hotSegments,
     chunkQueue,
@@ -407,10 +407,10 @@ async function openDoors(
   const demo = mayShowDemo(config) ? openDemo({ ...house, ...uploads, playbackOtps }) : undefined
 
   const app = createApp(log, limiting)
-  boundConnections(app, limiting.isProxy)
-  refuseWhileHeld(app, house.hold.refusal)
+  limitConnections(app, limiting.isProxy)
+  refuseWhileDatabaseInUse(app, house.hold.refusal)
   const routes = collectApiRoutes(app)
-  app.register(currentInterface, { ...owners, prefix: '/api' })
+  app.register(apiInterface, { ...owners, prefix: '/api' })
   app.register(metaInterface, { ...limiting, db, publicUrl, prefix: '/api/meta' })
   app.register(v2Interface, { ...owners, prefix: '/v2' })
   app.register(uploadInterface, { ...uploads, uploadMaxBytes: config.uploadMaxBytes, prefix: '/upload' })
@@ -425,7 +425,7 @@ async function openDoors(
   url = listenUrl(config.host, await listen(app, config))
   opened.defer(() => closeApp(app))
 
-  const control = await startControl(
+  const control = await startControlSocket(
     dataPaths(config.dataDir).controlSocket,
     {
       ...owners,

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { Writable } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import { openLog } from '../src/cli/log.ts'
-import { welcome } from '../src/cli/welcome.ts'
+import { welcomeText } from '../src/cli/welcome.ts'
 import { readConfig } from '../src/config.ts'
 import { startServer } from '../src/server.ts'
 import { makePlace } from './installation-folder.ts'
@@ -40,7 +40,7 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
     output = ''
     const config = readConfig({ ...env, PORT: port })
     const server = await startServer(config, openLog(config.logLevel, log))
-    output += welcome(config, server)
+    output += welcomeText(config, server)
     return server
   }
 

@@ -6,7 +6,7 @@ import { findAccountIds } from './account-store.ts'
  * The id of the one account that has this id or name.
  * @throws Failure `not-found`, or `conflict` when several accounts have the name
  */
-export async function accountIdOf(db: Db, idOrName: string): Promise<string> {
+export async function findAccountId(db: Db, idOrName: string): Promise<string> {
   const ids = await findAccountIds(db, idOrName)
   const [accountId] = ids
   if (accountId === undefined) throw new Failure('not-found', `There is no account "${idOrName}". See "reelgate account list".`)

@@ -1,9 +1,9 @@
-import { type Actor, noteAct } from '../audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
-import { isOutcomeUnknown } from '../db/write.ts'
+import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { accountIdOf } from './account-id.ts'
+import { findAccountId } from './account-id.ts'
 import { type AccountChanges, countAccounts, insertAccount, listAccounts, setDisabled, updateAccount } from './account-store.ts'
 import { type AccountDeps, addApiKey, PERMISSIONS } from './api-key.ts'
 
@@ -11,19 +11,19 @@ import { type AccountDeps, addApiKey, PERMISSIONS } from './api-key.ts'
  * Makes an account with one key that holds every permission.
  * @returns the key's text, the only copy: the database keeps its SHA-256
  */
-export async function createAccount({ write, nowS }: AccountDeps, name: string, switches: Switches) {
+export async function createAccount({ write, nowS }: AccountDeps, name: string, switches: AccountSettings) {
   return write((tx) => addAccount(tx, name, switches, nowS(), 'command-line'))
 }
 
-export type Switches = { mayUpload: boolean; mayImport: boolean }
+export type AccountSettings = { mayUpload: boolean; mayImport: boolean }
 
 /** The same inside a transaction that makes more than the account. */
-export async function addAccount(tx: Db, name: string, switches: Switches, nowS: number, by: Actor) {
+export async function addAccount(tx: Db, name: string, switches: AccountSettings, nowS: number, by: Actor) {
   const accountId = newId()
   await insertAccount(tx, { id: accountId, name, createdAtS: nowS, ...switches })
   const { apiKey } = await addApiKey(tx, accountId, { name: 'first key', permissions: PERMISSIONS }, nowS)
   const details = { name, ...switches }
-  await noteAct(tx, { atS: nowS, accountId, by, kind: 'account:created', subjects: [accountId], details })
+  await recordAuditEvent(tx, { atS: nowS, accountId, by, kind: 'account:created', subjects: [accountId], details })
   return { accountId, apiKey }
 }
 
@@ -33,10 +33,10 @@ export async function addAccount(tx: Db, name: string, switches: Switches, nowS:
  */
 export async function changeAccount({ write, nowS }: AccountDeps, idOrName: string, changes: AccountChanges) {
   return write(async (tx) => {
-    const accountId = await accountIdOf(tx, idOrName)
+    const accountId = await findAccountId(tx, idOrName)
     await updateAccount(tx, accountId, changes)
     const act = { accountId, by: 'command-line', kind: 'account:changed', subjects: [accountId], details: changes } as const
-    await noteAct(tx, { atS: nowS(), ...act })
+    await recordAuditEvent(tx, { atS: nowS(), ...act })
     return { accountId, ...changes }
   })
 }
@@ -55,17 +55,17 @@ export type AccountSessions = {
  * @throws Failure as `accountIdOf`
  */
 export async function setAccountDisabled(deps: AccountDeps & { sessions: AccountSessions }, idOrName: string, disabled: boolean) {
-  const accountId = await accountIdOf(deps.db, idOrName)
+  const accountId = await findAccountId(deps.db, idOrName)
   const tellSessions = () => disabled && deps.sessions.ended(accountId)
   await deps
     .write(async (tx) => {
       if (!(await setDisabled(tx, accountId, disabled))) return
       if (disabled) await deps.sessions.end(tx, accountId)
       const kind = disabled ? 'account:disabled' : 'account:enabled'
-      await noteAct(tx, { atS: deps.nowS(), accountId, by: 'command-line', kind, subjects: [accountId] })
+      await recordAuditEvent(tx, { atS: deps.nowS(), accountId, by: 'command-line', kind, subjects: [accountId] })
     })
     .catch((error) => {
-      if (isOutcomeUnknown(error)) tellSessions() // nobody may watch on if it was kept
+      if (isCommitOutcomeUnknown(error)) tellSessions() // nobody may watch on if it was kept
       throw error
     })
   tellSessions()
@@ -73,7 +73,7 @@ export async function setAccountDisabled(deps: AccountDeps & { sessions: Account
 }
 
 /** True until the first account exists. */
-export async function isUnused({ db }: Pick<AccountDeps, 'db'>): Promise<boolean> {
+export async function hasNoAccounts({ db }: Pick<AccountDeps, 'db'>): Promise<boolean> {
   return (await countAccounts(db)) === 0
 }
 
@@ -87,7 +87,7 @@ export async function findAccounts({ db }: AccountDeps) {
  */
 export async function getAccount({ db }: Pick<AccountDeps, 'db'>, nameOrId: string | undefined) {
   const accounts = (await listAccounts(db)).filter(({ disabled }) => !disabled)
-  const wanted = nameOrId === undefined ? undefined : await accountIdOf(db, nameOrId)
+  const wanted = nameOrId === undefined ? undefined : await findAccountId(db, nameOrId)
   const found = accounts.find(({ id, mayUpload }) => (wanted === undefined ? mayUpload : id === wanted))
   if (found) return found
   if (wanted !== undefined)

@@ -2,7 +2,7 @@ import type { Insertable } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { Tables } from '../db/tables.ts'
-import type { KeyHolder, Permission } from './api-key.ts'
+import type { ApiKeyHolder, Permission } from './api-key.ts'
 
 type NewApiKey = Omit<Insertable<Tables['apiKey']>, 'revokedAtS' | 'lastUsedAtS'>
 
@@ -11,7 +11,7 @@ export async function insertApiKey(tx: Db, key: NewApiKey): Promise<void> {
 }
 
 /** A holder with what may still forbid the request. */
-export type FoundHolder = { holder: KeyHolder; disabled: boolean; expiresAtS: number | null }
+export type KeyHolderRow = { holder: ApiKeyHolder; disabled: boolean; expiresAtS: number | null }
 
 const selectKeyHolder = prepared<{ hash: Buffer }>()((db, value) =>
   db
@@ -34,11 +34,11 @@ const selectKeyHolder = prepared<{ hash: Buffer }>()((db, value) =>
 )
 
 /** The account behind a key; undefined when the key is unknown or revoked. */
-export async function findKeyHolder(db: Db, hash: Buffer): Promise<FoundHolder | undefined> {
+export async function findKeyHolder(db: Db, hash: Buffer): Promise<KeyHolderRow | undefined> {
   const [row] = (await selectKeyHolder(db, { hash })).rows
   if (!row) return undefined
   const { expiresAtS, disabled, permissions, mayUpload, mayImport, ...rest } = row
-  const holder = { ...rest, permissions: asPermissions(permissions), mayUpload: mayUpload === 1, mayImport: mayImport === 1 }
+  const holder = { ...rest, permissions: parsePermissions(permissions), mayUpload: mayUpload === 1, mayImport: mayImport === 1 }
   return { holder, disabled: disabled === 1, expiresAtS }
 }
 
@@ -49,7 +49,7 @@ export async function listApiKeys(db: Db, accountId: string) {
     .where('accountId', '=', accountId)
     .orderBy('createdAtS')
     .execute()
-  return rows.map((row) => ({ ...row, permissions: asPermissions(row.permissions) }))
+  return rows.map((row) => ({ ...row, permissions: parsePermissions(row.permissions) }))
 }
 
 /** A key that can still be used. */
@@ -93,6 +93,6 @@ export const saveLastUse = prepared<{ id: string; lastUsedAtS: number }>()((db, 
 )
 
 /** Our own text, written from a typed list. */
-export function asPermissions(text: string): Permission[] {
+export function parsePermissions(text: string): Permission[] {
   return JSON.parse(text)
 }

@@ -1,11 +1,19 @@
-import { noteAct } from '../audit/audit-log.ts'
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import { hashSecret, isSecret, newId, newSecret } from '../crypto/secret.ts'
-import { remembered } from '../db/cache-until-commit.ts'
+import { cachedUntilCommit } from '../db/cache-until-commit.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { accountIdOf } from './account-id.ts'
-import { asPermissions, findKeyHolder, findLiveKey, insertApiKey, listApiKeys, revokeApiKey, setExpiry } from './api-key-store.ts'
+import { findAccountId } from './account-id.ts'
+import {
+  findKeyHolder,
+  findLiveKey,
+  insertApiKey,
+  listApiKeys,
+  parsePermissions,
+  revokeApiKey,
+  setExpiry,
+} from './api-key-store.ts'
 
 /** What a key may do: every read but of clear files, these files, issuing OTPs, uploads and imports, all management (wire-contract.md, section 1). */
 export const PERMISSIONS = ['viewer', 'downloader', 'otpCreator', 'uploader', 'editor'] as const
@@ -19,7 +27,7 @@ export type AccountDeps = {
 }
 
 /** Who a request speaks for. */
-export type KeyHolder = {
+export type ApiKeyHolder = {
   accountId: string
   apiKeyId: string
   permissions: readonly Permission[]
@@ -39,14 +47,14 @@ const PREFIX_LENGTH = 6
  * Finds whom an API secret speaks for. What it finds is remembered until the next commit, so a revoked key fails at the next request.
  * @throws Failure `unauthenticated` for every unknown, expired, revoked or malformed secret alike; `forbidden` when its account is disabled
  */
-export type Authenticate = (secret: string) => Promise<KeyHolder>
+export type Authenticate = (secret: string) => Promise<ApiKeyHolder>
 
 /** @param noteUse told of each key that opens */
 export function createAuthenticate(
   { db, write, nowS }: AccountDeps,
   noteUse: (apiKeyId: string) => void = () => undefined,
 ): Authenticate {
-  const findHolder = remembered(write, (secret) => findKeyHolder(db, hashSecret(secret)))
+  const findHolder = cachedUntilCommit(write, (secret) => findKeyHolder(db, hashSecret(secret)))
   return async (secret) => {
     const found = isSecret(secret) ? await findHolder(secret) : undefined
     if (!found || (found.expiresAtS !== null && found.expiresAtS <= nowS()))
@@ -58,7 +66,7 @@ export function createAuthenticate(
 }
 
 /** @throws Failure `forbidden` when the key lacks the permission */
-export function requirePermission(holder: KeyHolder, permission: Permission): void {
+export function requirePermission(holder: ApiKeyHolder, permission: Permission): void {
   if (!holder.permissions.includes(permission)) {
     throw new Failure('forbidden', `This API key lacks the permission "${permission}". Use a key that has it.`)
   }
@@ -73,10 +81,17 @@ export type NewKey = { name: string; permissions: readonly Permission[]; lifeS?:
  */
 export async function createApiKey({ write, nowS }: AccountDeps, idOrName: string, key: NewKey) {
   return write(async (tx) => {
-    const accountId = await accountIdOf(tx, idOrName)
+    const accountId = await findAccountId(tx, idOrName)
     const made = await addApiKey(tx, accountId, key, nowS())
     const details = { name: key.name, permissions: key.permissions, expiresAtS: made.expiresAtS }
-    await noteAct(tx, { atS: nowS(), accountId, by: 'command-line', kind: 'key:created', subjects: [made.keyId], details })
+    await recordAuditEvent(tx, {
+      atS: nowS(),
+      accountId,
+      by: 'command-line',
+      kind: 'key:created',
+      subjects: [made.keyId],
+      details,
+    })
     return made
   })
 }
@@ -104,18 +119,18 @@ export async function rotateKey({ write, nowS }: AccountDeps, oldKeyId: string, 
     if (!old) throw noLiveKey(oldKeyId)
     const { accountId, name, createdAtS, expiresAtS } = old
     const lifeS = expiresAtS === null ? undefined : expiresAtS - createdAtS
-    const made = await addApiKey(tx, accountId, { name, permissions: asPermissions(old.permissions), lifeS }, atS)
+    const made = await addApiKey(tx, accountId, { name, permissions: parsePermissions(old.permissions), lifeS }, atS)
     const oldExpiresAtS = Math.min(expiresAtS ?? Number.MAX_SAFE_INTEGER, atS + overlapS)
     await setExpiry(tx, oldKeyId, oldExpiresAtS)
     const details = { newKeyId: made.keyId, oldExpiresAtS }
-    await noteAct(tx, { atS, accountId, by: 'command-line', kind: 'key:rotated', subjects: [oldKeyId], details })
+    await recordAuditEvent(tx, { atS, accountId, by: 'command-line', kind: 'key:rotated', subjects: [oldKeyId], details })
     return { ...made, oldExpiresAtS }
   })
 }
 
 /** The keys of an account. @throws Failure as `accountIdOf` */
 export async function findApiKeys({ db }: AccountDeps, idOrName: string) {
-  return listApiKeys(db, await accountIdOf(db, idOrName))
+  return listApiKeys(db, await findAccountId(db, idOrName))
 }
 
 /**
@@ -143,7 +158,7 @@ export async function revokeKey({ write, nowS }: AccountDeps, keyId: string): Pr
   await write(async (tx) => {
     const accountId = await revokeApiKey(tx, keyId, nowS())
     if (accountId === undefined) throw noLiveKey(keyId)
-    await noteAct(tx, { atS: nowS(), accountId, by: 'command-line', kind: 'key:revoked', subjects: [keyId] })
+    await recordAuditEvent(tx, { atS: nowS(), accountId, by: 'command-line', kind: 'key:revoked', subjects: [keyId] })
   })
 }
 

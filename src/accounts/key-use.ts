@@ -2,7 +2,7 @@ import type { AccountDeps } from './api-key.ts'
 import { saveLastUse } from './api-key-store.ts'
 
 /** When keys were last used: noted in memory by each request, written down now and then, so that no request waits for it. */
-export function createKeyUses({ write, nowS }: Pick<AccountDeps, 'write' | 'nowS'>) {
+export function createKeyUseTracker({ write, nowS }: Pick<AccountDeps, 'write' | 'nowS'>) {
   let used = new Map<string, number>()
   return {
     note(apiKeyId: string): void {
@@ -25,4 +25,4 @@ export function createKeyUses({ write, nowS }: Pick<AccountDeps, 'write' | 'nowS
   }
 }
 
-export type KeyUses = ReturnType<typeof createKeyUses>
+export type KeyUseTracker = ReturnType<typeof createKeyUseTracker>

@@ -1,27 +1,27 @@
 import { randomBytes } from 'node:crypto'
-import { type Actor, noteAct } from '../audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { wrapFileKey } from '../catalogue/file-key.ts'
-import { insertAddition } from '../catalogue/file-store.ts'
+import { insertAttachment } from '../catalogue/file-store.ts'
 import type { CatalogueDeps } from '../catalogue/video.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
 import type { NewFile } from '../db/tables.ts'
-import { isOutcomeUnknown } from '../db/write.ts'
+import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { putBlob, removeBlobAndEmptyFolders } from '../storage/folder.ts'
 
-export type AdditionDeps = CatalogueDeps & { masterKey: MasterKey; folders: VideoFolders }
+export type AttachmentDeps = CatalogueDeps & { masterKey: MasterKey; folders: VideoFolders }
 
 /** Before anything is read of what is to be added. @throws Failure `not-found` when the account has no such video */
-export async function refuseUnknownVideo({ db }: Pick<AdditionDeps, 'db'>, accountId: string, videoId: string): Promise<void> {
+export async function assertVideoExists({ db }: Pick<AttachmentDeps, 'db'>, accountId: string, videoId: string): Promise<void> {
   if (!(await findVideo(db, accountId, videoId))) throw new Failure('not-found', 'Video not found')
 }
 
 /** One file of what an owner adds to a video by one call. */
-export type Added = { bytes: Buffer; widthPx?: number; heightPx?: number; token?: string }
+export type NewAttachment = { bytes: Buffer; widthPx?: number; heightPx?: number; token?: string }
 
 /**
  * Stores what an owner adds to a video, each file sealed under a key of its own: it may come before the film, and outlives its
@@ -29,12 +29,12 @@ export type Added = { bytes: Buffer; widthPx?: number; heightPx?: number; token?
  * @returns the files' numbers, in their order
  * @throws Failure `not-found` when the account has no such video; nothing is left then
  */
-export async function storeAddition(
-  deps: AdditionDeps,
+export async function storeAttachment(
+  deps: AttachmentDeps,
   accountId: string,
   by: Actor,
   place: { videoId: string; type: 'poster' | 'caption'; language: string | null },
-  added: readonly Added[],
+  added: readonly NewAttachment[],
 ): Promise<{ id: number; createdAtS: number }[]> {
   const folder = place.type === 'poster' ? deps.folders.posters : deps.folders.files
   const common = { ...place, createdAtS: deps.wallNowS(), addition: newToken() }
@@ -50,16 +50,16 @@ export async function storeAddition(
       await putBlob(folder, blob, sealBlob(key, blob, added[index]?.bytes ?? Buffer.alloc(0)))
     }
     const ids = await deps.write(async (tx) => {
-      const ids = await insertAddition(tx, accountId, place, files)
+      const ids = await insertAttachment(tx, accountId, place, files)
       if (!ids) throw new Failure('not-found', 'Video not found')
       const act = { atS: common.createdAtS, accountId, by, kind: 'file:added', details: place } as const
-      await noteAct(tx, { ...act, subjects: ids.map(String) })
+      await recordAuditEvent(tx, { ...act, subjects: ids.map(String) })
       return ids
     })
     return ids.map((id) => ({ id, createdAtS: common.createdAtS }))
   } catch (error) {
     // What may have been committed stays: the sweep takes it if it was not.
-    if (!isOutcomeUnknown(error)) for (const { blob } of files) await removeBlobAndEmptyFolders(folder, blob ?? '')
+    if (!isCommitOutcomeUnknown(error)) for (const { blob } of files) await removeBlobAndEmptyFolders(folder, blob ?? '')
     throw error
   }
 }

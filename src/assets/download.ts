@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import { type KeyHolder, requirePermission } from '../accounts/api-key.ts'
+import { type ApiKeyHolder, requirePermission } from '../accounts/api-key.ts'
 import { findLiveKey } from '../accounts/api-key-store.ts'
-import { noteAct } from '../audit/audit-log.ts'
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
 import { findFileAnywhere } from '../catalogue/file-store.ts'
@@ -16,7 +16,7 @@ import { Failure } from '../errors.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
-import { findView, folderOf, getFile } from './video-file.ts'
+import { folderOf, getFile, openPreview } from './video-file.ts'
 
 export type DownloadDeps = {
   db: Db
@@ -41,7 +41,7 @@ type DownloadPath = { exp: number; keyId: string; fileId: number }
  * The short-lived address of a file, which needs no key and dies with the one that asked for it: below the installation's root.
  * @throws Failure `not-found`; `forbidden` for a kind that is not for downloads, or not for this key
  */
-export async function downloadPath(deps: DownloadDeps, holder: KeyHolder, videoId: string, fileId: number): Promise<string> {
+export async function downloadPath(deps: DownloadDeps, holder: ApiKeyHolder, videoId: string, fileId: number): Promise<string> {
   const { accountId, apiKeyId: keyId } = holder
   const file = await getFile(deps, accountId, videoId, fileId)
   if (!file.isDownloadable)
@@ -51,7 +51,7 @@ export async function downloadPath(deps: DownloadDeps, holder: KeyHolder, videoI
   if (isClearVideo) {
     const details = { fileId, type: file.type }
     const act = { accountId, by: holder, kind: 'file:downloaded', subjects: [videoId], details } as const
-    await deps.write((tx) => noteAct(tx, { ...act, atS: deps.nowS() }))
+    await deps.write((tx) => recordAuditEvent(tx, { ...act, atS: deps.nowS() }))
   }
   const exp = deps.nowS() + LIFE_S
   return `download/${exp}/${signatureOf(deps.masterKey, { exp, keyId, fileId })}/${keyId}/${fileId}`
@@ -88,7 +88,7 @@ export async function getDownload(deps: DownloadDeps, fileId: number): Promise<D
   const found = await findFileAnywhere(deps.db, fileId)
   if (!found) throw GONE
   const { file, accountId, wrappedContentKey } = found
-  const view = await findView(deps, accountId, file)
+  const view = await openPreview(deps, accountId, file)
   if (!view?.isDownloadable) throw GONE
   const { name, sizeBytes } = view
   const { videoId } = file

@@ -1,9 +1,9 @@
-import { decryptSegment, segmentIvs, windowKey } from '../crypto/content-key.ts'
-import { windowOfPictureSegment, windowOfSoundSegment } from '../crypto/key-window.ts'
+import { decryptSegment, deriveWindowKey, segmentIvs } from '../crypto/content-key.ts'
+import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
 import type { Db } from '../db/database.ts'
-import { findInit, listSegmentFiles, sizesOfRenditions } from '../encode/generation-store.ts'
-import { AAC_FRAMES_PER_SEGMENT, gridOf, type Plan } from '../encode/plan.ts'
-import type { OpenFilm } from '../encode/publication.ts'
+import { findInit, listSegmentFiles, renditionSizes } from '../encode/generation-store.ts'
+import { AAC_FRAMES_PER_SEGMENT, gridFor, type Plan } from '../encode/plan.ts'
+import type { OpenGeneration } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
 import { readSegment } from '../encode/segment-file.ts'
 import { Failure } from '../errors.ts'
@@ -16,7 +16,7 @@ const PIECE_BYTES = 2 ** 18
 /** Three B-frames in a pyramid: a picture may be shown so much earlier than its place among the decoded ones. */
 const DECODED_AHEAD_FRAMES = 2
 
-export type JoinDeps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage): Promise<boolean> }
+export type ExportMp4Deps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage): Promise<boolean> }
 
 /**
  * A finished film as one MP4, piece by piece: its best rendition and its sound, just as they were encoded, each segment a fragment.
@@ -24,7 +24,7 @@ export type JoinDeps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage
  * to do; its own join through pipes comes out with the sound two frames off for players that do not think as it does.
  * @throws Failure `unavailable` when a segment is missing, or is not the one that was published, until it has been encoded again
  */
-export async function* joinFilm(deps: JoinDeps, film: OpenFilm): AsyncGenerator<Buffer> {
+export async function* exportMp4(deps: ExportMp4Deps, film: OpenGeneration): AsyncGenerator<Buffer> {
   const renditions = await Promise.all(
     joinedRenditions(film.plan).map(async (rendition) => openRendition(deps.db, film, rendition)),
   )
@@ -36,7 +36,7 @@ export async function* joinFilm(deps: JoinDeps, film: OpenFilm): AsyncGenerator<
   const { videoId, generation } = film
   for (const [index, segment] of order.entries()) {
     const { number, rendition, track } = segment
-    const key = windowKey(film.contentKey, rendition.windowOf(number))
+    const key = deriveWindowKey(film.contentKey, rendition.windowOf(number))
     const read = await readSegment(deps.segments, segment)
     if ('fault' in read) {
       const problem = read.fault
@@ -51,8 +51,8 @@ export async function* joinFilm(deps: JoinDeps, film: OpenFilm): AsyncGenerator<
 }
 
 /** About how many bytes the MP4 of a film will have. */
-export async function joinedSizeBytes(db: Db, film: OpenFilm): Promise<number> {
-  const sizes = await sizesOfRenditions(db, film)
+export async function exportedSizeBytes(db: Db, film: OpenGeneration): Promise<number> {
+  const sizes = await renditionSizes(db, film)
   return joinedRenditions(film.plan).reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
 }
 
@@ -60,22 +60,22 @@ type Joined = { id: number; segmentS: number; delayTicks: number; windowOf(segme
 
 function joinedRenditions(plan: Plan): Joined[] {
   const { picture, sound } = plan
-  const grid = gridOf(plan)
+  const grid = gridFor(plan)
   const joined: Joined[] = []
   const [best] = picture?.renditions ?? []
   if (picture && best) {
     const segmentS = (picture.gopFrames * picture.rateDen) / picture.rateNum
     const delayTicks = (DECODED_AHEAD_FRAMES * picture.timescale * picture.rateDen) / picture.rateNum
-    joined.push({ id: best.id, segmentS, delayTicks, windowOf: windowOfPictureSegment })
+    joined.push({ id: best.id, segmentS, delayTicks, windowOf: windowOfVideoSegment })
   }
   if (sound) {
     const segmentS = (AAC_FRAMES_PER_SEGMENT * AAC_FRAME_SAMPLES) / AAC_RATE_HZ
-    joined.push({ id: sound.renditionId, segmentS, delayTicks: 0, windowOf: (segment) => windowOfSoundSegment(segment, grid) })
+    joined.push({ id: sound.renditionId, segmentS, delayTicks: 0, windowOf: (segment) => windowOfAudioSegment(segment, grid) })
   }
   return joined
 }
 
-async function openRendition(db: Db, film: OpenFilm, rendition: Joined) {
+async function openRendition(db: Db, film: OpenGeneration, rendition: Joined) {
   const init = await findInit(db, film, rendition.id)
   if (!init) throw new Error(`rendition ${rendition.id} of a finished film has no init segment`)
   return { ...rendition, init, files: await listSegmentFiles(db, film, rendition.id) }

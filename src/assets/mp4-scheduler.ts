@@ -6,18 +6,25 @@ import type { MasterKey } from '../crypto/master-key.ts'
 import { newSeal, SealingStream } from '../crypto/sealed-file.ts'
 import { newToken } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
-import { isOutcomeUnknown, type Write } from '../db/write.ts'
-import type { OpenFilm } from '../encode/publication.ts'
+import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
+import type { OpenGeneration } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
-import { openFilm } from '../encode/scheduler.ts'
-import { Failure, isOfTheMachine } from '../errors.ts'
+import { openGeneration } from '../encode/scheduler.ts'
+import { Failure, isHostFailure } from '../errors.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { createTurns } from '../jobs/round-robin.ts'
+import { createRoundRobin } from '../jobs/round-robin.ts'
 import { putBlobStream, removeBlobAndEmptyFolders } from '../storage/folder.ts'
-import { joinedSizeBytes, joinFilm } from './export-mp4.ts'
-import { beginTry, endMp4, findUnmadeMp4, forgiveTry, listAccountsWithMp4s, type UnmadeMp4 } from './mp4-store.ts'
+import { exportedSizeBytes, exportMp4 } from './export-mp4.ts'
+import {
+  beginMp4Attempt,
+  findPendingMp4,
+  finishMp4,
+  listAccountsWithPendingMp4s,
+  type PendingMp4,
+  uncountMp4Attempt,
+} from './mp4-store.ts'
 
-export type Mp4WorkDeps = {
+export type Mp4SchedulerDeps = {
   db: Db
   slowDb: Db
   write: Write
@@ -39,58 +46,58 @@ const REST_MS = 5_000
 /**
  * Makes MP4s, one at a time, beside the encodes: a film that takes them many minutes is joined in seconds. Accounts take turns.
  */
-export function startMakingMp4s(deps: Mp4WorkDeps): Dispatcher {
+export function startMp4Scheduler(deps: Mp4SchedulerDeps): Dispatcher {
   return startDispatcher({ places: 1, claim: claimsOfMp4s(deps), lookEveryMs: LOOK_EVERY_MS, log: deps.log })
 }
 
 /** What there is to do for MP4s. The database is the truth. */
-function claimsOfMp4s(deps: Mp4WorkDeps) {
+function claimsOfMp4s(deps: Mp4SchedulerDeps) {
   const resting = new Set<number>()
-  const turns = createTurns()
+  const turns = createRoundRobin()
   /** What became of the last try, until it is written. */
   let outcome: ((tx: Db) => Promise<unknown>) | undefined
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (urgentOnly || !(await deps.hasRoom(0))) return undefined
     await writeOutcome()
-    const accountId = turns.first(await listAccountsWithMp4s(deps.db, [...resting]))
-    const unmade = accountId === undefined ? undefined : await findUnmadeMp4(deps.db, accountId, [...resting])
+    const accountId = turns.first(await listAccountsWithPendingMp4s(deps.db, [...resting]))
+    const unmade = accountId === undefined ? undefined : await findPendingMp4(deps.db, accountId, [...resting])
     if (!accountId || !unmade) return undefined
     turns.served(accountId)
     return { key: unmade.videoId, run: (signal) => tryToMake(unmade, signal) }
   }
 
-  async function tryToMake(unmade: UnmadeMp4, signal: AbortSignal): Promise<void> {
+  async function tryToMake(unmade: PendingMp4, signal: AbortSignal): Promise<void> {
     if (unmade.tries >= TRIES) return giveUp(unmade, ENDED_THE_SERVER)
     try {
-      if (await deps.write((tx) => beginTry(tx, unmade))) await makeMp4(deps, unmade, signal)
+      if (await deps.write((tx) => beginMp4Attempt(tx, unmade))) await makeMp4(deps, unmade, signal)
     } catch (error) {
       await settle(unmade, error, signal)
     }
   }
 
   /** What becomes of an MP4 after a try that failed. */
-  async function settle(unmade: UnmadeMp4, error: unknown, signal: AbortSignal): Promise<void> {
+  async function settle(unmade: PendingMp4, error: unknown, signal: AbortSignal): Promise<void> {
     const { id, videoId, tries } = unmade
-    const isForgiven = signal.aborted || isOfTheMachine(error)
+    const isForgiven = signal.aborted || isHostFailure(error)
     if (!isForgiven && tries + 1 >= TRIES) return giveUp(unmade, CAUSE_IN_LOG, error)
-    if (isForgiven) await end((tx) => forgiveTry(tx, unmade))
+    if (isForgiven) await end((tx) => uncountMp4Attempt(tx, unmade))
     if (signal.aborted) return
     deps.log.warn({ err: error, videoId }, 'making an MP4 failed and is tried again')
     resting.add(id)
     setTimeout(() => resting.delete(id), REST_MS).unref()
   }
 
-  async function giveUp({ id, videoId }: UnmadeMp4, problem: string, error?: unknown): Promise<void> {
+  async function giveUp({ id, videoId }: PendingMp4, problem: string, error?: unknown): Promise<void> {
     deps.log.error({ err: error, videoId, problem }, 'an MP4 could not be made')
-    await end((tx) => endMp4(tx, id, { enabled: 0, problem }))
+    await end((tx) => finishMp4(tx, id, { enabled: 0, problem }))
   }
 
   /** What the database does not take now is written before the next try begins. */
   async function end(how: (tx: Db) => Promise<unknown>): Promise<void> {
     outcome = how
     await writeOutcome().catch((error) => {
-      if (!isOfTheMachine(error)) throw error
+      if (!isHostFailure(error)) throw error
     })
   }
 
@@ -105,19 +112,19 @@ function claimsOfMp4s(deps: Mp4WorkDeps) {
 const CAUSE_IN_LOG = 'The MP4 could not be made on this server. Its log says why; then ask for it again.'
 const ENDED_THE_SERVER = `The MP4 could not be made: ${TRIES} times this server ended while it was at it. Ask for it again when that is mended.`
 
-async function makeMp4(deps: Mp4WorkDeps, { id, videoId, generation }: UnmadeMp4, signal: AbortSignal): Promise<void> {
-  const film = await openFilm(deps, videoId, generation)
+async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: PendingMp4, signal: AbortSignal): Promise<void> {
+  const film = await openGeneration(deps, videoId, generation)
   if (!film) return // deleted meanwhile
-  if (!(await deps.hasRoom(await joinedSizeBytes(deps.slowDb, film)))) throw NO_ROOM
+  if (!(await deps.hasRoom(await exportedSizeBytes(deps.slowDb, film)))) throw NO_ROOM
   const blob = `${videoId}/${newToken()}.sealed`
   try {
     const sealed = await sealMp4(deps, film, blob, signal)
-    if (await deps.write((tx) => endMp4(tx, id, sealed)))
+    if (await deps.write((tx) => finishMp4(tx, id, sealed)))
       deps.log.info({ videoId, sizeBytes: sealed.sizeBytes }, 'an MP4 was made')
     else await removeBlobAndEmptyFolders(deps.folders.files, blob)
   } catch (error) {
     // What may have been committed stays: the sweep takes it if it was not.
-    if (!isOutcomeUnknown(error)) await removeBlobAndEmptyFolders(deps.folders.files, blob)
+    if (!isCommitOutcomeUnknown(error)) await removeBlobAndEmptyFolders(deps.folders.files, blob)
     throw error
   }
 }
@@ -125,10 +132,15 @@ async function makeMp4(deps: Mp4WorkDeps, { id, videoId, generation }: UnmadeMp4
 const NO_ROOM = new Failure('unavailable', 'The disk of this server has no room for this MP4.')
 
 /** @returns what the row says of an MP4 that lies there, durable */
-async function sealMp4({ db, masterKey, folders, noteDamage }: Mp4WorkDeps, film: OpenFilm, blob: string, signal: AbortSignal) {
+async function sealMp4(
+  { db, masterKey, folders, noteDamage }: Mp4SchedulerDeps,
+  film: OpenGeneration,
+  blob: string,
+  signal: AbortSignal,
+) {
   const seal = newSeal()
   const sealing = new SealingStream(seal)
-  const clear = Readable.from(joinFilm({ db, segments: folders.segments, noteDamage }, film), { objectMode: false, signal })
+  const clear = Readable.from(exportMp4({ db, segments: folders.segments, noteDamage }, film), { objectMode: false, signal })
   await putBlobStream(folders.files, blob, [clear, sealing])
   const { sizeBytes, macs } = sealing.sealed
   return { blob, sizeBytes, iv: seal.iv, macs, wrappedKey: wrapFileKey(masterKey, blob, seal.key) }

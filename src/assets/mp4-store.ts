@@ -1,10 +1,13 @@
 import { sql, type Updateable } from 'kysely'
-import { IS_PRESENT, OF_ACCOUNT } from '../catalogue/video-store.ts'
+import { BY_ACCOUNT, NOT_DELETED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { NewFile, Tables } from '../db/tables.ts'
 
 /** Notes that an MP4 is to be made; one that is there, or is being made, stays, and one that could not be made is tried anew. */
-export async function wantMp4(tx: Db, file: Pick<NewFile, 'videoId' | 'createdAtS' | 'widthPx' | 'heightPx'>): Promise<number> {
+export async function insertRequestedMp4(
+  tx: Db,
+  file: Pick<NewFile, 'videoId' | 'createdAtS' | 'widthPx' | 'heightPx'>,
+): Promise<number> {
   await tx
     .insertInto('file')
     .values({ ...file, type: 'mp4' })
@@ -22,19 +25,19 @@ export async function wantMp4(tx: Db, file: Pick<NewFile, 'videoId' | 'createdAt
 }
 
 /** An MP4 that is to be made, how often that was begun, and the generation that it is made of. */
-export type UnmadeMp4 = { id: number; videoId: string; tries: number; generation: number }
+export type PendingMp4 = { id: number; videoId: string; tries: number; generation: number }
 
 /** Accounts that have an MP4 to be made. */
-export async function listAccountsWithMp4s(db: Db, notNow: readonly number[]): Promise<string[]> {
+export async function listAccountsWithPendingMp4s(db: Db, notNow: readonly number[]): Promise<string[]> {
   const rows = await unmadeMp4s(db, notNow).select('video.accountId').distinct().orderBy('video.accountId').execute()
   return rows.map(({ accountId }) => accountId)
 }
 
 /** The account's MP4 that was asked for first. */
-export async function findUnmadeMp4(db: Db, accountId: string, notNow: readonly number[]): Promise<UnmadeMp4 | undefined> {
+export async function findPendingMp4(db: Db, accountId: string, notNow: readonly number[]): Promise<PendingMp4 | undefined> {
   return unmadeMp4s(db, notNow)
     .select(['file.id', 'file.videoId', 'file.tries', 'video.generation'])
-    .where(OF_ACCOUNT, '=', accountId)
+    .where(BY_ACCOUNT, '=', accountId)
     .orderBy('file.id')
     .limit(1)
     .executeTakeFirst()
@@ -55,7 +58,7 @@ function unmadeMp4s(db: Db, notNow: readonly number[]) {
 }
 
 /** Counts a try before it is made, so that one which ends this process counts, too. False: deleted meanwhile. */
-export async function beginTry(tx: Db, { id, tries }: UnmadeMp4): Promise<boolean> {
+export async function beginMp4Attempt(tx: Db, { id, tries }: PendingMp4): Promise<boolean> {
   const begun = await tx
     .updateTable('file')
     .set({ tries: tries + 1 })
@@ -65,7 +68,7 @@ export async function beginTry(tx: Db, { id, tries }: UnmadeMp4): Promise<boolea
 }
 
 /** Takes back the count of a try that failed through no fault of its own; as often as one likes. */
-export async function forgiveTry(tx: Db, { id, tries }: UnmadeMp4): Promise<void> {
+export async function uncountMp4Attempt(tx: Db, { id, tries }: PendingMp4): Promise<void> {
   await tx
     .updateTable('file')
     .set({ tries })
@@ -75,14 +78,14 @@ export async function forgiveTry(tx: Db, { id, tries }: UnmadeMp4): Promise<void
 }
 
 /** Ends the making of an MP4. False: it, or its video, was deleted meanwhile. */
-export async function endMp4(tx: Db, id: number, outcome: Updateable<Tables['file']>): Promise<boolean> {
+export async function finishMp4(tx: Db, id: number, outcome: Updateable<Tables['file']>): Promise<boolean> {
   const ended = await tx
     .updateTable('file')
     .set(outcome)
     .where('id', '=', id)
     .where('blob', 'is', null)
     .where(({ exists, selectFrom }) =>
-      exists(selectFrom('video').select('video.id').whereRef('video.id', '=', 'file.videoId').where(IS_PRESENT)),
+      exists(selectFrom('video').select('video.id').whereRef('video.id', '=', 'file.videoId').where(NOT_DELETED)),
     )
     .executeTakeFirst()
   return ended.numUpdatedRows > 0n

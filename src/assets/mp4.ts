@@ -1,9 +1,9 @@
-import { type Actor, noteAct } from '../audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { CatalogueDeps, ListDeps } from '../catalogue/video.ts'
 import { findVideo } from '../catalogue/video-store.ts'
-import { findFilm, isFinished } from '../encode/generation-store.ts'
+import { findGeneration, isFinished } from '../encode/generation-store.ts'
 import { Failure } from '../errors.ts'
-import { wantMp4 } from './mp4-store.ts'
+import { insertRequestedMp4 } from './mp4-store.ts'
 import { getFile, type VideoFile } from './video-file.ts'
 
 export type Mp4Deps = CatalogueDeps &
@@ -23,15 +23,15 @@ export async function requestMp4(deps: Mp4Deps, accountId: string, by: Actor, vi
   const id = await deps.write(async (tx) => {
     const video = await findVideo(tx, accountId, videoId)
     if (!video) throw new Failure('not-found', 'Video not found')
-    const film = await findFilm(tx, videoId, video.generation)
+    const film = await findGeneration(tx, videoId, video.generation)
     if (!film || !(await isFinished(tx, film)))
       throw new Failure(
         'conflict',
         `The film has no finished rendition yet (its status is ${video.status}). Ask for the MP4 after video:readyall.`,
       )
     const best = film.plan.picture?.renditions[0]
-    await noteAct(tx, { atS, accountId, by, kind: 'mp4:requested', subjects: [videoId] })
-    return wantMp4(tx, { videoId, createdAtS: atS, widthPx: best?.widthPx, heightPx: best?.heightPx })
+    await recordAuditEvent(tx, { atS, accountId, by, kind: 'mp4:requested', subjects: [videoId] })
+    return insertRequestedMp4(tx, { videoId, createdAtS: atS, widthPx: best?.widthPx, heightPx: best?.heightPx })
   })
   deps.mp4Waits()
   return getFile(deps, accountId, videoId, id)

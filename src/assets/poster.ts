@@ -1,24 +1,24 @@
 import type { Readable } from 'node:stream'
 import type { Actor } from '../audit/audit-log.ts'
 import { newToken } from '../crypto/secret.ts'
-import { drawPosterSizes, removePicture, type StillPicture, sealPicture } from '../encode/image.ts'
+import { removeImage, renderPosterSizes, type SealedImage, sealImage } from '../encode/image.ts'
 import type { Sandbox } from '../encode/sandbox.ts'
 import { Failure } from '../errors.ts'
-import { createGate, type Gate } from '../jobs/fair-semaphore.ts'
-import { atMost } from '../storage/limit-bytes.ts'
-import { type AdditionDeps, storeAddition } from './attachment.ts'
+import { createFairSemaphore, type FairSemaphore } from '../jobs/fair-semaphore.ts'
+import { limitBytes } from '../storage/limit-bytes.ts'
+import { type AttachmentDeps, storeAttachment } from './attachment.ts'
 
-export type PosterDeps = AdditionDeps & {
+export type PosterDeps = AttachmentDeps & {
   sandbox: Sandbox
-  drawing: Gate
+  drawing: FairSemaphore
   /** Whether the disk has room for so many bytes more. */
   hasRoom(forBytes: number): Promise<boolean>
 }
 
 /** A picture costs the processor for a moment, and films are encoded beside it. */
-export function createDrawing(): Gate {
+export function createPosterRenderer(): FairSemaphore {
   const refusal = 'As many pictures of this account as may wait are waiting to be drawn. Try again in a moment.'
-  return createGate({ places: 2, placesOfOne: 1, line: { longest: 20, refusal } })
+  return createFairSemaphore({ places: 2, placesOfOne: 1, line: { longest: 20, refusal } })
 }
 
 const MAX_POSTER_BYTES = 10 * 2 ** 20
@@ -28,12 +28,12 @@ const NO_ROOM = new Failure('unavailable', 'The disk of this server has no room 
  * Takes in the picture of a poster, sealed and in constant memory. Whoever calls adds or discards it.
  * @throws Failure `too-large`; `unavailable` when the disk would be left with too little
  */
-export async function receivePoster({ folders, hasRoom }: PosterDeps, bytes: Readable): Promise<StillPicture> {
+export async function receivePoster({ folders, hasRoom }: PosterDeps, bytes: Readable): Promise<SealedImage> {
   if (!(await hasRoom(MAX_POSTER_BYTES))) throw NO_ROOM
-  return sealPicture(folders.posters.tmp, atMost(bytes, MAX_POSTER_BYTES, 'A poster'))
+  return sealImage(folders.posters.tmp, limitBytes(bytes, MAX_POSTER_BYTES, 'A poster'))
 }
 
-export const discardPoster = removePicture
+export const discardPoster = removeImage
 
 /**
  * Makes a picture the video's poster, in place of the ones before. Durable when it resolves.
@@ -41,11 +41,11 @@ export const discardPoster = removePicture
  * @throws Failure `invalid` when it is no picture; `not-found` when the account has no such video; `unavailable` when too many
  *   of its pictures wait
  */
-export async function addPoster(deps: PosterDeps, accountId: string, by: Actor, videoId: string, picture: StillPicture) {
+export async function addPoster(deps: PosterDeps, accountId: string, by: Actor, videoId: string, picture: SealedImage) {
   try {
-    const sizes = await deps.drawing(accountId, () => drawPosterSizes(deps.sandbox, picture))
+    const sizes = await deps.drawing(accountId, () => renderPosterSizes(deps.sandbox, picture))
     const added = sizes.map(({ jpeg, ...size }) => ({ ...size, bytes: jpeg, token: newToken() }))
-    const stored = await storeAddition(deps, accountId, by, { videoId, type: 'poster', language: null }, added)
+    const stored = await storeAttachment(deps, accountId, by, { videoId, type: 'poster', language: null }, added)
     return stored.map((file, index) => ({
       ...file,
       widthPx: sizes[index]?.widthPx ?? 0,

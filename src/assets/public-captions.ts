@@ -1,20 +1,20 @@
 import { readFile } from 'node:fs/promises'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
-import { captionsOf } from '../catalogue/file-store.ts'
+import { listCaptions } from '../catalogue/file-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
 import { blobPath } from '../storage/folder.ts'
 
-export type ShownCaptionDeps = { db: Db; masterKey: MasterKey; folders: VideoFolders }
+export type PublicCaptionDeps = { db: Db; masterKey: MasterKey; folders: VideoFolders }
 
 /** Captions that a viewer may choose. */
-export type ShownCaption = { id: number; language: string; label: string }
+export type PublicCaption = { id: number; language: string; label: string }
 
 /** A video's captions, each language called as its speakers call it. */
-export async function findShownCaptions({ db }: Pick<ShownCaptionDeps, 'db'>, videoId: string): Promise<ShownCaption[]> {
-  return (await captionsOf(db, videoId)).map(({ id, language }) => ({ id, language, label: labelOf(language) }))
+export async function findPublicCaptions({ db }: Pick<PublicCaptionDeps, 'db'>, videoId: string): Promise<PublicCaption[]> {
+  return (await listCaptions(db, videoId)).map(({ id, language }) => ({ id, language, label: labelOf(language) }))
 }
 
 function labelOf(language: string): string {
@@ -24,8 +24,8 @@ function labelOf(language: string): string {
 }
 
 /** The WebVTT of captions that show. Undefined: the video has none of this number. */
-export async function openCaption(deps: ShownCaptionDeps, videoId: string, id: number): Promise<string | undefined> {
-  const find = async () => (await captionsOf(deps.db, videoId)).find((shown) => shown.id === id)
+export async function openCaption(deps: PublicCaptionDeps, videoId: string, id: number): Promise<string | undefined> {
+  const find = async () => (await listCaptions(deps.db, videoId)).find((shown) => shown.id === id)
   const caption = await find()
   const key = caption && openFileKey(deps.masterKey, { ...caption, wrappedContentKey: null })
   if (!caption || !key) return undefined

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { openFileKey } from '../catalogue/file-key.ts'
-import { findPoster, postersOf } from '../catalogue/poster-store.ts'
+import { findPoster, listPosters } from '../catalogue/poster-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
 
-export type ShownPosterDeps = { db: Db; masterKey: MasterKey; posters: BlobFolder }
+export type PublicPosterDeps = { db: Db; masterKey: MasterKey; posters: BlobFolder }
 
 /** `isPublic`: anybody who has its address gets it. */
 export type Poster = { jpeg: Buffer; isPublic: boolean }
@@ -17,7 +17,7 @@ export type Poster = { jpeg: Buffer; isPublic: boolean }
  * @param accountId who asks, where they are known: of a video whose `public` is 0 only its own account gets the posters
  * @throws Failure `not-found` when it is unknown, deleted or kept private
  */
-export async function openPoster(deps: ShownPosterDeps, token: string, accountId?: string): Promise<Poster> {
+export async function openPoster(deps: PublicPosterDeps, token: string, accountId?: string): Promise<Poster> {
   const { db, masterKey, posters } = deps
   const poster = await findShown(db, token, accountId)
   const key = poster && openFileKey(masterKey, poster)
@@ -34,10 +34,10 @@ export async function openPoster(deps: ShownPosterDeps, token: string, accountId
 
 /** The main poster of a video as its own viewers see it, whether it is public or not. Undefined: it has none. */
 export async function openMainPoster(
-  deps: ShownPosterDeps,
+  deps: PublicPosterDeps,
   video: { videoId: string; accountId: string },
 ): Promise<Buffer | undefined> {
-  const [main] = (await postersOf(deps.db, [video.videoId])).get(video.videoId) ?? []
+  const [main] = (await listPosters(deps.db, [video.videoId])).get(video.videoId) ?? []
   if (!main) return undefined
   return (await openPoster(deps, main.token, video.accountId)).jpeg
 }

@@ -1,10 +1,10 @@
-import { type Actor, noteAct } from '../audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
-import { filesOf, findFile, removeFile } from '../catalogue/file-store.ts'
+import { findFile, listFileRows, removeFile } from '../catalogue/file-store.ts'
 import type { CatalogueDeps, ListDeps } from '../catalogue/video.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { FileRow, VideoRow } from '../db/tables.ts'
-import { findFilm, sizesOfRenditions } from '../encode/generation-store.ts'
+import { findGeneration, renditionSizes } from '../encode/generation-store.ts'
 import type { Plan } from '../encode/plan.ts'
 import { Failure } from '../errors.ts'
 import { findSource } from '../ingest/source-store.ts'
@@ -43,10 +43,10 @@ export type FileDeps = CatalogueDeps & {
 const MOBILE_SHORT_SIDE_PX = 480
 
 /** All files of a video, oldest first. @throws Failure `not-found` when the account has no such video */
-export async function findFiles(deps: ListDeps, accountId: string, videoId: string): Promise<VideoFile[]> {
+export async function listFiles(deps: ListDeps, accountId: string, videoId: string): Promise<VideoFile[]> {
   const video = await findVideo(deps.db, accountId, videoId)
   if (!video) throw new Failure('not-found', 'Video not found')
-  const rows = await filesOf(deps.db, videoId)
+  const rows = await listFileRows(deps.db, videoId)
   const context = await contextOf(deps, video, rows)
   return rows.map((row) => viewFile(row, context))
 }
@@ -54,13 +54,13 @@ export async function findFiles(deps: ListDeps, accountId: string, videoId: stri
 /** @throws Failure `not-found`, the same for a number that does not exist, another video's and another account's */
 export async function getFile(deps: ListDeps, accountId: string, videoId: string, fileId: number): Promise<VideoFile> {
   const row = await findFile(deps.db, accountId, videoId, fileId)
-  const file = row && (await findView(deps, accountId, row))
+  const file = row && (await openPreview(deps, accountId, row))
   if (!file) throw new Failure('not-found', 'File not found')
   return file
 }
 
 /** A file as its owner sees it; undefined when its video is deleted. */
-export async function findView(deps: ListDeps, accountId: string, row: FileRow): Promise<VideoFile | undefined> {
+export async function openPreview(deps: ListDeps, accountId: string, row: FileRow): Promise<VideoFile | undefined> {
   const video = await findVideo(deps.db, accountId, row.videoId)
   return video && viewFile(row, await contextOf(deps, video, [row]))
 }
@@ -77,7 +77,7 @@ export async function deleteFile(deps: FileDeps, accountId: string, by: Actor, v
     if (!isDeletable(row)) throw new Failure('conflict', 'This file belongs to the film. To remove it, delete the whole video.')
     await removeFile(tx, row)
     const details = { videoId, type: row.type, language: row.language }
-    await noteAct(tx, { atS, accountId, by, kind: 'file:deleted', subjects: [String(fileId)], details })
+    await recordAuditEvent(tx, { atS, accountId, by, kind: 'file:deleted', subjects: [String(fileId)], details })
     return row
   })
   if (deleted.type === 'mp4') await deps.stopMp4(videoId)
@@ -93,11 +93,11 @@ export function folderOf(folders: VideoFolders, { type }: Pick<FileRow, 'type'>)
 type Context = { video: VideoRow; plan: Plan | undefined; sourceBytes: number; renditionBytes: Map<number, number> }
 
 async function contextOf({ db, slowDb }: ListDeps, video: VideoRow, rows: readonly FileRow[]): Promise<Context> {
-  const film = await findFilm(db, video.id, video.generation)
+  const film = await findGeneration(db, video.id, video.generation)
   const source = await findSource(db, video.id)
   // Of a film of ten hours these are the sums of fifty thousand segments.
   const isSizeWanted = rows.some(({ type }) => type === 'rendition')
-  const renditionBytes = film && isSizeWanted ? await sizesOfRenditions(slowDb, film) : new Map()
+  const renditionBytes = film && isSizeWanted ? await renditionSizes(slowDb, film) : new Map()
   return { video, plan: film?.plan, sourceBytes: source?.sizeBytes ?? 0, renditionBytes }
 }
 

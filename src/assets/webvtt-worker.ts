@@ -4,11 +4,11 @@ import { toSafeWebVtt } from './webvtt.ts'
 
 // The thread of caption.ts: a file of captions in, plain WebVTT out, or the sentence that says what is wrong.
 
-export type Answer = { webVtt: Uint8Array } | { wrong: string }
+export type WebVttResult = { webVtt: Uint8Array } | { wrong: string }
 
 parentPort?.postMessage(answer(Buffer.from(workerData)))
 
-function answer(captions: Buffer): Answer {
+function answer(captions: Buffer): WebVttResult {
   try {
     return { webVtt: Buffer.from(toSafeWebVtt(captions)) }
   } catch (error) {

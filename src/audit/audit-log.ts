@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import { insertActs, listActs, removeActsBefore } from './audit-store.ts'
+import { insertAuditEvents, listAuditRows, removeAuditEventsBefore } from './audit-store.ts'
 
 // The audit record: who did what to an account, written in the transaction that does it, so that there is neither without the other.
 
@@ -35,17 +35,17 @@ const ACT_KINDS = [
   'hook:replayed',
   'hook:deleted',
 ] as const
-export type ActKind = (typeof ACT_KINDS)[number]
+export type AuditAction = (typeof ACT_KINDS)[number]
 
 /** Who acts: an API key, or whoever is not asked for one. */
 export type Actor = { apiKeyId: string } | 'command-line' | 'server' | 'viewer'
 
-export type Act = {
+export type AuditEvent = {
   atS: number
   /** Undefined where it concerns no account. */
   accountId: string | undefined
   by: Actor
-  kind: ActKind
+  kind: AuditAction
   /** Ids of what it is done to, each of which gets a row. */
   subjects: readonly string[]
   /** Small, and never a secret. */
@@ -53,18 +53,18 @@ export type Act = {
 }
 
 /** Notes a management act, in the transaction that does it. */
-export async function noteAct(tx: Db, { atS, accountId, by, kind, subjects, details }: Act): Promise<void> {
+export async function recordAuditEvent(tx: Db, { atS, accountId, by, kind, subjects, details }: AuditEvent): Promise<void> {
   const actor = typeof by === 'string' ? by : by.apiKeyId
   const rest = { atS, accountId: accountId ?? null, actor, kind, details: details ? JSON.stringify(details) : null }
-  await insertActs(
+  await insertAuditEvents(
     tx,
     subjects.map((subject) => ({ ...rest, subject })),
   )
 }
 
 /** The newest acts first: of an account, or of all. */
-export async function findActs(db: Db, accountId: string | undefined, limit: number) {
-  const rows = await listActs(db, accountId, limit)
+export async function listAuditEvents(db: Db, accountId: string | undefined, limit: number) {
+  const rows = await listAuditRows(db, accountId, limit)
   return rows.map(({ details, ...row }) => ({ ...row, details: details === null ? null : JSON.parse(details) }))
 }
 
@@ -72,6 +72,6 @@ const KEPT_S = 366 * 24 * 3600
 const REMOVED_AT_ONCE = 1_000
 
 /** Removes acts of more than a year ago. */
-export async function sweepActs({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
-  while ((await write((tx) => removeActsBefore(tx, nowS() - KEPT_S, REMOVED_AT_ONCE))) > 0);
+export async function pruneAuditLog({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
+  while ((await write((tx) => removeAuditEventsBefore(tx, nowS() - KEPT_S, REMOVED_AT_ONCE))) > 0);
 }

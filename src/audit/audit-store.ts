@@ -1,10 +1,10 @@
 import type { Db } from '../db/database.ts'
-import type { NewAct } from '../db/tables.ts'
+import type { NewAuditEvent } from '../db/tables.ts'
 
 /** Rows of one statement: SQLite takes 32 766 values in one. */
 const INSERTED_AT_ONCE = 1_000
 
-export async function insertActs(tx: Db, acts: readonly NewAct[]): Promise<void> {
+export async function insertAuditEvents(tx: Db, acts: readonly NewAuditEvent[]): Promise<void> {
   for (let first = 0; first < acts.length; first += INSERTED_AT_ONCE) {
     await tx
       .insertInto('act')
@@ -13,7 +13,7 @@ export async function insertActs(tx: Db, acts: readonly NewAct[]): Promise<void>
   }
 }
 
-export async function listActs(db: Db, accountId: string | undefined, limit: number) {
+export async function listAuditRows(db: Db, accountId: string | undefined, limit: number) {
   return db
     .selectFrom('act')
     .select(['atS', 'kind', 'subject', 'actor', 'accountId', 'details'])
@@ -24,7 +24,7 @@ export async function listActs(db: Db, accountId: string | undefined, limit: num
 }
 
 /** Removes some of the acts before then, the oldest first. @returns how many */
-export async function removeActsBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
+export async function removeAuditEventsBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
   const { numDeletedRows } = await tx
     .deleteFrom('act')
     .where('id', 'in', (of) => of.selectFrom('act').select('id').where('atS', '<', beforeS).orderBy('atS').limit(limit))

@@ -11,7 +11,7 @@ const BLOCK = 'aes-128-ecb'
 const BYTES = 16
 
 /** 22 characters of base64url. */
-export function cursorOf(deps: CursorDeps, accountId: string, position: number): string {
+export function encodeCursor(deps: CursorDeps, accountId: string, position: number): string {
   const block = Buffer.alloc(BYTES)
   block.writeBigUInt64BE(BigInt(position))
   halfOf(accountId).copy(block, BYTES / 2)
@@ -20,7 +20,7 @@ export function cursorOf(deps: CursorDeps, accountId: string, position: number):
 }
 
 /** @throws Failure `invalid` for what this installation has not given to this account */
-export function readCursor(deps: CursorDeps, accountId: string, cursor: string): number {
+export function decodeCursor(deps: CursorDeps, accountId: string, cursor: string): number {
   const sealed = Buffer.from(cursor, 'base64url')
   if (sealed.length !== BYTES) throw notGiven()
   const decipher = createDecipheriv(BLOCK, keyOf(deps), null).setAutoPadding(false)

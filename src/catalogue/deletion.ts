@@ -1,13 +1,13 @@
 import type { Logger } from 'pino'
-import { type Actor, noteAct } from '../audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
-import { isOutcomeUnknown } from '../db/write.ts'
+import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { levelOf } from '../errors.ts'
 import { type BlobFolder, removeBlobs } from '../storage/folder.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import type { VideoStatus } from './status.ts'
 import type { CatalogueDeps } from './video.ts'
-import { forgetKeys, listPresent, listTombstones, removeTombstone, tombstoneVideos } from './video-store.ts'
+import { destroyKeys, listExisting, listTombstones, removeTombstone, tombstoneVideos } from './video-store.ts'
 
 /** The folders that hold a video's files, each under the video's id. */
 export type VideoFolders = { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder; files: BlobFolder }
@@ -42,22 +42,22 @@ export async function deleteVideos(
   only?: VideoStatus,
 ): Promise<number> {
   const atS = deps.wallNowS()
-  const askedIds = await listPresent(deps.db, accountId, videoIds, only)
+  const askedIds = await listExisting(deps.db, accountId, videoIds, only)
   if (askedIds.length === 0) return 0
   const deletedIds = await deps.write
     .makingRoom(async (tx) => {
-      const ids = await listPresent(tx, accountId, askedIds, only)
+      const ids = await listExisting(tx, accountId, askedIds, only)
       if (ids.length === 0) return ids // another call was first
       await addVideoEvents(tx, 'video:deleted', ids) // first: a tombstone has no tags
       await tombstoneVideos(tx, accountId, ids, atS)
-      await forgetKeys(tx, ids)
+      await destroyKeys(tx, ids)
       await deps.sessions.end(tx, ids, 'video-deleted')
-      await noteAct(tx, { atS, accountId, by, kind: 'video:deleted', subjects: ids })
+      await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:deleted', subjects: ids })
       return ids
     })
     .catch(async (error) => {
       // Nobody may watch on if it was kept. If it was not, viewers are turned away for some minutes.
-      if (isOutcomeUnknown(error)) await takeAway(deps, askedIds)
+      if (isCommitOutcomeUnknown(error)) await takeAway(deps, askedIds)
       throw error
     })
   await takeAway(deps, deletedIds)

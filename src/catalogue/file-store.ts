@@ -9,7 +9,7 @@ type Place = Pick<FileRow, 'videoId' | 'type' | 'language'>
  * Adds what one call brought to a video: it shows from now on, in the place of what was there before.
  * @returns the files' numbers, in their order; undefined: the account has no such video
  */
-export async function insertAddition(
+export async function insertAttachment(
   tx: Db,
   accountId: string,
   place: Place,
@@ -28,7 +28,7 @@ export async function insertAddition(
 /** Removes a file. Where nothing shows in its place then, what came before it shows again. */
 export async function removeFile(tx: Db, file: FileRow): Promise<void> {
   await tx.deleteFrom('file').where('id', '=', file.id).execute()
-  if (await hasShown(tx, file)) return
+  if (await hasPublicFile(tx, file)) return
   const newest = await tx
     .selectFrom('file')
     .select('addition')
@@ -42,7 +42,7 @@ export async function removeFile(tx: Db, file: FileRow): Promise<void> {
 }
 
 /** Whether anything shows in a place. */
-export async function hasShown(db: Db, { videoId, type, language }: Place): Promise<boolean> {
+export async function hasPublicFile(db: Db, { videoId, type, language }: Place): Promise<boolean> {
   const shown = await db
     .selectFrom('file')
     .select('id')
@@ -96,7 +96,7 @@ export async function findFileAnywhere(db: Db, fileId: number) {
 }
 
 /** All files of a video, in the order in which they came. */
-export async function filesOf(db: Db, videoId: string): Promise<FileRow[]> {
+export async function listFileRows(db: Db, videoId: string): Promise<FileRow[]> {
   return db.selectFrom('file').selectAll().where('videoId', '=', videoId).orderBy('id').execute()
 }
 
@@ -104,7 +104,7 @@ export async function filesOf(db: Db, videoId: string): Promise<FileRow[]> {
 export const FILE_BLOB = /^([0-9a-f]{32})\/[\w-]{22}\.sealed$/
 
 /** Which of these blobs a file is. */
-export async function findNamedFiles(db: Db, blobs: readonly string[]): Promise<Set<string>> {
+export async function listReferencedFileBlobs(db: Db, blobs: readonly string[]): Promise<Set<string>> {
   const videoIds = new Set(blobs.map((blob) => FILE_BLOB.exec(blob)?.[1] ?? ''))
   const rows = await db
     .selectFrom('file')
@@ -115,7 +115,7 @@ export async function findNamedFiles(db: Db, blobs: readonly string[]): Promise<
 }
 
 /** The captions of a video that show, by language, each with what opens it. */
-export async function captionsOf(db: Db, videoId: string) {
+export async function listCaptions(db: Db, videoId: string) {
   return db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')

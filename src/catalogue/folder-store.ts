@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { fold } from '../db/fold-case.ts'
+import { foldCase } from '../db/fold-case.ts'
 import type { FolderRow } from '../db/tables.ts'
 
 /** Adds an empty folder; the parent counts it. */
@@ -11,7 +11,7 @@ export async function insertFolder(
 ): Promise<void> {
   await tx
     .insertInto('folder')
-    .values({ ...folder, accountId, foldedName: fold(folder.name) })
+    .values({ ...folder, accountId, foldedName: foldCase(folder.name) })
     .execute()
 }
 
@@ -44,13 +44,13 @@ export async function listFoldersIn(db: Db, accountId: string, parentId: string)
 const LONGER_THAN_ANY = 800
 
 /** Folders other than the root by their name, character for character, or by its folded beginning. */
-export async function listFoldersNamed(
+export async function listFoldersByPrefix(
   db: Db,
   accountId: string,
   wanted: { name: string; isWhole: boolean },
   limit: number,
 ): Promise<FolderRow[]> {
-  const folded = fold(wanted.name)
+  const folded = foldCase(wanted.name)
   // The last of all characters, more often than a name is long: whatever begins with these letters lies below.
   const beyond = folded + '\u{10FFFF}'.repeat(LONGER_THAN_ANY)
   return db
@@ -70,7 +70,7 @@ export async function listFoldersNamed(
 type Ancestor = { of: string; id: string; name: string; parentId: string | null }
 
 /** What each of the folders lies in, innermost first, the root last. */
-export async function ancestorsOf(db: Db, accountId: string, folderIds: readonly string[]): Promise<Map<string, Ancestor[]>> {
+export async function listAncestors(db: Db, accountId: string, folderIds: readonly string[]): Promise<Map<string, Ancestor[]>> {
   if (folderIds.length === 0) return new Map()
   // Each is looked up by its key: for a join PostgreSQL reads all that the account has.
   const itsOwn = (column: 'name' | 'parent_id') =>
@@ -108,14 +108,14 @@ export async function updateFolder(
 ): Promise<void> {
   await tx
     .updateTable('folder')
-    .set({ ...(name === undefined ? {} : { name, foldedName: fold(name) }), ...(parentId === undefined ? {} : { parentId }) })
+    .set({ ...(name === undefined ? {} : { name, foldedName: foldCase(name) }), ...(parentId === undefined ? {} : { parentId }) })
     .where('accountId', '=', accountId)
     .where('id', '=', folderId)
     .execute()
 }
 
 /** Moves some of the videos and folders that lie directly in one folder into another. @returns how many */
-export async function moveSomeContents(tx: Db, accountId: string, fromId: string, toId: string, limit: number): Promise<number> {
+export async function moveContentsBatch(tx: Db, accountId: string, fromId: string, toId: string, limit: number): Promise<number> {
   const videos = await tx
     .updateTable('video')
     .set({ folderId: toId })

@@ -1,22 +1,22 @@
-import { type Actor, noteAct } from '../audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { FolderRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
 import {
-  ancestorsOf,
   countFolders,
   countLevelsBelow,
   findFolder,
   insertFolder,
   type ListedFolder,
+  listAncestors,
+  listFoldersByPrefix,
   listFoldersIn,
-  listFoldersNamed,
-  moveSomeContents,
+  moveContentsBatch,
   removeFolder,
   updateFolder,
 } from './folder-store.ts'
-import { readFolderName } from './title.ts'
+import { parseFolderName } from './title.ts'
 import type { CatalogueDeps, ListDeps } from './video.ts'
 
 /** The folder in which all others lie. It has no parent, keeps its name, and stays. */
@@ -66,10 +66,10 @@ export async function searchFolders(
   accountId: string,
   wanted: { name: string; isWhole: boolean },
 ): Promise<FoundFolder[]> {
-  if (wanted.name !== '') readFolderName(wanted.name)
-  const folders = await listFoldersNamed(slowDb, accountId, wanted, MAX_FOUND)
+  if (wanted.name !== '') parseFolderName(wanted.name)
+  const folders = await listFoldersByPrefix(slowDb, accountId, wanted, MAX_FOUND)
   const ids = folders.map(({ id }) => id)
-  const ancestors = await ancestorsOf(slowDb, accountId, ids)
+  const ancestors = await listAncestors(slowDb, accountId, ids)
   return folders.map((folder) => ({ ...folder, path: (ancestors.get(folder.id) ?? []).filter(({ id }) => id !== ROOT) }))
 }
 
@@ -83,7 +83,7 @@ export async function createFolder(
   by: Actor,
   { name, parentId }: { name: string; parentId: string },
 ): Promise<FolderRow> {
-  const folder = { id: newId(), parentId, name: readFolderName(name), createdAtS: wallNowS() }
+  const folder = { id: newId(), parentId, name: parseFolderName(name), createdAtS: wallNowS() }
   return write(async (tx) => {
     await getFolder(tx, accountId, parentId)
     if ((await countFolders(tx, accountId)) >= MAX_FOLDERS)
@@ -91,7 +91,7 @@ export async function createFolder(
     await refuseDepth(tx, accountId, parentId, 1)
     await insertFolder(tx, accountId, folder)
     const details = { name, parentId }
-    await noteAct(tx, { atS: folder.createdAtS, accountId, by, kind: 'folder:created', subjects: [folder.id], details })
+    await recordAuditEvent(tx, { atS: folder.createdAtS, accountId, by, kind: 'folder:created', subjects: [folder.id], details })
     return getFolder(tx, accountId, folder.id)
   })
 }
@@ -109,13 +109,13 @@ export async function editFolder(
   changes: { name?: string; parentId?: string },
 ): Promise<void> {
   const { name, parentId } = changes
-  if (name !== undefined) readFolderName(name)
+  if (name !== undefined) parseFolderName(name)
   const atS = wallNowS()
   await write(async (tx) => {
     refuseRoot(await getFolder(tx, accountId, folderId), 'renamed or moved')
     if (parentId !== undefined) await refuseMove(tx, accountId, folderId, parentId)
     await updateFolder(tx, accountId, folderId, changes)
-    await noteAct(tx, { atS, accountId, by, kind: 'folder:changed', subjects: [folderId], details: changes })
+    await recordAuditEvent(tx, { atS, accountId, by, kind: 'folder:changed', subjects: [folderId], details: changes })
   })
 }
 
@@ -137,10 +137,10 @@ export async function deleteFolder(
   const whole = await getFolder(db, accountId, folderId)
   async function isDeleted(tx: Db): Promise<boolean> {
     const parentId = refuseRoot(await getFolder(tx, accountId, folderId), 'deleted')
-    if ((await moveSomeContents(tx, accountId, folderId, parentId, MOVED_AT_ONCE)) === MOVED_AT_ONCE) return false
+    if ((await moveContentsBatch(tx, accountId, folderId, parentId, MOVED_AT_ONCE)) === MOVED_AT_ONCE) return false
     await removeFolder(tx, accountId, folderId)
     const details = { name: whole.name, videos: whole.videoCount, folders: whole.folderCount }
-    await noteAct(tx, { atS, accountId, by, kind: 'folder:deleted', subjects: [folderId], details })
+    await recordAuditEvent(tx, { atS, accountId, by, kind: 'folder:deleted', subjects: [folderId], details })
     return true
   }
   while (!(await write(isDeleted)));
@@ -154,13 +154,13 @@ function refuseRoot({ parentId }: FolderRow, what: string): string {
 
 async function refuseMove(tx: Db, accountId: string, folderId: string, parentId: string): Promise<void> {
   await getFolder(tx, accountId, parentId)
-  const around = (await ancestorsOf(tx, accountId, [parentId])).get(parentId) ?? []
+  const around = (await listAncestors(tx, accountId, [parentId])).get(parentId) ?? []
   if (parentId === folderId || around.some(({ id }) => id === folderId))
     throw new Failure('conflict', 'A folder cannot be moved into itself, nor into a folder that lies in it.')
   await refuseDepth(tx, accountId, parentId, 1 + (await countLevelsBelow(tx, accountId, folderId)))
 }
 
 async function refuseDepth(tx: Db, accountId: string, parentId: string, levels: number): Promise<void> {
-  const depth = (await ancestorsOf(tx, accountId, [parentId])).get(parentId)?.length ?? 0
+  const depth = (await listAncestors(tx, accountId, [parentId])).get(parentId)?.length ?? 0
   if (depth + levels > MAX_DEPTH) throw new Failure('conflict', `Folders lie at most ${MAX_DEPTH} deep in each other.`)
 }

@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
-import { type Poster, postersOf } from './poster-store.ts'
-import { findVideoShown } from './video-store.ts'
+import { listPosters, type Poster } from './poster-store.ts'
+import { findPublicVideo } from './video-store.ts'
 
 export type MetaDeps = { db: Db }
 
@@ -12,9 +12,9 @@ const USUAL_ASPECT_RATIO = 16 / 9
 
 /** @throws Failure `not-found`, the same for a video that does not exist and for one whose `public` is 0 */
 export async function getPublicMeta({ db }: MetaDeps, videoId: string): Promise<Meta> {
-  const video = await findVideoShown(db, videoId)
+  const video = await findPublicVideo(db, videoId)
   if (video?.public !== 1) throw new Failure('not-found', 'Video not found')
-  const posters = (await postersOf(db, [videoId])).get(videoId) ?? []
+  const posters = (await listPosters(db, [videoId])).get(videoId) ?? []
   return {
     title: video.title,
     durationS: Math.round(video.durationS * 1000) / 1000,

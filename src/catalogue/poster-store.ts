@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { hasShown } from './file-store.ts'
+import { hasPublicFile } from './file-store.ts'
 
 export type Poster = { id: number; widthPx: number; heightPx: number; token: string; blob: string; sizeBytes: number }
 export type NewPoster = Omit<Poster, 'id'> & { videoId: string; createdAtS: number }
@@ -12,7 +12,7 @@ const DRAWN = 'drawn'
  * Gives a video the posters that were drawn from it, or notes that there are none. They show unless its owner has given it others.
  * False: they were drawn before, or it is deleted, or plays a later generation by now.
  */
-export async function insertDrawnPosters(
+export async function insertExtractedPosters(
   tx: Db,
   film: { videoId: string; generation: number },
   posters: readonly NewPoster[],
@@ -25,14 +25,14 @@ export async function insertDrawnPosters(
     .where('generation', '<=', film.generation)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
-  if (!video || (await arePostersDrawn(tx, film))) return false
+  if (!video || (await arePostersExtracted(tx, film))) return false
   await tx
     .updateTable('generation')
     .set({ postersAtS: drawnAtS })
     .where('videoId', '=', film.videoId)
     .where('number', '=', film.generation)
     .execute()
-  const enabled = (await hasShown(tx, { videoId: film.videoId, type: 'poster', language: null })) ? 0 : 1
+  const enabled = (await hasPublicFile(tx, { videoId: film.videoId, type: 'poster', language: null })) ? 0 : 1
   const rows = posters.map((poster) => ({
     ...poster,
     type: 'poster' as const,
@@ -45,8 +45,8 @@ export async function insertDrawnPosters(
 }
 
 /** Shows the posters drawn from this generation when the video has none that show: those of the generation before went with it. */
-export async function showDrawnPosters(tx: Db, film: { videoId: string; generation: number }): Promise<void> {
-  if (await hasShown(tx, { videoId: film.videoId, type: 'poster', language: null })) return
+export async function publishExtractedPosters(tx: Db, film: { videoId: string; generation: number }): Promise<void> {
+  if (await hasPublicFile(tx, { videoId: film.videoId, type: 'poster', language: null })) return
   await tx
     .updateTable('file')
     .set({ enabled: 1 })
@@ -57,7 +57,7 @@ export async function showDrawnPosters(tx: Db, film: { videoId: string; generati
 }
 
 /** Whether posters were drawn of a generation, or found to be impossible. Its owner may have deleted them since. */
-export async function arePostersDrawn(db: Db, film: { videoId: string; generation: number }): Promise<boolean> {
+export async function arePostersExtracted(db: Db, film: { videoId: string; generation: number }): Promise<boolean> {
   const row = await db
     .selectFrom('generation')
     .select('number')
@@ -69,7 +69,7 @@ export async function arePostersDrawn(db: Db, film: { videoId: string; generatio
 }
 
 /** Names of the posters drawn from the film, whether they show or not. */
-export async function drawnPostersOf(db: Db, film: { videoId: string; generation: number }): Promise<string[]> {
+export async function listExtractedPosters(db: Db, film: { videoId: string; generation: number }): Promise<string[]> {
   const rows = await db
     .selectFrom('file')
     .select('blob')
@@ -81,7 +81,7 @@ export async function drawnPostersOf(db: Db, film: { videoId: string; generation
 }
 
 /** The posters that show, of each of the videos, largest first. */
-export async function postersOf(db: Db, videoIds: readonly string[]): Promise<Map<string, Poster[]>> {
+export async function listPosters(db: Db, videoIds: readonly string[]): Promise<Map<string, Poster[]>> {
   if (videoIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('file')

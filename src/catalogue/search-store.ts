@@ -1,7 +1,15 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { type Counted, countAndSlice, type Slice, type SoughtText, sliceOf, textsWalk, type Walk } from '../db/dialect.ts'
-import { fold } from '../db/fold-case.ts'
+import {
+  type Counted,
+  countAndSlice,
+  type IndexScan,
+  type Slice,
+  sliceInOrder,
+  type TextTerm,
+  textMatchScan,
+} from '../db/dialect.ts'
+import { foldCase } from '../db/fold-case.ts'
 import { findFolder } from './folder-store.ts'
 import type { VideoStatus } from './status.ts'
 
@@ -39,14 +47,14 @@ export async function findPositions(db: Db, accountId: string, filter: VideoFilt
   const walk = indexOf(db, accountId, filter, shelves)
   if (textsOf(filter).length > 0 || shelves.length > 1 || filter.statuses !== undefined) return countAndSlice(db, walk, slice)
   const count = shelves[0]?.videoCount ?? (await countVideos(db, accountId))
-  return { count, positions: slice.offset < count ? await sliceOf(db, walk, slice) : [] }
+  return { count, positions: slice.offset < count ? await sliceInOrder(db, walk, slice) : [] }
 }
 
 /** Entries of an index in list order, and how many there are: the account's videos with a tag, or in a folder. */
-type Shelf = Walk & { videoCount: number; holds(position: RawBuilder<number>): RawBuilder<unknown> }
+type Shelf = IndexScan & { videoCount: number; holds(position: RawBuilder<number>): RawBuilder<unknown> }
 
 /** The smallest index that knows the answer, walked in list order; the rest is asked of each of its entries. */
-function indexOf(db: Db, accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): Walk {
+function indexOf(db: Db, accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): IndexScan {
   const { position, from } = indexOfAny(db, accountId, filter, shelves)
   const { statuses } = filter
   if (statuses === undefined) return { position, from }
@@ -55,10 +63,10 @@ function indexOf(db: Db, accountId: string, filter: VideoFilter, shelves: readon
 }
 
 /** The same for videos in any state. */
-function indexOfAny(db: Db, accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): Walk {
+function indexOfAny(db: Db, accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): IndexScan {
   const texts = textsOf(filter)
   if (texts.length > 0) {
-    const { position, from } = textsWalk(db, accountId, texts)
+    const { position, from } = textMatchScan(db, accountId, texts)
     return { position, from: sql`${from} ${alsoOn(shelves, position)}` }
   }
   const [smallest, ...others] = shelves
@@ -97,14 +105,14 @@ function folderShelf(accountId: string, { id, videoCount }: { id: string; videoC
   }
 }
 
-function textsOf({ text, id, title, fileName }: VideoFilter): SoughtText[] {
-  const sought: (Pick<SoughtText, 'columns'> & { part: string | undefined })[] = [
+function textsOf({ text, id, title, fileName }: VideoFilter): TextTerm[] {
+  const sought: (Pick<TextTerm, 'columns'> & { part: string | undefined })[] = [
     { columns: ['id', 'title'], part: text },
     { columns: ['id'], part: id },
     { columns: ['title'], part: title },
     { columns: ['file_name'], part: fileName },
   ]
-  return sought.flatMap(({ columns, part }) => (part === undefined ? [] : [{ columns, part: fold(part) }]))
+  return sought.flatMap(({ columns, part }) => (part === undefined ? [] : [{ columns, part: foldCase(part) }]))
 }
 
 function isBeyondAny(filter: VideoFilter): boolean {

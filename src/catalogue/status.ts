@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import type { HookEvent } from '../webhooks/event.ts'
+import type { WebhookEvent } from '../webhooks/event.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 
 /** A video's states as the contract spells them (wire-contract.md, section 1). */
@@ -17,7 +17,7 @@ const ENTERED_FROM: Record<VideoStatus, readonly VideoStatus[]> = {
 }
 
 /** What owners are told of when it is entered. */
-const EVENTS: Partial<Record<VideoStatus, HookEvent>> = {
+const EVENTS: Partial<Record<VideoStatus, WebhookEvent>> = {
   ready: 'video:ready',
   'Not a media file': 'video:failed',
   'Encoding error': 'video:failed',
@@ -43,7 +43,7 @@ export async function moveStatus(tx: Db, videoId: string, to: VideoStatus, reaso
 }
 
 /** Adds a sentence for the owner to a video without changing its state; once, however often it is said. */
-export async function noteReason(tx: Db, videoId: string, reason: string): Promise<void> {
+export async function setStatusReason(tx: Db, videoId: string, reason: string): Promise<void> {
   const video = await tx.selectFrom('video').select('statusReason').where('id', '=', videoId).executeTakeFirst()
   const before = video?.statusReason ?? ''
   if (before.includes(reason)) return

@@ -1,16 +1,16 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { entriesOf } from '../db/dialect.ts'
-import { OF_ACCOUNT } from './video-store.ts'
+import { jsonEntries } from '../db/dialect.ts'
+import { BY_ACCOUNT } from './video-store.ts'
 
 /** Names of all tags that videos of the account carry, in the order of their code points. */
-export async function listTags(db: Db, accountId: string): Promise<string[]> {
+export async function listTagRows(db: Db, accountId: string): Promise<string[]> {
   const rows = await db.selectFrom('tag').select('name').where('accountId', '=', accountId).orderBy('name').execute()
   return rows.map((row) => row.name)
 }
 
 /** The tags of each of the videos, in the order in which it got them. */
-export async function tagsOf(db: Db, positions: readonly number[]): Promise<Map<number, string[]>> {
+export async function listTagsOfVideos(db: Db, positions: readonly number[]): Promise<Map<number, string[]>> {
   if (positions.length === 0) return new Map()
   const rows = await db
     .selectFrom('videoTag')
@@ -35,13 +35,13 @@ export async function insertTags(
     insert into video_tag (account_id, name, position, ordinal)
     select ${accountId}, tag.value, video.value,
       tag.place + coalesce((select max(ordinal) from video_tag where position = video.value), 0)
-    from ${entriesOf(tx, positions)} as video cross join ${entriesOf(tx, names)} as tag
+    from ${jsonEntries(tx, positions)} as video cross join ${jsonEntries(tx, names)} as tag
     where true
     on conflict do nothing`.execute(tx)
 }
 
 /** How many tags the one of the videos has that has most. */
-export async function mostTags(tx: Db, positions: readonly number[]): Promise<number> {
+export async function maxTagCount(tx: Db, positions: readonly number[]): Promise<number> {
   const row = await tx
     .selectFrom('videoTag')
     .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -54,7 +54,7 @@ export async function mostTags(tx: Db, positions: readonly number[]): Promise<nu
 }
 
 /** Removes these pairs; without names, all tags of the videos. */
-export async function removeTags(
+export async function removeVideoTags(
   tx: Db,
   accountId: string,
   positions: readonly number[],
@@ -62,7 +62,7 @@ export async function removeTags(
 ): Promise<void> {
   await tx
     .deleteFrom('videoTag')
-    .where(OF_ACCOUNT, '=', accountId)
+    .where(BY_ACCOUNT, '=', accountId)
     .where('position', 'in', positions)
     .$if(names !== undefined, (pairs) => pairs.where('name', 'in', names ?? []))
     .execute()

@@ -1,14 +1,14 @@
-import { type ActKind, type Actor, noteAct } from '../audit/audit-log.ts'
+import { type Actor, type AuditAction, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { insertTags, listTags, mostTags, removeTags } from './tag-store.ts'
-import { positionsOf } from './video-store.ts'
+import { insertTags, listTagRows, maxTagCount, removeVideoTags } from './tag-store.ts'
+import { listPositions } from './video-store.ts'
 
 export type TagDeps = { db: Db; write: Write; wallNowS: () => number }
 
 /** Which tags on which of the account's videos. */
-export type Tagging = { videoIds: readonly string[]; tags: readonly string[] }
+export type TagChange = { videoIds: readonly string[]; tags: readonly string[] }
 
 const MAX_TAG_CHARACTERS = 255
 const MAX_FILTER_TAGS = 50
@@ -18,29 +18,29 @@ const MAX_TAGS = 200
 const MAX_PAIRS = 10_000
 
 /** All tags of the account's videos, in the order of their code points. */
-export async function findTags({ db }: Pick<TagDeps, 'db'>, accountId: string): Promise<string[]> {
-  return listTags(db, accountId)
+export async function listTags({ db }: Pick<TagDeps, 'db'>, accountId: string): Promise<string[]> {
+  return listTagRows(db, accountId)
 }
 
 /** Adds the tags to each of the videos; those that are there already stay. @throws Failure as `changeTags` */
-export async function addTags(deps: TagDeps, accountId: string, by: Actor, tagging: Tagging): Promise<void> {
+export async function addTags(deps: TagDeps, accountId: string, by: Actor, tagging: TagChange): Promise<void> {
   await changeTags(deps, accountId, { by, kind: 'tags:added' }, tagging, (tx, positions, tags) =>
     insertTags(tx, accountId, positions, tags),
   )
 }
 
 /** Gives each of the videos exactly these tags; none clears them. @throws Failure as `changeTags` */
-export async function replaceTags(deps: TagDeps, accountId: string, by: Actor, tagging: Tagging): Promise<void> {
+export async function replaceTags(deps: TagDeps, accountId: string, by: Actor, tagging: TagChange): Promise<void> {
   await changeTags(deps, accountId, { by, kind: 'tags:replaced' }, tagging, async (tx, positions, tags) => {
-    await removeTags(tx, accountId, positions)
+    await removeVideoTags(tx, accountId, positions)
     await insertTags(tx, accountId, positions, tags)
   })
 }
 
 /** Takes the tags from each of the videos, where they are. @throws Failure as `changeTags` */
-export async function takeTags(deps: TagDeps, accountId: string, by: Actor, tagging: Tagging): Promise<void> {
+export async function removeTags(deps: TagDeps, accountId: string, by: Actor, tagging: TagChange): Promise<void> {
   await changeTags(deps, accountId, { by, kind: 'tags:removed' }, tagging, (tx, positions, tags) =>
-    removeTags(tx, accountId, positions, tags),
+    removeVideoTags(tx, accountId, positions, tags),
   )
 }
 
@@ -56,7 +56,7 @@ function readTag(text: string): string {
 }
 
 /** The tags of a filter, each once. @throws Failure `invalid`, for too many as well */
-export function readTagFilter(names: readonly string[]): string[] {
+export function parseTagFilter(names: readonly string[]): string[] {
   const tags = [...new Set(names.map(readTag))]
   if (names.length > MAX_FILTER_TAGS) throw new Failure('invalid', `A list is filtered by at most ${MAX_FILTER_TAGS} tags.`)
   return tags
@@ -66,8 +66,8 @@ export function readTagFilter(names: readonly string[]): string[] {
 async function changeTags(
   { write, wallNowS }: TagDeps,
   accountId: string,
-  act: { by: Actor; kind: ActKind },
-  tagging: Tagging,
+  act: { by: Actor; kind: AuditAction },
+  tagging: TagChange,
   change: (tx: Db, positions: number[], tags: string[]) => Promise<void>,
 ): Promise<void> {
   const videoIds = [...new Set(tagging.videoIds)]
@@ -77,11 +77,11 @@ async function changeTags(
     throw new Failure('invalid', `One call changes at most ${MAX_PAIRS} pairs of video and tag. Send several.`)
   const atS = wallNowS()
   await write(async (tx) => {
-    const positions = await positionsOf(tx, accountId, videoIds)
+    const positions = await listPositions(tx, accountId, videoIds)
     if (positions.length < videoIds.length) throw new Failure('not-found', 'Video not found')
     await change(tx, positions, tags)
-    if ((await mostTags(tx, positions)) > MAX_TAGS)
+    if ((await maxTagCount(tx, positions)) > MAX_TAGS)
       throw new Failure('invalid', `A video has at most ${MAX_TAGS} tags. Remove some first.`)
-    await noteAct(tx, { ...act, atS, accountId, subjects: videoIds, details: { tags } })
+    await recordAuditEvent(tx, { ...act, atS, accountId, subjects: videoIds, details: { tags } })
   })
 }

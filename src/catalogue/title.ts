@@ -7,14 +7,14 @@ const MAX_DESCRIPTION_CHARACTERS = 5_000
 const MAX_FOLDER_NAME_CHARACTERS = 255
 
 /** @throws Failure `invalid` */
-export function readTitle(text: string): string {
+export function parseTitle(text: string): string {
   if (text === '' || !isKept(text, MAX_TITLE_CHARACTERS))
     throw new Failure('invalid', `A title has 1 to ${MAX_TITLE_CHARACTERS} characters, none of them U+0000 or half a character.`)
   return text
 }
 
 /** @throws Failure `invalid` */
-export function readDescription(text: string): string {
+export function parseDescription(text: string): string {
   if (!isKept(text, MAX_DESCRIPTION_CHARACTERS))
     throw new Failure(
       'invalid',
@@ -24,7 +24,7 @@ export function readDescription(text: string): string {
 }
 
 /** @throws Failure `invalid` */
-export function readFolderName(text: string): string {
+export function parseFolderName(text: string): string {
   if (text === '' || !isKept(text, MAX_FOLDER_NAME_CHARACTERS))
     throw new Failure(
       'invalid',

@@ -34,19 +34,19 @@ export async function insertVideo(
  * `account_id`, by which no index is chosen: what is named by id or position is found by that. PostgreSQL takes hundreds of ids for more
  * than an account has, and before a table's first ANALYZE a single one, and would walk all that the account has.
  */
-export const OF_ACCOUNT = sql<string>`account_id || ''`
+export const BY_ACCOUNT = sql<string>`account_id || ''`
 
 /**
  * `deleted_at_s is null`, by which no index is chosen: where rows of another table name a few videos, PostgreSQL would begin with all that
  * are present.
  */
-export const IS_PRESENT = sql<boolean>`coalesce(video.deleted_at_s, 0) = 0`
+export const NOT_DELETED = sql<boolean>`coalesce(video.deleted_at_s, 0) = 0`
 
 export async function findVideo(db: Db, accountId: string, videoId: string): Promise<VideoRow | undefined> {
   return db
     .selectFrom('video')
     .selectAll()
-    .where(OF_ACCOUNT, '=', accountId)
+    .where(BY_ACCOUNT, '=', accountId)
     .where('id', '=', videoId)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
@@ -58,7 +58,7 @@ export async function findVideosAt(db: Db, accountId: string, positions: readonl
   const rows = await db
     .selectFrom('video')
     .selectAll()
-    .where(OF_ACCOUNT, '=', accountId)
+    .where(BY_ACCOUNT, '=', accountId)
     .where('position', 'in', positions)
     .orderBy('position', 'desc')
     .execute()
@@ -66,11 +66,11 @@ export async function findVideosAt(db: Db, accountId: string, positions: readonl
 }
 
 /** Positions of those of the videos that are the account's. */
-export async function positionsOf(db: Db, accountId: string, videoIds: readonly string[]): Promise<number[]> {
+export async function listPositions(db: Db, accountId: string, videoIds: readonly string[]): Promise<number[]> {
   const rows = await db
     .selectFrom('video')
     .select('position')
-    .where(OF_ACCOUNT, '=', accountId)
+    .where(BY_ACCOUNT, '=', accountId)
     .where('id', 'in', videoIds)
     .where('deletedAtS', 'is', null)
     .execute()
@@ -85,7 +85,7 @@ export async function updateVideo(tx: Db, accountId: string, videoId: string, ch
   const updated = await tx
     .updateTable('video')
     .set(changes)
-    .where(OF_ACCOUNT, '=', accountId)
+    .where(BY_ACCOUNT, '=', accountId)
     .where('id', '=', videoId)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
@@ -96,11 +96,16 @@ export async function updateVideo(tx: Db, accountId: string, videoId: string, ch
  * Those of the videos that are the account's and not deleted.
  * @param only in this state, when given
  */
-export async function listPresent(db: Db, accountId: string, videoIds: readonly string[], only?: VideoStatus): Promise<string[]> {
+export async function listExisting(
+  db: Db,
+  accountId: string,
+  videoIds: readonly string[],
+  only?: VideoStatus,
+): Promise<string[]> {
   const rows = await db
     .selectFrom('video')
     .select('id')
-    .where(OF_ACCOUNT, '=', accountId)
+    .where(BY_ACCOUNT, '=', accountId)
     .where('id', 'in', videoIds)
     .where('deletedAtS', 'is', null)
     .$if(only !== undefined, (videos) => videos.where('status', '=', only ?? ''))
@@ -110,7 +115,7 @@ export async function listPresent(db: Db, accountId: string, videoIds: readonly 
 
 /** Marks videos deleted that are the account's and present, and uncounts them. */
 export async function tombstoneVideos(tx: Db, accountId: string, videoIds: readonly string[], nowS: number): Promise<void> {
-  await tx.updateTable('video').set({ deletedAtS: nowS }).where(OF_ACCOUNT, '=', accountId).where('id', 'in', videoIds).execute()
+  await tx.updateTable('video').set({ deletedAtS: nowS }).where(BY_ACCOUNT, '=', accountId).where('id', 'in', videoIds).execute()
   await tx
     .updateTable('account')
     .set((account) => ({ videoCount: account('videoCount', '-', videoIds.length) }))
@@ -119,7 +124,7 @@ export async function tombstoneVideos(tx: Db, accountId: string, videoIds: reado
 }
 
 /** Forgets the keys of deleted videos: from here on nothing opens their files. */
-export async function forgetKeys(tx: Db, videoIds: readonly string[]): Promise<void> {
+export async function destroyKeys(tx: Db, videoIds: readonly string[]): Promise<void> {
   await tx.deleteFrom('import').where('videoId', 'in', videoIds).execute() // with the address, which may be signed
   await tx.updateTable('source').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
   await tx.updateTable('file').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
@@ -165,7 +170,7 @@ export async function addSize(tx: Db, videoId: string, sizeBytes: number): Promi
 }
 
 /** What a viewer is told of a video; undefined when it is deleted. */
-export async function findVideoShown(db: Db, videoId: string) {
+export async function findPublicVideo(db: Db, videoId: string) {
   return db
     .selectFrom('video')
     .select(['title', 'public', 'durationS', 'aspectRatio'])

@@ -1,14 +1,14 @@
-import { type Actor, noteAct } from '../audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { VideoRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { getFolder } from './folder.ts'
-import { type Poster, postersOf } from './poster-store.ts'
+import { listPosters, type Poster } from './poster-store.ts'
 import { findPositions, isSlow, type VideoFilter } from './search-store.ts'
-import { tagsOf } from './tag-store.ts'
-import { readDescription, readTitle } from './title.ts'
-import { findVideosAt, positionsOf, updateVideo, type VideoChanges } from './video-store.ts'
+import { listTagsOfVideos } from './tag-store.ts'
+import { parseDescription, parseTitle } from './title.ts'
+import { findVideosAt, listPositions, updateVideo, type VideoChanges } from './video-store.ts'
 
 export type CatalogueDeps = {
   db: Db
@@ -26,7 +26,7 @@ export type Video = VideoRow & { posters: Poster[]; tags: string[] }
 const FEW_ROWS = 5_000
 
 /** Which page: by its number from 1, or what is older than a position. */
-export type PageWanted = { limit: number } & ({ page: number } | { below: number })
+export type PageRequest = { limit: number } & ({ page: number } | { below: number })
 
 /**
  * A page of the videos that the filter finds, newest first, and how many it finds in all. Both are read one after the other:
@@ -38,7 +38,7 @@ export async function findVideos(
   { db, slowDb }: ListDeps,
   accountId: string,
   filter: VideoFilter,
-  wanted: PageWanted,
+  wanted: PageRequest,
 ): Promise<{ count: number; videos: Video[]; lastPosition: number | undefined }> {
   const { limit } = wanted
   if (filter.folderId !== undefined) await getFolder(db, accountId, filter.folderId)
@@ -53,7 +53,7 @@ export async function findVideos(
 
 /** @throws Failure `not-found`, the same for an id that does not exist and for another account's */
 export async function getVideo({ db }: Pick<CatalogueDeps, 'db'>, accountId: string, videoId: string): Promise<Video> {
-  const [video] = await readVideos(db, accountId, await positionsOf(db, accountId, [videoId]))
+  const [video] = await readVideos(db, accountId, await listPositions(db, accountId, [videoId]))
   if (!video) throw new Failure('not-found', 'Video not found')
   return video
 }
@@ -66,22 +66,22 @@ export async function editVideo(
   videoId: string,
   changes: VideoChanges,
 ): Promise<void> {
-  if (changes.title !== undefined) readTitle(changes.title)
-  if (changes.description !== undefined) readDescription(changes.description)
+  if (changes.title !== undefined) parseTitle(changes.title)
+  if (changes.description !== undefined) parseDescription(changes.description)
   const atS = wallNowS()
   await write(async (tx) => {
     if (changes.folderId !== undefined) await getFolder(tx, accountId, changes.folderId)
     if (!(await updateVideo(tx, accountId, videoId, changes))) throw new Failure('not-found', 'Video not found')
     const details = { changed: Object.keys(changes) }
-    await noteAct(tx, { atS, accountId, by, kind: 'video:edited', subjects: [videoId], details })
+    await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:edited', subjects: [videoId], details })
   })
 }
 
 async function readVideos(db: Db, accountId: string, positions: readonly number[]): Promise<Video[]> {
   // First what goes with a video, then the video: one that is deleted meanwhile is missing, and never seen without its tags.
-  const tags = await tagsOf(db, positions)
+  const tags = await listTagsOfVideos(db, positions)
   const rows = await findVideosAt(db, accountId, positions)
-  const posters = await postersOf(
+  const posters = await listPosters(
     db,
     rows.map((row) => row.id),
   )

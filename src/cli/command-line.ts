@@ -6,18 +6,18 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/api-key.ts'
-import { type Config, dataPaths, isDatabaseUrl, readConfig, unknownVariables, VARIABLES } from '../config.ts'
+import { type Config, dataPaths, isDatabaseUrl, listUnknownVariables, readConfig, VARIABLES } from '../config.ts'
 import { COMMANDS, type CommandName } from '../control/commands.ts'
-import { requireServer, sendCommand } from '../control/socket.ts'
-import { chunkRows } from '../encode/chunk-queue.ts'
-import { noteDamage } from '../encode/repair.ts'
-import { Failure, machineTrouble } from '../errors.ts'
+import { assertServerRuns, sendCommand } from '../control/socket.ts'
+import { rowQueue } from '../encode/chunk-queue.ts'
+import { reportDamage } from '../encode/repair.ts'
+import { Failure, hostFailure } from '../errors.ts'
 import { identifyingFiles, lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '../installation/installation.ts'
 import { sessionsOfAccounts } from '../playback/session.ts'
 import { openRestoredCopy } from '../webhooks/restored-copy.ts'
 import { openLog } from './log.ts'
-import { phraseInLines, readPhrase } from './recovery.ts'
-import { welcome } from './welcome.ts'
+import { formatPhrase, promptForPhrase } from './recovery.ts'
+import { welcomeText } from './welcome.ts'
 
 type AccountOptions = {
   upload?: boolean
@@ -37,7 +37,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     return 0
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    const failure = error instanceof Failure ? error : machineTrouble(error)
+    const failure = error instanceof Failure ? error : hostFailure(error)
     if (!failure) throw error
     process.stderr.write(`${failure.message}\n`)
     return 1
@@ -178,7 +178,7 @@ function commandLine(): Command {
     .option('--account <name>', 'name or id of the account that gets it (the first one)')
     .addOption(jsonOption())
     .action(async (file: string, options: { account?: string; json?: true }) => {
-      const { tryFilm } = await import('./try.ts')
+      const { tryVideo: tryFilm } = await import('./try.ts')
       await tryFilm(readConfig(), file, options)
     })
 
@@ -294,7 +294,7 @@ async function runHere(config: Config, name: CommandName, args: unknown): Promis
         // No server works on it: the rows wait for the next start.
         media: {
           ...deps,
-          noteDamage: (damage) => noteDamage({ ...deps, chunkQueue: chunkRows, log: openLog('silent') }, damage),
+          noteDamage: (damage) => reportDamage({ ...deps, chunkQueue: rowQueue, log: openLog('silent') }, damage),
         },
       },
       args,
@@ -313,7 +313,7 @@ async function restoreKey(options: { json?: true }): Promise<void> {
   const bound = await ask(config, 'master key id', {})
   if (!Value.Check(KeyId, bound))
     throw new Failure('conflict', `${config.dataDir} has no master key yet: its first start makes one. Nothing was changed.`)
-  const restored = restoreMasterKey(config, await readPhrase(), bound.id)
+  const restored = restoreMasterKey(config, await promptForPhrase(), bound.id)
   const { masterKeyFile } = config
   if (options.json) return print({ masterKeyFile, restored }, options)
   print(restored ? `The master key lies in ${masterKeyFile} again.` : `The master key lies in ${masterKeyFile} already.`, options)
@@ -323,12 +323,12 @@ const KeyId = Type.Object({ id: Type.String() })
 
 async function showPhrase(options: { json?: true }): Promise<void> {
   const phrase = recoveryPhrase(readConfig())
-  print(options.json ? { phrase: phrase.join(' ') } : phraseInLines(phrase), options)
+  print(options.json ? { phrase: phrase.join(' ') } : formatPhrase(phrase), options)
 }
 
 async function removeDemo(options: { json?: true }): Promise<void> {
   const config = readConfig()
-  requireServer(config)
+  assertServerRuns(config)
   print(await sendCommand(dataPaths(config.dataDir).controlSocket, 'demo remove', {}), options)
 }
 
@@ -349,7 +349,7 @@ function readableValue(name: string, value: unknown): string {
 async function serve(): Promise<void> {
   const config = readConfig()
   const log = openLog(config.logLevel)
-  for (const name of unknownVariables()) log.warn(`${name} is not a variable of this version and has no effect`)
+  for (const name of listUnknownVariables()) log.warn(`${name} is not a variable of this version and has no effect`)
   if (!config.limits) log.warn('REELGATE_LIMITS is off: nobody is slowed down or banned. Set it so for measurements alone.')
   // What a start leaves behind comes only once: room for it would be kept for good.
   setFlagsFromString('--semi-space-growth-factor=1')
@@ -362,7 +362,7 @@ async function serve(): Promise<void> {
   let server = await startServer(config, log, { sandbox })
   setFlagsFromString('--semi-space-growth-factor=2')
   flushCompileCache() // Node would do it at an orderly end only
-  process.stdout.write(welcome(config, server))
+  process.stdout.write(welcomeText(config, server))
   if (server.sandboxAdvice) log.warn(server.sandboxAdvice.effect)
   const port = Number(new URL(server.url).port)
   while (await Promise.race([stopped.then(() => false), server.outdated.then(() => true)])) {

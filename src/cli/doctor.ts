@@ -3,10 +3,10 @@ import type { Damage } from '../encode/repair.ts'
 import { Failure } from '../errors.ts'
 import type { Check } from '../health-check.ts'
 import { examineInstallation } from '../installation/doctor.ts'
-import { type Ask, checkMedia, type MediaOptions } from './media-check.ts'
+import { checkMedia, type MediaOptions, type SendCommand } from './media-check.ts'
 
 /** Prints what each look found. @throws Failure when one of them found trouble */
-export async function doctor(config: Config, options: MediaOptions & { media?: true }, ask: Ask): Promise<void> {
+export async function doctor(config: Config, options: MediaOptions & { media?: true }, ask: SendCommand): Promise<void> {
   const { json, media } = options
   const checks: (Check & { damaged?: Damage[] })[] = await examineInstallation(config)
   const hasDatabase = checks.every(({ check, state }) => check !== 'database' || state !== 'trouble')

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
-import { Failure, machineTrouble } from '../errors.ts'
+import { Failure, hostFailure } from '../errors.ts'
 
 const STDERR = 2
 
@@ -10,7 +10,7 @@ export function openLog(level: string, destination: DestinationStream = stderrLi
 }
 
 function errorInWords(error: Error): unknown {
-  if (!(error instanceof Failure) && !machineTrouble(error)) return stdSerializers.err(error)
+  if (!(error instanceof Failure) && !hostFailure(error)) return stdSerializers.err(error)
   const { message, cause } = error
   return { message, ...(cause instanceof Error && { cause: withCode(cause) }) }
 }

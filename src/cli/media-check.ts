@@ -2,16 +2,16 @@ import { existsSync } from 'node:fs'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { type Config, dataPaths } from '../config.ts'
-import { type CommandName, MediaBatch, MediaBegun, MediaSaved } from '../control/commands.ts'
+import { type CommandName, MediaBatch, MediaCheckResult, MediaCheckStart } from '../control/commands.ts'
 import { type Batch, checkSegments } from '../encode/media-check.ts'
 import type { Damage } from '../encode/repair.ts'
 import { Failure } from '../errors.ts'
-import { type Finding, ok, trouble } from '../health-check.ts'
+import { type Finding, failure, ok } from '../health-check.ts'
 import { listenForInterruption } from './on-interrupt.ts'
-import { openProgressView, type ProgressView, SILENT_VIEW, sizeInWords } from './progress-view.ts'
+import { formatSize, openProgressView, type ProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
 
 /** Has a command done by the running server, or by this process when there is none. */
-export type Ask = (name: CommandName, args: unknown) => Promise<unknown>
+export type SendCommand = (name: CommandName, args: unknown) => Promise<unknown>
 
 export type MediaOptions = { json?: true; fromStart?: true; pace: number }
 
@@ -19,22 +19,22 @@ export type MediaOptions = { json?: true; fromStart?: true; pace: number }
 type MediaFinding = Finding & { damaged: Damage[] }
 
 /** Reads the file of every segment and compares it with its row. Where a server runs, it gives the rows. */
-export async function checkMedia(config: Config, options: MediaOptions, ask: Ask): Promise<MediaFinding> {
-  const view = options.json ? SILENT_VIEW : openProgressView(process.stderr)
+export async function checkMedia(config: Config, options: MediaOptions, ask: SendCommand): Promise<MediaFinding> {
+  const view = options.json ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
   try {
     return await checkAll(config, options, ask, view)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    return { ...trouble(error.message), damaged: [] }
+    return { ...failure(error.message), damaged: [] }
   } finally {
     view.clear()
   }
 }
 
-async function checkAll(config: Config, options: MediaOptions, ask: Ask, view: ProgressView): Promise<MediaFinding> {
+async function checkAll(config: Config, options: MediaOptions, ask: SendCommand, view: ProgressView): Promise<MediaFinding> {
   const { segments: root, tmp } = dataPaths(config.dataDir)
   if (!existsSync(root)) return { ...ok('There is none yet: the first start makes its folder.'), damaged: [] }
-  const begun = answered(MediaBegun, await ask('media begin', { fromStart: options.fromStart === true }))
+  const begun = answered(MediaCheckStart, await ask('media begin', { fromStart: options.fromStart === true }))
   if (begun.after) view.say('Going on where the last check was interrupted; --from-start checks all.')
   using interruption = listenForInterruption()
   const next = async (after: Batch['last']) => batchOf(answered(MediaBatch, await ask('media next', { after })))
@@ -43,27 +43,24 @@ async function checkAll(config: Config, options: MediaOptions, ask: Ask, view: P
   let [count, sizeBytes] = [0, 0]
   try {
     for await (const batch of checkSegments({ root, tmp }, next, checkOptions)) {
-      const saved = answered(MediaSaved, await ask('media checked', { last: batch.last, damaged: batch.damaged }))
+      const saved = answered(MediaCheckResult, await ask('media checked', { last: batch.last, damaged: batch.damaged }))
       damaged.push(...saved.damaged)
       count += batch.count
       sizeBytes += batch.sizeBytes
-      view.show(
-        sizeBytes / Math.max(1, begun.sizeBytes),
-        `segments, ${sizeInWords(sizeBytes)} of ${sizeInWords(begun.sizeBytes)}`,
-      )
+      view.show(sizeBytes / Math.max(1, begun.sizeBytes), `segments, ${formatSize(sizeBytes)} of ${formatSize(begun.sizeBytes)}`)
     }
     await ask('media checked', { damaged: [] })
   } catch (error) {
     if (!interruption.signal.aborted) throw error
     return {
-      ...trouble(`Interrupted after ${sizeInWords(sizeBytes)}${damageInWords(damaged)}. The same command goes on there.`),
+      ...failure(`Interrupted after ${formatSize(sizeBytes)}${damageInWords(damaged)}. The same command goes on there.`),
       damaged,
     }
   }
-  const checked = `${count} segments, ${sizeInWords(sizeBytes)}${begun.after ? ', from where the last check was interrupted' : ''}`
+  const checked = `${count} segments, ${formatSize(sizeBytes)}${begun.after ? ', from where the last check was interrupted' : ''}`
   if (damaged.length === 0) return { ...ok(`${checked}: all are as they were published.`), damaged }
   return {
-    ...trouble(
+    ...failure(
       `${checked}${damageInWords(damaged)}. They are encoded again now, or from the next start on if no server runs: see "video: repaired" in its log. Check the disk.`,
     ),
     damaged,

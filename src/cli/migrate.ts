@@ -1,8 +1,8 @@
 import { type Config, dataPaths } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { lockDataFolder, type Moved, moveInstallation } from '../installation/installation.ts'
+import { lockDataFolder, type MovedInstallation, moveInstallation } from '../installation/installation.ts'
 import { listenForInterruption } from './on-interrupt.ts'
-import { openProgressView, SILENT_VIEW } from './progress-view.ts'
+import { openProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
 
 type MigrateOptions = { to?: string; json?: true }
 
@@ -14,7 +14,7 @@ export async function migrate(config: Config, { to, json }: MigrateOptions): Pro
   const url = to ?? config.databaseUrl
   if (url === undefined)
     throw new Failure('invalid', 'Say where to: --to postgres://USER:PASSWORD@HOST/NAME, or the same in REELGATE_DATABASE_URL.')
-  const view = json ? SILENT_VIEW : openProgressView(process.stderr)
+  const view = json ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
   const lock = lockToMove(config)
   using interruption = listenForInterruption()
   try {
@@ -43,7 +43,7 @@ function lockToMove(config: Config) {
   throw new Failure('conflict', `A server runs on ${config.dataDir}. Stop it, then try again.`)
 }
 
-function movedInWords({ dataDir }: Config, { tables, before }: Moved): string {
+function movedInWords({ dataDir }: Config, { tables, before }: MovedInstallation): string {
   const { database, mark } = dataPaths(dataDir)
   const filled = tables.filter(({ rows }) => rows > 0)
   const width = Math.max(...filled.map(({ table }) => table.length))

@@ -19,7 +19,7 @@ export function openProgressView(out: NodeJS.WriteStream & Partial<WriteStream>)
   return out.isTTY ? liveBar(out) : plainLines(out)
 }
 
-export const SILENT_VIEW: ProgressView = { show: () => undefined, say: () => undefined, clear: () => undefined }
+export const SILENT_PROGRESS_VIEW: ProgressView = { show: () => undefined, say: () => undefined, clear: () => undefined }
 
 function liveBar(out: NodeJS.WriteStream): ProgressView {
   const guess = newGuess()
@@ -69,16 +69,16 @@ function newGuess(): (part: number) => string {
     last = part
     const sinceS = (performance.now() - start.atMs) / 1000
     if (sinceS < SECONDS_BEFORE_A_GUESS || part <= start.part || part >= 1) return ''
-    return `about ${durationInWords(((1 - part) * sinceS) / (part - start.part))} left`
+    return `about ${formatDuration(((1 - part) * sinceS) / (part - start.part))} left`
   }
 }
 
-export function durationInWords(seconds: number): string {
+export function formatDuration(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`
   return seconds < 90 * 60 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`
 }
 
-export function sizeInWords(sizeBytes: number): string {
+export function formatSize(sizeBytes: number): string {
   if (sizeBytes < 1000) return `${sizeBytes} bytes`
   const units = ['kB', 'MB', 'GB', 'TB']
   const power = Math.min(units.length, Math.floor(Math.log10(sizeBytes) / 3))

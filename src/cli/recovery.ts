@@ -8,7 +8,7 @@ const LONGEST_INPUT = 10_000
  * Reads the recovery phrase from stdin: never from an argument, which lies in the shell's history and is seen by every user of the
  * machine. Ends after 24 words, at an empty line, or with the input.
  */
-export async function readPhrase(): Promise<string> {
+export async function promptForPhrase(): Promise<string> {
   if (process.stdin.isTTY) process.stderr.write(`The ${WORDS} words of the recovery phrase, on one line or several:\n`)
   const lines = createInterface({ input: process.stdin, terminal: false })
   let phrase = ''
@@ -22,7 +22,7 @@ export async function readPhrase(): Promise<string> {
 }
 
 /** Six lines of four, numbered, to be read along the lines. */
-export function phraseInLines(words: readonly string[]): string {
+export function formatPhrase(words: readonly string[]): string {
   const cells = words.map((word, index) => `${String(index + 1).padStart(2)} ${word.padEnd(9)}`)
   const lines = Array.from({ length: cells.length / 4 }, (_, row) => cells.slice(4 * row, 4 * row + 4).join('  '))
   return lines.map((line) => `  ${line.trimEnd()}`).join('\n')

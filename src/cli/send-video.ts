@@ -5,14 +5,14 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Failure } from '../errors.ts'
 
-export type FilmUpload = { url: string; form: Record<string, string>; path: string; fileName: string; sizeBytes: number }
+export type VideoUpload = { url: string; form: Record<string, string>; path: string; fileName: string; sizeBytes: number }
 
 /**
  * Sends a file as the upload form that any client sends, and tells how many of its bytes have gone.
  * Resolves when the server has it for good.
  * @throws Failure in the server's words; the signal's reason when aborted
  */
-export async function sendFilm(upload: FilmUpload, sent: (bytes: number) => void, signal: AbortSignal): Promise<void> {
+export async function uploadVideo(upload: VideoUpload, sent: (bytes: number) => void, signal: AbortSignal): Promise<void> {
   const boundary = `reelgate-${randomBytes(16).toString('hex')}`
   const head = Buffer.from(formHead(upload, boundary))
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
@@ -57,7 +57,7 @@ export async function sendFilm(upload: FilmUpload, sent: (bytes: number) => void
   if (answer.statusCode !== 201) throw new Failure('invalid', sentenceIn(said))
 }
 
-function formHead({ form, fileName }: FilmUpload, boundary: string): string {
+function formHead({ form, fileName }: VideoUpload, boundary: string): string {
   const fields = Object.entries({ ...form, success_action_status: '201' }).map(
     ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
   )

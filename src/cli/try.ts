@@ -4,12 +4,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { type Config, dataPaths } from '../config.ts'
-import { type ServerCommandName, TryBegun, TryLink, TryProgress, TryWithdrawn } from '../control/server-commands.ts'
-import { requireServer, sendCommand } from '../control/socket.ts'
+import { type ServerCommandName, TryCancellation, TryLink, TryProgress, TryStart } from '../control/server-commands.ts'
+import { assertServerRuns, sendCommand } from '../control/socket.ts'
 import { Failure } from '../errors.ts'
 import { listenForInterruption } from './on-interrupt.ts'
-import { durationInWords, openProgressView, type ProgressView, SILENT_VIEW, sizeInWords } from './progress-view.ts'
-import { sendFilm } from './send-video.ts'
+import { formatDuration, formatSize, openProgressView, type ProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
+import { uploadVideo } from './send-video.ts'
 
 type TryOptions = { account?: string; json?: true }
 type Film = { path: string; fileName: string; sizeBytes: number }
@@ -25,18 +25,18 @@ const OUT = process.stderr
  * `json` it ends with the link, else when the film is whole.
  * @throws Failure that says why there is no film to watch; nothing half is left then
  */
-export async function tryFilm(config: Config, path: string, { account, json }: TryOptions): Promise<void> {
+export async function tryVideo(config: Config, path: string, { account, json }: TryOptions): Promise<void> {
   const film = await findFilm(path)
-  requireServer(config)
+  assertServerRuns(config)
   const ask: Ask = async (name, args, reply) =>
     checked(reply, await sendCommand(dataPaths(config.dataDir).controlSocket, name, args))
-  const view = json ? SILENT_VIEW : openProgressView(OUT)
+  const view = json ? SILENT_PROGRESS_VIEW : openProgressView(OUT)
   using interruption = listenForInterruption()
   try {
     const title = Array.from(basename(film.fileName, extname(film.fileName)))
       .slice(0, 500)
       .join('')
-    if (!json) OUT.write(`${film.fileName}, ${sizeInWords(film.sizeBytes)}\n`)
+    if (!json) OUT.write(`${film.fileName}, ${formatSize(film.sizeBytes)}\n`)
     const video = await upload(ask, film, { account, title: title || film.fileName }, view, interruption.signal)
     const link = await untilPlayable(ask, video, view, interruption.signal)
     view.clear()
@@ -68,14 +68,14 @@ async function upload(
   view: ProgressView,
   signal: AbortSignal,
 ): Promise<Video> {
-  const { uploadUrl, form, accountId, videoId } = await ask('try begin', wish, TryBegun)
+  const { uploadUrl, form, accountId, videoId } = await ask('try begin', wish, TryStart)
   const video = { accountId, videoId }
   try {
     const sent = (bytes: number) =>
-      view.show(bytes / film.sizeBytes, `uploading, ${sizeInWords(bytes)} of ${sizeInWords(film.sizeBytes)}`)
-    await sendFilm({ ...film, url: uploadUrl, form }, sent, signal)
+      view.show(bytes / film.sizeBytes, `uploading, ${formatSize(bytes)} of ${formatSize(film.sizeBytes)}`)
+    await uploadVideo({ ...film, url: uploadUrl, form }, sent, signal)
   } catch (error) {
-    const end = await ask('try withdraw', video, TryWithdrawn).catch(() => undefined)
+    const end = await ask('try withdraw', video, TryCancellation).catch(() => undefined)
     if (signal.aborted) throw interrupted(end ? (end.withdrawn ? 'Stopped: nothing of the film was kept.' : KEPT) : UNKNOWN)
     if (end?.withdrawn !== false) throw error
     // The film arrived, and only the answer got lost.
@@ -128,7 +128,7 @@ function interrupted(words: string): Failure {
 }
 
 function linkInWords({ url, ttlS }: Static<typeof TryLink>): string {
-  return `It plays. This link opens once, in one browser, within ${durationInWords(ttlS)}:\n\n  ${url}\n\n`
+  return `It plays. This link opens once, in one browser, within ${formatDuration(ttlS)}:\n\n  ${url}\n\n`
 }
 
 function checked<S extends TSchema>(schema: S, reply: unknown): Static<S> {

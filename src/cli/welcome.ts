@@ -1,10 +1,10 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config.ts'
 import type { ReelgateServer } from '../server.ts'
-import { phraseInLines } from './recovery.ts'
+import { formatPhrase } from './recovery.ts'
 
 /** What a start says: one line, and on the first one what an owner must keep and may do next. */
-export function welcome(config: Config, { url, firstStart, demoUrl, sandboxAdvice }: ReelgateServer): string {
+export function welcomeText(config: Config, { url, firstStart, demoUrl, sandboxAdvice }: ReelgateServer): string {
   const paragraphs = [`Reelgate ${packageJson.version} serves ${config.publicUrl ?? url} with the data in ${config.dataDir}`]
   if (firstStart?.account) {
     const { accountId, apiKey } = firstStart.account
@@ -17,7 +17,7 @@ export function welcome(config: Config, { url, firstStart, demoUrl, sandboxAdvic
     paragraphs.push(
       `The master key lies in ${config.masterKeyFile}: without it no film opens. Its recovery phrase is shown this once. Write it down and
 keep it away from this machine; \`npx reelgate key restore\` makes the file again from it.`,
-      phraseInLines(firstStart.recoveryPhrase),
+      formatPhrase(firstStart.recoveryPhrase),
     )
   } else if (firstStart && config.masterKeyHex) {
     paragraphs.push(

@@ -1,21 +1,21 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { type AccountSessions, changeAccount, createAccount, findAccounts, setAccountDisabled } from '../accounts/account.ts'
-import { accountIdOf } from '../accounts/account-id.ts'
+import { findAccountId } from '../accounts/account-id.ts'
 import { type AccountDeps, createApiKey, findApiKeys, PERMISSIONS, revokeKey, rotateKey } from '../accounts/api-key.ts'
-import { findActs } from '../audit/audit-log.ts'
+import { listAuditEvents } from '../audit/audit-log.ts'
 import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/media-check.ts'
 import { Failure } from '../errors.ts'
 import { boundKeyId } from '../installation/installation.ts'
-import { findBans, type Lifting, liftBan } from '../rate-limits/bans.ts'
+import { type BanAdmin, liftBan, listBans } from '../rate-limits/bans.ts'
 import type { RestoredCopy } from '../webhooks/restored-copy.ts'
-import { findHooks } from '../webhooks/webhook.ts'
-import type { Hook } from '../webhooks/webhook-store.ts'
+import { listWebhooks } from '../webhooks/webhook.ts'
+import type { Webhook } from '../webhooks/webhook-store.ts'
 
 /** What commands work on. `sessions.ended`, `bans.forget` and `media.noteDamage` reach a running server's memory. */
 export type CommandDeps = {
   accounts: AccountDeps & { sessions: AccountSessions }
-  bans: Lifting
+  bans: BanAdmin
   media: CheckDeps
   copy(): Promise<Pick<RestoredCopy, 'resume'>>
 }
@@ -41,9 +41,9 @@ const Damage = Type.Object({ ...SegmentKey.properties, problem: Type.String() })
 const ListedSegment = Type.Object({ ...SegmentKey.properties, file: Type.String(), sizeBytes: Count, sha256: Type.String() })
 
 // What the commands of a media check answer, checked by who asked: the server may be of another version.
-export const MediaBegun = Type.Object({ after: Type.Optional(SegmentKey), sizeBytes: Type.Number() })
+export const MediaCheckStart = Type.Object({ after: Type.Optional(SegmentKey), sizeBytes: Type.Number() })
 export const MediaBatch = Type.Object({ segments: Type.Array(ListedSegment), last: Type.Optional(SegmentKey) })
-export const MediaSaved = Type.Object({ damaged: Type.Array(Damage) })
+export const MediaCheckResult = Type.Object({ damaged: Type.Array(Damage) })
 
 /** Of a key, in seconds: a century. */
 const LONGEST_S = 100 * 366 * 24 * 3600
@@ -93,13 +93,13 @@ export const COMMANDS = {
   audit: command(
     Type.Object({ account: Type.Optional(Name), limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }) }),
     async ({ accounts: { db } }: CommandDeps, { account, limit }) =>
-      findActs(db, account === undefined ? undefined : await accountIdOf(db, account), limit),
+      listAuditEvents(db, account === undefined ? undefined : await findAccountId(db, account), limit),
   ),
   'hook list': command(Type.Object({ account: Name }), async ({ accounts: { db } }: CommandDeps, { account }) =>
-    (await findHooks({ db }, await accountIdOf(db, account))).map(shownHook),
+    (await listWebhooks({ db }, await findAccountId(db, account))).map(shownHook),
   ),
   'hook resume': command(Type.Object({}), async ({ copy }: CommandDeps) => ({ resumed: await (await copy()).resume() })),
-  'ban list': command(Type.Object({}), ({ bans }: CommandDeps) => findBans(bans)),
+  'ban list': command(Type.Object({}), ({ bans }: CommandDeps) => listBans(bans)),
   'ban lift': command(
     Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }),
     ({ bans }: CommandDeps, { subject }) => liftBan(bans, subject),
@@ -124,7 +124,7 @@ export const COMMANDS = {
 } as const satisfies Record<string, Command<CommandDeps>>
 
 /** For people: no times in seconds, no empty places. */
-function shownHook({ id, url, event, disabledReason }: Hook) {
+function shownHook({ id, url, event, disabledReason }: Webhook) {
   return { id, url, event: event ?? '*', status: disabledReason ?? 'on' }
 }
 

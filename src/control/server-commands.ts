@@ -6,7 +6,7 @@ import type { ListDeps } from '../catalogue/video.ts'
 import { removeDemo } from '../demo/demo.ts'
 import { findProgress } from '../encode/progress.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
-import { issueOtp, type OtpDeps, playbackInfoOf } from '../playback/otp.ts'
+import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
 import { type CommandDeps, command } from './commands.ts'
 
 /** What a running server has and a data folder alone has not. */
@@ -28,7 +28,7 @@ const VideoOfAccount = Type.Object({ accountId: Id, videoId: Id })
 const TRY_LINK_TTL_S = 6 * 3600
 
 // What the commands answer, checked by who asked: the server may be of another version.
-export const TryBegun = Type.Object({
+export const TryStart = Type.Object({
   accountId: Id,
   videoId: Id,
   uploadUrl: Type.String(),
@@ -42,7 +42,7 @@ export const TryProgress = Type.Object({
   isWhole: Type.Boolean(),
 })
 export const TryLink = Type.Object({ url: Type.String(), ttlS: Type.Integer() })
-export const TryWithdrawn = Type.Object({ withdrawn: Type.Boolean() })
+export const TryCancellation = Type.Object({ withdrawn: Type.Boolean() })
 
 /** Commands that only a running server can do; `try` is made of four. */
 export const SERVER_COMMANDS = {
@@ -69,7 +69,7 @@ export const SERVER_COMMANDS = {
       ttlS: TRY_LINK_TTL_S,
       marks: [],
     })
-    const playbackInfo = playbackInfoOf(videoId)
+    const playbackInfo = encodePlaybackInfo(videoId)
     return { url: `${deps.publicUrl()}/player/?${new URLSearchParams({ otp, playbackInfo })}`, ttlS: TRY_LINK_TTL_S }
   }),
   'try withdraw': command(VideoOfAccount, async (deps: ServerDeps, { accountId, videoId }) => {

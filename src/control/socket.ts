@@ -15,7 +15,7 @@ import { SERVER_COMMANDS, type ServerCommandName, type ServerDeps } from './serv
 const LONGEST_PATH = 100
 
 /** Answers commands until stopped. The caller holds the folder's lock, so a socket that lies there is a dead server's. */
-export async function startControl(path: string, deps: ServerDeps, log: Logger): Promise<{ stop(): Promise<void> }> {
+export async function startControlSocket(path: string, deps: ServerDeps, log: Logger): Promise<{ stop(): Promise<void> }> {
   rmSync(path, { force: true })
   const silent = new Set<Socket>()
   const server = createServer((socket) => {
@@ -58,7 +58,7 @@ async function run(line: string, deps: ServerDeps): Promise<{ result: unknown }>
 }
 
 /** @throws Failure that says how to start one */
-export function requireServer(config: Config): void {
+export function assertServerRuns(config: Config): void {
   if (existsSync(dataPaths(config.dataDir).lock)) {
     const lock = lockDataFolder(config)
     if (!lock) return

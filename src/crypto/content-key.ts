@@ -21,7 +21,7 @@ function purpose(videoId: string, generation: number): string {
 }
 
 /** The 16-byte AES key of one key window, the same for every rendition and the sound. */
-export function windowKey(contentKey: Buffer, window: number): Buffer {
+export function deriveWindowKey(contentKey: Buffer, window: number): Buffer {
   return deriveKey(contentKey, `reelgate window-key 1 ${window}`, 16)
 }
 

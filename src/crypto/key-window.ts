@@ -5,12 +5,12 @@ export const SEGMENTS_PER_WINDOW = 3
 
 export type Grid = { rateNum: number; rateDen: number; gopFrames: number }
 
-export function windowOfPictureSegment(segment: number): number {
+export function windowOfVideoSegment(segment: number): number {
   return Math.floor(segment / SEGMENTS_PER_WINDOW)
 }
 
 /** A sound segment begins at sample `segment · 188 · 1024` of 48 000 a second. */
-export function windowOfSoundSegment(segment: number, grid: Grid): number {
+export function windowOfAudioSegment(segment: number, grid: Grid): number {
   const samples = BigInt(segment) * 188n * 1024n
   const perWindow = 48_000n * BigInt(SEGMENTS_PER_WINDOW) * BigInt(grid.gopFrames) * BigInt(grid.rateDen)
   return Number((samples * BigInt(grid.rateNum)) / perWindow)

@@ -23,7 +23,7 @@ const ID_BYTES = 4
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-export function masterKeyFrom(bytes: Buffer): MasterKey {
+export function parseMasterKey(bytes: Buffer): MasterKey {
   return { id: createHash('sha256').update('reelgate master-key-id 1 ').update(bytes).digest().subarray(0, ID_BYTES), bytes }
 }
 
@@ -32,7 +32,7 @@ export function masterKeyFrom(bytes: Buffer): MasterKey {
  * @throws Failure `unavailable` when the file is not a key or others may read it
  */
 export function readMasterKey(place: { masterKeyHex: string | undefined; masterKeyFile: string }): MasterKey | undefined {
-  if (place.masterKeyHex) return masterKeyFrom(Buffer.from(place.masterKeyHex, 'hex'))
+  if (place.masterKeyHex) return parseMasterKey(Buffer.from(place.masterKeyHex, 'hex'))
   if (!existsSync(place.masterKeyFile)) return undefined
   if (statSync(place.masterKeyFile).mode & 0o077) {
     throw new Failure(
@@ -47,12 +47,12 @@ export function readMasterKey(place: { masterKeyHex: string | undefined; masterK
       `${place.masterKeyFile} does not hold a master key (64 hexadecimal digits). Put the right file back and start again.`,
     )
   }
-  return masterKeyFrom(Buffer.from(text, 'hex'))
+  return parseMasterKey(Buffer.from(text, 'hex'))
 }
 
 /** Makes a new master key and its file. Only for an installation that has wrapped nothing yet. */
 export function createMasterKey(file: string): MasterKey {
-  const key = masterKeyFrom(randomBytes(32))
+  const key = parseMasterKey(randomBytes(32))
   writeMasterKey(file, key)
   return key
 }

@@ -1,7 +1,7 @@
 import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { Failure } from '../errors.ts'
-import { type MasterKey, masterKeyFrom } from './master-key.ts'
+import { type MasterKey, parseMasterKey } from './master-key.ts'
 
 // The master key in 24 English words, as BIP-39 writes 256 bits and 8 of checksum: no two words share their first four letters, so
 // they survive paper, dictation and a bad hand.
@@ -9,7 +9,7 @@ import { type MasterKey, masterKeyFrom } from './master-key.ts'
 const WORDS = 24
 const KNOWN: ReadonlySet<string> = new Set(wordlist)
 
-export function phraseOf(key: MasterKey): string[] {
+export function phraseFromKey(key: MasterKey): string[] {
   return entropyToMnemonic(key.bytes, wordlist).split(' ')
 }
 
@@ -18,7 +18,7 @@ export function phraseOf(key: MasterKey): string[] {
  * passed over. Words are named by their place and never repeated, since what is said may be logged.
  * @throws Failure `invalid` when a word is missing or unknown, or they do not belong together
  */
-export function keyOfPhrase(phrase: string): MasterKey {
+export function keyFromPhrase(phrase: string): MasterKey {
   const words = phrase.toLowerCase().match(/\p{L}+/gu) ?? []
   if (words.length !== WORDS)
     throw new Failure('invalid', `A recovery phrase has ${WORDS} words; these are ${words.length}. Nothing was changed.`)
@@ -31,7 +31,7 @@ export function keyOfPhrase(phrase: string): MasterKey {
     )
   }
   try {
-    return masterKeyFrom(Buffer.from(mnemonicToEntropy(words.join(' '), wordlist)))
+    return parseMasterKey(Buffer.from(mnemonicToEntropy(words.join(' '), wordlist)))
   } catch (cause) {
     throw new Failure(
       'invalid',

@@ -7,7 +7,7 @@ const MAX_REMEMBERED = 1_000
  * A read whose findings are kept until this process commits a change, which alone writes: what is remembered is what would be read.
  * @param read undefined is never remembered, so that strangers' guesses take no place
  */
-export function remembered<Found>(
+export function cachedUntilCommit<Found>(
   write: Pick<Write, 'commits'>,
   read: (key: string) => Promise<Found | undefined>,
 ): (key: string) => Promise<Found | undefined> | Found {

@@ -17,13 +17,13 @@ export type Database = {
   /** What is found of a database too large to be checked before it is used; undefined when it is whole. Writes are refused from then on. */
   damage: Promise<string | undefined>
   /** Says from now on when the database goes away and when it is back, or is another server's (a file, as SQLite's, never does), and when its disk is full. */
-  watch(news: OutageNews): void
+  watch(news: OutageListener): void
   /** Sees to it that what was deleted from the tables does not lie on in a log of ours. */
   clearLog(): Promise<void>
   close(): Promise<void>
 }
 
-export type OutageNews = {
+export type OutageListener = {
   /** Once for each reason that is found. */
   away(why: string): void
   back(): void
@@ -36,7 +36,7 @@ export type OutageNews = {
 }
 
 /** Where an installation's database is, or will be. */
-export type DatabasePlace = {
+export type DatabaseLocation = {
   /** As sentences call it; without a password. */
   name: string
   /** Undefined: it lies in the data folder. */

@@ -8,17 +8,17 @@ export function isPostgres(db: Db): boolean {
 }
 
 /** A table of the entries of a list, in columns `value` and `place`, which counts from 1. */
-export function entriesOf(db: Db, list: readonly number[] | readonly string[]): RawBuilder<unknown> {
+export function jsonEntries(db: Db, list: readonly number[] | readonly string[]): RawBuilder<unknown> {
   if (!isPostgres(db)) return sql`(select value, key + 1 as place from json_each(${JSON.stringify(list)}))`
   const type = sql.raw(typeof list[0] === 'number' ? 'bigint' : 'text')
   return sql`(select value, place from unnest(${list}::${type}[]) with ordinality as entry (value, place))`
 }
 
 /** A part of a text that is sought in some columns of `video_text`; both are folded. */
-export type SoughtText = { columns: readonly ('id' | 'title' | 'file_name')[]; part: string }
+export type TextTerm = { columns: readonly ('id' | 'title' | 'file_name')[]; part: string }
 
 /** Entries of an index in list order. */
-export type Walk = { position: RawBuilder<number>; from: RawBuilder<unknown> }
+export type IndexScan = { position: RawBuilder<number>; from: RawBuilder<unknown> }
 
 /** Part of a walk, newest first; `below`: of what is older than that position. */
 export type Slice = { limit: number; offset: number; below?: number }
@@ -29,7 +29,7 @@ export type Counted = { count: number; positions: number[] }
  * The videos of an account in whose texts each part is found; the index of texts leads, whatever the planner thinks.
  * Never a word of SQL or of a pattern language.
  */
-export function textsWalk(db: Db, accountId: string, texts: readonly SoughtText[]): Walk {
+export function textMatchScan(db: Db, accountId: string, texts: readonly TextTerm[]): IndexScan {
   const position = sql<number>`video_text.rowid`
   if (isPostgres(db))
     return { position, from: sql`from video_text where account_id = ${accountId} and ${sql.join(texts.map(isLike), sql` and `)}` }
@@ -40,21 +40,21 @@ export function textsWalk(db: Db, accountId: string, texts: readonly SoughtText[
 }
 
 /** How long a walk is, and a slice of it. To walk is most of the work, and SQLite counts faster than it keeps what it has found. */
-export async function countAndSlice(db: Db, walk: Walk, slice: Slice): Promise<Counted> {
+export async function countAndSlice(db: Db, walk: IndexScan, slice: Slice): Promise<Counted> {
   if (isPostgres(db)) return countWhileSlicing(db, walk, slice)
   const { rows } = await sql<{ count: number }>`select count(*) as count ${walk.from}`.execute(db)
   const count = rows[0]?.count ?? 0
-  return { count, positions: slice.offset < count ? await sliceOf(db, walk, slice) : [] }
+  return { count, positions: slice.offset < count ? await sliceInOrder(db, walk, slice) : [] }
 }
 
-export async function sliceOf(db: Db, { position, from }: Walk, { limit, offset, below }: Slice): Promise<number[]> {
+export async function sliceInOrder(db: Db, { position, from }: IndexScan, { limit, offset, below }: Slice): Promise<number[]> {
   const older = below === undefined ? sql`` : sql`and ${position} < ${below}`
   const { rows } = await sql<{ position: number }>`
     select ${position} as position ${from} ${older} order by ${position} desc limit ${limit} offset ${offset}`.execute(db)
   return rows.map((row) => row.position)
 }
 
-async function countWhileSlicing(db: Db, { position, from }: Walk, { limit, offset, below }: Slice): Promise<Counted> {
+async function countWhileSlicing(db: Db, { position, from }: IndexScan, { limit, offset, below }: Slice): Promise<Counted> {
   const skipped = Math.min(offset, Number.MAX_SAFE_INTEGER) // a page number has any number of digits, an offset 64 bits
   const older = below === undefined ? sql`` : sql`where position < ${below}`
   const { rows } = await sql<{ count: number; position: number | null }>`
@@ -65,7 +65,7 @@ async function countWhileSlicing(db: Db, { position, from }: Walk, { limit, offs
   return { count: rows[0]?.count ?? 0, positions: rows.flatMap((row) => row.position ?? []) }
 }
 
-function isLike({ columns, part }: SoughtText): RawBuilder<unknown> {
+function isLike({ columns, part }: TextTerm): RawBuilder<unknown> {
   const pattern = `%${part.replaceAll(/[\\%_]/g, '\\$&')}%`
   const found = columns.map((column) => sql`${sql.ref(`video_text.${column}`)} like ${pattern}`)
   return sql`(${sql.join(found, sql` or `)})`
@@ -74,7 +74,7 @@ function isLike({ columns, part }: SoughtText): RawBuilder<unknown> {
 /** Shorter texts hold no trigram: they are looked for in every text of the index. */
 const TRIGRAM = 3
 
-function matchTexts(texts: readonly SoughtText[]): RawBuilder<unknown> {
+function matchTexts(texts: readonly TextTerm[]): RawBuilder<unknown> {
   const [long, short] = [texts.filter(hasTrigram), texts.filter((text) => !hasTrigram(text))]
   const phrases = long.map(({ columns, part }) => `{${columns.join(' ')}} : "${part.replaceAll('"', '""')}"`)
   const compared = short.map(({ columns, part }) => {
@@ -85,6 +85,6 @@ function matchTexts(texts: readonly SoughtText[]): RawBuilder<unknown> {
   return sql.join([...matched, ...compared], sql` and `)
 }
 
-function hasTrigram({ part }: SoughtText): boolean {
+function hasTrigram({ part }: TextTerm): boolean {
   return [...part].length >= TRIGRAM
 }

@@ -1,19 +1,19 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { open, rename, writeFile } from 'node:fs/promises'
 import { Failure } from '../errors.ts'
-import type { DatabasePlace } from './database.ts'
+import type { DatabaseLocation } from './database.ts'
 
 /** The setting that a server moves forward as time passes (playback/playback-clock.ts); how far it came is noted beside the database. */
-export const DATABASE_MARK = 'playback-clock'
+export const HIGH_WATER_MARK = 'playback-clock'
 
 /** How far the database has come, and where it is: no address means in the data folder. */
-export type MarkNote = { mark: number; address: string | undefined }
+export type HighWaterMark = { mark: number; address: string | undefined }
 
 /**
  * Notes it in `file`. The caller has committed it: the note is never ahead of the database. It is written over in place: a file that
  * is emptied first would stay empty on a full disk.
  */
-export async function noteMark(file: string, { mark, address }: MarkNote): Promise<void> {
+export async function saveHighWaterMark(file: string, { mark, address }: HighWaterMark): Promise<void> {
   const text = `${mark}\n${address === undefined ? '' : `${address}\n`}`
   if (!existsSync(file)) return makeMark(file, text)
   await using handle = await open(file, 'r+')
@@ -29,7 +29,7 @@ async function makeMark(file: string, text: string): Promise<void> {
 }
 
 /** @throws Failure `unavailable` when something else is in the file */
-export function readMark(file: string): MarkNote {
+export function readHighWaterMark(file: string): HighWaterMark {
   if (!existsSync(file)) return { mark: 0, address: undefined }
   const [, mark, address] = /^(\d{1,15})\n(?:(\S+)\n)?$/.exec(readFileSync(file, 'utf8')) ?? []
   if (mark === undefined)
@@ -44,9 +44,9 @@ export function readMark(file: string): MarkNote {
  * A database without its log, or an old copy in its place, would lose films in silence; and the sweep would take their files.
  * @throws Failure `unavailable` when the note is ahead of the database, or the database cannot be asked
  */
-export async function refuseOlderDatabase(place: DatabasePlace, markFile: string): Promise<void> {
-  const { mark, address } = readMark(markFile)
-  if (mark === 0 || mark <= (await markOf(place))) return
+export async function assertNotOlderThanMark(place: DatabaseLocation, markFile: string): Promise<void> {
+  const { mark, address } = readHighWaterMark(markFile)
+  if (mark === 0 || mark <= (await findHighWaterMark(place))) return
   const hasMoved = address !== undefined && place.address === undefined
   throw new Failure(
     'unavailable',
@@ -57,6 +57,6 @@ export async function refuseOlderDatabase(place: DatabasePlace, markFile: string
 }
 
 /** @throws Failure `unavailable` when the database is damaged or cannot be reached */
-export async function markOf(place: DatabasePlace): Promise<number> {
-  return Number((await place.peekSetting(DATABASE_MARK)) ?? 0)
+export async function findHighWaterMark(place: DatabaseLocation): Promise<number> {
+  return Number((await place.peekSetting(HIGH_WATER_MARK)) ?? 0)
 }

@@ -15,7 +15,7 @@ import type { Tables } from './tables.ts'
 export type Execute = DatabaseConnection['executeQuery']
 
 /** How a database's statements are written. */
-export type Writing = Pick<Dialect, 'createIntrospector'> & {
+export type SqlFlavor = Pick<Dialect, 'createIntrospector'> & {
   adapter: DialectAdapter
   compiler: QueryCompiler
   /** Begins a transaction, for migrations. */
@@ -27,8 +27,8 @@ export type Writing = Pick<Dialect, 'createIntrospector'> & {
  * Kysely over one connection that is always at hand. Kysely's own dialects ask for the connection with each statement, which
  * costs more than most statements take, and run SQLite's migrations without a transaction.
  */
-export function kyselyOver(
-  { adapter, compiler, begin, plugins, createIntrospector }: Writing,
+export function createSingleConnectionKysely(
+  { adapter, compiler, begin, plugins, createIntrospector }: SqlFlavor,
   executeQuery: Execute,
   close: () => Promise<void>,
 ): Kysely<Tables> {

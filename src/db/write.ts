@@ -22,7 +22,7 @@ export type Write = {
 }
 
 /** What a caller of a feature wants written in the transaction of the effect, which it is told of: both are durable, or neither. */
-export type Alongside<Outcome> = (tx: Kysely<Tables>, outcome: Outcome) => Promise<void>
+export type AlsoInTransaction<Outcome> = (tx: Kysely<Tables>, outcome: Outcome) => Promise<void>
 
 /** A call that waits for its group. */
 export type Call = {
@@ -56,7 +56,7 @@ const LOOK_AGAIN_MS = 25
 type Waiting = Call & { madeMs: number }
 
 /** The durable form of writing, on one connection: group commit. */
-export function groupCommits({ db, begin, commit, tellable }: Committer): Write & { forbid(why: Failure): void } {
+export function createGroupCommitter({ db, begin, commit, tellable }: Committer): Write & { forbid(why: Failure): void } {
   let waiting: Waiting[] = []
   let forbidden: Failure | undefined
   let turn: Promise<void> = Promise.resolve()
@@ -151,17 +151,17 @@ export function groupCommits({ db, begin, commit, tellable }: Committer): Write 
 export const DATABASE_IN_USE = new Failure('unavailable', 'The database is in use by another program. Try again in a moment.')
 
 /** Refusal of a call that may come back after a crash, or may have been kept: only a look tells. */
-export class OutcomeUnknown extends Failure {
+export class CommitOutcomeUnknown extends Failure {
   constructor(sentence: string, options?: ErrorOptions) {
     super('unavailable', sentence, options)
   }
 }
 
 /** Whether a refused call may have been kept: what it names on disk must stay, and the sweep takes it if nothing does. */
-export function isOutcomeUnknown(error: unknown): boolean {
-  return error instanceof OutcomeUnknown
+export function isCommitOutcomeUnknown(error: unknown): boolean {
+  return error instanceof CommitOutcomeUnknown
 }
 
-export function codeOf(error: unknown): string {
+export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { drawMedia, type Sandbox } from '../encode/sandbox.ts'
+import { runMediaToFiles, type Sandbox } from '../encode/sandbox.ts'
 
 // Made here and not brought along: 20 seconds at dusk, with a stopwatch that is drawn from boxes, since a machine without a screen
 // may have no fonts, and one tone a second.
@@ -36,10 +36,15 @@ const TRACK: Box = { x: 53, y: 184, w: 320, h: 4 }
  * Draws the demo film, as a stream of an MP4 in fragments; its reader sets the pace.
  * @throws Error when this machine's ffmpeg cannot; then the stream has failed as well
  */
-export function drawDemoFilm(sandbox: Sandbox, signal: AbortSignal): PassThrough {
+export function renderDemoVideo(sandbox: Sandbox, signal: AbortSignal): PassThrough {
   const film = new PassThrough()
   film.on('error', () => undefined) // whoever reads it hears; at a stop it may be that nobody reads yet
-  drawMedia(sandbox, { args: filmArgs(), stdout: (bytes) => pipeline(bytes, film, { end: false }), limits: LIMITS, signal }).then(
+  runMediaToFiles(sandbox, {
+    args: filmArgs(),
+    stdout: (bytes) => pipeline(bytes, film, { end: false }),
+    limits: LIMITS,
+    signal,
+  }).then(
     (end) => {
       if (end.exitCode === 0) film.end()
       else film.destroy(new Error(`ffmpeg could not draw the demo film (${end.exitCode}): ${end.stderr.trim()}`))

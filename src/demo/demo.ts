@@ -12,9 +12,9 @@ import { acceptSource, receiveSource, type SourceDeps } from '../ingest/source.t
 import { insertPolicy } from '../ingest/upload-policy-store.ts'
 import { issueOtp, type OtpDeps } from '../playback/otp.ts'
 import { removeBlobs } from '../storage/folder.ts'
-import type { Mark } from '../watermark/watermark.ts'
+import type { Watermark } from '../watermark/watermark.ts'
 import { findDemoVideo, insertDemo } from './demo-store.ts'
-import { drawDemoFilm } from './demo-video.ts'
+import { renderDemoVideo } from './demo-video.ts'
 
 // A new installation has one film to look at: 20 seconds, in an account of its own. Its rows are made with the first account; the
 // film itself after the server serves. So whatever ends the process, a start finds one video that waits for its film, or none.
@@ -44,7 +44,7 @@ const OTP_TTL_S = 600
 const WAIT_FOR_UPLOAD_S = 24 * 3600
 const FAILED: readonly string[] = ['Not a media file', 'Encoding error'] satisfies VideoStatus[]
 /** As an owner would have the viewer's own name in the picture. */
-const MARKS: readonly Mark[] = [
+const MARKS: readonly Watermark[] = [
   { type: 'rtext', text: 'a viewer’s name', alpha: 0.55, color: '#ffffff', sizePx: 14, intervalMs: 6_000, skipMs: 0 },
 ]
 
@@ -100,7 +100,7 @@ async function makeFilm(deps: DemoDeps, signal: AbortSignal): Promise<void> {
   if (video?.status !== 'PRE-Upload') return
   await removeBlobs(deps.sources, video.id) // a killed run's, which no row names
   const upload = { ...deps, uploadMaxBytes: Number.POSITIVE_INFINITY } // an owner's limit is for what comes from outside
-  const source = await receiveSource(upload, video.id, drawDemoFilm(deps.sandbox, signal))
+  const source = await receiveSource(upload, video.id, renderDemoVideo(deps.sandbox, signal))
   await acceptSource(upload, policyKey(video.id), video.id, source, 'demo.mp4').catch((error) => {
     if (!(error instanceof Failure && error.kind === 'conflict')) throw error // deleted while it was drawn
   })

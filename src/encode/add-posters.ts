@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import { arePostersDrawn, insertDrawnPosters, type NewPoster } from '../catalogue/poster-store.ts'
-import { decryptSegment, segmentIvs, windowKey } from '../crypto/content-key.ts'
-import { windowOfPictureSegment } from '../crypto/key-window.ts'
+import { arePostersExtracted, insertExtractedPosters, type NewPoster } from '../catalogue/poster-store.ts'
+import { decryptSegment, deriveWindowKey, segmentIvs } from '../crypto/content-key.ts'
+import { windowOfVideoSegment } from '../crypto/key-window.ts'
 import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
-import { isOfTheMachine } from '../errors.ts'
+import { isHostFailure } from '../errors.ts'
 import { blobPath, putBlob, removeBlobs } from '../storage/folder.ts'
-import { makePosters, type Poster } from './extract-posters.ts'
+import { extractPosters, type Poster } from './extract-posters.ts'
 import { findInit, findSegment, moveToReadyIfPlayable } from './generation-store.ts'
-import { removePicture, sealPicture } from './image.ts'
+import { removeImage, sealImage } from './image.ts'
 import type { Plan } from './plan.ts'
-import type { OpenFilm } from './publication.ts'
+import type { OpenGeneration } from './publication.ts'
 import type { SealedSource } from './sandbox.ts'
 import type { EncodeDeps } from './scheduler.ts'
 
@@ -20,15 +20,20 @@ import type { EncodeDeps } from './scheduler.ts'
 const MAX_SEARCH_MS = 2_000
 const TRIES = 3
 
-type PosterWork = { deps: EncodeDeps; film: OpenFilm; source: SealedSource; signal: AbortSignal }
+type PosterWork = { deps: EncodeDeps; film: OpenGeneration; source: SealedSource; signal: AbortSignal }
 
 /**
  * Gives a video its two drawn posters, for which `ready` waits. Where drawing them from the source takes too long or fails, the
  * first published segment stands in; a video that shows nothing there goes without. Resolves once they are stored.
  * @throws the signal's reason; trouble of the machine, which is worth another try
  */
-export async function addPosters(deps: EncodeDeps, film: OpenFilm, source: SealedSource, signal: AbortSignal): Promise<void> {
-  if (!film.plan.picture || (await arePostersDrawn(deps.db, film))) return
+export async function addPosters(
+  deps: EncodeDeps,
+  film: OpenGeneration,
+  source: SealedSource,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!film.plan.picture || (await arePostersExtracted(deps.db, film))) return
   const work = { deps, film, source, signal }
   const made = (await drawFromSource(work)) ?? (await drawFromFirstSegment(work))
   const posters: NewPoster[] = []
@@ -40,7 +45,7 @@ export async function addPosters(deps: EncodeDeps, film: OpenFilm, source: Seale
   }
   // Looked at again where it counts: another run may have been faster, or the video restarted under another key.
   const { isWanted, isReady } = await deps.write(async (tx) => {
-    const isWanted = await insertDrawnPosters(tx, film, posters, deps.wallNowS())
+    const isWanted = await insertExtractedPosters(tx, film, posters, deps.wallNowS())
     return { isWanted, isReady: isWanted && (await moveToReadyIfPlayable(tx, film)) }
   })
   if (isReady) deps.log.info({ videoId: film.videoId }, 'video: ready')
@@ -69,7 +74,7 @@ async function drawFromSource({ deps, film, source, signal }: PosterWork): Promi
   async function tryToDraw(): Promise<Poster[]> {
     for (let tries = 1; ; tries++) {
       try {
-        return await makePosters(deps.sandbox, source, film.plan, either)
+        return await extractPosters(deps.sandbox, source, film.plan, either)
       } catch (error) {
         if (tries === TRIES || either.aborted) throw error
       }
@@ -78,7 +83,7 @@ async function drawFromSource({ deps, film, source, signal }: PosterWork): Promi
 }
 
 /** Resolves when the best rendition has its first segment, or when the signal ends the wait. */
-async function firstSegmentOut(deps: EncodeDeps, film: OpenFilm, signal: AbortSignal): Promise<void> {
+async function firstSegmentOut(deps: EncodeDeps, film: OpenGeneration, signal: AbortSignal): Promise<void> {
   const renditionId = bestRenditionId(film.plan)
   const wait = new AbortController()
   // Begins before the look, so that none is missed.
@@ -91,27 +96,27 @@ async function drawFromFirstSegment({ deps, film, signal }: PosterWork): Promise
   await firstSegmentOut(deps, film, signal)
   signal.throwIfAborted()
   try {
-    const copy = await sealPicture(deps.folders.segments.tmp, Readable.from(await readFirstSegment(deps, film)))
+    const copy = await sealImage(deps.folders.segments.tmp, Readable.from(await readFirstSegment(deps, film)))
     try {
-      return await makePosters(deps.sandbox, copy.source, planOfEncoded(film.plan), signal)
+      return await extractPosters(deps.sandbox, copy.source, planOfEncoded(film.plan), signal)
     } finally {
-      await removePicture(copy)
+      await removeImage(copy)
     }
   } catch (error) {
     signal.throwIfAborted()
-    if (isOfTheMachine(error)) throw error
+    if (isHostFailure(error)) throw error
     deps.log.warn({ err: error, videoId: film.videoId }, 'posters: none could be drawn')
     return []
   }
 }
 
 /** The clear init segment and first segment of the best rendition. */
-async function readFirstSegment({ db, folders }: EncodeDeps, film: OpenFilm): Promise<Buffer[]> {
+async function readFirstSegment({ db, folders }: EncodeDeps, film: OpenGeneration): Promise<Buffer[]> {
   const renditionId = bestRenditionId(film.plan)
   const init = await findInit(db, film, renditionId)
   const segment = await findSegment(db, film, renditionId, 0)
   if (!init || !segment) throw new Error('the first segment of the video is not published')
-  const key = windowKey(film.contentKey, windowOfPictureSegment(0))
+  const key = deriveWindowKey(film.contentKey, windowOfVideoSegment(0))
   const iv = segmentIvs(film.contentKey)(renditionId, 0)
   return [init, decryptSegment(await readFile(blobPath(folders.segments, segment.file)), key, iv)]
 }

@@ -1,10 +1,10 @@
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, soundInit, soundSegment, splitAdts } from '../mp4/aac.ts'
-import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, refuseFailure } from './chunk.ts'
-import { soundClock, soundEncoderArgs, soundInputArgs } from './encoder.ts'
-import { MediaFailure, UncleanSeek } from './media-failure.ts'
-import { AAC_FRAMES_PER_SEGMENT, type SoundPlan } from './plan.ts'
+import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, audioInit, audioSegment, splitAdts } from '../mp4/aac.ts'
+import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, throwIfFailed } from './chunk.ts'
+import { audioClockFilter, audioEncoderArgs, audioInputArgs } from './encoder.ts'
+import { InexactSeek, MediaFailure } from './media-failure.ts'
+import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan } from './plan.ts'
 import { type Reader, runMedia } from './sandbox.ts'
 
 // Encoded before a border and dropped: with two or fewer the join clicks.
@@ -19,7 +19,7 @@ const ONE_FRAME_S = AAC_FRAME_SAMPLES / AAC_RATE_HZ
  * @returns breaksOffAtS: where in the video its sound ends early, because it cannot be decoded any further
  * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
  */
-export async function encodeSoundChunk(
+export async function encodeAudioChunk(
   { sandbox, source, plan, chunk, signal }: ChunkRequest,
   sink: ChunkSink,
 ): Promise<{ breaksOffAtS?: number }> {
@@ -37,7 +37,7 @@ export async function encodeSoundChunk(
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
-    inputArgs: [...soundInputArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])],
+    inputArgs: [...audioInputArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])],
     outputArgs: soundArgs(sound, startSample - seekToS * AAC_RATE_HZ, dropped + count),
     pipes: [
       async (bytes) => {
@@ -48,8 +48,8 @@ export async function encodeSoundChunk(
     limits: chunkLimits(count * ONE_FRAME_S, first * ONE_FRAME_S - seekToS),
     signal,
   })
-  if (seekToS > 0 && end.errorLines > 0) throw new UncleanSeek(firstLine(end))
-  refuseFailure(end)
+  if (seekToS > 0 && end.errorLines > 0) throw new InexactSeek(firstLine(end))
+  throwIfFailed(end)
   if (frames < count) throw new MediaFailure('Encoding error', 'The sound cannot be read: the file is damaged. Upload it again.')
   const endSample = startSample + decoded.samples()
   const announcedEnd = Math.min(first + count, sound.frameCount - (sound.silentFrames ?? 0)) * AAC_FRAME_SAMPLES
@@ -59,10 +59,10 @@ export async function encodeSoundChunk(
 }
 
 /** The sound, with silence where the source has no more, and the sizes of what was decoded, in lines of text. */
-function soundArgs(sound: SoundPlan, skippedSamples: number, frameCount: number): string[] {
+function soundArgs(sound: AudioTrackPlan, skippedSamples: number, frameCount: number): string[] {
   const samples = frameCount * AAC_FRAME_SAMPLES
   const chain = [
-    ...soundClock(sound),
+    ...audioClockFilter(sound),
     `atrim=start_sample=${skippedSamples}:end_sample=${skippedSamples + samples}`,
     'asetpts=PTS-STARTPTS',
   ]
@@ -74,7 +74,7 @@ function soundArgs(sound: SoundPlan, skippedSamples: number, frameCount: number)
   ]
   return [
     ...['-filter_complex', graph.join(';')],
-    ...['-map', '[sound]', '-frames:a', String(frameCount), ...soundEncoderArgs(sound), 'pipe:3'],
+    ...['-map', '[sound]', '-frames:a', String(frameCount), ...audioEncoderArgs(sound), 'pipe:3'],
     ...['-map', '[counted]', '-c:a', 'pcm_s16le', '-f', 'framecrc', 'pipe:4'],
   ]
 }
@@ -93,21 +93,21 @@ function countSamples(): { reader: Reader; samples: () => number } {
 /** @returns how many frames were given on as segments */
 async function readSegments(
   bytes: Readable,
-  sound: SoundPlan,
+  sound: AudioTrackPlan,
   { first, count, dropped }: { first: number; count: number; dropped: number },
   sink: ChunkSink,
 ): Promise<number> {
   let left = dropped
   let next = first
   let frames: Buffer[] = []
-  await sink.onInit(sound.renditionId, soundInit(sound.bitrateBps))
+  await sink.onInit(sound.renditionId, audioInit(sound.bitrateBps))
   for await (const frame of splitAdts(bytes)) {
     if (left-- > 0) continue
     frames.push(frame)
     const isWhole = frames.length === AAC_FRAMES_PER_SEGMENT || next + frames.length === first + count
     if (!isWhole) continue
     const segment = next / AAC_FRAMES_PER_SEGMENT
-    await sink.onSegment(sound.renditionId, segment, soundSegment(frames, { sequence: segment + 1, firstFrame: next }))
+    await sink.onSegment(sound.renditionId, segment, audioSegment(frames, { sequence: segment + 1, firstFrame: next }))
     next += frames.length
     frames = []
   }

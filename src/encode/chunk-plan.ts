@@ -1,4 +1,4 @@
-import { type Plan, pictureSegmentCount, soundSegmentCount } from './plan.ts'
+import { audioSegmentCount, type Plan, videoSegmentCount } from './plan.ts'
 
 /** A run of segments that one ffmpeg encodes; lower priorities run first. */
 export type Chunk = {
@@ -14,14 +14,14 @@ export type Chunk = {
 const LENGTHS = { picture: [1, 2, 5], sound: [1, 4, 15] } as const
 
 /** What a viewer waits for is cut to two segments: of a sought chunk nothing is published before its end. */
-export const AWAITED_SEGMENTS = 2
-export const AWAITED_PRIORITY = -1
+export const URGENT_SEGMENTS = 2
+export const VIEWER_PRIORITY = -1
 
 /** All chunks of a film. Priorities are places in the film, so that picture and sound of all films advance together. */
 export function planChunks(plan: Plan): Chunk[] {
   const chunks: Chunk[] = []
-  if (plan.sound) chunks.push(...cut('sound', soundSegmentCount(plan.sound), plan.mayBeSought))
-  if (plan.picture) chunks.push(...cut('picture', pictureSegmentCount(plan.picture), plan.mayBeSought))
+  if (plan.sound) chunks.push(...cut('sound', audioSegmentCount(plan.sound), plan.mayBeSought))
+  if (plan.picture) chunks.push(...cut('picture', videoSegmentCount(plan.picture), plan.mayBeSought))
   return chunks
 }
 
@@ -43,20 +43,20 @@ function cut(kind: Chunk['kind'], segmentCount: number, mayBeSought: boolean): C
 }
 
 /** Cuts a waiting chunk so that the segment somebody waits for comes first, in a short chunk. */
-export function cutForViewer(chunk: Chunk, segment: number): Chunk[] {
-  if (chunk.fromStart) return [{ ...chunk, priority: AWAITED_PRIORITY }]
+export function splitForViewer(chunk: Chunk, segment: number): Chunk[] {
+  if (chunk.fromStart) return [{ ...chunk, priority: VIEWER_PRIORITY }]
   const end = chunk.firstSegment + chunk.segmentCount
-  const awaitedEnd = Math.min(end, segment + AWAITED_SEGMENTS)
+  const awaitedEnd = Math.min(end, segment + URGENT_SEGMENTS)
   const pieces = [
     { ...chunk, segmentCount: segment - chunk.firstSegment },
-    { ...chunk, firstSegment: segment, segmentCount: awaitedEnd - segment, priority: AWAITED_PRIORITY },
+    { ...chunk, firstSegment: segment, segmentCount: awaitedEnd - segment, priority: VIEWER_PRIORITY },
     { ...chunk, firstSegment: awaitedEnd, segmentCount: end - awaitedEnd, priority: awaitedEnd },
   ]
   return pieces.filter((piece) => piece.segmentCount > 0)
 }
 
 /** The one chunk that does what is unfinished of a film in sequence, once a seek was found not to decode cleanly. */
-export function inSequence(unfinished: readonly [Chunk, ...Chunk[]]): Chunk {
+export function sequentialChunk(unfinished: readonly [Chunk, ...Chunk[]]): Chunk {
   const firstSegment = Math.min(...unfinished.map((chunk) => chunk.firstSegment))
   const end = Math.max(...unfinished.map((chunk) => chunk.firstSegment + chunk.segmentCount))
   return { kind: unfinished[0].kind, firstSegment, segmentCount: end - firstSegment, fromStart: true, priority: firstSegment }

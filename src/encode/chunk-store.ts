@@ -1,15 +1,15 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { ChunkRow } from '../db/tables.ts'
-import type { Which } from '../jobs/queue.ts'
-import { AWAITED_SEGMENTS, type Chunk } from './chunk-plan.ts'
+import type { ClaimFilter } from '../jobs/queue.ts'
+import { type Chunk, URGENT_SEGMENTS } from './chunk-plan.ts'
 
 export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'firstSegment'>
 
 /** A chunk of a film with where its work stands. */
-export type FilmChunk = Chunk & Pick<ChunkRow, 'videoId' | 'generation' | 'state' | 'attempt' | 'threads'>
+export type VideoChunk = Chunk & Pick<ChunkRow, 'videoId' | 'generation' | 'state' | 'attempt' | 'threads'>
 
-function toFilmChunk(row: ChunkRow): FilmChunk {
+function toFilmChunk(row: ChunkRow): VideoChunk {
   return { ...row, fromStart: row.fromStart === 1 }
 }
 
@@ -17,7 +17,7 @@ function toFilmChunk(row: ChunkRow): FilmChunk {
 export const URGENT_PRIORITY = 0
 
 /** The states of a video whose chunks are encoded. */
-export const ENCODED_IN = ['Processing', 'ready'] as const
+export const ENCODABLE_STATUSES = ['Processing', 'ready'] as const
 
 export async function insertChunks(
   tx: Db,
@@ -34,7 +34,11 @@ export async function insertChunks(
 }
 
 /** The waiting chunk that is needed first. @param only of this video */
-export async function findNextChunk(tx: Db, { upToPriority, except }: Which, only?: string): Promise<FilmChunk | undefined> {
+export async function findNextChunk(
+  tx: Db,
+  { upToPriority, except }: ClaimFilter,
+  only?: string,
+): Promise<VideoChunk | undefined> {
   let waiting = tx
     .selectFrom('chunk')
     .innerJoin('video', (join) =>
@@ -44,7 +48,7 @@ export async function findNextChunk(tx: Db, { upToPriority, except }: Which, onl
     // Written out: an index of the open chunks alone cannot serve a bound value.
     .where('chunk.state', '=', sql.lit('waiting'))
     .where('video.deletedAtS', 'is', null)
-    .where('video.status', 'in', ENCODED_IN)
+    .where('video.status', 'in', ENCODABLE_STATUSES)
     .where('chunk.videoId', 'not in', [...except])
   if (upToPriority !== undefined) waiting = waiting.where('chunk.priority', '<=', upToPriority)
   if (only !== undefined) waiting = waiting.where('chunk.videoId', '=', only)
@@ -56,7 +60,7 @@ export async function findNextChunk(tx: Db, { upToPriority, except }: Which, onl
  * Begins a run of a chunk that waits, or whose run died: then it has the attempt that is known to be dead.
  * The new attempt is the fence of this run: no other may publish or end it.
  */
-export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | undefined): Promise<FilmChunk | undefined> {
+export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | undefined): Promise<VideoChunk | undefined> {
   const row = await chunkOf(tx, key)
     .where((chunk) => {
       const waits = chunk('state', '=', 'waiting')
@@ -70,7 +74,7 @@ export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | unde
           .whereRef('video.id', '=', 'chunk.videoId')
           .whereRef('video.generation', '<=', 'chunk.generation')
           .where('video.deletedAtS', 'is', null)
-          .where('video.status', 'in', ENCODED_IN),
+          .where('video.status', 'in', ENCODABLE_STATUSES),
       ),
     )
     .set(({ eb }) => ({ state: 'running', attempt: eb('attempt', '+', 1) }))
@@ -80,11 +84,11 @@ export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | unde
 }
 
 /** Whether somebody waits for the pictures of this short chunk right now. */
-export function isAwaited({ kind, segmentCount, priority }: FilmChunk): boolean {
-  return kind === 'picture' && segmentCount <= AWAITED_SEGMENTS && priority <= URGENT_PRIORITY
+export function isUrgent({ kind, segmentCount, priority }: VideoChunk): boolean {
+  return kind === 'picture' && segmentCount <= URGENT_SEGMENTS && priority <= URGENT_PRIORITY
 }
 
-export async function isAnyWaiting(db: Db): Promise<boolean> {
+export async function hasPendingChunks(db: Db): Promise<boolean> {
   const row = await db.selectFrom('chunk').select('videoId').where('state', '=', sql.lit('waiting')).limit(1).executeTakeFirst()
   return row !== undefined
 }
@@ -99,7 +103,7 @@ function chunkOf(tx: Db, key: ChunkKey) {
 }
 
 /** Ends this run of the chunk. False: the run was fenced off, by another or by a deletion. */
-export async function endRun(tx: Db, run: FilmChunk, state: 'done' | 'waiting' | 'failed'): Promise<boolean> {
+export async function endRun(tx: Db, run: VideoChunk, state: 'done' | 'waiting' | 'failed'): Promise<boolean> {
   const ended = await chunkOf(tx, run)
     .where('state', '=', 'running')
     .where('attempt', '=', run.attempt)
@@ -109,7 +113,7 @@ export async function endRun(tx: Db, run: FilmChunk, state: 'done' | 'waiting' |
 }
 
 /** Lets a chunk that is done wait once more, since a segment of it is damaged. Undefined: it was not done. */
-export async function reopenChunk(tx: Db, key: ChunkKey): Promise<FilmChunk | undefined> {
+export async function reopenChunk(tx: Db, key: ChunkKey): Promise<VideoChunk | undefined> {
   const row = await chunkOf(tx, key).where('state', '=', 'done').set({ state: 'waiting' }).returningAll().executeTakeFirst()
   return row && toFilmChunk(row)
 }
@@ -121,7 +125,7 @@ export async function setPriority(tx: Db, key: ChunkKey, priority: number): Prom
 }
 
 /** Whether this run may still publish: its attempt is the chunk's, and its generation plays or is to take the place of the one that does. */
-export async function mayPublish(tx: Db, run: FilmChunk): Promise<boolean> {
+export async function mayPublish(tx: Db, run: VideoChunk): Promise<boolean> {
   const row = await tx
     .selectFrom('chunk')
     .innerJoin('video', (join) =>
@@ -140,10 +144,10 @@ export async function mayPublish(tx: Db, run: FilmChunk): Promise<boolean> {
 }
 
 /** A chunk that waits, and its film's place among others. */
-export type WaitingChunk = FilmChunk & Pick<ChunkRow, 'position'>
+export type PendingChunk = VideoChunk & Pick<ChunkRow, 'position'>
 
 /** Some of those that wait, in the order in which they are needed. */
-export async function listWaitingChunks(tx: Db, behind: WaitingChunk | undefined, limit: number): Promise<WaitingChunk[]> {
+export async function listPendingChunks(tx: Db, behind: PendingChunk | undefined, limit: number): Promise<PendingChunk[]> {
   let waiting = tx.selectFrom('chunk').selectAll().where('state', '=', sql.lit('waiting'))
   if (behind) {
     const { priority, position, generation, kind, firstSegment } = behind
@@ -157,21 +161,21 @@ export async function listWaitingChunks(tx: Db, behind: WaitingChunk | undefined
 }
 
 /** Runs that a crash cut off wait again. Only at a start: one process writes to a data folder. */
-export async function resumeCutOffRuns(tx: Db): Promise<void> {
+export async function resumeInterruptedRuns(tx: Db): Promise<void> {
   await tx.updateTable('chunk').set({ state: 'waiting' }).where('state', '=', sql.lit('running')).execute()
 }
 
 /** Lets go of what a failed film still had to do; its runs are fenced off. */
-export async function giveUpChunks(tx: Db, videoId: string): Promise<void> {
+export async function abandonChunks(tx: Db, videoId: string): Promise<void> {
   await tx.updateTable('chunk').set({ state: 'failed' }).where('videoId', '=', videoId).where('state', '!=', 'done').execute()
 }
 
 /** The chunk that a segment is in, while it still waits. */
-export async function findWaitingChunk(
+export async function findPendingChunk(
   db: Db,
   key: Omit<ChunkKey, 'firstSegment'>,
   segment: number,
-): Promise<FilmChunk | undefined> {
+): Promise<VideoChunk | undefined> {
   const row = await db
     .selectFrom('chunk')
     .selectAll()
@@ -186,7 +190,7 @@ export async function findWaitingChunk(
 }
 
 /** False: it was not in that state any more. */
-export async function deleteChunk(tx: Db, chunk: FilmChunk): Promise<boolean> {
+export async function deleteChunk(tx: Db, chunk: VideoChunk): Promise<boolean> {
   const removed = await tx
     .deleteFrom('chunk')
     .where('videoId', '=', chunk.videoId)
@@ -205,7 +209,7 @@ export async function listUnfinishedChunks(
   videoId: string,
   generation: number,
   kind: ChunkRow['kind'],
-): Promise<FilmChunk[]> {
+): Promise<VideoChunk[]> {
   const rows = await tx
     .selectFrom('chunk')
     .selectAll()

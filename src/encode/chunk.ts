@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream'
-import { placeFragment, readFragment, readPictureInit, splitFragments } from '../mp4/fragments.ts'
-import { pictureEncoderArgs, pictureFilters, pictureInputArgs, sourceFilters } from './encoder.ts'
-import { pictureCodec } from './ladder.ts'
-import { clockTime, MediaFailure, UncleanSeek } from './media-failure.ts'
-import type { PicturePlan, PictureRendition, Plan } from './plan.ts'
+import { placeFragment, readFragment, readVideoInit, splitFragments } from '../mp4/fragments.ts'
+import { sourceFilters, videoEncoderArgs, videoFilters, videoInputArgs } from './encoder.ts'
+import { videoCodec } from './ladder.ts'
+import { clockTime, InexactSeek, MediaFailure } from './media-failure.ts'
+import type { Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
 import {
   type MediaEnd,
   type MediaLimits,
@@ -12,7 +12,7 @@ import {
   type Sandbox,
   type SealedSource,
   SIGKILL_EXIT,
-  wasEndedBySignal,
+  wasKilled,
 } from './sandbox.ts'
 
 /** A run of neighbouring segments. `fromStart`: decode from the film's first frame instead of seeking. */
@@ -45,7 +45,7 @@ export type ChunkSink = {
  * @returns missingFrames: how many of the video's last frames could not be read; the last one that could stands in for up to a tenth of the video
  * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason; anything else is worth another try
  */
-export async function encodePictureChunk(
+export async function encodeVideoChunk(
   request: ChunkRequest & { threads: 'auto' | 1 },
   sink: ChunkSink,
 ): Promise<{ missingFrames: number }> {
@@ -59,16 +59,16 @@ export async function encodePictureChunk(
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
-    inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...pictureInputArgs(plan), ...seekArgs(picture, frames)],
+    inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...videoInputArgs(plan), ...seekArgs(picture, frames)],
     outputArgs: pictureArgs(picture, frames, threads),
     pipes: [...rungs, ...landing, ...ending].map(({ reader }) => reader),
     limits: chunkLimits(frames.count / rateHz(picture), (frames.skipped + frames.trimmed) / rateHz(picture)),
     signal,
   })
   // First, for an unclean seek may also be the cause of everything below.
-  if (frames.isSought && end.errorLines > 0) throw new UncleanSeek(firstLine(end))
-  refuseFailure(end)
-  if (landing.some((early) => early.frames() === 0)) throw new UncleanSeek('it landed after the chunk’s first picture')
+  if (frames.isSought && end.errorLines > 0) throw new InexactSeek(firstLine(end))
+  throwIfFailed(end)
+  if (landing.some((early) => early.frames() === 0)) throw new InexactSeek('it landed after the chunk’s first picture')
   const shortest = Math.min(...rungs.map((rung) => rung.frames()))
   const missingFrames = Math.max(0, ...ending.map((real) => frames.real - real.frames()))
   if (shortest < frames.count) {
@@ -79,7 +79,7 @@ export async function encodePictureChunk(
 }
 
 /** Throws what the owner should read about a run that did not end well. Shared with the sound. */
-export function refuseFailure(end: MediaEnd): void {
+export function throwIfFailed(end: MediaEnd): void {
   if (end.outOfTime) {
     throw new MediaFailure(
       'Encoding error',
@@ -88,7 +88,7 @@ export function refuseFailure(end: MediaEnd): void {
   }
   // The machine may have been short of memory: worth another try, so no verdict on the film.
   if (end.exitCode === SIGKILL_EXIT) throw new Error('ffmpeg was killed: at its processor limit, or because memory ran out')
-  if (wasEndedBySignal(end)) throw new Error(`ffmpeg crashed with exit code ${end.exitCode}: ${firstLine(end)}`)
+  if (wasKilled(end)) throw new Error(`ffmpeg crashed with exit code ${end.exitCode}: ${firstLine(end)}`)
   if (end.exitCode !== 0) {
     throw new MediaFailure('Encoding error', `The encoder stopped: ${firstLine(end) || `exit code ${end.exitCode}`}`)
   }
@@ -125,7 +125,7 @@ type Frames = {
   endsPicture: boolean
 }
 
-function framesOf(picture: PicturePlan, { firstSegment, segmentCount, fromStart }: ChunkSpan): Frames {
+function framesOf(picture: VideoTrackPlan, { firstSegment, segmentCount, fromStart }: ChunkSpan): Frames {
   const first = firstSegment * picture.gopFrames
   const count = Math.min(segmentCount * picture.gopFrames, picture.frameCount - first)
   if (count <= 0) throw new Error('the chunk lies past the end of the film')
@@ -146,7 +146,7 @@ function framesOf(picture: PicturePlan, { firstSegment, segmentCount, fromStart 
   }
 }
 
-function seekArgs(picture: PicturePlan, { isSought, seekTo }: Frames): string[] {
+function seekArgs(picture: VideoTrackPlan, { isSought, seekTo }: Frames): string[] {
   // Not accurate_seek: the frame that is on screen at seekTo may have begun long before (slides), and fps must see it.
   return isSought ? ['-noaccurate_seek', '-ss', (seekTo / rateHz(picture)).toFixed(6)] : []
 }
@@ -155,7 +155,7 @@ function seekArgs(picture: PicturePlan, { isSought, seekTo }: Frames): string[] 
  * One branch a rung, and up to two that carry a corner of the picture only to count frames: one with a frame where the seek landed
  * early enough (by decoding times, an MP4 of slides can be reached several seconds late), one with the source's real last frames.
  */
-function pictureArgs(picture: PicturePlan, frames: Frames, threads: 'auto' | 1): string[] {
+function pictureArgs(picture: VideoTrackPlan, frames: Frames, threads: 'auto' | 1): string[] {
   const { renditions } = picture
   const latestS = ((frames.trimmed + 0.5) / rateHz(picture)).toFixed(6)
   const landing = `split=2[all][lands];[lands]trim=end=${latestS},scale=2:2,format=yuv420p[landing];[all]`
@@ -163,7 +163,7 @@ function pictureArgs(picture: PicturePlan, frames: Frames, threads: 'auto' | 1):
     ...sourceFilters(picture),
     `fps=${picture.rateNum}/${picture.rateDen}:start_time=0`,
     ...dropFrames(frames.skipped),
-    ...pictureFilters(picture),
+    ...videoFilters(picture),
     ...(frames.endsPicture ? holdLastPicture(picture, frames) : []),
     ...dropFrames(frames.trimmed),
     `split=${renditions.length}${renditions.map(({ id }) => `[r${id}]`).join('')}`,
@@ -179,7 +179,7 @@ function pictureArgs(picture: PicturePlan, frames: Frames, threads: 'auto' | 1):
     ...['-filter_complex', `[0:V:0]${frames.isSought ? landing : ''}${chain.join(',')}${rungs.join('')}`],
     ...renditions.flatMap((rendition, index) => [
       ...['-map', `[v${rendition.id}]`, ...output, '-frames:v', String(frames.count)],
-      ...[...pictureEncoderArgs(picture, rendition), `pipe:${3 + index}`],
+      ...[...videoEncoderArgs(picture, rendition), `pipe:${3 + index}`],
     ]),
     ...counted.flatMap(({ label, limit }, index) => [
       ...['-map', `[${label}]`, ...output, '-frames:v', String(limit), '-f', 'rawvideo', `pipe:${3 + renditions.length + index}`],
@@ -192,7 +192,7 @@ function dropFrames(count: number): string[] {
 }
 
 /** The last picture again, for the time when only the sound goes on and for an end that cannot be read. */
-function holdLastPicture({ frameCount, heldFrames = 0 }: PicturePlan, { trimmed, count, real }: Frames): string[] {
+function holdLastPicture({ frameCount, heldFrames = 0 }: VideoTrackPlan, { trimmed, count, real }: Frames): string[] {
   // Never without end: ffmpeg 5.1 then spins for ever where the source has a frame less than planned.
   const held = trimmed + count - real + Math.floor((frameCount - heldFrames) * MAX_MISSING_PART)
   return [`split=2[whole][ends];[ends]crop=2:2:0:0[ending];[whole]tpad=stop_mode=clone:stop=${held}`]
@@ -202,7 +202,7 @@ function holdLastPicture({ frameCount, heldFrames = 0 }: PicturePlan, { trimmed,
 const MAX_MISSING_PART = 0.1
 const ONE_THREAD = ['-threads', '1']
 
-function readRung(picture: PicturePlan, rendition: PictureRendition, planned: Frames, sink: ChunkSink): CountingReader {
+function readRung(picture: VideoTrackPlan, rendition: VideoRendition, planned: Frames, sink: ChunkSink): CountingReader {
   const ticks = (picture.timescale * picture.rateDen) / picture.rateNum
   let read = 0
   const reader = async (bytes: Readable) => {
@@ -229,13 +229,13 @@ function readRung(picture: PicturePlan, rendition: PictureRendition, planned: Fr
   return { reader, frames: () => read }
 }
 
-function checkInit(init: Buffer, picture: PicturePlan, rendition: PictureRendition) {
-  const { widthPx, heightPx, timescale, codec } = readPictureInit(init)
+function checkInit(init: Buffer, picture: VideoTrackPlan, rendition: VideoRendition) {
+  const { widthPx, heightPx, timescale, codec } = readVideoInit(init)
   const isAsPlanned =
     widthPx === rendition.widthPx &&
     heightPx === rendition.heightPx &&
     timescale === picture.timescale &&
-    codec === pictureCodec(rendition)
+    codec === videoCodec(rendition)
   if (!isAsPlanned)
     throw new Error(`rendition ${rendition.id} came out as ${widthPx}×${heightPx}, ${timescale}, ${codec}, not as planned`)
 }
@@ -258,6 +258,6 @@ function countFrames(): CountingReader {
   return { reader, frames: () => sizeBytes / cornerBytes }
 }
 
-function rateHz({ rateNum, rateDen }: PicturePlan): number {
+function rateHz({ rateNum, rateDen }: VideoTrackPlan): number {
   return rateNum / rateDen
 }

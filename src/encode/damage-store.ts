@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import { IS_PRESENT } from '../catalogue/video-store.ts'
+import { NOT_DELETED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { SegmentRow } from '../db/tables.ts'
-import { type ChunkKey, ENCODED_IN, type FilmChunk } from './chunk-store.ts'
+import { type ChunkKey, ENCODABLE_STATUSES, type VideoChunk } from './chunk-store.ts'
 
 export type SegmentKey = Pick<SegmentRow, 'videoId' | 'generation' | 'renditionId' | 'number'>
 
@@ -41,7 +41,7 @@ export async function isDamaged(db: Db, segment: SegmentKey): Promise<boolean> {
 /** The damaged segments that a chunk is to encode again. */
 export async function listDamaged(
   db: Db,
-  { videoId, generation, kind, firstSegment, segmentCount }: ChunkKey & Pick<FilmChunk, 'segmentCount'>,
+  { videoId, generation, kind, firstSegment, segmentCount }: ChunkKey & Pick<VideoChunk, 'segmentCount'>,
 ): Promise<PublishedSegment[]> {
   return db
     .selectFrom('segment')
@@ -85,14 +85,14 @@ export async function findChunkOf(tx: Db, segment: SegmentKey): Promise<ChunkKey
 }
 
 /** Published segments of all videos, in the order of their keys, from behind a place on. */
-export async function listPublishedAfter(db: Db, after: SegmentKey | undefined, limit: number): Promise<PublishedSegment[]> {
+export async function listSegmentsAfter(db: Db, after: SegmentKey | undefined, limit: number): Promise<PublishedSegment[]> {
   let segments = publishedAfter(db, after).select(PUBLISHED)
   for (const column of KEY) segments = segments.orderBy(column)
   return segments.limit(limit).execute()
 }
 
 /** The bytes of all those. */
-export async function sizeOfPublishedAfter(db: Db, after: SegmentKey | undefined): Promise<number> {
+export async function totalSizeAfter(db: Db, after: SegmentKey | undefined): Promise<number> {
   const row = await publishedAfter(db, after)
     .select(({ fn }) => fn.sum<number | null>('sizeBytes').as('sizeBytes'))
     .executeTakeFirstOrThrow()
@@ -114,19 +114,19 @@ export async function findPlayable(db: Db, videoIds: readonly string[]): Promise
     .selectFrom('video')
     .select('id')
     .where('id', 'in', [...videoIds])
-    .where(IS_PRESENT)
-    .where('status', 'in', ENCODED_IN)
+    .where(NOT_DELETED)
+    .where('status', 'in', ENCODABLE_STATUSES)
     .execute()
   return new Set(rows.map(({ id }) => id))
 }
 
 /** How far a check of all segments has come; undefined: none is under way. */
-export async function findCheckPlace(db: Db, check: string): Promise<string | undefined> {
+export async function findCheckProgress(db: Db, check: string): Promise<string | undefined> {
   const row = await db.selectFrom('setting').select('value').where('name', '=', check).executeTakeFirst()
   return row?.value
 }
 
-export async function saveCheckPlace(tx: Db, check: string, value: string): Promise<void> {
+export async function saveCheckProgress(tx: Db, check: string, value: string): Promise<void> {
   await tx
     .insertInto('setting')
     .values({ name: check, value })

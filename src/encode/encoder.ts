@@ -1,5 +1,5 @@
 import { AAC_RATE_HZ } from '../mp4/aac.ts'
-import type { PicturePlan, PictureRendition, Plan, SoundPlan } from './plan.ts'
+import type { AudioTrackPlan, Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
 import type { Sandbox } from './sandbox.ts'
 
 // Raise it with every change of an argument below: segments of two encoders must not be mixed in one rendition.
@@ -11,7 +11,7 @@ export function encoderFingerprint(sandbox: Sandbox): string {
 }
 
 /** Output options of one rung. veryfast is the knee of the curve, and CRF under a cap needs no state across chunks. */
-export function pictureEncoderArgs(picture: PicturePlan, rendition: PictureRendition): string[] {
+export function videoEncoderArgs(picture: VideoTrackPlan, rendition: VideoRendition): string[] {
   return [
     ...['-c:v', 'libx264', '-preset', 'veryfast', '-profile:v', 'high', '-level:v', (rendition.level / 10).toFixed(1)],
     ...['-crf', '23', '-maxrate', String(rendition.maxBitrateBps), '-bufsize', String(2 * rendition.maxBitrateBps), '-bf', '3'],
@@ -32,7 +32,7 @@ export function pictureEncoderArgs(picture: PicturePlan, rendition: PictureRendi
 }
 
 /** Output options of the sound: a bare ADTS stream, whose frames are counted and boxed here. */
-export function soundEncoderArgs(sound: SoundPlan): string[] {
+export function audioEncoderArgs(sound: AudioTrackPlan): string[] {
   return ['-ac', '2', '-c:a', 'aac', '-b:a', String(sound.bitrateBps), '-f', 'adts', ...NO_METADATA]
 }
 
@@ -43,7 +43,7 @@ const NO_METADATA = ['-map_metadata', '-1', '-map_chapters', '-1']
  * The filters that make pictures of the highest rung's size out of any source's: 8-bit 4:2:0 of ordinary brightness.
  * The other rungs are scaled from these, which costs half of scaling each from the source.
  */
-export function pictureFilters({ hdr, renditions: [largest] }: PicturePlan): string[] {
+export function videoFilters({ hdr, renditions: [largest] }: VideoTrackPlan): string[] {
   const size = largest ? [`scale=${largest.widthPx}:${largest.heightPx}`] : []
   const toneMapping = [
     'zscale=t=linear:npl=100',
@@ -56,7 +56,7 @@ export function pictureFilters({ hdr, renditions: [largest] }: PicturePlan): str
 }
 
 /** What must be done to the source's own pictures, before the others. */
-export function sourceFilters({ interlaced, storedPx }: PicturePlan): string[] {
+export function sourceFilters({ interlaced, storedPx }: VideoTrackPlan): string[] {
   if (!interlaced) return []
   // yadif compares neighbours, so they must be of one size; those that are pass unchanged.
   const oneSize = storedPx ? [`scale=${storedPx.widthPx}:${storedPx.heightPx}:interl=-1`] : []
@@ -64,18 +64,18 @@ export function sourceFilters({ interlaced, storedPx }: PicturePlan): string[] {
 }
 
 /** Input options of every picture run. */
-export function pictureInputArgs(plan: Plan): string[] {
+export function videoInputArgs(plan: Plan): string[] {
   // A picture that changes its size in mid-film is scaled on; by default all filters would begin again, and count frames anew.
   return ['-reinit_filter', '0', ...clockArgs(plan)]
 }
 
 /** Input options of every sound run. */
-export function soundInputArgs(plan: Plan): string[] {
+export function audioInputArgs(plan: Plan): string[] {
   return clockArgs(plan)
 }
 
 /** Filters that give sound at our rate, in which time 0 is the video's; gaps in its timestamps are filled. */
-export function soundClock({ byCount }: SoundPlan): string[] {
+export function audioClockFilter({ byCount }: AudioTrackPlan): string[] {
   // From 40 ms on lips are seen to be late; below, a jitter of the times would be heard as clicks.
   const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=0.04:first_pts=0`
   return byCount ? ['asetpts=N/SR/TB', clock] : [clock]

@@ -1,8 +1,8 @@
-import { refuseFailure } from './chunk.ts'
-import { pictureFilters, pictureInputArgs, sourceFilters } from './encoder.ts'
+import { throwIfFailed } from './chunk.ts'
+import { sourceFilters, videoFilters, videoInputArgs } from './encoder.ts'
 import { MediaFailure } from './media-failure.ts'
-import type { PicturePlan, Plan } from './plan.ts'
-import { collect, type Reader, runMedia, type Sandbox, type SealedSource, wasEndedBySignal } from './sandbox.ts'
+import type { Plan, VideoTrackPlan } from './plan.ts'
+import { collect, type Reader, runMedia, type Sandbox, type SealedSource, wasKilled } from './sandbox.ts'
 
 export type Poster = { widthPx: number; heightPx: number; jpeg: Buffer }
 
@@ -33,7 +33,12 @@ const FIRST_BRIGHT = [
  * They fit their boxes, keep the aspect ratio and are never larger than the source. A film of sound only has none.
  * @throws MediaFailure `Encoding error` when the source gives no picture; the signal's reason; anything else is worth another try
  */
-export async function makePosters(sandbox: Sandbox, source: SealedSource, plan: Plan, signal?: AbortSignal): Promise<Poster[]> {
+export async function extractPosters(
+  sandbox: Sandbox,
+  source: SealedSource,
+  plan: Plan,
+  signal?: AbortSignal,
+): Promise<Poster[]> {
   const { picture } = plan
   if (!picture) return []
   for (const search of searches(plan)) {
@@ -47,12 +52,12 @@ export async function makePosters(sandbox: Sandbox, source: SealedSource, plan: 
   throw new MediaFailure('Encoding error', 'No picture of the video could be read: the file is damaged. Upload it again.')
 }
 
-type Look = { sandbox: Sandbox; source: SealedSource; picture: PicturePlan; search: Search; signal?: AbortSignal }
+type Look = { sandbox: Sandbox; source: SealedSource; picture: VideoTrackPlan; search: Search; signal?: AbortSignal }
 
 /** Key frames are quick to look through. Where a seek is not clean or there is none, the film's first 20 s are decoded instead. */
 function searches(plan: Plan): Search[] {
   // Of several threads each would begin a key frame of its own, where one is mostly enough.
-  const always = [...pictureInputArgs(plan), '-threads', '1']
+  const always = [...videoInputArgs(plan), '-threads', '1']
   const fromStart: Search = { inputArgs: [...always, '-t', '20'], filters: ['fps=1'], mayComplain: true }
   if (!plan.mayBeSought) return [fromStart]
   const atS = (plan.durationS / 10).toFixed(3)
@@ -92,19 +97,19 @@ async function draw(look: Look, choice: string): Promise<Poster[] | undefined> {
 }
 
 function candidateFilters({ picture, search }: Look): string[] {
-  return [...search.filters, ...sourceFilters(picture), ...pictureFilters(picture)]
+  return [...search.filters, ...sourceFilters(picture), ...videoFilters(picture)]
 }
 
 /** @returns whether what came out may be used. An end by time or by a signal says nothing about the pictures, and is thrown. */
 async function runSearch({ sandbox, source, search, signal }: Look, outputArgs: string[], pipes: Reader[]): Promise<boolean> {
   const { inputArgs, mayComplain } = search
   const end = await runMedia(sandbox, { tool: 'ffmpeg', source, inputArgs, outputArgs, pipes, limits: LIMITS, signal })
-  if (end.outOfTime || wasEndedBySignal(end)) refuseFailure(end)
+  if (end.outOfTime || wasKilled(end)) throwIfFailed(end)
   return mayComplain || (end.errorLines === 0 && end.exitCode === 0)
 }
 
 /** The largest size of the film's shape in the box. The highest rung, never larger than the source, bounds it. */
-function fitBox({ aspectRatio, renditions: [largest] }: PicturePlan, box: { widthPx: number; heightPx: number }) {
+function fitBox({ aspectRatio, renditions: [largest] }: VideoTrackPlan, box: { widthPx: number; heightPx: number }) {
   const heightPx = Math.min(box.heightPx, box.widthPx / aspectRatio, largest?.heightPx ?? box.heightPx)
   const even = (px: number) => Math.max(2, 2 * Math.round(px / 2))
   return { widthPx: Math.min(even(heightPx * aspectRatio), box.widthPx), heightPx: even(heightPx) }

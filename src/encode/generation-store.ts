@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
-import { arePostersDrawn } from '../catalogue/poster-store.ts'
+import { arePostersExtracted } from '../catalogue/poster-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
-import { IS_PRESENT } from '../catalogue/video-store.ts'
+import { NOT_DELETED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
 
 /** What is known of a film that is being encoded. Keys are null once the video is deleted. */
-export type FilmRow = { videoId: string; generation: number; wrappedContentKey: Buffer | null; plan: Plan; encoder: string }
+export type GenerationRow = { videoId: string; generation: number; wrappedContentKey: Buffer | null; plan: Plan; encoder: string }
 
 export type NewSegment = { renditionId: number; number: number; file: string; sizeBytes: number; sha256: Buffer; init: Buffer }
 
@@ -15,7 +15,7 @@ export type NewSegment = { renditionId: number; number: number; file: string; si
  * then this one takes its place when it is finished.
  * @returns false when the video is deleted: it gets no key any more
  */
-export async function insertGeneration(tx: Db, film: FilmRow & { createdAtS: number }): Promise<boolean> {
+export async function insertGeneration(tx: Db, film: GenerationRow & { createdAtS: number }): Promise<boolean> {
   const { videoId, generation, plan } = film
   const video = await tx
     .selectFrom('video')
@@ -55,7 +55,7 @@ export async function insertGeneration(tx: Db, film: FilmRow & { createdAtS: num
   return true
 }
 
-export async function findFilm(db: Db, videoId: string, generation: number): Promise<FilmRow | undefined> {
+export async function findGeneration(db: Db, videoId: string, generation: number): Promise<GenerationRow | undefined> {
   const row = await db
     .selectFrom('generation')
     .select(['wrappedContentKey', 'plan', 'encoder'])
@@ -114,7 +114,7 @@ export async function moveToReadyIfPlayable(tx: Db, film: { videoId: string; gen
   const there = new Set(firsts.map((row) => row.renditionId))
   const { picture, sound } = film.plan
   const playable = (!sound || there.has(sound.renditionId)) && (!picture || picture.renditions.some(({ id }) => there.has(id)))
-  return playable && (!picture || (await arePostersDrawn(tx, film))) && moveStatus(tx, film.videoId, 'ready')
+  return playable && (!picture || (await arePostersExtracted(tx, film))) && moveStatus(tx, film.videoId, 'ready')
 }
 
 /** How many segments of a film are published, over all renditions. */
@@ -129,7 +129,7 @@ export async function countSegments(db: Db, film: { videoId: string; generation:
 }
 
 /** How many bytes the published segments of each rendition take. */
-export async function sizesOfRenditions(db: Db, film: { videoId: string; generation: number }): Promise<Map<number, number>> {
+export async function renditionSizes(db: Db, film: { videoId: string; generation: number }): Promise<Map<number, number>> {
   const rows = await db
     .selectFrom('segment')
     .select(({ fn }) => ['renditionId', fn.sum<number>('sizeBytes').as('sizeBytes')])
@@ -141,7 +141,7 @@ export async function sizesOfRenditions(db: Db, film: { videoId: string; generat
 }
 
 /** The numbers of a rendition's segments that are published, from `first` on, in order. */
-export async function listPublished(
+export async function listPublishedNumbers(
   db: Db,
   film: { videoId: string; generation: number },
   renditionId: number,
@@ -233,7 +233,7 @@ export async function findUnfinished(
     .where('video.id', 'not in', [...inHand])
     .$if(only !== undefined, (unfinished) => unfinished.where('video.id', '=', only ?? ''))
     .where('video.status', '=', 'ready')
-    .where(IS_PRESENT)
+    .where(NOT_DELETED)
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(
@@ -334,7 +334,7 @@ export async function isFinished(db: Db, film: { videoId: string; generation: nu
 export const SEGMENT_BLOB = /^([0-9a-f]{32}\/\d+\/\d+)\/(\d+)\.[0-9a-f]{12}\.m4s$/
 
 /** Which of these blobs are published segments. */
-export async function findNamedSegments(db: Db, blobs: readonly string[]): Promise<Set<string>> {
+export async function listReferencedSegments(db: Db, blobs: readonly string[]): Promise<Set<string>> {
   const named = new Set<string>()
   const byRendition = Map.groupBy(blobs, (blob) => SEGMENT_BLOB.exec(blob)?.[1] ?? '')
   for (const [rendition, theirs] of byRendition) {

@@ -1,7 +1,7 @@
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import { chooseFrameRate, timescaleOf } from './frame-rate.ts'
 import { planLadder } from './ladder.ts'
-import type { PicturePlan, Plan, SoundPlan } from './plan.ts'
+import type { AudioTrackPlan, Plan, VideoTrackPlan } from './plan.ts'
 import type { Probe } from './probe.ts'
 
 const SEGMENT_S = 4
@@ -10,7 +10,7 @@ const SOUND_BITRATE_BPS = 128_000
 const SOUND_AFTER_PICTURE_S = 0.5
 
 /** Decides a film's grid and ladder. Pure: the same probe always gives the same plan. */
-export function planFilm(probe: Probe): Plan {
+export function planVideo(probe: Probe): Plan {
   const picture = probe.picture && planPicture(probe.picture, probe.sound?.durationS ?? 0)
   const pictureS = picture ? (picture.frameCount * picture.rateDen) / picture.rateNum : 0
   // Where the sound ends first, silence goes on: a player of two tracks stands still where one of them ends.
@@ -19,7 +19,7 @@ export function planFilm(probe: Probe): Plan {
   return { picture, sound, durationS: Math.max(pictureS, soundS), mayBeSought: probe.mayBeSought }
 }
 
-function planPicture(source: NonNullable<Probe['picture']>, soundS: number): PicturePlan {
+function planPicture(source: NonNullable<Probe['picture']>, soundS: number): VideoTrackPlan {
   // The base rate of an interlaced film may count fields; the pictures that are shown are whole frames.
   const rate = chooseFrameRate(source.interlaced ? undefined : source.baseRateHz, source.averageRateHz)
   const hz = rate.rateNum / rate.rateDen
@@ -39,7 +39,7 @@ function planPicture(source: NonNullable<Probe['picture']>, soundS: number): Pic
   }
 }
 
-function planSound(source: NonNullable<Probe['sound']>, pictureS: number, renditionId: number): SoundPlan {
+function planSound(source: NonNullable<Probe['sound']>, pictureS: number, renditionId: number): AudioTrackPlan {
   const framesOf = (durationS: number) => Math.max(1, Math.ceil((durationS * AAC_RATE_HZ) / AAC_FRAME_SAMPLES))
   const frameCount = framesOf(Math.max(source.durationS, pictureS))
   const silentFrames = Math.max(0, frameCount - framesOf(source.announcedS ?? source.durationS))

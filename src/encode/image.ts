@@ -31,10 +31,10 @@ const LIMITS = { cpuS: 20, wallS: 20 }
 const UNREADABLE = 'The picture cannot be read: it is damaged, or of too many pixels.'
 
 /** A picture that somebody sent, sealed away for as long as it is drawn. */
-export type StillPicture = { source: SealedSource; head: string }
+export type SealedImage = { source: SealedSource; head: string }
 
 /** Seals a picture away in constant memory. @param tmp folder where it lies until `removePicture` */
-export async function sealPicture(tmp: string, bytes: Readable): Promise<StillPicture> {
+export async function sealImage(tmp: string, bytes: Readable): Promise<SealedImage> {
   const seal = newSeal()
   const sealing = new SealingStream(seal)
   const path = join(tmp, randomBytes(16).toString('hex'))
@@ -56,7 +56,7 @@ export async function sealPicture(tmp: string, bytes: Readable): Promise<StillPi
   return { source, head: head.toString('latin1') }
 }
 
-export async function removePicture({ source }: StillPicture): Promise<void> {
+export async function removeImage({ source }: SealedImage): Promise<void> {
   await rm(source.path, { force: true })
 }
 
@@ -66,8 +66,8 @@ export async function removePicture({ source }: StillPicture): Promise<void> {
  * @returns at most 512 KiB, its longer side at most 960 pixels
  * @throws Failure `invalid` when it is no PNG, JPEG, WebP or GIF, cannot be read, or is too large; the signal's reason
  */
-export async function redrawPicture(sandbox: Sandbox, tmp: string, bytes: Buffer, signal?: AbortSignal): Promise<Buffer> {
-  const picture = await sealPicture(tmp, Readable.from([bytes]))
+export async function reencodeImage(sandbox: Sandbox, tmp: string, bytes: Buffer, signal?: AbortSignal): Promise<Buffer> {
+  const picture = await sealImage(tmp, Readable.from([bytes]))
   try {
     const demuxer = demuxerOf(picture, ['PNG', 'JPEG', 'WebP', 'GIF'])
     for (const boxPx of BOXES_PX) {
@@ -76,7 +76,7 @@ export async function redrawPicture(sandbox: Sandbox, tmp: string, bytes: Buffer
     }
     throw new Failure('invalid', 'The picture is too large to be shown.')
   } finally {
-    await removePicture(picture)
+    await removeImage(picture)
   }
 }
 
@@ -85,7 +85,7 @@ export async function redrawPicture(sandbox: Sandbox, tmp: string, bytes: Buffer
  * file. What is transparent becomes black, as around a film.
  * @throws Failure `invalid` when it is no PNG, JPEG or WebP, or cannot be read
  */
-export async function drawPosterSizes(sandbox: Sandbox, picture: StillPicture): Promise<Poster[]> {
+export async function renderPosterSizes(sandbox: Sandbox, picture: SealedImage): Promise<Poster[]> {
   const demuxer = demuxerOf(picture, ['PNG', 'JPEG', 'WebP'])
   const jpegs = POSTER_BOXES.map(() => collect(MAX_JPEG_BYTES))
   const chains = POSTER_BOXES.map(
@@ -114,7 +114,7 @@ export async function drawPosterSizes(sandbox: Sandbox, picture: StillPicture): 
   })
 }
 
-function demuxerOf({ head }: StillPicture, allowed: readonly (keyof typeof KINDS)[]): string {
+function demuxerOf({ head }: SealedImage, allowed: readonly (keyof typeof KINDS)[]): string {
   const kind = allowed.map((name) => KINDS[name]).find(({ begins }) => begins.test(head))
   if (kind) return kind.demuxer
   const names = `${allowed.slice(0, -1).join(', ')} or ${allowed.at(-1)}`

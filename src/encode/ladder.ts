@@ -1,5 +1,5 @@
 import type { FrameRate } from './frame-rate.ts'
-import type { PictureRendition } from './plan.ts'
+import type { VideoRendition } from './plan.ts'
 
 type Rung = { shortSidePx: number; maxBitrateBps: number }
 
@@ -16,7 +16,7 @@ const WORTH_A_RUNG = 1.2
 const MAX_LONG_SIDE_PX = 4096
 
 /** The picture renditions of a source of that shown size, highest first, ids from 1. Never larger than the source, always at least one. */
-export function planLadder(shown: { widthPx: number; heightPx: number }, rate: FrameRate): readonly PictureRendition[] {
+export function planLadder(shown: { widthPx: number; heightPx: number }, rate: FrameRate): readonly VideoRendition[] {
   return chooseRungs(Math.min(shown.widthPx, shown.heightPx)).map(({ shortSidePx, maxBitrateBps }, index) => {
     const size = scaleToRung(shown, shortSidePx)
     return { id: index + 1, ...size, maxBitrateBps, level: lowestLevel(size, rate, maxBitrateBps) }
@@ -24,11 +24,11 @@ export function planLadder(shown: { widthPx: number; heightPx: number }, rate: F
 }
 
 /** RFC 6381 name of a rendition's codec: High profile, no constraint flags, the level in hex. */
-export function pictureCodec({ level }: Pick<PictureRendition, 'level'>): string {
+export function videoCodec({ level }: Pick<VideoRendition, 'level'>): string {
   return `avc1.6400${level.toString(16).padStart(2, '0')}`
 }
 
-export const SOUND_CODEC = 'mp4a.40.2'
+export const AUDIO_CODEC = 'mp4a.40.2'
 
 function chooseRungs(shortSidePx: number): readonly Rung[] {
   const fitting = LADDER.filter((rung) => rung.shortSidePx <= shortSidePx)

@@ -4,13 +4,13 @@ import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { type BlobFolder, isEmptyFolder } from '../storage/folder.ts'
 import {
-  findCheckPlace,
+  findCheckProgress,
   findPlayable,
-  listPublishedAfter,
+  listSegmentsAfter,
   type PublishedSegment,
   type SegmentKey,
-  saveCheckPlace,
-  sizeOfPublishedAfter,
+  saveCheckProgress,
+  totalSizeAfter,
 } from './damage-store.ts'
 import type { Damage } from './repair.ts'
 import { findFault } from './segment-file.ts'
@@ -33,7 +33,7 @@ const BATCH_SIZE = 100
 
 /** The next segments behind a place whose videos play. */
 export async function nextBatch(db: Db, after: SegmentKey | undefined): Promise<Batch> {
-  const rows = await listPublishedAfter(db, after, BATCH_SIZE)
+  const rows = await listSegmentsAfter(db, after, BATCH_SIZE)
   const playable = await findPlayable(db, [...new Set(rows.map(({ videoId }) => videoId))])
   const last = rows.at(-1)
   return { segments: rows.filter(({ videoId }) => playable.has(videoId)), last: last && keyOf(last) }
@@ -101,9 +101,9 @@ export async function beginCheck(
   { db, slowDb }: CheckDeps,
   fromStart: boolean,
 ): Promise<{ after: SegmentKey | undefined; sizeBytes: number }> {
-  const saved = fromStart ? undefined : await findCheckPlace(db, ASKED_CHECK)
+  const saved = fromStart ? undefined : await findCheckProgress(db, ASKED_CHECK)
   const after: SegmentKey | undefined = saved ? JSON.parse(saved) : undefined
-  return { after, sizeBytes: await sizeOfPublishedAfter(slowDb, after) }
+  return { after, sizeBytes: await totalSizeAfter(slowDb, after) }
 }
 
 /**
@@ -114,7 +114,7 @@ export async function beginCheck(
 export async function saveCheck(deps: CheckDeps, last: SegmentKey | undefined, found: readonly Damage[]): Promise<Damage[]> {
   const damaged: Damage[] = []
   for (const damage of found) if (await deps.noteDamage(damage)) damaged.push(damage)
-  await deps.write((tx) => saveCheckPlace(tx, ASKED_CHECK, last ? JSON.stringify(last) : ''))
+  await deps.write((tx) => saveCheckProgress(tx, ASKED_CHECK, last ? JSON.stringify(last) : ''))
   return damaged
 }
 
@@ -132,11 +132,11 @@ export type SweepDeps = CheckDeps & { nowS: () => number; folders: { segments: B
  * Resolves at the end, or when it is stopped.
  */
 export async function sweepSegments(deps: SweepDeps, signal: AbortSignal): Promise<void> {
-  const saved = await findCheckPlace(deps.db, SWEEP)
+  const saved = await findCheckProgress(deps.db, SWEEP)
   const swept: Swept | undefined = saved === undefined ? undefined : JSON.parse(saved)
   const beganAtS = swept?.last ? swept.beganAtS : deps.nowS()
   const save = (last: SegmentKey | undefined) =>
-    deps.write((tx) => saveCheckPlace(tx, SWEEP, JSON.stringify({ beganAtS, last } satisfies Swept)))
+    deps.write((tx) => saveCheckProgress(tx, SWEEP, JSON.stringify({ beganAtS, last } satisfies Swept)))
   if (!swept) return save(undefined)
   if (!swept.last && beganAtS < swept.beganAtS + SWEEP_EVERY_S) return
   const options = { after: swept.last, bytesPerS: SWEEP_BYTES_PER_S, signal }

@@ -11,14 +11,14 @@ export class MediaFailure extends Error {
  * A chunk was reached by a seek and the decoder complained: its pictures may be wrong although counts and exit code are right
  * (cockatoo.mp4: SSIM 0.59). Publish nothing of it and encode the rest of the film with `fromStart: true`.
  */
-export class UncleanSeek extends Error {
+export class InexactSeek extends Error {
   constructor(decoderLine: string) {
     super(`the source does not decode cleanly after a seek: ${decoderLine}`)
   }
 }
 
 /** Something its owner should know of a video that plays all the same: one of its streams ends early. */
-export function breaksOff(stream: 'picture' | 'sound', atS: number, durationS: number): string {
+export function truncationReason(stream: 'picture' | 'sound', atS: number, durationS: number): string {
   return `The ${stream} breaks off at ${clockTime(atS)} of ${clockTime(durationS)}.`
 }
 

@@ -4,9 +4,9 @@
  */
 export type Plan = {
   /** Undefined for a film of sound only. */
-  picture?: PicturePlan
+  picture?: VideoTrackPlan
   /** Undefined for a silent film. */
-  sound?: SoundPlan
+  sound?: AudioTrackPlan
   /** Whole length in seconds, of the longer of picture and sound. */
   durationS: number
   /** False where a seek into the source is known not to be frame-exact (MPEG-TS, elementary streams). */
@@ -14,7 +14,7 @@ export type Plan = {
 }
 
 /** The picture: its constant output frame rate is `rateNum / rateDen` frames a second. */
-export type PicturePlan = {
+export type VideoTrackPlan = {
   rateNum: number
   rateDen: number
   /** Ticks a second of the renditions' tracks; `timescale * rateDen / rateNum` is whole. */
@@ -32,11 +32,11 @@ export type PicturePlan = {
   hdr?: boolean
   /** Width ÷ height as shown: rotation and sample aspect ratio applied. */
   aspectRatio: number
-  renditions: readonly PictureRendition[]
+  renditions: readonly VideoRendition[]
 }
 
 /** One rung as it is encoded. `id` is unique in the generation and enters each segment's IV. */
-export type PictureRendition = {
+export type VideoRendition = {
   id: number
   widthPx: number
   heightPx: number
@@ -46,7 +46,7 @@ export type PictureRendition = {
 }
 
 /** The sound: AAC-LC 48 kHz stereo; a segment is 188 AAC frames of 1024 samples (the last may be shorter). */
-export type SoundPlan = {
+export type AudioTrackPlan = {
   renditionId: number
   bitrateBps: number
   frameCount: number
@@ -61,22 +61,22 @@ export const AAC_FRAMES_PER_SEGMENT = 188
 const SOUND_ONLY_GRID = { rateNum: 25, rateDen: 1, gopFrames: 100 } as const
 
 /** The frame rate and GOP that key windows are counted by. */
-export function gridOf(plan: Plan): { rateNum: number; rateDen: number; gopFrames: number } {
+export function gridFor(plan: Plan): { rateNum: number; rateDen: number; gopFrames: number } {
   return plan.picture ?? SOUND_ONLY_GRID
 }
 
 /** How many segments each picture rendition has. */
-export function pictureSegmentCount(picture: PicturePlan): number {
+export function videoSegmentCount(picture: VideoTrackPlan): number {
   return Math.ceil(picture.frameCount / picture.gopFrames)
 }
 
 /** How many segments the sound has. */
-export function soundSegmentCount(sound: SoundPlan): number {
+export function audioSegmentCount(sound: AudioTrackPlan): number {
   return Math.ceil(sound.frameCount / AAC_FRAMES_PER_SEGMENT)
 }
 
 /** How many segments a whole film has, over all renditions. */
 export function plannedSegmentCount({ picture, sound }: Plan): number {
-  const pictures = picture ? pictureSegmentCount(picture) * picture.renditions.length : 0
-  return pictures + (sound ? soundSegmentCount(sound) : 0)
+  const pictures = picture ? videoSegmentCount(picture) * picture.renditions.length : 0
+  return pictures + (sound ? audioSegmentCount(sound) : 0)
 }

@@ -1,8 +1,8 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import { AWAITED_PRIORITY, type Chunk, cutForViewer } from './chunk-plan.ts'
+import { type Chunk, splitForViewer, VIEWER_PRIORITY } from './chunk-plan.ts'
 import { type ChunkQueue, prioritize, replaceChunk } from './chunk-queue.ts'
-import { findWaitingChunk } from './chunk-store.ts'
+import { findPendingChunk } from './chunk-store.ts'
 import { listDamaged } from './damage-store.ts'
 
 /**
@@ -10,15 +10,15 @@ import { listDamaged } from './damage-store.ts'
  * segments is left whole: cut, it would come out with other bytes.
  * @returns whether there is now something new to run
  */
-export async function hurrySegment(
+export async function prioritizeSegment(
   { db, write, chunkQueue }: { db: Db; write: Write; chunkQueue: ChunkQueue },
   film: { videoId: string; generation: number },
   kind: Chunk['kind'],
   segment: number,
 ): Promise<boolean> {
-  const chunk = await findWaitingChunk(db, { ...film, kind }, segment)
+  const chunk = await findPendingChunk(db, { ...film, kind }, segment)
   if (!chunk || chunk.priority < 0) return false
   const isRepair = (await listDamaged(db, chunk)).length > 0
-  if (isRepair) return write((tx) => prioritize(tx, chunkQueue, chunk, AWAITED_PRIORITY))
-  return write((tx) => replaceChunk(tx, chunkQueue, chunk, cutForViewer(chunk, segment)))
+  if (isRepair) return write((tx) => prioritize(tx, chunkQueue, chunk, VIEWER_PRIORITY))
+  return write((tx) => replaceChunk(tx, chunkQueue, chunk, splitForViewer(chunk, segment)))
 }

@@ -12,7 +12,7 @@ import {
   type Sandbox,
   type SealedSource,
   SIGKILL_EXIT,
-  wasEndedBySignal,
+  wasKilled,
 } from './sandbox.ts'
 
 /** What a source is, as far as planning needs it. Times count from the film's start: the earliest stream's first moment. */
@@ -164,7 +164,7 @@ async function readReport(sandbox: Sandbox, source: SealedSource, signal?: Abort
 
 /** A crash says nothing of the file: the machine may be short of memory. */
 function throwIfCrashed(end: MediaEnd) {
-  if (wasEndedBySignal(end) && !end.outOfTime) throw new Error(`ffprobe crashed or was killed, with exit code ${end.exitCode}`)
+  if (wasKilled(end) && !end.outOfTime) throw new Error(`ffprobe crashed or was killed, with exit code ${end.exitCode}`)
 }
 
 function refusePicture(picture: Stream) {

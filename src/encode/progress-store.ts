@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
 
 /** A video of the account with its generation's plan, as far as there is one. */
-export async function findFilmState(db: Db, accountId: string, videoId: string) {
+export async function findEncodeState(db: Db, accountId: string, videoId: string) {
   const row = await db
     .selectFrom('video')
     .leftJoin('generation', (on) =>

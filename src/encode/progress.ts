@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
 import { countSegments } from './generation-store.ts'
 import { plannedSegmentCount } from './plan.ts'
-import { countChunks, findFilmState } from './progress-store.ts'
+import { countChunks, findEncodeState } from './progress-store.ts'
 
 /** How far a film has come. */
 export type Progress = {
@@ -19,7 +19,7 @@ export type Progress = {
 
 /** @throws Failure `not-found` when the account has no such video */
 export async function findProgress(db: Db, accountId: string, videoId: string): Promise<Progress> {
-  const film = await findFilmState(db, accountId, videoId)
+  const film = await findEncodeState(db, accountId, videoId)
   if (!film) throw new Failure('not-found', 'Video not found')
   const { status, statusReason: reason, generation, plan } = film
   const isWhole = film.finishedAtS !== null

@@ -1,36 +1,36 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import type { Logger } from 'pino'
-import { encryptSegment, segmentIvs, windowKey } from '../crypto/content-key.ts'
-import { windowOfPictureSegment, windowOfSoundSegment } from '../crypto/key-window.ts'
+import { deriveWindowKey, encryptSegment, segmentIvs } from '../crypto/content-key.ts'
+import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
 import type { Db } from '../db/database.ts'
-import { isOutcomeUnknown, type Write } from '../db/write.ts'
+import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import { type BlobFolder, putBlob, removeBlobs } from '../storage/folder.ts'
 import { type ChunkQueue, finishRun } from './chunk-queue.ts'
-import { type FilmChunk, mayPublish } from './chunk-store.ts'
+import { mayPublish, type VideoChunk } from './chunk-store.ts'
 import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './generation-store.ts'
-import { gridOf, type Plan } from './plan.ts'
+import { gridFor, type Plan } from './plan.ts'
 
 /** A film with what opens it, as long as somebody works on it. */
-export type OpenFilm = { videoId: string; generation: number; plan: Plan; encoder: string; contentKey: Buffer }
+export type OpenGeneration = { videoId: string; generation: number; plan: Plan; encoder: string; contentKey: Buffer }
 
 export type PublicationDeps = {
   db: Db
   write: Write
   segments: BlobFolder
   chunkQueue: ChunkQueue
-  news: SegmentNews
+  news: SegmentEvents
   log: Logger
 }
 
 /** The run was fenced off: its video was deleted, or the chunk given to another. Nothing is wrong. */
-export class FencedOff extends Error {}
+export class StaleRunError extends Error {}
 
 /**
  * Takes the clear segments of one run of a chunk, encrypts and stores each, and publishes them: at once when the run decoded from
  * the film's start; all together in `finish` when it was reached by a seek, since only the end tells that it decoded cleanly.
  */
-export function openPublication(deps: PublicationDeps, film: OpenFilm, run: FilmChunk, sought: boolean) {
+export function openPublication(deps: PublicationDeps, film: OpenGeneration, run: VideoChunk, sought: boolean) {
   const inits = new Map<number, Buffer>()
   const held: NewSegment[] = []
   const encrypt = segmentCipher(film, run.kind)
@@ -51,10 +51,10 @@ export function openPublication(deps: PublicationDeps, film: OpenFilm, run: Film
     return { renditionId, number, file, sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest(), init }
   }
 
-  async function publish(segments: readonly NewSegment[], finished?: FilmChunk): Promise<void> {
+  async function publish(segments: readonly NewSegment[], finished?: VideoChunk): Promise<void> {
     const { late, isReady } = await deps
       .write(async (tx) => {
-        if (!(await mayPublish(tx, run))) throw new FencedOff()
+        if (!(await mayPublish(tx, run))) throw new StaleRunError()
         const late: NewSegment[] = []
         for (const segment of segments) if (!(await insertSegment(tx, film, segment))) late.push(segment)
         const isReady = segments.some(({ number }) => number === 0) && (await moveToReadyIfPlayable(tx, film))
@@ -62,7 +62,7 @@ export function openPublication(deps: PublicationDeps, film: OpenFilm, run: Film
         return { late, isReady }
       })
       .catch(async (error) => {
-        if (!isOutcomeUnknown(error)) await removeSegments(segments)
+        if (!isCommitOutcomeUnknown(error)) await removeSegments(segments)
         throw error
       })
     if (isReady) deps.log.info({ videoId: film.videoId }, 'video: ready')
@@ -89,19 +89,19 @@ export function openPublication(deps: PublicationDeps, film: OpenFilm, run: Film
 export type Publication = ReturnType<typeof openPublication>
 
 /** Encrypts segments of one kind: the same clear bytes always give the same stored ones. */
-export function segmentCipher({ plan, contentKey }: OpenFilm, kind: FilmChunk['kind']) {
+export function segmentCipher({ plan, contentKey }: OpenGeneration, kind: VideoChunk['kind']) {
   const ivOf = segmentIvs(contentKey)
-  const grid = gridOf(plan)
+  const grid = gridFor(plan)
   return (renditionId: number, number: number, clear: Buffer): Buffer => {
-    const window = kind === 'sound' ? windowOfSoundSegment(number, grid) : windowOfPictureSegment(number)
-    return encryptSegment(clear, windowKey(contentKey, window), ivOf(renditionId, number))
+    const window = kind === 'sound' ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
+    return encryptSegment(clear, deriveWindowKey(contentKey, window), ivOf(renditionId, number))
   }
 }
 
 /** Tells those who wait that a segment was published. */
-export type SegmentNews = ReturnType<typeof createSegmentNews>
+export type SegmentEvents = ReturnType<typeof createSegmentEvents>
 
-export function createSegmentNews() {
+export function createSegmentEvents() {
   const events = new EventEmitter().setMaxListeners(0)
   const nameOf = (film: { videoId: string; generation: number }, renditionId: number, number: number) =>
     `${film.videoId}/${film.generation}/${renditionId}/${number}`

@@ -4,7 +4,7 @@ import type { Write } from '../db/write.ts'
 import { putBlob } from '../storage/folder.ts'
 import type { ChunkSink } from './chunk.ts'
 import { type ChunkQueue, finishRun, queueRepair } from './chunk-queue.ts'
-import { type FilmChunk, mayPublish } from './chunk-store.ts'
+import { mayPublish, type VideoChunk } from './chunk-store.ts'
 import {
   findChunkOf,
   findPlayable,
@@ -14,7 +14,7 @@ import {
   type SegmentKey,
   setDamaged,
 } from './damage-store.ts'
-import { FencedOff, type OpenFilm, type PublicationDeps, segmentCipher } from './publication.ts'
+import { type OpenGeneration, type PublicationDeps, StaleRunError, segmentCipher } from './publication.ts'
 import { findFault } from './segment-file.ts'
 
 /** A published segment whose file is not as its row says. */
@@ -24,7 +24,7 @@ export type Damage = SegmentKey & { problem: string }
  * Withholds a damaged segment from now on, and queues its chunk to be encoded again. Says so in the log, once.
  * @returns false when there is no such segment any more, or its video is deleted or has failed
  */
-export async function noteDamage(
+export async function reportDamage(
   { write, chunkQueue, log }: { write: Write; chunkQueue: ChunkQueue; log: Pick<Logger, 'error'> },
   { problem, ...segment }: Damage,
 ): Promise<boolean> {
@@ -44,7 +44,7 @@ export async function noteDamage(
  * Takes the clear segments of a chunk that is encoded again. A damaged one is put back under its name when it comes out with the very
  * bytes that were published: nothing else may ever have its IV, or be sent under its address.
  */
-export async function openRepair(deps: PublicationDeps & { log: Logger }, film: OpenFilm, run: FilmChunk) {
+export async function openRepair(deps: PublicationDeps & { log: Logger }, film: OpenGeneration, run: VideoChunk) {
   const damaged = new Map((await listDamaged(deps.db, run)).map((segment) => [nameOf(segment), segment]))
   const encrypt = segmentCipher(film, run.kind)
 
@@ -59,7 +59,7 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, film: 
 
   async function noteWhole(segment: PublishedSegment): Promise<void> {
     await deps.write(async (tx) => {
-      if (!(await mayPublish(tx, run))) throw new FencedOff()
+      if (!(await mayPublish(tx, run))) throw new StaleRunError()
       await setDamaged(tx, segment, 0)
     })
     damaged.delete(nameOf(segment))

@@ -1,13 +1,13 @@
-import { drawnPostersOf, showDrawnPosters } from '../catalogue/poster-store.ts'
+import { listExtractedPosters, publishExtractedPosters } from '../catalogue/poster-store.ts'
 import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
 import type { Db } from '../db/database.ts'
 import { removeBlobs } from '../storage/folder.ts'
 import { planChunks } from './chunk-plan.ts'
 import { addChunks } from './chunk-queue.ts'
-import { endRun, type FilmChunk, mayPublish } from './chunk-store.ts'
+import { endRun, mayPublish, type VideoChunk } from './chunk-store.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { hasLaterGeneration, insertGeneration, isFinished, playGeneration, removeGeneration } from './generation-store.ts'
-import type { OpenFilm } from './publication.ts'
+import type { OpenGeneration } from './publication.ts'
 import type { EncodeDeps } from './scheduler.ts'
 
 /**
@@ -15,9 +15,9 @@ import type { EncodeDeps } from './scheduler.ts'
  * began, nor may other bytes take the place of damaged ones. A half encoded generation goes, and sessions on it end, in the same
  * transaction; a finished one plays, as far as it is whole, until the next is finished, too.
  */
-export async function renewGeneration(deps: EncodeDeps, film: OpenFilm, run: FilmChunk, why: string): Promise<void> {
+export async function restartGeneration(deps: EncodeDeps, film: OpenGeneration, run: VideoChunk, why: string): Promise<void> {
   const { videoId } = film
-  const oldPosters = await drawnPostersOf(deps.db, film)
+  const oldPosters = await listExtractedPosters(deps.db, film)
   const change = await deps.write(async (tx) => {
     if (!(await mayPublish(tx, run))) return undefined // another run was first
     if (await isFinished(tx, film)) {
@@ -36,7 +36,7 @@ export async function renewGeneration(deps: EncodeDeps, film: OpenFilm, run: Fil
   if (change === 'replaced') await removeReplaced(deps, film, oldPosters)
 }
 
-async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...film }: OpenFilm): Promise<void> {
+async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...film }: OpenGeneration): Promise<void> {
   const generation = film.generation + 1
   await insertGeneration(tx, {
     videoId,
@@ -53,20 +53,24 @@ async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...film }: 
  * Lets the video play this generation, now that it is whole, in the transaction that marks it finished; the one before goes.
  * @returns what is to be done after the commit; undefined when it plays this one already
  */
-export async function replaceGeneration(deps: EncodeDeps, tx: Db, film: OpenFilm): Promise<(() => Promise<void>) | undefined> {
+export async function replaceGeneration(
+  deps: EncodeDeps,
+  tx: Db,
+  film: OpenGeneration,
+): Promise<(() => Promise<void>) | undefined> {
   const { videoId } = film
   const generation = await playGeneration(tx, film)
   if (generation === undefined) return undefined
-  const oldPosters = await drawnPostersOf(tx, { videoId, generation })
+  const oldPosters = await listExtractedPosters(tx, { videoId, generation })
   await removeGeneration(tx, { videoId, generation })
-  await showDrawnPosters(tx, film)
+  await publishExtractedPosters(tx, film)
   await deps.sessions.end(tx, [videoId], 'video-replaced')
   return () => removeReplaced(deps, { videoId, generation }, oldPosters)
 }
 
 async function removeReplaced(
   deps: EncodeDeps,
-  { videoId, generation }: Pick<OpenFilm, 'videoId' | 'generation'>,
+  { videoId, generation }: Pick<OpenGeneration, 'videoId' | 'generation'>,
   posters: readonly string[],
 ): Promise<void> {
   deps.sessions.ended([videoId], 'video-replaced')

@@ -93,7 +93,7 @@ const SIGNALLED = 128
 /** Killed: by us, by its processor limit, or by a machine that ran out of memory. */
 export const SIGKILL_EXIT = SIGNALLED + os.constants.signals.SIGKILL
 /** Whether a run crashed or was killed. That may be the machine's fault, so it says nothing of the film yet. */
-export function wasEndedBySignal({ exitCode }: MediaEnd): boolean {
+export function wasKilled({ exitCode }: MediaEnd): boolean {
   return exitCode > SIGNALLED
 }
 /** Many times what the encoder of a large machine starts. Linux counts them for the sandbox alone (since 5.14), and does not count root's. */
@@ -168,7 +168,7 @@ async function runTrial(sandbox: Sandbox): Promise<{ visible?: string[]; problem
 }
 
 /** Whether files that others sent may be opened now. Where bubblewrap has not worked yet it is tried again, every few seconds at most. */
-export async function mayOpenUploads(sandbox: Sandbox): Promise<boolean> {
+export async function isEncodingAllowed(sandbox: Sandbox): Promise<boolean> {
   if (!sandbox.bubblewrap && performance.now() >= sandbox.nextTryMs) await tryBubblewrap(sandbox)
   return sandbox.bubblewrap || sandbox.weak
 }
@@ -212,7 +212,7 @@ function refuseOldVersion(version: string) {
 export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
   await access(run.source.path, constants.R_OK)
-  if (!(await mayOpenUploads(sandbox))) throw new Failure('unavailable', NOT_OPENED)
+  if (!(await isEncodingAllowed(sandbox))) throw new Failure('unavailable', NOT_OPENED)
   return refuseBrokenSandbox(await runConfined(sandbox, { ...run, args: mediaArgs(sandbox, run) }))
 }
 
@@ -220,7 +220,7 @@ export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEn
  * Runs ffmpeg on no file at all, in the same sandbox where there is one: its own sources make picture and sound, and nothing comes from outside.
  * @throws as `runMedia` does
  */
-export async function drawMedia(
+export async function runMediaToFiles(
   sandbox: Sandbox,
   run: Pick<MediaRun, 'stdout' | 'limits' | 'signal'> & { args: readonly string[] },
 ): Promise<MediaEnd> {

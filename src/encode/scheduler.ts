@@ -3,53 +3,53 @@ import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { VideoFolders, VideoSessions } from '../catalogue/deletion.ts'
-import { moveStatus, noteReason } from '../catalogue/status.ts'
+import { moveStatus, setStatusReason } from '../catalogue/status.ts'
 import { newContentKey, unwrapContentKey, wrapContentKey } from '../crypto/content-key.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { isSealIntact } from '../crypto/sealed-file.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import { Failure, isOfTheMachine } from '../errors.ts'
+import { Failure, isHostFailure } from '../errors.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import type { Job } from '../jobs/dispatcher.ts'
-import type { Which } from '../jobs/queue.ts'
+import type { ClaimFilter } from '../jobs/queue.ts'
 import { blobPath, isEmptyFolder } from '../storage/folder.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { addPosters } from './add-posters.ts'
-import { encodeSoundChunk } from './audio-chunk.ts'
-import { type ChunkSink, encodePictureChunk } from './chunk.ts'
-import { AWAITED_SEGMENTS, type Chunk, inSequence, planChunks } from './chunk-plan.ts'
-import { addChunks, type ChunkQueue, claimChunk, onlyOf, replaceChunk } from './chunk-queue.ts'
+import { encodeAudioChunk } from './audio-chunk.ts'
+import { type ChunkSink, encodeVideoChunk } from './chunk.ts'
+import { type Chunk, planChunks, sequentialChunk, URGENT_SEGMENTS } from './chunk-plan.ts'
+import { addChunks, type ChunkQueue, claimChunk, forVideo, replaceChunk } from './chunk-queue.ts'
 import {
+  abandonChunks,
   endRun,
-  type FilmChunk,
-  giveUpChunks,
-  isAnyWaiting,
-  isAwaited,
+  hasPendingChunks,
+  isUrgent,
   listUnfinishedChunks,
   mayPublish,
   URGENT_PRIORITY,
+  type VideoChunk,
 } from './chunk-store.ts'
 import { encoderFingerprint } from './encoder.ts'
 import {
   countSegments,
-  findFilm,
+  findGeneration,
   findUnfinished,
   findUnplanned,
   finishGeneration,
   insertGeneration,
-  listPublished,
-  sizesOfRenditions,
+  listPublishedNumbers,
+  renditionSizes,
 } from './generation-store.ts'
-import { planFilm } from './grid.ts'
-import { breaksOff, MediaFailure, UncleanSeek } from './media-failure.ts'
+import { planVideo } from './grid.ts'
+import { InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
 import { type Plan, plannedSegmentCount } from './plan.ts'
 import { probeSource } from './probe.ts'
-import { FencedOff, type OpenFilm, openPublication, type SegmentNews } from './publication.ts'
+import { type OpenGeneration, openPublication, type SegmentEvents, StaleRunError } from './publication.ts'
 import { openRepair } from './repair.ts'
-import { renewGeneration, replaceGeneration } from './restart-generation.ts'
-import { mayOpenUploads, type Sandbox, type SealedSource } from './sandbox.ts'
+import { replaceGeneration, restartGeneration } from './restart-generation.ts'
+import { isEncodingAllowed, type Sandbox, type SealedSource } from './sandbox.ts'
 
 export type EncodeDeps = {
   db: Db
@@ -60,7 +60,7 @@ export type EncodeDeps = {
   sandbox: Sandbox
   folders: VideoFolders
   chunkQueue: ChunkQueue
-  news: SegmentNews
+  news: SegmentEvents
   log: Logger
   sessions: VideoSessions
   /** Ends what runs for a film. */
@@ -94,14 +94,14 @@ const TOLERATED_FRAMES = 3
  * trouble rests for a while, so that a full disk is not asked again as fast as the machine can.
  * @param wake says that there may be something to claim again
  */
-export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
+export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
   const inHand = new Set<string>()
   const resting = new Set<string>()
   const failures = new Map<string, number>()
   /** Runs that have ended and could not be given back yet. */
-  const lost: FilmChunk[] = []
+  const lost: VideoChunk[] = []
   /** Runs of pictures that somebody waits for right now. */
-  const hurried = new Set<FilmChunk>()
+  const hurried = new Set<VideoChunk>()
 
   let looksForRoom = false
   let isSandboxMissing = false
@@ -120,7 +120,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
 
   /** What may be worked on now, and how. Undefined: nothing; uploads wait for a sandbox. */
   async function findAllowed(): Promise<Allowed | undefined> {
-    if (await mayOpenUploads(deps.sandbox)) {
+    if (await isEncodingAllowed(deps.sandbox)) {
       if (isSandboxMissing) deps.log.info('sandbox: bubblewrap runs, uploads are encoded')
       isSandboxMissing = false
       return { deps }
@@ -128,7 +128,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
     isSandboxMissing = true
     const only = await deps.findOwnVideo()
     const sandbox = { ...deps.sandbox, weak: true }
-    return only === undefined ? undefined : { deps: { ...deps, sandbox, chunkQueue: onlyOf(only, deps.chunkQueue) }, only }
+    return only === undefined ? undefined : { deps: { ...deps, sandbox, chunkQueue: forVideo(only, deps.chunkQueue) }, only }
   }
 
   function lookForRoom() {
@@ -138,7 +138,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
 
   async function claimPlan({ deps, only }: Allowed): Promise<Job | undefined> {
     const videoId = await findUnplanned(deps.db, [...inHand, ...resting], only)
-    return videoId === undefined ? undefined : jobOf(videoId, (signal) => planVideo(deps, videoId, signal))
+    return videoId === undefined ? undefined : jobOf(videoId, (signal) => planNextVideo(deps, videoId, signal))
   }
 
   async function claimFinish({ deps, only }: Allowed): Promise<Job | undefined> {
@@ -150,11 +150,14 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
     for (const run of lost.splice(0)) await giveBack(run)
     // What nobody waits for would take its share of the cores that a hurried run keeps busy, and double its time.
     const isHurried = hurried.size * CORES_OF_ONE >= availableParallelism()
-    const which = (): Which => ({ upToPriority: urgentOnly || isHurried ? URGENT_PRIORITY : undefined, except: [...resting] })
+    const which = (): ClaimFilter => ({
+      upToPriority: urgentOnly || isHurried ? URGENT_PRIORITY : undefined,
+      except: [...resting],
+    })
     const taken = await claimChunk(deps.write, deps.chunkQueue, which)
     if (!taken) return undefined
     const { run, hold } = taken
-    if (isAwaited(run)) hurry(run)
+    if (isUrgent(run)) hurry(run)
     const work = (signal: AbortSignal) =>
       runChunk(deps, run, signal, () => calm(run))
         .catch(async (error) => {
@@ -166,16 +169,16 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
     return { key: run.videoId, run: (signal) => minded(run.videoId, (signal) => hold(() => work(signal)), signal) }
   }
 
-  function hurry(run: FilmChunk) {
+  function hurry(run: VideoChunk) {
     hurried.add(run)
     setTimeout(() => calm(run), HURRY_MS).unref()
   }
 
-  function calm(run: FilmChunk) {
+  function calm(run: VideoChunk) {
     if (hurried.delete(run)) wake()
   }
 
-  async function giveBack(run: FilmChunk): Promise<void> {
+  async function giveBack(run: VideoChunk): Promise<void> {
     await deps.write((tx) => endRun(tx, run, 'waiting')).catch(() => lost.push(run))
   }
 
@@ -196,7 +199,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
   }
 
   async function afterTrouble(videoId: string, error: unknown, signal: AbortSignal): Promise<void> {
-    const ofTheMachine = isOfTheMachine(error)
+    const ofTheMachine = isHostFailure(error)
     const count = (failures.get(videoId) ?? 0) + (ofTheMachine ? 0 : 1)
     failures.set(videoId, count)
     resting.add(videoId)
@@ -219,7 +222,7 @@ export function createEncodeWork(deps: EncodeDeps, wake: () => void) {
 }
 
 /** From a source to its plan: probe, ladder, grid, content key and chunks, in one transaction. */
-async function planVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal): Promise<void> {
+async function planNextVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal): Promise<void> {
   const source = await openSource(deps, videoId)
   if (!source) return // deleted meanwhile
   await deps.write((tx) => moveStatus(tx, videoId, 'Processing'))
@@ -236,7 +239,7 @@ async function planVideo(deps: EncodeDeps, videoId: string, signal: AbortSignal)
 
 async function planSource(deps: EncodeDeps, source: SealedSource, signal: AbortSignal): Promise<Plan | MediaFailure> {
   try {
-    return planFilm(await probeSource(deps.sandbox, source, signal))
+    return planVideo(await probeSource(deps.sandbox, source, signal))
   } catch (error) {
     if (error instanceof MediaFailure) return error
     throw error
@@ -244,8 +247,8 @@ async function planSource(deps: EncodeDeps, source: SealedSource, signal: AbortS
 }
 
 /** Encodes one chunk and publishes its segments. @param published called when they are out and nobody waits any more */
-async function runChunk(deps: EncodeDeps, run: FilmChunk, signal: AbortSignal, published: () => void): Promise<void> {
-  const film = await openFilm(deps, run.videoId, run.generation)
+async function runChunk(deps: EncodeDeps, run: VideoChunk, signal: AbortSignal, published: () => void): Promise<void> {
+  const film = await openGeneration(deps, run.videoId, run.generation)
   const source = await openSource(deps, run.videoId)
   if (!film || !source) return // deleted meanwhile
   const part = await unpublishedPart(deps, film.plan, run)
@@ -259,7 +262,7 @@ async function runChunk(deps: EncodeDeps, run: FilmChunk, signal: AbortSignal, p
 }
 
 /** Whether posters are drawn with this chunk. */
-function isBeginning({ kind, firstSegment }: FilmChunk): boolean {
+function isBeginning({ kind, firstSegment }: VideoChunk): boolean {
   return kind === 'picture' && firstSegment === 0
 }
 
@@ -271,18 +274,18 @@ async function endTogether(signal: AbortSignal, works: readonly ((signal: AbortS
   either.throwIfAborted()
 }
 
-type Opened = { film: OpenFilm; source: SealedSource }
+type Opened = { film: OpenGeneration; source: SealedSource }
 
 /** @returns false when something else is done about the chunk, or the video */
 async function publishPart(
   deps: EncodeDeps,
   { film, source }: Opened,
-  run: FilmChunk,
+  run: VideoChunk,
   part: Part,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (film.encoder !== encoderFingerprint(deps.sandbox)) {
-    await renewGeneration(deps, film, run, 'the encoder has changed since the last one was begun')
+    await restartGeneration(deps, film, run, 'the encoder has changed since the last one was begun')
     return false
   }
   const isSought = !part.fromStart && part.firstSegment > 0
@@ -299,10 +302,10 @@ async function publishPart(
     return true
   } catch (error) {
     await publication.abandon()
-    if (error instanceof UncleanSeek) await continueInSequence(deps, film, run)
+    if (error instanceof InexactSeek) await continueInSequence(deps, film, run)
     // What is said of the media itself does not change by trying again.
     else if (error instanceof MediaFailure) await failFilm(deps, film.videoId, error, signal, run)
-    else if (!(error instanceof FencedOff)) throw error
+    else if (!(error instanceof StaleRunError)) throw error
     return false
   }
 }
@@ -311,7 +314,7 @@ async function publishPart(
  * Encodes a chunk again whose segments are all published, some of them damaged. What comes out with the bytes that were published is
  * put back. For the rest the video gets its next generation; without its source it fails.
  */
-async function repairChunk(deps: EncodeDeps, { film, source }: Opened, run: FilmChunk, signal: AbortSignal): Promise<boolean> {
+async function repairChunk(deps: EncodeDeps, { film, source }: Opened, run: VideoChunk, signal: AbortSignal): Promise<boolean> {
   const { videoId } = film
   const repair = await openRepair({ ...deps, segments: deps.folders.segments }, film, run)
   const mayComeOutEqual = film.encoder === encoderFingerprint(deps.sandbox) && existsSync(source.path)
@@ -323,12 +326,12 @@ async function repairChunk(deps: EncodeDeps, { film, source }: Opened, run: Film
       return true
     }
   } catch (error) {
-    if (error instanceof FencedOff) return false
-    if (!(error instanceof MediaFailure || error instanceof UncleanSeek)) throw error
+    if (error instanceof StaleRunError) return false
+    if (!(error instanceof MediaFailure || error instanceof InexactSeek)) throw error
   }
   if (await isEmptyFolder(deps.folders.sources)) throw SOURCES_AWAY
   if (await isSourceIntact(deps, videoId, signal))
-    await renewGeneration(deps, film, run, 'a damaged segment came out with other bytes')
+    await restartGeneration(deps, film, run, 'a damaged segment came out with other bytes')
   else await settleFailure(deps, videoId, LOST, run)
   return false
 }
@@ -341,13 +344,13 @@ const SOURCES_AWAY = new Failure(
 type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'fromStart'>
 
 /** What a run cut off by a crash left to do: the segments it had published at the chunk's beginning stay. */
-async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: FilmChunk): Promise<Part> {
+async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: VideoChunk): Promise<Part> {
   const renditionIds =
     run.kind === 'sound' ? [plan.sound?.renditionId ?? 0] : (plan.picture?.renditions ?? []).map(({ id }) => id)
   const end = run.firstSegment + run.segmentCount
   let firstSegment = end
   for (const renditionId of renditionIds) {
-    const published = new Set(await listPublished(deps.db, run, renditionId, run.firstSegment))
+    const published = new Set(await listPublishedNumbers(deps.db, run, renditionId, run.firstSegment))
     let missing = run.firstSegment
     while (missing < end && published.has(missing)) missing++
     firstSegment = Math.min(firstSegment, missing)
@@ -361,7 +364,7 @@ async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: FilmChunk): Pr
  * done so far, so that segments which meet the cap come out with others.
  */
 async function chooseThreads(deps: EncodeDeps, { kind, segmentCount }: Part): Promise<0 | 1> {
-  return kind === 'picture' && (segmentCount <= AWAITED_SEGMENTS || !(await isAnyWaiting(deps.db))) ? 0 : 1
+  return kind === 'picture' && (segmentCount <= URGENT_SEGMENTS || !(await hasPendingChunks(deps.db))) ? 0 : 1
 }
 
 async function encodePart(
@@ -373,11 +376,11 @@ async function encodePart(
 ): Promise<void> {
   const request = { sandbox: deps.sandbox, source, plan: film.plan, chunk: part, signal }
   if (part.kind === 'sound') {
-    const { breaksOffAtS } = await encodeSoundChunk(request, sink)
+    const { breaksOffAtS } = await encodeAudioChunk(request, sink)
     if (breaksOffAtS !== undefined) await noteBreak(deps, film, 'sound', breaksOffAtS)
     return
   }
-  const { missingFrames } = await encodePictureChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
+  const { missingFrames } = await encodeVideoChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
   const { picture } = film.plan
   if (picture && missingFrames > TOLERATED_FRAMES) {
     const readFrames = picture.frameCount - (picture.heldFrames ?? 0) - missingFrames
@@ -385,12 +388,12 @@ async function encodePart(
   }
 }
 
-async function noteBreak(deps: EncodeDeps, film: OpenFilm, stream: 'picture' | 'sound', atS: number): Promise<void> {
-  await deps.write((tx) => noteReason(tx, film.videoId, breaksOff(stream, atS, film.plan.durationS)))
+async function noteBreak(deps: EncodeDeps, film: OpenGeneration, stream: 'picture' | 'sound', atS: number): Promise<void> {
+  await deps.write((tx) => setStatusReason(tx, film.videoId, truncationReason(stream, atS, film.plan.durationS)))
 }
 
 /** Puts one chunk without a seek in the place of all that are unfinished; their runs are fenced off. */
-async function continueInSequence(deps: EncodeDeps, film: OpenFilm, run: FilmChunk): Promise<void> {
+async function continueInSequence(deps: EncodeDeps, film: OpenGeneration, run: VideoChunk): Promise<void> {
   const { videoId } = film
   deps.log.info({ videoId, segment: run.firstSegment }, 'the source does not decode cleanly after a seek; it goes on in sequence')
   await deps.write(async (tx) => {
@@ -398,19 +401,19 @@ async function continueInSequence(deps: EncodeDeps, film: OpenFilm, run: FilmChu
     const [first, ...others] = await listUnfinishedChunks(tx, film.videoId, film.generation, run.kind)
     if (!first) return
     for (const chunk of others) await replaceChunk(tx, deps.chunkQueue, chunk, [])
-    await replaceChunk(tx, deps.chunkQueue, first, [inSequence([first, ...others])])
+    await replaceChunk(tx, deps.chunkQueue, first, [sequentialChunk([first, ...others])])
   })
 }
 
 /** Checks the source once more, and notes that every rendition is there. */
 async function finishFilm(deps: EncodeDeps, videoId: string, generation: number, signal: AbortSignal): Promise<void> {
-  const film = await openFilm(deps, videoId, generation)
+  const film = await openGeneration(deps, videoId, generation)
   const source = await openSource(deps, videoId)
   if (!film || !source) return // deleted meanwhile
   if (!(await isSourceIntact(deps, videoId, signal))) return settleFailure(deps, videoId, CHANGED_ON_DISK)
   const missing = plannedSegmentCount(film.plan) - (await countSegments(deps.slowDb, film))
   if (missing !== 0) throw new Error(`${missing} segments of a film are missing although all its chunks are done`)
-  const sizes = await sizesOfRenditions(deps.slowDb, film)
+  const sizes = await renditionSizes(deps.slowDb, film)
   const segmentBytes = sizes.values().reduce((sum, sizeBytes) => sum + sizeBytes, 0)
   const replaced = await deps.write(async (tx) => {
     const replaced = await replaceGeneration(deps, tx, film)
@@ -423,7 +426,7 @@ async function finishFilm(deps: EncodeDeps, videoId: string, generation: number,
 }
 
 /** Ends a film that cannot be encoded. Of a source that the disk has changed, nothing that was found says anything about what was uploaded. */
-async function failFilm(deps: EncodeDeps, videoId: string, error: unknown, signal: AbortSignal, run?: FilmChunk): Promise<void> {
+async function failFilm(deps: EncodeDeps, videoId: string, error: unknown, signal: AbortSignal, run?: VideoChunk): Promise<void> {
   const isIntact = await isSourceIntact(deps, videoId, signal)
   const isKnown = error instanceof MediaFailure
   if (!isKnown) deps.log.error({ err: error, videoId }, 'a film could not be encoded')
@@ -431,12 +434,12 @@ async function failFilm(deps: EncodeDeps, videoId: string, error: unknown, signa
 }
 
 /** One transaction: the run's end, the film's state, and the chunks that are not needed any more. What still encodes them is stopped. */
-async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, run?: FilmChunk): Promise<void> {
+async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, run?: VideoChunk): Promise<void> {
   const { isSettled, hasFailed } = await deps.write(async (tx) => {
     // Fenced off: another run speaks for the film.
     if (run && !(await endRun(tx, run, 'failed'))) return { isSettled: false, hasFailed: false }
     const hasFailed = await moveStatus(tx, videoId, failure.status, failure.message)
-    await giveUpChunks(tx, videoId)
+    await abandonChunks(tx, videoId)
     return { isSettled: true, hasFailed }
   })
   if (hasFailed) deps.log.info({ videoId, status: failure.status, reason: failure.message }, 'video: failed')
@@ -483,12 +486,12 @@ async function openSource(deps: EncodeDeps, videoId: string): Promise<SealedSour
 }
 
 /** A film with what opens it; undefined once its video is deleted. */
-export async function openFilm(
+export async function openGeneration(
   deps: Pick<EncodeDeps, 'db' | 'masterKey'>,
   videoId: string,
   generation: number,
-): Promise<OpenFilm | undefined> {
-  const row = await findFilm(deps.db, videoId, generation)
+): Promise<OpenGeneration | undefined> {
+  const row = await findGeneration(deps.db, videoId, generation)
   if (!row?.wrappedContentKey) return undefined
   return {
     videoId,

@@ -13,11 +13,11 @@ export async function findFault(segments: BlobFolder, expected: SegmentFile): Pr
   try {
     await using file = await open(blobPath(segments, expected.file))
     const { size } = await file.stat()
-    if (size !== expected.sizeBytes) return otherSize(size, expected.sizeBytes)
+    if (size !== expected.sizeBytes) return sizeMismatch(size, expected.sizeBytes)
     const stream = file.createReadStream({ highWaterMark: PIECE_BYTES, autoClose: false })
     return (await sha256Of(stream)).equals(expected.sha256) ? undefined : OTHER_BYTES
   } catch (error) {
-    return unreadable(error)
+    return unreadableSegment(error)
   }
 }
 
@@ -25,21 +25,21 @@ export async function findFault(segments: BlobFolder, expected: SegmentFile): Pr
 export async function readSegment(segments: BlobFolder, expected: SegmentFile): Promise<{ bytes: Buffer } | { fault: string }> {
   try {
     const bytes = await readFile(blobPath(segments, expected.file))
-    if (bytes.length !== expected.sizeBytes) return { fault: otherSize(bytes.length, expected.sizeBytes) }
+    if (bytes.length !== expected.sizeBytes) return { fault: sizeMismatch(bytes.length, expected.sizeBytes) }
     return (await sha256Of(piecesOf(bytes))).equals(expected.sha256) ? { bytes } : { fault: OTHER_BYTES }
   } catch (error) {
-    return { fault: unreadable(error) }
+    return { fault: unreadableSegment(error) }
   }
 }
 
 const OTHER_BYTES = 'its file has other bytes than were published'
 
-export function otherSize(foundBytes: number, expectedBytes: number): string {
+export function sizeMismatch(foundBytes: number, expectedBytes: number): string {
   return `its file has ${foundBytes} bytes instead of ${expectedBytes}`
 }
 
 /** What it says of a file that it cannot be opened or read. @throws the error, when it is of the whole machine */
-export function unreadable(error: unknown): string {
+export function unreadableSegment(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'ENOENT') return 'its file is missing'
   if (code === 'EIO') return 'its file cannot be read from the disk (EIO)'

@@ -7,7 +7,7 @@ const call = (x64: number | undefined, arm64: number | undefined = x64): Numbers
 const onX64 = (x64: number): Numbers => ({ x64, arm64: undefined })
 
 /** Numbers from the kernel's tables: arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h. */
-export const REFUSED_CALLS: Readonly<Record<string, Numbers>> = {
+export const BLOCKED_CALLS: Readonly<Record<string, Numbers>> = {
   // No connections. What is open when ffmpeg begins, it may use.
   socket: call(41, 198),
   socketpair: call(53, 199),
@@ -103,7 +103,7 @@ const unless = (code: number, k: number, rows: readonly Row[]): Row[] => [{ code
 export function systemCallFilter(architecture: string = process.arch): Buffer | undefined {
   if (architecture !== 'x64' && architecture !== 'arm64') return undefined
   const { audit, clone, clone3 } = ARCHITECTURES[architecture]
-  const numbers = Object.values(REFUSED_CALLS).flatMap((call) => call[architecture] ?? [])
+  const numbers = Object.values(BLOCKED_CALLS).flatMap((call) => call[architecture] ?? [])
   return encode([
     load(ARCHITECTURE_AT),
     ...unless(IF_EQUAL, audit, [refuse(EPERM)]), // a 32-bit program's numbers mean other calls

@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import type { KeptAnswerRow } from '../db/tables.ts'
+import type { StoredResponseRow } from '../db/tables.ts'
 
 /** The answer that is kept under a key since then. */
-export async function findAnswer(
+export async function findStoredResponse(
   db: Db,
-  { accountId, idempotencyKey }: Pick<KeptAnswerRow, 'accountId' | 'idempotencyKey'>,
+  { accountId, idempotencyKey }: Pick<StoredResponseRow, 'accountId' | 'idempotencyKey'>,
   sinceS: number,
 ) {
   return db
@@ -18,7 +18,7 @@ export async function findAnswer(
 }
 
 /** Keeps an answer under a key; one from before then makes room. False: the key has an answer. */
-export async function insertAnswer(tx: Db, answer: KeptAnswerRow, sinceS: number): Promise<boolean> {
+export async function insertStoredResponse(tx: Db, answer: StoredResponseRow, sinceS: number): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('keptAnswer')
     .values(answer)
@@ -30,7 +30,7 @@ export async function insertAnswer(tx: Db, answer: KeptAnswerRow, sinceS: number
 }
 
 /** Removes some of the answers before then, the oldest first. @returns how many */
-export async function removeAnswersBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
+export async function removeStoredResponsesBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from kept_answer where (account_id, idempotency_key) in
     (select account_id, idempotency_key from kept_answer
       where answered_at_s <= ${beforeS} order by answered_at_s limit ${limit})`.execute(tx)

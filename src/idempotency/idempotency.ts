@@ -1,17 +1,17 @@
 import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
 import type { Db } from '../db/database.ts'
-import type { Alongside, Write } from '../db/write.ts'
+import type { AlsoInTransaction, Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { findAnswer, insertAnswer, removeAnswersBefore } from './idempotency-store.ts'
+import { findStoredResponse, insertStoredResponse, removeStoredResponsesBefore } from './idempotency-store.ts'
 
 /** `nowS` is the playback clock: no step of the wall clock forgets an answer, or keeps it longer. */
 export type IdempotencyDeps = { db: Db; write: Write; nowS: () => number; masterKey: MasterKey }
 
 /** A call under the key that its sender gave it. The hash is of everything that it asks for. */
-export type KeyedCall = { accountId: string; idempotencyKey: string; requestHash: Buffer }
+export type IdempotentCall = { accountId: string; idempotencyKey: string; requestHash: Buffer }
 
 /** Has an effect, and writes what it is given in the transaction of that effect. */
-export type Effect<Outcome> = (alongside?: Alongside<Outcome>) => Promise<Outcome>
+export type Effect<Outcome> = (alongside?: AlsoInTransaction<Outcome>) => Promise<Outcome>
 
 const KEPT_S = 24 * 3600
 
@@ -21,9 +21,9 @@ const KEPT_S = 24 * 3600
  * @param answerOf a pure function
  * @throws Failure `conflict` when the key was given to another call; whatever `effect` throws
  */
-export async function answerOnce<Outcome>(
+export async function respondOnce<Outcome>(
   deps: IdempotencyDeps,
-  call: KeyedCall,
+  call: IdempotentCall,
   effect: Effect<Outcome>,
   answerOf: (outcome: Outcome) => string,
 ): Promise<{ answer: string; isReplayed: boolean }> {
@@ -31,13 +31,13 @@ export async function answerOnce<Outcome>(
   for (;;) {
     const answeredAtS = deps.nowS()
     const sinceS = answeredAtS - KEPT_S
-    const kept = await findAnswer(deps.db, call, sinceS)
+    const kept = await findStoredResponse(deps.db, call, sinceS)
     if (kept && !kept.requestHash.equals(call.requestHash)) throw new Failure('conflict', ANOTHER_CALL)
     if (kept) return { answer: unwrap(deps.masterKey, purpose, kept.wrappedAnswer).toString(), isReplayed: true }
     try {
       const outcome = await effect(async (tx, outcome) => {
         const wrappedAnswer = wrap(deps.masterKey, purpose, Buffer.from(answerOf(outcome)))
-        if (!(await insertAnswer(tx, { ...call, wrappedAnswer, answeredAtS }, sinceS))) throw new AnsweredMeanwhile()
+        if (!(await insertStoredResponse(tx, { ...call, wrappedAnswer, answeredAtS }, sinceS))) throw new AnsweredMeanwhile()
       })
       return { answer: answerOf(outcome), isReplayed: false }
     } catch (error) {
@@ -57,6 +57,6 @@ const ANOTHER_CALL =
 const REMOVED_AT_ONCE = 1_000
 
 /** Forgets what nobody may ask for again. */
-export async function sweepAnswers({ write, nowS }: Pick<IdempotencyDeps, 'write' | 'nowS'>): Promise<void> {
-  while ((await write((tx) => removeAnswersBefore(tx, nowS() - KEPT_S, REMOVED_AT_ONCE))) > 0);
+export async function pruneStoredResponses({ write, nowS }: Pick<IdempotencyDeps, 'write' | 'nowS'>): Promise<void> {
+  while ((await write((tx) => removeStoredResponsesBefore(tx, nowS() - KEPT_S, REMOVED_AT_ONCE))) > 0);
 }

@@ -24,7 +24,7 @@ export function signPolicy(signer: Signer, date: string, policyBase64: string): 
   return hmac(key, policyBase64).toString('hex')
 }
 
-export function isSignatureOf(signer: Signer, date: string, policyBase64: string, signature: string): boolean {
+export function isValidSignature(signer: Signer, date: string, policyBase64: string, signature: string): boolean {
   const expected = Buffer.from(signPolicy(signer, date, policyBase64))
   const given = Buffer.from(signature)
   return expected.length === given.length && timingSafeEqual(expected, given)

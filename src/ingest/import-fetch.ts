@@ -5,18 +5,18 @@ import { newId } from '../crypto/secret.ts'
 import type { ImportRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { fetchOutside, type OutboundAnswer } from '../outbound/fetch.ts'
-import { describeUrl, type Outbound } from '../outbound/policy.ts'
+import { guardedFetch, type OutboundResponse } from '../outbound/fetch.ts'
+import { describeUrl, type OutboundPolicy } from '../outbound/policy.ts'
 import { type BlobFolder, blobPath, openGrowingBlob, removeBlobAndEmptyFolders } from '../storage/folder.ts'
 import { openImportUrl } from './import.ts'
 import { updateImport } from './import-store.ts'
-import { collectReadBuffers } from './minor-gc.ts'
+import { runMinorGc } from './minor-gc.ts'
 import { openSourceSeal, type ReceivedSource, wrapSourceKey } from './source.ts'
 
 export type FetchDeps = {
   write: Write
   masterKey: MasterKey
-  outbound: Outbound
+  outbound: OutboundPolicy
   sources: BlobFolder
   uploadMaxBytes: number
   /** Whether the disk has room for so many bytes more. */
@@ -57,7 +57,7 @@ export async function fetchImport(deps: FetchDeps, row: ImportRow, leftMs: numbe
     ...(begun && { headers: { Range: `bytes=${begun.sealing.sizeBytes()}-`, 'If-Range': begun.etag } }),
   }
   try {
-    return await fetchOutside(deps.outbound, request, async (answer) => {
+    return await guardedFetch(deps.outbound, request, async (answer) => {
       const part = begun && (await isRest(deps, row, begun, answer)) ? begun : await beginAnew(deps, row, name, answer)
       return receive(deps, row, part, name, pace.watched(answer.bytes))
     })
@@ -79,7 +79,12 @@ async function findBegun(deps: FetchDeps, row: ImportRow, signal: AbortSignal): 
 }
 
 /** Whether the answer goes on where the last try ended. 200 says that the file is another now, or that no parts of it are sent. */
-async function isRest(deps: FetchDeps, row: ImportRow, { sealing }: Part, { status, headers }: OutboundAnswer): Promise<boolean> {
+async function isRest(
+  deps: FetchDeps,
+  row: ImportRow,
+  { sealing }: Part,
+  { status, headers }: OutboundResponse,
+): Promise<boolean> {
   if (status === 206 && headers['content-range']?.startsWith(`bytes ${sealing.sizeBytes()}-`)) return true
   if (status !== 206 && status !== 416) return false
   await deps.write((tx) => updateImport(tx, row.videoId, { etag: null }))
@@ -87,7 +92,7 @@ async function isRest(deps: FetchDeps, row: ImportRow, { sealing }: Part, { stat
 }
 
 /** A new file under a new key, so that no two texts share one. The row names it before it is there: nothing is left without an owner. */
-async function beginAnew(deps: FetchDeps, row: ImportRow, name: string, answer: OutboundAnswer): Promise<Part> {
+async function beginAnew(deps: FetchDeps, row: ImportRow, name: string, answer: OutboundResponse): Promise<Part> {
   refuseStatus(name, answer.status)
   const seal = newSeal()
   const file = `${row.videoId}/${newId()}.sealed`
@@ -123,7 +128,7 @@ async function receive(
     await blob.sync()
     await noteReceived(deps, row, sealing)
     await refuseWithoutRoom(deps, 0)
-    collectReadBuffers()
+    runMinorGc()
   }
   if (sealing.sizeBytes() === 0) throw new Failure('unsupported', `${name} gave an empty file.`)
   const { last, ...sealed } = sealing.end()

@@ -23,10 +23,10 @@ export async function countImports(db: Db, accountId: string): Promise<number> {
 }
 
 /** What must not be taken now. */
-export type Busy = { videoIds: readonly string[]; accountIds: readonly string[]; hosts: readonly string[] }
+export type BusySlots = { videoIds: readonly string[]; accountIds: readonly string[]; hosts: readonly string[] }
 
 /** Accounts that have an import which may be tried now; a disabled one's wait. */
-export async function listAccountsWithImports(db: Db, nowS: number, busy: Busy): Promise<string[]> {
+export async function listAccountsWithImports(db: Db, nowS: number, busy: BusySlots): Promise<string[]> {
   const rows = await db
     .selectFrom('account')
     .select('id')
@@ -45,7 +45,7 @@ export async function findDueImport(
   db: Db,
   accountId: string,
   nowS: number,
-  busy: Busy,
+  busy: BusySlots,
 ): Promise<Pick<ImportRow, 'videoId' | 'accountId' | 'host'> | undefined> {
   return dueImports(db, nowS, busy)
     .select(['videoId', 'accountId', 'host'])
@@ -56,7 +56,7 @@ export async function findDueImport(
     .executeTakeFirst()
 }
 
-function dueImports(db: Db, nowS: number, { hosts, videoIds }: Busy) {
+function dueImports(db: Db, nowS: number, { hosts, videoIds }: BusySlots) {
   return db
     .selectFrom('import')
     .where('nextTryAtS', '<=', nowS)
@@ -69,7 +69,7 @@ export async function findImport(db: Db, videoId: string): Promise<ImportRow | u
 }
 
 /** Counts a try before it is made, so that one which ends this process counts, too. Undefined: the video was deleted. */
-export async function beginTry(tx: Db, videoId: string, endsAtS: number): Promise<ImportRow | undefined> {
+export async function beginImportAttempt(tx: Db, videoId: string, endsAtS: number): Promise<ImportRow | undefined> {
   return tx
     .updateTable('import')
     .set((row) => ({ tries: row('tries', '+', 1), endsAtS: row.fn.coalesce('endsAtS', row.val(endsAtS)) }))

@@ -3,13 +3,13 @@ import type { Logger } from 'pino'
 import { moveStatus } from '../catalogue/status.ts'
 import type { Db } from '../db/database.ts'
 import type { ImportRow } from '../db/tables.ts'
-import { Failure, machineTrouble } from '../errors.ts'
+import { Failure, hostFailure } from '../errors.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { createTurns } from '../jobs/round-robin.ts'
+import { createRoundRobin } from '../jobs/round-robin.ts'
 import { removeBlobAndEmptyFolders, removeBlobs } from '../storage/folder.ts'
 import { DELETED, type FetchDeps, fetchImport, NO_ROOM } from './import-fetch.ts'
 import {
-  beginTry,
+  beginImportAttempt,
   findDueImport,
   findImport,
   listAccountsWithImports,
@@ -20,7 +20,7 @@ import {
 import { insertReceivedSource, type ReceivedSource } from './source.ts'
 import { findSource } from './source-store.ts'
 
-export type ImportWorkDeps = FetchDeps & {
+export type ImportSchedulerDeps = FetchDeps & {
   db: Db
   /** A clock that never goes back. */
   nowS: () => number
@@ -42,7 +42,7 @@ const MACHINE_WAIT_S = 15
 const REST_MS = 1_000
 
 /** Fetches what was asked for, also what an earlier run of the server left; `wake` says that there is more. */
-export async function startImporting(deps: ImportWorkDeps): Promise<Dispatcher> {
+export async function startImportScheduler(deps: ImportSchedulerDeps): Promise<Dispatcher> {
   await deps.write(resumeImports)
   return startDispatcher({ places: AT_ONCE.inAll, claim: claimsOfImports(deps), lookEveryMs: LOOK_EVERY_MS, log: deps.log })
 }
@@ -51,9 +51,9 @@ export async function startImporting(deps: ImportWorkDeps): Promise<Dispatcher> 
  * What there is to do for imports: the accounts take turns, no account and no host has all places. The database is the truth; in
  * memory is only what is in hand.
  */
-function claimsOfImports(deps: ImportWorkDeps) {
+function claimsOfImports(deps: ImportSchedulerDeps) {
   const inHand = new Map<string, { accountId: string; host: string }>()
-  const turns = createTurns()
+  const turns = createRoundRobin()
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (urgentOnly) return undefined // nobody waits for an import that closely
@@ -61,7 +61,7 @@ function claimsOfImports(deps: ImportWorkDeps) {
     for (;;) {
       const next = await findNext()
       if (!next) return undefined
-      const row = await deps.write((tx) => beginTry(tx, next.videoId, deps.nowS() + deps.importMaxS))
+      const row = await deps.write((tx) => beginImportAttempt(tx, next.videoId, deps.nowS() + deps.importMaxS))
       if (!row) continue // deleted meanwhile
       inHand.set(row.videoId, row)
       turns.served(row.accountId)
@@ -110,7 +110,7 @@ function claimsOfImports(deps: ImportWorkDeps) {
     if (!row && (await findSource(deps.db, videoId))) return deps.sourceArrived(videoId) // it was kept, though nobody said so
     if (!row) return removeBlobs(deps.sources, videoId) // deleted meanwhile: nothing else may be left of it
     if (signal.aborted) return postpone(row, 0, row.tries - 1) // cut off by us
-    const ofTheMachine = error === NO_ROOM ? NO_ROOM : machineTrouble(error)
+    const ofTheMachine = error === NO_ROOM ? NO_ROOM : hostFailure(error)
     const problem = ofTheMachine ?? (error instanceof Failure ? error : CAUSE_IN_LOG)
     if (problem === CAUSE_IN_LOG) deps.log.error({ err: error, videoId }, 'an import met trouble')
     if (problem.kind !== 'unavailable') return fail(row, problem)

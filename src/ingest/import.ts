@@ -1,18 +1,18 @@
-import type { KeyHolder } from '../accounts/api-key.ts'
+import type { ApiKeyHolder } from '../accounts/api-key.ts'
 import { getFolder, ROOT } from '../catalogue/folder.ts'
-import { readTitle } from '../catalogue/title.ts'
+import { parseTitle } from '../catalogue/title.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
 import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
 import { newId } from '../crypto/secret.ts'
-import type { Alongside } from '../db/write.ts'
+import type { AlsoInTransaction } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { type Outbound, readOutboundUrl } from '../outbound/policy.ts'
+import { type OutboundPolicy, parseOutboundUrl } from '../outbound/policy.ts'
 import { countImports, insertImport } from './import-store.ts'
 import { displayName } from './source.ts'
 import type { PolicyDeps } from './upload-policy.ts'
 
 export type ImportDeps = PolicyDeps & {
-  outbound: Outbound
+  outbound: OutboundPolicy
   /** Told after the commit that an import waits. */
   importWaits(): void
 }
@@ -32,15 +32,15 @@ const WAITING_PER_ACCOUNT = 5_000
  */
 export async function requestImport(
   deps: ImportDeps,
-  holder: Pick<KeyHolder, 'accountId' | 'mayImport'>,
+  holder: Pick<ApiKeyHolder, 'accountId' | 'mayImport'>,
   request: { url: string; title?: string | undefined; folderId?: string },
-  alongside?: Alongside<RequestedImport>,
+  alongside?: AlsoInTransaction<RequestedImport>,
 ): Promise<RequestedImport> {
   if (!holder.mayImport)
     throw new Failure('forbidden', 'Imports are off for this account. Ask whoever runs this server to turn them on.')
-  const url = readOutboundUrl(deps.outbound, request.url)
+  const url = parseOutboundUrl(deps.outbound, request.url)
   const fileName = fileNameIn(url)
-  const title = readTitle(request.title || fileName || url.hostname)
+  const title = parseTitle(request.title || fileName || url.hostname)
   const videoId = newId()
   const uploadTimeS = deps.wallNowS()
   const folderId = request.folderId ?? ROOT

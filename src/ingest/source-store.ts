@@ -16,7 +16,7 @@ export async function findSource(db: Db, videoId: string): Promise<SourceRow | u
 export const SOURCE_BLOB = /^([0-9a-f]{32})\/[0-9a-f]{32}\.sealed$/
 
 /** Which of these blobs are a video's source, or on the way to it. */
-export async function findNamedSources(db: Db, blobs: readonly string[]): Promise<Set<string>> {
+export async function listReferencedSources(db: Db, blobs: readonly string[]): Promise<Set<string>> {
   const videoIds = new Set(blobs.map((blob) => SOURCE_BLOB.exec(blob)?.[1] ?? ''))
   const tables = ['source', 'import'] as const
   const rows = await Promise.all(

@@ -7,10 +7,10 @@ import { unwrap, wrap } from '../crypto/master-key.ts'
 import { newSeal, type Seal, type Sealed, SealingStream } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
-import { isOutcomeUnknown } from '../db/write.ts'
+import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { type BlobFolder, putBlobStream, removeBlobAndEmptyFolders } from '../storage/folder.ts'
-import { collectReadBuffers } from './minor-gc.ts'
+import { runMinorGc } from './minor-gc.ts'
 import { findSource, insertSource, type SourceRow } from './source-store.ts'
 import type { PolicyDeps } from './upload-policy.ts'
 import { spendPolicy } from './upload-policy-store.ts'
@@ -51,8 +51,8 @@ async function* watched(deps: Pick<SourceDeps, 'uploadMaxBytes' | 'hasRoom'>, by
     if (receivedBytes > deps.uploadMaxBytes)
       throw new Failure('too-large', `The file is larger than ${deps.uploadMaxBytes} bytes, the largest this server accepts.`)
     if (receivedBytes >= lookAtBytes) {
-      await refuseWithoutRoom(deps, 0)
-      collectReadBuffers()
+      await assertRoom(deps, 0)
+      runMinorGc()
       lookAtBytes = receivedBytes + LOOK_EVERY_BYTES
     }
     yield chunk
@@ -63,7 +63,7 @@ async function* watched(deps: Pick<SourceDeps, 'uploadMaxBytes' | 'hasRoom'>, by
  * Uploads are the first that a disk running full refuses; playback and deletion go on.
  * @throws Failure `unavailable` when the disk would be left with too little
  */
-export async function refuseWithoutRoom({ hasRoom }: Pick<SourceDeps, 'hasRoom'>, forBytes: number): Promise<void> {
+export async function assertRoom({ hasRoom }: Pick<SourceDeps, 'hasRoom'>, forBytes: number): Promise<void> {
   if (await hasRoom(forBytes)) return
   throw new Failure('unavailable', 'The disk of this server has no room for this file. Try again when there is space.')
 }
@@ -91,7 +91,7 @@ export async function acceptSource(
       return true
     })
     .catch(async (error) => {
-      if (!isOutcomeUnknown(error)) await discardSource(deps, source)
+      if (!isCommitOutcomeUnknown(error)) await discardSource(deps, source)
       throw error
     })
   if (!accepted) {

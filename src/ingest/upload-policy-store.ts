@@ -1,4 +1,4 @@
-import { IS_PRESENT } from '../catalogue/video-store.ts'
+import { NOT_DELETED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 
 export async function insertPolicy(
@@ -25,7 +25,7 @@ export async function findPolicy(db: Db, key: string) {
 }
 
 /** Some of the videos that wait for an upload whose policy ended before then, the oldest first. */
-export async function listAbandoned(db: Db, endedBeforeS: number, limit: number) {
+export async function listExpiredUploads(db: Db, endedBeforeS: number, limit: number) {
   return db
     .selectFrom('uploadPolicy')
     .innerJoin('video', 'video.id', 'uploadPolicy.videoId')
@@ -33,7 +33,7 @@ export async function listAbandoned(db: Db, endedBeforeS: number, limit: number)
     .where('uploadPolicy.spentAtS', 'is', null)
     .where('uploadPolicy.expiresAtS', '<', endedBeforeS)
     .where('video.status', '=', 'PRE-Upload')
-    .where(IS_PRESENT)
+    .where(NOT_DELETED)
     .orderBy('uploadPolicy.expiresAtS')
     .limit(limit)
     .execute()

@@ -1,13 +1,13 @@
-import type { KeyHolder } from '../accounts/api-key.ts'
+import type { ApiKeyHolder } from '../accounts/api-key.ts'
 import { getFolder, ROOT } from '../catalogue/folder.ts'
-import { readTitle } from '../catalogue/title.ts'
+import { parseTitle } from '../catalogue/title.ts'
 import type { CatalogueDeps } from '../catalogue/video.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { newId } from '../crypto/secret.ts'
-import type { Alongside } from '../db/write.ts'
+import type { AlsoInTransaction } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { ALGORITHM, amzCredential, amzDate, isSignatureOf, type Signer, signPolicy } from './aws-v4.ts'
+import { ALGORITHM, amzCredential, amzDate, isValidSignature, type Signer, signPolicy } from './aws-v4.ts'
 import { findPolicy, insertPolicy } from './upload-policy-store.ts'
 
 export type PolicyDeps = CatalogueDeps & {
@@ -37,9 +37,9 @@ const FREE_FIELDS = ['success_action_status', 'success_action_redirect']
  */
 export async function issueUploadPolicy(
   deps: PolicyDeps,
-  holder: Pick<KeyHolder, 'accountId' | 'mayUpload'>,
+  holder: Pick<ApiKeyHolder, 'accountId' | 'mayUpload'>,
   { title, folderId = ROOT }: { title: string; folderId?: string },
-  alongside?: Alongside<IssuedUpload>,
+  alongside?: AlsoInTransaction<IssuedUpload>,
 ): Promise<IssuedUpload> {
   if (!holder.mayUpload)
     throw new Failure('forbidden', 'Uploads are off for this account. Ask whoever runs this server to turn them on.')
@@ -49,7 +49,7 @@ export async function issueUploadPolicy(
   const issued = { videoId, form: signedForm(signerOf(deps.masterKey), `orig/${videoId}/${newId()}`, nowS, expiresAtS) }
   await deps.write(async (tx) => {
     await getFolder(tx, holder.accountId, folderId)
-    await insertVideo(tx, holder.accountId, { id: videoId, title: readTitle(title), uploadTimeS: deps.wallNowS(), folderId })
+    await insertVideo(tx, holder.accountId, { id: videoId, title: parseTitle(title), uploadTimeS: deps.wallNowS(), folderId })
     await insertPolicy(tx, holder.accountId, { key: issued.form.key, videoId, expiresAtS })
     await alongside?.(tx, issued)
   })
@@ -91,7 +91,7 @@ export async function admitUpload(
   const signed = Object.fromEntries(fields)
   const { policy = '', key = '', 'x-amz-date': date = '', 'x-amz-signature': signature = '' } = signed
   const signer = signerOf(deps.masterKey)
-  if (!isSignatureOf(signer, date, policy, signature)) {
+  if (!isValidSignature(signer, date, policy, signature)) {
     throw new Failure('forbidden', 'The signature does not match the policy. Send the fields exactly as they were issued.')
   }
   // Only we can have signed it: its JSON is ours, and what it demands of the fields is what we issued.

@@ -2,11 +2,11 @@ import { access, constants, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { openSandbox, sandboxAdvice } from '../encode/sandbox.ts'
-import { Failure, machineTrouble } from '../errors.ts'
-import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from '../health-check.ts'
+import { Failure, hostFailure } from '../errors.ts'
+import { type Check, type Finding, failure, judgeSync, ok, timeSyncs, warning } from '../health-check.ts'
 import { hasRoomIn, isFull } from '../storage/space.ts'
-import { HELD, isRestoredCopy } from '../webhooks/restored-copy.ts'
-import { checkMasterKey, examineDatabase, identifyingFiles, peekSetting } from './installation.ts'
+import { isRestoredCopy, WHY_PAUSED } from '../webhooks/restored-copy.ts'
+import { checkMasterKey, examineDatabase, identifyingFiles, readSettingUnopened } from './installation.ts'
 
 const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Finding>>> = {
   async 'data folder'({ dataDir }) {
@@ -17,7 +17,7 @@ const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Findin
       )
     })
     return (await isFull(dataDir))
-      ? trouble(`${dataDir} cannot be written: the disk is full. Delete videos, which still works, or make room on it otherwise.`)
+      ? failure(`${dataDir} cannot be written: the disk is full. Delete videos, which still works, or make room on it otherwise.`)
       : ok(`${dataDir} can be written.`)
   },
   async 'free space'({ dataDir }) {
@@ -39,7 +39,7 @@ const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Findin
     const sandbox = await openSandbox(config)
     const advice = sandboxAdvice(sandbox)
     if (!advice) return ok(`ffmpeg ${sandbox.ffmpegVersion}, in bubblewrap.`)
-    return (sandbox.weak ? warning : trouble)([advice.effect, ...advice.cures].join(' '))
+    return (sandbox.weak ? warning : failure)([advice.effect, ...advice.cures].join(' '))
   },
 }
 
@@ -51,9 +51,9 @@ export async function examineInstallation(config: Config): Promise<Check[]> {
   // Whose key it must be is known to the database, and which installation is the original.
   if (checks.every(({ check, state }) => check !== 'database' || state !== 'trouble')) {
     checks.push({ check: 'master key', ...(await inWords(() => examineMasterKey(config))) })
-    const noted = (setting: string) => peekSetting(config, setting)
+    const noted = (setting: string) => readSettingUnopened(config, setting)
     if (await isRestoredCopy(noted, identifyingFiles(config)).catch(() => false))
-      checks.push({ check: 'webhooks', ...warning(HELD) })
+      checks.push({ check: 'webhooks', ...warning(WHY_PAUSED) })
   }
   return checks
 }
@@ -69,7 +69,7 @@ async function inWords(look: () => Promise<Finding>): Promise<Finding> {
   try {
     return await look()
   } catch (error) {
-    const found = machineTrouble(error) ?? error
-    return trouble(found instanceof Error ? found.message : String(found))
+    const found = hostFailure(error) ?? error
+    return failure(found instanceof Error ? found.message : String(found))
   }
 }

@@ -9,26 +9,26 @@ import {
   syncMasterKey,
   writeMasterKey,
 } from '../crypto/master-key.ts'
-import { keyOfPhrase, phraseOf } from '../crypto/recovery-phrase.ts'
-import type { Database, DatabasePlace, Db } from '../db/database.ts'
-import { markOf, noteMark, readMark, refuseOlderDatabase } from '../db/high-water-mark.ts'
-import type { MovedTable, Watch } from '../db/move/move.ts'
+import { keyFromPhrase, phraseFromKey } from '../crypto/recovery-phrase.ts'
+import type { Database, DatabaseLocation, Db } from '../db/database.ts'
+import { assertNotOlderThanMark, findHighWaterMark, readHighWaterMark, saveHighWaterMark } from '../db/high-water-mark.ts'
+import type { MovedTable, MoveListener } from '../db/move/move.ts'
 import { isFull } from '../db/sqlite/commit.ts'
-import { sqlitePlace } from '../db/sqlite/database.ts'
+import { sqliteLocation } from '../db/sqlite/database.ts'
 import { Failure, isDiskFull } from '../errors.ts'
 import type { Check } from '../health-check.ts'
 import { type BlobFolder, openBlobFolder, removeUnfinished, syncInPlace, syncNames } from '../storage/folder.ts'
 import { type FolderLock, takeFolderLock } from '../storage/folder-lock.ts'
 import type { IdentifyingFile } from '../storage/identity.ts'
-import { giveRoom, giveRoomToStart } from '../storage/reserve.ts'
+import { releaseReserve, releaseReserveAtStart } from '../storage/reserve.ts'
 
-export type NotedDatabase = Database & {
+export type RecordedDatabase = Database & {
   /** Notes in the data folder how far the database has come. */
   noteMark(mark: number): Promise<void>
 }
 
 /** A data folder in this process's hands: locked, opened, and of this master key. */
-export type Installation = NotedDatabase & {
+export type Installation = RecordedDatabase & {
   masterKey: MasterKey
   folders: { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder; files: BlobFolder }
   /** True when this start made the master key: tell the owner where it lies. */
@@ -63,23 +63,23 @@ function diskIsFull({ dataDir }: Config, cause: unknown): Failure {
  * Opens the database alone, for commands that need no more.
  * @throws Failure `unavailable` when it is missing over existing films, damaged or newer
  */
-export async function openDatabase(config: Config): Promise<NotedDatabase> {
+export async function openDatabase(config: Config): Promise<RecordedDatabase> {
   const { mark: markFile, reserve } = dataPaths(config.dataDir)
-  giveRoomToStart(reserve)
+  releaseReserveAtStart(reserve)
   const place = await placeOf(config)
   await refuseLostDatabase(config, place)
-  await refuseOlderDatabase(place, markFile)
+  await assertNotOlderThanMark(place, markFile)
   const database = await place.open()
-  return { ...database, noteMark: (mark) => noteMark(markFile, { mark, address: place.address }) }
+  return { ...database, noteMark: (mark) => saveHighWaterMark(markFile, { mark, address: place.address }) }
 }
 
 /** PostgreSQL's driver is loaded where it is used. */
-async function placeOf({ databaseUrl, dataDir }: Config): Promise<DatabasePlace> {
+async function placeOf({ databaseUrl, dataDir }: Config): Promise<DatabaseLocation> {
   if (databaseUrl === undefined) {
     const { database, reserve } = dataPaths(dataDir)
-    return sqlitePlace(database, () => giveRoom(reserve))
+    return sqliteLocation(database, () => releaseReserve(reserve))
   }
-  const { postgresPlace } = await import('../db/postgres/location.ts')
+  const { postgresLocation: postgresPlace } = await import('../db/postgres/location.ts')
   return postgresPlace(databaseUrl)
 }
 
@@ -91,7 +91,7 @@ export function identifyingFiles({ databaseUrl, dataDir }: Config): IdentifyingF
 }
 
 /** A setting, by a look that changes nothing. */
-export async function peekSetting(config: Config, name: string): Promise<string | undefined> {
+export async function readSettingUnopened(config: Config, name: string): Promise<string | undefined> {
   return (await placeOf(config)).peekSetting(name)
 }
 
@@ -133,7 +133,7 @@ export async function openInstallation(config: Config, noteFull?: () => void): P
   }
 }
 
-export type Moved = {
+export type MovedInstallation = {
   tables: MovedTable[]
   /** An earlier run had moved everything. */
   before: boolean
@@ -144,32 +144,32 @@ export type Moved = {
  * holds the folder's lock.
  * @throws Failure that says what to do; the source is as it was, and the next run goes on
  */
-export async function moveInstallation({ dataDir }: Config, url: string, watch: Watch): Promise<Moved> {
+export async function moveInstallation({ dataDir }: Config, url: string, watch: MoveListener): Promise<MovedInstallation> {
   const { database: path, mark: markFile } = dataPaths(dataDir)
-  const [{ moveToPostgres }, { leavingNoLog }, { postgresPlace }] = await Promise.all([
+  const [{ moveToPostgres }, { withoutLeftoverLog: leavingNoLog }, { postgresLocation: postgresPlace }] = await Promise.all([
     import('../db/move/move.ts'),
     import('../db/move/source.ts'),
     import('../db/postgres/location.ts'),
   ])
   using _ = leavingNoLog(path)
-  const [source, target] = [sqlitePlace(path), postgresPlace(url)]
+  const [source, target] = [sqliteLocation(path), postgresPlace(url)]
   const installation = await source.peekSetting(KEY_ID)
   if (installation === undefined)
     throw new Failure('not-found', `There is no installation in ${dataDir} to move. Set REELGATE_DATA to its data folder.`)
   const before = !(await target.isInMove()) && (await target.peekSetting(KEY_ID)) === installation
   if (before) await refuseLeftDatabase(source, target)
-  else await refuseOlderDatabase(source, markFile)
+  else await assertNotOlderThanMark(source, markFile)
   const { tables, mark } = before
-    ? { tables: [], mark: await markOf(target) }
+    ? { tables: [], mark: await findHighWaterMark(target) }
     : await moveToPostgres({ path, url, installation }, watch)
   await noteMove(markFile, mark, target)
   return { tables, before }
 }
 
 /** From here on the source counts as an old copy. A run that was killed may have moved everything, and not come to this. */
-async function noteMove(markFile: string, mark: number, { address, name }: DatabasePlace): Promise<void> {
+async function noteMove(markFile: string, mark: number, { address, name }: DatabaseLocation): Promise<void> {
   try {
-    await noteMark(markFile, { mark: Math.max(mark, readMark(markFile).mark), address })
+    await saveHighWaterMark(markFile, { mark: Math.max(mark, readHighWaterMark(markFile).mark), address })
     syncInPlace(markFile)
     syncNames(markFile)
   } catch (cause) {
@@ -182,8 +182,8 @@ async function noteMove(markFile: string, mark: number, { address, name }: Datab
 }
 
 /** @throws Failure `conflict` when the installation went on in the source after it was moved */
-async function refuseLeftDatabase(source: DatabasePlace, target: DatabasePlace): Promise<void> {
-  if ((await markOf(target)) > (await markOf(source))) return
+async function refuseLeftDatabase(source: DatabaseLocation, target: DatabaseLocation): Promise<void> {
+  if ((await findHighWaterMark(target)) > (await findHighWaterMark(source))) return
   throw new Failure(
     'conflict',
     `${target.name} has this installation as it was moved there before, and ${source.name} has gone on since. Make an empty database and name that one. Nothing was changed.`,
@@ -195,17 +195,17 @@ export async function checkStorage(installation: Pick<Installation, 'folders'>):
   for (const folder of Object.values(installation.folders)) await access(folder.root, constants.R_OK | constants.W_OK)
 }
 
-async function refuseLostDatabase(config: Config, place: DatabasePlace): Promise<void> {
+async function refuseLostDatabase(config: Config, place: DatabaseLocation): Promise<void> {
   if (await place.exists()) return
   const paths = dataPaths(config.dataDir)
-  const isLeft = place.address !== undefined && existsSync(paths.database) && readMark(paths.mark).address === undefined
+  const isLeft = place.address !== undefined && existsSync(paths.database) && readHighWaterMark(paths.mark).address === undefined
   if (isLeft) {
     throw new Failure(
       'unavailable',
       `The installation has not moved yet: its database is ${paths.database}, and ${place.name} is empty. Run reelgate migrate, then start again; to begin anew set REELGATE_DATA to another folder.`,
     )
   }
-  const { address } = readMark(paths.mark)
+  const { address } = readHighWaterMark(paths.mark)
   if (place.address === undefined && address !== undefined) {
     throw new Failure(
       'unavailable',
@@ -249,7 +249,7 @@ export async function checkMasterKey(config: Config): Promise<boolean> {
     await refuseLostKey(config)
     return false
   }
-  const bound = await peekSetting(config, KEY_ID)
+  const bound = await readSettingUnopened(config, KEY_ID)
   if (bound !== undefined) refuseOtherKey(key, bound)
   return true
 }
@@ -285,7 +285,7 @@ export async function boundKeyId(db: Db): Promise<string | undefined> {
  * @throws Failure when the phrase is wrong or of another installation, or something else lies in the place; nothing is changed then
  */
 export function restoreMasterKey(config: Config, phrase: string, bound: string): boolean {
-  const key = keyOfPhrase(phrase)
+  const key = keyFromPhrase(phrase)
   if (key.id.toString('hex') !== bound)
     throw new Failure(
       'conflict',
@@ -309,5 +309,5 @@ function holdsKey(masterKeyFile: string, key: MasterKey): boolean {
 export function recoveryPhrase({ masterKeyFile }: Config): string[] {
   const key = readMasterKey({ masterKeyFile, masterKeyHex: undefined })
   if (!key) throw new Failure('not-found', `There is no master key ${masterKeyFile}. Set REELGATE_DATA to its data folder.`)
-  return phraseOf(key)
+  return phraseFromKey(key)
 }

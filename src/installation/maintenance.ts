@@ -1,21 +1,21 @@
 import type { Logger } from 'pino'
-import type { KeyUses } from '../accounts/key-use.ts'
-import { sweepActs } from '../audit/audit-log.ts'
+import type { KeyUseTracker } from '../accounts/key-use.ts'
+import { pruneAuditLog } from '../audit/audit-log.ts'
 import type { DeletionDeps } from '../catalogue/deletion.ts'
-import { FILE_BLOB, findNamedFiles } from '../catalogue/file-store.ts'
-import { findNamedSegments, SEGMENT_BLOB } from '../encode/generation-store.ts'
+import { FILE_BLOB, listReferencedFileBlobs } from '../catalogue/file-store.ts'
+import { listReferencedSegments, SEGMENT_BLOB } from '../encode/generation-store.ts'
 import { type CheckDeps, sweepSegments } from '../encode/media-check.ts'
 import { levelOf } from '../errors.ts'
-import { sweepAnswers } from '../idempotency/idempotency.ts'
-import { deleteAbandoned } from '../ingest/expired-uploads.ts'
-import { findNamedSources, SOURCE_BLOB } from '../ingest/source-store.ts'
-import { sweepPlayback } from '../playback/prune.ts'
+import { pruneStoredResponses } from '../idempotency/idempotency.ts'
+import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
+import { listReferencedSources, SOURCE_BLOB } from '../ingest/source-store.ts'
+import { prunePlayback } from '../playback/prune.ts'
 import { type PlaybackDeps, saveSessions } from '../playback/session.ts'
-import { type BanSweeping, sweepBans } from '../rate-limits/bans.ts'
-import { createSweep, createUnfinishedSweep, fileSystemNowS } from '../storage/orphan-sweep.ts'
+import { type BanPruneDeps, pruneBans } from '../rate-limits/bans.ts'
+import { createOrphanSweep, createUnfinishedSweep, fileSystemNowS } from '../storage/orphan-sweep.ts'
 import { refillReserve } from '../storage/reserve.ts'
 import { sweepUsage, type Usage } from '../usage/usage.ts'
-import { sweepDeliveries } from '../webhooks/batch-jobs.ts'
+import { pruneDeliveries } from '../webhooks/batch-jobs.ts'
 import type { Installation } from './installation.ts'
 
 // What is done by the clock, not by a request: memory is saved, and what nobody needs is removed.
@@ -24,13 +24,13 @@ const SWEEP_EVERY_MS = 3_600_000
 /** Names of one folder that a sweep looks at: a second or two of work, never the whole of a large installation at once. */
 const SWEPT_NAMES = 100_000
 
-export type UpkeepDeps = {
+export type MaintenanceDeps = {
   installation: Installation
   playback: PlaybackDeps
   deletion: DeletionDeps
   noteDamage: CheckDeps['noteDamage']
-  keyUses: KeyUses
-  bans: BanSweeping
+  keyUses: KeyUseTracker
+  bans: BanPruneDeps
   usage: Usage
   /** The file that holds space for a full disk. */
   reserve: string
@@ -38,7 +38,17 @@ export type UpkeepDeps = {
 }
 
 /** Begins with a sweep. `stop` resolves when nothing of it runs any more. */
-export function startUpkeep({ installation, playback, deletion, noteDamage, keyUses, bans, usage, reserve, log }: UpkeepDeps): {
+export function startMaintenance({
+  installation,
+  playback,
+  deletion,
+  noteDamage,
+  keyUses,
+  bans,
+  usage,
+  reserve,
+  log,
+}: MaintenanceDeps): {
   stop(): Promise<void>
 } {
   const stopping = new AbortController()
@@ -50,13 +60,13 @@ export function startUpkeep({ installation, playback, deletion, noteDamage, keyU
 
   async function sweepAll(): Promise<void> {
     const steps = [
-      () => sweepPlayback(playback),
-      () => sweepAnswers(playback),
-      () => sweepBans(bans),
-      () => sweepActs(playback),
-      () => sweepDeliveries(playback),
+      () => prunePlayback(playback),
+      () => pruneStoredResponses(playback),
+      () => pruneBans(bans),
+      () => pruneAuditLog(playback),
+      () => pruneDeliveries(playback),
       () => sweepUsage(playback),
-      () => deleteAbandoned(deletion, playback.nowS()),
+      () => deleteExpiredUploads(deletion, playback.nowS()),
       async () => deletion.removeFiles(), // what met trouble, such as a database that was away
       ...sweeps,
     ]
@@ -103,10 +113,10 @@ export function startUpkeep({ installation, playback, deletion, noteDamage, keyU
 /** Each removes, a part in each run, what lies in one folder and no row names: a crash between a rename and its commit leaves it. */
 function sweepsOf({ db, folders }: Installation, nowS: () => number, log: Logger): (() => Promise<void>)[] {
   const sweeps = {
-    sources: createSweep(folders.sources, SOURCE_BLOB, (names) => findNamedSources(db, names)),
-    segments: createSweep(folders.segments, SEGMENT_BLOB, (names) => findNamedSegments(db, names)),
-    posters: createSweep(folders.posters, FILE_BLOB, (names) => findNamedFiles(db, names)),
-    files: createSweep(folders.files, FILE_BLOB, (names) => findNamedFiles(db, names)),
+    sources: createOrphanSweep(folders.sources, SOURCE_BLOB, (names) => listReferencedSources(db, names)),
+    segments: createOrphanSweep(folders.segments, SEGMENT_BLOB, (names) => listReferencedSegments(db, names)),
+    posters: createOrphanSweep(folders.posters, FILE_BLOB, (names) => listReferencedFileBlobs(db, names)),
+    files: createOrphanSweep(folders.files, FILE_BLOB, (names) => listReferencedFileBlobs(db, names)),
     tmp: createUnfinishedSweep(folders.sources),
   }
   return Object.entries(sweeps).map(([folder, sweep]) => async () => {
@@ -116,7 +126,7 @@ function sweepsOf({ db, folders }: Installation, nowS: () => number, log: Logger
 }
 
 /** Does what nobody waits for; its failure is for the log. */
-export async function logged(log: Logger, words: string, work: () => Promise<void>): Promise<void> {
+export async function logErrors(log: Logger, words: string, work: () => Promise<void>): Promise<void> {
   await work().catch((error) => log.error({ err: error }, words))
 }
 

@@ -3,10 +3,10 @@ import pg from 'pg'
 import { type Job, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import type { Db } from '../db/database.ts'
-import { beginSession, clientOptions } from '../db/postgres/connection.ts'
-import { codeOf } from '../db/write.ts'
+import { clientOptions, configureSession } from '../db/postgres/connection.ts'
+import { errorCode } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import type { Claim, Notice, Queue, Stale, Taken, Which } from './queue.ts'
+import type { Claim, ClaimedJob, ClaimFilter, Queue, QueuedJob, Stale } from './queue.ts'
 
 export type BossQueue<Target extends object> = Queue<Target> & {
   /** What is held has ended before. */
@@ -50,7 +50,7 @@ export async function openBossQueue<Target extends object>(options: {
     ...clientOptions({ url: options.url, timeoutMs: TIMEOUT_MS }),
     types: pg.types,
     max: CONNECTIONS,
-    onConnect: (client) => beginSession(client),
+    onConnect: (client) => configureSession(client),
   })
   pool.on('error', () => undefined) // an idle connection was lost: the next statement makes another
   const boss = new PgBoss({
@@ -72,7 +72,7 @@ export async function openBossQueue<Target extends object>(options: {
     await boss.updateQueue(name, { ...kept, ...tries }) // whatever an older version of ours had chosen
   } catch (error) {
     await close()
-    throw codeOf(error) === '42501' ? new Failure('unavailable', MAY_NOT_CREATE, { cause: error }) : error
+    throw errorCode(error) === '42501' ? new Failure('unavailable', MAY_NOT_CREATE, { cause: error }) : error
   }
 
   const held = new Set<Attempt>()
@@ -99,16 +99,16 @@ export async function openBossQueue<Target extends object>(options: {
     if (rowCount) found()
   }
 
-  async function tell(tx: Db, notices: readonly Notice<Target>[]): Promise<void> {
+  async function tell(tx: Db, notices: readonly QueuedJob<Target>[]): Promise<void> {
     const jobs = notices.map(({ target, priority, group }) => ({ data: target, priority: -priority, group: { id: group } }))
     if (jobs.length > 0) await boss.insert(name, jobs, { db: within(tx) })
   }
 
   async function take<Run>(
     tx: Db,
-    { upToPriority, except }: Which,
+    { upToPriority, except }: ClaimFilter,
     claim: Claim<Target, Run>,
-  ): Promise<Taken<Run> | Stale | undefined> {
+  ): Promise<ClaimedJob<Run> | Stale | undefined> {
     const limits = upToPriority === undefined ? {} : { minPriority: -upToPriority }
     const [job]: Job<Target>[] = await boss.fetch<Target>(name, { ...limits, ignoreGroups: [...except], db: within(tx) })
     if (!job) return undefined

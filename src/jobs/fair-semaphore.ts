@@ -1,7 +1,7 @@
 import { Failure } from '../errors.ts'
 
 /** Does a piece of work in its account's turn. @throws Failure `unavailable` when as much of the account waits as may */
-export type Gate = <T>(accountId: string, work: () => Promise<T>) => Promise<T>
+export type FairSemaphore = <T>(accountId: string, work: () => Promise<T>) => Promise<T>
 
 type Line = { busy: number; waiting: (() => void)[] }
 
@@ -10,7 +10,11 @@ type Line = { busy: number; waiting: (() => void)[] }
  * another's many.
  * @param line how much of one account may wait, and what is told of more; without it all may, which somebody else bounds then
  */
-export function createGate(options: { places: number; placesOfOne: number; line?: { longest: number; refusal: string } }): Gate {
+export function createFairSemaphore(options: {
+  places: number
+  placesOfOne: number
+  line?: { longest: number; refusal: string }
+}): FairSemaphore {
   const { longest, refusal } = options.line ?? { longest: Number.POSITIVE_INFINITY, refusal: '' }
   /** By account; whose work has just ended comes last. */
   const lines = new Map<string, Line>()

@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 
 /** Says where to look: the row that waits is the truth, whatever the queue says of it. */
-export type Notice<Target> = {
+export type QueuedJob<Target> = {
   target: Target
   /** Lower ones come first. */
   priority: number
@@ -9,7 +9,7 @@ export type Notice<Target> = {
   group: string
 }
 
-export type Which = {
+export type ClaimFilter = {
   /** Leaves what is wanted less. */
   upToPriority: number | undefined
   /** Leaves what is of these groups. */
@@ -19,7 +19,7 @@ export type Which = {
 /** Claims the row. `deaths`: how many runs died since the notice was given. Undefined: there is nothing to do for it any more. */
 export type Claim<Target, Run> = (tx: Db, target: Target, deaths: number) => Promise<Run | undefined>
 
-export type Taken<Run> = {
+export type ClaimedJob<Run> = {
   run: Run
   /** Keeps the notice from others while the work goes on. Work that throws, or dies with its process, is given to another. */
   hold(work: () => Promise<void>): Promise<void>
@@ -29,15 +29,15 @@ export type Taken<Run> = {
 export type Stale = 'stale'
 
 /** In the transaction that makes the rows wait. */
-export type Tell<Target> = (tx: Db, notices: readonly Notice<Target>[]) => Promise<void>
+export type Enqueue<Target> = (tx: Db, notices: readonly QueuedJob<Target>[]) => Promise<void>
 
 /** What tells workers which rows wait. Where one process does all the work the rows themselves are the queue. */
 export type Queue<Target> = {
-  tell: Tell<Target>
+  tell: Enqueue<Target>
   /** Takes the notice that is most wanted, in the transaction that claims its row. Undefined: none waits. */
-  take<Run>(tx: Db, which: Which, claim: Claim<Target, Run>): Promise<Taken<Run> | Stale | undefined>
+  take<Run>(tx: Db, which: ClaimFilter, claim: Claim<Target, Run>): Promise<ClaimedJob<Run> | Stale | undefined>
   /** Forgets all notices for those that `tellAll` gives, of what waits now: a database may come from SQLite or from a copy, with none or old ones. */
-  rebuild(tellAll: (tell: Tell<Target>) => Promise<void>): Promise<void>
+  rebuild(tellAll: (tell: Enqueue<Target>) => Promise<void>): Promise<void>
   /** Says from now on when something waits that nobody here told of: a dead process held it, or another one told. */
   watch(found: () => void): void
 }

@@ -1,11 +1,11 @@
 /** Whose turn it is, where accounts take turns. */
-export type Turns = {
+export type RoundRobin = {
   /** Of these accounts the one with the fewest pieces of work under way, and of those the one that was served longest ago. */
   first(accountIds: readonly string[], underWay?: (accountId: string) => number): string | undefined
   served(accountId: string): void
 }
 
-export function createTurns(): Turns {
+export function createRoundRobin(): RoundRobin {
   /** In the order in which they were last served. */
   const order = new Map<string, number>()
   let turn = 0

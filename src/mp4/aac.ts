@@ -28,7 +28,7 @@ export async function* splitAdts(bytes: AsyncIterable<Buffer>): AsyncGenerator<B
 }
 
 /** The init segment of the sound: the same bytes for every film of the same bit rate. */
-export function soundInit(bitrateBps: number): Buffer {
+export function audioInit(bitrateBps: number): Buffer {
   const entry = box('mp4a', u32(0), u16(0, 1), u32(0, 0), u16(CHANNELS, 16, 0, 0), u32(AAC_RATE_HZ * 2 ** 16), esds(bitrateBps))
   const sampleTable = box(
     'stbl',
@@ -68,7 +68,7 @@ export function soundInit(bitrateBps: number): Buffer {
 }
 
 /** A segment of whole AAC frames, of which the first is the film's frame `firstFrame`. */
-export function soundSegment(frames: readonly Buffer[], place: { sequence: number; firstFrame: number }): Buffer {
+export function audioSegment(frames: readonly Buffer[], place: { sequence: number; firstFrame: number }): Buffer {
   const moof = (dataOffset: number) =>
     box(
       'moof',

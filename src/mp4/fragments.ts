@@ -41,7 +41,7 @@ async function* splitBoxes(bytes: AsyncIterable<Buffer>): AsyncGenerator<{ type:
 }
 
 /** What a segment says of itself. Composition offsets are undefined where it has none (no B-frames, sound). */
-export type FragmentFacts = {
+export type FragmentInfo = {
   sequence: number
   /** Of its first sample, in ticks of the track. */
   decodeTime: number
@@ -50,7 +50,7 @@ export type FragmentFacts = {
 }
 
 /** Reads a segment of one track with one run of samples. */
-export function readFragment(fragment: Buffer): FragmentFacts {
+export function readFragment(fragment: Buffer): FragmentInfo {
   const { sampleCount, firstSample, sampleBytes, compositionAt } = readRun(fragment)
   const samples = Array.from({ length: sampleCount }, (_, index) => firstSample + index * sampleBytes)
   return {
@@ -78,7 +78,7 @@ export function placeFragment(fragment: Buffer, place: { sequence: number; decod
 }
 
 /** What an H.264 init segment announces. */
-export function readPictureInit(init: Buffer) {
+export function readVideoInit(init: Buffer) {
   const entry = getBox(init, ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd', 'avc1']).contentStart
   const avcC = getBox(init, ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd', 'avc1', 'avcC']).contentStart
   return {

@@ -24,12 +24,12 @@ export function isPublicAddress(address: string): boolean {
 /** @param ranges such as `10.0.0.0/8`; known to be well formed */
 function blockListOf(ranges: readonly string[]): BlockList {
   const list = new BlockList()
-  for (const range of ranges) addRange(list, range)
+  for (const range of ranges) parseRange(list, range)
   return list
 }
 
 /** False: the text is not a range. */
-export function addRange(list: BlockList, range: string): boolean {
+export function parseRange(list: BlockList, range: string): boolean {
   const [, network = '', bits = ''] = /^(.+)\/(\d{1,3})$/.exec(range) ?? []
   const family = isIP(network)
   if (family === 0 || Number(bits) > (family === 4 ? 32 : 128)) return false

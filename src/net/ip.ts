@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
  * Whom an address stands for: an IPv4 address itself, also where it comes mapped into IPv6; of an IPv6 address its /64, since
  * whoever has one address of it has all 2^64.
  */
-export function subjectOfAddress(address: string): string {
+export function addressKey(address: string): string {
   if (!address.includes(':')) return address
   const groups = ipv6Groups(address.split('%')[0] ?? '')
   const mapped = mappedIpv4(groups)
@@ -16,12 +16,12 @@ export function subjectOfAddress(address: string): string {
 }
 
 /** The network around the /64 of an IPv6 address: its /48, which one customer of a provider often has whole. Undefined for IPv4. */
-export function networkAround(subject: string): string | undefined {
+export function wideNetworkKey(subject: string): string | undefined {
   return subject.endsWith('::/64') ? `${subject.split(':', 3).join(':')}::/48` : undefined
 }
 
 /** The address in a text that a proxy may have written with brackets or a port. Undefined: there is none. */
-export function readAddress(text: string): string | undefined {
+export function parseAddress(text: string): string | undefined {
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
   if (isIP(bare) === 0) return undefined
   return bare.includes(':') ? (mappedIpv4(ipv6Groups(bare.split('%')[0] ?? '')) ?? bare) : bare

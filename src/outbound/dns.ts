@@ -1,5 +1,5 @@
 import type { LookupAddress, LookupOptions, lookup } from 'node:dns'
-import { createGate } from '../jobs/fair-semaphore.ts'
+import { createFairSemaphore } from '../jobs/fair-semaphore.ts'
 
 /** Finds the addresses of a name, in the account's turn. @throws what getaddrinfo says; Failure `unavailable` */
 export type LookUp = (accountId: string, name: string, options?: LookupOptions) => Promise<LookupAddress[]>
@@ -16,8 +16,8 @@ const GATE = {
 const WAIT_MS = 10_000
 
 /** @param resolve as the machine does it: /etc/hosts and all that its administrator set up apply */
-export function lookUpInTurn(resolve: typeof lookup): LookUp {
-  const inTurn = createGate(GATE)
+export function createLookUp(resolve: typeof lookup): LookUp {
+  const inTurn = createFairSemaphore(GATE)
   return (accountId, name, options) => {
     const latestMs = performance.now() + WAIT_MS
     return inTurn(accountId, () => {

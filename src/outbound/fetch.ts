@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { Failure, type FailureKind } from '../errors.ts'
-import { describeUrl, mayDial, type Outbound, readOutboundUrl } from './policy.ts'
+import { describeUrl, isDialAllowed, type OutboundPolicy, parseOutboundUrl } from './policy.ts'
 
 export type OutboundRequest = {
   url: string
@@ -23,7 +23,7 @@ export type OutboundRequest = {
   signal?: AbortSignal
 }
 
-export type OutboundAnswer = {
+export type OutboundResponse = {
   status: number
   headers: IncomingHttpHeaders
   /** As sent: never unpacked, so that a small answer stays small. */
@@ -42,13 +42,13 @@ const MAX_HEADER_BYTES = 16 * 1024
  *   unknown host, `forbidden` and `too-large` for what is refused here; `signal.reason`
  * @see threats-and-faults.md, section S
  */
-export async function fetchOutside<T>(
-  outbound: Outbound,
+export async function guardedFetch<T>(
+  outbound: OutboundPolicy,
   request: OutboundRequest,
-  read: (answer: OutboundAnswer) => Promise<T>,
+  read: (answer: OutboundResponse) => Promise<T>,
 ): Promise<T> {
   const signal = AbortSignal.any([AbortSignal.timeout(request.totalMs), ...(request.signal ? [request.signal] : [])])
-  let url = readOutboundUrl(outbound, request.url)
+  let url = parseOutboundUrl(outbound, request.url)
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     const outcome = await ask(outbound, url, request, signal, read)
     if ('value' in outcome) return outcome.value
@@ -58,11 +58,11 @@ export async function fetchOutside<T>(
 }
 
 async function ask<T>(
-  outbound: Outbound,
+  outbound: OutboundPolicy,
   url: URL,
   request: OutboundRequest,
   signal: AbortSignal,
-  read: (answer: OutboundAnswer) => Promise<T>,
+  read: (answer: OutboundResponse) => Promise<T>,
 ): Promise<{ location: string } | { value: T }> {
   const { accountId, method = 'GET', body: sent, idleMs, followsRedirects = true } = request
   const { Agent } = await import('undici') // many installations never ask outside
@@ -93,10 +93,10 @@ async function ask<T>(
 }
 
 /** Addresses are checked here and nowhere earlier: what this gives is what the socket dials, whatever the name answers next time. */
-function checkedLookup(outbound: Outbound, accountId: string, url: URL): LookupFunction {
+function checkedLookup(outbound: OutboundPolicy, accountId: string, url: URL): LookupFunction {
   return (hostname, options, done) => {
     const chosen = outbound.lookUp(accountId, hostname, options).then((addresses) => {
-      const allowed = addresses.filter(({ address }) => mayDial(outbound, url, address))
+      const allowed = addresses.filter(({ address }) => isDialAllowed(outbound, url, address))
       const [first] = allowed
       if (!first) throw new Failure('forbidden', notPublic(url))
       return { allowed, first }
@@ -112,12 +112,12 @@ function notPublic(url: URL): string {
   return `${describeUrl(url)} was not fetched: its host is not on the public internet. REELGATE_OUTBOUND_ALLOW can name it.`
 }
 
-function followed(outbound: Outbound, url: URL, location: string): URL {
+function followed(outbound: OutboundPolicy, url: URL, location: string): URL {
   const next = URL.parse(location, url)
   if (!next) throw new Failure('invalid', `${describeUrl(url)} was not fetched: it leads on to what is not an address.`)
   if (url.protocol === 'https:' && next.protocol !== 'https:')
     throw new Failure('forbidden', `${describeUrl(url)} was not fetched: it leads on from https to an open connection.`)
-  return readOutboundUrl(outbound, next.href)
+  return parseOutboundUrl(outbound, next.href)
 }
 
 function refuseLength(url: URL, headers: IncomingHttpHeaders, maxBytes: number): void {

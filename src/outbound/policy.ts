@@ -3,11 +3,11 @@ import { BlockList, isIP } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { domainToUnicode } from 'node:url'
 import { Failure } from '../errors.ts'
-import { addRange, isInRanges, isPublicAddress } from '../net/ip-ranges.ts'
-import { type LookUp, lookUpInTurn } from './dns.ts'
+import { isInRanges, isPublicAddress, parseRange } from '../net/ip-ranges.ts'
+import { createLookUp, type LookUp } from './dns.ts'
 
 /** What this installation may ask outside, and how names become addresses. */
-export type Outbound = {
+export type OutboundPolicy = {
   /** `host:port` as an address has them; these may be dialled wherever they are. */
   hosts: ReadonlySet<string>
   ranges: BlockList
@@ -18,11 +18,11 @@ export type Outbound = {
  * @param allowed entries `HOST:PORT` or `ADDRESS/BITS`, besides the public internet on ports 80 and 443
  * @throws Failure `invalid` that names an entry which is neither
  */
-export function openOutbound(allowed: readonly string[], resolve: typeof lookup = lookup): Outbound {
+export function createOutboundPolicy(allowed: readonly string[], resolve: typeof lookup = lookup): OutboundPolicy {
   const hosts = new Set<string>()
   const ranges = new BlockList()
   for (const entry of allowed) {
-    if (addRange(ranges, entry)) continue
+    if (parseRange(ranges, entry)) continue
     const host = readHost(entry)
     if (!host)
       throw new Failure(
@@ -31,7 +31,7 @@ export function openOutbound(allowed: readonly string[], resolve: typeof lookup 
       )
     hosts.add(host)
   }
-  return { hosts, ranges, lookUp: lookUpInTurn(resolve) }
+  return { hosts, ranges, lookUp: createLookUp(resolve) }
 }
 
 const LONGEST_ADDRESS = 8192
@@ -44,7 +44,7 @@ const PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' }
  * machine. What its name leads to is looked at when it is dialled.
  * @throws Failure `invalid`, in words that carry no query: it may be signed
  */
-export function readOutboundUrl(outbound: Outbound, text: string): URL {
+export function parseOutboundUrl(outbound: OutboundPolicy, text: string): URL {
   if (text.length > LONGEST_ADDRESS) throw new Failure('invalid', `An address has at most ${LONGEST_ADDRESS} characters.`)
   const url = URL.parse(text)
   if (!url || !(url.protocol in PORTS))
@@ -58,7 +58,7 @@ export function readOutboundUrl(outbound: Outbound, text: string): URL {
   if (outbound.hosts.has(`${url.hostname}:${portOf(url)}`)) return url
   if (!Object.values(PORTS).includes(portOf(url)))
     throw refuse(`only ports 80 and 443 are, or what REELGATE_OUTBOUND_ALLOW names.`)
-  const isLocal = /(^|\.)localhost\.?$/.test(name) || (isIP(name) !== 0 && !mayDial(outbound, url, name))
+  const isLocal = /(^|\.)localhost\.?$/.test(name) || (isIP(name) !== 0 && !isDialAllowed(outbound, url, name))
   if (isLocal) throw refuse(`it is not on the public internet. REELGATE_OUTBOUND_ALLOW can name it.`)
   return url
 }
@@ -70,17 +70,17 @@ const LOOK_UP_MS = 2_000
  * be looked up is judged when it is asked, as everything is once more.
  * @throws Failure `invalid`
  */
-export async function refuseInside(outbound: Outbound, accountId: string, text: string): Promise<URL> {
-  const url = readOutboundUrl(outbound, text)
+export async function assertPublicDestination(outbound: OutboundPolicy, accountId: string, text: string): Promise<URL> {
+  const url = parseOutboundUrl(outbound, text)
   const found = outbound.lookUp(accountId, hostOf(url)).catch(() => [])
   const addresses = await Promise.race([found, pause(LOOK_UP_MS, [], { ref: false })])
-  if (addresses.length > 0 && !addresses.some(({ address }) => mayDial(outbound, url, address)))
+  if (addresses.length > 0 && !addresses.some(({ address }) => isDialAllowed(outbound, url, address)))
     throw new Failure('invalid', `${describeUrl(url)} is not asked: its host is not on the public internet.`)
   return url
 }
 
 /** Whether the connection for `url` may be made to this address. */
-export function mayDial(outbound: Outbound, url: URL, address: string): boolean {
+export function isDialAllowed(outbound: OutboundPolicy, url: URL, address: string): boolean {
   return outbound.hosts.has(`${url.hostname}:${portOf(url)}`) || isPublicAddress(address) || isInRanges(outbound.ranges, address)
 }
 

@@ -8,7 +8,7 @@ const LIFE_S = 3600
 const ROUNDED_TO_S = 3600
 
 /** The secret that also goes into a proxy's configuration, in hexadecimal. */
-export function mediaSecret(master: MasterKey): string {
+export function deriveMediaSecret(master: MasterKey): string {
   return deriveKey(master.bytes, 'reelgate media-path 1', 32).toString('hex')
 }
 

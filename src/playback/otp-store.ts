@@ -1,4 +1,4 @@
-import { OF_ACCOUNT } from '../catalogue/video-store.ts'
+import { BY_ACCOUNT } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { NewOtp } from '../db/tables.ts'
@@ -40,7 +40,7 @@ const insertForVideo = prepared<OtpToIssue>()((db, value) =>
           value('expiresAtS').as('expiresAtS'),
         ])
         .where('video.id', '=', value('videoId'))
-        .where(OF_ACCOUNT, '=', value('accountId'))
+        .where(BY_ACCOUNT, '=', value('accountId'))
         .where('video.deletedAtS', 'is', null),
     ),
 )
@@ -140,7 +140,7 @@ export async function spendOtp(tx: Db, hash: Buffer, nowS: number): Promise<bool
 }
 
 /** Notes that another browser tried to redeem a spent OTP. False: that is known already. */
-export async function noteReuse(tx: Db, hash: Buffer, nowS: number): Promise<boolean> {
+export async function recordReuse(tx: Db, hash: Buffer, nowS: number): Promise<boolean> {
   const noted = await tx
     .updateTable('otp')
     .set({ reusedAtS: nowS })

@@ -1,9 +1,9 @@
 import { hashSecret, newSecret } from '../crypto/secret.ts'
-import type { Alongside, Write } from '../db/write.ts'
+import type { AlsoInTransaction, Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import type { Outbound } from '../outbound/policy.ts'
-import { imageUrls, type Mark } from '../watermark/watermark.ts'
-import type { MarkImages } from '../watermark/watermark-image.ts'
+import type { OutboundPolicy } from '../outbound/policy.ts'
+import { imageUrls, type Watermark } from '../watermark/watermark.ts'
+import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { insertOtp } from './otp-store.ts'
 import type { Rules } from './rules.ts'
 import { checkWhitelist } from './whitelist.ts'
@@ -11,8 +11,8 @@ import { checkWhitelist } from './whitelist.ts'
 export type OtpDeps = {
   write: Write
   nowS: () => number
-  outbound: Outbound
-  markImages: Pick<MarkImages, 'want'>
+  outbound: OutboundPolicy
+  markImages: Pick<WatermarkImages, 'want'>
 }
 
 export type OtpRequest = {
@@ -23,7 +23,7 @@ export type OtpRequest = {
   userId?: string
   /** Most streams of the userId at once. */
   streamLimit?: number
-  marks: readonly Mark[]
+  marks: readonly Watermark[]
   forcedBitrateKbps?: number
   /** Checked for form and kept, for DRM licences. */
   licenseRules?: Record<string, unknown>
@@ -43,7 +43,7 @@ const MAX_TTL_S = 365 * 24 * 3600
 export async function issueOtp(
   { write, nowS, markImages }: OtpDeps,
   request: OtpRequest,
-  alongside?: Alongside<string>,
+  alongside?: AlsoInTransaction<string>,
 ): Promise<string> {
   if (request.rules?.whitelist) await checkWhitelist(request.rules.whitelist)
   const otp = newSecret()
@@ -75,6 +75,6 @@ export async function issueOtp(
 }
 
 /** What goes beside an OTP into an embed: standard base64 of `{"videoId":"…"}`, that single key (wire-contract.md, section 1). */
-export function playbackInfoOf(videoId: string): string {
+export function encodePlaybackInfo(videoId: string): string {
   return Buffer.from(JSON.stringify({ videoId })).toString('base64')
 }

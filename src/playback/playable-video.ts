@@ -1,15 +1,15 @@
 import { segmentIvs, unwrapContentKey } from '../crypto/content-key.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import type { Db } from '../db/database.ts'
-import { findFilm } from '../encode/generation-store.ts'
-import { gridOf, type Plan, pictureSegmentCount, soundSegmentCount } from '../encode/plan.ts'
+import { findGeneration } from '../encode/generation-store.ts'
+import { audioSegmentCount, gridFor, type Plan, videoSegmentCount } from '../encode/plan.ts'
 
 /** What playback needs of a film, computed from a few numbers and its content key. */
-export type Film = {
+export type PlayableVideo = {
   videoId: string
   generation: number
   plan: Plan
-  grid: ReturnType<typeof gridOf>
+  grid: ReturnType<typeof gridFor>
   contentKey: Buffer
   ivOf: (renditionId: number, segment: number) => Buffer
 }
@@ -18,20 +18,20 @@ export type Film = {
 const KEPT = 500
 
 /** Opens films and keeps the recent ones; `forget` when their keys are destroyed. */
-export function createFilms(db: Db, masterKey: MasterKey) {
-  const open = new Map<string, Film>()
+export function createPlayableVideos(db: Db, masterKey: MasterKey) {
+  const open = new Map<string, PlayableVideo>()
   let forgotten = 0
 
-  async function get(videoId: string, generation: number): Promise<Film | undefined> {
+  async function get(videoId: string, generation: number): Promise<PlayableVideo | undefined> {
     const name = `${videoId}/${generation}`
     const kept = open.get(name)
     if (kept) return kept
     const begunAt = forgotten
-    const row = await findFilm(db, videoId, generation)
+    const row = await findGeneration(db, videoId, generation)
     if (begunAt !== forgotten) return get(videoId, generation) // its key may have been destroyed since
     if (!row?.wrappedContentKey) return undefined
     const contentKey = unwrapContentKey(masterKey, videoId, generation, row.wrappedContentKey)
-    const film = { videoId, generation, plan: row.plan, grid: gridOf(row.plan), contentKey, ivOf: segmentIvs(contentKey) }
+    const film = { videoId, generation, plan: row.plan, grid: gridFor(row.plan), contentKey, ivOf: segmentIvs(contentKey) }
     if (open.size >= KEPT) open.delete(open.keys().next().value ?? '')
     open.set(name, film)
     return film
@@ -45,10 +45,10 @@ export function createFilms(db: Db, masterKey: MasterKey) {
   return { get, forget }
 }
 
-export type Films = ReturnType<typeof createFilms>
+export type PlayableVideos = ReturnType<typeof createPlayableVideos>
 
 /** How many segments a rendition has; undefined when the film has none of that id. */
-export function findSegmentCount({ plan: { picture, sound } }: Film, renditionId: number): number | undefined {
-  if (sound?.renditionId === renditionId) return soundSegmentCount(sound)
-  return picture?.renditions.some(({ id }) => id === renditionId) ? pictureSegmentCount(picture) : undefined
+export function findSegmentCount({ plan: { picture, sound } }: PlayableVideo, renditionId: number): number | undefined {
+  if (sound?.renditionId === renditionId) return audioSegmentCount(sound)
+  return picture?.renditions.some(({ id }) => id === renditionId) ? videoSegmentCount(picture) : undefined
 }

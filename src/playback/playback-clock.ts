@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { Database } from '../db/database.ts'
-import { DATABASE_MARK } from '../db/high-water-mark.ts'
+import { HIGH_WATER_MARK } from '../db/high-water-mark.ts'
 
 /**
  * The playback clock, in whole seconds: `max(wall clock, saved mark)` at the start, from then on moved by the monotonic clock only.
@@ -22,7 +22,7 @@ export async function startPlaybackClock(
   wallNowS: () => number,
   saved: (markS: number) => Promise<void> = async () => undefined,
 ): Promise<PlaybackClock> {
-  const mark = await db.selectFrom('setting').select('value').where('name', '=', DATABASE_MARK).executeTakeFirst()
+  const mark = await db.selectFrom('setting').select('value').where('name', '=', HIGH_WATER_MARK).executeTakeFirst()
   const savedAtStartS = Number(mark?.value ?? 0)
   const startedMs = performance.now()
   const passedS = () => Math.floor((performance.now() - startedMs) / 1000)
@@ -42,7 +42,7 @@ export async function startPlaybackClock(
     await write((tx) =>
       tx
         .insertInto('setting')
-        .values({ name: DATABASE_MARK, value })
+        .values({ name: HIGH_WATER_MARK, value })
         .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
         .execute(),
     )

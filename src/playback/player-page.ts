@@ -7,7 +7,7 @@ import { type Embedding, type Framing, framingOf } from './whitelist.ts'
 
 export type PlayerPageDeps = Pick<PlaybackDeps, 'db' | 'sessions'>
 /** What the page's address names; the player plays one of them. */
-export type Named = { otp: string | null; session: string | null }
+export type PageTarget = { otp: string | null; session: string | null }
 
 /**
  * Who may frame the player's page. Reads the whitelist of its OTP or session, nothing else of them, and writes nothing.
@@ -15,7 +15,7 @@ export type Named = { otp: string | null; session: string | null }
  */
 export async function framingOfPage(
   deps: PlayerPageDeps,
-  named: Named,
+  named: PageTarget,
   embedding: Embedding,
 ): Promise<{ framing: Framing; isKnown: boolean }> {
   const rulesJson = await findRules(deps, named)
@@ -25,7 +25,7 @@ export async function framingOfPage(
 }
 
 /** As JSON. Null: there are none. Undefined: the OTP or the session that is named is not known. */
-async function findRules({ db, sessions }: PlayerPageDeps, { otp, session }: Named): Promise<string | null | undefined> {
+async function findRules({ db, sessions }: PlayerPageDeps, { otp, session }: PageTarget): Promise<string | null | undefined> {
   const row = session === null ? undefined : (sessions.get(session)?.row ?? (await findSession(db, session)))
   if (row?.rules) return row.rules
   if (otp !== null) return isSecret(otp) ? findRulesOfOtp(db, hashSecret(otp)) : undefined

@@ -1,9 +1,9 @@
-import type { ShownCaption } from '../assets/public-captions.ts'
-import { windowOfPictureSegment, windowOfSoundSegment } from '../crypto/key-window.ts'
-import { pictureCodec, SOUND_CODEC } from '../encode/ladder.ts'
-import { AAC_FRAMES_PER_SEGMENT, type PictureRendition, pictureSegmentCount, soundSegmentCount } from '../encode/plan.ts'
+import type { PublicCaption } from '../assets/public-captions.ts'
+import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
+import { AUDIO_CODEC, videoCodec } from '../encode/ladder.ts'
+import { AAC_FRAMES_PER_SEGMENT, audioSegmentCount, type VideoRendition, videoSegmentCount } from '../encode/plan.ts'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
-import type { Film } from './playable-video.ts'
+import type { PlayableVideo } from './playable-video.ts'
 
 // Playlists as in RFC 8216, computed for each session and never stored: a film's every segment is named before it exists.
 // Addresses are relative to /play/<session>/playlist/, so that a proxy may serve Reelgate below a prefix.
@@ -18,22 +18,22 @@ function captionName(id: number): string {
 }
 
 /** The number of captions by their name in an address; undefined for any other name. */
-export function readCaptionName(name: string): number | undefined {
+export function parseCaptionName(name: string): number | undefined {
   const [, id] = CAPTION_NAME.exec(name) ?? []
   return id === undefined ? undefined : Number(id)
 }
 
 /** A playlist of captions: one file for the whole film, since all of it is smaller than one segment of the picture. */
-export function captionPlaylist({ plan: { durationS } }: Film, id: number): string {
+export function captionPlaylist({ plan: { durationS } }: PlayableVideo, id: number): string {
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', `#EXT-X-TARGETDURATION:${Math.ceil(durationS)}`, '#EXT-X-PLAYLIST-TYPE:VOD']
   return `${[...lines, `#EXTINF:${durationS.toFixed(6)},`, `../file/${captionName(id)}`].join('\n')}\n#EXT-X-ENDLIST\n`
 }
 
 /** The multivariant playlist. With a forced bitrate it lists the one rendition nearest to it, which the player then holds. */
 export function multivariantPlaylist(
-  film: Film,
+  film: PlayableVideo,
   forcedBitrateKbps: number | null,
-  captions: readonly ShownCaption[] = [],
+  captions: readonly PublicCaption[] = [],
 ): string {
   const { picture, sound } = film.plan
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
@@ -49,9 +49,9 @@ export function multivariantPlaylist(
   }
   const withCaptions = captions.length > 0
   if (sound && !picture)
-    lines.push(streamInf({ bandwidthBps: sound.bitrateBps, codecs: [SOUND_CODEC], withCaptions }), String(sound.renditionId))
+    lines.push(streamInf({ bandwidthBps: sound.bitrateBps, codecs: [AUDIO_CODEC], withCaptions }), String(sound.renditionId))
   for (const rendition of renditionsOf(picture?.renditions ?? [], forcedBitrateKbps)) {
-    const codecs = [pictureCodec(rendition), ...(sound ? [SOUND_CODEC] : [])]
+    const codecs = [videoCodec(rendition), ...(sound ? [AUDIO_CODEC] : [])]
     const bandwidthBps = rendition.maxBitrateBps + (sound?.bitrateBps ?? 0)
     lines.push(
       streamInf({ bandwidthBps, codecs, rendition, rate: film.grid, withSound: sound !== undefined, withCaptions }),
@@ -64,8 +64,8 @@ export function multivariantPlaylist(
 function streamInf(stream: {
   bandwidthBps: number
   codecs: string[]
-  rendition?: PictureRendition
-  rate?: Film['grid']
+  rendition?: VideoRendition
+  rate?: PlayableVideo['grid']
   withSound?: boolean
   withCaptions: boolean
 }): string {
@@ -82,9 +82,9 @@ function streamInf(stream: {
   return `#EXT-X-STREAM-INF:${[...attributes, 'CLOSED-CAPTIONS=NONE'].join(',')}`
 }
 
-function renditionsOf(renditions: readonly PictureRendition[], forcedBitrateKbps: number | null): readonly PictureRendition[] {
+function renditionsOf(renditions: readonly VideoRendition[], forcedBitrateKbps: number | null): readonly VideoRendition[] {
   if (forcedBitrateKbps === null || renditions.length === 0) return renditions
-  const distance = (rendition: PictureRendition) => Math.abs(rendition.maxBitrateBps - forcedBitrateKbps * 1000)
+  const distance = (rendition: VideoRendition) => Math.abs(rendition.maxBitrateBps - forcedBitrateKbps * 1000)
   return [renditions.reduce((nearest, rendition) => (distance(rendition) < distance(nearest) ? rendition : nearest))]
 }
 
@@ -92,7 +92,7 @@ function renditionsOf(renditions: readonly PictureRendition[], forcedBitrateKbps
  * The media playlist of one rendition; undefined when the film has none of that id.
  * @param mediaPath signed beginning of the segments' addresses, such as `media/<exp>/<sig>/<videoId>/<generation>`
  */
-export function mediaPlaylist(film: Film, renditionId: number, mediaPath: string): string | undefined {
+export function mediaPlaylist(film: PlayableVideo, renditionId: number, mediaPath: string): string | undefined {
   const segments = segmentsOf(film, renditionId)
   if (!segments) return undefined
   const base = `../../../${mediaPath}/${renditionId}`
@@ -117,17 +117,17 @@ export function mediaPlaylist(film: Film, renditionId: number, mediaPath: string
 
 type PlaylistSegment = { window: number; durationS: number }
 
-function segmentsOf(film: Film, renditionId: number): PlaylistSegment[] | undefined {
+function segmentsOf(film: PlayableVideo, renditionId: number): PlaylistSegment[] | undefined {
   const { picture, sound } = film.plan
   if (sound?.renditionId === renditionId) {
-    return Array.from({ length: soundSegmentCount(sound) }, (_, number) => ({
-      window: windowOfSoundSegment(number, film.grid),
+    return Array.from({ length: audioSegmentCount(sound) }, (_, number) => ({
+      window: windowOfAudioSegment(number, film.grid),
       durationS: (partOf(sound.frameCount, AAC_FRAMES_PER_SEGMENT, number) * AAC_FRAME_SAMPLES) / AAC_RATE_HZ,
     }))
   }
   if (!picture?.renditions.some(({ id }) => id === renditionId)) return undefined
-  return Array.from({ length: pictureSegmentCount(picture) }, (_, number) => ({
-    window: windowOfPictureSegment(number),
+  return Array.from({ length: videoSegmentCount(picture) }, (_, number) => ({
+    window: windowOfVideoSegment(number),
     durationS: (partOf(picture.frameCount, picture.gopFrames, number) * picture.rateDen) / picture.rateNum,
   }))
 }
@@ -138,9 +138,9 @@ function partOf(total: number, size: number, number: number): number {
 }
 
 /** How many key windows a film has, picture and sound together. */
-export function windowCount(film: Film): number {
+export function windowCount(film: PlayableVideo): number {
   const { picture, sound } = film.plan
-  const pictures = picture ? windowOfPictureSegment(pictureSegmentCount(picture) - 1) + 1 : 0
-  const sounds = sound ? windowOfSoundSegment(soundSegmentCount(sound) - 1, film.grid) + 1 : 0
+  const pictures = picture ? windowOfVideoSegment(videoSegmentCount(picture) - 1) + 1 : 0
+  const sounds = sound ? windowOfAudioSegment(audioSegmentCount(sound) - 1, film.grid) + 1 : 0
   return Math.max(pictures, sounds)
 }

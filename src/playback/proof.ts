@@ -57,7 +57,7 @@ export function importPublicKey(point: Buffer): KeyObject | undefined {
 }
 
 /** The key's name in rows and records. */
-export function keyIdOf(point: Buffer): Buffer {
+export function keyIdFor(point: Buffer): Buffer {
   return createHash('sha256').update(point).digest()
 }
 
@@ -107,7 +107,7 @@ export function newSeqWindow(): SeqWindow {
 const WINDOW = 32
 
 /** Marks a number. False: it was used before, or is too far below to know. Only after the signature was verified. */
-export function markSeq(window: SeqWindow, seq: number): boolean {
+export function acceptSeq(window: SeqWindow, seq: number): boolean {
   const ahead = seq - window.highest
   if (ahead > 0) {
     const shifted = ahead >= WINDOW ? 0 : window.seen << ahead

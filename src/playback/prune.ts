@@ -11,7 +11,7 @@ const POSITION_KEPT_S = 180 * 24 * 3600
 const AT_ONCE = 500
 
 /** Removes what no answer needs any more: ended sessions after a day, OTPs a week after their end, viewers' positions after half a year. */
-export async function sweepPlayback({ write, nowS }: Pick<PlaybackDeps, 'write' | 'nowS'>): Promise<void> {
+export async function prunePlayback({ write, nowS }: Pick<PlaybackDeps, 'write' | 'nowS'>): Promise<void> {
   await write((tx) => removeOldSlots(tx, nowS() - SESSION_KEPT_S))
   while ((await write((tx) => removeOldSessions(tx, nowS() - SESSION_KEPT_S, AT_ONCE))) > 0);
   while ((await write((tx) => removeOldOtps(tx, nowS() - OTP_KEPT_S, AT_ONCE))) > 0);

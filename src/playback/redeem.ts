@@ -1,17 +1,17 @@
-import { noteAct } from '../audit/audit-log.ts'
-import { postersOf } from '../catalogue/poster-store.ts'
-import { findVideoShown } from '../catalogue/video-store.ts'
+import { recordAuditEvent } from '../audit/audit-log.ts'
+import { listPosters } from '../catalogue/poster-store.ts'
+import { findPublicVideo } from '../catalogue/video-store.ts'
 import { hashSecret, isSecret, newToken } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
-import type { ImageMark, Mark, TextMark } from '../watermark/watermark.ts'
+import type { ImageWatermark, TextWatermark, Watermark } from '../watermark/watermark.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
-import { findOtp, findRulesOfOtp, isOpenOtp, noteReuse, spendOtp } from './otp-store.ts'
-import { importPublicKey, isSignedBy, keyIdOf, markSeq, type Proof } from './proof.ts'
+import { findOtp, findRulesOfOtp, isOpenOtp, recordReuse, spendOtp } from './otp-store.ts'
+import { acceptSeq, importPublicKey, isSignedBy, keyIdFor, type Proof } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
-import { type Rules, refusedAt } from './rules.ts'
-import { keepLive, type LiveSession, openPage, type PlaybackDeps, positionOf, type Visit } from './session.ts'
-import { findOpening, findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
+import { findRefusingRule, type Rules } from './rules.ts'
+import { keepLive, type LiveSession, openPage, type PlaybackDeps, positionOf, type ViewerRequest } from './session.ts'
+import { findOpenAttempt, findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
 import { maySpendHere } from './whitelist.ts'
 
 export type RedeemRequest = {
@@ -40,7 +40,12 @@ type Outcome = Refused | { row: PlaybackSessionRow; isNew: boolean }
  * @throws PlaybackRefusal
  * @see playback-protocol.md, section 2
  */
-export async function redeem(deps: PlaybackDeps, request: RedeemRequest, proof: Proof, visit: Visit): Promise<LiveSession> {
+export async function redeem(
+  deps: PlaybackDeps,
+  request: RedeemRequest,
+  proof: Proof,
+  visit: ViewerRequest,
+): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
   const publicKey = importPublicKey(request.publicKey)
   const signed = { operation: 'redeem', session: '', argument: '', body: request.body } as const
@@ -60,7 +65,7 @@ export async function redeem(deps: PlaybackDeps, request: RedeemRequest, proof: 
   // Only what is committed enters memory.
   const session = keepLive(deps, outcome.row, await positionOf(deps.db, outcome.row))
   if (!session) throw new PlaybackRefusal('not-allowed')
-  if (outcome.isNew) markSeq(session.seqs, proof.seq)
+  if (outcome.isNew) acceptSeq(session.seqs, proof.seq)
   else await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()
   session.address = visit.address
@@ -80,7 +85,7 @@ export async function mayRedeem(
   const hash = hashSecret(otp)
   if (await isOpenOtp(deps.db, hash, deps.nowS())) return true
   const session = await findSessionOfOtp(deps.db, hash)
-  return session?.keyId.equals(keyIdOf(publicKey)) ?? false
+  return session?.keyId.equals(keyIdFor(publicKey)) ?? false
 }
 
 /** What the owner's rules say to the page and the place that the viewer asks from. */
@@ -88,12 +93,12 @@ async function refusedByRules(
   { tickets, countries }: PlaybackDeps,
   rules: Rules,
   request: RedeemRequest,
-  visit: Visit,
+  visit: ViewerRequest,
 ): Promise<Refused | undefined> {
   const { whitelist } = rules
   if (whitelist && !(await maySpendHere(whitelist, tickets.hostOf(request.ticket) ?? '-', request.ancestors)))
     return { refusal: new PlaybackRefusal('site-not-allowed'), rule: 'whitelisthref' }
-  const rule = await refusedAt(countries, rules, visit.address)
+  const rule = await findRefusingRule(countries, rules, visit.address)
   return rule === undefined ? undefined : { refusal: new PlaybackRefusal('place-not-allowed'), rule }
 }
 
@@ -105,9 +110,9 @@ async function spendOrResume(
   refusedByRules: Refused | undefined,
   request: RedeemRequest,
   proof: Proof,
-  visit: Visit,
+  visit: ViewerRequest,
 ): Promise<Outcome> {
-  const keyId = keyIdOf(request.publicKey)
+  const keyId = keyIdFor(request.publicKey)
   const otp = await findOtp(tx, hash)
   const isOurs = otp !== undefined && (request.videoId === undefined || request.videoId === otp.videoId)
   const outcome = isOurs ? await settle(deps, tx, { hash, keyId, otp, refusedByRules }, request, proof) : refused('otp-unknown')
@@ -132,12 +137,12 @@ async function spendOrResume(
 
 /** Once per OTP: somebody has a link that was meant for another browser. */
 async function tellReuse(tx: Db, hash: Buffer, otp: FoundOtp, address: string, nowS: number): Promise<void> {
-  if (!(await noteReuse(tx, hash, nowS))) return
+  if (!(await recordReuse(tx, hash, nowS))) return
   const { accountId, videoId, userId } = otp
-  const opening = await findOpening(tx, hash)
+  const opening = await findOpenAttempt(tx, hash)
   const details = { userId, addresses: [opening?.address ?? null, address] }
   await addVideoEvents(tx, 'otp:reused', [videoId], details)
-  await noteAct(tx, { atS: nowS, accountId, by: 'viewer', kind: 'otp:reused', subjects: [videoId], details })
+  await recordAuditEvent(tx, { atS: nowS, accountId, by: 'viewer', kind: 'otp:reused', subjects: [videoId], details })
 }
 
 function nameOf(outcome: Outcome): string {
@@ -207,22 +212,22 @@ function refused(...refusal: ConstructorParameters<typeof PlaybackRefusal>): Out
 }
 
 /** What a viewer is shown of a video, in addition to its picture. Of a video whose `public` is 0 the poster is a file of the session. */
-export type FilmView = {
+export type VideoView = {
   title: string
   durationS: number
   aspectRatio: number
   poster: { token: string; isPublic: boolean } | undefined
-  marks: ShownMark[]
+  marks: ShownWatermark[]
 }
 /** An image mark comes with its picture, and without the address it is from. */
-export type ShownMark = TextMark | (Omit<ImageMark, 'url'> & { png: Buffer })
+export type ShownWatermark = TextWatermark | (Omit<ImageWatermark, 'url'> & { png: Buffer })
 
 /** @throws PlaybackRefusal `video-gone` */
-export async function viewFilm(deps: PlaybackDeps, { row }: LiveSession): Promise<FilmView> {
+export async function viewVideo(deps: PlaybackDeps, { row }: LiveSession): Promise<VideoView> {
   const film = await deps.films.get(row.videoId, row.generation)
-  const video = await findVideoShown(deps.db, row.videoId)
+  const video = await findPublicVideo(deps.db, row.videoId)
   if (!film || !video) throw new PlaybackRefusal('video-gone')
-  const [poster] = (await postersOf(deps.db, [row.videoId])).get(row.videoId) ?? []
+  const [poster] = (await listPosters(deps.db, [row.videoId])).get(row.videoId) ?? []
   return {
     title: video.title,
     durationS: film.plan.durationS,
@@ -233,9 +238,9 @@ export async function viewFilm(deps: PlaybackDeps, { row }: LiveSession): Promis
 }
 
 /** A mark whose picture cannot be had is left out: a dead image host must not stop an owner's films. */
-async function shownMarks(deps: PlaybackDeps, row: PlaybackSessionRow, marks: readonly Mark[]): Promise<ShownMark[]> {
+async function shownMarks(deps: PlaybackDeps, row: PlaybackSessionRow, marks: readonly Watermark[]): Promise<ShownWatermark[]> {
   const shown = await Promise.all(
-    marks.map(async (mark): Promise<ShownMark[]> => {
+    marks.map(async (mark): Promise<ShownWatermark[]> => {
       if (mark.type !== 'image') return [mark]
       const { url, ...rest } = mark
       const png = await deps.markImages.find(row.accountId, url)

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { Failure } from '../errors.ts'
-import { addressGroups, readAddress } from '../net/ip.ts'
+import { addressGroups, parseAddress } from '../net/ip.ts'
 import { type Countries, isCountry } from './countries.ts'
 import { readWhitelist, type Whitelist } from './whitelist.ts'
 
@@ -15,22 +15,22 @@ type IpGeo = Readonly<Partial<Record<(typeof LISTS)[number], readonly (Place | r
 type PlaceRule = Readonly<{ action: boolean; ipSet: readonly Place[]; countrySet: readonly Place[] }>
 
 /** Where a viewer is. The country is undefined when it is not known; then none matches. */
-export type Whereabouts = { address: string; country: string | undefined }
+export type ViewerLocation = { address: string; country: string | undefined }
 
 const LISTS = ['allow', 'block', 'except'] as const
 const MAX_BYTES = 16 * 1024
 
 /** The rule that refuses a viewer at an address, as `placeRefusedBy` names it. */
-export async function refusedAt(countries: Countries, rules: Rules, address: string): Promise<string | undefined> {
+export async function findRefusingRule(countries: Countries, rules: Rules, address: string): Promise<string | undefined> {
   const country = needsCountry(rules) ? await countries.find(address) : undefined
-  return placeRefusedBy(rules, { address, country })
+  return findRefusingLocationRule(rules, { address, country })
 }
 
 /**
  * The rule that refuses a viewer, by its name in the OTP's options, such as `ipGeo.block` or `ipGeoRules[2]`.
  * Undefined: none does.
  */
-export function placeRefusedBy({ ipGeo, ipGeoRules }: Rules, { address, country }: Whereabouts): string | undefined {
+export function findRefusingLocationRule({ ipGeo, ipGeoRules }: Rules, { address, country }: ViewerLocation): string | undefined {
   const viewer = { groups: addressGroups(address), country }
   return (ipGeo && refusedByLists(ipGeo, viewer)) ?? (ipGeoRules && refusedInOrder(ipGeoRules, viewer))
 }
@@ -187,7 +187,7 @@ function readRange(text: string): string | undefined {
   const most = family === 4 ? 32 : 128
   const length = Number(bits ?? most)
   if (family === 0 || length > most) return undefined
-  const folded = readAddress(network) ?? network
+  const folded = parseAddress(network) ?? network
   return family === 6 && isIP(folded) === 4 && length >= 96 ? `${folded}/${length - 96}` : `${network}/${length}`
 }
 

@@ -1,5 +1,5 @@
 /** Segments that more than one asks for, in memory: a premiere's viewers want the same ones at the same time. */
-export type HotSegments = {
+export type SegmentCache = {
   find(name: string): Promise<Buffer> | undefined
   /** Reads and keeps a segment that was asked for before, once for all who ask meanwhile; undefined when this is the first time. */
   readIfHot(name: string, sizeBytes: number, read: () => Promise<Buffer>): Promise<Buffer> | undefined
@@ -8,7 +8,7 @@ export type HotSegments = {
 }
 
 /** What a segment is called here. */
-export function hotName(film: { videoId: string; generation: number }, renditionId: number, number: number): string {
+export function cacheKey(film: { videoId: string; generation: number }, renditionId: number, number: number): string {
   return `${film.videoId}/${film.generation}/${renditionId}/${number}`
 }
 
@@ -18,7 +18,7 @@ const LARGEST_BYTES = 8 * 2 ** 20
 const REMEMBERED_NAMES = 2_000
 
 /** Who watches alone asks for each segment once: such a film passes by without a copy of it in memory. */
-export function createHotSegments(): HotSegments {
+export function createSegmentCache(): SegmentCache {
   const kept = new Map<string, { bytes: Promise<Buffer>; sizeBytes: number }>() // the one asked for longest ago first
   const askedOnce = new Set<string>()
   let keptBytes = 0

@@ -3,26 +3,26 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import type { ChunkQueue } from '../encode/chunk-queue.ts'
 import { findInit, findSegment } from '../encode/generation-store.ts'
-import { hurrySegment } from '../encode/prioritize-segment.ts'
-import type { SegmentNews } from '../encode/publication.ts'
+import { prioritizeSegment } from '../encode/prioritize-segment.ts'
+import type { SegmentEvents } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
-import { otherSize, unreadable } from '../encode/segment-file.ts'
+import { sizeMismatch, unreadableSegment } from '../encode/segment-file.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
 import { isSignedMediaPath } from './media-path.ts'
-import { type Film, type Films, findSegmentCount } from './playable-video.ts'
+import { findSegmentCount, type PlayableVideo, type PlayableVideos } from './playable-video.ts'
 import { PlaybackRefusal } from './refusal.ts'
-import { type HotSegments, hotName } from './segment-cache.ts'
+import { cacheKey, type SegmentCache } from './segment-cache.ts'
 
 export type SegmentDeps = {
   db: Db
   write: Write
   nowS: () => number
-  films: Films
+  films: PlayableVideos
   mediaSecret: string
   segments: BlobFolder
-  hotSegments: HotSegments
+  hotSegments: SegmentCache
   chunkQueue: ChunkQueue
-  news: SegmentNews
+  news: SegmentEvents
   /** Says that a chunk was moved forward. */
   wakeEncoders(): void
   /** For each segment whose file is not as its row says. */
@@ -51,7 +51,7 @@ export async function openSegment(
   signal: AbortSignal,
 ): Promise<OpenSegment> {
   await getSignedFilm(deps, path)
-  const name = hotName(path, renditionId, number)
+  const name = cacheKey(path, renditionId, number)
   try {
     const hot = deps.hotSegments.find(name)
     if (hot) return { bytes: await hot }
@@ -92,11 +92,11 @@ async function readSegment(deps: SegmentDeps, name: string, file: string, sizeBy
 }
 
 function refuseOtherSize(foundBytes: number, expectedBytes: number): void {
-  if (foundBytes !== expectedBytes) throw new DamagedFile(otherSize(foundBytes, expectedBytes))
+  if (foundBytes !== expectedBytes) throw new DamagedFile(sizeMismatch(foundBytes, expectedBytes))
 }
 
 function refuseUnreadable(error: unknown): never {
-  throw new DamagedFile(unreadable(error))
+  throw new DamagedFile(unreadableSegment(error))
 }
 
 async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: number, number: number, signal: AbortSignal) {
@@ -106,7 +106,7 @@ async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: num
   const isSound = film.plan.sound?.renditionId === renditionId
   const patience = AbortSignal.any([signal, AbortSignal.timeout(HOLD_MS)])
   const heard = deps.news.heard(path, renditionId, number, patience)
-  if (await hurrySegment(deps, path, isSound ? 'sound' : 'picture', number)) deps.wakeEncoders()
+  if (await prioritizeSegment(deps, path, isSound ? 'sound' : 'picture', number)) deps.wakeEncoders()
   // It may have been published between the first look and the listening.
   const published = await findSegment(deps.db, path, renditionId, number)
   if (published) return published
@@ -125,7 +125,7 @@ export async function openInit(deps: SegmentDeps, path: MediaPath, renditionId: 
   return (await findInit(deps.db, path, renditionId)) ?? Promise.reject(new PlaybackRefusal('busy'))
 }
 
-async function getSignedFilm(deps: SegmentDeps, path: MediaPath): Promise<Film> {
+async function getSignedFilm(deps: SegmentDeps, path: MediaPath): Promise<PlayableVideo> {
   if (!isSignedMediaPath(deps.mediaSecret, path, deps.nowS())) throw new PlaybackRefusal('not-allowed')
   const film = await deps.films.get(path.videoId, path.generation)
   if (!film) throw new PlaybackRefusal('video-gone')

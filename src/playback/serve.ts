@@ -1,19 +1,19 @@
-import { windowKey } from '../crypto/content-key.ts'
+import { deriveWindowKey } from '../crypto/content-key.ts'
 import { signedMediaPath } from './media-path.ts'
-import type { Film } from './playable-video.ts'
-import { captionPlaylist, mediaPlaylist, multivariantPlaylist, readCaptionName, windowCount } from './playlist.ts'
+import type { PlayableVideo } from './playable-video.ts'
+import { captionPlaylist, mediaPlaylist, multivariantPlaylist, parseCaptionName, windowCount } from './playlist.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import type { LiveSession, PlaybackDeps } from './session.ts'
-import { giveUpSlot, holdSlot } from './stream-slot.ts'
+import { acquireStreamSlot, releaseStreamSlot } from './stream-slot.ts'
 
 // What an admitted session is given. Each call comes after `admit`.
 
 /** @param name `main`, a rendition's id, or the name of captions */
-export async function playlistFor(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
+export async function buildPlaylist(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
   const film = await filmOf(deps, session)
   if (name === 'main')
     return multivariantPlaylist(film, session.row.forcedBitrateKbps, await deps.captions.find(session.row.videoId))
-  const captionId = readCaptionName(name)
+  const captionId = parseCaptionName(name)
   if (captionId !== undefined) return captionPlaylist(film, captionId)
   const playlist = mediaPlaylist(film, Number(name), signedMediaPath(deps.mediaSecret, film, deps.nowS()))
   if (!playlist) throw new PlaybackRefusal('bad-request')
@@ -24,9 +24,9 @@ export async function playlistFor(deps: PlaybackDeps, session: LiveSession, name
 export const POSTER_NAME = 'poster'
 
 /** The main poster as JPEG, or captions as WebVTT. @throws PlaybackRefusal `file-gone` for those that were deleted since they were named */
-export async function fileFor(deps: PlaybackDeps, { row }: LiveSession, name: string): Promise<string | Buffer> {
+export async function openSessionFile(deps: PlaybackDeps, { row }: LiveSession, name: string): Promise<string | Buffer> {
   const file =
-    name === POSTER_NAME ? await deps.mainPoster(row) : await deps.captions.open(row.videoId, readCaptionName(name) ?? 0)
+    name === POSTER_NAME ? await deps.mainPoster(row) : await deps.captions.open(row.videoId, parseCaptionName(name) ?? 0)
   if (file === undefined) throw new PlaybackRefusal('file-gone')
   return file
 }
@@ -35,9 +35,9 @@ export async function fileFor(deps: PlaybackDeps, { row }: LiveSession, name: st
 export async function releaseKey(deps: PlaybackDeps, session: LiveSession, window: number): Promise<Buffer> {
   const film = await filmOf(deps, session)
   if (window >= windowCount(film)) throw new PlaybackRefusal('bad-request')
-  await holdSlot(deps, session)
+  await acquireStreamSlot(deps, session)
   noteFirstKey(deps, session)
-  return windowKey(film.contentKey, window)
+  return deriveWindowKey(film.contentKey, window)
 }
 
 /** From here on the viewer can see the picture. */
@@ -54,19 +54,19 @@ export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; position
  * slot; paused, it gives it up by renewing it no more.
  * @throws PlaybackRefusal `stream-limit`
  */
-export async function noteBeat(deps: PlaybackDeps, session: LiveSession, { state, positionS }: Beat): Promise<void> {
+export async function recordBeat(deps: PlaybackDeps, session: LiveSession, { state, positionS }: Beat): Promise<void> {
   session.positionS = positionS
   session.leftAtS = null
-  if (state === 'playing' || state === 'stalled') await holdSlot(deps, session)
+  if (state === 'playing' || state === 'stalled') await acquireStreamSlot(deps, session)
 }
 
 /** The page was closed: its stream slot is free. The session ends ten minutes later, unless a page of it comes back. */
-export async function noteLeave(deps: PlaybackDeps, session: LiveSession): Promise<void> {
+export async function recordLeave(deps: PlaybackDeps, session: LiveSession): Promise<void> {
   session.leftAtS = deps.nowS()
-  await giveUpSlot(deps, session)
+  await releaseStreamSlot(deps, session)
 }
 
-async function filmOf(deps: PlaybackDeps, session: LiveSession): Promise<Film> {
+async function filmOf(deps: PlaybackDeps, session: LiveSession): Promise<PlayableVideo> {
   const film = await deps.films.get(session.row.videoId, session.row.generation)
   if (!film) throw new PlaybackRefusal('video-gone')
   return film

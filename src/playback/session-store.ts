@@ -98,7 +98,7 @@ export async function removeOldSessions(tx: Db, beforeS: number, limit: number):
 }
 
 /** The attempt that opened the OTP's session, if it is among those that were kept. */
-export async function findOpening(db: Db, otpHash: Buffer) {
+export async function findOpenAttempt(db: Db, otpHash: Buffer) {
   return db
     .selectFrom('redeemAttempt')
     .select('address')

@@ -1,20 +1,20 @@
 import type { KeyObject } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { AccountSessions } from '../accounts/account.ts'
-import type { ShownCaption } from '../assets/public-captions.ts'
+import type { PublicCaption } from '../assets/public-captions.ts'
 import type { VideoSessions } from '../catalogue/deletion.ts'
-import { findVideoShown } from '../catalogue/video-store.ts'
+import { findPublicVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
-import { CHECKS, keepsPace, newPace, type Pace, PROOFS } from '../rate-limits/token-bucket.ts'
-import type { MarkImages } from '../watermark/watermark-image.ts'
+import { CHECKS, createTokenBucket, PROOFS, type TokenBucket, takeToken } from '../rate-limits/token-bucket.ts'
+import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import type { Countries } from './countries.ts'
-import type { Films } from './playable-video.ts'
+import type { PlayableVideos } from './playable-video.ts'
 import {
+  acceptSeq,
   importPublicKey,
   isSignedBy,
-  markSeq,
   type Nonces,
   newSeqWindow,
   type Proof,
@@ -22,7 +22,7 @@ import {
   type Signed,
 } from './proof.ts'
 import { END_REASONS, type EndReason, PlaybackRefusal } from './refusal.ts'
-import { type Rules, refusedAt } from './rules.ts'
+import { findRefusingRule, type Rules } from './rules.ts'
 import {
   endSession,
   endSessionsOfAccount,
@@ -44,13 +44,13 @@ export type PlaybackDeps = {
   nowMs(): number
   nonces: Nonces
   tickets: Tickets
-  films: Films
+  films: PlayableVideos
   sessions: LiveSessions
   mediaSecret: string
   captions: Captions
   /** The JPEG of a video's main poster, public or not. */
   mainPoster(video: { videoId: string; accountId: string }): Promise<Buffer | undefined>
-  markImages: Pick<MarkImages, 'find'>
+  markImages: Pick<WatermarkImages, 'find'>
   countries: Countries
   /** Whether true proofs are counted: `REELGATE_LIMITS` may be off. */
   paced: boolean
@@ -61,13 +61,13 @@ export type PlaybackDeps = {
 
 /** What a video's viewers may read along. */
 export type Captions = {
-  find(videoId: string): Promise<ShownCaption[]>
+  find(videoId: string): Promise<PublicCaption[]>
   /** WebVTT; undefined: the video shows none of this number. */
   open(videoId: string, id: number): Promise<string | undefined>
 }
 
 /** Where a request came from. */
-export type Visit = { address: string; userAgent: string }
+export type ViewerRequest = { address: string; userAgent: string }
 
 /** A session in memory: its row, and what needs no durable mark because a restart makes every older proof stale. */
 export type LiveSession = {
@@ -76,9 +76,9 @@ export type LiveSession = {
   /** Every page of this session, newest last. */
   pages: string[]
   seqs: SeqWindow
-  pace: Pace
+  pace: TokenBucket
   /** What its address leaves it when it floods. */
-  checks: Pace
+  checks: TokenBucket
   /** When the log last said that it asks too fast. */
   warnedAtS: number
   lastSeenAtS: number
@@ -117,29 +117,29 @@ export type LiveSessions = Map<string, LiveSession>
  * @param visit `isFlooding`: its address has used up what it may ask without a true proof
  * @throws PlaybackRefusal
  */
-export async function admit(
+export async function admitRequest(
   deps: PlaybackDeps,
   sessionId: string,
   proof: Proof,
   signed: Omit<Signed, 'session'>,
-  visit: Visit & { isFlooding: boolean },
+  visit: ViewerRequest & { isFlooding: boolean },
 ): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
   const found = await findLive(deps, sessionId)
-  if (found && visit.isFlooding && !keepsPace(found.checks, deps.nowMs()))
+  if (found && visit.isFlooding && !takeToken(found.checks, deps.nowMs()))
     throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   if (!found || !(await isSignedBy(found.publicKey, proof, { ...signed, session: sessionId })))
     throw new PlaybackRefusal('not-allowed')
   // Meanwhile it may have been dropped from memory, and with it the numbers that this proof must be marked among.
   const session = deps.sessions.get(sessionId) ?? found
   deps.sessions.set(sessionId, session)
-  if (deps.paced && !keepsPace(session.pace, deps.nowMs())) {
+  if (deps.paced && !takeToken(session.pace, deps.nowMs())) {
     warnOfHaste(deps, session)
     throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   }
   if (signed.operation !== 'page') {
     if (session.pages.at(-1) !== proof.pageId) throw new PlaybackRefusal('page-replaced')
-    if (!markSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
+    if (!acceptSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
   }
   await refuseEnded(deps, session)
   if (session.row.rules !== null) await refusePlace(deps, session, session.row.rules, visit)
@@ -154,11 +154,11 @@ export async function admit(
  * at a place that is allowed it plays on. A refusal is recorded once for each change of address.
  * @throws PlaybackRefusal `place-not-allowed`
  */
-async function refusePlace(deps: PlaybackDeps, session: LiveSession, rulesJson: string, visit: Visit): Promise<void> {
+async function refusePlace(deps: PlaybackDeps, session: LiveSession, rulesJson: string, visit: ViewerRequest): Promise<void> {
   let { place } = session
   if (place?.address !== visit.address) {
     const rules: Rules = JSON.parse(rulesJson)
-    const refusedBy = await refusedAt(deps.countries, rules, visit.address)
+    const refusedBy = await findRefusingRule(deps.countries, rules, visit.address)
     place = { address: visit.address, refusedBy }
     session.place = place
     const { otpHash, keyId } = session.row
@@ -190,7 +190,7 @@ function warnOfHaste({ nowS, log }: PlaybackDeps, session: LiveSession): void {
 export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: Proof): Promise<void> {
   await refuseEnded(deps, session) // first: a new page takes back that the viewer had left, which must not revive a session
   if (session.pages.at(-1) === proof.pageId) {
-    if (!markSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
+    if (!acceptSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
     return
   }
   if (session.pages.includes(proof.pageId)) throw new PlaybackRefusal('page-replaced')
@@ -199,7 +199,7 @@ export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: 
   const pages = [...session.pages, proof.pageId]
   // At once, so that of two pages that come together one is the newest; undone if it does not become durable.
   Object.assign(session, { pages, seqs: newSeqWindow() })
-  markSeq(session.seqs, proof.seq)
+  acceptSeq(session.seqs, proof.seq)
   try {
     await deps.write((tx) => setPages(tx, session.row.id, pages))
   } catch (error) {
@@ -231,11 +231,11 @@ function endOf(session: LiveSession, nowS: number): EndReason | undefined {
 async function endNow(deps: PlaybackDeps, session: LiveSession, why: EndReason): Promise<void> {
   const endedAtS = deps.nowS()
   await deps.write((tx) => endSession(tx, session.row.id, endedAtS, why))
-  noteEnded(session, endedAtS, why)
+  recordEnd(session, endedAtS, why)
 }
 
 /** Tells memory what was committed: a session has ended. The first reason stays. */
-export function noteEnded(session: LiveSession, endedAtS: number, endReason: EndReason): void {
+export function recordEnd(session: LiveSession, endedAtS: number, endReason: EndReason): void {
   if (session.row.endedAtS === null) session.row = { ...session.row, endedAtS, endReason }
 }
 
@@ -254,7 +254,7 @@ async function findLive(
 export async function positionOf(db: Db, { accountId, userId, videoId }: PlaybackSessionRow): Promise<number> {
   if (userId === null) return 0
   const positionS = await findPosition(db, { accountId, userId, videoId })
-  const { durationS = 0 } = (await findVideoShown(db, videoId)) ?? {}
+  const { durationS = 0 } = (await findPublicVideo(db, videoId)) ?? {}
   return positionS > NEAR_AN_END_S && positionS < durationS - NEAR_AN_END_S ? positionS : 0
 }
 
@@ -270,8 +270,8 @@ export function keepLive(
   if (!publicKey) return undefined
   const pages: string[] = JSON.parse(row.pages)
   const { lastSeenAtS, leftAtS } = row
-  const pace = newPace(PROOFS, nowMs())
-  const checks = newPace(CHECKS, nowMs())
+  const pace = createTokenBucket(PROOFS, nowMs())
+  const checks = createTokenBucket(CHECKS, nowMs())
   const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS, savedPositionS: positionS, address: '', place: undefined }
   const live: LiveSession = { row, publicKey, pages, seqs: newSeqWindow(), pace, checks, ...seen }
   sessions.set(row.id, live)
@@ -292,7 +292,7 @@ export function sessionsOfAccounts(deps: Pick<PlaybackDeps, 'sessions' | 'nowS'>
     end: (tx, accountId) => endSessionsOfAccount(tx, accountId, deps.nowS()),
     ended: (accountId) => {
       for (const session of deps.sessions.values())
-        if (session.row.accountId === accountId) noteEnded(session, deps.nowS(), 'account-disabled')
+        if (session.row.accountId === accountId) recordEnd(session, deps.nowS(), 'account-disabled')
     },
   }
 }
@@ -304,7 +304,7 @@ function forgetVideos(
 ): void {
   deps.films.forget(videoIds)
   for (const session of deps.sessions.values()) {
-    if (videoIds.includes(session.row.videoId)) noteEnded(session, deps.nowS(), why)
+    if (videoIds.includes(session.row.videoId)) recordEnd(session, deps.nowS(), why)
   }
 }
 

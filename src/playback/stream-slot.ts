@@ -1,6 +1,6 @@
 import type { PlaybackClock } from './playback-clock.ts'
 import { PlaybackRefusal } from './refusal.ts'
-import { type LiveSession, noteEnded, type PlaybackDeps } from './session.ts'
+import { type LiveSession, type PlaybackDeps, recordEnd } from './session.ts'
 import { endSession } from './session-store.ts'
 import { extendSlots, freeSlot, type StreamClaim, takeOldestSlot, takeSlot } from './stream-slot-store.ts'
 
@@ -14,7 +14,7 @@ export const LEASE_S = 18
  * account stops the oldest stream, that one's session has ended: two players cannot wrest a slot from each other for ever.
  * @throws PlaybackRefusal `stream-limit`
  */
-export async function holdSlot(
+export async function acquireStreamSlot(
   { write, nowS, sessions }: Pick<PlaybackDeps, 'write' | 'nowS' | 'sessions'>,
   session: LiveSession,
 ): Promise<void> {
@@ -29,11 +29,11 @@ export async function holdSlot(
   })
   if (!taken) throw new PlaybackRefusal('stream-limit') // also to one that has ended meanwhile: its next request hears why
   const stopped = taken.stopped && sessions.get(taken.stopped)
-  if (stopped) noteEnded(stopped, atS, 'taken')
+  if (stopped) recordEnd(stopped, atS, 'taken')
 }
 
 /** The viewer has gone: the slot is free at once. */
-export async function giveUpSlot({ write }: Pick<PlaybackDeps, 'write'>, session: LiveSession): Promise<void> {
+export async function releaseStreamSlot({ write }: Pick<PlaybackDeps, 'write'>, session: LiveSession): Promise<void> {
   if (claimOf(session)) await write((tx) => freeSlot(tx, session.row.id))
 }
 
@@ -41,7 +41,7 @@ export async function giveUpSlot({ write }: Pick<PlaybackDeps, 'write'>, session
  * After a stop or a crash nobody jumps in: whoever held a slot when the clock was last saved has one whole lease to come back.
  * Before the first answer.
  */
-export async function resumeSlots({ write, clock }: Pick<PlaybackDeps, 'write'> & { clock: PlaybackClock }): Promise<void> {
+export async function resumeStreamSlots({ write, clock }: Pick<PlaybackDeps, 'write'> & { clock: PlaybackClock }): Promise<void> {
   await write((tx) => extendSlots(tx, clock.savedAtStartS, clock.nowS() + LEASE_S))
 }
 

@@ -1,32 +1,32 @@
-import { subjectOfAddress } from '../net/ip.ts'
-import { createWindows } from '../rate-limits/sliding-window.ts'
-import type { Film } from './playable-video.ts'
+import { addressKey } from '../net/ip.ts'
+import { createSlidingWindows } from '../rate-limits/sliding-window.ts'
+import type { PlayableVideo } from './playable-video.ts'
 import type { LiveSessions } from './session.ts'
 
 const HOUR = { windowS: 3600, sliceS: 60 }
 /** What an address may be sent of a video in an hour, for each session that plays there, in lengths of the video. */
 const LENGTHS_AN_HOUR = 4
 
-export type Traffic = {
+export type TrafficMeter = {
   /** Counts bytes of a video that are about to be sent. @returns the seconds till there is room for them again; undefined: they may be sent */
-  take(address: string, film: Pick<Film, 'videoId' | 'plan'>, sizeBytes: number): number | undefined
+  take(address: string, film: Pick<PlayableVideo, 'videoId' | 'plan'>, sizeBytes: number): number | undefined
 }
 
 /** Bounds the bytes of each video that an address is sent: a signed address that leaks costs no more (playback-protocol.md, section 8). */
-export function createTraffic(sessions: LiveSessions, nowS: () => number): Traffic {
-  const windows = createWindows(nowS, HOUR)
+export function createTrafficMeter(sessions: LiveSessions, nowS: () => number): TrafficMeter {
+  const windows = createSlidingWindows(nowS, HOUR)
 
   function countSessions(subject: string, videoId: string): number {
     let count = 0
     for (const { row, address } of sessions.values()) {
-      if (row.videoId === videoId && row.endedAtS === null && subjectOfAddress(address) === subject) count++
+      if (row.videoId === videoId && row.endedAtS === null && addressKey(address) === subject) count++
     }
     return count
   }
 
   return {
     take(address, film, sizeBytes) {
-      const subject = subjectOfAddress(address)
+      const subject = addressKey(address)
       const name = `${subject} ${film.videoId}`
       // Counting the sessions costs a look at each, and few addresses come this far.
       const viewers = windows.isSpent(name, LENGTHS_AN_HOUR) ? Math.max(1, countSessions(subject, film.videoId)) : 1
@@ -37,7 +37,7 @@ export function createTraffic(sessions: LiveSessions, nowS: () => number): Traff
 }
 
 /** The largest rendition and the audio at the most that their encoders may make of them. */
-function lengthBytesOf({ plan: { picture, sound, durationS } }: Pick<Film, 'plan'>): number {
+function lengthBytesOf({ plan: { picture, sound, durationS } }: Pick<PlayableVideo, 'plan'>): number {
   const pictureBps = Math.max(0, ...(picture?.renditions ?? []).map(({ maxBitrateBps }) => maxBitrateBps))
   return ((pictureBps + (sound?.bitrateBps ?? 0)) / 8) * durationS
 }

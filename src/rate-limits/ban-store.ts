@@ -41,12 +41,12 @@ export async function lengthenBan(tx: Db, { scope, budget, subject }: BanKey, en
     .execute()
 }
 
-export async function listBans(db: Db, nowS: number): Promise<BanRow[]> {
+export async function listBanRows(db: Db, nowS: number): Promise<BanRow[]> {
   return db.selectFrom('ban').selectAll().where('endsAtS', '>', nowS).orderBy('endsAtS', 'desc').execute()
 }
 
 /** The bans that stand of an account and of its keys. */
-export async function listBansOfAccount(db: Db, accountId: string, nowS: number): Promise<BanRow[]> {
+export async function listBanRowsOfAccount(db: Db, accountId: string, nowS: number): Promise<BanRow[]> {
   return db
     .selectFrom('ban')
     .selectAll()

@@ -1,18 +1,18 @@
 import type { Logger } from 'pino'
 import { findAccountOfKey } from '../accounts/api-key-store.ts'
-import { type Actor, noteAct } from '../audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { BanRow } from '../db/tables.ts'
-import { isOutcomeUnknown, type Write } from '../db/write.ts'
+import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { readAddress, subjectOfAddress } from '../net/ip.ts'
+import { addressKey, parseAddress } from '../net/ip.ts'
 import {
   countStrikes,
   insertStrike,
   isBanOfAccount,
   lengthenBan,
-  listBans,
-  listBansOfAccount,
+  listBanRows,
+  listBanRowsOfAccount,
   removeBanOfAccount,
   removeBans,
   removeOldBans,
@@ -36,9 +36,9 @@ export type BanDeps = {
 type BanKey = { scope: Scope; budget: string; subject: string }
 
 /** The window in which a subject went too far. `all` goes on counting till its end. */
-export type Offence = { subject: string; limit: number; all: number; windowEndsAtS: number }
+export type LimitBreach = { subject: string; limit: number; all: number; windowEndsAtS: number }
 
-type Ban = BanKey & Offence & { beganAtS: number; endsAtS: number; earlierStrikes: number; savedExcess: number }
+type Ban = BanKey & LimitBreach & { beganAtS: number; endsAtS: number; earlierStrikes: number; savedExcess: number }
 
 const BASE_S = 1800
 const STEP_S = 225
@@ -50,7 +50,7 @@ const LONGEST_S = 24 * 3600
 const STRIKE_KEPT_S = 7 * 24 * 3600
 
 /** How long a ban is: by how many times the limit was exceeded, and by the strikes of the last 7 days before it. */
-export function banLengthS(excess: number, earlierStrikes: number): number {
+export function banDurationS(excess: number, earlierStrikes: number): number {
   const severityS = Math.min(MOST_BY_SEVERITY_S, STEP_S * Math.max(0, excess - SEVERE_FROM))
   return Math.min(LONGEST_S, Math.ceil(BASE_S + severityS + PER_EARLIER_STRIKE_S * earlierStrikes))
 }
@@ -61,7 +61,7 @@ export type BansOfClass = ReturnType<Awaited<ReturnType<typeof openBans>>['bansO
 export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger }) {
   /** By scope and budget, then by subject. */
   const classes = new Map<string, Map<string, Ban>>()
-  for (const row of await listBans(db, nowS())) {
+  for (const row of await listBanRows(db, nowS())) {
     // The window of a ban from before this start is over: nothing makes it longer.
     const counts = { limit: 1, all: 0, windowEndsAtS: 0, earlierStrikes: 0, savedExcess: Number.POSITIVE_INFINITY }
     bansIn(row.scope, row.budget).set(row.subject, { ...row, ...counts })
@@ -76,7 +76,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
 
   function grow(ban: Ban): void {
     const excess = ban.all / ban.limit
-    ban.endsAtS = Math.max(ban.endsAtS, ban.beganAtS + banLengthS(excess, ban.earlierStrikes))
+    ban.endsAtS = Math.max(ban.endsAtS, ban.beganAtS + banDurationS(excess, ban.earlierStrikes))
     if (Math.floor(excess) <= ban.savedExcess || ban.savedExcess >= MOST_SAVED_EXCESS) return
     ban.savedExcess = Math.floor(excess) // a few times at most: a flood must not become writes
     write((tx) => lengthenBan(tx, ban, ban.endsAtS)).catch(notWritten)
@@ -109,7 +109,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
         return endsAtS > nowS() ? endsAtS : 0
       },
       /** Bans at once in memory; resolves when it is on disk and has the length that earlier strikes give it. */
-      async strike(offence: Offence): Promise<void> {
+      async strike(offence: LimitBreach): Promise<void> {
         const { subject, all, limit } = offence
         const beganAtS = nowS()
         const excess = all / limit
@@ -118,7 +118,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
           scope,
           budget,
           beganAtS,
-          endsAtS: beganAtS + banLengthS(excess, 0),
+          endsAtS: beganAtS + banDurationS(excess, 0),
           earlierStrikes: 0,
           savedExcess: Number.POSITIVE_INFINITY, // the row is not there yet
         }
@@ -128,11 +128,18 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
           ban.earlierStrikes = await write(async (tx) => {
             const earlier = await countStrikes(tx, ban, beganAtS - STRIKE_KEPT_S)
             await insertStrike(tx, ban, beganAtS)
-            const endsAtS = beganAtS + banLengthS(excess, earlier)
+            const endsAtS = beganAtS + banDurationS(excess, earlier)
             await saveBan(tx, { scope, subject, budget, beganAtS, endsAtS })
             const accountId = await accountOf(tx, scope, subject)
             const details = { scope, budget, endsAtS }
-            await noteAct(tx, { atS: beganAtS, accountId, by: 'server', kind: 'ban:began', subjects: [subject], details })
+            await recordAuditEvent(tx, {
+              atS: beganAtS,
+              accountId,
+              by: 'server',
+              kind: 'ban:began',
+              subjects: [subject],
+              details,
+            })
             return earlier
           })
           ban.savedExcess = Math.floor(excess)
@@ -170,13 +177,13 @@ const MOST_SAVED_EXCESS = SEVERE_FROM + MOST_BY_SEVERITY_S / STEP_S
 export type BanReading = Pick<BanDeps, 'db' | 'nowS'> & { endOf(ban: BanRow): number }
 
 /** What `reelgate ban list` shows of those that stand. */
-export async function findBans(deps: BanReading) {
-  return (await listBans(deps.db, deps.nowS())).map((ban) => shownBan(deps, ban))
+export async function listBans(deps: BanReading) {
+  return (await listBanRows(deps.db, deps.nowS())).map((ban) => shownBan(deps, ban))
 }
 
 /** What an owner is shown: the bans of the account and of its keys. Addresses are shared, so theirs are the installation's alone. */
-export async function findBansOfAccount(deps: BanReading, accountId: string) {
-  return (await listBansOfAccount(deps.db, accountId, deps.nowS())).map((ban) => shownBan(deps, ban))
+export async function listBansOfAccount(deps: BanReading, accountId: string) {
+  return (await listBanRowsOfAccount(deps.db, accountId, deps.nowS())).map((ban) => shownBan(deps, ban))
 }
 
 function shownBan({ endOf, nowS }: BanReading, ban: BanRow) {
@@ -186,15 +193,15 @@ function shownBan({ endOf, nowS }: BanReading, ban: BanRow) {
 }
 
 /** What a running server must forget of a subject whose ban is lifted: all of it, or the ban alone. */
-export type Lifting = BanDeps & BanReading & { forget(subject: string): void; pardon(subject: string): void }
+export type BanAdmin = BanDeps & BanReading & { forget(subject: string): void; pardon(subject: string): void }
 
 /**
  * Lifts the bans of an address, key or account, and forgets its strikes.
  * @throws Failure `not-found` when it has none
  */
-export async function liftBan({ write, nowS, forget }: Lifting, text: string): Promise<{ subject: string; lifted: true }> {
-  const address = readAddress(text.replace(/\/64$/, '')) // a /48 is given as the list shows it
-  const subject = address === undefined ? text : subjectOfAddress(address)
+export async function liftBan({ write, nowS, forget }: BanAdmin, text: string): Promise<{ subject: string; lifted: true }> {
+  const address = parseAddress(text.replace(/\/64$/, '')) // a /48 is given as the list shows it
+  const subject = address === undefined ? text : addressKey(address)
   const lifted = await write(async (tx) => {
     await removeStrikes(tx, subject)
     return removeBan(tx, subject, 'command-line', nowS())
@@ -210,7 +217,7 @@ export async function liftBan({ write, nowS, forget }: Lifting, text: string): P
  * @throws Failure `not-found` when it has none, also for another account's
  */
 export async function liftOwnBan(
-  { db, write, nowS, pardon }: Lifting,
+  { db, write, nowS, pardon }: BanAdmin,
   accountId: string,
   by: Actor,
   subject: string,
@@ -219,7 +226,7 @@ export async function liftOwnBan(
   if (!(await isBanOfAccount(db, accountId, subject))) throw NO_SUCH_BAN
   await write(async (tx) => {
     if (!(await removeBanOfAccount(tx, accountId, subject))) throw NO_SUCH_BAN // another call was first
-    await noteAct(tx, { atS: nowS(), accountId, by, kind: 'ban:lifted', subjects: [subject] })
+    await recordAuditEvent(tx, { atS: nowS(), accountId, by, kind: 'ban:lifted', subjects: [subject] })
   }).catch(ifUnknown(() => pardon(subject)))
   pardon(subject)
 }
@@ -232,7 +239,7 @@ const NO_SUCH_BAN = new Failure('not-found', 'There is no such ban of this accou
  */
 function ifUnknown(letGo: () => void) {
   return (error: unknown): never => {
-    if (isOutcomeUnknown(error)) letGo()
+    if (isCommitOutcomeUnknown(error)) letGo()
     throw error
   }
 }
@@ -242,15 +249,15 @@ async function removeBan(tx: Db, subject: string, by: Actor, atS: number): Promi
   const [ban] = await removeBans(tx, subject)
   if (!ban) return false
   const accountId = await accountOf(tx, ban.scope, subject)
-  await noteAct(tx, { atS, accountId, by, kind: 'ban:lifted', subjects: [subject] })
+  await recordAuditEvent(tx, { atS, accountId, by, kind: 'ban:lifted', subjects: [subject] })
   return true
 }
 
 /** What a running server must forget of bans that are over. */
-export type BanSweeping = Pick<BanDeps, 'write' | 'nowS'> & { forgetEnded(): void }
+export type BanPruneDeps = Pick<BanDeps, 'write' | 'nowS'> & { forgetEnded(): void }
 
 /** Removes what no answer needs any more: bans that are over, strikes of more than 7 days ago. */
-export async function sweepBans({ write, nowS, forgetEnded }: BanSweeping): Promise<void> {
+export async function pruneBans({ write, nowS, forgetEnded }: BanPruneDeps): Promise<void> {
   forgetEnded()
   await write((tx) => removeOldBans(tx, nowS(), nowS() - STRIKE_KEPT_S))
 }

@@ -1,23 +1,23 @@
 import type { Logger } from 'pino'
-import type { RateLimits } from '../config.ts'
+import type { RateLimitConfig } from '../config.ts'
 import type { BanRow } from '../db/tables.ts'
-import { networkAround } from '../net/ip.ts'
+import { wideNetworkKey } from '../net/ip.ts'
 import { type BanDeps, type BansOfClass, openBans, type Scope } from './bans.ts'
-import { createWindows } from './sliding-window.ts'
+import { createSlidingWindows } from './sliding-window.ts'
 
 /**
  * A refusal. `bannedTillS` (Unix seconds of the playback clock) is there for a ban, `settled` on the call that brought it about: answer
  * when it has resolved, with the length as it is then.
  */
-export type Refused = { subject: string; bannedTillS?(): number; retryAfterS(): number; settled?: Promise<void> }
+export type LimitExceeded = { subject: string; bannedTillS?(): number; retryAfterS(): number; settled?: Promise<void> }
 
 /** What a call found of one limit. `quota` and `remaining` count calls, `waitS` till there are more of them. */
-export type Taken = { budget: string; quota: number; remaining: number; waitS: number; refused?: Refused }
+export type LimitResult = { budget: string; quota: number; remaining: number; waitS: number; refused?: LimitExceeded }
 
 /** One limit of the table: a number of calls a minute for each address, key or account. */
 export type Limiter = {
   /** Counts a call. `factor`: how many times as often its account may ask. */
-  take(subject: string, factor?: number): Taken
+  take(subject: string, factor?: number): LimitResult
   /** Whether the next call would be refused, without counting one. */
   isSpent(subject: string): boolean
   /** Takes back the call that was just counted: it did no harm. */
@@ -32,7 +32,7 @@ export type OwnerLimits = Readonly<Record<'ip' | 'key' | 'account', Limiter>>
 
 export type OwnerBudget = 'reads' | 'writes' | 'otp' | 'uploads'
 
-export type Limits = Readonly<
+export type RateLimits = Readonly<
   Record<OwnerBudget, OwnerLimits> & {
     /** Owners' interfaces without a live key. Those with one are never refused for what others ask from the same address. */
     unauthenticated: Limiter
@@ -62,7 +62,7 @@ export type Limits = Readonly<
 const WAITING_PER_OTP = 12
 
 /** Opens the limits with the bans that are on disk. */
-export async function openLimits(deps: BanDeps & { log: Logger }, numbers: RateLimits): Promise<Limits> {
+export async function openRateLimits(deps: BanDeps & { log: Logger }, numbers: RateLimitConfig): Promise<RateLimits> {
   const bans = await openBans(deps)
   const limiters: OwnLimiter[] = []
   function limiter(budget: string, limit: number, scope?: Scope): Limiter {
@@ -118,9 +118,9 @@ type LimiterOptions = { budget: string; limit: number; bans: BansOfClass | undef
 
 /** Without `bans` what is too much waits, and is never a flood. */
 function createLimiter(nowS: () => number, { bans, budget, limit }: LimiterOptions): OwnLimiter {
-  const windows = createWindows(nowS)
+  const windows = createSlidingWindows(nowS)
 
-  function refusedByBan({ endS }: BansOfClass, subject: string, settled?: Promise<void>): Refused {
+  function refusedByBan({ endS }: BansOfClass, subject: string, settled?: Promise<void>): LimitExceeded {
     const bannedTillS = () => endS(subject)
     return { subject, bannedTillS, retryAfterS: () => Math.max(1, bannedTillS() - nowS()), settled }
   }
@@ -152,17 +152,17 @@ function withNetworks(ofAddress: Limiter, ofNetwork: Limiter): Limiter {
   return {
     take(address, factor) {
       const taken = ofAddress.take(address, factor)
-      const network = networkAround(address)
+      const network = wideNetworkKey(address)
       if (network === undefined || taken.refused) return taken
       const around = ofNetwork.take(network, factor)
       return around.refused ? around : taken
     },
     isSpent(address) {
-      const network = networkAround(address)
+      const network = wideNetworkKey(address)
       return ofAddress.isSpent(address) || (network !== undefined && ofNetwork.isSpent(network))
     },
     giveBack(address) {
-      const network = networkAround(address)
+      const network = wideNetworkKey(address)
       if (network !== undefined) ofNetwork.giveBack(network)
       ofAddress.giveBack(address)
     },

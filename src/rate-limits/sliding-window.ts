@@ -33,14 +33,14 @@ export type Found = {
 
 type WindowLength = { windowS: number; sliceS: number }
 
-export type Windows = ReturnType<typeof createWindows>
+export type SlidingWindows = ReturnType<typeof createSlidingWindows>
 
 /**
  * Counts calls of the last minute, by subject. The minute slides by the second, so that two bursts around no edge are twice the
  * limit (R17). In memory, bounded, without timers; `nowS` must not go back.
  * @param length of another window, and of its slices: it slides by so much
  */
-export function createWindows(nowS: () => number, { windowS, sliceS }: WindowLength = { windowS: WINDOW_S, sliceS: 1 }) {
+export function createSlidingWindows(nowS: () => number, { windowS, sliceS }: WindowLength = { windowS: WINDOW_S, sliceS: 1 }) {
   const windows = new Map<string, Window>()
   let round = windows.entries()
 

@@ -7,15 +7,15 @@ export const PROOFS: Rate = { perS: 20, burst: 60 }
 export const CHECKS: Rate = { perS: 5, burst: 20 }
 
 /** What a playback session may ask yet: its true proofs count against itself, so a school behind one address watches in peace. */
-export type Pace = { rate: Rate; left: number; atMs: number }
+export type TokenBucket = { rate: Rate; left: number; atMs: number }
 
 /** `nowMs` is monotonic. */
-export function newPace(rate: Rate, nowMs: number): Pace {
+export function createTokenBucket(rate: Rate, nowMs: number): TokenBucket {
   return { rate, left: rate.burst, atMs: nowMs }
 }
 
 /** Counts a proof. False: too many. */
-export function keepsPace(pace: Pace, nowMs: number): boolean {
+export function takeToken(pace: TokenBucket, nowMs: number): boolean {
   const { perS, burst } = pace.rate
   pace.left = Math.min(burst, pace.left + ((nowMs - pace.atMs) / 1000) * perS)
   pace.atMs = nowMs

@@ -9,13 +9,13 @@ export type IdentifyingFile = { setting: 'database-file' | 'lock-file'; path: st
  * @returns undefined where the file system has no time of birth. The kernel's stand-in for it is the time of the last change, so one
  *   that equals that is not believed: see `separateTimes`.
  */
-export function identityOf(path: string): string | undefined {
+export function fileIdentity(path: string): string | undefined {
   const { ino, birthtimeNs, ctimeNs } = statSync(path, { bigint: true })
   return birthtimeNs === 0n || birthtimeNs === ctimeNs ? undefined : `${ino} ${birthtimeNs}`
 }
 
 /** Makes a file's last change later than its birth, where both are one tick of the clock. */
-export function separateTimes(path: string): void {
+export function ensureDistinctTimes(path: string): void {
   const { atime, mtime, birthtimeNs, ctimeNs } = statSync(path, { bigint: true })
   if (birthtimeNs === ctimeNs) utimesSync(path, atime, mtime)
 }

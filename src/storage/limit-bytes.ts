@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { Failure } from '../errors.ts'
 
 /** The same bytes, until there are too many. @param what begins the sentence, such as `A poster` */
-export function atMost(bytes: Readable, maxBytes: number, what: string): Readable {
+export function limitBytes(bytes: Readable, maxBytes: number, what: string): Readable {
   async function* counted(): AsyncGenerator<Buffer> {
     let sizeBytes = 0
     for await (const part of bytes) {

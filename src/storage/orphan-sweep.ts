@@ -10,7 +10,7 @@ const KEPT_S = 24 * 3600
 const ASKED_AT_ONCE = 200
 
 /** Which of the blobs some row names. */
-export type NamedAmong = (names: readonly string[]) => Promise<ReadonlySet<string>>
+export type FindReferenced = (names: readonly string[]) => Promise<ReadonlySet<string>>
 
 /**
  * Removes what a crash left: blobs that no row names and that are older than a day. A folder of any size is walked in small memory,
@@ -18,7 +18,7 @@ export type NamedAmong = (names: readonly string[]) => Promise<ReadonlySet<strin
  * @param ours the form of our names in this folder
  * @returns one run: looks at `most` names, from where the last run stopped, and says how many it removed
  */
-export function createSweep(folder: BlobFolder, ours: RegExp, namedAmong: NamedAmong) {
+export function createOrphanSweep(folder: BlobFolder, ours: RegExp, namedAmong: FindReferenced) {
   let walk = batches(folder)
 
   return async function sweep(nowS: number, most: number): Promise<number> {
@@ -51,7 +51,7 @@ export function createSweep(folder: BlobFolder, ours: RegExp, namedAmong: NamedA
 
 /** Removes unfinished blobs that nobody has written to for a day. A running upload or encode writes to its own all the time. */
 export function createUnfinishedSweep({ tmp }: BlobFolder) {
-  return createSweep({ root: tmp, tmp }, /^[0-9a-f]{32}$/, async () => new Set())
+  return createOrphanSweep({ root: tmp, tmp }, /^[0-9a-f]{32}$/, async () => new Set())
 }
 
 /** The time as the file system writes it: its clock may be another than ours, and a file's age is a matter of its own. */

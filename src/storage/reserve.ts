@@ -18,7 +18,7 @@ const START_BYTES = 2 * 2 ** 20
 const WRITTEN_AT_ONCE_BYTES = 2 ** 20
 
 /** Gives up a part of the reserve. False: nothing is left of it. */
-export function giveRoom(reserve: string): boolean {
+export function releaseReserve(reserve: string): boolean {
   const sizeBytes = sizeOf(reserve)
   if (sizeBytes === 0) return false
   truncateSync(reserve, Math.max(0, sizeBytes - Math.ceil(wholeBytes(dirname(reserve)) / PARTS)))
@@ -26,9 +26,9 @@ export function giveRoom(reserve: string): boolean {
 }
 
 /** Gives up a part when a start would find no space. One alone: where blocks are kept for root, more would not show as free. */
-export function giveRoomToStart(reserve: string): void {
+export function releaseReserveAtStart(reserve: string): void {
   const { bavail, bsize } = statfsSync(dirname(reserve))
-  if (bavail * bsize < START_BYTES) giveRoom(reserve)
+  if (bavail * bsize < START_BYTES) releaseReserve(reserve)
 }
 
 /**

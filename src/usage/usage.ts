@@ -1,10 +1,10 @@
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
-import { isOutcomeUnknown, type Write } from '../db/write.ts'
+import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { markViewed } from '../playback/session-store.ts'
 import { addVideoUsage, addViews, listSentBytes, listViewTotals, removeUsageBefore } from './usage-store.ts'
-import { createWatchers } from './viewers-by-address.ts'
+import { createViewersByAddress } from './viewers-by-address.ts'
 
 export type UsageDeps = {
   write: Write
@@ -25,7 +25,7 @@ const SAVED_AT_ONCE = 250
 
 /** Counts views and bytes in memory, at once and without a promise; `save` writes them down. What a crash takes is what came since. */
 export function openUsage({ write, wallNowS }: UsageDeps) {
-  const watchers = createWatchers()
+  const watchers = createViewersByAddress()
   const delivered = new Map<string, Delivered>()
   const unsaved = new Map<string, Part>()
   let saving: Promise<void> = Promise.resolve()
@@ -61,7 +61,7 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
       try {
         await write((tx) => addParts(tx, batch, wallNowS()))
       } catch (error) {
-        const unwritten = isOutcomeUnknown(error) ? [...viewsOf(batch), ...parts.slice(batch.length)] : parts
+        const unwritten = isCommitOutcomeUnknown(error) ? [...viewsOf(batch), ...parts.slice(batch.length)] : parts
         for (const part of unwritten) keep(part)
         throw error
       }

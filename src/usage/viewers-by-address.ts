@@ -2,7 +2,7 @@
  * Who watches what from where. Segments have one address for all viewers, so that caches can keep them; only the signed requests of a
  * playback session, which come from the same place at the same time, tell whose they are.
  */
-export type Watchers = {
+export type ViewersByAddress = {
   /** A session's label, '' where it has none, was seen at an address. */
   note(videoId: string, address: string, label: string): void
   /** Every label that watches the video from there; '' alone where none is known. */
@@ -15,7 +15,7 @@ export type Watchers = {
 const GONE_AFTER_MS = 60_000
 const NOBODY: readonly string[] = ['']
 
-export function createWatchers(nowMs: () => number = () => performance.now()): Watchers {
+export function createViewersByAddress(nowMs: () => number = () => performance.now()): ViewersByAddress {
   /** By video and address: labels, with when each was seen last. */
   const places = new Map<string, Map<string, number>>()
 

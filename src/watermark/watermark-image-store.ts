@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
-import type { MarkImageRow } from '../db/tables.ts'
+import type { WatermarkImageRow } from '../db/tables.ts'
 
-export async function findMarkImage(db: Db, accountId: string, urlHash: Buffer): Promise<MarkImageRow | undefined> {
+export async function findWatermarkImage(db: Db, accountId: string, urlHash: Buffer): Promise<WatermarkImageRow | undefined> {
   return db
     .selectFrom('markImage')
     .selectAll()
@@ -11,7 +11,7 @@ export async function findMarkImage(db: Db, accountId: string, urlHash: Buffer):
 }
 
 /** Keeps what a try brought. A failed one leaves the picture of an earlier one; the account's oldest beyond `limit` go. */
-export async function saveMarkImage(tx: Db, image: MarkImageRow, limit: number): Promise<void> {
+export async function saveWatermarkImage(tx: Db, image: WatermarkImageRow, limit: number): Promise<void> {
   const { accountId, sealed, problem, triedAtS } = image
   await tx
     .insertInto('markImage')

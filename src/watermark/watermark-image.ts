@@ -5,28 +5,28 @@ import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { openBlob, sealBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import { redrawPicture } from '../encode/image.ts'
+import { reencodeImage } from '../encode/image.ts'
 import type { Sandbox } from '../encode/sandbox.ts'
 import { Failure } from '../errors.ts'
-import { createGate } from '../jobs/fair-semaphore.ts'
-import { fetchOutside } from '../outbound/fetch.ts'
-import { describeUrl, type Outbound } from '../outbound/policy.ts'
-import { findMarkImage, saveMarkImage } from './watermark-image-store.ts'
+import { createFairSemaphore } from '../jobs/fair-semaphore.ts'
+import { guardedFetch } from '../outbound/fetch.ts'
+import { describeUrl, type OutboundPolicy } from '../outbound/policy.ts'
+import { findWatermarkImage, saveWatermarkImage } from './watermark-image-store.ts'
 
-export type MarkImageDeps = {
+export type WatermarkImageDeps = {
   db: Db
   write: Write
   nowS: () => number
   masterKey: MasterKey
   sandbox: Sandbox
-  outbound: Outbound
+  outbound: OutboundPolicy
   /** Folder for a file that lives as long as one drawing. */
   tmp: string
   log: Logger
 }
 
 /** The pictures of image marks: asked for by this server, once, so that no viewer's browser asks anybody else. */
-export type MarkImages = {
+export type WatermarkImages = {
   /** Sees to it that these are here soon. Nobody waits for it. */
   want(accountId: string, urls: readonly string[]): void
   /** A picture as PNG, once it is here; undefined when it cannot be had, or not within `WAIT_MS`. */
@@ -50,15 +50,15 @@ const WANTED_PER_ACCOUNT = 50
 const DRAWN_AT_ONCE = { places: 2, placesOfOne: 1 }
 const REMEMBERED = 5_000
 
-export function createMarkImages(deps: MarkImageDeps): MarkImages {
+export function createWatermarkImages(deps: WatermarkImageDeps): WatermarkImages {
   const sealKey = deriveKey(deps.masterKey.bytes, 'reelgate mark-image 1', 32)
   const inFlight = new Map<string, Promise<void>>()
   const wantedBy = new Map<string, number>()
   /** Until when nothing need be asked, so that an OTP with a known picture costs no read. */
   const settledUntilS = new Map<string, number>()
   const stopping = new AbortController()
-  const through = createGate(AT_ONCE)
-  const drawing = createGate(DRAWN_AT_ONCE)
+  const through = createFairSemaphore(AT_ONCE)
+  const drawing = createFairSemaphore(DRAWN_AT_ONCE)
 
   function want(accountId: string, urls: readonly string[]): void {
     for (const url of urls) {
@@ -90,7 +90,7 @@ export function createMarkImages(deps: MarkImageDeps): MarkImages {
   }
 
   async function openKept(accountId: string, url: string): Promise<Buffer | undefined> {
-    const row = await findMarkImage(deps.db, accountId, hashOf(url))
+    const row = await findWatermarkImage(deps.db, accountId, hashOf(url))
     return row?.sealed ? openBlob(sealKey, nameOf(accountId, url), row.sealed) : undefined
   }
 
@@ -98,7 +98,7 @@ export function createMarkImages(deps: MarkImageDeps): MarkImages {
   async function bring(accountId: string, url: string): Promise<void> {
     let nextS = deps.nowS() + FAILED_S
     try {
-      const row = await findMarkImage(deps.db, accountId, hashOf(url))
+      const row = await findWatermarkImage(deps.db, accountId, hashOf(url))
       const dueS = row ? row.triedAtS + (row.problem === null ? FRESH_S : FAILED_S) : 0
       if (dueS > deps.nowS()) nextS = dueS
       else if (await fetchAndKeep(accountId, url)) nextS = deps.nowS() + FRESH_S
@@ -125,18 +125,18 @@ export function createMarkImages(deps: MarkImageDeps): MarkImages {
       problem: isDrawn ? null : drawn.message,
       triedAtS: deps.nowS(),
     }
-    await deps.write((tx) => saveMarkImage(tx, image, KEPT_PER_ACCOUNT))
+    await deps.write((tx) => saveWatermarkImage(tx, image, KEPT_PER_ACCOUNT))
     return isDrawn
   }
 
   async function fetchPicture(accountId: string, url: string): Promise<Buffer> {
     const { signal } = stopping
-    const bytes = await fetchOutside(deps.outbound, { ...LIMITS, accountId, url, signal }, async (answer) => {
+    const bytes = await guardedFetch(deps.outbound, { ...LIMITS, accountId, url, signal }, async (answer) => {
       if (answer.status !== 200)
         throw new Failure('unavailable', `The host of a mark's picture answers ${answer.status} instead of a picture.`)
       return Buffer.concat(await Array.fromAsync(answer.bytes))
     })
-    return drawing(accountId, () => redrawPicture(deps.sandbox, deps.tmp, bytes, signal))
+    return drawing(accountId, () => reencodeImage(deps.sandbox, deps.tmp, bytes, signal))
   }
 
   async function idle(): Promise<void> {

@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from '../errors.ts'
-import { type Outbound, readOutboundUrl } from '../outbound/policy.ts'
+import { type OutboundPolicy, parseOutboundUrl } from '../outbound/policy.ts'
 
 /** A watermark entry: checked, clamped, its words filled in. */
-export type Mark = TextMark | ImageMark
+export type Watermark = TextWatermark | ImageWatermark
 
-export type TextMark = {
+export type TextWatermark = {
   /** `rtext` moves to another place at each interval, `text` stays. */
   type: 'rtext' | 'text'
   text: string
@@ -23,7 +23,7 @@ export type TextMark = {
   y?: string
 }
 
-export type ImageMark = {
+export type ImageWatermark = {
   type: 'image'
   /** Asked by this server alone, never by a viewer's browser. */
   url: string
@@ -65,7 +65,7 @@ type Entry = Static<typeof Entry>
  * @throws Failure `invalid` when it cannot be read
  * @see wire-contract.md, section 5
  */
-export function readMarks(outbound: Outbound, annotate: unknown, viewer: Viewer = {}): Mark[] {
+export function parseWatermarks(outbound: OutboundPolicy, annotate: unknown, viewer: Viewer = {}): Watermark[] {
   if (annotate === undefined || annotate === null || annotate === '') return []
   const value = typeof annotate === 'string' ? parseLoosely(annotate) : annotate
   const entries = Array.isArray(value) ? value : [value]
@@ -78,11 +78,11 @@ export function readMarks(outbound: Outbound, annotate: unknown, viewer: Viewer 
 }
 
 /** Where the pictures of image marks come from. */
-export function imageUrls(marks: readonly Mark[]): string[] {
+export function imageUrls(marks: readonly Watermark[]): string[] {
   return marks.flatMap((mark) => (mark.type === 'image' ? [mark.url] : []))
 }
 
-function readMark(outbound: Outbound, entry: unknown, viewer: Viewer): Mark {
+function readMark(outbound: OutboundPolicy, entry: unknown, viewer: Viewer): Watermark {
   if (!Value.Check(Entry, entry))
     throw new Failure('invalid', 'annotate has an entry that cannot be read: each is an object with a type and plain values.')
   if (entry.type === 'image') return readImage(outbound, entry)
@@ -94,7 +94,7 @@ function readMark(outbound: Outbound, entry: unknown, viewer: Viewer): Mark {
       'invalid',
       `annotate has an entry of type "${entry.type}" without a text. Give it one: {"type":"${entry.type}","text":"…"}.`,
     )
-  const mark: TextMark = {
+  const mark: TextWatermark = {
     type: entry.type,
     text: fillIn(text, viewer),
     alpha: within(entry.alpha, { least: 0, most: 1, otherwise: 1 }),
@@ -106,7 +106,7 @@ function readMark(outbound: Outbound, entry: unknown, viewer: Viewer): Mark {
   return mark.type === 'text' ? { ...mark, x: readPlace(entry.x), y: readPlace(entry.y) } : mark
 }
 
-function readImage(outbound: Outbound, entry: Entry): ImageMark {
+function readImage(outbound: OutboundPolicy, entry: Entry): ImageWatermark {
   return {
     type: 'image',
     url: readUrl(outbound, entry.url),
@@ -117,9 +117,9 @@ function readImage(outbound: Outbound, entry: Entry): ImageMark {
   }
 }
 
-function readUrl(outbound: Outbound, url: string | undefined): string {
+function readUrl(outbound: OutboundPolicy, url: string | undefined): string {
   try {
-    return readOutboundUrl(outbound, url ?? '').href
+    return parseOutboundUrl(outbound, url ?? '').href
   } catch (cause) {
     if (!(cause instanceof Failure)) throw cause
     throw new Failure('invalid', `annotate has an entry of type "image" whose url cannot be asked. ${cause.message}`, { cause })

@@ -1,13 +1,13 @@
-import type { HookRow } from '../db/tables.ts'
+import type { WebhookRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
-import { fetchOutside } from '../outbound/fetch.ts'
-import type { Outbound } from '../outbound/policy.ts'
+import { guardedFetch } from '../outbound/fetch.ts'
+import type { OutboundPolicy } from '../outbound/policy.ts'
 import type { ClaimedDelivery } from './delivery-store.ts'
 import { signedHeaders } from './signature.ts'
-import { type HookDeps, secretsOf } from './webhook.ts'
+import { secretsOf, type WebhookDeps } from './webhook.ts'
 
 /** `wallNowS`: receivers compare the timestamp with their own clock. */
-export type AttemptDeps = Pick<HookDeps, 'masterKey' | 'nowS'> & { outbound: Outbound; wallNowS: () => number }
+export type AttemptDeps = Pick<WebhookDeps, 'masterKey' | 'nowS'> & { outbound: OutboundPolicy; wallNowS: () => number }
 
 /** What became of one attempt. `status` is absent where nobody answered. */
 export type Attempt = { status?: number; problem?: string; retryAfterS?: number }
@@ -20,9 +20,9 @@ export const TRY_MS = 20_000
  * Sends a delivery once. Its id and body are those of every attempt, timestamp and signatures its own (Standard Webhooks 1.0).
  * @throws `signal.reason` when the signal ends it
  */
-export async function attempt(
+export async function attemptDelivery(
   deps: AttemptDeps,
-  hook: HookRow,
+  hook: WebhookRow,
   { hookId, sequence, body }: ClaimedDelivery,
   signal: AbortSignal,
 ): Promise<Attempt> {
@@ -40,7 +40,7 @@ export async function attempt(
   try {
     // The status says it all: nothing of the answer's body is read, however long it is.
     const bounds = { maxBytes: Number.POSITIVE_INFINITY, idleMs: SILENCE_MS, totalMs: TRY_MS }
-    return await fetchOutside(deps.outbound, { ...sent, ...bounds }, async ({ status, headers: answered }) =>
+    return await guardedFetch(deps.outbound, { ...sent, ...bounds }, async ({ status, headers: answered }) =>
       judge(status, answered['retry-after'], deps.wallNowS()),
     )
   } catch (error) {

@@ -1,27 +1,27 @@
-import { type Actor, noteAct } from '../audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { DeliveryRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
-import { replayFailed } from './batch-jobs.ts'
-import { countDeliveries, listDeliveries, replayDelivery } from './delivery-store.ts'
-import { getHook, type HookDeps } from './webhook.ts'
+import { replayFailedDeliveries } from './batch-jobs.ts'
+import { countDeliveries, listDeliveryRows, replayDelivery } from './delivery-store.ts'
+import { getWebhook, type WebhookDeps } from './webhook.ts'
 import { beginReplay } from './webhook-store.ts'
 
 /** Logs are long, so they are read in a thread of their own. */
-export type LogDeps = HookDeps & { slowDb: Db }
+export type DeliveryLogDeps = WebhookDeps & { slowDb: Db }
 
 /** A page of what was sent to an endpoint, newest first, and how many there are. @throws Failure `not-found` */
-export async function findDeliveries(
-  deps: LogDeps,
+export async function listDeliveries(
+  deps: DeliveryLogDeps,
   accountId: string,
   hookId: string,
   wanted: { page: number; limit: number },
 ): Promise<{ count: number; deliveries: DeliveryRow[] }> {
-  await getHook(deps, accountId, hookId)
+  await getWebhook(deps, accountId, hookId)
   const { limit } = wanted
   const count = await countDeliveries(deps.slowDb, hookId)
   const offset = (wanted.page - 1) * limit
-  return { count, deliveries: offset < count ? await listDeliveries(deps.slowDb, hookId, { limit, offset }) : [] }
+  return { count, deliveries: offset < count ? await listDeliveryRows(deps.slowDb, hookId, { limit, offset }) : [] }
 }
 
 /**
@@ -30,8 +30,8 @@ export async function findDeliveries(
  * @returns how many
  * @throws Failure `not-found`; `conflict` while the hook is off
  */
-export async function replay(
-  deps: HookDeps,
+export async function replayDeliveries(
+  deps: WebhookDeps,
   accountId: string,
   by: Actor,
   hookId: string,
@@ -39,12 +39,12 @@ export async function replay(
 ): Promise<number> {
   const atS = deps.nowS()
   await deps.write(async (tx) => {
-    const { disabledReason } = await getHook({ db: tx }, accountId, hookId)
+    const { disabledReason } = await getWebhook({ db: tx }, accountId, hookId)
     if (disabledReason !== null) throw new Failure('conflict', 'This hook is off. Switch it on by status 1, then replay.')
     const details = { deliveries: sequence ?? 'all that failed' }
-    await noteAct(tx, { atS, accountId, by, kind: 'hook:replayed', subjects: [hookId], details })
+    await recordAuditEvent(tx, { atS, accountId, by, kind: 'hook:replayed', subjects: [hookId], details })
     if (sequence === undefined) await beginReplay(tx, hookId)
     else if (!(await replayDelivery(tx, hookId, sequence))) throw new Failure('not-found', 'Delivery not found')
   })
-  return sequence === undefined ? replayFailed(deps, hookId) : 1
+  return sequence === undefined ? replayFailedDeliveries(deps, hookId) : 1
 }

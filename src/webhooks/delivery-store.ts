@@ -1,19 +1,19 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import type { DeliveryRow, HookRow } from '../db/tables.ts'
+import type { DeliveryRow, WebhookRow } from '../db/tables.ts'
 
 // Deliveries in their states: waiting → sending → delivered, failed, or waiting once more. An endpoint gets one at a time, and of
 // those that are due the one that became so first.
 
 /** Senders that are at work now, as far as others must make room for them. */
-export type Engaged = { hookIds: readonly string[]; accountIds: readonly string[]; onlyHealthy: boolean }
+export type BusySlots = { hookIds: readonly string[]; accountIds: readonly string[]; onlyHealthy: boolean }
 
 /** The endpoint that has waited longest for something that is due. */
-export async function findDueHook(
+export async function findDueWebhook(
   db: Db,
   nowS: number,
-  { hookIds, accountIds, onlyHealthy }: Engaged,
-): Promise<HookRow | undefined> {
+  { hookIds, accountIds, onlyHealthy }: BusySlots,
+): Promise<WebhookRow | undefined> {
   return db
     .selectFrom('hook')
     .selectAll()
@@ -90,7 +90,7 @@ export async function settleDelivery(
   return numUpdatedRows > 0n
 }
 
-export async function noteSuccess(tx: Db, hookId: string, nowS: number): Promise<void> {
+export async function recordSuccess(tx: Db, hookId: string, nowS: number): Promise<void> {
   await tx
     .updateTable('hook')
     .set({ failuresInRow: 0, failingSinceS: null, restsUntilS: nowS })
@@ -99,7 +99,7 @@ export async function noteSuccess(tx: Db, hookId: string, nowS: number): Promise
 }
 
 /** @returns the hook with this failure counted; undefined when it was deleted meanwhile */
-export async function noteFailure(tx: Db, hookId: string, nowS: number): Promise<HookRow | undefined> {
+export async function recordFailure(tx: Db, hookId: string, nowS: number): Promise<WebhookRow | undefined> {
   return tx
     .updateTable('hook')
     .set((hook) => ({
@@ -111,12 +111,12 @@ export async function noteFailure(tx: Db, hookId: string, nowS: number): Promise
     .executeTakeFirst()
 }
 
-export async function restHook(tx: Db, hookId: string, untilS: number): Promise<void> {
+export async function backOffWebhook(tx: Db, hookId: string, untilS: number): Promise<void> {
   await tx.updateTable('hook').set({ restsUntilS: untilS }).where('id', '=', hookId).execute()
 }
 
 /** What a server that ended was sending is due again: whether it arrived is not known. */
-export async function resumeCutOffDeliveries(tx: Db): Promise<void> {
+export async function resumeInterruptedDeliveries(tx: Db): Promise<void> {
   await tx
     .updateTable('delivery')
     .set({ state: 'waiting', dueAtS: 0 })
@@ -126,7 +126,7 @@ export async function resumeCutOffDeliveries(tx: Db): Promise<void> {
 }
 
 /** Newest first. */
-export async function listDeliveries(
+export async function listDeliveryRows(
   db: Db,
   hookId: string,
   { limit, offset }: { limit: number; offset: number },
@@ -167,7 +167,7 @@ export async function replayDelivery(tx: Db, hookId: string, sequence: number): 
 }
 
 /** Sends some of what failed once more, in its order, from where the hook's replay has come to. @returns how many */
-export async function replaySomeFailed(tx: Db, hookId: string, limit: number): Promise<number> {
+export async function replayFailedBatch(tx: Db, hookId: string, limit: number): Promise<number> {
   const hook = await tx.selectFrom('hook').select('replayFrom').where('id', '=', hookId).executeTakeFirst()
   if (!hook || hook.replayFrom === null) return 0
   const failed = await tx
@@ -187,7 +187,7 @@ export async function replaySomeFailed(tx: Db, hookId: string, limit: number): P
 }
 
 /** Lists as failed some of what waits for a hook that is off. @returns how many; none while it is on */
-export async function failSomeWaiting(tx: Db, hookId: string, nowS: number, limit: number): Promise<number> {
+export async function failPendingBatch(tx: Db, hookId: string, nowS: number, limit: number): Promise<number> {
   const hook = await tx.selectFrom('hook').select('disabledReason').where('id', '=', hookId).executeTakeFirst()
   if (!hook || hook.disabledReason === null) return 0
   const { numUpdatedRows } = await tx
@@ -209,7 +209,7 @@ function waitingFor(db: Db, hookId: string) {
 }
 
 /** Hooks that are off while something waits for them, or whose replay has not come to its end. */
-export async function listHalfDone(db: Db): Promise<string[]> {
+export async function listInterruptedBatches(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('hook')
     .select('id')

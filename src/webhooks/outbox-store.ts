@@ -1,12 +1,12 @@
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { DeliveryRow, HookRow, VideoRow } from '../db/tables.ts'
-import type { HookEvent } from './event.ts'
+import type { DeliveryRow, VideoRow, WebhookRow } from '../db/tables.ts'
+import type { WebhookEvent } from './event.ts'
 
-export type HearingHook = Pick<HookRow, 'id' | 'lastSequence' | 'disabledReason'>
+export type SubscribedWebhook = Pick<WebhookRow, 'id' | 'lastSequence' | 'disabledReason'>
 
 /** The endpoints that hear an event of these videos, of one account. Each has a number for each of them; the last is `lastSequence`. */
-export async function takeSequences(tx: Db, event: HookEvent, videoIds: readonly string[]): Promise<HearingHook[]> {
+export async function takeSequences(tx: Db, event: WebhookEvent, videoIds: readonly string[]): Promise<SubscribedWebhook[]> {
   return tx
     .updateTable('hook')
     .set((hook) => ({ lastSequence: hook('lastSequence', '+', videoIds.length) }))
@@ -59,8 +59,8 @@ const insert = prepared<Omit<DeliveryRow, 'attempts' | 'dueAtS' | 'triedAtS' | '
 /** What an endpoint that is switched off misses is listed as failed, so that its owner can have it replayed. */
 export async function insertDelivery(
   tx: Db,
-  { id: hookId, disabledReason }: HearingHook,
-  delivery: { sequence: number; event: HookEvent; timeMs: number; body: string },
+  { id: hookId, disabledReason }: SubscribedWebhook,
+  delivery: { sequence: number; event: WebhookEvent; timeMs: number; body: string },
 ): Promise<void> {
   const state =
     disabledReason === null

@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import type { HookEvent } from './event.ts'
+import type { WebhookEvent } from './event.ts'
 import { type EventVideo, findEventVideos, insertDelivery, takeSequences } from './outbox-store.ts'
 
 /**
@@ -10,7 +10,7 @@ import { type EventVideo, findEventVideos, insertDelivery, takeSequences } from 
  */
 export async function addVideoEvents(
   tx: Db,
-  event: HookEvent,
+  event: WebhookEvent,
   videoIds: readonly string[],
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
-import { noteAct } from '../audit/audit-log.ts'
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Database, Db } from '../db/database.ts'
-import { type IdentifyingFile, identityOf, separateTimes } from '../storage/identity.ts'
+import { ensureDistinctTimes, fileIdentity, type IdentifyingFile } from '../storage/identity.ts'
 
 // A restored copy of an installation must not call the live site's webhooks. Which one is the original is known by a file of the data
 // folder: the database has its identity, and a copy of both has another file.
 
-export const HELD =
+export const WHY_PAUSED =
   'This is a copy of an installation, so its webhooks wait: the live site’s are not called twice. If this one is the live site now, run: npx reelgate hook resume'
 
 /**
@@ -19,7 +19,7 @@ export async function isRestoredCopy(
 ): Promise<boolean> {
   for (const { setting, path } of files) {
     const original = await noted(setting)
-    const identity = existsSync(path) ? identityOf(path) : undefined
+    const identity = existsSync(path) ? fileIdentity(path) : undefined
     if (original !== undefined && identity !== undefined) return original !== identity
   }
   return false
@@ -40,11 +40,11 @@ export async function openRestoredCopy(
 ): Promise<RestoredCopy> {
   const [{ setting, path } = { setting: 'database-file', path: '' }] = files
   const noted = (name: string) => settingOf(db, name)
-  for (const file of files) if (existsSync(file.path)) separateTimes(file.path)
+  for (const file of files) if (existsSync(file.path)) ensureDistinctTimes(file.path)
   let isHeld = await isRestoredCopy(noted, files)
 
   async function note(also: (tx: Db) => Promise<void>): Promise<void> {
-    const value = identityOf(path)
+    const value = fileIdentity(path)
     if (value === undefined) return
     await write(async (tx) => {
       await tx
@@ -62,7 +62,7 @@ export async function openRestoredCopy(
     async resume() {
       if (!isHeld) return false
       const act = { atS: nowS(), accountId: undefined, by: 'command-line', kind: 'hook:resumed', subjects: ['webhooks'] } as const
-      await note((tx) => noteAct(tx, act))
+      await note((tx) => recordAuditEvent(tx, act))
       isHeld = false
       return true
     },

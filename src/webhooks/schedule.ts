@@ -11,16 +11,19 @@ const DEAD_AFTER_S = 5 * 24 * 3600
 const DEAD_AFTER_FAILURES = 10
 
 /** How long a delivery waits for its next attempt; undefined: that was the last. Spread by a tenth, so that a crowd does not come back as one. */
-export function waitAfter(attempts: number, random = Math.random): number | undefined {
+export function retryDelayS(attempts: number, random = Math.random): number | undefined {
   const waitS = WAITS_S[attempts - 1]
   return waitS === undefined ? undefined : Math.round(waitS * (0.9 + 0.2 * random()))
 }
 
 /** How long an endpoint is left alone after so many failures one after the other, or as long as it has asked for. */
-export function restAfter(failuresInRow: number, askedS = 0): number {
+export function endpointBackOffS(failuresInRow: number, askedS = 0): number {
   return Math.min(LONGEST_REST_S, Math.max(askedS, Math.min(USUAL_REST_S, 2 ** failuresInRow)))
 }
 
-export function isDead({ failuresInRow, failingSinceS }: { failuresInRow: number; failingSinceS: number | null }, nowS: number) {
+export function isEndpointDead(
+  { failuresInRow, failingSinceS }: { failuresInRow: number; failingSinceS: number | null },
+  nowS: number,
+) {
   return failuresInRow >= DEAD_AFTER_FAILURES && failingSinceS !== null && nowS - failingSinceS >= DEAD_AFTER_S
 }

@@ -1,26 +1,26 @@
 import type { Logger } from 'pino'
-import { noteAct } from '../audit/audit-log.ts'
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
-import type { HookRow } from '../db/tables.ts'
+import type { WebhookRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { type Attempt, type AttemptDeps, attempt, TRY_MS } from './attempt.ts'
-import { failWaiting } from './batch-jobs.ts'
+import { type Attempt, type AttemptDeps, attemptDelivery, TRY_MS } from './attempt.ts'
+import { failPendingDeliveries } from './batch-jobs.ts'
 import {
+  backOffWebhook,
   type ClaimedDelivery,
   claimDelivery,
-  findDueHook,
-  noteFailure,
-  noteSuccess,
-  restHook,
-  resumeCutOffDeliveries,
+  findDueWebhook,
+  recordFailure,
+  recordSuccess,
+  resumeInterruptedDeliveries,
   settleDelivery,
 } from './delivery-store.ts'
 import type { RestoredCopy } from './restored-copy.ts'
-import { isDead, restAfter, waitAfter } from './schedule.ts'
-import { disableHook } from './webhook-store.ts'
+import { endpointBackOffS, isEndpointDead, retryDelayS } from './schedule.ts'
+import { disableWebhook } from './webhook-store.ts'
 
-export type SendingDeps = AttemptDeps & {
+export type WebhookSenderDeps = AttemptDeps & {
   db: Db
   write: Write
   copy: Pick<RestoredCopy, 'isHeld'>
@@ -39,14 +39,14 @@ const LOOK_EVERY_MS = 100
 const LOOK_ANYWAY_EVERY = 10
 
 /** Sends deliveries as they become due, one after the other to each endpoint. What waits lies in the database, none of it in memory. */
-export async function startSending(deps: SendingDeps): Promise<{ stop(): Promise<void> }> {
+export async function startWebhookSender(deps: WebhookSenderDeps): Promise<{ stop(): Promise<void> }> {
   const { db, write, nowS, copy, log } = deps
-  const engaged = new Map<string, HookRow>()
-  await write(resumeCutOffDeliveries)
+  const engaged = new Map<string, WebhookRow>()
+  await write(resumeInterruptedDeliveries)
 
   async function claim(onlyUrgent: boolean): Promise<Job | undefined> {
     if (onlyUrgent || copy.isHeld()) return undefined
-    const hook = await findDueHook(db, nowS(), roomBeside([...engaged.values()]))
+    const hook = await findDueWebhook(db, nowS(), roomBeside([...engaged.values()]))
     const delivery = hook && (await write((tx) => claimDelivery(tx, hook.id, { nowS: nowS(), endsAtS: nowS() + LEASE_S })))
     if (!delivery) return undefined
     engaged.set(hook.id, hook)
@@ -69,7 +69,7 @@ export async function startSending(deps: SendingDeps): Promise<{ stop(): Promise
   }
 }
 
-function roomBeside(engaged: readonly HookRow[]) {
+function roomBeside(engaged: readonly WebhookRow[]) {
   const ofAccount = Map.groupBy(engaged, ({ accountId }) => accountId)
   return {
     hookIds: engaged.map(({ id }) => id),
@@ -78,8 +78,8 @@ function roomBeside(engaged: readonly HookRow[]) {
   }
 }
 
-async function send(deps: SendingDeps, hook: HookRow, delivery: ClaimedDelivery, signal: AbortSignal): Promise<void> {
-  const outcome = await attempt(deps, hook, delivery, signal).catch((error: unknown) => {
+async function send(deps: WebhookSenderDeps, hook: WebhookRow, delivery: ClaimedDelivery, signal: AbortSignal): Promise<void> {
+  const outcome = await attemptDelivery(deps, hook, delivery, signal).catch((error: unknown) => {
     if (signal.aborted) return undefined
     throw error
   })
@@ -91,7 +91,7 @@ async function send(deps: SendingDeps, hook: HookRow, delivery: ClaimedDelivery,
   })
   if (disabledReason === undefined) return
   deps.log.info({ accountId: hook.accountId, hookId: hook.id, reason: disabledReason }, 'webhook: disabled')
-  await failWaiting(deps, hook.id, signal)
+  await failPendingDeliveries(deps, hook.id, signal)
 }
 
 /** The server stops: that is no fault of the endpoint's. */
@@ -101,7 +101,7 @@ async function giveBack(tx: Db, delivery: ClaimedDelivery): Promise<undefined> {
 
 async function settleSuccess(tx: Db, delivery: ClaimedDelivery, { status }: Attempt, nowS: number): Promise<undefined> {
   await settleDelivery(tx, delivery, { state: 'delivered', status: status ?? null, problem: null, finishedAtS: nowS })
-  await noteSuccess(tx, delivery.hookId, nowS)
+  await recordSuccess(tx, delivery.hookId, nowS)
 }
 
 /** One transaction: the delivery's next attempt or its end, and what the endpoint's failures bring about. @returns why it was switched off, if it was */
@@ -111,21 +111,21 @@ async function settleFailure(
   { status, problem = '', retryAfterS }: Attempt,
   nowS: number,
 ): Promise<string | undefined> {
-  const hook = await noteFailure(tx, delivery.hookId, nowS)
+  const hook = await recordFailure(tx, delivery.hookId, nowS)
   if (!hook) return undefined // deleted meanwhile
-  const disabledReason = status === 410 ? GONE : isDead(hook, nowS) ? DEAD : undefined
-  const waitS = waitAfter(delivery.attempts)
-  const restS = restAfter(hook.failuresInRow, retryAfterS)
+  const disabledReason = status === 410 ? GONE : isEndpointDead(hook, nowS) ? DEAD : undefined
+  const waitS = retryDelayS(delivery.attempts)
+  const restS = endpointBackOffS(hook.failuresInRow, retryAfterS)
   const isOver = disabledReason !== undefined || hook.disabledReason !== null || waitS === undefined
   const next = isOver
     ? ({ state: 'failed', finishedAtS: nowS } as const)
     : ({ state: 'waiting', dueAtS: nowS + Math.max(waitS, restS) } as const)
   await settleDelivery(tx, delivery, { ...next, status: status ?? null, problem })
-  await restHook(tx, hook.id, nowS + restS)
+  await backOffWebhook(tx, hook.id, nowS + restS)
   if (disabledReason !== undefined) {
-    await disableHook(tx, hook.id, disabledReason)
+    await disableWebhook(tx, hook.id, disabledReason)
     const act = { atS: nowS, accountId: hook.accountId, by: 'server', kind: 'hook:disabled', subjects: [hook.id] } as const
-    await noteAct(tx, { ...act, details: { reason: disabledReason } })
+    await recordAuditEvent(tx, { ...act, details: { reason: disabledReason } })
   }
   return disabledReason
 }

@@ -1,6 +1,6 @@
 import type { Insertable } from 'kysely'
 import type { Db } from '../db/database.ts'
-import type { HookRow, Tables } from '../db/tables.ts'
+import type { Tables, WebhookRow } from '../db/tables.ts'
 
 type NewHook = Pick<
   Insertable<Tables['hook']>,
@@ -8,7 +8,7 @@ type NewHook = Pick<
 >
 
 /** False: the account has as many as it may. */
-export async function insertHook(tx: Db, hook: NewHook, most: number): Promise<boolean> {
+export async function insertWebhook(tx: Db, hook: NewHook, most: number): Promise<boolean> {
   const { count } = await tx
     .selectFrom('hook')
     .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -20,10 +20,10 @@ export async function insertHook(tx: Db, hook: NewHook, most: number): Promise<b
 }
 
 /** An endpoint as its owner sees it: without its secret. */
-export type Hook = Pick<HookRow, 'id' | 'url' | 'event' | 'disabledReason' | 'failingSinceS' | 'createdAtS'>
+export type Webhook = Pick<WebhookRow, 'id' | 'url' | 'event' | 'disabledReason' | 'failingSinceS' | 'createdAtS'>
 
 /** In the order in which they were made. */
-export async function listHooks(db: Db, accountId: string): Promise<Hook[]> {
+export async function listWebhookRows(db: Db, accountId: string): Promise<Webhook[]> {
   return db
     .selectFrom('hook')
     .select(['id', 'url', 'event', 'disabledReason', 'failingSinceS', 'createdAtS'])
@@ -33,7 +33,7 @@ export async function listHooks(db: Db, accountId: string): Promise<Hook[]> {
     .execute()
 }
 
-export async function findHook(db: Db, accountId: string, hookId: string): Promise<HookRow | undefined> {
+export async function findWebhook(db: Db, accountId: string, hookId: string): Promise<WebhookRow | undefined> {
   return db.selectFrom('hook').selectAll().where('accountId', '=', accountId).where('id', '=', hookId).executeTakeFirst()
 }
 
@@ -58,7 +58,7 @@ export async function replaceSecret(
 }
 
 /** Switches a hook on; its failures are forgotten. */
-export async function enableHook(tx: Db, hookId: string): Promise<void> {
+export async function enableWebhook(tx: Db, hookId: string): Promise<void> {
   await tx
     .updateTable('hook')
     .set({ disabledReason: null, failuresInRow: 0, failingSinceS: null, restsUntilS: 0 })
@@ -67,7 +67,7 @@ export async function enableHook(tx: Db, hookId: string): Promise<void> {
 }
 
 /** Switches a hook off, if it is on. Nothing is sent to it from then on; `failWaiting` lists what waits for it as failed. */
-export async function disableHook(tx: Db, hookId: string, reason: string): Promise<void> {
+export async function disableWebhook(tx: Db, hookId: string, reason: string): Promise<void> {
   await tx
     .updateTable('hook')
     .set({ disabledReason: reason, replayFrom: null })
@@ -81,6 +81,6 @@ export async function beginReplay(tx: Db, hookId: string): Promise<void> {
   await tx.updateTable('hook').set({ replayFrom: 0 }).where('id', '=', hookId).execute()
 }
 
-export async function removeHook(tx: Db, accountId: string, hookId: string): Promise<void> {
+export async function removeWebhook(tx: Db, accountId: string, hookId: string): Promise<void> {
   await tx.deleteFrom('hook').where('accountId', '=', accountId).where('id', '=', hookId).execute()
 }

@@ -1,39 +1,39 @@
-import { type ActKind, type Actor, noteAct } from '../audit/audit-log.ts'
+import { type Actor, type AuditAction, recordAuditEvent } from '../audit/audit-log.ts'
 import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
-import type { HookRow } from '../db/tables.ts'
-import type { Alongside, Write } from '../db/write.ts'
+import type { WebhookRow } from '../db/tables.ts'
+import type { AlsoInTransaction, Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { type Outbound, refuseInside } from '../outbound/policy.ts'
-import { AT_ONCE, failWaiting } from './batch-jobs.ts'
-import { failSomeWaiting, removeDeliveries } from './delivery-store.ts'
-import type { HookEvent } from './event.ts'
-import { newHookSecret } from './signature.ts'
+import { assertPublicDestination, type OutboundPolicy } from '../outbound/policy.ts'
+import { BATCH_SIZE, failPendingDeliveries } from './batch-jobs.ts'
+import { failPendingBatch, removeDeliveries } from './delivery-store.ts'
+import type { WebhookEvent } from './event.ts'
+import { newWebhookSecret } from './signature.ts'
 import {
-  disableHook,
-  enableHook,
-  findHook,
-  type Hook,
-  insertHook,
-  listHooks,
-  removeHook,
+  disableWebhook,
+  enableWebhook,
+  findWebhook,
+  insertWebhook,
+  listWebhookRows,
+  removeWebhook,
   replaceSecret,
+  type Webhook,
 } from './webhook-store.ts'
 
 /** `nowS` is the playback clock: no step of the wall clock brings a retry forward or ends a rotation. */
-export type HookDeps = { db: Db; write: Write; nowS: () => number; masterKey: MasterKey; outbound: Outbound }
+export type WebhookDeps = { db: Db; write: Write; nowS: () => number; masterKey: MasterKey; outbound: OutboundPolicy }
 
 /** With its secret, which is shown this once. */
-export type NewHook = Hook & { secret: string }
+export type NewWebhook = Webhook & { secret: string }
 
 const MOST_HOOKS = 20
 /** How long an older secret signs beside its successor. */
 const ROTATION_S = 24 * 3600
 const SWITCHED_OFF = 'It was switched off.'
 
-export async function findHooks({ db }: Pick<HookDeps, 'db'>, accountId: string): Promise<Hook[]> {
-  return listHooks(db, accountId)
+export async function listWebhooks({ db }: Pick<WebhookDeps, 'db'>, accountId: string): Promise<Webhook[]> {
+  return listWebhookRows(db, accountId)
 }
 
 /**
@@ -41,16 +41,16 @@ export async function findHooks({ db }: Pick<HookDeps, 'db'>, accountId: string)
  * @param request.event undefined: all of them
  * @throws Failure `invalid` for an address that may not be asked; `conflict` when the account has too many
  */
-export async function createHook(
-  deps: HookDeps,
+export async function createWebhook(
+  deps: WebhookDeps,
   accountId: string,
   by: Actor,
-  request: { url: string; event: HookEvent | undefined; isOn: boolean },
-  alongside?: Alongside<NewHook>,
-): Promise<NewHook> {
-  const { href: url } = await refuseInside(deps.outbound, accountId, request.url)
+  request: { url: string; event: WebhookEvent | undefined; isOn: boolean },
+  alongside?: AlsoInTransaction<NewWebhook>,
+): Promise<NewWebhook> {
+  const { href: url } = await assertPublicDestination(deps.outbound, accountId, request.url)
   const id = newId()
-  const secret = newHookSecret()
+  const secret = newWebhookSecret()
   const hook = {
     id,
     accountId,
@@ -62,7 +62,7 @@ export async function createHook(
   }
   const made = { ...hook, failingSinceS: null, secret }
   await deps.write(async (tx) => {
-    if (!(await insertHook(tx, hook, MOST_HOOKS)))
+    if (!(await insertWebhook(tx, hook, MOST_HOOKS)))
       throw new Failure('conflict', `An account has at most ${MOST_HOOKS} hooks. Delete one first.`)
     await note(deps, tx, accountId, by, 'hook:created', id)
     await alongside?.(tx, made)
@@ -71,11 +71,11 @@ export async function createHook(
 }
 
 /** Deletes an endpoint with everything that waits for it, and its log. @throws Failure `not-found` */
-export async function deleteHook(deps: HookDeps, accountId: string, by: Actor, hookId: string): Promise<void> {
+export async function deleteWebhook(deps: WebhookDeps, accountId: string, by: Actor, hookId: string): Promise<void> {
   async function isDeleted(tx: Db): Promise<boolean> {
-    await getHook({ db: tx }, accountId, hookId)
-    if ((await removeDeliveries(tx, hookId, AT_ONCE)) === AT_ONCE) return false
-    await removeHook(tx, accountId, hookId)
+    await getWebhook({ db: tx }, accountId, hookId)
+    if ((await removeDeliveries(tx, hookId, BATCH_SIZE)) === BATCH_SIZE) return false
+    await removeWebhook(tx, accountId, hookId)
     await note(deps, tx, accountId, by, 'hook:deleted', hookId)
     return true
   }
@@ -83,19 +83,25 @@ export async function deleteHook(deps: HookDeps, accountId: string, by: Actor, h
 }
 
 /** Switches an endpoint on or off. What happens while it is off is listed as failed. @throws Failure `not-found` */
-export async function switchHook(deps: HookDeps, accountId: string, by: Actor, hookId: string, isOn: boolean): Promise<Hook> {
+export async function setWebhookEnabled(
+  deps: WebhookDeps,
+  accountId: string,
+  by: Actor,
+  hookId: string,
+  isOn: boolean,
+): Promise<Webhook> {
   async function isSwitched(tx: Db): Promise<boolean> {
-    await getHook({ db: tx }, accountId, hookId)
+    await getWebhook({ db: tx }, accountId, hookId)
     // What has waited since it went off is listed as failed, too, before anything is sent again.
-    if ((await failSomeWaiting(tx, hookId, deps.nowS(), AT_ONCE)) === AT_ONCE) return false
-    if (isOn) await enableHook(tx, hookId)
-    else await disableHook(tx, hookId, SWITCHED_OFF)
+    if ((await failPendingBatch(tx, hookId, deps.nowS(), BATCH_SIZE)) === BATCH_SIZE) return false
+    if (isOn) await enableWebhook(tx, hookId)
+    else await disableWebhook(tx, hookId, SWITCHED_OFF)
     await note(deps, tx, accountId, by, isOn ? 'hook:enabled' : 'hook:disabled', hookId)
     return true
   }
   while (!(await deps.write(isSwitched)));
-  await failWaiting(deps, hookId)
-  return getHook(deps, accountId, hookId)
+  await failPendingDeliveries(deps, hookId)
+  return getWebhook(deps, accountId, hookId)
 }
 
 /**
@@ -103,8 +109,8 @@ export async function switchHook(deps: HookDeps, accountId: string, by: Actor, h
  * @returns the new one; the only time that it is shown
  * @throws Failure `not-found`
  */
-export async function rotateSecret(deps: HookDeps, accountId: string, by: Actor, hookId: string): Promise<string> {
-  const secret = newHookSecret()
+export async function rotateSecret(deps: WebhookDeps, accountId: string, by: Actor, hookId: string): Promise<string> {
+  const secret = newWebhookSecret()
   const wrapped = wrapSecret(deps.masterKey, hookId, secret)
   const olderEndsAtS = deps.nowS() + ROTATION_S
   await deps.write(async (tx) => {
@@ -114,12 +120,19 @@ export async function rotateSecret(deps: HookDeps, accountId: string, by: Actor,
   return secret
 }
 
-async function note({ nowS }: HookDeps, tx: Db, accountId: string, by: Actor, kind: ActKind, hookId: string): Promise<void> {
-  await noteAct(tx, { atS: nowS(), accountId, by, kind, subjects: [hookId] })
+async function note(
+  { nowS }: WebhookDeps,
+  tx: Db,
+  accountId: string,
+  by: Actor,
+  kind: AuditAction,
+  hookId: string,
+): Promise<void> {
+  await recordAuditEvent(tx, { atS: nowS(), accountId, by, kind, subjects: [hookId] })
 }
 
 /** The secrets with which a delivery is signed now, the newest first. */
-export function secretsOf({ masterKey, nowS }: Pick<HookDeps, 'masterKey' | 'nowS'>, hook: HookRow): string[] {
+export function secretsOf({ masterKey, nowS }: Pick<WebhookDeps, 'masterKey' | 'nowS'>, hook: WebhookRow): string[] {
   const isOlderValid = hook.olderWrappedSecret !== null && nowS() < (hook.olderSecretEndsAtS ?? 0)
   const wrapped = isOlderValid ? [hook.wrappedSecret, hook.olderWrappedSecret] : [hook.wrappedSecret]
   return wrapped.flatMap((secret) => (secret === null ? [] : unwrap(masterKey, secretPurpose(hook.id), secret).toString('ascii')))
@@ -134,8 +147,8 @@ function secretPurpose(hookId: string): string {
 }
 
 /** @throws Failure `not-found`, the same for an id that does not exist and for another account's */
-export async function getHook({ db }: Pick<HookDeps, 'db'>, accountId: string, hookId: string): Promise<HookRow> {
-  const hook = await findHook(db, accountId, hookId)
+export async function getWebhook({ db }: Pick<WebhookDeps, 'db'>, accountId: string, hookId: string): Promise<WebhookRow> {
+  const hook = await findWebhook(db, accountId, hookId)
   if (!hook) throw notFound()
   return hook
 }

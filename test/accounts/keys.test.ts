@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createApiKey, createAuthenticate, findApiKeys, revokeKey, rotateKey } from '../../src/accounts/api-key.ts'
-import { createKeyUses } from '../../src/accounts/key-use.ts'
+import { createKeyUseTracker } from '../../src/accounts/key-use.ts'
 import { startReelgate } from '../in-process.ts'
 import { openBarePlayback, outcomeOf } from '../playback/playback-deps.ts'
 import { readRows } from '../rows.ts'
@@ -89,7 +89,7 @@ test.each([
 
 test('when keys were last used is gathered and written at once, and again only when they were', async () => {
   const { deps, newKey, keys, passS, nowS, commits } = await open()
-  const uses = createKeyUses(deps)
+  const uses = createKeyUseTracker(deps)
   const authenticate = createAuthenticate(deps, uses.note)
   const [used, unused] = [await newKey(), await newKey()]
   const before = commits()

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { crc32, deflateSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { readInThread } from '../../src/assets/caption.ts'
+import { parseInWorker } from '../../src/assets/caption.ts'
 import { toSafeWebVtt } from '../../src/assets/webvtt.ts'
-import { drawPosterSizes, removePicture, sealPicture } from '../../src/encode/image.ts'
+import { removeImage, renderPosterSizes, sealImage } from '../../src/encode/image.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { makePicture, SRT } from './sample-files.ts'
 
@@ -50,11 +50,11 @@ describe('M28: captions', () => {
     const longest = `1\n00:00:01,000 --> 00:00:02,000\n${'&lt;'.repeat(1_200_000)}`
     let turns = 0
     const counting = setInterval(() => turns++, 1)
-    const read = await readInThread(Buffer.from(longest))
+    const read = await parseInWorker(Buffer.from(longest))
     clearInterval(counting)
     expect(turns).toBeGreaterThan(3)
     expect(read.toString()).toBe(safe(longest))
-    await expect(readInThread(Buffer.from(`${longest}\n\n1\n00:01 --> 00:00\nx`))).rejects.toThrow(/^Line 6 /)
+    await expect(parseInWorker(Buffer.from(`${longest}\n\n1\n00:01 --> 00:00\nx`))).rejects.toThrow(/^Line 6 /)
   })
 
   test('in Windows-1252 are read, damaged UTF-8 is not', () => {
@@ -91,11 +91,11 @@ describe('F01: a poster', () => {
   async function draw(bytes: Buffer) {
     const tmp = await mkdtemp(join(tmpdir(), 'reelgate-picture-'))
     onTestFinished(() => rm(tmp, { recursive: true }))
-    const picture = await sealPicture(tmp, Readable.from([bytes]))
+    const picture = await sealImage(tmp, Readable.from([bytes]))
     try {
-      return await drawPosterSizes(await openSandbox({ sandbox: 'weak' }), picture)
+      return await renderPosterSizes(await openSandbox({ sandbox: 'weak' }), picture)
     } finally {
-      await removePicture(picture)
+      await removeImage(picture)
       expect(await readdir(tmp)).toEqual([])
     }
   }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { attachment } from '../../src/http/media/attachment.ts'
+import { contentDisposition } from '../../src/http/media/attachment.ts'
 import { listFiles as listFolder } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { addFile, listFiles, SRT } from './sample-files.ts'
@@ -71,5 +71,5 @@ test.each([
   ['small ones', '﹨﹨a.mp4'],
   ['everything at once', '\\"%;＂＼％；\r\n.mp4'],
 ])('X16: a file name with %s stays within its own quotes', (_, name) => {
-  expect(attachment(name)).toMatch(/^attachment; filename="[^"\\%;\r\n]+"; filename\*=UTF-8''[\w.~!#$&+^`|%-]+$/)
+  expect(contentDisposition(name)).toMatch(/^attachment; filename="[^"\\%;\r\n]+"; filename\*=UTF-8''[\w.~!#$&+^`|%-]+$/)
 })

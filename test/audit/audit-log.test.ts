@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findActs, noteAct, sweepActs } from '../../src/audit/audit-log.ts'
+import { listAuditEvents, pruneAuditLog, recordAuditEvent } from '../../src/audit/audit-log.ts'
 import { dataPaths } from '../../src/config.ts'
 import type { CommandName } from '../../src/control/commands.ts'
 import { sendCommand } from '../../src/control/socket.ts'
@@ -93,11 +93,11 @@ test('L06: another browser’s redeem is on record when it is refused, once for 
 test('acts are kept for a year, and then go by themselves', async () => {
   const { db, write, nowS, passS } = await openBarePlayback()
   const act = { accountId: undefined, by: 'server', kind: 'ban:began' } as const
-  const note = (...subjects: string[]) => write((tx) => noteAct(tx, { ...act, atS: nowS(), subjects }))
+  const note = (...subjects: string[]) => write((tx) => recordAuditEvent(tx, { ...act, atS: nowS(), subjects }))
   await note(...Array.from({ length: 2500 }, (_, n) => `old ${n}`))
   passS(200 * 24 * 3600)
   await note('young')
   passS(170 * 24 * 3600)
-  await sweepActs({ write, nowS })
-  expect((await findActs(db, undefined, 10)).map(({ subject }) => subject)).toEqual(['young'])
+  await pruneAuditLog({ write, nowS })
+  expect((await listAuditEvents(db, undefined, 10)).map(({ subject }) => subject)).toEqual(['young'])
 })

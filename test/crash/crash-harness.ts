@@ -3,7 +3,7 @@ import { mkdir, readFile, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { windowKey } from '../../src/crypto/content-key.ts'
+import { deriveWindowKey } from '../../src/crypto/content-key.ts'
 import type { Owner } from '../client.ts'
 import { findEncoders, getContentKey, listFiles } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
@@ -226,7 +226,7 @@ async function observe(reelgate: Reelgate, deleted: readonly string[], keys: Rec
       ]),
     ),
     otpHashes: new Set(otps.map(({ hash }) => hash.toString('hex'))),
-    windowKeys: new Map(ready.map(({ id }) => [id, windowKey(getContentKey(reelgate, id), 0).toString('hex')])),
+    windowKeys: new Map(ready.map(({ id }) => [id, deriveWindowKey(getContentKey(reelgate, id), 0).toString('hex')])),
     workingKeys: new Set(working.flat()),
   }
 }

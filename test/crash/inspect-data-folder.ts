@@ -3,11 +3,11 @@ import { cp, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
-import { segmentIvs, unwrapContentKey, windowKey } from '../../src/crypto/content-key.ts'
-import { windowOfPictureSegment, windowOfSoundSegment } from '../../src/crypto/key-window.ts'
+import { deriveWindowKey, segmentIvs, unwrapContentKey } from '../../src/crypto/content-key.ts'
+import { windowOfAudioSegment, windowOfVideoSegment } from '../../src/crypto/key-window.ts'
 import { type MasterKey, unwrap } from '../../src/crypto/master-key.ts'
 import { openBlob } from '../../src/crypto/sealed-blob.ts'
-import { type Plan, pictureSegmentCount, plannedSegmentCount, soundSegmentCount } from '../../src/encode/plan.ts'
+import { audioSegmentCount, type Plan, plannedSegmentCount, videoSegmentCount } from '../../src/encode/plan.ts'
 import { getMasterKey, type Installed, openSeal } from '../data-folder.ts'
 import { readSegment, readTimescale } from '../pipeline/videos.ts'
 import { readRows } from '../rows.ts'
@@ -382,8 +382,8 @@ function chunkBreaches({ plan, chunks, segments, renditions, hasFailed }: Film, 
   const breaches: string[] = []
   const stored = new Set(segments.map(({ rendition_id, number }) => `${rendition_id}/${number}`))
   const counts = {
-    picture: plan.picture ? pictureSegmentCount(plan.picture) : 0,
-    sound: plan.sound ? soundSegmentCount(plan.sound) : 0,
+    picture: plan.picture ? videoSegmentCount(plan.picture) : 0,
+    sound: plan.sound ? audioSegmentCount(plan.sound) : 0,
   }
   for (const [kind, count] of Object.entries(counts)) {
     const ids = renditions.filter((rendition) => rendition.kind === kind).map(({ id }) => id)
@@ -436,8 +436,8 @@ async function segmentBreaches({ dataDir }: Installed, film: Film, segment: Segm
 function openSegment({ plan, contentKey }: Film, { rendition_id, number }: SegmentRow, bytes: Buffer): Buffer {
   const grid = plan.picture ?? { rateNum: 25, rateDen: 1, gopFrames: 100 }
   const isSound = rendition_id === plan.sound?.renditionId
-  const window = isSound ? windowOfSoundSegment(number, grid) : windowOfPictureSegment(number)
-  return decrypt(bytes, windowKey(contentKey, window), segmentIvs(contentKey)(rendition_id, number))
+  const window = isSound ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
+  return decrypt(bytes, deriveWindowKey(contentKey, window), segmentIvs(contentKey)(rendition_id, number))
 }
 
 /** Of a finished film every rendition lasts as long as the plan says, to a frame. */

@@ -2,15 +2,15 @@ import { createCipheriv } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  deriveWindowKey,
   encryptSegment,
   newContentKey,
   segmentIvs,
   unwrapContentKey,
-  windowKey,
   wrapContentKey,
 } from '../../src/crypto/content-key.ts'
-import { windowOfPictureSegment, windowOfSoundSegment } from '../../src/crypto/key-window.ts'
-import { deriveKey, masterKeyFrom } from '../../src/crypto/master-key.ts'
+import { windowOfAudioSegment, windowOfVideoSegment } from '../../src/crypto/key-window.ts'
+import { deriveKey, parseMasterKey } from '../../src/crypto/master-key.ts'
 import { hashSecret, isSecret, newSecret } from '../../src/crypto/secret.ts'
 import { decrypt } from '../viewer.ts'
 
@@ -24,7 +24,7 @@ describe('the vectors of the playback protocol, section 5', () => {
     [0, '256e5ae3056bd389c4d4f9f4b5295405'],
     [299, '2c45934287c8ea9a6f9a5d7a563659aa'],
   ])('key of window %i', (window, key) => {
-    expect(windowKey(CONTENT_KEY, window).toString('hex')).toBe(key)
+    expect(deriveWindowKey(CONTENT_KEY, window).toString('hex')).toBe(key)
   })
 
   test('the key that IVs are made with', () => {
@@ -85,11 +85,11 @@ test('P05: in a film of ten renditions and an hour no IV comes twice, and no win
   ).flat()
   expect(new Set(ivs).size).toBe(9000)
   const contentKey = newContentKey()
-  expect(new Set(Array.from({ length: 300 }, (_, window) => windowKey(contentKey, window).toString('hex'))).size).toBe(300)
+  expect(new Set(Array.from({ length: 300 }, (_, window) => deriveWindowKey(contentKey, window).toString('hex'))).size).toBe(300)
 })
 
 describe('a wrapped content key', () => {
-  const master = masterKeyFrom(Buffer.alloc(32, 7))
+  const master = parseMasterKey(Buffer.alloc(32, 7))
   const videoId = '0123456789abcdef'.repeat(2)
   const wrapped = wrapContentKey(master, videoId, 1, CONTENT_KEY)
 
@@ -103,7 +103,7 @@ describe('a wrapped content key', () => {
   test('moved to another video or generation, or opened with another master key, does not open', () => {
     expect(() => unwrapContentKey(master, videoId.replace('0', '1'), 1, wrapped)).toThrow()
     expect(() => unwrapContentKey(master, videoId, 2, wrapped)).toThrow()
-    expect(() => unwrapContentKey(masterKeyFrom(Buffer.alloc(32, 8)), videoId, 1, wrapped)).toThrow(/another master key/)
+    expect(() => unwrapContentKey(parseMasterKey(Buffer.alloc(32, 8)), videoId, 1, wrapped)).toThrow(/another master key/)
   })
 
   test('with any one bit changed does not open', () => {
@@ -119,14 +119,14 @@ test('a sound segment lies in the window in which its first sample is, for any f
   const rates = fc.constantFrom([24, 1], [25, 1], [30, 1], [50, 1], [60, 1], [24_000, 1001], [30_000, 1001], [60_000, 1001])
   fc.assert(
     fc.property(rates, fc.integer({ min: 24, max: 480 }), fc.nat(20_000), ([rateNum = 1, rateDen = 1], gopFrames, segment) => {
-      const window = windowOfSoundSegment(segment, { rateNum, rateDen, gopFrames })
+      const window = windowOfAudioSegment(segment, { rateNum, rateDen, gopFrames })
       // window · 3 · gop · den/num ≤ segment · 188 · 1024 / 48000 < (window + 1) · …, in integers.
       const startsAt = BigInt(segment) * 188n * 1024n * BigInt(rateNum)
       const lasts = 3n * BigInt(gopFrames) * BigInt(rateDen) * 48_000n
       expect(BigInt(window) * lasts <= startsAt && startsAt < BigInt(window + 1) * lasts).toBe(true)
     }),
   )
-  expect([0, 1, 2, 3, 4, 5, 6].map(windowOfPictureSegment)).toEqual([0, 0, 0, 1, 1, 1, 2])
+  expect([0, 1, 2, 3, 4, 5, 6].map(windowOfVideoSegment)).toEqual([0, 0, 0, 1, 1, 1, 2])
 })
 
 test('O01: secrets are 64 letters and digits, each of the 62 as likely as another', () => {

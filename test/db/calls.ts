@@ -64,26 +64,26 @@ export const ALWAYS: readonly Call[] = [
   ['a change of a video', 250, (db) => videos.updateVideo(db, large, V, { title: 'New' })],
   ['a new video', 250, (db) => videos.insertVideo(db, large, { id: 'x', title: 'X', uploadTimeS: 1 })],
   ['a video that moves', 300, (db) => videos.updateVideo(db, large, V, { folderId: 'f9' })],
-  ['which videos there are', 30, (db) => videos.listPresent(db, large, [V, idOf(9)])],
-  ['where videos are', 30, (db) => videos.positionsOf(db, large, [V, idOf(9)])],
+  ['which videos there are', 30, (db) => videos.listExisting(db, large, [V, idOf(9)])],
+  ['where videos are', 30, (db) => videos.listPositions(db, large, [V, idOf(9)])],
   ['tags for a video', 250, (db) => tags.insertTags(db, large, [7], ['new', 'all'])],
-  ['a video without its tags', 300, (db) => tags.removeTags(db, large, [7])],
+  ['a video without its tags', 300, (db) => tags.removeVideoTags(db, large, [7])],
   ['a folder', 20, (db) => folders.findFolder(db, large, 'f3')],
   ['folders in a folder', 30, (db) => folders.listFoldersIn(db, large, 'f3')],
-  ['what folders lie in', 60, (db) => folders.ancestorsOf(db, large, ['f3', 'f1999'])],
+  ['what folders lie in', 60, (db) => folders.listAncestors(db, large, ['f3', 'f1999'])],
   ['a new folder', 300, (db) => folders.insertFolder(db, large, { id: 'n', parentId: 'f3', name: 'x', createdAtS: 1 })],
-  ['posters', 30, (db) => posters.postersOf(db, [V, idOf(8)])],
+  ['posters', 30, (db) => posters.listPosters(db, [V, idOf(8)])],
   ['a poster', 30, (db) => posters.findPoster(db, 'token7')],
-  ['files of a video', 30, (db) => files.filesOf(db, V)],
+  ['files of a video', 30, (db) => files.listFileRows(db, V)],
   ['a file', 30, (db) => files.findFileAnywhere(db, 30_000)],
-  ['which files in a folder have a row', 60, (db) => files.findNamedFiles(db, [`${V}/7`, `${V}/8`])],
-  ['which sources in a folder have a row', 60, (db) => sources.findNamedSources(db, [`${V}/7`, `${V}/8`])],
-  ['which segments in a folder have a row', 60, (db) => films.findNamedSegments(db, [`${V}/1/1/0.${'a'.repeat(12)}.m4s`])],
-  ['captions', 30, (db) => files.captionsOf(db, V)],
+  ['which files in a folder have a row', 60, (db) => files.listReferencedFileBlobs(db, [`${V}/7`, `${V}/8`])],
+  ['which sources in a folder have a row', 60, (db) => sources.listReferencedSources(db, [`${V}/7`, `${V}/8`])],
+  ['which segments in a folder have a row', 60, (db) => films.listReferencedSegments(db, [`${V}/1/1/0.${'a'.repeat(12)}.m4s`])],
+  ['captions', 30, (db) => files.listCaptions(db, V)],
   ['a new OTP', 120, (db) => otps.insertOtp(db, bareOtp({ hash: hashOf(0), accountId: large, apiKeyId: idOf(7), videoId: V }))],
   ['an OTP', 60, (db) => otps.findOtp(db, hashOf(7))],
   ['an OTP that is spent', 120, (db) => otps.spendOtp(db, hashOf(7), NOW_S)],
-  ['an OTP that comes again', 120, (db) => otps.noteReuse(db, hashOf(7), NOW_S)],
+  ['an OTP that comes again', 120, (db) => otps.recordReuse(db, hashOf(7), NOW_S)],
   ['a session', 20, (db) => sessions.findSession(db, V)],
   ['the session of an OTP', 20, (db) => sessions.findSessionOfOtp(db, hashOf(7))],
   ['when a session was seen', 80, (db) => sessions.saveLastSeen(db, { id: V, lastSeenAtS: 1, leftAtS: null })],
@@ -104,13 +104,13 @@ export const ALWAYS: readonly Call[] = [
         outcome: 'x',
       }),
   ],
-  ['who opened a session', 20, (db) => sessions.findOpening(db, hashOf(7))],
+  ['who opened a session', 20, (db) => sessions.findOpenAttempt(db, hashOf(7))],
   [
     'a stream slot',
     100,
     (db) => slots.takeSlot(db, { sessionId: V, accountId: large, userId: 'viewer 5', limit: 3 }, NOW_S, NOW_S + 18),
   ],
-  ['the keys of a film', 20, (db) => films.findFilm(db, V, 1)],
+  ['the keys of a film', 20, (db) => films.findGeneration(db, V, 1)],
   ['a segment', 20, (db) => films.findSegment(db, FILM, 1, 0)],
   [
     'what is damaged of a chunk',
@@ -118,23 +118,23 @@ export const ALWAYS: readonly Call[] = [
     (db) => damage.listDamaged(db, { ...FILM, kind: 'picture', firstSegment: 0, segmentCount: 5 }),
   ],
   ['the chunk of a segment', 40, (db) => damage.findChunkOf(db, { ...FILM, renditionId: 1, number: 0 })],
-  ['published segments', 20, (db) => films.listPublished(db, FILM, 1, 0)],
+  ['published segments', 20, (db) => films.listPublishedNumbers(db, FILM, 1, 0)],
   ['how many are published', 20, (db) => films.countSegments(db, FILM)],
   ['a film to be planned', 20, (db) => films.findUnplanned(db, [])],
   ['whether one video is to be planned', 60, (db) => films.findUnplanned(db, [], V)],
-  ['whether a chunk waits', 20, (db) => chunks.isAnyWaiting(db)],
+  ['whether a chunk waits', 20, (db) => chunks.hasPendingChunks(db)],
   [
     'a run of a chunk',
     100,
     (db) => chunks.beginRun(db, { videoId: idOf(500), generation: 1, kind: 'picture', firstSegment: 0 }, undefined),
   ],
-  ['a hook that is due', 20, (db) => deliveries.findDueHook(db, NOW_S, { hookIds: [], accountIds: [], onlyHealthy: false })],
+  ['a hook that is due', 20, (db) => deliveries.findDueWebhook(db, NOW_S, { hookIds: [], accountIds: [], onlyHealthy: false })],
   ['what a hook sends next', 120, (db) => deliveries.claimDelivery(db, 'h1', { nowS: NOW_S, endsAtS: NOW_S + 20 })],
   ['some of what failed, once more', 300, (db) => replayFrom(db, 'h38', 1)],
   [
     'some of what waits for a hook that is off',
     400,
-    (db) => hooks.disableHook(db, 'h1', 'off').then(() => deliveries.failSomeWaiting(db, 'h1', 1, 20)),
+    (db) => hooks.disableWebhook(db, 'h1', 'off').then(() => deliveries.failPendingBatch(db, 'h1', 1, 20)),
   ],
   ['some deliveries of a hook that goes', 300, (db) => deliveries.removeDeliveries(db, 'h1', 20)],
   ['the numbers of events', 600, (db) => outbox.takeSequences(db, 'video:ready', [V])],
@@ -157,31 +157,31 @@ export const ALWAYS: readonly Call[] = [
   ],
   ['views of a video', 100, (db) => usage.addViews(db, { videoId: V, viewCount: 1 })],
   ['strikes', 30, (db) => bans.countStrikes(db, { scope: 'key', budget: 'reads', subject: idOf(7) }, NOW_S - 60)],
-  ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithMp4s(db, [])],
-  ['an MP4 to be made', 60, (db) => mp4s.findUnmadeMp4(db, large, [])],
+  ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithPendingMp4s(db, [])],
+  ['an MP4 to be made', 60, (db) => mp4s.findPendingMp4(db, large, [])],
   ['an MP4 that is made', 400, endSomeMp4],
   ['a film whose chunks are all done', 300, (db) => films.findUnfinished(db, [])],
-  ['segments to be checked', 250, (db) => damage.listPublishedAfter(db, { ...FILM, renditionId: 1, number: 0 }, 20)],
+  ['segments to be checked', 250, (db) => damage.listSegmentsAfter(db, { ...FILM, renditionId: 1, number: 0 }, 20)],
   ['whether all chunks of one video are done', 20, (db) => films.findUnfinished(db, [], V)],
-  ['abandoned uploads', 250, (db) => policies.listAbandoned(db, 5_000, 20)],
+  ['abandoned uploads', 250, (db) => policies.listExpiredUploads(db, 5_000, 20)],
   ['old OTPs', 500, (db) => otps.removeOldOtps(db, NOW_S - 1_000, 20)],
   ['old sessions', 500, (db) => sessions.removeOldSessions(db, NOW_S - 1_000, 20)],
-  ['old answers', 150, (db) => answers.removeAnswersBefore(db, NOW_S - 1_000, 20)],
-  ['old acts', 150, (db) => acts.removeActsBefore(db, 500, 20)],
+  ['old answers', 150, (db) => answers.removeStoredResponsesBefore(db, NOW_S - 1_000, 20)],
+  ['old acts', 150, (db) => acts.removeAuditEventsBefore(db, 500, 20)],
   ['old usage', 150, (db) => usage.removeUsageBefore(db, '2026-02-01', 20)],
   ['old deliveries', 200, (db) => deliveries.removeOldDeliveries(db, 100, 20)],
   ['no OTP that is old', 20, (db) => otps.removeOldOtps(db, 0, 20)],
   ['no session that is old', 20, (db) => sessions.removeOldSessions(db, 0, 20)],
-  ['no answer that is old', 20, (db) => answers.removeAnswersBefore(db, 0, 20)],
-  ['no act that is old', 20, (db) => acts.removeActsBefore(db, 0, 20)],
+  ['no answer that is old', 20, (db) => answers.removeStoredResponsesBefore(db, 0, 20)],
+  ['no act that is old', 20, (db) => acts.removeAuditEventsBefore(db, 0, 20)],
   ['no usage that is old', 20, (db) => usage.removeUsageBefore(db, '', 20)],
   ['no delivery that is old', 20, (db) => deliveries.removeOldDeliveries(db, 0, 20)],
-  ['no upload that is abandoned', 20, (db) => policies.listAbandoned(db, 0, 20)],
-  ['an answer that is kept', 20, (db) => answers.findAnswer(db, { accountId: large, idempotencyKey: idOf(7) }, 0)],
-  ['acts', 60, (db) => acts.listActs(db, undefined, 20)],
-  ['acts of an account', 60, (db) => acts.listActs(db, small, 20)],
-  ['what a crash cut off of deliveries', 60, (db) => deliveries.resumeCutOffDeliveries(db)],
-  ['what a crash cut off of chunks', 600, (db) => chunks.resumeCutOffRuns(db)],
+  ['no upload that is abandoned', 20, (db) => policies.listExpiredUploads(db, 0, 20)],
+  ['an answer that is kept', 20, (db) => answers.findStoredResponse(db, { accountId: large, idempotencyKey: idOf(7) }, 0)],
+  ['acts', 60, (db) => acts.listAuditRows(db, undefined, 20)],
+  ['acts of an account', 60, (db) => acts.listAuditRows(db, small, 20)],
+  ['what a crash cut off of deliveries', 60, (db) => deliveries.resumeInterruptedDeliveries(db)],
+  ['what a crash cut off of chunks', 600, (db) => chunks.resumeInterruptedRuns(db)],
 ]
 
 /** Well from the first ANALYZE on, which autovacuum makes within a minute. */
@@ -194,14 +194,14 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['levels of folders', 180, (db) => folders.countLevelsBelow(db, large, 'f3')],
   ['a folder that moves', 250, (db) => folders.updateFolder(db, large, 'f30', { parentId: 'f3' })],
   ['a folder that goes', 250, (db) => folders.removeFolder(db, large, 'f1999')],
-  ['what leaves a folder that goes', 1300, (db) => folders.moveSomeContents(db, large, 'f1', 'root', 20)],
-  ['folders of a name', 60, (db) => folders.listFoldersNamed(db, large, { name: 'folder 12', isWhole: false }, 20)],
+  ['what leaves a folder that goes', 1300, (db) => folders.moveContentsBatch(db, large, 'f1', 'root', 20)],
+  ['folders of a name', 60, (db) => folders.listFoldersByPrefix(db, large, { name: 'folder 12', isWhole: false }, 20)],
   ['a deleted video', 450, (db) => videos.tombstoneVideos(db, large, [V], 1)],
-  ['its keys', 250, (db) => videos.forgetKeys(db, [V])],
+  ['its keys', 250, (db) => videos.destroyKeys(db, [V])],
   ['its rows', 400, (db) => videos.removeTombstone(db, V)],
   ['all that are deleted', 20, (db) => videos.listTombstones(db)],
-  ['deliveries of a hook', 40, (db) => deliveries.listDeliveries(db, 'h1', { limit: 20, offset: 0 })],
-  ['hooks with something half done', 20, (db) => deliveries.listHalfDone(db)],
+  ['deliveries of a hook', 40, (db) => deliveries.listDeliveryRows(db, 'h1', { limit: 20, offset: 0 })],
+  ['hooks with something half done', 20, (db) => deliveries.listInterruptedBatches(db)],
   [
     'where a viewer left a video',
     10,
@@ -228,18 +228,18 @@ export const QUEUE: Readonly<Record<DatabaseKind, readonly Call[]>> = {
 }
 
 async function endSomeMp4(db: Db): Promise<void> {
-  const unmade = await mp4s.findUnmadeMp4(db, large, [])
-  await mp4s.endMp4(db, unmade?.id ?? 0, { blob: 'm', sizeBytes: 1 })
+  const unmade = await mp4s.findPendingMp4(db, large, [])
+  await mp4s.finishMp4(db, unmade?.id ?? 0, { blob: 'm', sizeBytes: 1 })
 }
 
 /** A replay that has come to this number. */
 async function replayFrom(db: Db, hookId: string, sequence: number): Promise<void> {
   await db.updateTable('hook').set({ replayFrom: sequence }).where('id', '=', hookId).execute()
-  await deliveries.replaySomeFailed(db, hookId, 20)
+  await deliveries.replayFailedBatch(db, hookId, 20)
 }
 
 /** The first of those that wait, and some behind it. */
 async function tellSome(db: Db): Promise<void> {
-  const [first] = await chunks.listWaitingChunks(db, undefined, 1)
-  await chunks.listWaitingChunks(db, first, 20)
+  const [first] = await chunks.listPendingChunks(db, undefined, 1)
+  await chunks.listPendingChunks(db, first, 20)
 }

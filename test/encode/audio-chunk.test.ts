@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'vitest'
-import { encodeSoundChunk } from '../../src/encode/audio-chunk.ts'
-import { UncleanSeek } from '../../src/encode/media-failure.ts'
+import { encodeAudioChunk } from '../../src/encode/audio-chunk.ts'
+import { InexactSeek } from '../../src/encode/media-failure.ts'
 import { AAC_FRAMES_PER_SEGMENT } from '../../src/encode/plan.ts'
 import { AAC_FRAME_SAMPLES } from '../../src/mp4/aac.ts'
 import { sampledTests } from '../sample.ts'
@@ -114,9 +114,9 @@ test('a sound chunk that complains after its seek is refused as not clean', asyn
   sealed.fill(0x55, Math.floor(sealed.length * 0.5), Math.floor(sealed.length * 0.75))
   await writeFile(film.source.path, sealed)
   const chunk = { firstSegment: 3, segmentCount: 1, fromStart: false }
-  await expect(encodeSoundChunk({ ...film, chunk }, newSink())).rejects.toBeInstanceOf(UncleanSeek)
+  await expect(encodeAudioChunk({ ...film, chunk }, newSink())).rejects.toBeInstanceOf(InexactSeek)
   const whole = newSink()
-  await encodeSoundChunk({ ...film, chunk: { firstSegment: 0, segmentCount: 9, fromStart: true } }, whole)
+  await encodeAudioChunk({ ...film, chunk: { firstSegment: 0, segmentCount: 9, fromStart: true } }, whole)
   expect(whole.segments.get(1)?.size).toBe(5)
 })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
-import { inSequence } from '../../src/encode/chunk-plan.ts'
-import { addChunks, chunkRows, replaceChunk, takeChunk } from '../../src/encode/chunk-queue.ts'
+import { sequentialChunk } from '../../src/encode/chunk-plan.ts'
+import { addChunks, replaceChunk, rowQueue, takeChunk } from '../../src/encode/chunk-queue.ts'
 import { endRun, mayPublish } from '../../src/encode/chunk-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
@@ -11,15 +11,15 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
   const write = await openDatabaseWithVideo()
   const chunk = { kind: 'picture', segmentCount: 2, fromStart: false, priority: 0 } as const
   await write(async (tx) => {
-    await addChunks(tx, chunkRows, VIDEO, 1, [
+    await addChunks(tx, rowQueue, VIDEO, 1, [
       { ...chunk, firstSegment: 1 },
       { ...chunk, firstSegment: 3 },
     ])
     const [first, second] = [await claim(tx), await claim(tx)]
     if (!first || !second) throw new Error('there were two chunks to claim')
 
-    await replaceChunk(tx, chunkRows, second, [])
-    await replaceChunk(tx, chunkRows, first, [inSequence([first, second])])
+    await replaceChunk(tx, rowQueue, second, [])
+    await replaceChunk(tx, rowQueue, first, [sequentialChunk([first, second])])
     const whole = await claim(tx)
     if (!whole) throw new Error('the chunk in their place is not to be claimed')
     expect(whole).toMatchObject({ firstSegment: 1, segmentCount: 4, fromStart: true })
@@ -31,7 +31,7 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
 })
 
 async function claim(tx: Db) {
-  const taken = await takeChunk(tx, chunkRows, { upToPriority: undefined, except: [] })
+  const taken = await takeChunk(tx, rowQueue, { upToPriority: undefined, except: [] })
   return taken === 'stale' ? undefined : taken?.run
 }
 

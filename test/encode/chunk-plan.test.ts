@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { AWAITED_SEGMENTS, type Chunk, cutForViewer, inSequence, planChunks } from '../../src/encode/chunk-plan.ts'
+import { type Chunk, planChunks, sequentialChunk, splitForViewer, URGENT_SEGMENTS } from '../../src/encode/chunk-plan.ts'
 import type { Plan } from '../../src/encode/plan.ts'
 
 /** A film of so many picture segments of 4 s, with sound of the same length. */
@@ -62,11 +62,11 @@ test('the segment that a viewer waits for begins a short chunk before all others
       (firstSegment, segmentCount, offset) => {
         const chunk: Chunk = { kind: 'picture', firstSegment, segmentCount, fromStart: false, priority: firstSegment }
         const awaited = firstSegment + (offset % segmentCount)
-        const pieces = cutForViewer(chunk, awaited)
+        const pieces = splitForViewer(chunk, awaited)
         expect(segmentsOf(pieces)).toEqual(segmentsOf([chunk]))
         const [first] = pieces.toSorted((a, b) => a.priority - b.priority)
         expect(first?.firstSegment).toBe(awaited)
-        expect(first?.segmentCount).toBeLessThanOrEqual(AWAITED_SEGMENTS)
+        expect(first?.segmentCount).toBeLessThanOrEqual(URGENT_SEGMENTS)
         expect(first?.priority).toBeLessThan(0)
       },
     ),
@@ -76,7 +76,7 @@ test('the segment that a viewer waits for begins a short chunk before all others
 test('what goes on in sequence covers everything unfinished, from its first segment, without a seek', () => {
   const [, second, third, ...rest] = planChunks(filmOf(30)).filter(isPicture)
   if (!second || !third) throw new Error('the film is too short for this test')
-  expect(inSequence([second, third, ...rest])).toEqual({
+  expect(sequentialChunk([second, third, ...rest])).toEqual({
     kind: 'picture',
     firstSegment: 1,
     segmentCount: 29,

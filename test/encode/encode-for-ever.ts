@@ -1,12 +1,12 @@
 // A server in small, for the test that kills one: encodes the film on its standard input, says when the first segment is there.
 import { text } from 'node:stream/consumers'
-import { encodePictureChunk } from '../../src/encode/chunk.ts'
+import { encodeVideoChunk } from '../../src/encode/chunk.ts'
 
 const film = JSON.parse(await text(process.stdin))
 const onSegment = () => {
   process.stdout.write('segment\n')
 }
-await encodePictureChunk(
+await encodeVideoChunk(
   { ...film, threads: 1, chunk: { firstSegment: 0, segmentCount: 1000, fromStart: true } },
   { onInit: () => {}, onSegment },
 )

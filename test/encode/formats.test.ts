@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { encodeSoundChunk } from '../../src/encode/audio-chunk.ts'
-import { encodePictureChunk } from '../../src/encode/chunk.ts'
-import { inSequence, planChunks } from '../../src/encode/chunk-plan.ts'
-import { UncleanSeek } from '../../src/encode/media-failure.ts'
-import type { PicturePlan } from '../../src/encode/plan.ts'
+import { encodeAudioChunk } from '../../src/encode/audio-chunk.ts'
+import { encodeVideoChunk } from '../../src/encode/chunk.ts'
+import { planChunks, sequentialChunk } from '../../src/encode/chunk-plan.ts'
+import { InexactSeek } from '../../src/encode/media-failure.ts'
+import type { VideoTrackPlan } from '../../src/encode/plan.ts'
 import { samplesOf } from '../pipeline/audio-samples.ts'
 import { sampleOf } from '../sample.ts'
 import { drawnHz, drawnRate, findBeeps, framesOf, makeOddFilm, numbersOf, ODD_FILMS, type OddFilm } from './format-matrix.ts'
@@ -93,11 +93,11 @@ async function encodeAsServed(film: Awaited<ReturnType<typeof openFilm>>): Promi
     const { kind } = chunk
     const own = newSink()
     try {
-      if (kind === 'sound') await encodeSoundChunk({ ...film, chunk }, own)
-      else await encodePictureChunk({ ...film, chunk, threads: 1 }, own)
+      if (kind === 'sound') await encodeAudioChunk({ ...film, chunk }, own)
+      else await encodeVideoChunk({ ...film, chunk, threads: 1 }, own)
     } catch (error) {
-      if (!(error instanceof UncleanSeek)) throw error
-      const rest = inSequence([chunk, ...waiting.filter((other) => other.kind === kind)])
+      if (!(error instanceof InexactSeek)) throw error
+      const rest = sequentialChunk([chunk, ...waiting.filter((other) => other.kind === kind)])
       waiting = [rest, ...waiting.filter((other) => other.kind !== kind)]
       continue
     }
@@ -107,14 +107,14 @@ async function encodeAsServed(film: Awaited<ReturnType<typeof openFilm>>): Promi
   return served
 }
 
-function expectEvenTimes(film: EncodedFilm, id: number, picture: PicturePlan | undefined) {
+function expectEvenTimes(film: EncodedFilm, id: number, picture: VideoTrackPlan | undefined) {
   if (!picture) return
   const ticks = (picture.timescale * picture.rateDen) / picture.rateNum
   expect(presentationTimes(film, id, ticks)).toEqual(count(picture.frameCount).map((frame) => frame * ticks))
 }
 
 /** The moment of the drawing that is on screen at a time: while a picture stands, its moment goes on. */
-function drawnAt(film: OddFilm, picture: PicturePlan | undefined, numbers: readonly number[], atS: number): number {
+function drawnAt(film: OddFilm, picture: VideoTrackPlan | undefined, numbers: readonly number[], atS: number): number {
   if (!picture) return atS
   const number = numbers[Math.min(numbers.length - 1, Math.floor(atS * rateHz(picture)))] ?? 0
   return number / drawnHz(film) + atS - numbers.indexOf(number) / rateHz(picture)
@@ -131,10 +131,10 @@ async function likeness(a: string, b: string): Promise<number[]> {
   return [...text.matchAll(/All:(\d\.\d+)/g)].map(([, value]) => Number(value))
 }
 
-function sizesOf(picture: PicturePlan | undefined): string {
+function sizesOf(picture: VideoTrackPlan | undefined): string {
   return (picture?.renditions ?? []).map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`).join(' ')
 }
 
-function rateHz({ rateNum, rateDen }: PicturePlan): number {
+function rateHz({ rateNum, rateDen }: VideoTrackPlan): number {
   return rateNum / rateDen
 }

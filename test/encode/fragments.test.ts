@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { soundInit, soundSegment, splitAdts } from '../../src/mp4/aac.ts'
+import { audioInit, audioSegment, splitAdts } from '../../src/mp4/aac.ts'
 import { boxesIn, getBox } from '../../src/mp4/boxes.ts'
-import { type FragmentedPart, placeFragment, readFragment, readPictureInit, splitFragments } from '../../src/mp4/fragments.ts'
+import { type FragmentedPart, placeFragment, readFragment, readVideoInit, splitFragments } from '../../src/mp4/fragments.ts'
 import { ffmpeg } from './videos.ts'
 
 const FILM = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=4', '-c:v', 'libx264', '-g', '25', '-bf', '3', '-sc_threshold', '0']
@@ -62,7 +62,7 @@ test('an init segment says size, clock and codec', async () => {
   const [init] = await collectParts(
     pieces(await ffmpeg(...FILM, '-profile:v', 'high', '-level', '2.1', '-pix_fmt', 'yuv420p', ...FRAGMENTED), 4096),
   )
-  expect(readPictureInit(init?.bytes ?? Buffer.alloc(0))).toEqual({
+  expect(readVideoInit(init?.bytes ?? Buffer.alloc(0))).toEqual({
     widthPx: 160,
     heightPx: 90,
     timescale: 12_800,
@@ -79,11 +79,11 @@ test.each([1, 100, 1_000_000])('an ADTS stream in pieces of %i bytes gives all i
 })
 
 test('a sound segment holds its frames and begins where the film says', () => {
-  const segment = soundSegment([Buffer.from('one'), Buffer.from('three')], { sequence: 3, firstFrame: 376 })
+  const segment = audioSegment([Buffer.from('one'), Buffer.from('three')], { sequence: 3, firstFrame: 376 })
   expect(readFragment(segment)).toEqual({ sequence: 3, decodeTime: 376 * 1024, sampleCount: 2, compositionOffsets: undefined })
   const mdat = getBox(segment, ['mdat'])
   expect(segment.toString('latin1', mdat.contentStart, mdat.end)).toBe('onethree')
-  expect(soundInit(128_000).equals(soundInit(128_000))).toBe(true)
+  expect(audioInit(128_000).equals(audioInit(128_000))).toBe(true)
 })
 
 async function* pieces(bytes: Buffer, pieceBytes: number): AsyncGenerator<Buffer> {

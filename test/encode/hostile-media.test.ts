@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { crc32, deflateSync } from 'node:zlib'
 import { expect } from 'vitest'
-import { redrawPicture } from '../../src/encode/image.ts'
+import { reencodeImage } from '../../src/encode/image.ts'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { box, boxesIn, u32 } from '../../src/mp4/boxes.ts'
@@ -54,7 +54,7 @@ test.each([15_000, 16_000, 16_383, 30_000])(
   async (sidePx) => {
     const png = blackPng(sidePx)
     expect(png.length).toBeLessThan(200_000)
-    await expect(redrawPicture(await openSandbox({ sandbox: 'weak' }), await newFolder(), png)).rejects.toMatchObject({
+    await expect(reencodeImage(await openSandbox({ sandbox: 'weak' }), await newFolder(), png)).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringContaining('too many pixels'),
     })

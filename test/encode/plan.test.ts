@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { chooseFrameRate, timescaleOf } from '../../src/encode/frame-rate.ts'
-import { planFilm } from '../../src/encode/grid.ts'
-import { pictureCodec, planLadder } from '../../src/encode/ladder.ts'
-import { type PicturePlan, pictureSegmentCount, soundSegmentCount } from '../../src/encode/plan.ts'
+import { planVideo } from '../../src/encode/grid.ts'
+import { planLadder, videoCodec } from '../../src/encode/ladder.ts'
+import { audioSegmentCount, type VideoTrackPlan, videoSegmentCount } from '../../src/encode/plan.ts'
 import type { Probe } from '../../src/encode/probe.ts'
 
 const RATE = { rateNum: 30, rateDen: 1 }
@@ -38,13 +38,13 @@ test.each([
 })
 
 test('the codec of a rung is known before its first frame', () => {
-  expect(planLadder({ widthPx: 1920, heightPx: 1080 }, RATE).map(pictureCodec)).toEqual([
+  expect(planLadder({ widthPx: 1920, heightPx: 1080 }, RATE).map(videoCodec)).toEqual([
     'avc1.640028',
     'avc1.64001f',
     'avc1.64001f',
     'avc1.640015',
   ])
-  expect(planLadder({ widthPx: 1920, heightPx: 1080 }, { rateNum: 60, rateDen: 1 }).map(pictureCodec)[0]).toBe('avc1.64002a')
+  expect(planLadder({ widthPx: 1920, heightPx: 1080 }, { rateNum: 60, rateDen: 1 }).map(videoCodec)[0]).toBe('avc1.64002a')
 })
 
 test.each([
@@ -66,27 +66,27 @@ test.each([
 })
 
 test('the grid is about four seconds, and every frame belongs to one segment', () => {
-  const { picture, sound } = planFilm(PROBE)
+  const { picture, sound } = planVideo(PROBE)
   expect(picture).toMatchObject({ frameCount: 1800, gopFrames: 120, timescale: 90_000, heldFrames: 0 })
-  expect(picture && pictureSegmentCount(picture)).toBe(15)
+  expect(picture && videoSegmentCount(picture)).toBe(15)
   expect(sound).toEqual({ renditionId: 4, bitrateBps: 128_000, frameCount: 2814, silentFrames: 0 })
-  expect(sound && soundSegmentCount(sound)).toBe(15)
+  expect(sound && audioSegmentCount(sound)).toBe(15)
 })
 
 test('the same probe gives the same plan, also after it was kept as JSON', () => {
-  const plan = planFilm(PROBE)
-  expect(planFilm(PROBE)).toEqual(plan)
+  const plan = planVideo(PROBE)
+  expect(planVideo(PROBE)).toEqual(plan)
   expect(JSON.parse(JSON.stringify(plan))).toEqual(plan)
 })
 
 test('a cover with an hour of talk is an hour long', () => {
-  const plan = planFilm({ ...PROBE, picture: { ...PICTURE, durationS: 0.04 }, sound: { durationS: 3600 } })
+  const plan = planVideo({ ...PROBE, picture: { ...PICTURE, durationS: 0.04 }, sound: { durationS: 3600 } })
   expect(plan.durationS).toBeCloseTo(3600, 0)
-  const { frameCount, heldFrames = 0 } = plan.picture as PicturePlan
+  const { frameCount, heldFrames = 0 } = plan.picture as VideoTrackPlan
   expect([frameCount, frameCount - heldFrames]).toEqual([108_000, 1])
 })
 
 test('interlaced film is counted in whole pictures, not in fields', () => {
-  const plan = planFilm({ ...PROBE, picture: { ...PICTURE, interlaced: true, baseRateHz: 50, averageRateHz: 25 } })
+  const plan = planVideo({ ...PROBE, picture: { ...PICTURE, interlaced: true, baseRateHz: 50, averageRateHz: 25 } })
   expect(plan.picture).toMatchObject({ rateNum: 25, rateDen: 1 })
 })

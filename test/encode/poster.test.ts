@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { makePosters } from '../../src/encode/extract-posters.ts'
+import { extractPosters } from '../../src/encode/extract-posters.ts'
 import { footage } from '../footage.ts'
 import { ffmpeg, newFolder, openFilm } from './videos.ts'
 
@@ -14,7 +14,7 @@ test.each([
   const file = path.join(folder, 'film.mp4')
   await ffmpeg('-f', 'lavfi', '-i', `testsrc2=s=${size}:r=5:d=3`, '-c:v', 'libx264', '-preset', 'ultrafast', file)
   const { sandbox, source, plan } = await openFilm(file)
-  const made = await makePosters(sandbox, source, plan)
+  const made = await extractPosters(sandbox, source, plan)
   expect(made.map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`)).toEqual(posters)
   for (const { jpeg } of made) expect(jpeg.toString('hex', 0, 3)).toBe('ffd8ff')
 })
@@ -25,7 +25,7 @@ test('a film that begins in the dark has a poster that is not black', async () =
   const dark = "color=black:s=320x180:r=10:d=10,drawbox=c=white:t=fill:enable='gte(t,6)'"
   await ffmpeg('-f', 'lavfi', '-i', dark, '-c:v', 'libx264', '-g', '10', file)
   const { sandbox, source, plan } = await openFilm(file)
-  const [poster] = await makePosters(sandbox, source, plan)
+  const [poster] = await extractPosters(sandbox, source, plan)
   expect(await brightness(folder, poster?.jpeg)).toBeGreaterThan(200)
 })
 
@@ -35,15 +35,15 @@ test('a film of darkness has a poster all the same, a film of sound none', async
   await ffmpeg('-f', 'lavfi', '-i', 'color=black:s=320x180:r=10:d=2', '-c:v', 'libx264', dark)
   await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=1', sound)
   const darkFilm = await openFilm(dark)
-  expect(await makePosters(darkFilm.sandbox, darkFilm.source, darkFilm.plan)).toHaveLength(2)
+  expect(await extractPosters(darkFilm.sandbox, darkFilm.source, darkFilm.plan)).toHaveLength(2)
   const soundFilm = await openFilm(sound)
-  expect(await makePosters(soundFilm.sandbox, soundFilm.source, soundFilm.plan)).toEqual([])
+  expect(await extractPosters(soundFilm.sandbox, soundFilm.source, soundFilm.plan)).toEqual([])
 })
 
 test('the poster of cockatoo.mp4, whose later key frames do not decode alone, is one of its true pictures', async () => {
   const folder = await newFolder()
   const { sandbox, source, plan } = await openFilm(footage.cockatoo)
-  const [, poster] = await makePosters(sandbox, source, plan)
+  const [, poster] = await extractPosters(sandbox, source, plan)
   if (!poster) throw new Error('there is no poster')
   const file = path.join(folder, 'poster.jpg')
   await writeFile(file, poster.jpeg)

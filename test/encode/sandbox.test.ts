@@ -7,14 +7,14 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { encodeSoundChunk } from '../../src/encode/audio-chunk.ts'
-import { encodePictureChunk } from '../../src/encode/chunk.ts'
+import { encodeAudioChunk } from '../../src/encode/audio-chunk.ts'
+import { encodeVideoChunk } from '../../src/encode/chunk.ts'
 import { encoderFingerprint } from '../../src/encode/encoder.ts'
-import { makePosters } from '../../src/encode/extract-posters.ts'
-import { drawPosterSizes, redrawPicture, sealPicture } from '../../src/encode/image.ts'
+import { extractPosters } from '../../src/encode/extract-posters.ts'
+import { reencodeImage, renderPosterSizes, sealImage } from '../../src/encode/image.ts'
 import { probeSource } from '../../src/encode/probe.ts'
-import { collect, drawMedia, openSandbox, runMedia, type Sandbox, sandboxAdvice } from '../../src/encode/sandbox.ts'
-import { REFUSED_CALLS } from '../../src/encode/system-calls.ts'
+import { collect, openSandbox, runMedia, runMediaToFiles, type Sandbox, sandboxAdvice } from '../../src/encode/sandbox.ts'
+import { BLOCKED_CALLS } from '../../src/encode/system-calls.ts'
 import { librariesIn, visiblePaths } from '../../src/encode/visible-paths.ts'
 import { processesWith } from '../processes.ts'
 import { sampleOf } from '../sample.ts'
@@ -65,7 +65,7 @@ test('M30: where bubblewrap fails nothing of others is opened until it works; wh
   await expect(probeSource(sandbox, source)).rejects.toMatchObject({ kind: 'unavailable' })
   const output = collect(10_000)
   const args = ['-f', 'lavfi', '-i', 'color=s=2x2:d=1:r=1', '-f', 'rawvideo', 'pipe:1']
-  await drawMedia(sandbox, { args, stdout: output.reader, limits: LIMITS })
+  await runMediaToFiles(sandbox, { args, stdout: output.reader, limits: LIMITS })
   expect(output.bytes()).toHaveLength(6)
   await rm(failing)
   sandbox.nextTryMs = 0 // what some seconds do
@@ -110,14 +110,14 @@ test('M30: a bubblewrap that does not start is the machine’s trouble, whatever
   await writeFile(failing, '')
   const sink = { onInit: () => undefined, onSegment: () => undefined }
   const request = { sandbox, source, plan, chunk: { firstSegment: 0, segmentCount: 1, fromStart: true } }
-  const picture = await sealPicture(folder, Readable.from([image]))
+  const picture = await sealImage(folder, Readable.from([image]))
   const uses = {
     probe: () => probeSource(sandbox, source),
-    video: () => encodePictureChunk({ ...request, threads: 1 }, sink),
-    audio: () => encodeSoundChunk(request, sink),
-    posters: () => makePosters(sandbox, source, plan),
-    poster: () => drawPosterSizes(sandbox, picture),
-    watermark: () => redrawPicture(sandbox, folder, image),
+    video: () => encodeVideoChunk({ ...request, threads: 1 }, sink),
+    audio: () => encodeAudioChunk(request, sink),
+    posters: () => extractPosters(sandbox, source, plan),
+    poster: () => renderPosterSizes(sandbox, picture),
+    watermark: () => reencodeImage(sandbox, folder, image),
   }
   for (const [use, start] of Object.entries(uses))
     await expect(start(), use).rejects.toMatchObject({
@@ -221,7 +221,7 @@ inBubblewrap('M24: a server that may start fewer processes than that still runs 
 
 inBubblewrap('M24: the kernel refuses each listed system call with EPERM, and kills nothing', async (sandbox) => {
   const architecture = process.arch === 'x64' ? 'x64' : 'arm64'
-  const numbers = Object.values(REFUSED_CALLS).flatMap((call) => call[architecture] ?? [])
+  const numbers = Object.values(BLOCKED_CALLS).flatMap((call) => call[architecture] ?? [])
   const x32 = process.arch === 'x64' ? [0x40000000 + 39] : []
   const script = `for my $number (${[...numbers, ...x32].join(', ')}) { print "$number: ", syscall($number, 0, 0, 0, 0, 0, 0) == -1 ? $! + 0 : 'done', "\\n" }`
   expect(await outputOf(await withScript(sandbox, script))).toBe([...numbers, ...x32].map((number) => `${number}: 1\n`).join(''))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { REFUSED_CALLS, systemCallFilter } from '../../src/encode/system-calls.ts'
+import { BLOCKED_CALLS, systemCallFilter } from '../../src/encode/system-calls.ts'
 
 const ALLOW = 0x7fff0000
 const EPERM = 0x00050001
@@ -17,7 +17,7 @@ test.each(ARCHITECTURES)(
   (architecture) => {
     const { audit, ...calls } = MACHINES[architecture]
     const judge = (number: number, argument = 0) => run(filterOf(architecture), { number, audit, argument })
-    const numbers = Object.entries(REFUSED_CALLS).flatMap(([name, call]) =>
+    const numbers = Object.entries(BLOCKED_CALLS).flatMap(([name, call]) =>
       call[architecture] === undefined ? [] : [[name, call[architecture]]],
     )
     expect(numbers.map(([name, number]) => [name, judge(Number(number))])).toEqual(numbers.map(([name]) => [name, EPERM]))

@@ -1,10 +1,10 @@
 import path from 'node:path'
 import { expect } from 'vitest'
-import { encodePictureChunk } from '../../src/encode/chunk.ts'
-import { pictureCodec } from '../../src/encode/ladder.ts'
-import { MediaFailure, UncleanSeek } from '../../src/encode/media-failure.ts'
-import { type PicturePlan, pictureSegmentCount } from '../../src/encode/plan.ts'
-import { readFragment, readPictureInit } from '../../src/mp4/fragments.ts'
+import { encodeVideoChunk } from '../../src/encode/chunk.ts'
+import { videoCodec } from '../../src/encode/ladder.ts'
+import { InexactSeek, MediaFailure } from '../../src/encode/media-failure.ts'
+import { type VideoTrackPlan, videoSegmentCount } from '../../src/encode/plan.ts'
+import { readFragment, readVideoInit } from '../../src/mp4/fragments.ts'
 import { footage } from '../footage.ts'
 import { sampledTests } from '../sample.ts'
 import {
@@ -76,11 +76,11 @@ test('all chunks of a film have the same init segment, with size, rate and codec
     expect(inits).toHaveLength(3)
     expect(inits.every((init) => inits[0]?.equals(init))).toBe(true)
     const { widthPx, heightPx } = rendition
-    expect(readPictureInit(inits[0] ?? Buffer.alloc(0))).toEqual({
+    expect(readVideoInit(inits[0] ?? Buffer.alloc(0))).toEqual({
       widthPx,
       heightPx,
       timescale: 90_000,
-      codec: pictureCodec(rendition),
+      codec: videoCodec(rendition),
     })
   }
 })
@@ -143,14 +143,14 @@ test('slides that stand for seconds show at the right time, or the chunk is refu
   const truth = count(picture.frameCount).map((frame) => lastShown(frame, (n) => n % 300 < 60 || n % 150 === 0))
   const sink = newSink()
   const refused: number[] = []
-  for (const firstSegment of count(pictureSegmentCount(picture))) {
+  for (const firstSegment of count(videoSegmentCount(picture))) {
     const own = newSink()
     try {
-      await encodePictureChunk({ ...film, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: false } }, own)
+      await encodeVideoChunk({ ...film, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: false } }, own)
     } catch (error) {
-      expect(error).toBeInstanceOf(UncleanSeek)
+      expect(error).toBeInstanceOf(InexactSeek)
       refused.push(firstSegment)
-      await encodePictureChunk({ ...film, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: true } }, own)
+      await encodeVideoChunk({ ...film, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: true } }, own)
     }
     sink.onInit(1, own.inits.get(1)?.[0] ?? Buffer.alloc(0))
     sink.onSegment(1, firstSegment, own.segments.get(1)?.get(firstSegment) ?? Buffer.alloc(0))
@@ -168,7 +168,7 @@ test('MPEG-TS, where no seek is exact, comes out whole in one pass from the star
   const encoded = await encodeFilm(film, { chunkSegments: 100, fromStart: true })
   expect((await readNumbers(await joinRendition(folder, encoded, 1))).slice(0, 250)).toEqual(count(250))
   const sought = { firstSegment: 1, segmentCount: 1, fromStart: false }
-  await expect(encodePictureChunk({ ...film, threads: 1, chunk: sought }, newSink())).rejects.toBeInstanceOf(UncleanSeek)
+  await expect(encodeVideoChunk({ ...film, threads: 1, chunk: sought }, newSink())).rejects.toBeInstanceOf(InexactSeek)
 })
 
 test('a chunk taken up from the film’s start begins at the very frame', async () => {
@@ -177,7 +177,7 @@ test('a chunk taken up from the film’s start begins at the very frame', async 
     await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 375, rate: '30', ...SMALL, encode: H264 }),
   )
   const sink = newSink()
-  await encodePictureChunk({ ...film, threads: 1, chunk: { firstSegment: 2, segmentCount: 9, fromStart: true } }, sink)
+  await encodeVideoChunk({ ...film, threads: 1, chunk: { firstSegment: 2, segmentCount: 9, fromStart: true } }, sink)
   expect([...(sink.segments.get(1)?.keys() ?? [])]).toEqual([2, 3])
   expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(count(135).map((n) => n + 240))
 })
@@ -227,7 +227,7 @@ test('frames missing at the end are counted, and the last picture stands in for 
   const picture = { ...getPicture(film.plan), frameCount: 220 }
   const sink = newSink()
   const chunk = { firstSegment: 1, segmentCount: 2, fromStart: false }
-  const end = await encodePictureChunk({ ...film, plan: { ...film.plan, picture }, threads: 'auto', chunk }, sink)
+  const end = await encodeVideoChunk({ ...film, plan: { ...film.plan, picture }, threads: 'auto', chunk }, sink)
   expect(end).toEqual({ missingFrames: 20 })
   expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(count(120).map((n) => Math.min(n + 100, 199)))
 })
@@ -239,7 +239,7 @@ test('a film whose picture breaks off long before its end fails with a sentence 
   )
   const plan = { ...film.plan, picture: { ...getPicture(film.plan), frameCount: 1000 } }
   const chunk = { firstSegment: 0, segmentCount: 10, fromStart: true }
-  const failed = encodePictureChunk({ ...film, plan, threads: 'auto', chunk }, newSink())
+  const failed = encodeVideoChunk({ ...film, plan, threads: 'auto', chunk }, newSink())
   await expect(failed).rejects.toThrow(/^The picture cannot be read past 0:\d\d: the file is damaged/)
   await expect(failed).rejects.toBeInstanceOf(MediaFailure)
 })
@@ -257,11 +257,11 @@ test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wr
     const own = newSink()
     const chunk = { firstSegment, segmentCount: uncleanFrom === undefined ? 1 : 4, fromStart: uncleanFrom !== undefined }
     try {
-      await encodePictureChunk({ ...film, plan, threads: 'auto', chunk }, own)
+      await encodeVideoChunk({ ...film, plan, threads: 'auto', chunk }, own)
     } catch (error) {
-      expect(error).toBeInstanceOf(UncleanSeek)
+      expect(error).toBeInstanceOf(InexactSeek)
       uncleanFrom = firstSegment
-      await encodePictureChunk({ ...film, plan, threads: 'auto', chunk: { firstSegment, segmentCount: 4, fromStart: true } }, own)
+      await encodeVideoChunk({ ...film, plan, threads: 'auto', chunk: { firstSegment, segmentCount: 4, fromStart: true } }, own)
     }
     for (const [rendition, segments] of own.segments)
       for (const [segment, bytes] of segments) published.onSegment(rendition, segment, bytes)
@@ -301,7 +301,7 @@ test('a chunk that is cancelled ends with the reason and gives nothing more', as
   const film = await openFilm(file)
   const stop = new AbortController()
   const sink = newSink()
-  const encoding = encodePictureChunk(
+  const encoding = encodeVideoChunk(
     { ...film, threads: 1, signal: stop.signal, chunk: { firstSegment: 0, segmentCount: 5, fromStart: false } },
     { ...sink, onInit: () => stop.abort(new Error('deleted meanwhile')) },
   )
@@ -316,12 +316,12 @@ test('what the caller throws while it stores a segment ends the encoder and come
   )
   const full = () => Promise.reject(new Error('the disk is full'))
   const chunk = { firstSegment: 0, segmentCount: 3, fromStart: false }
-  await expect(encodePictureChunk({ ...film, threads: 1, chunk }, { ...newSink(), onSegment: full })).rejects.toThrow(
+  await expect(encodeVideoChunk({ ...film, threads: 1, chunk }, { ...newSink(), onSegment: full })).rejects.toThrow(
     'the disk is full',
   )
 })
 
-function getPicture(plan: { picture?: PicturePlan }): PicturePlan {
+function getPicture(plan: { picture?: VideoTrackPlan }): VideoTrackPlan {
   if (!plan.picture) throw new Error('the film has no picture')
   return plan.picture
 }
@@ -333,7 +333,7 @@ function lastShown(frame: number, isShown: (n: number) => boolean): number {
 }
 
 /** SSIM of each frame against the source, which is decoded from its start. */
-async function likeness(file: string, source: string, { rateNum, rateDen, renditions }: PicturePlan): Promise<number[]> {
+async function likeness(file: string, source: string, { rateNum, rateDen, renditions }: VideoTrackPlan): Promise<number[]> {
   const { widthPx, heightPx } = renditions[0] ?? { widthPx: 0, heightPx: 0 }
   const graph = `[1:v]fps=${rateNum}/${rateDen}:start_time=0,scale=${widthPx}:${heightPx},setsar=1,format=yuv420p[s];[0:v][s]ssim=f=-`
   const text = (await ffmpeg('-i', file, '-i', source, '-filter_complex', graph, '-f', 'null', '-')).toString()

@@ -8,10 +8,10 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
-import { encodeSoundChunk } from '../../src/encode/audio-chunk.ts'
-import { type ChunkSink, encodePictureChunk } from '../../src/encode/chunk.ts'
-import { planFilm } from '../../src/encode/grid.ts'
-import { type Plan, pictureSegmentCount, soundSegmentCount } from '../../src/encode/plan.ts'
+import { encodeAudioChunk } from '../../src/encode/audio-chunk.ts'
+import { type ChunkSink, encodeVideoChunk } from '../../src/encode/chunk.ts'
+import { planVideo } from '../../src/encode/grid.ts'
+import { audioSegmentCount, type Plan, videoSegmentCount } from '../../src/encode/plan.ts'
 import { probeSource } from '../../src/encode/probe.ts'
 import { openSandbox, type Sandbox, type SealedSource } from '../../src/encode/sandbox.ts'
 import { readFragment } from '../../src/mp4/fragments.ts'
@@ -153,7 +153,7 @@ export function withoutBubblewrap(sandbox: Sandbox): Sandbox {
 export async function openFilm(file: string): Promise<{ sandbox: Sandbox; source: SealedSource; plan: Plan }> {
   const sandbox = await openSandbox({ sandbox: 'weak' })
   const source = await seal(file)
-  return { sandbox, source, plan: planFilm(await probeSource(sandbox, source)) }
+  return { sandbox, source, plan: planVideo(await probeSource(sandbox, source)) }
 }
 
 /** Encodes a whole film in chunks of some segments; `fromStart` with a huge number of them is one unbroken pass. */
@@ -168,11 +168,11 @@ export async function encodeFilm(
       segmentCount: chunkSegments,
       fromStart,
     }))
-  for (const chunk of film.plan.picture ? spans(pictureSegmentCount(film.plan.picture)) : []) {
-    await encodePictureChunk({ ...film, chunk, threads: 'auto' }, sink)
+  for (const chunk of film.plan.picture ? spans(videoSegmentCount(film.plan.picture)) : []) {
+    await encodeVideoChunk({ ...film, chunk, threads: 'auto' }, sink)
   }
-  for (const chunk of film.plan.sound ? spans(soundSegmentCount(film.plan.sound)) : [])
-    await encodeSoundChunk({ ...film, chunk }, sink)
+  for (const chunk of film.plan.sound ? spans(audioSegmentCount(film.plan.sound)) : [])
+    await encodeAudioChunk({ ...film, chunk }, sink)
   return sink
 }
 

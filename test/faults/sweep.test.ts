@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createSweep, createUnfinishedSweep } from '../../src/storage/orphan-sweep.ts'
+import { createOrphanSweep, createUnfinishedSweep } from '../../src/storage/orphan-sweep.ts'
 import { listFiles, untilFinished } from '../data-folder.ts'
 import { newFolder } from '../pipeline/videos.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
@@ -85,7 +85,7 @@ test('I8: a folder of any size is swept a part at a time, and the next run goes 
     for (let n = 0; n < 100; n++) await writeFile(join(root, `film-${film}`, `${n}`), '')
   }
   let largestQuestion = 0
-  const sweep = createSweep({ root, tmp: root }, /^film-\d+\/\d+$/, async (names) => {
+  const sweep = createOrphanSweep({ root, tmp: root }, /^film-\d+\/\d+$/, async (names) => {
     largestQuestion = Math.max(largestQuestion, names.length)
     return new Set(names.filter((name) => name.endsWith('/7')))
   })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
-import { sendWhole, whenSent } from '../../src/http/media/count-sent-bytes.ts'
+import { onResponseSent, sendWhole } from '../../src/http/media/count-sent-bytes.ts'
 
 const MIB = 2 ** 20
 const PART = Buffer.alloc(256 * 1024)
@@ -15,7 +15,7 @@ async function startSender() {
   const told = Promise.withResolvers<number>()
   const app = Fastify()
   app.get('/', (_request, reply) => {
-    whenSent(reply, 64 * MIB, told.resolve)
+    onResponseSent(reply, 64 * MIB, told.resolve)
     return reply.header('Content-Length', 64 * MIB).send(Readable.from(Array.from({ length: 256 }, () => PART)))
   })
   await app.listen({ port: 0, host: '127.0.0.1' })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sweepAnswers } from '../../src/idempotency/idempotency.ts'
+import { pruneStoredResponses } from '../../src/idempotency/idempotency.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 const DAY_S = 24 * 3600
@@ -17,7 +17,7 @@ test('an answer kept for an Idempotency-Key is removed after 24 hours', async ()
       ])
       .execute(),
   )
-  await sweepAnswers({ write, nowS })
+  await pruneStoredResponses({ write, nowS })
   expect(await db.selectFrom('keptAnswer').select('idempotencyKey').execute()).toEqual([{ idempotencyKey: 'today' }])
 })
 
@@ -31,7 +31,7 @@ test('many kept answers are removed some at a time, so that other writes go betw
       .execute(),
   )
   const before = write.commits()
-  await sweepAnswers({ write, nowS })
+  await pruneStoredResponses({ write, nowS })
   expect(write.commits() - before).toBeGreaterThan(2)
   expect(await db.selectFrom('keptAnswer').select('idempotencyKey').execute()).toEqual([])
 })

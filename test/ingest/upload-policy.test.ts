@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createAccount } from '../../src/accounts/account.ts'
 import { createAuthenticate } from '../../src/accounts/api-key.ts'
-import { masterKeyFrom } from '../../src/crypto/master-key.ts'
-import { amzCredential, amzDate, isSignatureOf, signPolicy } from '../../src/ingest/aws-v4.ts'
+import { parseMasterKey } from '../../src/crypto/master-key.ts'
+import { amzCredential, amzDate, isValidSignature, signPolicy } from '../../src/ingest/aws-v4.ts'
 import { admitUpload, issueUploadPolicy } from '../../src/ingest/upload-policy.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
@@ -47,13 +47,13 @@ test('the signature is the one that Amazon publishes for its example', () => {
 
 test('U01: a signature with any one character changed, cut or added is not accepted', () => {
   const { signer, date, policy, signature } = EXAMPLE
-  expect(isSignatureOf(signer, date, policy, signature)).toBe(true)
+  expect(isValidSignature(signer, date, policy, signature)).toBe(true)
   for (let at = 0; at < signature.length; at++) {
     const changed = signature.slice(0, at) + (signature[at] === '0' ? '1' : '0') + signature.slice(at + 1)
-    expect(isSignatureOf(signer, date, policy, changed)).toBe(false)
+    expect(isValidSignature(signer, date, policy, changed)).toBe(false)
   }
   for (const other of ['', signature.slice(1), `${signature}0`, signature.toUpperCase()])
-    expect(isSignatureOf(signer, date, policy, other)).toBe(false)
+    expect(isValidSignature(signer, date, policy, other)).toBe(false)
 })
 
 test('U02: credentials are good for 24 hours and not a second longer', async () => {
@@ -91,7 +91,7 @@ async function openPolicies({ mayUpload = true } = {}) {
   const database = await openOwnDatabase()
   const startS = Date.UTC(2026, 10, 21) / 1000
   const clock = { nowS: startS, wallS: startS }
-  const deps = { ...database, masterKey: masterKeyFrom(randomBytes(32)), nowS: () => clock.nowS, wallNowS: () => clock.wallS }
+  const deps = { ...database, masterKey: parseMasterKey(randomBytes(32)), nowS: () => clock.nowS, wallNowS: () => clock.wallS }
   const { apiKey } = await createAccount(deps, 'owner', { mayUpload, mayImport: true })
   const holder = await createAuthenticate(deps)(apiKey)
   return {

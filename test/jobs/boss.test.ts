@@ -5,9 +5,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
 import type { Write } from '../../src/db/write.ts'
 import type { Chunk } from '../../src/encode/chunk-plan.ts'
-import { addChunks, type ChunkNotice, type ChunkQueue, claimChunk, resumeChunks } from '../../src/encode/chunk-queue.ts'
-import { endRun, type FilmChunk } from '../../src/encode/chunk-store.ts'
-import { hurrySegment } from '../../src/encode/prioritize-segment.ts'
+import { addChunks, type ChunkJob, type ChunkQueue, claimChunk, resumeChunks } from '../../src/encode/chunk-queue.ts'
+import { endRun, type VideoChunk } from '../../src/encode/chunk-store.ts'
+import { prioritizeSegment } from '../../src/encode/prioritize-segment.ts'
 import { openBossQueue } from '../../src/jobs/boss.ts'
 import { openDatabaseAt } from '../db/database.ts'
 import { makePlace } from '../installation-folder.ts'
@@ -35,7 +35,7 @@ test('films advance together, and each of two takers gets other chunks', async (
   const { write, add, take } = await openChunks()
   await write((tx) => add(tx, FILM, [chunkAt(0), chunkAt(1), chunkAt(3)]))
   await write((tx) => add(tx, OTHER, [chunkAt(0), chunkAt(1)]))
-  const runs: (FilmChunk | undefined)[] = []
+  const runs: (VideoChunk | undefined)[] = []
   for (let round = 0; round < 3; round++) runs.push(...(await Promise.all([take(), take()])))
   expect(runs.map((run) => run && [run.videoId, run.firstSegment])).toEqual([
     [FILM, 0],
@@ -55,7 +55,7 @@ test('the chunk that a viewer waits for comes before all others, cut for them, a
       { ...chunkAt(5), segmentCount: 5 },
     ]),
   )
-  expect(await hurrySegment({ db, write, chunkQueue: queue }, { videoId: FILM, generation: 1 }, 'picture', 7)).toBe(true)
+  expect(await prioritizeSegment({ db, write, chunkQueue: queue }, { videoId: FILM, generation: 1 }, 'picture', 7)).toBe(true)
   expect(await take({ upToPriority: -1 })).toMatchObject({ firstSegment: 7, segmentCount: 2 })
   expect(await take({ upToPriority: -1 })).toBe(undefined)
   expect(await takeAll()).toEqual([0, 5, 9])
@@ -153,7 +153,7 @@ const log = pino({ level: 'silent' })
 async function openChunks() {
   const { installed, db, write } = await openPlace()
   await addFilms(write)
-  const queue = await openBossQueue<ChunkNotice>({ url: installed.databaseUrl, name: 'chunk', log })
+  const queue = await openBossQueue<ChunkJob>({ url: installed.databaseUrl, name: 'chunk', log })
   onTestFinished(() => queue.stop())
   const take = takesOf(write, queue)
   return {

@@ -5,20 +5,22 @@ import { createInterface } from 'node:readline'
 import { setImmediate as turn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import { postgresCommitter } from '../../src/db/postgres/commit.ts'
+import { createPostgresCommitter } from '../../src/db/postgres/commit.ts'
 import { openConnection } from '../../src/db/postgres/connection.ts'
-import { postgresOver } from '../../src/db/postgres/dialect.ts'
-import { groupCommits } from '../../src/db/write.ts'
-import { type ChunkNotice, claimChunk } from '../../src/encode/chunk-queue.ts'
-import { endRun, type FilmChunk, mayPublish } from '../../src/encode/chunk-store.ts'
+import { createPostgresKysely } from '../../src/db/postgres/dialect.ts'
+import { createGroupCommitter } from '../../src/db/write.ts'
+import { type ChunkJob, claimChunk } from '../../src/encode/chunk-queue.ts'
+import { endRun, mayPublish, type VideoChunk } from '../../src/encode/chunk-store.ts'
 import { openBossQueue } from '../../src/jobs/boss.ts'
 import { startDispatcher } from '../../src/jobs/dispatcher.ts'
 
 const [url = '', patience] = process.argv.slice(2)
 const log = pino({ level: 'fatal' }, process.stderr)
 const connection = openConnection({ url, settings: { default_transaction_isolation: 'serializable' } })
-const write = groupCommits(postgresCommitter(postgresOver(connection.execute, connection.close), connection))
-const queue = await openBossQueue<ChunkNotice>({ url, name: 'chunk', log })
+const write = createGroupCommitter(
+  createPostgresCommitter(createPostgresKysely(connection.execute, connection.close), connection),
+)
+const queue = await openBossQueue<ChunkJob>({ url, name: 'chunk', log })
 const input = createInterface(process.stdin)
 
 const { wake } = startDispatcher({ places: 0, claim, log })
@@ -32,7 +34,7 @@ async function claim() {
   return { key: run.videoId, run: () => hold(() => work(run)) }
 }
 
-async function work(run: FilmChunk): Promise<void> {
+async function work(run: VideoChunk): Promise<void> {
   say(`took ${run.firstSegment}`)
   if (patience === 'waits') await once(input, 'line')
   else await turn()

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createGate } from '../../src/jobs/fair-semaphore.ts'
+import { createFairSemaphore } from '../../src/jobs/fair-semaphore.ts'
 
 /** A gate whose pieces of work end when the test says so. */
 function openGate(options: { places: number; placesOfOne?: number; longest?: number }) {
-  const inTurn = createGate({
+  const inTurn = createFairSemaphore({
     placesOfOne: options.places,
     line: { longest: options.longest ?? 1000, refusal: 'Too many wait.' },
     ...options,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isPublicAddress } from '../../src/net/ip-ranges.ts'
-import { openOutbound, readOutboundUrl } from '../../src/outbound/policy.ts'
+import { createOutboundPolicy, parseOutboundUrl } from '../../src/outbound/policy.ts'
 
 // The oracle below knows no ranges and no parser of the service: it decides by the numbers of the address, in the order of IANA's registries.
 
@@ -94,13 +94,13 @@ test('S02: an IPv4 address in a URL is judged the same, whether its parts are de
     (part: number) => `0${part.toString(8)}`,
     (part: number) => `0x${part.toString(16)}`,
   )
-  const outbound = openOutbound([])
+  const outbound = createOutboundPolicy([])
   fc.assert(
     fc.property(v4, fc.integer({ min: 1, max: 4 }), fc.array(spelled, { minLength: 4, maxLength: 4 }), (parts, apart, spell) => {
       // The last written part stands for all bytes that are left.
       const joined = parts.slice(apart - 1).reduce((value, part) => value * 256 + part, 0)
       const host = [...parts.slice(0, apart - 1), joined].map((part, i) => spell[i]?.(part)).join('.')
-      const read = () => readOutboundUrl(outbound, `http://${host}/`)
+      const read = () => parseOutboundUrl(outbound, `http://${host}/`)
       if (isPublicV4(parts)) expect(read().hostname, host).toBe(parts.join('.'))
       else expect(read, host).toThrow(/not on the public internet/)
     }),

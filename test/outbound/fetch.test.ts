@@ -11,8 +11,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { fetchOutside, type OutboundRequest } from '../../src/outbound/fetch.ts'
-import { openOutbound, readOutboundUrl } from '../../src/outbound/policy.ts'
+import { guardedFetch, type OutboundRequest } from '../../src/outbound/fetch.ts'
+import { createOutboundPolicy, parseOutboundUrl } from '../../src/outbound/policy.ts'
 
 // Real sockets on this machine. A canary is a listener that nobody may reach: what it hears is counted.
 
@@ -37,10 +37,10 @@ qL9qA1jtx/C6dhUopQT5um3ewTLPH6yj+Izrres=
 const LIMITS = { accountId: 'ann', maxBytes: 1000, idleMs: 5_000, totalMs: 10_000 }
 
 describe('what an address itself shows', () => {
-  const strict = openOutbound([])
+  const strict = createOutboundPolicy([])
   const why = (url: string) => {
     try {
-      readOutboundUrl(strict, url)
+      parseOutboundUrl(strict, url)
     } catch (error) {
       return error instanceof Error ? error.message : 'not an error'
     }
@@ -129,11 +129,11 @@ describe('what an address itself shows', () => {
   })
 
   test('an entry of REELGATE_OUTBOUND_ALLOW is HOST:PORT or ADDRESS/BITS, anything else is refused by name', () => {
-    const allowing = openOutbound(['Images.lan:8080', '10.1.0.0/16', '[fd00::5]:9000', 'fd01::/64'])
+    const allowing = createOutboundPolicy(['Images.lan:8080', '10.1.0.0/16', '[fd00::5]:9000', 'fd01::/64'])
     const asked = ['http://images.lan:8080/a', 'http://10.1.2.3/', 'https://[fd00::5]:9000/', 'http://[fd01::7]/']
-    for (const url of asked) expect(readOutboundUrl(allowing, url).href).toBe(url)
+    for (const url of asked) expect(parseOutboundUrl(allowing, url).href).toBe(url)
     for (const url of ['http://images.lan:8081/', 'http://10.2.0.1/', 'http://10.1.2.3:8080/', 'http://[fd01:0:0:1::7]/'])
-      expect(() => readOutboundUrl(allowing, url)).toThrow(/is not asked/)
+      expect(() => parseOutboundUrl(allowing, url)).toThrow(/is not asked/)
     for (const entry of [
       'images.lan',
       '10.0.0.0/33',
@@ -145,7 +145,7 @@ describe('what an address itself shows', () => {
       'a:80/x',
       'a@b:80',
     ])
-      expect(() => openOutbound([entry]), entry).toThrow(`REELGATE_OUTBOUND_ALLOW has "${entry}"`)
+      expect(() => createOutboundPolicy([entry]), entry).toThrow(`REELGATE_OUTBOUND_ALLOW has "${entry}"`)
   })
 })
 
@@ -159,7 +159,7 @@ describe('what is dialled', () => {
     skip(!mayListenOn80, 'only root may listen on port 80 here')
     const canary = await startCanary(80, '127.77.0.1')
     // The allowed address stands for the public internet: it is dialled, and nobody listens there.
-    const rebinding = openOutbound(
+    const rebinding = createOutboundPolicy(
       ['127.77.0.9/32'],
       names(['127.77.0.9'], ['127.77.0.1'], ['::ffff:127.77.0.1', '::1', '10.0.0.1']),
     )
@@ -167,14 +167,14 @@ describe('what is dialled', () => {
     for (const _ of [2, 3])
       await expect(get(rebinding, 'http://rebound.example/')).rejects.toThrow(/its host is not on the public internet/)
     expect(canary.connections()).toBe(0)
-    await expect(get(openOutbound(['127.77.0.1/32'], names(['127.77.0.1'])), 'http://a.example/')).rejects.toThrow()
+    await expect(get(createOutboundPolicy(['127.77.0.1/32'], names(['127.77.0.1'])), 'http://a.example/')).rejects.toThrow()
     expect(canary.connections(), 'a canary that hears').toBe(1)
   })
 
   test('S07: of a name with a public and a local address only the public one is ever dialled', async ({ skip }) => {
     skip(!mayListenOn80, 'only root may listen on port 80 here')
     const canary = await startCanary(80, '127.77.0.2')
-    const outbound = openOutbound(['127.77.0.9/32'], names(['127.77.0.2', '127.77.0.9', '127.77.0.2']))
+    const outbound = createOutboundPolicy(['127.77.0.9/32'], names(['127.77.0.2', '127.77.0.9', '127.77.0.2']))
     await expect(get(outbound, 'http://mixed.example/')).rejects.toThrow(/nothing answers there/)
     expect(canary.connections()).toBe(0)
   })
@@ -187,7 +187,7 @@ describe('what is dialled', () => {
       if (name.startsWith('silent')) silent.push(() => done(Object.assign(new Error('silence'), { code: 'EAI_AGAIN' })))
       else done(null, [{ address: '127.77.0.9', family: 4 }])
     }
-    const outbound = openOutbound(['127.77.0.9/32'], resolve as unknown as typeof lookup)
+    const outbound = createOutboundPolicy(['127.77.0.9/32'], resolve as unknown as typeof lookup)
     const ofAnn = ['silent1', 'silent2', 'silent3', 'good'].map((name) =>
       get(outbound, `http://${name}.example/`).catch((error: Error) => error.message),
     )
@@ -317,7 +317,7 @@ describe('what is read', () => {
       response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(packed),
     )
     expect(
-      await fetchOutside(outbound, { url, ...LIMITS }, async ({ bytes }) => Buffer.concat(await Array.fromAsync(bytes))),
+      await guardedFetch(outbound, { url, ...LIMITS }, async ({ bytes }) => Buffer.concat(await Array.fromAsync(bytes))),
     ).toEqual(packed)
   })
 
@@ -348,8 +348,8 @@ describe('what is read', () => {
   })
 })
 
-async function get(outbound: ReturnType<typeof openOutbound>, url: string, more: Partial<OutboundRequest> = {}) {
-  return fetchOutside(outbound, { url, ...LIMITS, ...more }, async ({ status, bytes }) => ({
+async function get(outbound: ReturnType<typeof createOutboundPolicy>, url: string, more: Partial<OutboundRequest> = {}) {
+  return guardedFetch(outbound, { url, ...LIMITS, ...more }, async ({ status, bytes }) => ({
     status,
     text: Buffer.concat(await Array.fromAsync(bytes)).toString(),
   }))
@@ -374,7 +374,7 @@ function names(...answers: string[][]): typeof lookup {
 
 async function startTlsSite(listener: RequestListener) {
   const port = await listen(createTlsServer({ key: KEY, cert: CERTIFICATE }, listener))
-  return { outbound: openOutbound([`127.0.0.1:${port}`]), url: `https://127.0.0.1:${port}/` }
+  return { outbound: createOutboundPolicy([`127.0.0.1:${port}`]), url: `https://127.0.0.1:${port}/` }
 }
 
 /** A site that may be asked. `left` resolves when a connection to it has ended. */
@@ -382,14 +382,14 @@ async function startSite(listener: RequestListener) {
   const server = createServer(listener)
   const left = new Promise<void>((resolve) => server.on('connection', (socket) => socket.once('close', () => resolve())))
   const port = await listen(server)
-  return { outbound: openOutbound([`127.0.0.1:${port}`]), url: `http://127.0.0.1:${port}/`, left }
+  return { outbound: createOutboundPolicy([`127.0.0.1:${port}`]), url: `http://127.0.0.1:${port}/`, left }
 }
 
 async function startSocketSite(listener: (socket: Socket) => void) {
   const server = createSocketServer((socket) => listener(socket.on('error', () => {})))
   const left = new Promise<void>((resolve) => server.on('connection', (socket) => socket.once('close', () => resolve())))
   const port = await listen(server)
-  return { outbound: openOutbound([`127.0.0.1:${port}`]), url: `http://127.0.0.1:${port}/`, left }
+  return { outbound: createOutboundPolicy([`127.0.0.1:${port}`]), url: `http://127.0.0.1:${port}/`, left }
 }
 
 async function startCanary(port = 0, host = '127.0.0.1') {

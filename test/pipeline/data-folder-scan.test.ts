@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { windowKey } from '../../src/crypto/content-key.ts'
+import { deriveWindowKey } from '../../src/crypto/content-key.ts'
 import { readAtRest } from '../at-rest.ts'
 import { getContentKey, getMasterKey, getStoredSource, untilFinished } from '../data-folder.ts'
 import { footage } from '../footage.ts'
@@ -117,7 +117,7 @@ async function keysOf(reelgate: Reelgate, videoId: string): Promise<Record<strin
     'the master key': getMasterKey(reelgate).bytes,
     'the source’s key': getStoredSource(reelgate, videoId).seal.key,
     'the API secret': Buffer.from(reelgate.owner.apiKey),
-    ...(content && { 'the content key': content, 'the first window’s key': windowKey(content, 0) }),
+    ...(content && { 'the content key': content, 'the first window’s key': deriveWindowKey(content, 0) }),
   }
 }
 

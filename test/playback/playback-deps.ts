@@ -2,16 +2,16 @@ import { pino } from 'pino'
 import { createAccount } from '../../src/accounts/account.ts'
 import { createAuthenticate } from '../../src/accounts/api-key.ts'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
-import { masterKeyFrom } from '../../src/crypto/master-key.ts'
+import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { newId } from '../../src/crypto/secret.ts'
-import { openOutbound } from '../../src/outbound/policy.ts'
+import { createOutboundPolicy } from '../../src/outbound/policy.ts'
 import { issueOtp, type OtpRequest } from '../../src/playback/otp.ts'
-import { createFilms } from '../../src/playback/playable-video.ts'
+import { createPlayableVideos } from '../../src/playback/playable-video.ts'
 import { createNonces, type Operation, readProof } from '../../src/playback/proof.ts'
 import { redeem } from '../../src/playback/redeem.ts'
 import { PlaybackRefusal } from '../../src/playback/refusal.ts'
-import { type Beat, noteBeat, noteLeave } from '../../src/playback/serve.ts'
-import { admit, type LiveSession, type PlaybackDeps, saveSessions } from '../../src/playback/session.ts'
+import { type Beat, recordBeat, recordLeave } from '../../src/playback/serve.ts'
+import { admitRequest, type LiveSession, type PlaybackDeps, saveSessions } from '../../src/playback/session.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
@@ -32,7 +32,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   const { db, write } = await openOwnDatabase()
   const clock = { nowS: STARTED_AT_S, nowMs: 0 }
   const nowS = () => clock.nowS
-  const masterKey = masterKeyFrom(Buffer.alloc(32, 1))
+  const masterKey = parseMasterKey(Buffer.alloc(32, 1))
   const noMarkImages = { want() {}, find: async () => undefined } // its marks are texts
   const newDeps = (): PlaybackDeps => ({
     db,
@@ -41,7 +41,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     nowMs: () => clock.nowMs,
     nonces: createNonces(masterKey, nowS),
     tickets: createTickets(masterKey, nowS),
-    films: createFilms(db, masterKey),
+    films: createPlayableVideos(db, masterKey),
     sessions: new Map(),
     mediaSecret: 'secret',
     captions: { find: async () => [], open: async () => undefined },
@@ -64,7 +64,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
 
   const newOtp = (ttlS = 3600, options: Partial<Pick<OtpRequest, 'userId' | 'streamLimit' | 'rules' | 'apiKeyId'>> = {}) =>
     issueOtp(
-      { write, nowS, outbound: openOutbound([]), markImages: noMarkImages },
+      { write, nowS, outbound: createOutboundPolicy([]), markImages: noMarkImages },
       {
         accountId,
         apiKeyId,
@@ -101,7 +101,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   ): Promise<LiveSession> {
     const proof = readProof(viewer.proof({ operation, session: viewer.state.session, nonce }))
     const signed = { operation, argument: '', body: Buffer.alloc(0) }
-    return admit(deps, viewer.state.session, proof, signed, { address, userAgent: '', isFlooding })
+    return admitRequest(deps, viewer.state.session, proof, signed, { address, userAgent: '', isFlooding })
   }
 
   return {
@@ -120,8 +120,9 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
       clock.nowS += seconds
       clock.nowMs += 1000 * seconds
     },
-    beat: async (viewer: Viewer, state: Beat['state'] = 'playing') => noteBeat(deps, await ask(viewer), { state, positionS: 1 }),
-    leave: async (viewer: Viewer) => noteLeave(deps, await ask(viewer, 'leave')),
+    beat: async (viewer: Viewer, state: Beat['state'] = 'playing') =>
+      recordBeat(deps, await ask(viewer), { state, positionS: 1 }),
+    leave: async (viewer: Viewer) => recordLeave(deps, await ask(viewer, 'leave')),
     save: () => saveSessions(deps),
     /** Forgets what was in memory and makes nonces of another start: what a kill leaves. */
     crash() {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { masterKeyFrom } from '../../src/crypto/master-key.ts'
+import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { isSignedMediaPath, mediaSignature, signedMediaPath } from '../../src/playback/media-path.ts'
 import { startPlaybackClock } from '../../src/playback/playback-clock.ts'
-import { createNonces, importPublicKey, isSignedBy, markSeq, newSeqWindow, readProof } from '../../src/playback/proof.ts'
+import { acceptSeq, createNonces, importPublicKey, isSignedBy, newSeqWindow, readProof } from '../../src/playback/proof.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { openDatabaseAt } from '../db/database.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
@@ -12,7 +12,7 @@ import { createViewer } from '../viewer.ts'
 
 // The rules below the routes, each a function of values.
 
-const masterKey = masterKeyFrom(Buffer.alloc(32, 3))
+const masterKey = parseMasterKey(Buffer.alloc(32, 3))
 
 describe('the numbers of a page', () => {
   /** What the window stands for, written as a set of all that was accepted. */
@@ -38,7 +38,7 @@ describe('the numbers of a page', () => {
       fc.property(sequences, (numbers) => {
         const window = newSeqWindow()
         const oracle = newOracle()
-        for (const seq of numbers) expect([seq, markSeq(window, seq)]).toEqual([seq, oracle(seq)])
+        for (const seq of numbers) expect([seq, acceptSeq(window, seq)]).toEqual([seq, oracle(seq)])
       }),
       { numRuns: 2000 },
     )
@@ -51,8 +51,8 @@ describe('the numbers of a page', () => {
         fc.shuffledSubarray(Array.from({ length: 33 }, (_, i) => i + 1)),
         (start, order) => {
           const window = { highest: start, seen: -1 }
-          expect(order.every((step) => markSeq(window, start + step))).toBe(true)
-          expect(order.some((step) => markSeq(window, start + step))).toBe(false)
+          expect(order.every((step) => acceptSeq(window, start + step))).toBe(true)
+          expect(order.some((step) => acceptSeq(window, start + step))).toBe(false)
         },
       ),
     )
@@ -194,7 +194,7 @@ test('a page’s ticket names the embedding host for a day; a changed one names 
   ]) {
     expect(tickets.hostOf(bad)).toBeUndefined()
   }
-  expect(createTickets(masterKeyFrom(Buffer.alloc(32, 4)), () => nowS).hostOf(ticket)).toBeUndefined()
+  expect(createTickets(parseMasterKey(Buffer.alloc(32, 4)), () => nowS).hostOf(ticket)).toBeUndefined()
   nowS += 24 * 3600 - 1
   expect(tickets.hostOf(ticket)).toBe('school.example:8443')
   nowS += 1

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Failure } from '../../src/errors.ts'
 import { openCountries } from '../../src/playback/countries.ts'
-import { placeRefusedBy, type Rules, readRules } from '../../src/playback/rules.ts'
+import { findRefusingLocationRule, type Rules, readRules } from '../../src/playback/rules.ts'
 import { rounds } from '../seeded-random.ts'
 
 // Who may watch from where: generated rules and viewers, against ranges counted in whole numbers.
@@ -33,7 +33,8 @@ function edgesOf({ family, value, length }: Range) {
   return { first, last: first + size - 1n, end: 2n ** BigInt(BITS[family]) }
 }
 
-const refuses = (rules: Rules | undefined, address: string, country?: string) => placeRefusedBy(rules ?? {}, { address, country })
+const refuses = (rules: Rules | undefined, address: string, country?: string) =>
+  findRefusingLocationRule(rules ?? {}, { address, country })
 
 test('a range holds the addresses between its first and its last, of its own family alone', () => {
   fc.assert(

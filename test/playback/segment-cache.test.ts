@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { forgetKeys } from '../../src/catalogue/video-store.ts'
+import { destroyKeys } from '../../src/catalogue/video-store.ts'
 import { newContentKey, wrapContentKey } from '../../src/crypto/content-key.ts'
-import { masterKeyFrom } from '../../src/crypto/master-key.ts'
-import { chunkRows } from '../../src/encode/chunk-queue.ts'
+import { parseMasterKey } from '../../src/crypto/master-key.ts'
+import { rowQueue } from '../../src/encode/chunk-queue.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
-import { createSegmentNews } from '../../src/encode/publication.ts'
+import { createSegmentEvents } from '../../src/encode/publication.ts'
 import { mediaSignature } from '../../src/playback/media-path.ts'
-import { createHotSegments } from '../../src/playback/segment-cache.ts'
+import { createSegmentCache } from '../../src/playback/segment-cache.ts'
 import { openSegment } from '../../src/playback/segments.ts'
 import { sessionsOfVideos } from '../../src/playback/session.ts'
 import { openBarePlayback, outcomeOf } from './playback-deps.ts'
@@ -14,7 +14,7 @@ import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 const MIB = 2 ** 20
 
 /** Asks as the route does: memory first, then the disk. @returns where the bytes came from */
-async function ask(hot: ReturnType<typeof createHotSegments>, name: string, sizeBytes = MIB, read = () => disk(sizeBytes)) {
+async function ask(hot: ReturnType<typeof createSegmentCache>, name: string, sizeBytes = MIB, read = () => disk(sizeBytes)) {
   const known = hot.find(name)
   if (known) return known.then(() => 'memory')
   return (hot.readIfHot(name, sizeBytes, read) ?? Promise.resolve()).then((bytes) => (bytes ? 'disk, kept' : 'disk'))
@@ -23,7 +23,7 @@ async function ask(hot: ReturnType<typeof createHotSegments>, name: string, size
 const disk = async (sizeBytes: number) => Buffer.alloc(sizeBytes)
 
 test('a segment that is asked for again is kept in memory; one that is asked for once never is', async () => {
-  const hot = createHotSegments()
+  const hot = createSegmentCache()
   expect([await ask(hot, 'a'), await ask(hot, 'b'), await ask(hot, 'a'), await ask(hot, 'a')]).toEqual([
     'disk',
     'disk',
@@ -33,7 +33,7 @@ test('a segment that is asked for again is kept in memory; one that is asked for
 })
 
 test('fifty viewers who want a segment at the same moment cost one copy of it', async () => {
-  const hot = createHotSegments()
+  const hot = createSegmentCache()
   let reads = 0
   const read = async () => {
     reads++
@@ -44,7 +44,7 @@ test('fifty viewers who want a segment at the same moment cost one copy of it', 
 })
 
 test('64 MiB are kept, those that were wanted last; what is larger than 8 MiB is left on the disk', async () => {
-  const hot = createHotSegments()
+  const hot = createSegmentCache()
   for (let number = 0; number < 20; number++) for (let time = 0; time < 2; time++) await ask(hot, `${number}`, 4 * MIB)
   const kept = Array.from({ length: 20 }, (_, number) => number).filter((number) => hot.find(`${number}`) !== undefined)
   expect(kept).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19])
@@ -52,7 +52,7 @@ test('64 MiB are kept, those that were wanted last; what is larger than 8 MiB is
 })
 
 test('a segment that could not be read is read again by who asks next', async () => {
-  const hot = createHotSegments()
+  const hot = createSegmentCache()
   await ask(hot, 'a')
   await expect(ask(hot, 'a', MIB, () => Promise.reject(new Error('EIO')))).rejects.toThrow('EIO')
   expect([await ask(hot, 'a'), await ask(hot, 'a'), await ask(hot, 'a')]).toEqual(['disk', 'disk, kept', 'memory'])
@@ -61,10 +61,10 @@ test('a segment that could not be read is read again by who asks next', async ()
 test('P16: who waits for a segment in memory while its film is deleted is told that the film is gone', async () => {
   const { videoId, deps, write, nowS } = await openBarePlayback()
   const film = { videoId, generation: 2 }
-  const wrappedContentKey = wrapContentKey(masterKeyFrom(Buffer.alloc(32, 1)), videoId, 2, newContentKey())
+  const wrappedContentKey = wrapContentKey(parseMasterKey(Buffer.alloc(32, 1)), videoId, 2, newContentKey())
   const plan = { sound: { renditionId: 5, bitrateBps: 96_000, frameCount: 188 }, durationS: 4, mayBeSought: true }
   await write((tx) => insertGeneration(tx, { ...film, wrappedContentKey, plan, encoder: '', createdAtS: nowS() }))
-  const hotSegments = createHotSegments()
+  const hotSegments = createSegmentCache()
   const reading = Promise.withResolvers<Buffer>()
   for (let time = 0; time < 2; time++) void hotSegments.readIfHot(`${videoId}/2/5/0`, MIB, () => reading.promise)
 
@@ -72,14 +72,14 @@ test('P16: who waits for a segment in memory while its film is deleted is told t
   const path = { ...film, exp, sig: mediaSignature(deps.mediaSecret, exp, film) }
   const nothing = {
     segments: { root: '', tmp: '' },
-    chunkQueue: chunkRows,
-    news: createSegmentNews(),
+    chunkQueue: rowQueue,
+    news: createSegmentEvents(),
     wakeEncoders() {},
     noteDamage() {},
   }
   const asked = outcomeOf(openSegment({ ...deps, ...nothing, hotSegments }, path, 5, 0, new AbortController().signal))
   await deps.films.get(videoId, 2) // as it had to, before it waited
-  await write((tx) => forgetKeys(tx, [videoId]))
+  await write((tx) => destroyKeys(tx, [videoId]))
   sessionsOfVideos(deps).ended([videoId], 'video-deleted')
   reading.reject(Object.assign(new Error('no such file'), { code: 'ENOENT' }))
   expect(await asked).toBe('video-gone')

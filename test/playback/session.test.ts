@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { sweepPlayback } from '../../src/playback/prune.ts'
+import { prunePlayback } from '../../src/playback/prune.ts'
 import { insertSession } from '../../src/playback/session-store.ts'
 import { createViewer } from '../viewer.ts'
 import { openBarePlayback, outcomeOf } from './playback-deps.ts'
@@ -189,7 +189,7 @@ describe('rows are kept as long as an answer may need them', () => {
     playback.passS(HOUR_S)
     await outcomeOf(playback.ask(viewer))
     const sweepAndCount = async () => {
-      await sweepPlayback(playback)
+      await prunePlayback(playback)
       const count = (table: 'playbackSession' | 'otp' | 'redeemAttempt') =>
         playback.db
           .selectFrom(table)
@@ -218,7 +218,7 @@ describe('rows are kept as long as an answer may need them', () => {
       playback.passS(30 * MINUTE_S)
       await playback.ask(viewer)
     }
-    await sweepPlayback(playback)
+    await prunePlayback(playback)
     expect(await outcomeOf(playback.redeemBy(viewer, otp))).toBe('allowed')
   })
 })

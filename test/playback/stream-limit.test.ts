@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { sweepPlayback } from '../../src/playback/prune.ts'
+import { prunePlayback } from '../../src/playback/prune.ts'
 import { sessionsOfVideos } from '../../src/playback/session.ts'
 import { endSession } from '../../src/playback/session-store.ts'
-import { holdSlot, resumeSlots } from '../../src/playback/stream-slot.ts'
+import { acquireStreamSlot, resumeStreamSlots } from '../../src/playback/stream-slot.ts'
 import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -250,7 +250,7 @@ describe('a lease of 18 seconds', () => {
     const savedAtStartS = playback.nowS() + 5
     playback.passS(1800)
     const clock = { nowS: playback.nowS, savedAtStartS, stop: async () => {} }
-    await resumeSlots({ write: playback.write, clock })
+    await resumeStreamSlots({ write: playback.write, clock })
     playback.crash()
     playback.passS(17)
     expect(await outcomeOf(playback.beat(second))).toBe('stream-limit')
@@ -262,7 +262,7 @@ describe('a lease of 18 seconds', () => {
   test('that had lapsed before is not revived by a restart', async () => {
     const { playback, second } = await openTwoScreens()
     playback.passS(18)
-    await resumeSlots({
+    await resumeStreamSlots({
       write: playback.write,
       clock: { nowS: playback.nowS, savedAtStartS: playback.nowS(), stop: async () => {} },
     })
@@ -283,7 +283,7 @@ describe('a lease of 18 seconds', () => {
     const [first, second] = [await playback.newPlayingViewer(ANN), await playback.newPlayingViewer(ANN)]
     const session = await playback.ask(first)
     await playback.write((tx) => endSession(tx, session.row.id, playback.nowS(), 'stopped'))
-    expect(await outcomeOf(holdSlot(playback.deps, session))).toBe('stream-limit')
+    expect(await outcomeOf(acquireStreamSlot(playback.deps, session))).toBe('stream-limit')
     expect(await outcomeOf(playback.beat(second))).toBe('allowed')
   })
 
@@ -300,10 +300,10 @@ describe('a lease of 18 seconds', () => {
     const { playback } = await openTwoScreens()
     const count = () => playback.db.selectFrom('streamSlot').selectAll().execute()
     playback.passS(18 + 24 * 3600)
-    await sweepPlayback(playback)
+    await prunePlayback(playback)
     expect(await count()).toHaveLength(1)
     playback.passS(1)
-    await sweepPlayback(playback)
+    await prunePlayback(playback)
     expect(await count()).toEqual([])
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createTraffic } from '../../src/playback/traffic.ts'
+import { createTrafficMeter } from '../../src/playback/traffic.ts'
 import { openBarePlayback } from './playback-deps.ts'
 
 // A leaked segment address costs no more than a few lengths of its video (playback-protocol.md, section 8).
@@ -18,7 +18,7 @@ async function openTraffic() {
     mayBeSought: true,
   }
   const film = { videoId: bare.videoId, plan }
-  const traffic = createTraffic(bare.deps.sessions, bare.nowS)
+  const traffic = createTrafficMeter(bare.deps.sessions, bare.nowS)
   return {
     ...bare,
     take: (address: string, videoId = bare.videoId) => traffic.take(address, { ...film, videoId }, SEGMENT_BYTES),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { removeTombstone, tombstoneVideos } from '../../src/catalogue/video-store.ts'
-import { sweepPlayback } from '../../src/playback/prune.ts'
+import { prunePlayback } from '../../src/playback/prune.ts'
 import { createViewer } from '../viewer.ts'
 import { openBarePlayback } from './playback-deps.ts'
 
@@ -80,10 +80,10 @@ test('places go with their video, and half a year after they were saved', async 
   const count = async () => (await db.selectFrom('watchPosition').selectAll().execute()).length
   await watchTo((await open('viewer-1')).viewer, 600)
   passS(179 * 24 * 3600)
-  await sweepPlayback(deps)
+  await prunePlayback(deps)
   expect(await count()).toBe(1)
   passS(2 * 24 * 3600)
-  await sweepPlayback(deps)
+  await prunePlayback(deps)
   expect(await count()).toBe(0)
 
   await watchTo((await open('viewer-1')).viewer, 600)

@@ -6,9 +6,9 @@ import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
 import type { BanRow } from '../../src/db/tables.ts'
-import { OutcomeUnknown, type Write } from '../../src/db/write.ts'
-import { banLengthS, findBans, liftBan, liftOwnBan, sweepBans } from '../../src/rate-limits/bans.ts'
-import { type Limits, openLimits, type Taken } from '../../src/rate-limits/rate-limits.ts'
+import { CommitOutcomeUnknown, type Write } from '../../src/db/write.ts'
+import { banDurationS, liftBan, liftOwnBan, listBans, pruneBans } from '../../src/rate-limits/bans.ts'
+import { type LimitResult, openRateLimits, type RateLimits } from '../../src/rate-limits/rate-limits.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { rounds } from '../seeded-random.ts'
 
@@ -42,7 +42,7 @@ async function openBareLimits() {
     docs: { ip: LIMIT },
     health: { ip: LIMIT },
   }
-  let limits: Limits = await openLimits(deps, numbers)
+  let limits: RateLimits = await openRateLimits(deps, numbers)
   const take = (subject: string) => limits.reads.ip.take(subject)
   return {
     deps,
@@ -57,14 +57,14 @@ async function openBareLimits() {
       for (let i = 0; i < 2; i++) await database.write(async () => undefined)
       return last.refused?.retryAfterS() ?? 0
     },
-    sweep: () => sweepBans({ ...deps, forgetEnded: limits.forgetEnded }),
+    sweep: () => pruneBans({ ...deps, forgetEnded: limits.forgetEnded }),
     async restart() {
-      limits = await openLimits(deps, numbers)
+      limits = await openRateLimits(deps, numbers)
     },
   }
 }
 
-const isBan = ({ refused }: Taken) => refused?.bannedTillS !== undefined
+const isBan = ({ refused }: LimitResult) => refused?.bannedTillS !== undefined
 
 test('R01: up to the limit all pass, then none to the window’s end, then they pass again', async () => {
   const { take, clock } = await openBareLimits()
@@ -99,7 +99,7 @@ describe('R18: haste is no flood', () => {
       expect(await ask('192.0.2.1', 2 * LIMIT - 1)).toBeLessThanOrEqual(MINUTE_S)
       clock.nowS += MINUTE_S
     }
-    expect(await findBans(deps)).toEqual([])
+    expect(await listBans(deps)).toEqual([])
   })
 
   test('nor does almost five times the limit in one window, or in two of ten minutes', async () => {
@@ -108,7 +108,7 @@ describe('R18: haste is no flood', () => {
       expect(await ask('192.0.2.1', 5 * LIMIT - 1)).toBeLessThanOrEqual(MINUTE_S)
       clock.nowS += 5 * MINUTE_S
     }
-    expect(await findBans(deps)).toEqual([])
+    expect(await listBans(deps)).toEqual([])
   })
 
   test('twice the limit in each of three windows within ten minutes is a strike', async () => {
@@ -162,8 +162,8 @@ test('R10: each strike of the last 7 days makes the next ban half an hour longer
     if (strike === 2) await restart()
     clock.nowS += bannedS
   }
-  expect(banLengthS(5, 100)).toBe(DAY_S)
-  expect(banLengthS(1000, 3)).toBe(3600 + 3 * 1800)
+  expect(banDurationS(5, 100)).toBe(DAY_S)
+  expect(banDurationS(1000, 3)).toBe(3600 + 3 * 1800)
 })
 
 test('R10: a strike is forgotten after 7 days', async () => {
@@ -320,7 +320,7 @@ describe('R18: a ban covers the class that was flooded, and no other', () => {
     for (let i = 0; i < FLOOD; i++) limits().reads.ip.take('192.0.2.1')
     for (let i = 0; i < FLOOD; i++) limits().otp.ip.take('192.0.2.1')
     await deps.write(async () => undefined)
-    expect((await findBans(deps)).map(({ budget, secondsLeft }) => [budget, secondsLeft]).toSorted()).toEqual([
+    expect((await listBans(deps)).map(({ budget, secondsLeft }) => [budget, secondsLeft]).toSorted()).toEqual([
       ['otp', 1800],
       ['reads', 1800],
     ])
@@ -335,7 +335,7 @@ test('the list of bans names the same end as the refusal, however long the flood
   for (const times of [FLOOD, 3, 14, 7]) {
     const waitS = await ask('192.0.2.1', times)
     const endsAt = new Date((clock.nowS + waitS) * 1000).toISOString()
-    expect(await findBans(deps)).toEqual([{ scope: 'ip', subject: '192.0.2.1', budget: 'reads', secondsLeft: waitS, endsAt }])
+    expect(await listBans(deps)).toEqual([{ scope: 'ip', subject: '192.0.2.1', budget: 'reads', secondsLeft: waitS, endsAt }])
   }
 })
 
@@ -352,7 +352,7 @@ test('a lifted ban is lifted at once and for good, with its strikes', async () =
   const { ask, clock, deps, limits, restart } = await openBareLimits()
   await ask('2001:db8:0:1::/64', FLOOD)
   await ask('192.0.2.1', FLOOD)
-  expect(await findBans(deps)).toHaveLength(2)
+  expect(await listBans(deps)).toHaveLength(2)
   const lifting = {
     ...deps,
     forget: (subject: string) => limits().forget(subject),
@@ -362,7 +362,7 @@ test('a lifted ban is lifted at once and for good, with its strikes', async () =
   expect(await ask('2001:db8:0:1::/64', 1)).toBe(0)
   await restart()
   expect(await ask('2001:db8:0:1::/64', 1)).toBe(0)
-  expect(await findBans(deps)).toMatchObject([{ scope: 'ip', subject: '192.0.2.1', budget: 'reads', secondsLeft: 1800 }])
+  expect(await listBans(deps)).toMatchObject([{ scope: 'ip', subject: '192.0.2.1', budget: 'reads', secondsLeft: 1800 }])
   clock.nowS += 3600
   expect(await ask('2001:db8:0:1::/64', FLOOD)).toBe(1800)
   await expect(liftBan(lifting, '192.0.2.9')).rejects.toMatchObject({ kind: 'not-found' })
@@ -399,7 +399,7 @@ describe('F-10: of a ban whose lifting nobody knows of, because the database did
     await expect(liftOwnBan(unknown, 'ann', 'command-line', 'ann')).rejects.toThrow('nobody knows')
     await expect(liftBan(unknown, '192.0.2.1')).rejects.toThrow('nobody knows')
     expect(banned()).toEqual([false, false])
-    const listed = await findBans(deps)
+    const listed = await listBans(deps)
     expect(listed).toHaveLength(isKept ? 0 : 2)
     for (const { subject } of listed) await liftBan(lifting(deps.write), subject)
     await restart()
@@ -419,7 +419,7 @@ describe('F-10: of a ban whose lifting nobody knows of, because the database did
 function unanswered(write: Write, isKept: boolean): Write {
   const fails = async <T>(change: (tx: Db) => Promise<T>) => {
     if (isKept) await write(change)
-    throw new OutcomeUnknown('nobody knows')
+    throw new CommitOutcomeUnknown('nobody knows')
   }
   return Object.assign(fails, { one: fails, makingRoom: fails, outside: write.outside, commits: write.commits })
 }
@@ -428,5 +428,5 @@ test('many limits exceeded at once are as many bans, each of its own', async () 
   const { ask, deps } = await openBareLimits()
   const subjects = Array.from({ length: 50 }, (_, i) => `192.0.2.${i}`)
   await Promise.all(subjects.map((subject) => ask(subject, FLOOD)))
-  expect((await findBans(deps)).map(({ subject }) => subject).toSorted()).toEqual(subjects.toSorted())
+  expect((await listBans(deps)).map(({ subject }) => subject).toSorted()).toEqual(subjects.toSorted())
 })

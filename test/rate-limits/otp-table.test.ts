@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { sweepPlayback } from '../../src/playback/prune.ts'
+import { prunePlayback } from '../../src/playback/prune.ts'
 import { openBarePlayback } from '../playback/playback-deps.ts'
 import { DATABASE } from '../postgres.ts'
 import { rounds } from '../seeded-random.ts'
@@ -29,10 +29,10 @@ test('O12: OTPs that nobody redeems are gone a week after their time, and the ta
   expect(await count()).toBe(OTPS)
   const pagesOfOnce = await pages()
   bare.passS(3600 + 7 * DAY_S)
-  await sweepPlayback(bare)
+  await prunePlayback(bare)
   expect(await count()).toBe(OTPS) // whoever comes late is still told why
   bare.passS(1)
-  await sweepPlayback(bare)
+  await prunePlayback(bare)
   expect(await count()).toBe(0)
   // What PostgreSQL does by itself now and then.
   if (DATABASE === 'postgres') await bare.write.outside((db) => sql`vacuum otp`.execute(db))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createWindows, WINDOW_S } from '../../src/rate-limits/sliding-window.ts'
+import { createSlidingWindows, WINDOW_S } from '../../src/rate-limits/sliding-window.ts'
 
 test('of any calls at any time, the same pass as by counting them one by one; who waits as told passes', () => {
   const call = fc.record({
@@ -12,7 +12,7 @@ test('of any calls at any time, the same pass as by counting them one by one; wh
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 6 }), fc.array(call, { maxLength: 80 }), (limit, calls) => {
       let nowS = 1000
-      const windows = createWindows(() => nowS)
+      const windows = createSlidingWindows(() => nowS)
       const seen: { subject: string; atS: number; passed: number; all: number }[] = []
       const stillIn = (subject: string, atS: number) => seen.filter((one) => one.subject === subject && one.atS + WINDOW_S > atS)
       const sum = (calls: { passed: number }[]) => calls.reduce((total, { passed }) => total + passed, 0)
@@ -51,7 +51,7 @@ test('R17: around no edge do more calls pass than the limit, wherever two bursts
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 10 }), bursts, (limit, unordered) => {
       let nowMs = 0
-      const windows = createWindows(() => Math.floor(nowMs / 1000))
+      const windows = createSlidingWindows(() => Math.floor(nowMs / 1000))
       const passedAtMs: number[] = []
       for (const { atMs, calls } of unordered.toSorted((a, b) => a.atMs - b.atMs)) {
         nowMs = atMs
@@ -67,7 +67,7 @@ test('R17: around no edge do more calls pass than the limit, wherever two bursts
 
 test('R17: a pardon lets no call more pass in a minute, and only a new flood counts as one', () => {
   let nowS = 1000
-  const windows = createWindows(() => nowS)
+  const windows = createSlidingWindows(() => nowS)
   const times = (count: number) => Array.from({ length: count }, () => windows.take('a', 5))
   expect(times(10).at(-1)).toMatchObject({ passed: false, all: 10 })
   nowS += 30

@@ -2,7 +2,7 @@ import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { dataPaths, readConfig, unknownVariables } from '../../src/config.ts'
+import { dataPaths, listUnknownVariables, readConfig } from '../../src/config.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { Failure } from '../../src/errors.ts'
 import { listFiles } from '../data-folder.ts'
@@ -202,7 +202,7 @@ test('a variable that cannot be is refused before anything is made', async () =>
 })
 
 test('a mistyped variable is told, and has no effect', () => {
-  expect(unknownVariables({ REELGATE_DATE: './data', REELGATE_DATA: './data', PATH: '' })).toEqual(['REELGATE_DATE'])
+  expect(listUnknownVariables({ REELGATE_DATE: './data', REELGATE_DATA: './data', PATH: '' })).toEqual(['REELGATE_DATE'])
 })
 
 test('a master key from two places is refused', async () => {

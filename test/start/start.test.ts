@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { drawDemoFilm } from '../../src/demo/demo-video.ts'
+import { renderDemoVideo } from '../../src/demo/demo-video.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { getMasterKey, listFiles } from '../data-folder.ts'
 import { DATABASE } from '../postgres.ts'
@@ -153,7 +153,7 @@ test('in a data folder that others may enter they can still read nothing', async
 })
 
 test('F-09: a demo film that is given up before anybody reads it ends nothing but itself', async () => {
-  const film = drawDemoFilm(await openSandbox({ sandbox: 'weak' }), AbortSignal.abort())
+  const film = renderDemoVideo(await openSandbox({ sandbox: 'weak' }), AbortSignal.abort())
   await new Promise((resolve) => film.once('close', resolve))
   expect(film.errored).toMatchObject({ name: 'AbortError' })
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
 import type { Db } from '../../src/db/database.ts'
-import { OutcomeUnknown, type Write } from '../../src/db/write.ts'
+import { CommitOutcomeUnknown, type Write } from '../../src/db/write.ts'
 import { insertSession } from '../../src/playback/session-store.ts'
 import { openUsage } from '../../src/usage/usage.ts'
 import { openOwnDatabase } from '../db/database.ts'
@@ -96,7 +96,7 @@ function failingOnce(write: Write, number: number, unknown?: { isKept: boolean }
   const failing = async <T>(change: (tx: Db) => Promise<T>) => {
     if (++calls !== number) return write(change)
     if (unknown?.isKept) await write(change)
-    throw unknown ? new OutcomeUnknown('nobody knows') : new Error('the disk is full')
+    throw unknown ? new CommitOutcomeUnknown('nobody knows') : new Error('the disk is full')
   }
   return Object.assign(failing, { one: failing, makingRoom: failing, outside: write.outside, commits: write.commits })
 }

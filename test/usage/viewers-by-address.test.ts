@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createWatchers } from '../../src/usage/viewers-by-address.ts'
+import { createViewersByAddress } from '../../src/usage/viewers-by-address.ts'
 
 test('who has not been seen at a place for a minute watches there no more', () => {
   let nowMs = 0
-  const watchers = createWatchers(() => nowMs)
+  const watchers = createViewersByAddress(() => nowMs)
   watchers.note('film', '10.0.0.1', 'ann')
   nowMs = 30_000
   watchers.note('film', '10.0.0.1', 'ben')

@@ -10,10 +10,10 @@ import { crc32, deflateSync } from 'node:zlib'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createAccount } from '../../src/accounts/account.ts'
-import { masterKeyFrom } from '../../src/crypto/master-key.ts'
+import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
-import { openOutbound } from '../../src/outbound/policy.ts'
-import { createMarkImages } from '../../src/watermark/watermark-image.ts'
+import { createOutboundPolicy } from '../../src/outbound/policy.ts'
+import { createWatermarkImages } from '../../src/watermark/watermark-image.ts'
 import { readRowsAtRest } from '../at-rest.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { startSharedReelgate } from '../reelgate.ts'
@@ -246,13 +246,13 @@ async function openBareImages() {
   const newAccount = async (name: string) =>
     (await createAccount({ db, write, nowS }, name, { mayUpload: true, mayImport: true })).accountId
   const accountId = await newAccount('owner')
-  const images = createMarkImages({
+  const images = createWatermarkImages({
     db,
     write,
     nowS,
-    masterKey: masterKeyFrom(Buffer.alloc(32, 1)),
+    masterKey: parseMasterKey(Buffer.alloc(32, 1)),
     sandbox: await openSandbox({ sandbox: 'weak' }),
-    outbound: openOutbound([new URL(hostUrl).host]),
+    outbound: createOutboundPolicy([new URL(hostUrl).host]),
     tmp: folder,
     log: pino({ level: 'silent' }),
   })

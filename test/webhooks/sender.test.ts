@@ -3,18 +3,18 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { addAccount } from '../../src/accounts/account.ts'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
-import { masterKeyFrom } from '../../src/crypto/master-key.ts'
+import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { newId } from '../../src/crypto/secret.ts'
-import type { DeliveryRow, HookRow } from '../../src/db/tables.ts'
-import { openOutbound } from '../../src/outbound/policy.ts'
-import { sweepDeliveries } from '../../src/webhooks/batch-jobs.ts'
-import { replay } from '../../src/webhooks/delivery-log.ts'
-import { claimDelivery, failSomeWaiting, replaySomeFailed } from '../../src/webhooks/delivery-store.ts'
+import type { DeliveryRow, WebhookRow } from '../../src/db/tables.ts'
+import { createOutboundPolicy } from '../../src/outbound/policy.ts'
+import { pruneDeliveries } from '../../src/webhooks/batch-jobs.ts'
+import { replayDeliveries } from '../../src/webhooks/delivery-log.ts'
+import { claimDelivery, failPendingBatch, replayFailedBatch } from '../../src/webhooks/delivery-store.ts'
 import { addVideoEvents } from '../../src/webhooks/outbox.ts'
-import { waitAfter } from '../../src/webhooks/schedule.ts'
-import { startSending } from '../../src/webhooks/sender.ts'
-import { createHook, rotateSecret, switchHook } from '../../src/webhooks/webhook.ts'
-import { beginReplay, disableHook } from '../../src/webhooks/webhook-store.ts'
+import { retryDelayS } from '../../src/webhooks/schedule.ts'
+import { startWebhookSender } from '../../src/webhooks/sender.ts'
+import { createWebhook, rotateSecret, setWebhookEnabled } from '../../src/webhooks/webhook.ts'
+import { beginReplay, disableWebhook } from '../../src/webhooks/webhook-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { findFreePort } from '../free-port.ts'
 import { type Answer, type Receivers, startReceivers, verify } from './receiver.ts'
@@ -38,8 +38,8 @@ async function newOutbox() {
   const deps = {
     ...{ db, slowDb, write, nowS, wallNowS: nowS, log: pino({ level: 'silent' }) },
     copy: { isHeld: () => false },
-    masterKey: masterKeyFrom(Buffer.alloc(32, 7)),
-    outbound: openOutbound([receivers.host, deadHost]),
+    masterKey: parseMasterKey(Buffer.alloc(32, 7)),
+    outbound: createOutboundPolicy([receivers.host, deadHost]),
   }
   const newAccount = async () => {
     const switches = { mayUpload: true, mayImport: true }
@@ -49,11 +49,12 @@ async function newOutbox() {
     return { accountId, videoId }
   }
   const { accountId, videoId } = await newAccount()
-  const hookRow = (id: string): Promise<HookRow> =>
+  const hookRow = (id: string): Promise<WebhookRow> =>
     db.selectFrom('hook').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
   return {
     ...{ deps, db, write, clock, accountId, videoId, newAccount, hookRow },
-    newHook: (url: string, owner = accountId) => createHook(deps, owner, 'command-line', { url, event: undefined, isOn: true }),
+    newHook: (url: string, owner = accountId) =>
+      createWebhook(deps, owner, 'command-line', { url, event: undefined, isOn: true }),
     /** So many events of one video, whose hooks all hear them. */
     happen: (times = 1, of = videoId) =>
       write(async (tx) => {
@@ -62,7 +63,7 @@ async function newOutbox() {
     deliveries: (hookId: string): Promise<DeliveryRow[]> =>
       db.selectFrom('delivery').selectAll().where('hookId', '=', hookId).orderBy('sequence').execute(),
     async start() {
-      const sending = await startSending(deps)
+      const sending = await startWebhookSender(deps)
       let stopped: Promise<void> | undefined
       const stop = () => {
         stopped ??= sending.stop()
@@ -259,14 +260,14 @@ test('I9: switching an endpoint off that a kill cuts off in the middle goes on a
   const receiver = receivers.newReceiver()
   const { id } = await outbox.newHook(receiver.url)
   await outbox.happen(600)
-  await outbox.write((tx) => disableHook(tx, id, 'Enough.'))
-  await outbox.write((tx) => failSomeWaiting(tx, id, outbox.clock.nowS, 250))
+  await outbox.write((tx) => disableWebhook(tx, id, 'Enough.'))
+  await outbox.write((tx) => failPendingBatch(tx, id, outbox.clock.nowS, 250))
   expect(await states(outbox, id)).toEqual([
     ['failed', 'Enough.', 250],
     ['waiting', null, 350],
   ])
   await outbox.start()
-  await sweepDeliveries(outbox.deps)
+  await pruneDeliveries(outbox.deps)
   expect(await states(outbox, id)).toEqual([['failed', 'Enough.', 600]])
   expect(receiver.received).toEqual([])
 })
@@ -276,8 +277,8 @@ test('an endpoint that is switched on again is sent what comes, and nothing of w
   const receiver = receivers.newReceiver()
   const { id } = await outbox.newHook(receiver.url)
   await outbox.happen(600)
-  await outbox.write((tx) => disableHook(tx, id, 'Enough.'))
-  await switchHook(outbox.deps, outbox.accountId, 'command-line', id, true)
+  await outbox.write((tx) => disableWebhook(tx, id, 'Enough.'))
+  await setWebhookEnabled(outbox.deps, outbox.accountId, 'command-line', id, true)
   await outbox.start()
   await outbox.happen()
   expect((await receiver.until(1)).map(({ event }) => event.sequence)).toEqual([601])
@@ -287,26 +288,26 @@ test('an endpoint that is switched on again is sent what comes, and nothing of w
       ['delivered', null, 1],
       ['failed', 'Enough.', 600],
     ])
-  for (const isOn of [false, true]) await switchHook(outbox.deps, outbox.accountId, 'command-line', id, isOn)
-  expect(await replay(outbox.deps, outbox.accountId, 'command-line', id, undefined)).toBe(600)
+  for (const isOn of [false, true]) await setWebhookEnabled(outbox.deps, outbox.accountId, 'command-line', id, isOn)
+  expect(await replayDeliveries(outbox.deps, outbox.accountId, 'command-line', id, undefined)).toBe(600)
 })
 
 test('I9: a replay that a kill cuts off in the middle goes on at the next start, each once; switching the endpoint off ends it', async () => {
   const outbox = await newOutbox()
   const { id } = await outbox.newHook(receivers.newReceiver().url)
   await outbox.happen(600)
-  const setOn = (isOn: boolean) => switchHook(outbox.deps, outbox.accountId, 'command-line', id, isOn)
+  const setOn = (isOn: boolean) => setWebhookEnabled(outbox.deps, outbox.accountId, 'command-line', id, isOn)
   const beginAndStop = () =>
     outbox.write(async (tx) => {
       await beginReplay(tx, id)
-      await replaySomeFailed(tx, id, 250)
+      await replayFailedBatch(tx, id, 250)
     })
   await setOn(false)
   await setOn(true)
   await beginAndStop()
   expect((await outbox.deliveries(id)).map(({ state }) => state).lastIndexOf('waiting')).toBe(249)
   await outbox.write((tx) => claimDelivery(tx, id, { nowS: outbox.clock.nowS, endsAtS: outbox.clock.nowS + 60 }))
-  await sweepDeliveries(outbox.deps)
+  await pruneDeliveries(outbox.deps)
   const all = (await outbox.deliveries(id)).map(({ state }) => state)
   expect([all[0], new Set(all.slice(1))]).toEqual(['sending', new Set(['waiting'])])
 
@@ -314,7 +315,7 @@ test('I9: a replay that a kill cuts off in the middle goes on at the next start,
   await setOn(true)
   await beginAndStop()
   await setOn(false)
-  await sweepDeliveries(outbox.deps)
+  await pruneDeliveries(outbox.deps)
   expect(new Set((await outbox.deliveries(id)).slice(1).map(({ state }) => state))).toEqual(new Set(['failed']))
 })
 
@@ -335,7 +336,7 @@ test('an event is tried ten times in three days, further and further apart, then
   }
   expect(await afterAttempt(outbox, hook.id, 10)).toMatchObject({ state: 'failed', status: 500, problem: 'It answered 500.' })
   // Each is spread by a tenth, so that of two long ones the shorter may come out longer.
-  const middlesS = gapsS.map((_, index) => waitAfter(index + 1, () => 0.5) ?? 0)
+  const middlesS = gapsS.map((_, index) => retryDelayS(index + 1, () => 0.5) ?? 0)
   expect(middlesS).toEqual([...middlesS].sort((a, b) => a - b))
   for (const [index, gapS] of gapsS.entries()) expect(Math.abs(gapS / (middlesS[index] ?? 0) - 1)).toBeLessThan(0.2)
   const days = (clock.nowS - startedAtS) / DAY_S
@@ -344,7 +345,7 @@ test('an event is tried ten times in three days, further and further apart, then
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
 
   receiver.answer(answering(204))
-  expect(await replay(outbox.deps, outbox.accountId, 'server', hook.id, undefined)).toBe(1)
+  expect(await replayDeliveries(outbox.deps, outbox.accountId, 'server', hook.id, undefined)).toBe(1)
   clock.nowS += 60 // the endpoint rests after its failures
   await receiver.until(11)
   expect(await afterAttempt(outbox, hook.id, 1)).toMatchObject({ state: 'delivered' })
@@ -352,12 +353,12 @@ test('an event is tried ten times in three days, further and further apart, then
 
 test('waits are spread by a tenth either way, so that a crowd does not come back as one', () => {
   for (let attempts = 1; attempts < 10; attempts++) {
-    const [least = 0, most = 0] = [waitAfter(attempts, () => 0), waitAfter(attempts, () => 1)]
-    const middle = waitAfter(attempts, () => 0.5) ?? 0
+    const [least = 0, most = 0] = [retryDelayS(attempts, () => 0), retryDelayS(attempts, () => 1)]
+    const middle = retryDelayS(attempts, () => 0.5) ?? 0
     expect(Math.abs(least - 0.9 * middle)).toBeLessThanOrEqual(1)
     expect(Math.abs(most - 1.1 * middle)).toBeLessThanOrEqual(1)
   }
-  expect(waitAfter(10)).toBeUndefined()
+  expect(retryDelayS(10)).toBeUndefined()
 })
 
 test('W08: ten thousand events to an endpoint that hangs hold up no other, of the same account or another', async () => {
@@ -533,9 +534,9 @@ test('a delivery is forgotten a month after its end, one that still waits is not
   await sender.stop()
   const left = async () => [(await outbox.deliveries(arrives)).length, (await outbox.deliveries(waits)).length]
   clock.nowS += 30 * DAY_S
-  await sweepDeliveries(deps)
+  await pruneDeliveries(deps)
   expect(await left()).toEqual([1, 1])
   clock.nowS += 1
-  await sweepDeliveries(deps)
+  await pruneDeliveries(deps)
   expect(await left()).toEqual([0, 1])
 })

@@ -1,10 +1,10 @@
-import type { MarkBody } from '../../src/http/play/wire.ts'
+import type { WatermarkBody } from '../../src/http/play/wire.ts'
 
 /**
  * A viewer's mark in the picture. `rtext` moves to a random place every `intervalMs` and is absent for `skipMs` between two places;
  * `text` and `image` stay at `x`, `y`: a share of the picture (`12%`) or pixels (`40`).
  */
-export type Mark = MarkBody
+export type Mark = WatermarkBody
 
 const LONGEST_GLIDE_MS = 1500
 /** Two lines of captions lie below this part of the picture. */

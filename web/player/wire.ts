@@ -1,12 +1,12 @@
-import type { BeatBody, RedeemBody, SessionAnswer } from '../../src/http/play/wire.ts'
+import type { BeatBody, RedeemBody, SessionBody } from '../../src/http/play/wire.ts'
 
 // The server's schemas are the shapes; this side only reads them.
-export type { RedeemBody, SessionAnswer }
+export type { RedeemBody, SessionBody as SessionAnswer }
 export type Beat = BeatBody
 export type PlayState = BeatBody['state']
 
 /** Enough to tell our server's answer from a captive portal's page. */
-export function isSessionAnswer(value: unknown): value is SessionAnswer {
+export function isSessionAnswer(value: unknown): value is SessionBody {
   if (typeof value !== 'object' || value === null) return false
   return 'session' in value && typeof value.session === 'string' && 'video' in value && typeof value.video === 'object'
 }

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import SqliteDatabase from 'better-sqlite3'
 import pg from 'pg'
 import { Failure } from '../../errors.ts'
-import { cannotBeUsed, nameOf } from '../postgres/connection-errors.ts'
+import { redactedUrl, unusable } from '../postgres/connection-errors.ts'
 import { LostConnection } from '../postgres/failures.ts'
 import { openSource, type Source } from './source.ts'
 import { type Columns, type Row, sizeBytesOf, TABLE_NAMES, type TableName } from './tables.ts'
-import { type Begun, openTarget, type Target } from './target.ts'
+import { openTarget, type Target, type UnfinishedMove } from './target.ts'
 
 export type Move = {
   /** The SQLite database, which nobody uses meanwhile. */
@@ -20,8 +20,8 @@ export type Move = {
 export type MovedTable = { table: TableName; rows: number; sha256: string }
 
 /** Whoever watches a move. */
-export type Watch = {
-  begun(how: Begun): void
+export type MoveListener = {
+  begun(how: UnfinishedMove): void
   /** How many rows are through this step, of all. */
   show(step: 'moving' | 'comparing' | 'finishing', rows: number, of: number): void
   /** Ends the connection to PostgreSQL, and the move with it. */
@@ -36,7 +36,7 @@ export type Watch = {
  */
 export async function moveToPostgres(
   { path, url, installation }: Move,
-  watch: Watch,
+  watch: MoveListener,
 ): Promise<{ tables: MovedTable[]; mark: number }> {
   try {
     using source = openSource(path)
@@ -45,7 +45,7 @@ export async function moveToPostgres(
     watch.begun(await target.begin(installation, source.state))
     const tables = await findTables(source, target)
     const all = tables.reduce((sum, { count }) => sum + count, 0)
-    const shown = (step: Parameters<Watch['show']>[0]) => (rows: number) => {
+    const shown = (step: Parameters<MoveListener['show']>[0]) => (rows: number) => {
       watch.signal.throwIfAborted()
       watch.show(step, rows, all)
     }
@@ -168,12 +168,14 @@ const STOPPED = new Failure('unavailable', `Stopped: the installation is as it w
 function inWords(cause: unknown, path: string, url: string): unknown {
   if (cause instanceof Failure) return cause
   const fail = (sentence: string) => new Failure('unavailable', sentence, { cause })
-  if (cause instanceof LostConnection) return fail(`The connection to ${nameOf(url)} was lost. ${GOES_ON}`)
+  if (cause instanceof LostConnection) return fail(`The connection to ${redactedUrl(url)} was lost. ${GOES_ON}`)
   if (cause instanceof SqliteDatabase.SqliteError)
     return fail(`The database ${path} cannot be read: ${cause.message}. Restore it from a backup, or correct its permissions.`)
   if (cause instanceof Differs)
-    return fail(`${nameOf(url)} is no true copy: ${cause.message}. Move into another, empty database; this one is of no use.`)
+    return fail(
+      `${redactedUrl(url)} is no true copy: ${cause.message}. Move into another, empty database; this one is of no use.`,
+    )
   if (!(cause instanceof pg.DatabaseError)) return cause
-  const told = cannotBeUsed(url, cause)
-  return fail(`${told instanceof Failure ? told.message : `${nameOf(url)} refused it: ${cause.message}.`} ${GOES_ON}`)
+  const told = unusable(url, cause)
+  return fail(`${told instanceof Failure ? told.message : `${redactedUrl(url)} refused it: ${cause.message}.`} ${GOES_ON}`)
 }

@@ -51,7 +51,7 @@ export function openSource(path: string): Source {
 }
 
 /** Whoever looks at a database with a log (WAL) leaves an empty one beside it. What the folder did not have goes again. */
-export function leavingNoLog(path: string): Disposable {
+export function withoutLeftoverLog(path: string): Disposable {
   const made = [`${path}-wal`, `${path}-shm`].filter((file) => !existsSync(file))
   return {
     [Symbol.dispose]() {

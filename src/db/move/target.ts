@@ -1,13 +1,13 @@
 import { Failure } from '../../errors.ts'
-import { DATABASE_MARK } from '../high-water-mark.ts'
-import { nameOf } from '../postgres/connection-errors.ts'
-import { migrateAlone, openAlone } from '../postgres/database.ts'
-import { UNFINISHED_MOVE } from '../postgres/location.ts'
+import { HIGH_WATER_MARK } from '../high-water-mark.ts'
+import { redactedUrl } from '../postgres/connection-errors.ts'
+import { migrateOnSingleConnection, openSingleConnection } from '../postgres/database.ts'
+import { UNFINISHED_MOVE_TABLE } from '../postgres/location.ts'
 import { rows, tableExists } from '../postgres/probe.ts'
 import { type Columns, KEYS, list, type Row, sizeBytesOf, TABLE_NAMES, type TableName, type Value } from './tables.ts'
 
 /** Anew: what an earlier run moved was removed, for the source has changed since. */
-export type Begun = 'first' | 'on' | 'anew'
+export type UnfinishedMove = 'first' | 'on' | 'anew'
 
 /** The database that is moved into. */
 export type Target = AsyncDisposable & {
@@ -15,7 +15,7 @@ export type Target = AsyncDisposable & {
    * Makes the tables, or goes on with those that an earlier move of the same installation began.
    * @throws Failure `conflict` when anything else is in the database; nothing is changed then
    */
-  begin(installation: string, state: string): Promise<Begun>
+  begin(installation: string, state: string): Promise<UnfinishedMove>
   columnsOf(table: TableName): Promise<Columns>
   /** The key of the last row that came; empty when there is none. */
   lastKey(table: TableName): Promise<Value[]>
@@ -37,7 +37,7 @@ const PAGE_BYTES = 2 ** 20
 
 /** As the database's one server: neither another nor a second move works on it meanwhile. */
 export async function openTarget(url: string): Promise<Target> {
-  const connection = await openAlone(url) // its loss is the end of this run: the next one goes on
+  const connection = await openSingleConnection(url) // its loss is the end of this run: the next one goes on
 
   const all = <R>(sql: string, ...values: unknown[]) => rows<R>(connection, sql, ...values)
 
@@ -47,25 +47,25 @@ export async function openTarget(url: string): Promise<Target> {
     await all('commit')
   }
 
-  async function begin(installation: string, state: string): Promise<Begun> {
-    const isThere = await tableExists(connection, UNFINISHED_MOVE)
+  async function begin(installation: string, state: string): Promise<UnfinishedMove> {
+    const isThere = await tableExists(connection, UNFINISHED_MOVE_TABLE)
     if (!isThere) {
       await refuseOccupied()
       await inTransaction(async () => {
-        await all(`create table ${UNFINISHED_MOVE} (installation text not null, state text not null)`)
-        await all(`insert into ${UNFINISHED_MOVE} values ($1, $2)`, installation, state)
+        await all(`create table ${UNFINISHED_MOVE_TABLE} (installation text not null, state text not null)`)
+        await all(`insert into ${UNFINISHED_MOVE_TABLE} values ($1, $2)`, installation, state)
       })
     }
-    const [begun] = await all<{ installation: string; state: string }>(`select * from ${UNFINISHED_MOVE}`)
+    const [begun] = await all<{ installation: string; state: string }>(`select * from ${UNFINISHED_MOVE_TABLE}`)
     if (begun?.installation !== installation)
       throw new Failure(
         'conflict',
-        `${nameOf(url)} holds the beginnings of another installation’s move. Finish that one, or name an empty database. Nothing was changed.`,
+        `${redactedUrl(url)} holds the beginnings of another installation’s move. Finish that one, or name an empty database. Nothing was changed.`,
       )
-    await migrateAlone(url)
+    await migrateOnSingleConnection(url)
     await inTransaction(async () => {
       if (begun.state !== state) await all(`truncate ${list(TABLE_NAMES)}`)
-      await all(`update ${UNFINISHED_MOVE} set state = $1`, state)
+      await all(`update ${UNFINISHED_MOVE_TABLE} set state = $1`, state)
       // Counters and what is searched for come as they are.
       for (const table of TABLE_NAMES) await all(`alter table "${table}" disable trigger user`)
     })
@@ -80,7 +80,7 @@ export async function openTarget(url: string): Promise<Target> {
     if (other)
       throw new Failure(
         'conflict',
-        `${nameOf(url)} is not empty: it has ${other.name}. Make an empty database and name that one. Nothing was changed.`,
+        `${redactedUrl(url)} is not empty: it has ${other.name}. Make an empty database and name that one. Nothing was changed.`,
       )
   }
 
@@ -129,10 +129,10 @@ export async function openTarget(url: string): Promise<Target> {
       const [clock] = await all<{ value: string }>(
         `insert into setting values ($1, '1')
           on conflict (name) do update set value = (setting.value::bigint + 1)::text returning value`,
-        DATABASE_MARK,
+        HIGH_WATER_MARK,
       )
       mark = Number(clock?.value ?? 0)
-      await all(`drop table ${UNFINISHED_MOVE}`)
+      await all(`drop table ${UNFINISHED_MOVE_TABLE}`)
     })
     return mark
   }

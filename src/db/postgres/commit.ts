@@ -3,7 +3,7 @@ import { CompiledQuery, type Kysely } from 'kysely'
 import type { Tables } from '../tables.ts'
 import type { Call, Committer } from '../write.ts'
 import type { Connection } from './connection.ts'
-import { tellable as inWords, isConflict, isConstraint, LostConnection, outcomeUnknown } from './failures.ts'
+import { toPublicError as inWords, isConflict, isConstraint, LostConnection, outcomeUnknown } from './failures.ts'
 
 /** How often a group is run that others' changes undid. */
 const TRIES = 5
@@ -17,7 +17,7 @@ const PAUSE_MS = 50
  * A savepoint would cost each call two more ways to the server. So a group runs without any; only when one of its calls fails
  * is it undone and run again with them.
  */
-export function postgresCommitter(
+export function createPostgresCommitter(
   db: Kysely<Tables>,
   connection: Connection,
   tellable: Committer['tellable'] = inWords,

@@ -1,32 +1,32 @@
 import pg from 'pg'
 import { Failure } from '../../errors.ts'
-import { codeOf } from '../write.ts'
-import { tellable } from './failures.ts'
+import { errorCode } from '../write.ts'
+import { toPublicError } from './failures.ts'
 
 /** Without user and password. */
-export function nameOf(url: string): string {
+export function redactedUrl(url: string): string {
   const { host, pathname } = new URL(url)
   return `postgres://${host}${pathname}`
 }
 
 /** @throws Failure `invalid` for an address that no client can be made with, such as one with a certificate that is not there */
-export function refuseUnreadable(url: string): void {
+export function assertValidUrl(url: string): void {
   try {
     new pg.Client({ connectionString: url })
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : 'it cannot be read'
-    throw new Failure('invalid', `The address of the database ${nameOf(url)} cannot be used: ${why}. Correct it.`, { cause })
+    throw new Failure('invalid', `The address of the database ${redactedUrl(url)} cannot be used: ${why}. Correct it.`, { cause })
   }
 }
 
-export function heldByAnother(url: string): Failure {
+export function databaseInUse(url: string): Failure {
   return new Failure(
     'unavailable',
-    `Another Reelgate server works with the database ${nameOf(url)}. Stop it first, or set REELGATE_DATABASE_URL to another.`,
+    `Another Reelgate server works with the database ${redactedUrl(url)}. Stop it first, or set REELGATE_DATABASE_URL to another.`,
   )
 }
 
-export function isHeldByAnother(error: unknown): error is Error & { cause: Failure } {
+export function isDatabaseInUse(error: unknown): error is Error & { cause: Failure } {
   return error instanceof Error && error.cause instanceof Failure
 }
 
@@ -49,7 +49,7 @@ const NOT_YET: Readonly<Record<string, string>> = {
   53300: 'it has no connection left',
 }
 
-export function mayPass(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   return !(reasonOf(error) in WRONG)
 }
 
@@ -57,23 +57,23 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return ''
   if (error.message.includes('client password must be a string')) return 'no password'
   if (error.message.includes('does not support SSL')) return 'no TLS'
-  const code = codeOf(error)
+  const code = errorCode(error)
   if (/CERT|UNABLE_TO_(GET|VERIFY)/.test(code)) return 'certificate'
   return code || reasonOf(error.cause)
 }
 
-export function cannotBeReached(url: string, error: unknown): Failure {
-  if (isHeldByAnother(error)) return error.cause
+export function unreachable(url: string, error: unknown): Failure {
+  if (isDatabaseInUse(error)) return error.cause
   return new Failure(
     'unavailable',
-    `The database ${nameOf(url)} cannot be opened: ${whyAway(error)}. Correct REELGATE_DATABASE_URL, or start PostgreSQL.`,
+    `The database ${redactedUrl(url)} cannot be opened: ${describeOutage(error)}. Correct REELGATE_DATABASE_URL, or start PostgreSQL.`,
     { cause: error },
   )
 }
 
 /** In words that follow a colon. */
-export function whyAway(error: unknown): string {
-  if (isHeldByAnother(error)) return error.cause.message
+export function describeOutage(error: unknown): string {
+  if (isDatabaseInUse(error)) return error.cause.message
   return { ...WRONG, ...NOT_YET }[reasonOf(error)] ?? 'it does not answer'
 }
 
@@ -86,9 +86,9 @@ const UNFIT: Readonly<Record<string, string>> = {
   26000: 'a pooler gives our connections to others meanwhile. PgBouncer needs pool_mode = session.',
 }
 
-export function cannotBeUsed(url: string, error: unknown): unknown {
+export function unusable(url: string, error: unknown): unknown {
   const why = UNFIT[reasonOf(error)]
   return why === undefined
-    ? tellable(error)
-    : new Failure('unavailable', `The database ${nameOf(url)} cannot be used: ${why}`, { cause: error })
+    ? toPublicError(error)
+    : new Failure('unavailable', `The database ${redactedUrl(url)} cannot be used: ${why}`, { cause: error })
 }

@@ -1,6 +1,6 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import pg from 'pg'
-import { LostConnection, lossOrError, Unreachable } from './failures.ts'
+import { LostConnection, toConnectionError, Unreachable } from './failures.ts'
 
 /** One connection, made when it is first needed and anew after it was lost. */
 export type Connection = {
@@ -8,7 +8,7 @@ export type Connection = {
    * Statements given before an earlier one has ended are sent at once (pipelining), and run in their order.
    * @throws LostConnection, or what PostgreSQL says of the statement
    */
-  execute<R>(query: Statement): Promise<Answer<R>>
+  execute<R>(query: Statement): Promise<StatementResult<R>>
   /** Statements on their way. */
   pending(): number
   /** For a transaction: until `letGo` no statement runs on another connection than the one that stands now. */
@@ -22,7 +22,7 @@ export type Connection = {
 }
 
 /** With PostgreSQL's word for what it did. */
-export type Answer<R> = QueryResult<R> & { command: string }
+export type StatementResult<R> = QueryResult<R> & { command: string }
 
 export type Statement = Pick<CompiledQuery, 'sql' | 'parameters'>
 
@@ -75,7 +75,7 @@ export function clientOptions({ url, timeoutMs }: Pick<ConnectionOptions, 'url' 
 }
 
 /** By a statement: what an address says comes before a client's own options, and poolers refuse or drop those. */
-export async function beginSession(client: pg.ClientBase, settings: ConnectionOptions['settings'] = {}): Promise<void> {
+export async function configureSession(client: pg.ClientBase, settings: ConnectionOptions['settings'] = {}): Promise<void> {
   const all = { ...SESSION, ...settings }
   await client.query('select set_config(name, value, false) from unnest($1::text[], $2::text[]) as setting (name, value)', [
     Object.keys(all),
@@ -126,7 +126,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     made.on('end', () => forget(made))
     try {
       await made.connect()
-      await beginSession(made, options.settings)
+      await configureSession(made, options.settings)
       await options.begin?.(made)
       return made
     } catch (error) {
@@ -141,14 +141,14 @@ export function openConnection(options: ConnectionOptions): Connection {
     if (!isClosed) options.lost?.()
   }
 
-  async function execute<R>(statement: Statement): Promise<Answer<R>> {
+  async function execute<R>(statement: Statement): Promise<StatementResult<R>> {
     pending++
     try {
       const made = client ?? (await connected())
       try {
-        return toAnswer<R>(await made.query(prepared(statement)))
+        return toStatementResult<R>(await made.query(prepared(statement)))
       } catch (error) {
-        const loss = lossOrError(error)
+        const loss = toConnectionError(error)
         if (loss instanceof LostConnection) {
           forget(made)
           cut(made)
@@ -198,7 +198,7 @@ function cut({ connection }: pg.Client): void {
   connection.stream.destroy()
 }
 
-export function toAnswer<R>({ command, rowCount, rows }: pg.QueryResult): Answer<R> {
+export function toStatementResult<R>({ command, rowCount, rows }: pg.QueryResult): StatementResult<R> {
   return command === 'SELECT' ? { command, rows } : { command, rows, numAffectedRows: BigInt(rowCount ?? 0) }
 }
 

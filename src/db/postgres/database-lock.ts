@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { DatabaseHeld } from '../../errors.ts'
-import { look, rows } from './probe.ts'
+import { DatabaseInUse } from '../../errors.ts'
+import { rows, withProbeConnection } from './probe.ts'
 import { SERVER_LOCK } from './server-lock.ts'
 
 const ASK_EVERY_MS = 1_000
@@ -8,7 +8,7 @@ const ASK_EVERY_MS = 1_000
 const HOLDERS = `select pid from pg_locks where locktype = 'advisory' and granted and (classid::bigint << 32) + objid::bigint = $1
   and database = (select oid from pg_database where datname = current_database())`
 
-export type HoldNews = {
+export type DatabaseLockListener = {
   /** Another server works with the database from now on. */
   held(): void
   /** That one has let go. What this server remembers is out of date. */
@@ -20,13 +20,13 @@ export type HoldNews = {
  * date. Once the other one has let go, this one may begin again, with nothing in memory.
  * @param part ends its connections
  */
-export function createHold(url: string, part: () => void) {
-  let holds: DatabaseHeld | undefined
-  let news: HoldNews | undefined
+export function createDatabaseLock(url: string, part: () => void) {
+  let holds: DatabaseInUse | undefined
+  let news: DatabaseLockListener | undefined
 
   function take(): void {
     if (!news || holds) return
-    holds = new DatabaseHeld()
+    holds = new DatabaseInUse()
     part()
     news.held()
     void untilFree()
@@ -36,9 +36,10 @@ export function createHold(url: string, part: () => void) {
     let isFree = false
     while (news && !isFree) {
       await pause(ASK_EVERY_MS, undefined, { ref: false })
-      isFree = await look(url, async (connection) => (await rows(connection, HOLDERS, SERVER_LOCK)).length === 0).catch(
-        () => false,
-      )
+      isFree = await withProbeConnection(
+        url,
+        async (connection) => (await rows(connection, HOLDERS, SERVER_LOCK)).length === 0,
+      ).catch(() => false)
     }
     news?.free()
   }
@@ -47,7 +48,7 @@ export function createHold(url: string, part: () => void) {
     take,
     /** Why nothing may be read or written; undefined: this server has the database. */
     refusal: () => holds,
-    watch(heard: HoldNews): void {
+    watch(heard: DatabaseLockListener): void {
       news = heard
     },
     stop(): void {

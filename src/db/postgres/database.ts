@@ -2,16 +2,16 @@ import { sql } from 'kysely'
 import { Failure } from '../../errors.ts'
 import type { Database, Db } from '../database.ts'
 import { migrate } from '../migrate.ts'
-import { codeOf, groupCommits } from '../write.ts'
-import { postgresCommitter } from './commit.ts'
+import { createGroupCommitter, errorCode } from '../write.ts'
+import { createPostgresCommitter } from './commit.ts'
 import { type Connection, openConnection } from './connection.ts'
-import { cannotBeUsed } from './connection-errors.ts'
-import { createHold } from './database-lock.ts'
-import { postgresOver } from './dialect.ts'
-import { DISK_FULL, LostConnection, tellable } from './failures.ts'
+import { unusable } from './connection-errors.ts'
+import { createDatabaseLock } from './database-lock.ts'
+import { createPostgresKysely } from './dialect.ts'
+import { DISK_FULL, LostConnection, toPublicError } from './failures.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { createOutages } from './outage.ts'
-import { reach, refuseUnfit } from './probe.ts'
+import { createOutageTracker } from './outage.ts'
+import { assertSupportedServer, retryUntilReachable } from './probe.ts'
 import { readSlowlyWith, readWith } from './readers.ts'
 import { serverLock } from './server-lock.ts'
 
@@ -53,22 +53,22 @@ export async function openPostgres(url: string): Promise<Database> {
     await write.outside((db) => sql`select pg_current_xact_id()`.execute(db)) // which a standby refuses
     await sql`select 1`.execute(db)
   }
-  const outages = createOutages(ask)
+  const outages = createOutageTracker(ask)
   let full: () => void = () => undefined
-  const hold = createHold(url, () => {
+  const hold = createDatabaseLock(url, () => {
     outages.stop()
     for (const connection of [writer, ...readers, ...slowReaders]) void connection.close()
   })
   const noticedAndTellable = (error: unknown) => {
     const held = error instanceof LostConnection ? hold.refusal() : undefined
     if (held) return held
-    if (codeOf(error) === DISK_FULL) full()
+    if (errorCode(error) === DISK_FULL) full()
     outages.notice(error)
-    return tellable(error)
+    return toPublicError(error)
   }
   const db = readWith(readers, noticedAndTellable)
-  const committer = postgresCommitter(postgresOver(writer.execute, writer.close), writer, noticedAndTellable)
-  const write = groupCommits(committer)
+  const committer = createPostgresCommitter(createPostgresKysely(writer.execute, writer.close), writer, noticedAndTellable)
+  const write = createGroupCommitter(committer)
   const close = async () => {
     outages.stop()
     hold.stop()
@@ -76,12 +76,12 @@ export async function openPostgres(url: string): Promise<Database> {
     await writer.close()
   }
   try {
-    await reach(url, async () => {
+    await retryUntilReachable(url, async () => {
       await writer.hold()
       writer.letGo()
     })
-    await refuseUnfit(url)
-    await migrateAlone(url)
+    await assertSupportedServer(url)
+    await migrateOnSingleConnection(url)
   } catch (error) {
     await close()
     throw error
@@ -106,11 +106,11 @@ export async function openPostgres(url: string): Promise<Database> {
  * The one connection of a piece of work that no server may come in between; once lost it is not made anew.
  * @throws Failure `unavailable` when the database cannot be reached or used, or a server works with it
  */
-export async function openAlone(url: string): Promise<Connection> {
+export async function openSingleConnection(url: string): Promise<Connection> {
   const connection = openConnection({ url, begin: serverLock(url).take })
   try {
-    await reach(url, connection.hold)
-    await refuseUnfit(url)
+    await retryUntilReachable(url, connection.hold)
+    await assertSupportedServer(url)
     return connection
   } catch (error) {
     await connection.close()
@@ -124,13 +124,13 @@ async function readClock(db: Db): Promise<number> {
 }
 
 /** On a connection of its own, which is not made anew in the middle: a migration may take as long as it needs, and is done whole. */
-export async function migrateAlone(url: string): Promise<void> {
+export async function migrateOnSingleConnection(url: string): Promise<void> {
   const connection = openConnection({ url })
   try {
     await connection.hold()
-    await migrate(postgresOver(connection.execute, connection.close), MIGRATIONS)
+    await migrate(createPostgresKysely(connection.execute, connection.close), MIGRATIONS)
   } catch (error) {
-    throw cannotBeUsed(url, error)
+    throw unusable(url, error)
   } finally {
     await connection.close()
   }

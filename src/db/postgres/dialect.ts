@@ -7,10 +7,10 @@ import {
   PostgresQueryCompiler,
   replaceWithNoncontingentExpression,
 } from 'kysely'
-import { type Execute, kyselyOver, type Writing } from '../single-connection-kysely.ts'
+import { createSingleConnectionKysely, type Execute, type SqlFlavor } from '../single-connection-kysely.ts'
 import type { Tables } from '../tables.ts'
 
-const POSTGRES: Writing = {
+const POSTGRES: SqlFlavor = {
   adapter: new PostgresAdapter(),
   compiler: new PostgresQueryCompiler(),
   // Not serializable: who has waited for another's migration must see what it did.
@@ -20,6 +20,6 @@ const POSTGRES: Writing = {
   createIntrospector: (db) => new PostgresIntrospector(db),
 }
 
-export function postgresOver(executeQuery: Execute, close: () => Promise<void>): Kysely<Tables> {
-  return kyselyOver(POSTGRES, executeQuery, close)
+export function createPostgresKysely(executeQuery: Execute, close: () => Promise<void>): Kysely<Tables> {
+  return createSingleConnectionKysely(POSTGRES, executeQuery, close)
 }

@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { DatabaseAway, Failure } from '../../errors.ts'
-import { DATABASE_IN_USE, OutcomeUnknown } from '../write.ts'
+import { DatabaseUnavailable, Failure } from '../../errors.ts'
+import { CommitOutcomeUnknown, DATABASE_IN_USE } from '../write.ts'
 
 /** The connection was lost, or could not be made: what it was to do may have been done. */
 export class LostConnection extends Error {}
@@ -12,7 +12,7 @@ export class Unreachable extends LostConnection {}
 const LOST = /^(08|57P0|25006|25P0[34])/
 
 /** What a statement failed with, told apart from a connection that failed. */
-export function lossOrError(error: unknown): unknown {
+export function toConnectionError(error: unknown): unknown {
   if (error instanceof pg.DatabaseError && !LOST.test(error.code ?? '')) return error
   return error instanceof LostConnection ? error : new LostConnection('the connection to the database was lost', { cause: error })
 }
@@ -43,8 +43,8 @@ const SENTENCES: readonly (readonly [string, string])[] = [
 ]
 
 /** What is told of an error: trouble of the database becomes a Failure with a sentence. */
-export function tellable(error: unknown): unknown {
-  if (error instanceof LostConnection) return new DatabaseAway(UNREACHABLE, { cause: error })
+export function toPublicError(error: unknown): unknown {
+  if (error instanceof LostConnection) return new DatabaseUnavailable(UNREACHABLE, { cause: error })
   if (!(error instanceof pg.DatabaseError)) return error
   const code = error.code ?? ''
   if (code === '55P03' || code === '57014') return new Failure('unavailable', DATABASE_IN_USE.message, { cause: error })
@@ -53,8 +53,8 @@ export function tellable(error: unknown): unknown {
 }
 
 /** The connection went while a commit was on its way. */
-export function outcomeUnknown(cause: unknown): OutcomeUnknown {
-  return new OutcomeUnknown(
+export function outcomeUnknown(cause: unknown): CommitOutcomeUnknown {
+  return new CommitOutcomeUnknown(
     'The database did not say what became of this: it may or may not have been kept. Look before you repeat it.',
     { cause },
   )

@@ -1,10 +1,10 @@
 import pg from 'pg'
 import { Failure } from '../../errors.ts'
-import { type Check, type Finding, judgeSync, ok, timeSyncs, trouble, warning } from '../../health-check.ts'
-import { beginSession, clientOptions } from './connection.ts'
-import { cannotBeReached, refuseUnreadable } from './connection-errors.ts'
-import { UNFINISHED_MOVE } from './location.ts'
-import { OLDEST_VERSION } from './probe.ts'
+import { type Check, type Finding, failure, judgeSync, ok, timeSyncs, warning } from '../../health-check.ts'
+import { clientOptions, configureSession } from './connection.ts'
+import { assertValidUrl, unreachable } from './connection-errors.ts'
+import { UNFINISHED_MOVE_TABLE } from './location.ts'
+import { MIN_VERSION } from './probe.ts'
 
 const TIMEOUT_MS = 10_000
 
@@ -37,7 +37,7 @@ const FACTS = `select
   current_setting('fsync') as fsync,
   current_setting('full_page_writes') as "fullPages",
   pg_is_in_recovery() as standby,
-  to_regclass('${UNFINISHED_MOVE}') is not null as unfinished,
+  to_regclass('${UNFINISHED_MOVE_TABLE}') is not null as unfinished,
   current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
     - (select count(*) from pg_stat_activity where backend_type = 'client backend') as "connectionsLeft",
   (select count(*) from pg_stat_activity where application_name = 'reelgate') as ours,
@@ -46,13 +46,13 @@ const FACTS = `select
 
 const CHECKS: Readonly<Record<string, (facts: Facts & { nowS: number }) => Finding>> = {
   'database version': ({ version }) =>
-    version >= OLDEST_VERSION
+    version >= MIN_VERSION
       ? ok(`PostgreSQL ${version}.`)
-      : trouble(`PostgreSQL ${version} is too old. Use ${OLDEST_VERSION} or newer.`),
+      : failure(`PostgreSQL ${version} is too old. Use ${MIN_VERSION} or newer.`),
   'database encoding': ({ encoding }) =>
     encoding === 'UTF8'
       ? ok('UTF-8.')
-      : trouble(`It keeps texts as ${encoding}. Make a database with encoding 'UTF8' template template0.`),
+      : failure(`It keeps texts as ${encoding}. Make a database with encoding 'UTF8' template template0.`),
   'database language': ({ ctype }) =>
     /^(C|POSIX)$/.test(ctype)
       ? warning(
@@ -63,19 +63,19 @@ const CHECKS: Readonly<Record<string, (facts: Facts & { nowS: number }) => Findi
     ({
       there: ok('The extension pg_trgm is there.'),
       creatable: ok('The extension pg_trgm can be created; the first start does it.'),
-      missing: trouble('The extension pg_trgm is missing. Install PostgreSQL’s contrib modules.'),
+      missing: failure('The extension pg_trgm is missing. Install PostgreSQL’s contrib modules.'),
     })[trigrams],
   'database durability': ({ fsync, fullPages }) =>
     fsync === 'on' && fullPages === 'on'
       ? ok('fsync and full_page_writes are on.')
-      : trouble(
+      : failure(
           'fsync or full_page_writes is off: a power cut loses what was acknowledged, or the whole database. Turn both on in postgresql.conf.',
         ),
   'database role': ({ standby }) =>
-    standby ? trouble('It is a standby, which takes no changes. Name the primary server.') : ok('It takes changes.'),
+    standby ? failure('It is a standby, which takes no changes. Name the primary server.') : ok('It takes changes.'),
   'database move': ({ unfinished }) =>
     unfinished
-      ? trouble('An installation was moved there in part only. Run reelgate migrate again: it goes on where it was.')
+      ? failure('An installation was moved there in part only. Run reelgate migrate again: it goes on where it was.')
       : ok('No move is unfinished.'),
   connections: ({ connectionsLeft, ours }) =>
     connectionsLeft + ours >= CONNECTIONS_NEEDED
@@ -92,11 +92,11 @@ const CHECKS: Readonly<Record<string, (facts: Facts & { nowS: number }) => Findi
 /** Looks at a database that a server may be using, and changes nothing in it. */
 export async function examinePostgres(url: string): Promise<Check[]> {
   try {
-    refuseUnreadable(url)
+    assertValidUrl(url)
     return await examine(new pg.Client(clientOptions({ url, timeoutMs: TIMEOUT_MS })))
   } catch (cause) {
-    const { message } = cause instanceof Failure ? cause : cannotBeReached(url, cause)
-    return [{ check: 'database', ...trouble(message) }]
+    const { message } = cause instanceof Failure ? cause : unreachable(url, cause)
+    return [{ check: 'database', ...failure(message) }]
   }
 }
 
@@ -104,7 +104,7 @@ async function examine(client: pg.Client): Promise<Check[]> {
   client.on('error', () => undefined) // whatever it was doing is told
   try {
     await client.connect()
-    await beginSession(client)
+    await configureSession(client)
     const { rows } = await client.query<Facts>(FACTS)
     const [facts] = rows
     if (!facts) throw new Error('the database knows nothing of itself')

@@ -1,15 +1,15 @@
 import { Failure } from '../../errors.ts'
-import type { DatabasePlace } from '../database.ts'
+import type { DatabaseLocation } from '../database.ts'
 import type { Connection } from './connection.ts'
-import { nameOf } from './connection-errors.ts'
+import { redactedUrl } from './connection-errors.ts'
 import { openPostgres } from './database.ts'
-import { look, rows, tableExists } from './probe.ts'
+import { rows, tableExists, withProbeConnection } from './probe.ts'
 
 /** An installation's database on a PostgreSQL server. */
-export function postgresPlace(url: string): DatabasePlace & { isInMove(): Promise<boolean> } {
-  const name = nameOf(url)
+export function postgresLocation(url: string): DatabaseLocation & { isInMove(): Promise<boolean> } {
+  const name = redactedUrl(url)
   const settings = (where: string, ...values: string[]) =>
-    look(url, async (connection) => {
+    withProbeConnection(url, async (connection) => {
       await refuseUnfinishedMove(connection, url)
       if (!(await tableExists(connection, 'setting'))) return []
       return rows<{ value: string }>(connection, `select value from setting ${where} limit 1`, ...values)
@@ -20,18 +20,18 @@ export function postgresPlace(url: string): DatabasePlace & { isInMove(): Promis
     olderBecause: 'it is an old copy, a standby that had not heard of the last changes, or was left for reelgate.db again',
     exists: async () => (await settings('')).length > 0,
     peekSetting: async (name) => (await settings('where name = $1', name))[0]?.value,
-    isInMove: () => look(url, (connection) => tableExists(connection, UNFINISHED_MOVE)),
+    isInMove: () => withProbeConnection(url, (connection) => tableExists(connection, UNFINISHED_MOVE_TABLE)),
     open: () => openPostgres(url),
   }
 }
 
 /** The table that stands in a database while an installation is moved into it (db/move). */
-export const UNFINISHED_MOVE = 'unfinished_move'
+export const UNFINISHED_MOVE_TABLE = 'unfinished_move'
 
 async function refuseUnfinishedMove(connection: Connection, url: string): Promise<void> {
-  if (await tableExists(connection, UNFINISHED_MOVE))
+  if (await tableExists(connection, UNFINISHED_MOVE_TABLE))
     throw new Failure(
       'unavailable',
-      `An installation was moved to ${nameOf(url)} in part only. Run reelgate migrate again: it goes on where it was. Or start without REELGATE_DATABASE_URL, as before the move.`,
+      `An installation was moved to ${redactedUrl(url)} in part only. Run reelgate migrate again: it goes on where it was. Or start without REELGATE_DATABASE_URL, as before the move.`,
     )
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { OutageNews } from '../database.ts'
-import { whyAway } from './connection-errors.ts'
+import type { OutageListener } from '../database.ts'
+import { describeOutage } from './connection-errors.ts'
 import { LostConnection } from './failures.ts'
 
 const ASK_EVERY_MS = 1_000
@@ -10,14 +10,14 @@ const ASK_EVERY_MS = 1_000
  * nobody else may.
  * @param ask resolves when the database takes changes and can be read
  */
-export function createOutages(ask: () => Promise<unknown>) {
+export function createOutageTracker(ask: () => Promise<unknown>) {
   const whys = new Set<string>()
-  let news: OutageNews | undefined
+  let news: OutageListener | undefined
 
   /** What somebody's statement failed with. */
   function notice(error: unknown): void {
     if (!news || !(error instanceof LostConnection)) return
-    const why = whyAway(error)
+    const why = describeOutage(error)
     if (whys.has(why)) return
     whys.add(why)
     news.away(why)
@@ -42,7 +42,7 @@ export function createOutages(ask: () => Promise<unknown>) {
 
   return {
     notice,
-    watch(heard: OutageNews): void {
+    watch(heard: OutageListener): void {
       news = heard
     },
     stop(): void {

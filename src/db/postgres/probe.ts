@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Failure } from '../../errors.ts'
 import { type Connection, openConnection } from './connection.ts'
-import { cannotBeReached, cannotBeUsed, isHeldByAnother, mayPass, nameOf, refuseUnreadable } from './connection-errors.ts'
+import { assertValidUrl, isDatabaseInUse, isTransient, redactedUrl, unreachable, unusable } from './connection-errors.ts'
 import { LostConnection } from './failures.ts'
 
 /** How long a start waits for a database that starts, too. */
@@ -15,34 +15,34 @@ const TIMEOUT_MS = 8_000
  * Attempts it again while the database cannot be reached, but may soon.
  * @throws Failure when waiting does not help
  */
-export async function reach<T>(url: string, attempt: () => Promise<T>): Promise<T> {
-  refuseUnreadable(url)
+export async function retryUntilReachable<T>(url: string, attempt: () => Promise<T>): Promise<T> {
+  assertValidUrl(url)
   const beganMs = performance.now()
   for (;;) {
     try {
       return await attempt()
     } catch (error) {
-      if (!(error instanceof LostConnection)) throw cannotBeUsed(url, error)
-      const patienceMs = isHeldByAnother(error) ? LOCK_PATIENCE_MS : PATIENCE_MS
-      if (performance.now() - beganMs > patienceMs || !mayPass(error)) throw cannotBeReached(url, error)
+      if (!(error instanceof LostConnection)) throw unusable(url, error)
+      const patienceMs = isDatabaseInUse(error) ? LOCK_PATIENCE_MS : PATIENCE_MS
+      if (performance.now() - beganMs > patienceMs || !isTransient(error)) throw unreachable(url, error)
       await pause(LOOK_AGAIN_MS)
     }
   }
 }
 
 /** Looks at a database before anything opens it to write. */
-export function look<T>(url: string, ask: (connection: Connection) => Promise<T>): Promise<T> {
-  return reach(url, async () => {
+export function withProbeConnection<T>(url: string, ask: (connection: Connection) => Promise<T>): Promise<T> {
+  return retryUntilReachable(url, async () => {
     const connection = openConnection({ url, timeoutMs: TIMEOUT_MS, settings: { default_transaction_read_only: 'on' } })
     return ask(connection).finally(connection.close)
   })
 }
 
-export const OLDEST_VERSION = 15
+export const MIN_VERSION = 15
 
 /** @throws Failure `unavailable` when it is too old, or does not keep every text */
-export async function refuseUnfit(url: string): Promise<void> {
-  const settings = await look(url, (connection) =>
+export async function assertSupportedServer(url: string): Promise<void> {
+  const settings = await withProbeConnection(url, (connection) =>
     rows<{ value: string }>(
       connection,
       `select current_setting(name) as value from unnest(array['server_version_num', 'server_encoding']) as name`,
@@ -50,15 +50,15 @@ export async function refuseUnfit(url: string): Promise<void> {
   )
   const [number, encoding] = settings.map(({ value }) => value)
   const version = Math.floor(Number(number) / 10_000)
-  if (version < OLDEST_VERSION)
+  if (version < MIN_VERSION)
     throw new Failure(
       'unavailable',
-      `The database ${nameOf(url)} is PostgreSQL ${version}, which is too old. Use PostgreSQL ${OLDEST_VERSION} or newer.`,
+      `The database ${redactedUrl(url)} is PostgreSQL ${version}, which is too old. Use PostgreSQL ${MIN_VERSION} or newer.`,
     )
   if (encoding !== 'UTF8')
     throw new Failure(
       'unavailable',
-      `The database ${nameOf(url)} keeps texts as ${encoding}. Make one with: create database NAME encoding 'UTF8' template template0.`,
+      `The database ${redactedUrl(url)} keeps texts as ${encoding}. Make one with: create database NAME encoding 'UTF8' template template0.`,
     )
 }
 

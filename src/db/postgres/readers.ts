@@ -1,7 +1,7 @@
 import { Failure } from '../../errors.ts'
 import type { Db } from '../database.ts'
 import type { Connection, Statement } from './connection.ts'
-import { postgresOver } from './dialect.ts'
+import { createPostgresKysely } from './dialect.ts'
 import { LostConnection, Unreachable } from './failures.ts'
 
 /** Long reads that may wait for a connection; more would only be answered after their askers have gone. */
@@ -13,7 +13,7 @@ type Tellable = (error: unknown) => unknown
 /** Each read goes to the connection with the fewest on their way. */
 export function readWith(readers: readonly Connection[], tellable: Tellable): Db {
   const idlest = () => readers.reduce((least, reader) => (reader.pending() < least.pending() ? reader : least))
-  return postgresOver(
+  return createPostgresKysely(
     <R>(query: Statement) => readTwice(() => idlest().execute<R>(query), tellable),
     async () => undefined,
   )
@@ -35,7 +35,7 @@ export function readSlowlyWith(readers: readonly Connection[], tellable: Tellabl
     else idle.push(reader)
   }
 
-  return postgresOver(
+  return createPostgresKysely(
     async <R>(query: Statement) => {
       const reader = await take()
       return readTwice(() => reader.execute<R>(query), tellable).finally(() => giveBack(reader))

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { heldByAnother } from './connection-errors.ts'
+import { databaseInUse } from './connection-errors.ts'
 
 /** Any number that no other program of the same database is likely to lock. */
 export const SERVER_LOCK = 7_235_118_604_271
@@ -18,7 +18,7 @@ export function serverLock(url: string) {
     )
     const [own] = rows
     if (own?.taken !== 1) {
-      if (!(await endLast(client))) throw heldByAnother(url)
+      if (!(await endLast(client))) throw databaseInUse(url)
       await client.query('select pg_advisory_lock($1)', [SERVER_LOCK])
     }
     last = own

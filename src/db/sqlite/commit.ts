@@ -1,19 +1,19 @@
 import { type Kysely, sql } from 'kysely'
 import { Failure } from '../../errors.ts'
 import type { Tables } from '../tables.ts'
-import { type Call, type Committer, codeOf, OutcomeUnknown } from '../write.ts'
+import { type Call, CommitOutcomeUnknown, type Committer, errorCode } from '../write.ts'
 
 /** The one connection that writes. `run` is for the statements around a transaction, which every call needs: at once, without a promise. */
 export type Writer = { db: Kysely<Tables>; run(statement: string): void }
 
 /** Gives up a part of the space that is kept for a full disk. False: nothing is left. */
-export type GiveRoom = () => boolean
+export type ReleaseReserve = () => boolean
 
 /**
  * Commits on SQLite: a savepoint for each call.
  * @param writer does not wait when the database is locked: SQLite's own wait would hold up the whole event loop, reads as well
  */
-export function sqliteCommitter(writer: Writer, giveRoom: GiveRoom): Committer {
+export function createSqliteCommitter(writer: Writer, giveRoom: ReleaseReserve): Committer {
   return {
     db: writer.db,
     begin: () => isBegun(writer.run),
@@ -23,7 +23,7 @@ export function sqliteCommitter(writer: Writer, giveRoom: GiveRoom): Committer {
 }
 
 /** On a full disk the log begins again within the room that it has; after that, changes that make room get what is kept for them. */
-async function commitWithinRoom(writer: Writer, group: readonly Call[], giveRoom: GiveRoom): Promise<Call[]> {
+async function commitWithinRoom(writer: Writer, group: readonly Call[], giveRoom: ReleaseReserve): Promise<Call[]> {
   const failed = new Set<Call>()
   for (let tries = 1; ; tries++) {
     try {
@@ -51,7 +51,7 @@ function isBegun(run: Writer['run']): boolean {
     run('begin immediate')
     return true
   } catch (error) {
-    if (codeOf(error).startsWith('SQLITE_BUSY')) return false
+    if (errorCode(error).startsWith('SQLITE_BUSY')) return false
     throw error
   }
 }
@@ -103,7 +103,7 @@ async function runInSavepoint({ db, run }: Writer, call: Call): Promise<boolean>
 const FULL = ['SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']
 
 export function isFull(error: unknown): boolean {
-  return FULL.includes(codeOf(error)) || (error instanceof Error && error.cause !== undefined && isFull(error.cause))
+  return FULL.includes(errorCode(error)) || (error instanceof Error && error.cause !== undefined && isFull(error.cause))
 }
 
 export const DISK_FULL = 'The disk is full: nothing was changed. Free some space and try again.'
@@ -115,11 +115,11 @@ const SENTENCES: Record<string, string> = {
 }
 
 function tellable(error: unknown): unknown {
-  const code = codeOf(error)
+  const code = errorCode(error)
   if (isFull(error)) return new Failure('unavailable', DISK_FULL, { cause: error })
   // A commit whose fsync failed lies in the log all the same: the next commit writes over it, but a crash before that brings it back.
   if (code.startsWith('SQLITE_IOERR'))
-    return new OutcomeUnknown(
+    return new CommitOutcomeUnknown(
       'The disk reported an error: this may or may not have been kept. Check the disk, and look before you repeat it.',
       { cause: error },
     )

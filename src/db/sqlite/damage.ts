@@ -11,7 +11,7 @@ export async function findDamage(db: Db): Promise<string | undefined> {
  * Checks a large database in a thread of its own. What is damaged must not grow: reads go on as far as they can, writes do not.
  * @param mayGoOn asked before each table; undefined is returned when it says no
  */
-export async function findDamageBeside(
+export async function findDamageInWorker(
   checker: Db,
   write: { forbid(why: Failure): void },
   mayGoOn: () => boolean,

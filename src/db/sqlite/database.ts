@@ -3,16 +3,16 @@ import { setTimeout as pause } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { type CompiledQuery, type QueryResult, sql } from 'kysely'
 import { Failure } from '../../errors.ts'
-import type { Database, DatabasePlace, Db } from '../database.ts'
-import { fold } from '../fold-case.ts'
+import type { Database, DatabaseLocation, Db } from '../database.ts'
+import { foldCase } from '../fold-case.ts'
 import { migrate } from '../migrate.ts'
-import { groupCommits, type Write } from '../write.ts'
-import { DISK_FULL, type GiveRoom, isFull, sqliteCommitter, type Writer } from './commit.ts'
-import { findDamage, findDamageBeside } from './damage.ts'
-import { sqliteOver } from './dialect.ts'
+import { createGroupCommitter, type Write } from '../write.ts'
+import { createSqliteCommitter, DISK_FULL, isFull, type ReleaseReserve, type Writer } from './commit.ts'
+import { findDamage, findDamageInWorker } from './damage.ts'
+import { createSqliteKysely } from './dialect.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { openSlowReads } from './slow-reads.ts'
-import { keepStatements } from './statements.ts'
+import { cacheStatements } from './statements.ts'
 
 /** How long a start waits for another process that holds the database; a running server waits in `write`, by timer. */
 const BUSY_TIMEOUT_MS = 5_000
@@ -24,10 +24,10 @@ const LOG_PAGES = 4_000
 const CACHE_KIB = 16_000
 
 /** A database up to this size is checked whole before it is used. */
-export const CHECKED_BYTES = 64 * 2 ** 20
+export const MAX_CHECKED_BYTES = 64 * 2 ** 20
 
 /** An installation's database in its data folder. */
-export function sqlitePlace(path: string, giveRoom?: GiveRoom): DatabasePlace {
+export function sqliteLocation(path: string, giveRoom?: ReleaseReserve): DatabaseLocation {
   return {
     name: path,
     address: undefined,
@@ -42,7 +42,7 @@ export function sqlitePlace(path: string, giveRoom?: GiveRoom): DatabasePlace {
  * Opens the SQLite database in WAL mode with `synchronous=FULL`, one connection that writes and one that reads.
  * @throws Failure `unavailable` when it is damaged, cannot be written, or belongs to a newer version
  */
-export async function openSqlite(path: string, giveRoom: GiveRoom = () => false): Promise<Database> {
+export async function openSqlite(path: string, giveRoom: ReleaseReserve = () => false): Promise<Database> {
   const writer = await openWriter(path)
   try {
     await withinRoom(giveRoom, () => migrate(writer.db, MIGRATIONS))
@@ -53,9 +53,9 @@ export async function openSqlite(path: string, giveRoom: GiveRoom = () => false)
   }
   const { db: reader } = connect(path, (connection) => connection.pragma('query_only = ON'))
   const slowReader = openSlowReads(path)
-  const committer = sqliteCommitter(writer, giveRoom)
+  const committer = createSqliteCommitter(writer, giveRoom)
   let full: () => void = () => undefined
-  const write = groupCommits({
+  const write = createGroupCommitter({
     ...committer,
     tellable(error) {
       if (isFull(error)) full()
@@ -64,8 +64,8 @@ export async function openSqlite(path: string, giveRoom: GiveRoom = () => false)
   })
   const checker = openSlowReads(path)
   let isClosing = false
-  const isLarge = statSync(path).size > CHECKED_BYTES
-  const damage = isLarge ? findDamageBeside(checker, write, () => !isClosing) : Promise.resolve(undefined)
+  const isLarge = statSync(path).size > MAX_CHECKED_BYTES
+  const damage = isLarge ? findDamageInWorker(checker, write, () => !isClosing) : Promise.resolve(undefined)
   return {
     db: reader,
     slowDb: slowReader,
@@ -94,7 +94,7 @@ async function openWriter(path: string): Promise<Writer> {
       connection.pragma(`wal_autocheckpoint = ${LOG_PAGES}`)
       connection.pragma('foreign_keys = ON')
       connection.pragma('secure_delete = ON')
-      connection.function('fold', { deterministic: true }, (text) => fold(String(text)))
+      connection.function('fold', { deterministic: true }, (text) => foldCase(String(text)))
     })
     await sql`select count(*) from sqlite_master`.execute(writer.db)
     accessSync(path, constants.W_OK) // SQLite would open it to read, and say so at the first write
@@ -106,7 +106,7 @@ async function openWriter(path: string): Promise<Writer> {
 }
 
 /** Does it again with more room as long as the disk is full and there is some in reserve. */
-async function withinRoom<T>(giveRoom: GiveRoom, work: () => Promise<T>): Promise<T> {
+async function withinRoom<T>(giveRoom: ReleaseReserve, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await work()
@@ -127,7 +127,7 @@ function cannotBeOpened(path: string, cause: unknown): Failure {
 
 /** A page that no statement reads at the start would otherwise be found by a viewer, hours later. */
 async function refuseDamage(writer: Db, path: string): Promise<void> {
-  if (statSync(path).size > CHECKED_BYTES) return // checked while it serves
+  if (statSync(path).size > MAX_CHECKED_BYTES) return // checked while it serves
   await sql`pragma cache_size = -1000`.execute(writer) // every page is read once: none of them need stay in memory
   const damage = await findDamage(writer)
   await sql.raw(`pragma cache_size = ${-CACHE_KIB}`).execute(writer)
@@ -167,7 +167,7 @@ function isCutOff(connection: SqliteDatabase.Database): boolean {
 function connect(path: string, prepare: (connection: SqliteDatabase.Database) => void): Writer {
   const connection = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS })
   prepare(connection)
-  const statements = keepStatements(connection)
+  const statements = cacheStatements(connection)
 
   async function executeQuery<R>({ sql: text, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     const statement = statements.prepare(text)
@@ -176,7 +176,7 @@ function connect(path: string, prepare: (connection: SqliteDatabase.Database) =>
   }
 
   return {
-    db: sqliteOver(executeQuery, async () => void connection.close()),
+    db: createSqliteKysely(executeQuery, async () => void connection.close()),
     run: (statement) => void statements.prepare(statement).run(),
   }
 }

@@ -1,5 +1,5 @@
 import { CamelCasePlugin, type Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
-import { type Execute, kyselyOver, type Writing } from '../single-connection-kysely.ts'
+import { createSingleConnectionKysely, type Execute, type SqlFlavor } from '../single-connection-kysely.ts'
 import type { Tables } from '../tables.ts'
 
 class TransactionalAdapter extends SqliteAdapter {
@@ -8,7 +8,7 @@ class TransactionalAdapter extends SqliteAdapter {
   }
 }
 
-const SQLITE: Writing = {
+const SQLITE: SqlFlavor = {
   adapter: new TransactionalAdapter(),
   compiler: new SqliteQueryCompiler(),
   begin: 'begin immediate',
@@ -16,6 +16,6 @@ const SQLITE: Writing = {
   createIntrospector: (db) => new SqliteIntrospector(db),
 }
 
-export function sqliteOver(executeQuery: Execute, close: () => Promise<void>): Kysely<Tables> {
-  return kyselyOver(SQLITE, executeQuery, close)
+export function createSqliteKysely(executeQuery: Execute, close: () => Promise<void>): Kysely<Tables> {
+  return createSingleConnectionKysely(SQLITE, executeQuery, close)
 }

@@ -2,8 +2,8 @@ import { Worker } from 'node:worker_threads'
 import type { CompiledQuery, Kysely } from 'kysely'
 import { Failure } from '../../errors.ts'
 import type { Tables } from '../tables.ts'
-import { sqliteOver } from './dialect.ts'
-import type { Answer, Question } from './slow-reads-worker.ts'
+import { createSqliteKysely } from './dialect.ts'
+import type { SlowRead, SlowReadResult } from './slow-reads-worker.ts'
 
 /** Reads that may wait for the thread; more would only be answered after their askers have gone. */
 const MAX_WAITING = 500
@@ -25,7 +25,7 @@ export function openSlowReads(path: string): Kysely<Tables> {
     return begun
   }
 
-  return sqliteOver(executeQuery, async () => void (await thread?.stop()))
+  return createSqliteKysely(executeQuery, async () => void (await thread?.stop()))
 }
 
 function startThread(path: string, ended: () => void) {
@@ -33,7 +33,7 @@ function startThread(path: string, ended: () => void) {
   const waiting = new Map<number, PromiseWithResolvers<unknown[]>>()
   let asked = 0
   worker.unref()
-  worker.on('message', (answer: Answer) => {
+  worker.on('message', (answer: SlowReadResult) => {
     const asker = waiting.get(answer.id)
     waiting.delete(answer.id)
     if ('rows' in answer) asker?.resolve(answer.rows.map(withBuffers))
@@ -53,7 +53,7 @@ function startThread(path: string, ended: () => void) {
     const id = asked++
     const asker = Promise.withResolvers<unknown[]>()
     waiting.set(id, asker)
-    const question: Question = { id, sql, parameters }
+    const question: SlowRead = { id, sql, parameters }
     worker.postMessage(question)
     return asker.promise
   }

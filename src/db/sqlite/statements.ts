@@ -4,7 +4,7 @@ import type SqliteDatabase from 'better-sqlite3'
 const KEPT_STATEMENTS = 500
 
 /** Compiling a statement costs more than most of them take to run, so each is kept under its text. */
-export function keepStatements(connection: SqliteDatabase.Database) {
+export function cacheStatements(connection: SqliteDatabase.Database) {
   const kept = new Map<string, SqliteDatabase.Statement>()
   return {
     close: () => connection.close(),

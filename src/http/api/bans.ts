@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
-import { findBansOfAccount, type Lifting, liftOwnBan } from '../../rate-limits/bans.ts'
+import { type BanAdmin, liftOwnBan, listBansOfAccount } from '../../rate-limits/bans.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
-import { holderOf } from './key.ts'
+import { authenticateRequest } from './key.ts'
 
 const BanBody = Type.Object({
   scope: Type.String({ description: 'key or account' }),
@@ -19,7 +19,7 @@ const Subject = Type.Object({
 })
 const LiftReply = Type.Object({ message: Type.Literal('Lifted') })
 
-export type BanRoutesDeps = { bans: Lifting }
+export type BanRoutesDeps = { bans: BanAdmin }
 
 /** The bans of the account and of its keys. They answer a banned account, too, if the key is not banned itself. */
 export function banRoutes(app: App, { bans }: BanRoutesDeps): void {
@@ -36,7 +36,7 @@ export function banRoutes(app: App, { bans }: BanRoutesDeps): void {
       },
     },
     async (request) => ({
-      rows: await findBansOfAccount(bans, holderOf(request).accountId),
+      rows: await listBansOfAccount(bans, authenticateRequest(request).accountId),
     }),
   )
 
@@ -54,7 +54,7 @@ export function banRoutes(app: App, { bans }: BanRoutesDeps): void {
     async (request) => {
       const subject = request.query.subject ?? request.body?.subject
       if (!subject) throw new Failure('invalid', 'Name the ban by its subject: DELETE /api/bans?subject=ID.')
-      const holder = holderOf(request)
+      const holder = authenticateRequest(request)
       await liftOwnBan(bans, holder.accountId, holder, subject)
       return { message: 'Lifted' as const }
     },

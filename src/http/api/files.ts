@@ -1,19 +1,19 @@
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { KeyHolder } from '../../accounts/api-key.ts'
-import { refuseUnknownVideo } from '../../assets/attachment.ts'
-import { addCaption, type CaptionDeps, readLanguage, receiveCaption } from '../../assets/caption.ts'
+import type { ApiKeyHolder } from '../../accounts/api-key.ts'
+import { assertVideoExists } from '../../assets/attachment.ts'
+import { addCaption, type CaptionDeps, parseLanguage, receiveCaption } from '../../assets/caption.ts'
 import { type DownloadDeps, downloadPath } from '../../assets/download.ts'
 import { type Mp4Deps, requestMp4 } from '../../assets/mp4.ts'
 import { addPoster, discardPoster, type PosterDeps, receivePoster } from '../../assets/poster.ts'
-import { deleteFile, type FileDeps, findFiles, type VideoFile } from '../../assets/video-file.ts'
+import { deleteFile, type FileDeps, listFiles, type VideoFile } from '../../assets/video-file.ts'
 import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
 import { drainForm, readUploadForm } from '../upload/form.ts'
 import { isoTime } from '../wire/iso-time.ts'
-import { holderOf } from './key.ts'
+import { authenticateRequest } from './key.ts'
 import { VideoParams } from './videos.ts'
 
 export type FileRoutesDeps = PosterDeps & CaptionDeps & FileDeps & Mp4Deps & { downloads: DownloadDeps; publicUrl(): string }
@@ -89,7 +89,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
       config: { permission: 'viewer' },
       schema: { summary: 'Files of a video', params: VideoParams, response: { 200: Type.Array(FileBody) } },
     },
-    async (request) => (await findFiles(deps, holderOf(request).accountId, request.params.id)).map(fileBody),
+    async (request) => (await listFiles(deps, authenticateRequest(request).accountId, request.params.id)).map(fileBody),
   )
 
   // A form is read here as it comes in; the interface's own way of reading one keeps it in memory and knows no files.
@@ -110,7 +110,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
         },
       },
       async (request) => {
-        const holder = holderOf(request)
+        const holder = authenticateRequest(request)
         const { accountId } = holder
         const videoId = request.params.id
         const { language } = request.query
@@ -119,10 +119,10 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
             if (!Value.Check(Mp4Body, request.body)) throw NO_FILE
             return fileBody(await requestMp4(deps, accountId, holder, videoId))
           }
-          await refuseUnknownVideo(deps, accountId, videoId)
+          await assertVideoExists(deps, accountId, videoId)
           return language === undefined
             ? await takePoster(request, holder, videoId)
-            : await takeCaption(request, holder, videoId, readLanguage(language))
+            : await takeCaption(request, holder, videoId, parseLanguage(language))
         } catch (error) {
           await drainForm(request.raw) // a client that sends before it listens would not hear why
           throw error
@@ -131,7 +131,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     )
   })
 
-  async function takePoster(request: FastifyRequest, holder: KeyHolder, videoId: string): Promise<Static<typeof PosterReply>> {
+  async function takePoster(request: FastifyRequest, holder: ApiKeyHolder, videoId: string): Promise<Static<typeof PosterReply>> {
     const picture = await readUploadForm(request.raw, {
       receive: ({ file, fileName }) => {
         if (/\.(vtt|srt)$/i.test(fileName)) throw NO_LANGUAGE
@@ -152,7 +152,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
 
   async function takeCaption(
     request: FastifyRequest,
-    holder: KeyHolder,
+    holder: ApiKeyHolder,
     videoId: string,
     language: string,
   ): Promise<Static<typeof CaptionReply>> {
@@ -179,7 +179,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     },
     async (request) => {
       const { id, fileId } = request.params
-      const path = await downloadPath(deps.downloads, holderOf(request), id, readFileId(fileId))
+      const path = await downloadPath(deps.downloads, authenticateRequest(request), id, readFileId(fileId))
       return { redirect: `${deps.publicUrl()}/${path}` }
     },
   )
@@ -192,7 +192,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     },
     async (request) => {
       const { id, fileId } = request.params
-      const holder = holderOf(request)
+      const holder = authenticateRequest(request)
       await deleteFile(deps, holder.accountId, holder, id, readFileId(fileId))
       return { message: 'Deleted' as const }
     },

@@ -6,7 +6,7 @@ import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { isoTime } from '../wire/iso-time.ts'
-import { holderOf } from './key.ts'
+import { authenticateRequest } from './key.ts'
 
 const FolderParams = Type.Object({ id: Type.String({ description: 'of a folder, or root', examples: [EXAMPLE.folderId] }) })
 
@@ -64,7 +64,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
       schema: { summary: 'What is in a folder', params: FolderParams, response: { 200: OpenReply } },
     },
     async (request) => {
-      const { folder, folders, parent } = await openFolder(deps, holderOf(request).accountId, request.params.id)
+      const { folder, folders, parent } = await openFolder(deps, authenticateRequest(request).accountId, request.params.id)
       // The root is told as the contract tells it: as null, wherever it is a parent.
       const around = parent === undefined || parent.id === ROOT ? null : placed(parent)
       return { folderList: folders.map(counted), current: placed(folder), parent: around }
@@ -77,7 +77,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
     async (request) => {
       const { name, searchExact = false } = request.body
       const wanted = { name, isWhole: isOn(searchExact) }
-      const folders = await searchFolders(deps, holderOf(request).accountId, wanted)
+      const folders = await searchFolders(deps, authenticateRequest(request).accountId, wanted)
       return {
         folders: folders.map(({ name, id, path, createdAtS }) => ({
           name,
@@ -93,7 +93,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
     '/videos/folders',
     { config: { permission: 'editor' }, schema: { summary: 'Make a folder', body: CreateBody, response: { 200: Counted } } },
     async (request) => {
-      const holder = holderOf(request)
+      const holder = authenticateRequest(request)
       const { name, parent } = request.body
       return counted(await createFolder(deps, holder.accountId, holder, { name, parentId: parent || ROOT }))
     },
@@ -106,7 +106,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
       schema: { summary: 'Rename or move a folder', params: FolderParams, body: EditBody, response: { 200: EditReply } },
     },
     async (request) => {
-      const holder = holderOf(request)
+      const holder = authenticateRequest(request)
       await editFolder(deps, holder.accountId, holder, request.params.id, readChanges(request.body))
       return { message: 'Folder has been updated' as const }
     },
@@ -124,7 +124,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
       },
     },
     async (request) => {
-      const holder = holderOf(request)
+      const holder = authenticateRequest(request)
       await deleteFolder(deps, holder.accountId, holder, request.params.id)
       return { message: 'Folder Deleted' as const }
     },

@@ -3,8 +3,8 @@ import { ROOT } from '../../catalogue/folder.ts'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../wire/idempotency.ts'
-import { holderOf } from './key.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
+import { authenticateRequest } from './key.ts'
 
 export type ImportRoutesDeps = ImportDeps & IdempotencyRouteDeps
 
@@ -36,12 +36,14 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
     },
     async (request, reply) => {
       const { url, folderId, title } = request.body
-      const holder = holderOf(request)
-      return sendOnce(
+      const holder = authenticateRequest(request)
+      return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
         (alongside) => requestImport(deps, holder, { url, title, folderId: folderId || ROOT }, alongside),
-        inJson(({ videoId, title }: RequestedImport): Static<typeof ImportReply> => ({ id: videoId, status: 'Queued', title })),
+        jsonRepresentation(
+          ({ videoId, title }: RequestedImport): Static<typeof ImportReply> => ({ id: videoId, status: 'Queued', title }),
+        ),
       )
     },
   )

@@ -1,45 +1,45 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import type { Authenticate } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
-import type { LogDeps } from '../../webhooks/delivery-log.ts'
+import type { DeliveryLogDeps } from '../../webhooks/delivery-log.ts'
 import type { App } from '../server/app.ts'
-import { refuseOtherMethod } from '../server/method-not-allowed.ts'
+import { refuseMethod } from '../server/method-not-allowed.ts'
 import { identify, type LimitDeps } from '../server/rate-limits.ts'
-import { acceptBodies } from '../wire/bodies.ts'
+import { addBodyParsers } from '../wire/bodies.ts'
 import { type BanRoutesDeps, banRoutes } from './bans.ts'
 import { type FileRoutesDeps, fileRoutes } from './files.ts'
 import { folderRoutes } from './folders.ts'
 import { type ImportRoutesDeps, importRoutes } from './imports.ts'
-import { readSecret } from './key.ts'
+import { readApiKey } from './key.ts'
 import { type ListRoutesDeps, listRoutes } from './list.ts'
 import { type OtpRoutesDeps, otpRoutes } from './otp.ts'
 import { tagRoutes } from './tags.ts'
 import { type UploadRoutesDeps, uploadRoutes } from './uploads.ts'
 import { type UsageRoutesDeps, usageRoutes } from './usage.ts'
 import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
-import { hookRoutes } from './webhooks.ts'
+import { webhookRoutes } from './webhooks.ts'
 
-export type CurrentDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDeps &
+export type ApiDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDeps &
   FileRoutesDeps &
   ListRoutesDeps &
   UsageRoutesDeps &
   UploadRoutesDeps &
   ImportRoutesDeps &
   OtpRoutesDeps &
-  BanRoutesDeps & { hooks: LogDeps }
+  BanRoutesDeps & { hooks: DeliveryLogDeps }
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
-export async function currentInterface(app: App, deps: CurrentDeps): Promise<void> {
-  acceptBodies(app)
+export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
+  addBodyParsers(app)
   app.addHook('onRoute', requirePermissionOf)
   // Before anything of a body is read.
   app.addHook('onRequest', async (request, reply) => {
     const { permission = 'viewer' } = request.routeOptions.config
-    const identified = identify(deps, { request, reply }, permission, async () => deps.authenticate(readSecret(request)))
+    const identified = identify(deps, { request, reply }, permission, async () => deps.authenticate(readApiKey(request)))
     if (!request.is404) request.holder = await identified
     else await identified.catch(throwLimited) // which routes exist is no secret: 404 needs no key
     if (!isReserved(request.params)) return
-    refuseOtherMethod(request.server.knownRoutes, request, reply)
+    refuseMethod(request.server.knownRoutes, request, reply)
     throw noSuchRoute(request)
   })
   const noSuchRoute = (request: FastifyRequest) =>
@@ -54,7 +54,7 @@ export async function currentInterface(app: App, deps: CurrentDeps): Promise<voi
   uploadRoutes(app, deps)
   importRoutes(app, deps)
   otpRoutes(app, deps)
-  hookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
+  webhookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
   usageRoutes(app, deps)
   banRoutes(app, deps)
   fileRoutes(app, deps)

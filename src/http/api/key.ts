@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { KeyHolder, Permission } from '../../accounts/api-key.ts'
+import type { ApiKeyHolder, Permission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 
 declare module 'fastify' {
@@ -8,12 +8,12 @@ declare module 'fastify' {
     permission?: Permission
   }
   interface FastifyRequest {
-    holder?: KeyHolder
+    holder?: ApiKeyHolder
   }
 }
 
 /** @throws Failure `unauthenticated` without a header; `invalid` for one not of the one form, or for two */
-export function readSecret(request: FastifyRequest): string {
+export function readApiKey(request: FastifyRequest): string {
   const given = request.raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization')
   if (given.length === 0)
     throw new Failure('unauthenticated', 'The Authorization header is missing. Send "Authorization: Apisecret <API secret>".')
@@ -23,7 +23,7 @@ export function readSecret(request: FastifyRequest): string {
 }
 
 /** The holder of the key that the request carries. */
-export function holderOf(request: FastifyRequest): KeyHolder {
+export function authenticateRequest(request: FastifyRequest): ApiKeyHolder {
   if (!request.holder) throw new Error('a route was reached without a key')
   return request.holder
 }

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { KeyHolder } from '../../accounts/api-key.ts'
-import { type CursorDeps, cursorOf, readCursor } from '../../catalogue/cursor.ts'
+import type { ApiKeyHolder } from '../../accounts/api-key.ts'
+import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
 import { VIDEO_STATUSES, type VideoStatus } from '../../catalogue/status.ts'
-import { readTagFilter } from '../../catalogue/tag.ts'
-import { findVideos, type ListDeps, type PageWanted } from '../../catalogue/video.ts'
+import { parseTagFilter } from '../../catalogue/tag.ts'
+import { findVideos, type ListDeps, type PageRequest } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../server/app.ts'
-import { refuseNearMisses } from '../wire/misspelled-names.ts'
+import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
 import { readPaging } from '../wire/paging.ts'
-import { createAnswerCache, type KeptAnswer } from '../wire/response-cache.ts'
-import { holderOf } from './key.ts'
+import { type CachedResponse, createResponseCache } from '../wire/response-cache.ts'
+import { authenticateRequest } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
 export type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string }
@@ -38,7 +38,7 @@ const USUAL_LIMIT = 20
 
 /** `GET /videos`: an account that has not changed since is answered from memory, or by 304 (wire-contract.md, section 3). */
 export function listRoutes(app: App, deps: ListRoutesDeps): void {
-  const pages = createAnswerCache()
+  const pages = createResponseCache()
   // New with each start: addresses in a page, and the form of one, may differ from what the last start answered.
   const start = randomBytes(6).toString('base64url')
 
@@ -55,7 +55,7 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
       },
     },
     async (request, reply) => {
-      const holder = holderOf(request)
+      const holder = authenticateRequest(request)
       const tag = `"${start}.${holder.accountId.slice(0, 12)}.${holder.pageMax}.${holder.changeNumber}"`
       reply.header('ETag', tag).header('Cache-Control', 'private, max-age=0')
       if (isKnown(request, tag)) return reply.code(304).send(null)
@@ -69,7 +69,7 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
   )
 }
 
-async function readPage(deps: ListRoutesDeps, holder: KeyHolder, query: Static<typeof ListQuery>): Promise<KeptAnswer> {
+async function readPage(deps: ListRoutesDeps, holder: ApiKeyHolder, query: Static<typeof ListQuery>): Promise<CachedResponse> {
   const { count, videos, lastPosition } = await findVideos(
     deps,
     holder.accountId,
@@ -77,16 +77,16 @@ async function readPage(deps: ListRoutesDeps, holder: KeyHolder, query: Static<t
     readPlace(deps, holder, query),
   )
   const page: Static<typeof ListReply> = { count, rows: videos.map((video) => videoBody(deps.publicUrl(), video)) }
-  const after = lastPosition === undefined ? undefined : cursorOf(deps, holder.accountId, lastPosition)
+  const after = lastPosition === undefined ? undefined : encodeCursor(deps, holder.accountId, lastPosition)
   return { body: Buffer.from(JSON.stringify(page)), link: after && linkTo(deps.publicUrl(), { ...query, after }) }
 }
 
 /** @throws Failure `invalid` */
-function readPlace(deps: ListRoutesDeps, { accountId, pageMax }: KeyHolder, query: Static<typeof ListQuery>): PageWanted {
+function readPlace(deps: ListRoutesDeps, { accountId, pageMax }: ApiKeyHolder, query: Static<typeof ListQuery>): PageRequest {
   const paging = readPaging(query, { usual: USUAL_LIMIT, largest: pageMax })
   if (query.after === undefined) return paging
   if (query.page !== undefined) throw new Failure('invalid', 'Send page or after, not both.')
-  return { limit: paging.limit, below: readCursor(deps, accountId, query.after) }
+  return { limit: paging.limit, below: decodeCursor(deps, accountId, query.after) }
 }
 
 /** RFC 8288: the page of what is older than this one's last video. */
@@ -99,9 +99,9 @@ const PARAMETERS = Object.keys(ListQuery.properties)
 
 /** Empty parameters filter nothing. @throws Failure `invalid`, also for a parameter that nearly is one of these */
 function readFilter(query: Static<typeof ListQuery>): VideoFilter {
-  refuseNearMisses(Object.keys(query), PARAMETERS)
+  refuseMisspelledNames(Object.keys(query), PARAMETERS)
   const { tag = '', tags = '', q = '', folderId = '', status = '' } = query
-  const wanted = readTagFilter([tag, ...tags.split(',')].filter((name) => name.trim() !== ''))
+  const wanted = parseTagFilter([tag, ...tags.split(',')].filter((name) => name.trim() !== ''))
   return {
     tags: wanted,
     ...(q === '' ? {} : { text: q }),
@@ -128,7 +128,7 @@ function isKnown(request: FastifyRequest, tag: string): boolean {
 }
 
 // Bytes, since the framework would serialise a string once more.
-function sendPage(reply: FastifyReply, { body, link }: KeptAnswer): FastifyReply {
+function sendPage(reply: FastifyReply, { body, link }: CachedResponse): FastifyReply {
   if (link !== undefined) reply.header('Link', link)
   return reply.type('application/json; charset=utf-8').send(body)
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { getPublicMeta, type MetaDeps } from '../../catalogue/meta.ts'
 import { posterPath } from '../media/posters.ts'
 import type { App } from '../server/app.ts'
-import { type LimitDeps, limitVisitors } from '../server/rate-limits.ts'
+import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 import { VideoParams } from './videos.ts'
 
 const MetaReply = Type.Object({
@@ -14,7 +14,7 @@ const MetaReply = Type.Object({
 
 /** `GET /api/meta/{id}`, the one operation without a key: what a page may show of a video before anybody plays it (wire-contract.md, section 3). */
 export async function metaInterface(app: App, deps: MetaDeps & LimitDeps & { publicUrl(): string }): Promise<void> {
-  limitVisitors(app, deps, 'playback')
+  limitByAddress(app, deps, 'playback')
   app.get(
     '/:id',
     {

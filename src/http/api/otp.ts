@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
-import { issueOtp, type OtpDeps, playbackInfoOf } from '../../playback/otp.ts'
+import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../server/app.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../wire/idempotency.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { OtpBody, readOtpOptions } from '../wire/otp-options.ts'
-import { holderOf } from './key.ts'
+import { authenticateRequest } from './key.ts'
 import { VideoParams } from './videos.ts'
 
 export type OtpRoutesDeps = IdempotencyRouteDeps & { playbackOtps: OtpDeps }
@@ -28,14 +28,14 @@ export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
       },
     },
     async (request, reply) => {
-      const { accountId, apiKeyId } = holderOf(request)
+      const { accountId, apiKeyId } = authenticateRequest(request)
       const videoId = request.params.id
       const asked = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
-      return sendOnce(
+      return sendIdempotent(
         deps,
         { request, reply, accountId },
         (alongside) => issueOtp(deps.playbackOtps, asked, alongside),
-        inJson((otp: string): Static<typeof OtpReply> => ({ otp, playbackInfo: playbackInfoOf(videoId) })),
+        jsonRepresentation((otp: string): Static<typeof OtpReply> => ({ otp, playbackInfo: encodePlaybackInfo(videoId) })),
       )
     },
   )

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { addTags, findTags, replaceTags, type TagDeps, takeTags } from '../../catalogue/tag.ts'
+import { addTags, listTags, removeTags, replaceTags, type TagDeps } from '../../catalogue/tag.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
-import { withMembers } from '../wire/list-params.ts'
-import { holderOf } from './key.ts'
+import { gatherArrayFields } from '../wire/list-params.ts'
+import { authenticateRequest } from './key.ts'
 
 const TaggingBody = Type.Object({
   videos: Type.Array(Type.String(), { description: 'ids; all must be the account’s', examples: [[EXAMPLE.videoId]] }),
@@ -15,7 +15,7 @@ const TagsReply = Type.Object({ rows: Type.Array(Type.String()) })
 const CHANGES = {
   POST: { change: addTags, summary: 'Add tags' },
   PUT: { change: replaceTags, summary: 'Replace tags' },
-  DELETE: { change: takeTags, summary: 'Remove tags' },
+  DELETE: { change: removeTags, summary: 'Remove tags' },
 } as const
 
 export function tagRoutes(app: App, deps: TagDeps): void {
@@ -23,7 +23,7 @@ export function tagRoutes(app: App, deps: TagDeps): void {
     '/videos/tags',
     { config: { permission: 'viewer' }, schema: { summary: 'All tags in use', response: { 200: TagsReply } } },
     async (request) => ({
-      rows: await findTags(deps, holderOf(request).accountId),
+      rows: await listTags(deps, authenticateRequest(request).accountId),
     }),
   )
 
@@ -34,11 +34,11 @@ export function tagRoutes(app: App, deps: TagDeps): void {
       config: { permission: 'editor' },
       schema: { summary, body: TaggingBody, response: { 200: DoneReply } },
       preValidation: async (request) => {
-        request.body = { ...request.body, ...withMembers(request.body, ['videos', 'tags']) }
+        request.body = { ...request.body, ...gatherArrayFields(request.body, ['videos', 'tags']) }
       },
       handler: async (request) => {
         const { videos, tags } = request.body
-        const holder = holderOf(request)
+        const holder = authenticateRequest(request)
         await change(deps, holder.accountId, holder, { videoIds: videos, tags })
         return { message: 'Done' as const }
       },

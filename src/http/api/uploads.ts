@@ -3,8 +3,8 @@ import { ROOT } from '../../catalogue/folder.ts'
 import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
 import type { App } from '../server/app.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../wire/idempotency.ts'
-import { holderOf } from './key.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
+import { authenticateRequest } from './key.ts'
 
 export type UploadRoutesDeps = PolicyDeps & IdempotencyRouteDeps & { publicUrl(): string }
 
@@ -37,12 +37,12 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
     },
     async (request, reply) => {
       const { title, folderId } = request.query
-      const holder = holderOf(request)
-      return sendOnce(
+      const holder = authenticateRequest(request)
+      return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
         (alongside) => issueUploadPolicy(deps, holder, { title, folderId: folderId || ROOT }, alongside),
-        inJson(
+        jsonRepresentation(
           ({ videoId, form }: IssuedUpload): Static<typeof UploadReply> => ({
             clientPayload: { ...form, uploadLink: `${deps.publicUrl()}/upload` },
             videoId,

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { getBandwidth } from '../../usage/usage.ts'
 import type { App } from '../server/app.ts'
 import { csvDocument } from '../wire/csv.ts'
-import { holderOf } from './key.ts'
+import { authenticateRequest } from './key.ts'
 
 export type UsageRoutesDeps = Parameters<typeof getBandwidth>[0]
 
@@ -18,7 +18,7 @@ export function usageRoutes(app: App, deps: UsageRoutesDeps): void {
       schema: { summary: 'Bandwidth of a day', description: 'What was sent of each video, in kilobytes.', body: UsageBody },
     },
     async (request, reply) => {
-      const videos = await getBandwidth(deps, holderOf(request).accountId, request.body.date)
+      const videos = await getBandwidth(deps, authenticateRequest(request).accountId, request.body.date)
       const rows = videos.map(({ videoId, sentBytes }) => [videoId, Math.ceil(sentBytes / 1000)])
       return reply.type('text/csv; charset=utf-8').send(csvDocument([['video', 'bandwidth'], ...rows]))
     },

@@ -7,7 +7,7 @@ import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
 import { Flag, isOn } from '../wire/flag.ts'
-import { holderOf } from './key.ts'
+import { authenticateRequest } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
 export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string }
@@ -43,7 +43,8 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
   app.get(
     '/videos/:id',
     { config: { permission: 'viewer' }, schema: { summary: 'One video', params: VideoParams, response: { 200: VideoBody } } },
-    async (request) => videoBody(deps.publicUrl(), await getVideo(deps, holderOf(request).accountId, request.params.id)),
+    async (request) =>
+      videoBody(deps.publicUrl(), await getVideo(deps, authenticateRequest(request).accountId, request.params.id)),
   )
 
   app.post(
@@ -59,7 +60,7 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
       },
     },
     async (request) => {
-      const holder = holderOf(request)
+      const holder = authenticateRequest(request)
       await editVideo(deps, holder.accountId, holder, request.params.id, readChanges(request.body))
       return { message: 'Successfully updated' as const }
     },
@@ -79,7 +80,7 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
     },
     async (request) => {
       const ids = readIds(request.query.videos, request.body?.videos)
-      const holder = holderOf(request)
+      const holder = authenticateRequest(request)
       const count = ids.length === 0 ? 0 : await deleteVideos(deps, holder.accountId, holder, ids)
       return { code: 200, message: `Successfully deleted ${count} videos` }
     },

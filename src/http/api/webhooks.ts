@@ -1,17 +1,24 @@
 import { type Static, Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import { webhookId } from '../../webhooks/attempt.ts'
-import { findDeliveries, type LogDeps, replay } from '../../webhooks/delivery-log.ts'
-import { HOOK_EVENTS, type HookEvent } from '../../webhooks/event.ts'
-import { createHook, deleteHook, findHooks, type NewHook, rotateSecret, switchHook } from '../../webhooks/webhook.ts'
-import type { Hook } from '../../webhooks/webhook-store.ts'
+import { type DeliveryLogDeps, listDeliveries, replayDeliveries } from '../../webhooks/delivery-log.ts'
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../../webhooks/event.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  type NewWebhook,
+  rotateSecret,
+  setWebhookEnabled,
+} from '../../webhooks/webhook.ts'
+import type { Webhook } from '../../webhooks/webhook-store.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
 import { Flag, isOn } from '../wire/flag.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, inJson, sendOnce } from '../wire/idempotency.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { pagingQuery, readPaging } from '../wire/paging.ts'
-import { holderOf } from './key.ts'
+import { authenticateRequest } from './key.ts'
 
 const ALL_EVENTS = '*'
 
@@ -23,7 +30,7 @@ const HookBody = Type.Object({
   uuid: Type.String(),
   type: Type.Literal('http'),
   value: Type.String({ description: 'the address that events are sent to' }),
-  event: Type.String({ description: `the event that it hears: ${HOOK_EVENTS.join(', ')}; ${ALL_EVENTS} for all` }),
+  event: Type.String({ description: `the event that it hears: ${WEBHOOK_EVENTS.join(', ')}; ${ALL_EVENTS} for all` }),
   status: Type.Integer({ description: '1: on; 0: off, and what happens meanwhile is listed as failed' }),
   statusReason: Type.Optional(Type.String({ description: 'why it is off, in words' })),
   failingSince: Type.Union([Type.String(), Type.Null()], { description: 'ISO 8601; null while deliveries arrive' }),
@@ -61,15 +68,15 @@ const DeliveriesQuery = Type.Object(pagingQuery(PAGE_LIMITS))
 const DeliveriesReply = Type.Object({ count: Type.Integer(), rows: Type.Array(DeliveryBody) })
 const ReplayReply = Type.Object({ message: Type.String(), count: Type.Integer() })
 
-export type HookRoutesDeps = LogDeps & IdempotencyRouteDeps
+export type WebhookRoutesDeps = DeliveryLogDeps & IdempotencyRouteDeps
 
 /** Hooks: owners' webhook endpoints (wire-contract.md, sections 3 and 7; docs/webhooks.md). */
-export function hookRoutes(app: App, deps: HookRoutesDeps): void {
+export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
   app.get(
     '/hooks',
     { config: { permission: 'viewer' }, schema: { summary: 'Your hooks', response: { 200: ListReply } } },
     async (request) => ({
-      rows: (await findHooks(deps, holderOf(request).accountId)).map(hookBody),
+      rows: (await listWebhooks(deps, authenticateRequest(request).accountId)).map(hookBody),
     }),
   )
 
@@ -88,13 +95,13 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
     async (request, reply) => {
       const { value, event, status = 1 } = request.body
       const wanted = { url: value, event: readEvent(event), isOn: isOn(status) }
-      const holder = holderOf(request)
+      const holder = authenticateRequest(request)
       const { accountId } = holder
-      return sendOnce(
+      return sendIdempotent(
         deps,
         { request, reply, accountId },
-        (alongside) => createHook(deps, accountId, holder, wanted, alongside),
-        inJson(({ secret, ...hook }: NewHook): Static<typeof CreateReply> => ({ ...hookBody(hook), secret })),
+        (alongside) => createWebhook(deps, accountId, holder, wanted, alongside),
+        jsonRepresentation(({ secret, ...hook }: NewWebhook): Static<typeof CreateReply> => ({ ...hookBody(hook), secret })),
       )
     },
   )
@@ -103,8 +110,8 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
     '/hooks',
     { config: { permission: 'editor' }, schema: { summary: 'Delete a hook', body: HookParams, response: { 200: DeletedReply } } },
     async (request) => {
-      const holder = holderOf(request)
-      await deleteHook(deps, holder.accountId, holder, request.body.uuid)
+      const holder = authenticateRequest(request)
+      await deleteWebhook(deps, holder.accountId, holder, request.body.uuid)
       return { message: 'Deleted' as const }
     },
   )
@@ -121,8 +128,8 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
       },
     },
     async (request) => {
-      const holder = holderOf(request)
-      return hookBody(await switchHook(deps, holder.accountId, holder, request.params.uuid, isOn(request.body.status)))
+      const holder = authenticateRequest(request)
+      return hookBody(await setWebhookEnabled(deps, holder.accountId, holder, request.params.uuid, isOn(request.body.status)))
     },
   )
 
@@ -138,7 +145,7 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
       },
     },
     async (request) => {
-      const holder = holderOf(request)
+      const holder = authenticateRequest(request)
       return { secret: await rotateSecret(deps, holder.accountId, holder, request.params.uuid) }
     },
   )
@@ -158,7 +165,7 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
     async (request) => {
       const paging = readPaging(request.query, PAGE_LIMITS)
       const { uuid } = request.params
-      const { count, deliveries } = await findDeliveries(deps, holderOf(request).accountId, uuid, paging)
+      const { count, deliveries } = await listDeliveries(deps, authenticateRequest(request).accountId, uuid, paging)
       return { count, rows: deliveries.map(deliveryBody) }
     },
   )
@@ -175,8 +182,8 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
     },
     async (request) => {
       const { uuid, id } = request.params
-      const holder = holderOf(request)
-      const count = await replay(deps, holder.accountId, holder, uuid, readSequence(id))
+      const holder = authenticateRequest(request)
+      const count = await replayDeliveries(deps, holder.accountId, holder, uuid, readSequence(id))
       return { message: 'Queued', count }
     },
   )
@@ -188,19 +195,19 @@ export function hookRoutes(app: App, deps: HookRoutesDeps): void {
       schema: { summary: 'Send again all that failed', params: HookParams, response: { 200: ReplayReply } },
     },
     async (request) => {
-      const holder = holderOf(request)
-      const count = await replay(deps, holder.accountId, holder, request.params.uuid, undefined)
+      const holder = authenticateRequest(request)
+      const count = await replayDeliveries(deps, holder.accountId, holder, request.params.uuid, undefined)
       return { message: 'Queued', count }
     },
   )
 }
 
 /** @throws Failure `invalid` */
-function readEvent(text = ALL_EVENTS): HookEvent | undefined {
+function readEvent(text = ALL_EVENTS): WebhookEvent | undefined {
   if (text === ALL_EVENTS || text === '') return undefined
-  const event = HOOK_EVENTS.find((known) => known === text)
+  const event = WEBHOOK_EVENTS.find((known) => known === text)
   if (!event)
-    throw new Failure('invalid', `There is no such event. It is one of ${HOOK_EVENTS.join(', ')}, or ${ALL_EVENTS} for all.`)
+    throw new Failure('invalid', `There is no such event. It is one of ${WEBHOOK_EVENTS.join(', ')}, or ${ALL_EVENTS} for all.`)
   return event
 }
 
@@ -210,7 +217,7 @@ function readSequence(text: string): number {
   return Number(text)
 }
 
-function hookBody(hook: Hook): Static<typeof HookBody> {
+function hookBody(hook: Webhook): Static<typeof HookBody> {
   return {
     uuid: hook.id,
     type: 'http',
@@ -223,7 +230,7 @@ function hookBody(hook: Hook): Static<typeof HookBody> {
   }
 }
 
-type Delivery = Awaited<ReturnType<typeof findDeliveries>>['deliveries'][number]
+type Delivery = Awaited<ReturnType<typeof listDeliveries>>['deliveries'][number]
 
 function deliveryBody(delivery: Delivery): Static<typeof DeliveryBody> {
   return {

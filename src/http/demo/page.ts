@@ -1,4 +1,4 @@
-import { TOKENS } from '../docs/theme.css.ts'
+import { THEME_CSS } from '../docs/theme.css.ts'
 import { escapeHtml, ICON } from '../player/page.ts'
 
 /** What the page of the demo shows: the player with a one-time password of its own, or why there is none yet. */
@@ -59,7 +59,7 @@ export function demoPolicy(cspNonce: string): string {
 }
 
 const STYLE = `
-${TOKENS}* { box-sizing: border-box; }
+${THEME_CSS}* { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); }
 header, main { width: min(100%, 960px); margin: 0 auto; padding: 0 20px; }
 header { display: flex; align-items: center; gap: 8px; padding-top: 20px; font-weight: 600; }

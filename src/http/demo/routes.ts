@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Demo } from '../../demo/demo.ts'
-import { playbackInfoOf } from '../../playback/otp.ts'
+import { encodePlaybackInfo } from '../../playback/otp.ts'
 import type { App } from '../server/app.ts'
-import { type LimitDeps, limitVisitors } from '../server/rate-limits.ts'
+import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 import { isFromThisMachine } from './from-this-machine.ts'
 import { demoPage, demoPolicy } from './page.ts'
 
@@ -14,7 +14,7 @@ const OtpReply = Type.Object({ otp: Type.String(), playbackInfo: Type.String() }
 
 /** The page of the demo film, and the contract's demo operation (wire-contract.md, section 3). */
 export async function demoInterface(app: App, { demo, ...limiting }: { demo: Demo } & LimitDeps): Promise<void> {
-  limitVisitors(app, limiting, 'playback')
+  limitByAddress(app, limiting, 'playback')
   app.get('/demo', async (request, reply) => {
     const state = isFromThisMachine(request.raw) ? await demo.findState() : undefined
     if (!state) return reply.callNotFound()
@@ -49,5 +49,5 @@ export async function demoInterface(app: App, { demo, ...limiting }: { demo: Dem
 
 async function issueOtp(demo: Demo): Promise<{ otp: string; playbackInfo: string } | undefined> {
   const issued = await demo.issueOtp()
-  return issued && { otp: issued.otp, playbackInfo: playbackInfoOf(issued.videoId) }
+  return issued && { otp: issued.otp, playbackInfo: encodePlaybackInfo(issued.videoId) }
 }

@@ -1,8 +1,8 @@
 import packageJson from '../../../package.json' with { type: 'json' }
-import type { RateLimits } from '../../config.ts'
+import type { RateLimitConfig } from '../../config.ts'
 import { BUDGETS } from '../server/rate-limits.ts'
 import type { ApiRoute } from './api-routes.ts'
-import { asJson, exampleOf, type JsonSchema, propertiesOf } from './json-schema.ts'
+import { exampleOf, type JsonSchema, propertiesOf, toJsonSchema } from './json-schema.ts'
 
 // The OpenAPI document of both interfaces, made of the routes' own schemas: nothing of an operation is written here.
 
@@ -15,7 +15,7 @@ export type Parameter = {
   schema: JsonSchema
   example?: unknown
 }
-export type Reply = { description: string; content?: Content }
+export type ResponseObject = { description: string; content?: Content }
 export type Operation = {
   operationId: string
   tags: string[]
@@ -24,7 +24,7 @@ export type Operation = {
   security: Record<string, string[]>[]
   parameters: Parameter[]
   requestBody?: { required: boolean; content: Content }
-  responses: Record<string, Reply>
+  responses: Record<string, ResponseObject>
 }
 export type ApiDocument = {
   openapi: '3.1.0'
@@ -102,7 +102,7 @@ const REFUSALS = {
 type Refused = keyof typeof REFUSALS
 
 /** @param limits of the running server; undefined when they are off */
-export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limits: RateLimits | undefined): ApiDocument {
+export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limits: RateLimitConfig | undefined): ApiDocument {
   const paths: ApiDocument['paths'] = {}
   for (const route of routes) {
     const path = route.url.replace(/:(\w+)/g, '{$1}').replace(/(?<=.)\/$/, '')
@@ -137,7 +137,7 @@ export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limi
 function operationOf(
   { method, url, permission, budget, schema }: ApiRoute,
   path: string,
-  limits: RateLimits | undefined,
+  limits: RateLimitConfig | undefined,
 ): Operation {
   const { tag, security, bodyTypes } = interfaceOf(url)
   const body = bodyOf(url, schema.body)
@@ -165,8 +165,8 @@ function operationOf(
 function bodyOf(url: string, given: unknown): JsonSchema | undefined {
   const { fields } = interfaceOf(url)
   const names = Object.keys(fields)
-  if (names.length === 0) return given === undefined ? undefined : asJson(given)
-  const { properties, required = [], ...body } = given === undefined ? {} : asJson(given)
+  if (names.length === 0) return given === undefined ? undefined : toJsonSchema(given)
+  const { properties, required = [], ...body } = given === undefined ? {} : toJsonSchema(given)
   return { ...body, type: 'object', properties: { ...fields, ...properties }, required: [...names, ...required] }
 }
 
@@ -189,7 +189,7 @@ function interfaceOf(url: string): Interface {
   return found
 }
 
-function aboutKey(permission: ApiRoute['permission'], ofRoute: ApiRoute['budget'], limits: RateLimits | undefined): string {
+function aboutKey(permission: ApiRoute['permission'], ofRoute: ApiRoute['budget'], limits: RateLimitConfig | undefined): string {
   if (permission === undefined) return ''
   const budget = ofRoute ?? BUDGETS[permission]
   const { ip, key, account } = limits?.[budget] ?? {}
@@ -199,7 +199,7 @@ function aboutKey(permission: ApiRoute['permission'], ofRoute: ApiRoute['budget'
 
 function parametersOf(place: Parameter['in'], schema: unknown): Parameter[] {
   if (schema === undefined) return []
-  return propertiesOf(asJson(schema)).map(({ name, schema: property, isRequired }) => ({
+  return propertiesOf(toJsonSchema(schema)).map(({ name, schema: property, isRequired }) => ({
     name,
     in: place,
     required: isRequired,
@@ -213,12 +213,12 @@ function contentOf(types: readonly string[], schema: JsonSchema): Content {
   return Object.fromEntries(types.map((type) => [type, { schema, example: exampleOf(schema) }]))
 }
 
-function repliesOf(response: unknown): Record<string, Reply> {
-  const replies = Object.entries(response === undefined ? {} : asJson(response))
-  return Object.fromEntries(replies.map(([status, reply]) => [status, replyOf(status, asJson(reply))]))
+function repliesOf(response: unknown): Record<string, ResponseObject> {
+  const replies = Object.entries(response === undefined ? {} : toJsonSchema(response))
+  return Object.fromEntries(replies.map(([status, reply]) => [status, replyOf(status, toJsonSchema(reply))]))
 }
 
-function replyOf(status: string, { description, content, ...schema }: JsonSchema & { content?: Content }): Reply {
+function replyOf(status: string, { description, content, ...schema }: JsonSchema & { content?: Content }): ResponseObject {
   const said = { description: description ?? DESCRIPTIONS[status] ?? 'Done' }
   if (content) return { ...said, content }
   return schema.type === 'null' ? said : { ...said, content: { 'application/json': { schema } } }

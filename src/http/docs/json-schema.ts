@@ -11,7 +11,7 @@ export type JsonSchema = {
   [keyword: string]: unknown
 }
 
-export function asJson(schema: unknown): JsonSchema {
+export function toJsonSchema(schema: unknown): JsonSchema {
   return JSON.parse(JSON.stringify(schema))
 }
 
@@ -39,10 +39,10 @@ function hasExample({ examples, properties = {} }: JsonSchema): boolean {
 }
 
 /** What a value may be, in words: `text`, `array of whole number`, `"a" or "b"`. */
-export function inWords({ type, anyOf, items, ...schema }: JsonSchema): string {
+export function describeType({ type, anyOf, items, ...schema }: JsonSchema): string {
   if ('const' in schema) return JSON.stringify(schema.const)
-  if (anyOf) return [...new Set(anyOf.map(inWords))].join(' or ')
-  if (type === 'array') return items ? `array of ${inWords(items)}` : 'array'
+  if (anyOf) return [...new Set(anyOf.map(describeType))].join(' or ')
+  if (type === 'array') return items ? `array of ${describeType(items)}` : 'array'
   return WORDS[type ?? ''] ?? type ?? 'any value'
 }
 

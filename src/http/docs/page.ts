@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { escapeHtml, ICON } from '../player/page.ts'
-import type { ApiDocument, Operation, Parameter, Reply } from './document.ts'
-import { inWords, type JsonSchema, propertiesOf } from './json-schema.ts'
-import { TOKENS } from './theme.css.ts'
+import type { ApiDocument, Operation, Parameter, ResponseObject } from './document.ts'
+import { describeType, type JsonSchema, propertiesOf } from './json-schema.ts'
+import { THEME_CSS } from './theme.css.ts'
 
 type Place = { path: string; method: string; operation: Operation }
 
@@ -65,7 +65,7 @@ ${
 }
 
 function parameterRow({ name, in: place, required, description, schema }: Parameter): string {
-  return row(name, `${place} · ${inWords(schema)}${required ? '' : ' · optional'}`, description)
+  return row(name, `${place} · ${describeType(schema)}${required ? '' : ' · optional'}`, description)
 }
 
 function fieldRows(schema: JsonSchema, before = ''): string {
@@ -74,7 +74,7 @@ function fieldRows(schema: JsonSchema, before = ''): string {
       const inner = field.items ?? field
       const path = `${before}${name}`
       return (
-        row(path, `${inWords(field)}${isRequired ? '' : ' · optional'}`, field.description) +
+        row(path, `${describeType(field)}${isRequired ? '' : ' · optional'}`, field.description) +
         fieldRows(inner, `${path}${field.items ? '[]' : ''}.`)
       )
     })
@@ -85,7 +85,7 @@ function row(name: string, kind: string, description = ''): string {
   return `<div><dt><code>${breakable(name)}</code> <span>${escapeHtml(kind)}</span></dt><dd>${inline(description)}</dd></div>`
 }
 
-function replyRow([status, { description, content = {} }]: [string, Reply]): string {
+function replyRow([status, { description, content = {} }]: [string, ResponseObject]): string {
   const [type, body] = Object.entries(content)[0] ?? []
   const inner = body?.schema.items ?? body?.schema
   const fields = inner ? fieldRows(inner, body?.schema.items ? '[].' : '') : ''
@@ -141,7 +141,7 @@ function breakable(path: string): string {
 }
 
 const STYLE = `
-${TOKENS}
+${THEME_CSS}
 * { box-sizing: border-box; }
 html { scroll-padding-top: 16px; }
 body { margin: 0 auto; max-width: 1180px; padding: 0 20px 60px; background: var(--paper); color: var(--ink); }

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { RateLimits } from '../../config.ts'
+import type { RateLimitConfig } from '../../config.ts'
 import type { App } from '../server/app.ts'
-import { type LimitDeps, limitVisitors } from '../server/rate-limits.ts'
+import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 import type { ApiRoute } from './api-routes.ts'
 
-export type DocsDeps = LimitDeps & { routes: readonly ApiRoute[]; publicUrl(): string; limitNumbers: RateLimits | undefined }
+export type DocsDeps = LimitDeps & { routes: readonly ApiRoute[]; publicUrl(): string; limitNumbers: RateLimitConfig | undefined }
 
 type Sheet = { type: string; bytes: Buffer; etag: string }
 
 /** The API reference at `/docs/api`, for anybody, and the way there from `/`. Nothing of it is loaded or made before somebody asks. */
 export async function docsInterface(app: App, { routes, publicUrl, limitNumbers, ...limiting }: DocsDeps): Promise<void> {
-  limitVisitors(app, limiting, 'docs')
+  limitByAddress(app, limiting, 'docs')
   let made: Promise<{ page: Sheet; json: Sheet; policy: string }> | undefined
   const docs = () => (made ??= makeDocs())
 

@@ -1,5 +1,5 @@
 /** Colours and type of the pages that this server writes itself, dark and light. */
-export const TOKENS = `:root {
+export const THEME_CSS = `:root {
   color-scheme: dark light;
   --paper: #111214; --card: #191b1f; --line: #2a2d33; --ink: #f2f0ec; --ink-soft: #a5a29b; --lamp: #f2a93b;
   font: 15px/1.55 system-ui, sans-serif;

@@ -5,7 +5,7 @@ const MAX_CHARACTERS = 150
 const NOT_ATTR_CHAR = /[!'()*]/g
 
 /** A Content-Disposition under which a browser saves a file by a name that somebody chose (RFC 6266, RFC 8187). */
-export function attachment(name: string): string {
+export function contentDisposition(name: string): string {
   const fit = fitName(name)
   const plain =
     fit

@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify'
  * Tells how much of a body of `lengthBytes` went out, once the answer has ended, however it ends. Of one that breaks off that is what
  * was handed to the network; the last of it, at most what its buffers hold, may not have arrived.
  */
-export function whenSent(reply: FastifyReply, lengthBytes: number, tell: (sentBytes: number) => void): void {
+export function onResponseSent(reply: FastifyReply, lengthBytes: number, tell: (sentBytes: number) => void): void {
   const { raw } = reply
   const { socket } = reply.request.raw
   const beforeBytes = socket.bytesWritten

@@ -4,8 +4,8 @@ import { PlaybackRefusal } from '../../playback/refusal.ts'
 import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../server/app.ts'
 import { type LimitDeps, refuseViewers } from '../server/rate-limits.ts'
-import { attachment } from './attachment.ts'
-import { whenSent } from './count-sent-bytes.ts'
+import { contentDisposition } from './attachment.ts'
+import { onResponseSent } from './count-sent-bytes.ts'
 import { readRange } from './range.ts'
 
 const DownloadParams = Type.Object({
@@ -47,7 +47,7 @@ export async function downloadInterface(
         'Accept-Ranges': 'bytes',
         ETag: tag,
         'Content-Type': download.contentType,
-        'Content-Disposition': attachment(download.name),
+        'Content-Disposition': contentDisposition(download.name),
       })
       if (range === 'unsatisfiable') return reply.code(416).header('Content-Range', `bytes */${sizeBytes}`).send()
       const part = range ?? { first: 0, last: sizeBytes - 1 }
@@ -55,7 +55,7 @@ export async function downloadInterface(
       const lengthBytes = part.last - part.first + 1
       reply.header('Content-Length', lengthBytes)
       if (request.method === 'HEAD' || lengthBytes === 0) return reply.send()
-      whenSent(reply, lengthBytes, (sentBytes) => deps.usage.noteDownloaded(videoId, sentBytes))
+      onResponseSent(reply, lengthBytes, (sentBytes) => deps.usage.noteDownloaded(videoId, sentBytes))
       return reply.send(await download.read(part))
     },
   })

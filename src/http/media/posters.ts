@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { KeyHolder } from '../../accounts/api-key.ts'
-import { openPoster, type ShownPosterDeps } from '../../assets/public-poster.ts'
+import type { ApiKeyHolder } from '../../accounts/api-key.ts'
+import { openPoster, type PublicPosterDeps } from '../../assets/public-poster.ts'
 import { Failure } from '../../errors.ts'
-import { readSecret } from '../api/key.ts'
+import { readApiKey } from '../api/key.ts'
 import type { App } from '../server/app.ts'
-import { countGuess, identify, type LimitDeps, limitVisitors } from '../server/rate-limits.ts'
+import { countGuess, identify, type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 
 const PosterParams = Type.Object({ file: Type.String({ pattern: '^[A-Za-z0-9_-]{22}\\.jpg$' }) })
 
@@ -14,10 +14,10 @@ export function posterPath(token: string): string {
   return `poster/${token}.jpg`
 }
 
-export type PosterDeps = ShownPosterDeps & LimitDeps & { authenticate(secret: string): Promise<KeyHolder> }
+export type PosterDeps = PublicPosterDeps & LimitDeps & { authenticate(secret: string): Promise<ApiKeyHolder> }
 
 export async function posterInterface(app: App, deps: PosterDeps): Promise<void> {
-  limitVisitors(app, deps, 'posters')
+  limitByAddress(app, deps, 'posters')
   app.get('/:file', { schema: { params: PosterParams } }, async (request, reply) => {
     const token = request.params.file.replace(/\.jpg$/, '')
     const { jpeg, isPublic } = await openPoster(deps, token)
@@ -44,7 +44,7 @@ export async function posterInterface(app: App, deps: PosterDeps): Promise<void>
 
   /** Of a key that may read videos. */
   async function accountOf(request: FastifyRequest, reply: FastifyReply): Promise<string> {
-    const authenticate = async () => deps.authenticate(readSecret(request))
+    const authenticate = async () => deps.authenticate(readApiKey(request))
     return (await identify(deps, { request, reply }, 'viewer', authenticate)).accountId
   }
 }

@@ -2,11 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { type OpenSegment, openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
-import type { Traffic } from '../../playback/traffic.ts'
+import type { TrafficMeter } from '../../playback/traffic.ts'
 import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../server/app.ts'
 import { type LimitDeps, refuseViewers } from '../server/rate-limits.ts'
-import { sendWhole, whenSent } from './count-sent-bytes.ts'
+import { onResponseSent, sendWhole } from './count-sent-bytes.ts'
 import { readRange } from './range.ts'
 
 const MediaParams = Type.Object({
@@ -21,7 +21,7 @@ const MediaParams = Type.Object({
 const READ_BYTES = 256 * 1024
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-export type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'noteSent'>; traffic: Traffic | undefined }
+export type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'noteSent'>; traffic: TrafficMeter | undefined }
 
 /** Ciphertext on signed paths: cacheable for ever, open to any origin, no credentials (playback-protocol.md, section 8). */
 export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
@@ -43,7 +43,7 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
     const tell = (sentBytes: number) => deps.usage.noteSent(params.videoId, address, sentBytes)
     if (params.file === 'init.mp4') {
       const init = await openInit(deps, path, Number(params.rendition), closed.signal)
-      whenSent(reply, init.length, tell)
+      onResponseSent(reply, init.length, tell)
       return reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Type': 'video/mp4' }).send(init)
     }
     const segment = await openSegment(deps, path, Number(params.rendition), Number.parseInt(params.file, 10), closed.signal)
@@ -75,7 +75,7 @@ async function sendSegment(
   }
   if (range) reply.code(206).header('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
   reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Length': last - first + 1 })
-  whenSent(reply, last - first + 1, tell)
+  onResponseSent(reply, last - first + 1, tell)
   if ('bytes' in segment) return reply.send(segment.bytes.subarray(first, last + 1))
   return sendWhole(reply, segment.file.createReadStream({ start: first, end: last, highWaterMark: READ_BYTES }), last - first + 1)
 }

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
 import { PlaybackRefusal, REFUSALS } from '../../playback/refusal.ts'
-import { answerFor } from '../wire/errors.ts'
+import { errorResponse } from '../wire/errors.ts'
 
 /** Sends why a viewer is refused (playback-protocol.md, section 9). `not-allowed` has no request id: its bytes are always the same. */
 export function sendRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = error instanceof PlaybackRefusal ? error : asRefusal(error, request, reply)
   const { status: ofCode, message } = REFUSALS[refusal.code]
-  const status = isOtherMethod(error) ? 405 : ofCode
+  const status = isMethodNotAllowed(error) ? 405 : ofCode
   const { retryAfterS = status === 503 ? 1 : undefined, ...details } = refusal.details
   if (retryAfterS !== undefined) reply.header('Retry-After', String(retryAfterS))
   const body = { code: refusal.code, message, ...details }
@@ -19,12 +19,12 @@ export function sendRefusal(error: unknown, request: FastifyRequest, reply: Fast
 }
 
 /** A bad request for players, who never make one; HTTP has a status of its own for it. */
-export function isOtherMethod(error: unknown): boolean {
+export function isMethodNotAllowed(error: unknown): boolean {
   return error instanceof Failure && error.kind === 'method-not-allowed'
 }
 
 function asRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply): PlaybackRefusal {
-  const { status } = answerFor(error, request, reply)
+  const { status } = errorResponse(error, request, reply)
   if (status === 404) return new PlaybackRefusal('file-gone')
   if (status < 500) return new PlaybackRefusal('bad-request')
   return new PlaybackRefusal(status === 503 ? 'unavailable' : 'internal')

@@ -2,16 +2,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { type Operation, readProof } from '../../playback/proof.ts'
-import { mayRedeem, redeem, type ShownMark, viewFilm } from '../../playback/redeem.ts'
+import { mayRedeem, redeem, type ShownWatermark, viewVideo } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
-import { fileFor, noteBeat, noteLeave, POSTER_NAME, playlistFor, releaseKey } from '../../playback/serve.ts'
-import { admit, IDLE_ENDS_S, type LiveSession, type PlaybackDeps, type Visit } from '../../playback/session.ts'
+import { buildPlaylist, openSessionFile, POSTER_NAME, recordBeat, recordLeave, releaseKey } from '../../playback/serve.ts'
+import { admitRequest, IDLE_ENDS_S, type LiveSession, type PlaybackDeps, type ViewerRequest } from '../../playback/session.ts'
 import { LEASE_S } from '../../playback/stream-slot.ts'
 import type { Usage } from '../../usage/usage.ts'
 import { posterPath } from '../media/posters.ts'
 import type { App } from '../server/app.ts'
 import { isFlooding, type LimitDeps, redeemWithin, refuseViewers } from '../server/rate-limits.ts'
-import { BeatBody, type MarkBody, RedeemBody, SessionAnswer } from './wire.ts'
+import { BeatBody, RedeemBody, SessionBody, type WatermarkBody } from './wire.ts'
 
 // The routes behind the player page: playback-protocol.md, sections 2 to 5 and 9.
 
@@ -51,7 +51,7 @@ export async function playbackInterface(
     if (site !== undefined && site !== 'same-origin') throw new PlaybackRefusal('not-allowed')
   })
 
-  app.post('/redeem', { config: { isRedeem: true }, schema: { response: { 200: SessionAnswer } } }, async (request) => {
+  app.post('/redeem', { config: { isRedeem: true }, schema: { response: { 200: SessionBody } } }, async (request) => {
     const proof = readProof(proofHeader(request))
     const raw = bodyOf(request)
     const { otp, videoId, publicKey: point, ticket, ancestors = [] } = readBody(RedeemBody, raw)
@@ -64,20 +64,20 @@ export async function playbackInterface(
     return answerSession(deps, session)
   })
 
-  app.post('/:session/page', { schema: { params: SessionParams, response: { 200: SessionAnswer } } }, async (request) =>
+  app.post('/:session/page', { schema: { params: SessionParams, response: { 200: SessionBody } } }, async (request) =>
     answerSession(deps, await admitted(request, 'page', request.params.session)),
   )
 
   app.get('/:session/playlist/:name', { exposeHeadRoute: false, schema: { params: PlaylistParams } }, async (request, reply) => {
     const { session: id, name } = request.params
     const session = await admitted(request, 'playlist', id, name)
-    return reply.type('application/vnd.apple.mpegurl').send(await playlistFor(deps, session, name))
+    return reply.type('application/vnd.apple.mpegurl').send(await buildPlaylist(deps, session, name))
   })
 
   app.get('/:session/file/:name', { exposeHeadRoute: false, schema: { params: FileParams } }, async (request, reply) => {
     const { session: id, name } = request.params
     const session = await admitted(request, 'file', id, name)
-    const file = await fileFor(deps, session, name)
+    const file = await openSessionFile(deps, session, name)
     return reply.type(name === POSTER_NAME ? 'image/jpeg' : 'text/vtt; charset=utf-8').send(file)
   })
 
@@ -89,12 +89,12 @@ export async function playbackInterface(
 
   app.post('/:session/beat', { schema: { params: SessionParams } }, async (request) => {
     const session = await admitted(request, 'beat', request.params.session)
-    await noteBeat(deps, session, readBody(BeatBody, bodyOf(request)))
+    await recordBeat(deps, session, readBody(BeatBody, bodyOf(request)))
     return {}
   })
 
   app.post('/:session/leave', { schema: { params: SessionParams } }, async (request) => {
-    await noteLeave(deps, await admitted(request, 'leave', request.params.session))
+    await recordLeave(deps, await admitted(request, 'leave', request.params.session))
     return {}
   })
 
@@ -102,19 +102,19 @@ export async function playbackInterface(
     const visit = visitOf(request)
     const proof = readProof(proofHeader(request))
     const signed = { operation, argument, body: bodyOf(request) }
-    const session = await admit(deps, id, proof, signed, { ...visit, isFlooding: isFlooding(deps, request) })
+    const session = await admitRequest(deps, id, proof, signed, { ...visit, isFlooding: isFlooding(deps, request) })
     deps.usage.noteWatching(session.row, visit.address)
     return session
   }
 
-  function visitOf(request: FastifyRequest): Visit {
+  function visitOf(request: FastifyRequest): ViewerRequest {
     return { address: deps.addressOf(request), userAgent: request.headers['user-agent'] ?? '' }
   }
 }
 
 /** What the player needs to know, after redeem and after each page load. */
-async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<SessionAnswer> {
-  const { title, durationS, aspectRatio, poster, marks } = await viewFilm(deps, session)
+async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<SessionBody> {
+  const { title, durationS, aspectRatio, poster, marks } = await viewVideo(deps, session)
   const { id, videoId, endsAtS } = session.row
   return {
     session: id,
@@ -138,7 +138,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
   }
 }
 
-function markBody(mark: ShownMark): MarkBody {
+function markBody(mark: ShownWatermark): WatermarkBody {
   if (mark.type !== 'image') return mark
   const { png, ...rest } = mark
   return { ...rest, image: `data:image/png;base64,${png.toString('base64')}` }

@@ -21,10 +21,10 @@ const ImageMarkBody = Type.Object({
   x: Type.String(),
   y: Type.String(),
 })
-export const MarkBody = Type.Union([TextMarkBody, ImageMarkBody])
-export type MarkBody = Static<typeof MarkBody>
+export const WatermarkBody = Type.Union([TextMarkBody, ImageMarkBody])
+export type WatermarkBody = Static<typeof WatermarkBody>
 
-export const SessionAnswer = Type.Object({
+export const SessionBody = Type.Object({
   session: Type.String(),
   pageId: Type.String(),
   video: Type.Object({
@@ -40,7 +40,7 @@ export const SessionAnswer = Type.Object({
     ),
   }),
   playlist: Type.String(),
-  marks: Type.Array(MarkBody),
+  marks: Type.Array(WatermarkBody),
   resumeAtS: Type.Number(),
   /** The server keeps where this viewer left the video, for every browser of theirs. */
   keepsPosition: Type.Boolean(),
@@ -50,7 +50,7 @@ export const SessionAnswer = Type.Object({
   endsAtS: Type.Number(),
   idleEndsS: Type.Number(),
 })
-export type SessionAnswer = Static<typeof SessionAnswer>
+export type SessionBody = Static<typeof SessionBody>
 
 export const RedeemBody = Type.Object({
   otp: Type.String({ maxLength: 200 }),

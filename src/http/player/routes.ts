@@ -6,7 +6,7 @@ import type { Nonces } from '../../playback/proof.ts'
 import { REFUSALS } from '../../playback/refusal.ts'
 import type { Tickets } from '../../playback/ticket.ts'
 import type { App } from '../server/app.ts'
-import { countGuess, type LimitDeps, limitVisitors } from '../server/rate-limits.ts'
+import { countGuess, type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 import type { Asset, EmbedScript, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
 
@@ -28,7 +28,7 @@ const EMBEDS: Readonly<Record<string, EmbedScript>> = {
 /** The player's page and its files, and the scripts of embedding pages. Loading the page spends nothing and reads nothing of the OTP but its whitelist. */
 export async function playerInterface(app: App, deps: PlayerDeps): Promise<void> {
   const { files, embeds } = deps.player
-  limitVisitors(app, deps, 'pages')
+  limitByAddress(app, deps, 'pages')
   for (const path of PAGES) app.get(path, async (request, reply) => sendPage(deps, request, reply))
 
   app.get('/player/assets/:file', { schema: { params: FileParams } }, async (request, reply) => {

@@ -12,11 +12,11 @@ import Fastify, {
 } from 'fastify'
 import type { Logger } from 'pino'
 import { Failure } from '../../errors.ts'
-import { answerFor } from '../wire/errors.ts'
+import { errorResponse } from '../wire/errors.ts'
 import { lazySerializer, lazyValidator } from '../wire/schemas.ts'
-import { endSlowBodies } from './connections.ts'
-import { refuseOtherMethods } from './method-not-allowed.ts'
-import { countLost, type LimitDeps } from './rate-limits.ts'
+import { timeOutSlowBodies } from './connections.ts'
+import { addMethodNotAllowed } from './method-not-allowed.ts'
+import { type LimitDeps, limitUnroutedRequest } from './rate-limits.ts'
 
 /** Fastify with schemas that type their handlers. */
 export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>
@@ -62,12 +62,12 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
   })
   app.decorateRequest('isCounted', false)
   app.decorateRequest('isBanned', false)
-  refuseOtherMethods(app)
+  addMethodNotAllowed(app)
   askForBodiesLate(app)
-  endSlowBodies(app)
+  timeOutSlowBodies(app)
   // For every interface without a form of its own, and for what belongs to none; Fastify's answers would repeat the address, with the OTP in it.
   app.setErrorHandler((error, request, reply) => {
-    const { status, code, message } = answerFor(error, request, reply)
+    const { status, code, message } = errorResponse(error, request, reply)
     return reply.code(status).header('Cache-Control', 'no-store').send({ message, code, requestId: request.id })
   })
   app.setNotFoundHandler(async () => {
@@ -100,8 +100,8 @@ async function sendUnreadableAddress(limiting: LimitDeps, request: FastifyReques
     'invalid',
     'The address is not well formed: a percent sign in it does not stand for a character.',
   )
-  const refusal = await countLost(limiting, { request, reply }, unreadable)
-  const { status, code, message } = answerFor(refusal, request, reply)
+  const refusal = await limitUnroutedRequest(limiting, { request, reply }, unreadable)
+  const { status, code, message } = errorResponse(refusal, request, reply)
   reply
     .code(status)
     .headers({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })

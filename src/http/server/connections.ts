@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
-import { subjectOfAddress } from '../../net/ip.ts'
+import { addressKey } from '../../net/ip.ts'
 import type { App } from './app.ts'
 import { peerOf } from './client-address.ts'
 
@@ -15,12 +15,12 @@ const BODY_MS = 30_000
 const TOO_MANY = 'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'
 
 /** Refuses the connections of an address that has too many. A trusted proxy brings those of many people, and bounds them itself. */
-export function boundConnections(app: App, isProxy: (address: string) => boolean): void {
+export function limitConnections(app: App, isProxy: (address: string) => boolean): void {
   const open = new Map<string, number>()
   app.server.on('connection', (socket: Socket) => {
     const peer = peerOf(socket)
     if (isProxy(peer)) return
-    const subject = subjectOfAddress(peer)
+    const subject = addressKey(peer)
     const count = open.get(subject) ?? 0
     if (count >= MOST_PER_ADDRESS) return void socket.end(TOO_MANY, () => socket.destroy())
     open.set(subject, count + 1)
@@ -40,13 +40,13 @@ declare module 'fastify' {
 }
 
 /** Ends the connection once the answer has gone out: the rest of the body is not read, for reading costs more than its sender pays. */
-export function endUnread({ raw }: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function closeUnreadRequests({ raw }: FastifyRequest, reply: FastifyReply): FastifyReply {
   reply.raw.once('close', () => raw.destroy()).once('finish', () => raw.destroy())
   return reply.header('Connection', 'close')
 }
 
 /** Refuses a body that comes too slowly, and ends its connection. */
-export function endSlowBodies(app: App): void {
+export function timeOutSlowBodies(app: App): void {
   app.decorateRequest('bodyDeadline', undefined)
   app.addHook('preParsing', (request, reply, payload, done) => {
     const { headers } = request
@@ -55,7 +55,7 @@ export function endSlowBodies(app: App): void {
     done(null, payload)
 
     function refuse(to: FastifyReply): void {
-      endUnread(request, to).send(
+      closeUnreadRequests(request, to).send(
         new Failure('timeout', `The body did not come within ${BODY_MS / 1000} seconds. Send it again.`),
       )
     }

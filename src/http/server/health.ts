@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { DatabaseHeld, levelOf } from '../../errors.ts'
+import { DatabaseInUse, levelOf } from '../../errors.ts'
 import type { App } from './app.ts'
-import { type LimitDeps, limitVisitors } from './rate-limits.ts'
+import { type LimitDeps, limitByAddress } from './rate-limits.ts'
 
 /** What must answer before the service says that it is ready; `low` leaves it ready, without some of what it does. */
 export type HealthDeps = LimitDeps & {
@@ -16,7 +16,7 @@ export type Notices = { space: 'ok' | 'low'; webhooks?: 'held' }
 type Result = 'ok' | 'low' | 'failed' | 'held by another server'
 
 /** Refuses every call but those to `/healthz` and `/readyz` while another server has the database: keys and pages come from memory, too. */
-export function refuseWhileHeld(app: App, refusal: () => DatabaseHeld | undefined): void {
+export function refuseWhileDatabaseInUse(app: App, refusal: () => DatabaseInUse | undefined): void {
   app.addHook('onRequest', async (request) => {
     const held = refusal()
     if (held && !PATHS.includes(request.routeOptions.url ?? '')) throw held
@@ -30,7 +30,7 @@ const KEPT_MS = 2_000
 
 /** `/healthz`: it serves. `/readyz`: database, storage and ffmpeg answer; 503 names the ones that do not. Space that runs out, a sandbox that does not start, and webhooks that wait, leave it ready. */
 export async function healthInterface(app: App, { checks, notices, ...limiting }: HealthDeps): Promise<void> {
-  limitVisitors(app, limiting, 'health')
+  limitByAddress(app, limiting, 'health')
   let latest: { atMs: number; results: ReturnType<typeof runChecks> } | undefined
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (request, reply) => {
@@ -51,7 +51,7 @@ function runChecks(checks: HealthDeps['checks'], log: FastifyBaseLogger): Promis
         return [name, (await check()) ?? 'ok']
       } catch (error) {
         log[levelOf(error, 'warn')]({ err: error, check: name }, 'not ready')
-        return [name, error instanceof DatabaseHeld ? 'held by another server' : 'failed']
+        return [name, error instanceof DatabaseInUse ? 'held by another server' : 'failed']
       }
     }),
   )

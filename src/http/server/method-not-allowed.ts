@@ -13,16 +13,16 @@ declare module 'fastify' {
 }
 
 /** Refuses a method that no route takes at an address which others reach; `Allow` names these. Limits come first, the body is not read. */
-export function refuseOtherMethods(app: App): void {
+export function addMethodNotAllowed(app: App): void {
   app.decorate('knownRoutes', [])
   app.addHook('onRoute', ({ method, url }) => void app.knownRoutes.push({ methods: [method].flat(), url }))
   app.addHook('preParsing', async (request, reply) => {
-    if (request.is404) refuseOtherMethod(app.knownRoutes, request, reply)
+    if (request.is404) refuseMethod(app.knownRoutes, request, reply)
   })
 }
 
 /** @throws Failure `method-not-allowed` where other methods reach the address, as it is named most exactly */
-export function refuseOtherMethod(routes: readonly KnownRoute[], request: FastifyRequest, reply: FastifyReply): void {
+export function refuseMethod(routes: readonly KnownRoute[], request: FastifyRequest, reply: FastifyReply): void {
   const methods = methodsAt(routes, request.url)
   if (methods.length === 0 || methods.includes(request.method)) return
   reply.header('Allow', methods.join(', '))

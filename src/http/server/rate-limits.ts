@@ -1,23 +1,23 @@
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type KeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
+import { type ApiKeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
-import { subjectOfAddress } from '../../net/ip.ts'
+import { addressKey } from '../../net/ip.ts'
 import { PlaybackRefusal, type RefusalCode } from '../../playback/refusal.ts'
-import type { Limits, OwnerBudget, Refused, Taken } from '../../rate-limits/rate-limits.ts'
-import { isOtherMethod, sendRefusal } from '../play/errors.ts'
+import type { LimitExceeded, LimitResult, OwnerBudget, RateLimits } from '../../rate-limits/rate-limits.ts'
+import { isMethodNotAllowed, sendRefusal } from '../play/errors.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import type { App } from './app.ts'
 import type { AddressOf } from './client-address.ts'
-import { endUnread } from './connections.ts'
+import { closeUnreadRequests } from './connections.ts'
 
 // Where calls meet their limits. The key comes first: a call with a live key counts against its address, key and account, one without
 // against its address alone, in a class of its own, so that no stranger behind an owner's address refuses the owner anything.
 // Viewers have budgets of their own (wire-contract.md, section 9).
 
 /** `limits` is undefined when they are off. */
-export type LimitDeps = { limits: Limits | undefined; addressOf: AddressOf }
+export type LimitDeps = { limits: RateLimits | undefined; addressOf: AddressOf }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -64,7 +64,7 @@ const CLASSES: Readonly<Record<string, string>> = {
 }
 
 /** A call and what answers it. */
-export type Call = { request: FastifyRequest; reply: FastifyReply }
+export type LimitedCall = { request: FastifyRequest; reply: FastifyReply }
 
 /**
  * The holder of the key that a call carries, within the limits of its address, key and account.
@@ -73,10 +73,10 @@ export type Call = { request: FastifyRequest; reply: FastifyReply }
  */
 export async function identify(
   deps: LimitDeps,
-  call: Call,
+  call: LimitedCall,
   permission: Permission,
-  authenticate: () => Promise<KeyHolder>,
-): Promise<KeyHolder> {
+  authenticate: () => Promise<ApiKeyHolder>,
+): Promise<ApiKeyHolder> {
   const holder = await authenticate().catch(async (error) => {
     throw await countUnauthenticated(deps, call, error)
   })
@@ -88,8 +88,8 @@ export async function identify(
 
 async function limitHolder(
   { limits, addressOf }: LimitDeps,
-  { request, reply }: Call,
-  holder: KeyHolder,
+  { request, reply }: LimitedCall,
+  holder: ApiKeyHolder,
   permission: Permission,
 ): Promise<void> {
   request.isCounted = true
@@ -98,11 +98,11 @@ async function limitHolder(
   const budget = (permission === config.permission && config.budget) || BUDGETS[permission]
   const { ip, key, account } = limits[budget]
   const subjects = [
-    { limiter: ip, subject: subjectOfAddress(addressOf(request)), who: 'address' },
+    { limiter: ip, subject: addressKey(addressOf(request)), who: 'address' },
     { limiter: key, subject: holder.apiKeyId, who: 'API key' },
     { limiter: account, subject: holder.accountId, who: 'account' },
   ]
-  let tightest: Taken | undefined
+  let tightest: LimitResult | undefined
   for (const { limiter, subject, who } of subjects) {
     const taken = limiter.take(subject, holder.limitFactor)
     const { refused } = taken
@@ -122,29 +122,29 @@ async function limitHolder(
  */
 export async function countUnauthenticated(
   { limits, addressOf }: LimitDeps,
-  { request, reply }: Call,
+  { request, reply }: LimitedCall,
   error: unknown,
 ): Promise<unknown> {
   const isOfCaller = error instanceof Failure ? error.kind !== 'unavailable' : isFrameworkRefusal(error)
   if (!limits || request.isCounted || !isOfCaller) return error
   request.isCounted = true
-  const taken = limits.unauthenticated.take(subjectOfAddress(addressOf(request)))
+  const taken = limits.unauthenticated.take(addressKey(addressOf(request)))
   tellLimit(reply, taken)
   return taken.refused ? refusalOf(taken, taken.refused) : error
 }
 
 /** Counts a call whose address leads to no interface where it seemed to go. @returns what it is refused with */
-export async function countLost(deps: LimitDeps, call: Call, error: Failure): Promise<unknown> {
+export async function limitUnroutedRequest(deps: LimitDeps, call: LimitedCall, error: Failure): Promise<unknown> {
   if (/^\/(api|v2)(\/|$)/.test(call.request.url)) return countUnauthenticated(deps, call, error)
-  const taken = deps.limits?.playback.take(subjectOfAddress(deps.addressOf(call.request)))
+  const taken = deps.limits?.playback.take(addressKey(deps.addressOf(call.request)))
   return taken?.refused ? refusalOf(taken, taken.refused) : error
 }
 
 /** Counts every call of an interface that anybody may ask, never against what an owner may. */
-export function limitVisitors(app: App, { limits, addressOf }: LimitDeps, budget: 'playback' | VisitorBudget): void {
+export function limitByAddress(app: App, { limits, addressOf }: LimitDeps, budget: 'playback' | VisitorBudget): void {
   if (!limits) return
   app.addHook('onRequest', async (request, reply) => {
-    const taken = limits[budget].take(subjectOfAddress(addressOf(request)))
+    const taken = limits[budget].take(addressKey(addressOf(request)))
     if (budget === 'playback') tellLimit(reply, taken)
     if (taken.refused) throw await refusalOf(taken, taken.refused)
   })
@@ -154,7 +154,7 @@ type VisitorBudget = 'pages' | 'posters' | 'docs' | 'health'
 
 /** Counts a request for an unknown OTP or poster as a guess. @throws Failure `limited` */
 export async function countGuess({ limits, addressOf }: LimitDeps, request: FastifyRequest): Promise<void> {
-  const taken = limits?.redeem.take(subjectOfAddress(addressOf(request)))
+  const taken = limits?.redeem.take(addressKey(addressOf(request)))
   if (taken?.refused) throw await refusalOf(taken, taken.refused)
 }
 
@@ -163,7 +163,7 @@ export function limitForms(app: App, { limits, addressOf }: LimitDeps): void {
   if (!limits) return
   app.addHook('onRequest', async (request) => {
     if (request.method === 'OPTIONS') return
-    const taken = limits.forms.take(subjectOfAddress(addressOf(request)))
+    const taken = limits.forms.take(addressKey(addressOf(request)))
     if (!taken.refused) return
     request.isBanned = taken.refused.bannedTillS !== undefined
     throw await refusalOf(taken, taken.refused)
@@ -180,12 +180,12 @@ export function limitBodies(app: App, { limits, addressOf }: LimitDeps): void {
   if (!limits) return
   const turns = createTurns(MOST_WAITING)
   app.addHook('preParsing', async (request, reply, payload) => {
-    const address = subjectOfAddress(addressOf(request))
+    const address = addressKey(addressOf(request))
     if (!limits.unauthenticated.isSpent(address)) return payload
     const tooMuch = async () => {
       const taken = limits.unauthenticated.take(address)
       request.isCounted = true
-      if (taken.refused?.bannedTillS) endUnread(request, reply)
+      if (taken.refused?.bannedTillS) closeUnreadRequests(request, reply)
       return taken.refused
         ? refusalOf(taken, taken.refused)
         : new Failure('too-large', `The body is larger than ${SMALL_BODY_BYTES} bytes.`)
@@ -241,7 +241,7 @@ export function refuseViewers(app: App, { limits, addressOf }: LimitDeps, reason
   async function counted(error: unknown, request: FastifyRequest): Promise<unknown> {
     if (!limits || request.isCounted || !isOneOf(error, reasons)) return error
     const limiter = request.routeOptions.config?.isRedeem ? limits.redeem : limits.playback
-    const { refused } = limiter.take(subjectOfAddress(addressOf(request)))
+    const { refused } = limiter.take(addressKey(addressOf(request)))
     // The newest nonce comes with it: without it the true holder of a session could never prove anything again.
     if (!refused || (error instanceof PlaybackRefusal && error.code === 'proof-stale')) return error
     return slowDown(refused)
@@ -250,7 +250,7 @@ export function refuseViewers(app: App, { limits, addressOf }: LimitDeps, reason
 
 /** Whether what an address may ask without a true proof is used up: then proofs are checked at a slow pace of each session. */
 export function isFlooding({ limits, addressOf }: LimitDeps, request: FastifyRequest): boolean {
-  return limits?.playback.isSpent(subjectOfAddress(addressOf(request))) ?? false
+  return limits?.playback.isSpent(addressKey(addressOf(request))) ?? false
 }
 
 /** A redeem: the OTP it names, whether it could succeed, and itself. */
@@ -268,7 +268,7 @@ export async function redeemWithin<T>(
 ): Promise<T> {
   request.isCounted = true
   if (!limits) return redeem()
-  const address = subjectOfAddress(addressOf(request))
+  const address = addressKey(addressOf(request))
   const { refused } = limits.redeem.take(address)
   const mayPass = !refused || ((await isSpendable()) && !limits.spendable.take(address).refused)
   if (!mayPass) throw await slowDown(refused)
@@ -284,23 +284,23 @@ export async function redeemWithin<T>(
 /** What the framework refuses is a bad request, too. */
 function isOneOf(error: unknown, reasons: readonly RefusalCode[]): boolean {
   if (error instanceof PlaybackRefusal) return reasons.includes(error.code)
-  return isOtherMethod(error) || isFrameworkRefusal(error)
+  return isMethodNotAllowed(error) || isFrameworkRefusal(error)
 }
 
 function isFrameworkRefusal(error: unknown): boolean {
   return error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500
 }
 
-async function slowDown(refused: Refused): Promise<PlaybackRefusal> {
+async function slowDown(refused: LimitExceeded): Promise<PlaybackRefusal> {
   await refused.settled
   return new PlaybackRefusal('slow-down', { retryAfterS: refused.retryAfterS() })
 }
 
 /** One who is banned by this very call is told how long once that is on disk. `of` is absent without a live key. */
 async function refusalOf(
-  { budget, quota }: Taken,
-  { subject, settled, retryAfterS, bannedTillS }: Refused,
-  of?: { who: string; holder: KeyHolder },
+  { budget, quota }: LimitResult,
+  { subject, settled, retryAfterS, bannedTillS }: LimitExceeded,
+  of?: { who: string; holder: ApiKeyHolder },
 ): Promise<Failure> {
   await settled
   const who = of?.who ?? 'address'
@@ -314,14 +314,14 @@ async function refusalOf(
   return new Failure('limited', sentences.join(' '), { retryAfterS: retryAfterS() })
 }
 
-function liftingSentence(subject: string, { who, holder }: { who: string; holder: KeyHolder }): string {
+function liftingSentence(subject: string, { who, holder }: { who: string; holder: ApiKeyHolder }): string {
   const { accountId, limitFactor } = holder
   const byApi = who === 'address' ? '' : ` or DELETE /api/bans?subject=${subject}`
   return `Lift the ban with "reelgate ban lift ${subject}"${byApi}; raise the limit with "reelgate account set ${accountId} --limit-factor ${2 * limitFactor}".`
 }
 
 /** draft-ietf-httpapi-ratelimit-headers-10 */
-function tellLimit(reply: FastifyReply, { budget, quota, remaining, waitS }: Taken): void {
+function tellLimit(reply: FastifyReply, { budget, quota, remaining, waitS }: LimitResult): void {
   reply.header('RateLimit-Policy', `"${budget}";q=${quota};w=60`)
   reply.header('RateLimit', `"${budget}";r=${Math.max(0, Math.floor(remaining + 0.001))};t=${waitS}`)
 }

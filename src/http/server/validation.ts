@@ -21,7 +21,7 @@ const FORMS: Record<string, string> = {
 const MAX_SHOWN_CHARS = 20
 
 /** @returns such as `The field "tags" takes a list, each entry a text; the number 5 came. Send that instead.` */
-export function validationSentence(error: Pick<FastifyError, 'validation' | 'validationContext'>): string {
+export function validationMessage(error: Pick<FastifyError, 'validation' | 'validationContext'>): string {
   const faults: readonly Fault[] = error.validation ?? []
   // Of a choice, each alternative is refused before the choice itself, which comes last.
   const fault = faults.at(-1)

@@ -1,18 +1,11 @@
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
-import {
-  acceptSource,
-  confirmSource,
-  discardSource,
-  receiveSource,
-  refuseWithoutRoom,
-  type SourceDeps,
-} from '../../ingest/source.ts'
+import { acceptSource, assertRoom, confirmSource, discardSource, receiveSource, type SourceDeps } from '../../ingest/source.ts'
 import { admitUpload, BUCKET } from '../../ingest/upload-policy.ts'
 import type { App } from '../server/app.ts'
 import { type LimitDeps, limitForms } from '../server/rate-limits.ts'
-import { answerFor } from '../wire/errors.ts'
+import { errorResponse } from '../wire/errors.ts'
 import { xmlDocument } from '../wire/xml.ts'
 import { drainForm, readUploadForm } from './form.ts'
 import { POLICY_FIELDS } from './policy-fields.ts'
@@ -66,7 +59,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   })
   limitForms(app, deps)
   app.setErrorHandler(async (error, request, reply) => {
-    const { status, code, message } = answerFor(error, request, reply)
+    const { status, code, message } = errorResponse(error, request, reply)
     if (!request.isBanned && status !== 408) await drainForm(request.raw)
     return sendXml(reply.code(status).header('Connection', 'close'), {
       Error: { Code: S3_CODES[code] ?? 'InternalError', Message: message, RequestId: request.id },
@@ -94,7 +87,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
     async (request, reply) => {
       const declaredBytes = Number(request.headers['content-length'] ?? 0)
       refuseDeclaredSize(declaredBytes, deps.uploadMaxBytes)
-      await refuseWithoutRoom(deps, declaredBytes)
+      await assertRoom(deps, declaredBytes)
       const { key, fields, sha256, received } = await readUploadForm(request.raw, {
         async receive({ fields, fileName, file }) {
           const { key, videoId, isSpent } = await admitUpload(deps, fields)

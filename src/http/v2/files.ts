@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
-import { findFiles } from '../../assets/video-file.ts'
+import { listFiles } from '../../assets/video-file.ts'
 import type { ListDeps } from '../../catalogue/video.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
-import { type CallerDeps, describedReply, getQueryText, holderOfBody, NoVideo, sendV2, V2_TYPE } from './response.ts'
+import { authenticateBody, type CallerDeps, getQueryText, NoVideo, sendV2, V2_TYPE, v2ResponseSchema } from './response.ts'
 
 export type V2FileDeps = ListDeps & CallerDeps
 
@@ -31,15 +31,15 @@ export function v2FileRoutes(app: App, deps: V2FileDeps): void {
         permission: 'viewer',
         described: {
           querystring: FilesQuery,
-          response: describedReply(Type.Union([Type.Array(FileEntity), NoVideo]), 'The files'),
+          response: v2ResponseSchema(Type.Union([Type.Array(FileEntity), NoVideo]), 'The files'),
         },
       },
       schema: { summary: 'Files of a video' },
     },
     async (request, reply) => {
-      const { accountId } = await holderOfBody(deps, { request, reply }, 'viewer')
+      const { accountId } = await authenticateBody(deps, { request, reply }, 'viewer')
       const videoId = getQueryText(request, ['video', 'id'], 'Name one video in the query: /v2/files?video=ID.')
-      const files = (await findFiles(deps, accountId, videoId)).map(
+      const files = (await listFiles(deps, accountId, videoId)).map(
         (file): Static<typeof FileEntity> => ({
           id: file.id,
           name: file.name,

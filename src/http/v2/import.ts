@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../wire/idempotency.ts'
-import { type CallerDeps, describedReply, getQueryText, holderOfBody, inV2, V2_TYPE } from './response.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
+import { authenticateBody, type CallerDeps, getQueryText, V2_TYPE, v2Representation, v2ResponseSchema } from './response.ts'
 
 export type V2ImportDeps = ImportDeps & IdempotencyRouteDeps & CallerDeps
 
@@ -21,18 +21,18 @@ export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
       config: {
         permission: 'uploader',
         budget: 'writes',
-        described: { querystring: ImportQuery, response: describedReply(ImportReply, 'The video that it becomes') },
+        described: { querystring: ImportQuery, response: v2ResponseSchema(ImportReply, 'The video that it becomes') },
       },
       schema: { summary: 'Import a film from an address', headers: IdempotencyHeaders },
     },
     async (request, reply) => {
-      const holder = await holderOfBody(deps, { request, reply }, 'uploader')
+      const holder = await authenticateBody(deps, { request, reply }, 'uploader')
       const url = getQueryText(request, ['url'], 'Give one address in the query, percent-encoded: /v2/importUrl?url=ADDRESS.')
-      return sendOnce(
+      return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
         (alongside) => requestImport(deps, holder, { url }, alongside),
-        inV2(request, { bodyOf: ({ videoId }: RequestedImport) => ({ id: videoId, name: 'Queued' }) }),
+        v2Representation(request, { bodyOf: ({ videoId }: RequestedImport) => ({ id: videoId, name: 'Queued' }) }),
       )
     },
   )

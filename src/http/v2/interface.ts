@@ -1,8 +1,8 @@
 import { Failure } from '../../errors.ts'
 import type { App } from '../server/app.ts'
 import { countUnauthenticated, type LimitDeps, limitBodies } from '../server/rate-limits.ts'
-import { acceptBodies } from '../wire/bodies.ts'
-import { answerFor } from '../wire/errors.ts'
+import { addBodyParsers } from '../wire/bodies.ts'
+import { errorResponse } from '../wire/errors.ts'
 import { type V2FileDeps, v2FileRoutes } from './files.ts'
 import { type V2ImportDeps, v2ImportRoutes } from './import.ts'
 import { type V2OtpDeps, v2OtpRoutes } from './otp.ts'
@@ -15,13 +15,13 @@ export type V2Deps = LimitDeps & V2FileDeps & V2OtpDeps & V2VideoDeps & V2Import
 
 /** The earlier interface, `/v2`: POST with `clientSecretKey` in the body, JSON or XML out (wire-contract.md, section 6). */
 export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
-  acceptBodies(app)
+  addBodyParsers(app)
   const paths: string[] = []
   app.addHook('onRoute', ({ url }) => void paths.push(url))
   limitBodies(app, deps)
   app.setErrorHandler(async (error, request, reply) => {
     const refusal = await countUnauthenticated(deps, { request, reply }, error)
-    const { status, message, code } = answerFor(refusal, request, reply)
+    const { status, message, code } = errorResponse(refusal, request, reply)
     // Clients of this interface look for 200 before they read the body.
     if (code === 'not-found') return sendV2(request, reply, NO_VIDEO)
     // The sentence of a fault points to the log, which knows it by this id.
@@ -30,7 +30,7 @@ export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
   app.setNotFoundHandler(async (request, reply) => {
     const sentence = `There is no such operation. The earlier interface is called by POST at ${inWords(paths)}.`
     const refusal = await countUnauthenticated(deps, { request, reply }, new Failure('not-found', sentence))
-    const { status, message } = answerFor(refusal, request, reply)
+    const { status, message } = errorResponse(refusal, request, reply)
     return sendV2(request, reply.code(status), { error: message })
   })
   v2OtpRoutes(app, deps)

@@ -2,9 +2,17 @@ import { Type } from 'typebox'
 import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../wire/idempotency.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
 import { OtpBody, readOtpOptions } from '../wire/otp-options.ts'
-import { type CallerDeps, describedReply, getQueryText, holderOfBody, inV2, NoVideo, V2_TYPE } from './response.ts'
+import {
+  authenticateBody,
+  type CallerDeps,
+  getQueryText,
+  NoVideo,
+  V2_TYPE,
+  v2Representation,
+  v2ResponseSchema,
+} from './response.ts'
 
 export type V2OtpDeps = IdempotencyRouteDeps & CallerDeps & { playbackOtps: OtpDeps }
 
@@ -24,20 +32,20 @@ export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
         described: {
           querystring: OtpQuery,
           body: OtpBody,
-          response: describedReply(Type.Union([OtpReply, NoVideo]), 'Exactly this key, compact'),
+          response: v2ResponseSchema(Type.Union([OtpReply, NoVideo]), 'Exactly this key, compact'),
         },
       },
       schema: { summary: 'Issue an OTP', headers: IdempotencyHeaders },
     },
     async (request, reply) => {
-      const { accountId, apiKeyId } = await holderOfBody(deps, { request, reply }, 'otpCreator')
+      const { accountId, apiKeyId } = await authenticateBody(deps, { request, reply }, 'otpCreator')
       const videoId = getQueryText(request, ['video'], 'Name one video in the query: /v2/otp?video=ID.')
       const asked = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
-      return sendOnce(
+      return sendIdempotent(
         deps,
         { request, reply, accountId },
         (alongside) => issueOtp(deps.playbackOtps, asked, alongside),
-        inV2(request, { bodyOf: (otp: string) => ({ otp }) }),
+        v2Representation(request, { bodyOf: (otp: string) => ({ otp }) }),
       )
     },
   )

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
-import type { Authenticate, KeyHolder, Permission } from '../../accounts/api-key.ts'
+import type { ApiKeyHolder, Authenticate, Permission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
-import { type Call, identify, type LimitDeps } from '../server/rate-limits.ts'
+import { identify, type LimitDeps, type LimitedCall } from '../server/rate-limits.ts'
 import type { Representation } from '../wire/idempotency.ts'
 import { xmlDocument } from '../wire/xml.ts'
 
@@ -13,16 +13,16 @@ export type CallerDeps = LimitDeps & { authenticate: Authenticate }
  * The account behind the secret in the body; nowhere else, so that keys do not reach access logs.
  * @throws Failure `unauthenticated`, `forbidden`
  */
-export async function holderOfBody(deps: CallerDeps, call: Call, permission: Permission): Promise<KeyHolder> {
+export async function authenticateBody(deps: CallerDeps, call: LimitedCall, permission: Permission): Promise<ApiKeyHolder> {
   return identify(deps, call, permission, async () => {
-    const secret = fieldOf(call.request.body, 'clientSecretKey')
+    const secret = getField(call.request.body, 'clientSecretKey')
     if (typeof secret !== 'string')
       throw new Failure('unauthenticated', 'Send the key once, as the field clientSecretKey of the body.')
     return deps.authenticate(secret)
   })
 }
 
-export function fieldOf(body: unknown, name: string): unknown {
+export function getField(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? Object.entries(body).find(([field]) => field === name)?.[1] : undefined
 }
 
@@ -31,7 +31,7 @@ export function fieldOf(body: unknown, name: string): unknown {
  * @throws Failure `invalid` with the sentence, where it gives none, or a list
  */
 export function getQueryText({ query }: FastifyRequest, names: readonly string[], sentence: string): string {
-  const [given] = names.map((name) => fieldOf(query, name)).filter((value) => value !== undefined)
+  const [given] = names.map((name) => getField(query, name)).filter((value) => value !== undefined)
   if (typeof given !== 'string' || given === '') throw new Failure('invalid', sentence)
   return given
 }
@@ -40,19 +40,19 @@ export const NO_VIDEO = { error: 'No video found' }
 
 /** Sends an answer in the representation that `type` asks for; `xml` is its one root element. */
 export function sendV2(request: FastifyRequest, reply: FastifyReply, body: object, xml: object = { result: body }): FastifyReply {
-  const { type, textOf } = inV2(request, { bodyOf: () => body, xmlOf: () => xml })
+  const { type, textOf } = v2Representation(request, { bodyOf: () => body, xmlOf: () => xml })
   return reply.type(type).send(textOf(undefined))
 }
 
 /** How an outcome is told in the representation that `type` asks for: XML for `xml`, in any letter case; JSON for everything else. */
-export function inV2<Outcome>(
+export function v2Representation<Outcome>(
   { query }: FastifyRequest,
   {
     bodyOf,
     xmlOf = (outcome) => ({ result: bodyOf(outcome) }),
   }: { bodyOf(outcome: Outcome): object; xmlOf?(outcome: Outcome): object },
 ): Representation<Outcome> {
-  const wantsXml = String(fieldOf(query, 'type')).toLowerCase() === 'xml'
+  const wantsXml = String(getField(query, 'type')).toLowerCase() === 'xml'
   return wantsXml
     ? { type: 'application/xml', textOf: (outcome) => xmlDocument(xmlOf(outcome)) }
     : { type: 'application/json', textOf: (outcome) => JSON.stringify(bodyOf(outcome)) }
@@ -63,7 +63,7 @@ export const V2_TYPE = Type.Optional(
   Type.Union([Type.Literal('json'), Type.Literal('xml')], { description: 'representation of the answer; json if absent' }),
 )
 export const TypeQuery = Type.Object({ type: V2_TYPE })
-export function describedReply(body: TSchema, description: string) {
+export function v2ResponseSchema(body: TSchema, description: string) {
   const asXml = Type.String({ description: 'the same fields as XML elements' })
   const content = { 'application/json': { schema: body }, 'application/xml': { schema: asXml } }
   return { 200: { description, content } }

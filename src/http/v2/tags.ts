@@ -1,19 +1,19 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { addTags, readTagFilter, type TagDeps, takeTags } from '../../catalogue/tag.ts'
+import { addTags, parseTagFilter, removeTags, type TagDeps } from '../../catalogue/tag.ts'
 import type { ListDeps } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
-import { readTexts } from '../wire/list-params.ts'
-import { type CallerDeps, describedReply, holderOfBody, NoVideo, sendV2, TypeQuery, V2_TYPE } from './response.ts'
+import { readStringList } from '../wire/list-params.ts'
+import { authenticateBody, type CallerDeps, NoVideo, sendV2, TypeQuery, V2_TYPE, v2ResponseSchema } from './response.ts'
 import { Entity, PAGE_QUERY, sendVideos } from './videos.ts'
 
 export type V2TagDeps = TagDeps & ListDeps & CallerDeps
 
 const CHANGES = {
   '/tags/add': { change: addTags, summary: 'Add tags to videos' },
-  '/tags/remove': { change: takeTags, summary: 'Remove tags from videos' },
+  '/tags/remove': { change: removeTags, summary: 'Remove tags from videos' },
 } as const
 
 const PageQuery = Type.Object({ ...PAGE_QUERY, type: V2_TYPE })
@@ -29,7 +29,7 @@ const Done = Type.Object({ message: Type.Literal('Done') })
 /** Tags in the earlier interface: pairs added and removed, videos found by them (wire-contract.md, section 6). */
 export function v2TagRoutes(app: App, deps: V2TagDeps): void {
   for (const [path, { change, summary }] of Object.entries(CHANGES)) {
-    const response = describedReply(
+    const response = v2ResponseSchema(
       Type.Union([Done, NoVideo]),
       'Done, or that one of the videos is unknown and nothing happened',
     )
@@ -40,14 +40,14 @@ export function v2TagRoutes(app: App, deps: V2TagDeps): void {
         schema: { summary },
       },
       async (request, reply) => {
-        const holder = await holderOfBody(deps, { request, reply }, 'editor')
+        const holder = await authenticateBody(deps, { request, reply }, 'editor')
         await change(deps, holder.accountId, holder, { videoIds: getTexts(request, 'videos'), tags: getTexts(request, 'tags') })
         return sendV2(request, reply, { message: 'Done' })
       },
     )
   }
 
-  const found = describedReply(Type.Array(Entity), 'The videos that carry all of the tags, newest first')
+  const found = v2ResponseSchema(Type.Array(Entity), 'The videos that carry all of the tags, newest first')
   app.post(
     '/tags/search',
     {
@@ -55,8 +55,8 @@ export function v2TagRoutes(app: App, deps: V2TagDeps): void {
       schema: { summary: 'Search videos by tags' },
     },
     async (request, reply) => {
-      const { accountId } = await holderOfBody(deps, { request, reply }, 'viewer')
-      const tags = readTagFilter(getTexts(request, 'tags'))
+      const { accountId } = await authenticateBody(deps, { request, reply }, 'viewer')
+      const tags = parseTagFilter(getTexts(request, 'tags'))
       if (tags.length === 0) throw new Failure('invalid', 'Name at least one tag to search by.')
       return sendVideos(deps, { request, reply, accountId }, { tags })
     },
@@ -65,7 +65,7 @@ export function v2TagRoutes(app: App, deps: V2TagDeps): void {
 
 /** From the query or the body, as clients of this interface send them. @throws Failure `invalid` where it is in neither */
 function getTexts({ query, body }: FastifyRequest, name: string): string[] {
-  const texts = readTexts(query, name) ?? readTexts(body, name)
+  const texts = readStringList(query, name) ?? readStringList(body, name)
   if (!texts) throw new Failure('invalid', `Send ${name}, such as ${name}[]=…, in the query or in the body.`)
   return texts
 }

@@ -3,8 +3,8 @@ import { Failure } from '../../errors.ts'
 import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
 import type { App } from '../server/app.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, sendOnce } from '../wire/idempotency.ts'
-import { type CallerDeps, describedReply, fieldOf, holderOfBody, inV2, TypeQuery } from './response.ts'
+import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
+import { authenticateBody, type CallerDeps, getField, TypeQuery, v2Representation, v2ResponseSchema } from './response.ts'
 
 export type V2UploadDeps = PolicyDeps & IdempotencyRouteDeps & CallerDeps & { publicUrl(): string }
 
@@ -15,7 +15,7 @@ const Policy = Type.Object({
   upload_link: Type.String({ description: 'where the form goes' }),
   upload_link_secure: Type.String({ description: 'the same' }),
 })
-const response = describedReply(Policy, 'The fields of the form, which uploads one film within 24 hours')
+const response = v2ResponseSchema(Policy, 'The fields of the form, which uploads one film within 24 hours')
 
 /** `POST /v2/uploadPolicy`: the form of one upload and where it goes (wire-contract.md, sections 4 and 6). */
 export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {
@@ -26,14 +26,14 @@ export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {
       schema: { summary: 'Upload policy', headers: IdempotencyHeaders },
     },
     async (request, reply) => {
-      const holder = await holderOfBody(deps, { request, reply }, 'uploader')
-      const title = fieldOf(request.body, 'title') ?? fieldOf(request.query, 'title')
+      const holder = await authenticateBody(deps, { request, reply }, 'uploader')
+      const title = getField(request.body, 'title') ?? getField(request.query, 'title')
       if (typeof title !== 'string') throw new Failure('invalid', 'Send one title, in the body.')
-      return sendOnce(
+      return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
         (alongside) => issueUploadPolicy(deps, holder, { title }, alongside),
-        inV2(request, { bodyOf }),
+        v2Representation(request, { bodyOf }),
       )
     },
   )

@@ -9,15 +9,15 @@ import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
 import { pagingQuery, readPaging } from '../wire/paging.ts'
 import {
+  authenticateBody,
   type CallerDeps,
-  describedReply,
-  fieldOf,
+  getField,
   getQueryText,
-  holderOfBody,
   NO_VIDEO,
   NoVideo,
   sendV2,
   V2_TYPE,
+  v2ResponseSchema,
 } from './response.ts'
 
 export type V2VideoDeps = ListDeps & DeletionDeps & CallerDeps
@@ -60,12 +60,12 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
     {
       config: {
         permission: 'viewer',
-        described: { querystring: ListQuery, response: describedReply(Type.Array(Entity), 'The videos, newest first') },
+        described: { querystring: ListQuery, response: v2ResponseSchema(Type.Array(Entity), 'The videos, newest first') },
       },
       schema: { summary: 'List and search videos' },
     },
     async (request, reply) => {
-      const { accountId } = await holderOfBody(deps, { request, reply }, 'viewer')
+      const { accountId } = await authenticateBody(deps, { request, reply }, 'viewer')
       return sendVideos(deps, { request, reply, accountId }, readSearch(request.query))
     },
   )
@@ -78,7 +78,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
         described: {
           querystring: VideoQuery,
           body: VideoForm,
-          response: describedReply(Type.Union([Entity, Deleted, NoVideo]), 'The video, or that it is deleted'),
+          response: v2ResponseSchema(Type.Union([Entity, Deleted, NoVideo]), 'The video, or that it is deleted'),
         },
       },
       schema: {
@@ -87,9 +87,9 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
       },
     },
     async (request, reply) => {
-      const action = fieldOf(request.body, 'action')
+      const action = getField(request.body, 'action')
       if (action === 'delete') return deleteOne(request, reply)
-      const { accountId } = await holderOfBody(deps, { request, reply }, 'viewer')
+      const { accountId } = await authenticateBody(deps, { request, reply }, 'viewer')
       if (action !== undefined) throw new Failure('invalid', 'action is "delete", or left out to read the video.')
       const video = await getVideo(deps, accountId, readId(request))
       const viewsOf = await countViews(deps, [video.id])
@@ -99,7 +99,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
   )
 
   async function deleteOne(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const holder = await holderOfBody(deps, { request, reply }, 'editor')
+    const holder = await authenticateBody(deps, { request, reply }, 'editor')
     const deleted = await deleteVideos(deps, holder.accountId, holder, [readId(request)])
     // Here 200 means deleted, so an unknown video is told by the status.
     if (deleted === 0) return sendV2(request, reply.code(404), NO_VIDEO)
@@ -113,7 +113,7 @@ export async function sendVideos(
   { request, reply, accountId }: { request: FastifyRequest; reply: FastifyReply; accountId: string },
   filter: VideoFilter,
 ): Promise<FastifyReply> {
-  const asked = { page: fieldOf(request.query, 'page'), limit: fieldOf(request.query, 'limit') }
+  const asked = { page: getField(request.query, 'page'), limit: getField(request.query, 'limit') }
   const { videos } = await findVideos(deps, accountId, filter, readPaging(asked, PAGE_LIMITS))
   const viewsOf = await countViews(
     deps,
@@ -138,7 +138,7 @@ const SEARCHED = new Map<string, 'id' | 'title' | 'fileName'>([
  * or a list of objects; all joined by AND. Unknown keys are ignored, empty values filter nothing.
  */
 function readSearch(query: unknown): VideoFilter {
-  const given = fieldOf(query, 'search')
+  const given = getField(query, 'search')
   const parts = [...spreadParts(query), ...(given === undefined || given === '' ? [] : partsIn(given))]
   const filter: VideoFilter = {}
   for (const [name, part] of parts) {

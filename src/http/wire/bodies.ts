@@ -12,7 +12,7 @@ const MAX_FIELDS = 500
 const MAX_DEPTH = 64
 
 /** Teaches an interface to read JSON, urlencoded and multipart bodies, all into one plain object. */
-export function acceptBodies(app: App): void {
+export function addBodyParsers(app: App): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: FastifyRequest, text: string) =>
     readJson(text),

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Failure, type FailureKind, levelOf, machineTrouble } from '../../errors.ts'
-import { validationSentence } from '../server/validation.ts'
+import { Failure, type FailureKind, hostFailure, levelOf } from '../../errors.ts'
+import { validationMessage } from '../server/validation.ts'
 
 // The only place that knows which failure has which status; each interface puts it into its own body.
 
@@ -18,18 +18,18 @@ const STATUS = {
   unavailable: 503,
 } as const satisfies Record<FailureKind, number>
 
-export type Answer = { status: number; code: string; message: string }
+export type ErrorResponse = { status: number; code: string; message: string }
 
 /** Turns whatever was thrown into what may be told. Bugs are logged once and stay silent: no stack, no path, no SQL. */
-export function answerFor(error: unknown, request: FastifyRequest, reply: FastifyReply): Answer {
-  const failure = error instanceof Failure ? error : machineTrouble(error)
+export function errorResponse(error: unknown, request: FastifyRequest, reply: FastifyReply): ErrorResponse {
+  const failure = error instanceof Failure ? error : hostFailure(error)
   if (failure) {
     const retryAfterS = failure.retryAfterS ?? (failure.kind === 'unavailable' ? 5 : undefined)
     if (retryAfterS !== undefined) reply.header('Retry-After', String(retryAfterS))
     if (failure.kind === 'unavailable') request.log[levelOf(failure, 'warn')]({ err: failure }, 'refused')
     return { status: STATUS[failure.kind], code: failure.kind, message: failure.message }
   }
-  if (isFastifyError(error) && error.validation) return { status: 400, code: 'invalid', message: validationSentence(error) }
+  if (isFastifyError(error) && error.validation) return { status: 400, code: 'invalid', message: validationMessage(error) }
   if (isFastifyError(error) && error.statusCode !== undefined && error.statusCode < 500) return ofStatus(error.statusCode)
   request.log.error({ err: error }, 'a request failed')
   return {
@@ -43,7 +43,7 @@ function isFastifyError(error: unknown): error is FastifyError {
   return error instanceof Error && 'statusCode' in error
 }
 
-function ofStatus(status: number): Answer {
+function ofStatus(status: number): ErrorResponse {
   if (status === 413) return { status, code: 'too-large', message: 'The body is too large.' }
   if (status === 415)
     return {

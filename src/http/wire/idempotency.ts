@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { answerOnce, type Effect, type IdempotencyDeps } from '../../idempotency/idempotency.ts'
+import { type Effect, type IdempotencyDeps, respondOnce } from '../../idempotency/idempotency.ts'
 
 /** The header of a call that may be sent again, for the schema of its route. */
 export const IdempotencyHeaders = Type.Object({
@@ -19,12 +19,12 @@ export type IdempotencyRouteDeps = { idempotency: IdempotencyDeps }
 /** How an outcome is told (RFC 9110, section 8). */
 export type Representation<Outcome> = { type: string; textOf: (outcome: Outcome) => string }
 
-export function inJson<Outcome>(bodyOf: (outcome: Outcome) => object): Representation<Outcome> {
+export function jsonRepresentation<Outcome>(bodyOf: (outcome: Outcome) => object): Representation<Outcome> {
   return { type: 'application/json; charset=utf-8', textOf: (outcome) => JSON.stringify(bodyOf(outcome)) }
 }
 
 /** Sends what `effect` comes to; where the call has an Idempotency-Key, once for all who send it again. */
-export async function sendOnce<Outcome>(
+export async function sendIdempotent<Outcome>(
   { idempotency }: IdempotencyRouteDeps,
   { request, reply, accountId }: { request: FastifyRequest; reply: FastifyReply; accountId: string },
   effect: Effect<Outcome>,
@@ -33,7 +33,7 @@ export async function sendOnce<Outcome>(
   const idempotencyKey = request.headers['idempotency-key']?.toString()
   if (idempotencyKey === undefined) return sendText(reply, type, textOf(await effect()))
   const call = { accountId, idempotencyKey, requestHash: hashOf(request) }
-  const { answer, isReplayed } = await answerOnce(idempotency, call, effect, textOf)
+  const { answer, isReplayed } = await respondOnce(idempotency, call, effect, textOf)
   if (isReplayed) reply.header('Idempotency-Replayed', 'true')
   return sendText(reply, type, answer)
 }

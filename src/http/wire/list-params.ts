@@ -5,7 +5,7 @@ import { Failure } from '../../errors.ts'
  * and `name[0]`, or one text that is a JSON array or has commas. Undefined: the field is not given.
  * @throws Failure `invalid` for what is no list of texts
  */
-export function readTexts(fields: unknown, name: string): string[] | undefined {
+export function readStringList(fields: unknown, name: string): string[] | undefined {
   const given = { ...asObject(fields), ...membersOf(fields, name) }[name]
   if (given === undefined) return undefined
   const texts = typeof given === 'string' ? textsIn(given) : given
@@ -14,7 +14,7 @@ export function readTexts(fields: unknown, name: string): string[] | undefined {
 }
 
 /** The same fields, those that PHP spreads over `name[]` and `name[0]` gathered into a list. */
-export function withMembers(fields: unknown, names: readonly string[]): object {
+export function gatherArrayFields(fields: unknown, names: readonly string[]): object {
   return Object.assign({ ...asObject(fields) }, ...names.map((name) => membersOf(fields, name)))
 }
 

@@ -9,7 +9,7 @@ const MOST_CHANGES = 2
  * @throws Failure `invalid` that names both
  * @see wire-contract.md, section 5
  */
-export function refuseNearMisses(keys: readonly string[], names: readonly string[]): void {
+export function refuseMisspelledNames(keys: readonly string[], names: readonly string[]): void {
   for (const key of keys) {
     if (names.includes(key)) continue
     const meant = names.find((name) => isNearMiss(key, name))

@@ -3,8 +3,8 @@ import { Compile } from 'typebox/compile'
 import { Failure } from '../../errors.ts'
 import type { OtpDeps, OtpRequest } from '../../playback/otp.ts'
 import { isGiven, readRules } from '../../playback/rules.ts'
-import { readMarks } from '../../watermark/watermark.ts'
-import { refuseNearMisses } from './misspelled-names.ts'
+import { parseWatermarks } from '../../watermark/watermark.ts'
+import { refuseMisspelledNames } from './misspelled-names.ts'
 
 // The options of an OTP as both interfaces send them, JSON or form (wire-contract.md, section 5). Unknown keys are ignored.
 
@@ -98,7 +98,7 @@ type OtpChoices = Omit<OtpRequest, 'accountId' | 'apiKeyId' | 'videoId'>
 /** @throws Failure `invalid` that names the option */
 export function readOtpOptions({ outbound }: Pick<OtpDeps, 'outbound'>, body: unknown): OtpChoices {
   const options = asRecord(body)
-  refuseNearMisses(Object.keys(options), OPTION_NAMES)
+  refuseMisspelledNames(Object.keys(options), OPTION_NAMES)
   const known: Record<string, unknown> = {}
   for (const name of NAMES) if (isGiven(options[name])) known[name] = jsonOrSame(name, options[name])
   if (!isOtpOptions.Check(known)) throw new Failure('invalid', refusal(known))
@@ -118,7 +118,7 @@ function choices(
     ttlS,
     userId: known.userId === undefined ? undefined : String(known.userId),
     streamLimit: known.streamLimit === undefined ? undefined : Number(known.streamLimit),
-    marks: readMarks(outbound, options.annotate, known.viewer),
+    marks: parseWatermarks(outbound, options.annotate, known.viewer),
     forcedBitrateKbps: known.forcedBitrate === undefined ? undefined : Math.min(Number(known.forcedBitrate), 1_000_000),
     licenseRules: readLicenseRules(options.licenseRules),
     rules: readRules(options),

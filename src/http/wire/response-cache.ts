@@ -4,16 +4,16 @@ const MAX_BYTES = 16 * 2 ** 20
 const MAX_KEY_LENGTH = 300
 
 /** `link`: the header that leads on. */
-export type KeptAnswer = { body: Buffer; link: string | undefined }
+export type CachedResponse = { body: Buffer; link: string | undefined }
 
 /** Answers that stay right as long as an account's change number stands; the longest unasked go first. */
-export type AnswerCache = {
-  find(key: string, changeNumber: number): KeptAnswer | undefined
-  keep(key: string, changeNumber: number, answer: KeptAnswer): void
+export type ResponseCache = {
+  find(key: string, changeNumber: number): CachedResponse | undefined
+  keep(key: string, changeNumber: number, answer: CachedResponse): void
 }
 
-export function createAnswerCache(): AnswerCache {
-  const kept = new Map<string, KeptAnswer & { changeNumber: number }>()
+export function createResponseCache(): ResponseCache {
+  const kept = new Map<string, CachedResponse & { changeNumber: number }>()
   let bytes = 0
 
   function forget(key: string): void {

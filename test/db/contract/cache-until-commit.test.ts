@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { remembered } from '../../../src/db/cache-until-commit.ts'
+import { cachedUntilCommit } from '../../../src/db/cache-until-commit.ts'
 import { openOwnDatabase } from '../database.ts'
 
 test('a finding is read once, and again after the next commit', async () => {
@@ -29,7 +29,7 @@ test('what was read before a commit is not remembered after it', async () => {
 async function open() {
   const database = await openOwnDatabase()
   let reads = 0
-  const find = remembered(database.write, async (name) => {
+  const find = cachedUntilCommit(database.write, async (name) => {
     reads++
     const row = await database.db.selectFrom('setting').select('value').where('name', '=', name).executeTakeFirst()
     return row?.value

@@ -2,7 +2,7 @@ import type { KyselyPlugin } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { insertTags } from '../../../src/catalogue/tag-store.ts'
 import { findVideos, getVideo } from '../../../src/catalogue/video.ts'
-import { insertVideo, positionsOf, tombstoneVideos } from '../../../src/catalogue/video-store.ts'
+import { insertVideo, listPositions, tombstoneVideos } from '../../../src/catalogue/video-store.ts'
 import { newId } from '../../../src/crypto/secret.ts'
 import type { Database, Db } from '../../../src/db/database.ts'
 import { openSharedDatabase } from '../database.ts'
@@ -31,7 +31,7 @@ test.each<[string, Read]>([
     await database.write(async (tx) => {
       await tx.insertInto('account').values({ id: accountId, name: 'a', createdAtS: 1, mayUpload: 1, mayImport: 1 }).execute()
       await insertVideo(tx, accountId, { id: videoId, title: 'A film', uploadTimeS: 1 })
-      await insertTags(tx, accountId, await positionsOf(tx, accountId, [videoId]), ['news'])
+      await insertTags(tx, accountId, await listPositions(tx, accountId, [videoId]), ['news'])
     })
     const remove = () => database.write((tx) => tombstoneVideos(tx, accountId, [videoId], 2))
     seen.push(await read(database.db.withPlugin(thatActs(after, remove)), accountId, videoId))

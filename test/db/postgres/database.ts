@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import { onTestFinished } from 'vitest'
 import type { Database } from '../../../src/db/database.ts'
 import { openConnection } from '../../../src/db/postgres/connection.ts'
-import { postgresOver } from '../../../src/db/postgres/dialect.ts'
+import { createPostgresKysely } from '../../../src/db/postgres/dialect.ts'
 import type { Tables } from '../../../src/db/tables.ts'
 import { makePlace } from '../../installation-folder.ts'
 import type { DatabaseOptions } from '../../postgres.ts'
@@ -24,5 +24,5 @@ export async function openOwnPostgres(database: DatabaseOptions['database'] = 'p
 export function connectTo(url: string, settings: Readonly<Record<string, string | number>> = {}): Kysely<Tables> {
   const connection = openConnection({ url, settings })
   onTestFinished(() => connection.close())
-  return postgresOver(connection.execute, connection.close)
+  return createPostgresKysely(connection.execute, connection.close)
 }

@@ -1,8 +1,14 @@
 import type { Kysely } from 'kysely'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
-import { beginSession, clientOptions, prepared, type Statement, toAnswer } from '../../../src/db/postgres/connection.ts'
-import { postgresOver } from '../../../src/db/postgres/dialect.ts'
+import {
+  clientOptions,
+  configureSession,
+  prepared,
+  type Statement,
+  toStatementResult,
+} from '../../../src/db/postgres/connection.ts'
+import { createPostgresKysely } from '../../../src/db/postgres/dialect.ts'
 import type { Tables } from '../../../src/db/tables.ts'
 
 /** What PostgreSQL did for a statement, one of a trigger as well. */
@@ -35,14 +41,14 @@ export async function connectExplaining(url: string) {
   await client.connect()
   onTestFinished(() => client.end())
   await client.query("load 'auto_explain'")
-  await beginSession(client, EXPLAIN)
+  await configureSession(client, EXPLAIN)
   let told: Explained[] = []
   client.on('notice', ({ message = '' }) => {
     const [, explained] = /^duration: .* plan:\n(.*)$/s.exec(message) ?? []
     if (explained !== undefined) told.push(JSON.parse(explained))
   })
-  const db = postgresOver(
-    async <R>(statement: Statement) => toAnswer<R>(await client.query(prepared(statement))),
+  const db = createPostgresKysely(
+    async <R>(statement: Statement) => toStatementResult<R>(await client.query(prepared(statement))),
     async () => undefined,
   )
 

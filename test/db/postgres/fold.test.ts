@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { fold } from '../../../src/db/fold-case.ts'
+import { foldCase } from '../../../src/db/fold-case.ts'
 import { openOwnPostgres } from './database.ts'
 
 // Titles are folded in the database, by triggers, what is sought by db/fold-case.ts: what one finds the other must have put there.
@@ -11,11 +11,11 @@ test('each character is folded in the database as in the service, but letters th
     select code, folded from generate_series(1, ${0x10ffff}::int) as code, lateral (select fold(chr(code)) as folded) as by_database
     where code not between 55296 and 57343 and folded <> chr(code)`.execute(slowDb)
   const foldedThere = new Map(rows.map(({ code, folded }) => [String.fromCodePoint(code), folded]))
-  const differing = [...allCharacters()].filter((character) => fold(character) !== (foldedThere.get(character) ?? character))
+  const differing = [...allCharacters()].filter((character) => foldCase(character) !== (foldedThere.get(character) ?? character))
 
   // A pair of letters that is as new as that is known in neither direction.
   const known = await sql<{ character: string }>`
-    select upper.character from unnest(${differing}::text[], ${differing.map(fold)}::text[]) as upper (character, lower)
+    select upper.character from unnest(${differing}::text[], ${differing.map(foldCase)}::text[]) as upper (character, lower)
     where lower(upper.character collate "und-x-icu") <> upper.character or upper(upper.lower collate "und-x-icu") <> upper.lower`.execute(
     slowDb,
   )
@@ -41,7 +41,7 @@ test('what a letter becomes beside others is the same in the database: sigmas at
   ]
   for (const text of texts) {
     const { rows } = await sql<{ folded: string }>`select fold(${text}) as folded`.execute(db)
-    expect(rows).toEqual([{ folded: fold(text) }])
+    expect(rows).toEqual([{ folded: foldCase(text) }])
   }
 })
 

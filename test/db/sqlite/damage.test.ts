@@ -2,12 +2,12 @@ import { open } from 'node:fs/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Db } from '../../../src/db/database.ts'
-import { findDamage, findDamageBeside } from '../../../src/db/sqlite/damage.ts'
+import { findDamage, findDamageInWorker } from '../../../src/db/sqlite/damage.ts'
 import { openSlowReads } from '../../../src/db/sqlite/slow-reads.ts'
 import { openOwnSqlite } from './database.ts'
 
 const always = () => true
-const findByTable = (db: Db, mayGoOn: () => boolean) => findDamageBeside(db, { forbid: () => undefined }, mayGoOn)
+const findByTable = (db: Db, mayGoOn: () => boolean) => findDamageInWorker(db, { forbid: () => undefined }, mayGoOn)
 
 test('F-17: a whole database is found whole, at once and table by table', async () => {
   const { db } = await openOwnSqlite()

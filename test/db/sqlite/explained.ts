@@ -1,8 +1,8 @@
 import SqliteDatabase from 'better-sqlite3'
 import type { CompiledQuery, Kysely } from 'kysely'
 import { onTestFinished } from 'vitest'
-import { fold } from '../../../src/db/fold-case.ts'
-import { sqliteOver } from '../../../src/db/sqlite/dialect.ts'
+import { foldCase } from '../../../src/db/fold-case.ts'
+import { createSqliteKysely } from '../../../src/db/sqlite/dialect.ts'
 import type { Tables } from '../../../src/db/tables.ts'
 import { hashOf, idOf } from '../large.ts'
 
@@ -14,7 +14,7 @@ export function connectExplaining(path: string) {
   const connection = new SqliteDatabase(path)
   onTestFinished(() => void connection.close())
   connection.pragma('synchronous = OFF')
-  connection.function('fold', { deterministic: true }, (text) => fold(String(text)))
+  connection.function('fold', { deterministic: true }, (text) => foldCase(String(text)))
   connection.function('id', (n) => idOf(Number(n)))
   connection.function('hash', (n) => hashOf(Number(n)))
   let told: Explained[] = []
@@ -26,7 +26,7 @@ export function connectExplaining(path: string) {
     if (statement.reader) return { rows: statement.all(parameters) }
     return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) }
   }
-  const db = sqliteOver(execute, async () => undefined)
+  const db = createSqliteKysely(execute, async () => undefined)
 
   /** How the statements of a call are carried out; what it changed is undone. */
   async function explain(call: (db: Kysely<Tables>) => Promise<unknown>): Promise<Explained[]> {

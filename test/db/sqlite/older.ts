@@ -1,7 +1,7 @@
 import SqliteDatabase from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import { fold } from '../../../src/db/fold-case.ts'
+import { foldCase } from '../../../src/db/fold-case.ts'
 import { MIGRATIONS } from '../../../src/db/sqlite/migrations.ts'
 
 // Databases as earlier versions made them.
@@ -55,6 +55,6 @@ export function copyRows(from: string, to: string): void {
 function openWritable(path: string): SqliteDatabase.Database {
   const database = new SqliteDatabase(path)
   database.pragma('foreign_keys = off')
-  database.function('fold', { deterministic: true }, (text) => fold(String(text)))
+  database.function('fold', { deterministic: true }, (text) => foldCase(String(text)))
   return database
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import SqliteDatabase from 'better-sqlite3'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { readMark } from '../../../src/db/high-water-mark.ts'
+import { readHighWaterMark } from '../../../src/db/high-water-mark.ts'
 import { listFiles } from '../../data-folder.ts'
 import { runCli, startReelgate } from '../../reelgate.ts'
 import { sampledTests } from '../../sample.ts'
@@ -77,11 +77,11 @@ test('F-17: a database whose log was deleted is refused, for its last commits we
   expect((await owner.list()).rows.map(({ title }) => title)).toEqual(['in the log'])
   await reelgate.stop()
   await cp(join(dataDir, 'reelgate.db'), join(folder, 'old copy'))
-  const { mark } = readMark(join(dataDir, 'reelgate.mark'))
+  const { mark } = readHighWaterMark(join(dataDir, 'reelgate.mark'))
   await reelgate.restart()
   await owner.credentials('later')
   // It counts seconds: what is not a second older is not known to be older.
-  await expect.poll(() => readMark(join(dataDir, 'reelgate.mark')).mark).toBeGreaterThan(mark)
+  await expect.poll(() => readHighWaterMark(join(dataDir, 'reelgate.mark')).mark).toBeGreaterThan(mark)
   await reelgate.stop()
   await cp(join(folder, 'old copy'), join(dataDir, 'reelgate.db'))
   expect(await serve({ REELGATE_DATA: dataDir })).toRefuse(older)
