@@ -7,7 +7,7 @@ import { footage } from '../test/footage.ts'
 import { median, repeat, timeMs } from './interleaved.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, startService } from './service.ts'
-import { filmOfHalfAnHour } from './videos.ts'
+import { videoOfHalfAnHour } from './videos.ts'
 
 const TIMES = 5
 
@@ -24,19 +24,19 @@ export const FIRST_FRAME_ROWS: readonly Row[] = [
     what: 'the same, half an hour of 480 × 352',
     unit: 's',
     aim: { oursAtMost: 2.5 },
-    prepare: filmOfHalfAnHour,
-    measure: async (scope) => firstFrameOf(scope, await filmOfHalfAnHour()),
+    prepare: videoOfHalfAnHour,
+    measure: async (scope) => firstFrameOf(scope, await videoOfHalfAnHour()),
   },
 ]
 
-async function firstFrameOf(scope: Scope, film: string) {
+async function firstFrameOf(scope: Scope, video: string) {
   const service = await startService(scope, join(scope.folder, 'data'))
   const owner = createOwner(service.url, firstApiKey(service))
   const browser = await startChromium()
   scope.defer(() => browser.close())
 
   const seconds = await repeat(TIMES + 1, async () => {
-    const videoId = await owner.upload('A film', film)
+    const videoId = await owner.upload('A video', video)
     const ms = await timeMs(async () => {
       while ((await owner.video(videoId)).status !== 'ready') await pause(10)
       await showFirstFrame(browser, `${service.url}/player/?otp=${await owner.issueOtp(videoId)}`)

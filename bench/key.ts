@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { createOwner } from '../test/client.ts'
-import { makeFilm } from '../test/videos.ts'
+import { makeVideo } from '../test/videos.ts'
 import { createViewer, type Viewer } from '../test/viewer.ts'
 import { inTurns, percentile, timeMs } from './interleaved.ts'
 import { answersPerS, rawRequest, startFlood } from './load.ts'
@@ -89,7 +89,7 @@ function formWithoutKey(): string {
 /** Browsers that have redeemed, each with a key pair of its own. */
 async function openSessions(url: string, apiKey: string): Promise<Viewer[]> {
   const owner = createOwner(url, apiKey)
-  const videoId = await owner.readyVideo(await makeFilm())
+  const videoId = await owner.readyVideo(await makeVideo())
   const viewers = Array.from({ length: VIEWERS }, () => createViewer(url))
   for (const viewer of viewers) {
     const { status } = await viewer.redeem(await owner.issueOtp(videoId))

@@ -145,7 +145,7 @@ export async function askingOwner(scope: Scope, filled: Filled, env: Record<stri
 
   /** The time of an answer that cannot have been kept: a video was added since. A form is posted. */
   async function freshMs(path: string, form?: string): Promise<number> {
-    await ask('PUT', '/api/videos?title=Another%20film')
+    await ask('PUT', '/api/videos?title=Another%20video')
     await pause(1) // what the change leaves to do is not this answer's
     return timeMs(() => ask(form === undefined ? 'GET' : 'POST', path, form))
   }

@@ -10,7 +10,7 @@ import { POSTGRES_ROWS, stopPostgres } from './postgres.ts'
 import { PROCESS_ROWS } from './process.ts'
 import { aimInWords, isMet, type Measured, type Row, removeLeftovers, withScope } from './row.ts'
 import { SEGMENT_ROWS } from './segment.ts'
-import { FILM_ROWS } from './video.ts'
+import { VIDEO_ROWS } from './video.ts'
 
 const ROWS: readonly Row[] = [
   ...LIST_ROWS,
@@ -19,7 +19,7 @@ const ROWS: readonly Row[] = [
   ...POSTGRES_ROWS,
   ...KEY_ROWS,
   ...SEGMENT_ROWS,
-  ...FILM_ROWS,
+  ...VIDEO_ROWS,
   ...FIRST_FRAME_ROWS,
   ...PROCESS_ROWS,
 ]

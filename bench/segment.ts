@@ -7,25 +7,25 @@ import { inTurns } from './interleaved.ts'
 import { rawRequest } from './load.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, startPeer, startService } from './service.ts'
-import { filmOf48S } from './videos.ts'
+import { videoOf48S } from './videos.ts'
 
 const PAIRS = 5
 
 export const SEGMENT_ROWS: readonly Row[] = [
   {
     name: 'segment-plain',
-    what: 'segments of a 720p film; peer: plain Node, createReadStream with reads of 256 KiB',
+    what: 'segments of a 720p video; peer: plain Node, createReadStream with reads of 256 KiB',
     unit: 'per s',
     aim: { ratioAtLeast: 0.9 },
-    prepare: filmOf48S,
+    prepare: videoOf48S,
     measure: (scope) => segmentsAgainst(scope, 'create-read-stream.ts'),
   },
   {
     name: 'segment-static',
-    what: 'segments of a 720p film; peer: @fastify/static',
+    what: 'segments of a 720p video; peer: @fastify/static',
     unit: 'per s',
     aim: { ratioAtLeast: 3 },
-    prepare: filmOf48S,
+    prepare: videoOf48S,
     measure: (scope) => segmentsAgainst(scope, 'static.ts'),
   },
 ]
@@ -35,7 +35,7 @@ async function segmentsAgainst(scope: Scope, peerName: string) {
   const service = await startService(scope, dataDir)
   const owner = createOwner(service.url, firstApiKey(service))
   const installed = { dataDir, masterKeyFile: `${dataDir}.key` }
-  const videoId = await owner.upload('A film', await filmOf48S())
+  const videoId = await owner.upload('A video', await videoOf48S())
   await untilFinished(installed, videoId)
   const segments = listSegments(installed, videoId)
 

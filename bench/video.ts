@@ -11,47 +11,47 @@ import { readRows } from '../test/rows.ts'
 import { inTurns, timeMs } from './interleaved.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, type Listening, startService } from './service.ts'
-import { filmOf48S } from './videos.ts'
+import { videoOf48S } from './videos.ts'
 
 const ffmpeg = (args: readonly string[]) => promisify(execFile)('ffmpeg', ['-nostdin', '-v', 'error', ...args])
 
-export const FILM_ROWS: readonly Row[] = [
+export const VIDEO_ROWS: readonly Row[] = [
   {
     name: 'ladder',
     what: '48 s of 720p from upload end to the last segment of three rungs and sound; peer: one bare ffmpeg that makes the same',
     unit: 's',
     aim: { ratioAtMost: 1.1 },
-    prepare: filmOf48S,
+    prepare: videoOf48S,
     measure: async (scope) => {
-      const film = await filmOf48S()
+      const video = await videoOf48S()
       const studio = await openStudio(scope)
-      const plan = await studio.encode(film).then(({ plan }) => plan) // warm
+      const plan = await studio.encode(video).then(({ plan }) => plan) // warm
       return inTurns(
         3,
-        async () => (await studio.encode(film)).seconds,
-        async () => (await timeMs(() => encodeBare(scope, film, plan))) / 1000,
+        async () => (await studio.encode(video)).seconds,
+        async () => (await timeMs(() => encodeBare(scope, video, plan))) / 1000,
       )
     },
   },
   {
     name: 'killed',
-    what: 'the same film with a kill -9 at half of it, no ffmpeg left behind; peer: an undisturbed run',
+    what: 'the same video with a kill -9 at half of it, no ffmpeg left behind; peer: an undisturbed run',
     unit: 's',
     aim: { laterByAtMostS: 15 },
-    prepare: filmOf48S,
+    prepare: videoOf48S,
     measure: async (scope) => {
-      const film = await filmOf48S()
+      const video = await videoOf48S()
       const studio = await openStudio(scope)
       return inTurns(
         1,
-        async () => (await studio.encode(film, { killed: true })).seconds,
-        async () => (await studio.encode(film)).seconds,
+        async () => (await studio.encode(video, { killed: true })).seconds,
+        async () => (await studio.encode(video)).seconds,
       )
     },
   },
 ]
 
-/** A service that gets one film after the other. */
+/** A service that gets one video after the other. */
 async function openStudio(scope: Scope) {
   const dataDir = join(scope.folder, 'data')
   const installed: Installed = { dataDir, masterKeyFile: `${dataDir}.key` }
@@ -72,8 +72,8 @@ async function openStudio(scope: Scope) {
   }
 
   /** Uploads, and waits for the last segment; the time counts from the upload's answer. */
-  async function encode(film: string, { killed = false } = {}): Promise<{ seconds: number; plan: Plan }> {
-    const videoId = await owner().upload('A film', film)
+  async function encode(video: string, { killed = false } = {}): Promise<{ seconds: number; plan: Plan }> {
+    const videoId = await owner().upload('A video', video)
     const ms = await timeMs(async () => {
       if (killed) await killAndRestart(videoId)
       await untilFinished(installed, videoId)
@@ -97,8 +97,8 @@ function getPlan(installed: Installed, videoId: string): Plan {
 }
 
 /** What one would write by hand: the same rungs by the same encoder, to clear files, in one process that uses all cores. */
-async function encodeBare(scope: Scope, film: string, { picture, sound }: Plan): Promise<void> {
-  if (picture?.renditions.length !== 3 || !sound) throw new Error('the film has not three rungs and sound')
+async function encodeBare(scope: Scope, video: string, { picture, sound }: Plan): Promise<void> {
+  if (picture?.renditions.length !== 3 || !sound) throw new Error('the video has not three rungs and sound')
   const folder = join(scope.folder, 'bare')
   await mkdir(folder, { recursive: true })
   const rungs = picture.renditions
@@ -107,7 +107,7 @@ async function encodeBare(scope: Scope, film: string, { picture, sound }: Plan):
   await ffmpeg([
     ...[
       '-i',
-      film,
+      video,
       '-filter_complex',
       `[0:V:0]${chain.join(',')}${rungs.map(({ id }) => `[r${id}]`).join('')}${scaled.join('')}`,
     ],

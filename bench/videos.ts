@@ -6,15 +6,15 @@ import { promisify } from 'node:util'
 import { footage } from '../test/footage.ts'
 import { CACHE } from './row.ts'
 
-/** Eight seconds from a camera, six times over, with grain, so that 720p takes 2 Mbit/s as a livelier film does. */
-export function filmOf48S(): Promise<string> {
+/** Eight seconds from a camera, six times over, with grain, so that 720p takes 2 Mbit/s as a livelier video does. */
+export function videoOf48S(): Promise<string> {
   const encode = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-c:a', 'aac', '-b:a', '128k']
-  return makeOnce('film-48-s', ['-stream_loop', '5', '-i', footage.movieHello, '-vf', 'noise=alls=6:allf=t', ...encode])
+  return makeOnce('video-48-s', ['-stream_loop', '5', '-i', footage.movieHello, '-vf', 'noise=alls=6:allf=t', ...encode])
 }
 
 /** Three minutes from a camera, ten times over. */
-export function filmOfHalfAnHour(): Promise<string> {
-  return makeOnce('film-half-an-hour', ['-stream_loop', '9', '-i', footage.wannaworktogether, '-c', 'copy'])
+export function videoOfHalfAnHour(): Promise<string> {
+  return makeOnce('video-half-an-hour', ['-stream_loop', '9', '-i', footage.wannaworktogether, '-c', 'copy'])
 }
 
 /** @returns the path of an MP4 that is kept under this name */

@@ -7,7 +7,7 @@ export const NEEDS = {
   'other-key': 'an API secret of another account',
   'viewer-key': 'an API secret of the same account with the permission viewer alone',
   'off-key': 'an API secret of an account whose uploads and imports are off',
-  listen: 'HOST:PORT at which this suite serves a film and receives hooks, and the server can reach it',
+  listen: 'HOST:PORT at which this suite serves a video and receives hooks, and the server can reach it',
   exceed: 'leave to exceed the budget of uploads once, which is refused for up to a minute',
 } as const
 export type Need = keyof typeof NEEDS

@@ -6,7 +6,7 @@ import { Deviation, expectAnswer, type Need } from './check.ts'
 import { type Answer, createPacedSend, multipart, type Parts, sendAtOnce } from './http.ts'
 import { createOutside } from './public-host.ts'
 import { isRecord } from './shape.ts'
-import { FILM } from './test-video.ts'
+import { VIDEO } from './test-video.ts'
 
 /** What the suite was given: where the installation is, and what may be used there. */
 export type Given = {
@@ -34,12 +34,12 @@ export type Credentials = { videoId: string; uploadLink: string; fields: Record<
 
 export type Installation = ReturnType<typeof openInstallation>
 
-/** What is sent where no film is needed: the server encodes nothing. */
-export const LETTER = Buffer.from('This is a letter, not a film.')
+/** What is sent where no video is needed: the server encodes nothing. */
+export const LETTER = Buffer.from('This is a letter, not a video.')
 /** Asks for the answer 201. */
 const CREATED: Parts = [['success_action_status', '201']]
 
-/** So long a film of two seconds may take. */
+/** So long a video of two seconds may take. */
 const PATIENCE_MS = 120_000
 
 /** The installation under test, as its clients see it, and what the suite makes there. */
@@ -108,9 +108,9 @@ export function openInstallation(given: Given, onWait: (waitS: number, budget: s
     return answer.body
   }
 
-  async function sentFilm(): Promise<string> {
+  async function sentVideo(): Promise<string> {
     const issued = await credentials()
-    expectAnswer(await upload(issued, CREATED, FILM), { status: 201 })
+    expectAnswer(await upload(issued, CREATED, VIDEO), { status: 201 })
     return issued.videoId
   }
 
@@ -142,19 +142,19 @@ export function openInstallation(given: Given, onWait: (waitS: number, budget: s
     removeVideo,
     upload,
     video,
-    sentFilm,
+    sentVideo,
     until,
-    /** One film that plays, shared by all checks: none of them may change it. */
-    film: once(async () => {
-      const id = await sentFilm()
+    /** One video that plays, shared by all checks: none of them may change it. */
+    readyVideo: once(async () => {
+      const id = await sentVideo()
       await until(
-        'a film that plays',
+        'a video that plays',
         () => video(id),
         ({ status }) => status === 'ready',
       )
       return id
     }),
-    /** One video whose bytes are no film, judged as such. */
+    /** One video whose bytes are no video, judged as such. */
     letter: once(async () => {
       const issued = await credentials()
       expectAnswer(await upload(issued), { status: 201 })
@@ -165,7 +165,7 @@ export function openInstallation(given: Given, onWait: (waitS: number, budget: s
       )
       return issued.videoId
     }),
-    /** One video without a film, shared by all checks: none of them may change it. */
+    /** One video without a video, shared by all checks: none of them may change it. */
     emptyVideo: once(async () => (await credentials()).videoId),
     /** What the server asks for and calls: needs `listen`. */
     outside: once(async () => {

@@ -2,14 +2,14 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Deviation } from './check.ts'
-import { FILM } from './test-video.ts'
+import { VIDEO } from './test-video.ts'
 
 /** A call that reached us. */
 export type Received = { path: string; method: string; headers: IncomingHttpHeaders; text: string }
 
 const PATIENCE_MS = 60_000
 
-/** A server of the suite's own: films to import at `/film/…`, nothing at `/nothing/…`, a receiver of hooks everywhere else. */
+/** A server of the suite's own: videos to import at `/video/…`, nothing at `/nothing/…`, a receiver of hooks everywhere else. */
 export async function createOutside({ host, port }: { host: string; port: number }) {
   const received: Received[] = []
   const server = createServer((request, response) => {
@@ -20,9 +20,9 @@ export async function createOutside({ host, port }: { host: string; port: number
     })
     request.on('end', () => {
       received.push({ path, method: request.method ?? '', headers: request.headers, text })
-      if (path.startsWith('/film/'))
-        response.writeHead(200, { 'Content-Type': 'video/mp4', 'Content-Length': FILM.length }).end(FILM)
-      else if (path.startsWith('/redirect/')) response.writeHead(302, { Location: '/film/after-redirect.mp4' }).end()
+      if (path.startsWith('/video/'))
+        response.writeHead(200, { 'Content-Type': 'video/mp4', 'Content-Length': VIDEO.length }).end(VIDEO)
+      else if (path.startsWith('/redirect/')) response.writeHead(302, { Location: '/video/after-redirect.mp4' }).end()
       else response.writeHead(path.startsWith('/nothing/') ? 404 : 204).end()
     })
   })

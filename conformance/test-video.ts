@@ -1,7 +1,7 @@
-// A film, a picture and captions, shipped as bytes: the suite needs no ffmpeg where it runs.
+// A video, a picture and captions, shipped as bytes: the suite needs no ffmpeg where it runs.
 
 /** Two seconds of colour bars with a tone, 640×360: H.264 and AAC in MP4. */
-export const FILM = Buffer.from(
+export const VIDEO = Buffer.from(
   'AAAAIGZ0eXBpc29tAAACAGlzb21pc28yYXZjMW1wNDEAAAfTbW9vdgAAAGxtdmhkAAAAAAAAAAAAAAAAAAAD6AAAB9AAAQAAAQAAAAAAAAAAAAAAAAEAAAAA' +
     'AAAAAAAAAAAAAAABAAAAAAAAAAAAAAAAAABAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAwAAA110cmFrAAAAXHRraGQAAAADAAAAAAAAAAAAAAAB' +
     'AAAAAAAAB9AAAAAAAAAAAAAAAAAAAAAAAAEAAAAAAAAAAAAAAAAAAAABAAAAAAAAAAAAAAAAAABAAAAAAoAAAAFoAAAAAAAkZWR0cwAAABxlbHN0AAAAAAAA' +

@@ -1,4 +1,4 @@
-// Fetches the films of test/footage.ts: real footage with its real faults, from Debian packages, never committed.
+// Fetches the videos of test/footage.ts: real footage with its real faults, from Debian packages, never committed.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -7,7 +7,7 @@ import { isMain, root, runMain, say } from './run.js'
 
 const FOLDER = join(root, '.cache/footage')
 
-const FILMS = [
+const VIDEOS = [
   {
     // 180 s of 480×352 at 30000/1001, AAC: long enough for many chunks
     package: 'openboard-common',
@@ -28,38 +28,38 @@ const FILMS = [
   },
 ]
 
-/** Fetches what is missing. Any number may run at once: a film gets its name by rename, whole and verified. */
+/** Fetches what is missing. Any number may run at once: a video gets its name by rename, whole and verified. */
 export function fetchFootage() {
   mkdirSync(FOLDER, { recursive: true })
-  for (const film of FILMS.filter(isMissing)) {
-    say(`Fetching ${basename(film.path)} from the Debian package ${film.package}`)
-    fetchFilm(film)
+  for (const video of VIDEOS.filter(isMissing)) {
+    say(`Fetching ${basename(video.path)} from the Debian package ${video.package}`)
+    fetchVideo(video)
   }
 }
 
 export function footageIsMissing() {
-  return FILMS.some(isMissing)
+  return VIDEOS.some(isMissing)
 }
 
-function isMissing(film) {
-  return !existsSync(placeOf(film))
+function isMissing(video) {
+  return !existsSync(placeOf(video))
 }
 
-function placeOf(film) {
-  return join(FOLDER, basename(film.path))
+function placeOf(video) {
+  return join(FOLDER, basename(video.path))
 }
 
-function fetchFilm(film) {
+function fetchVideo(video) {
   const work = mkdtempSync(join(root, '.cache/fetch-'))
   try {
-    const unpacked = join(unpackDebian(film.package, work), film.path)
+    const unpacked = join(unpackDebian(video.package, work), video.path)
     const sha256 = createHash('sha256').update(readFileSync(unpacked)).digest('hex')
-    if (sha256 !== film.sha256) {
+    if (sha256 !== video.sha256) {
       throw new Error(
-        `${film.path} of ${film.package} is not the film the tests know: its SHA-256 is ${sha256}, not ${film.sha256}.`,
+        `${video.path} of ${video.package} is not the video the tests know: its SHA-256 is ${sha256}, not ${video.sha256}.`,
       )
     }
-    renameSync(unpacked, placeOf(film))
+    renameSync(unpacked, placeOf(video))
   } finally {
     rmSync(work, { recursive: true, force: true })
   }

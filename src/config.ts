@@ -21,12 +21,12 @@ export const VARIABLES = {
   PATH: 'folders in which ffmpeg, ffprobe, prlimit and bwrap are looked for (/usr/local/bin:/usr/bin:/bin)',
   REELGATE_SANDBOX:
     'required or weak: whether ffmpeg may open uploads without bubblewrap, with limits alone, where that does not run (required)',
-  REELGATE_ENCODERS: 'films’ chunks encoded side by side (one per core)',
+  REELGATE_ENCODERS: 'videos’ chunks encoded side by side (one per core)',
   REELGATE_TRUSTED_PROXIES:
     'addresses or networks (CIDR) of proxies in front, with commas; from others X-Forwarded-For is ignored',
   REELGATE_LIMITS: 'requests a minute that differ from the defaults, as JSON such as {"reads":{"ip":1200}}, or off',
   REELGATE_COUNTRIES: 'file with the countries of addresses, in the MaxMind format (.mmdb), instead of the one that comes along',
-  REELGATE_DEMO: 'on or off: the demo film of a new installation (on)',
+  REELGATE_DEMO: 'on or off: the demo video of a new installation (on)',
   REELGATE_LOG_LEVEL: 'fatal, error, warn, info, debug, trace or silent (info)',
 } as const
 
@@ -132,7 +132,7 @@ export type Config = Readonly<{
   trustedProxies: readonly string[]
   /** A file of the owner's own; undefined: the packaged one. */
   countriesFile: string | undefined
-  /** Whether a new installation gets a demo film, and an old one shows the one it has. */
+  /** Whether a new installation gets a demo video, and an old one shows the one it has. */
   demo: boolean
   logLevel: string
 }>

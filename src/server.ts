@@ -78,7 +78,7 @@ export type ReelgateServer = {
   url: string
   /** What this start made that exists nowhere else: tell the owner, once. */
   firstStart: FirstStart | undefined
-  /** Where a demo film that this start makes will play. */
+  /** Where a demo video that this start makes will play. */
   demoUrl: string | undefined
   /** Undefined: bubblewrap runs. */
   sandboxAdvice: SandboxAdvice | undefined
@@ -94,7 +94,7 @@ export type FirstStart = {
   recoveryPhrase: string[] | undefined
 }
 
-/** How often to look for films that nobody told of: a source whose commit got no answer may have been kept. */
+/** How often to look for videos that nobody told of: a source whose commit got no answer may have been kept. */
 const LOOK_EVERY_MS = 5_000
 const LOCK_TRIES = 10
 const LOCK_PAUSE_MS = 150
@@ -260,7 +260,7 @@ async function openPlayback(house: House, { limits }: Limiting, opened: AsyncDis
     nowMs: () => performance.now(),
     nonces: createNonces(masterKey, nowS),
     tickets: createTickets(masterKey, nowS),
-    films: createPlayableVideos(db, masterKey),
+    videos: createPlayableVideos(db, masterKey),
     sessions,
     mediaSecret: deriveMediaSecret(masterKey),
     captions: {

@@ -48,7 +48,7 @@ export function createOwner(url: string, apiKey: string, always: Record<string, 
 
   const credentials = (title: string) => get<UploadCredentials>('PUT', `/api/videos?title=${encodeURIComponent(title)}`)
 
-  async function send(upload: UploadCredentials, file: Blob, name = 'film.mp4'): Promise<Response> {
+  async function send(upload: UploadCredentials, file: Blob, name = 'video.mp4'): Promise<Response> {
     return fetch(upload.clientPayload.uploadLink, { method: 'POST', headers: always, body: uploadForm(upload, file, name) })
   }
 
@@ -82,7 +82,7 @@ export function createOwner(url: string, apiKey: string, always: Record<string, 
     until,
     list: (query = '') => get<{ count: number; rows: VideoBody[] }>('GET', `/api/videos${query}`),
     delete: (ids: string[]) => get<{ code: number; message: string }>('DELETE', `/api/videos?videos=${ids.join(',')}`),
-    async readyVideo(path: string, title = 'A film'): Promise<string> {
+    async readyVideo(path: string, title = 'A video'): Promise<string> {
       const id = await upload(title, path)
       await until(id, 'ready')
       return id

@@ -83,16 +83,16 @@ export function listSegments(installed: Installed, videoId: string): StoredSegme
   return readRows<StoredSegment>(installed, sql, videoId)
 }
 
-/** Resolves when every segment of every rendition of the film is there; throws when the film fails. */
+/** Resolves when every segment of every rendition of the video is there; throws when the video fails. */
 export async function untilFinished(installed: Installed, videoId: string): Promise<void> {
   type Row = { status: string; status_reason: string | null; finished_at_s: number | null }
   const sql =
     'select status, status_reason, finished_at_s from video left join generation on video_id = id and number = generation where id = ?'
   for (;;) {
-    const [film] = readRows<Row>(installed, sql, videoId)
-    if (!film || !['Queued', 'Processing', 'ready'].includes(film.status))
-      throw new Error(`the film will not finish: ${film?.status} ${film?.status_reason}`)
-    if (film.finished_at_s !== null) return
+    const [video] = readRows<Row>(installed, sql, videoId)
+    if (!video || !['Queued', 'Processing', 'ready'].includes(video.status))
+      throw new Error(`the video will not finish: ${video?.status} ${video?.status_reason}`)
+    if (video.finished_at_s !== null) return
     await pause(100)
   }
 }

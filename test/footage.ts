@@ -3,7 +3,7 @@ import { join } from 'node:path'
 const folder = join(import.meta.dirname, '../.cache/footage')
 
 /**
- * Films that people made, beside those the tests make themselves: absolute paths, each a file of a Debian package.
+ * Videos that people made, beside those the tests make themselves: absolute paths, each a file of a Debian package.
  * `npm test` fetches them; by hand: `node scripts/footage.js`, which also says what they are.
  */
 export const footage = {

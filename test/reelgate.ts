@@ -80,7 +80,7 @@ export async function originOf({ copyOf, video, title }: StartOptions): Promise<
 }
 
 /** A stopped installation in which this file is a finished video. */
-export function goldenWith(video: string, title = 'A film'): Promise<Golden> {
+export function goldenWith(video: string, title = 'A video'): Promise<Golden> {
   return getGolden(video, title, async (folder) => {
     const reelgate = await startSharedReelgate({ within: folder })
     const videoId = await reelgate.owner.upload(title, video)
@@ -120,7 +120,7 @@ async function startIn(place: Place, options: StartOptions, from: Golden | Reelg
 
 /** What a server under test finds in its environment. */
 export function serverEnvironment(place: Place, more: Record<string, string> = {}): Record<string, string> {
-  // Suites ask more in a minute than an owner does; those of limits set their own. One suite wants the demo film. Where a machine has no
+  // Suites ask more in a minute than an owner does; those of limits set their own. One suite wants the demo video. Where a machine has no
   // bubblewrap, all but the tests of the sandbox run without.
   const defaults = {
     PORT: '0',

@@ -5,7 +5,7 @@ import { link, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-export type FilmRecipe = {
+export type VideoRecipe = {
   seconds?: number
   size?: `${number}x${number}`
   rate?: number
@@ -14,21 +14,21 @@ export type FilmRecipe = {
   dark?: boolean
 }
 
-/** Films are kept under the hash of what made them, so that only the first run of the tests makes them. */
-const FOLDER = join(import.meta.dirname, '../.cache/films')
+/** Videos are kept under the hash of what made them, so that only the first run of the tests makes them. */
+const FOLDER = join(import.meta.dirname, '../.cache/videos')
 
 /**
- * Makes a film small enough to be encoded in an instant: a moving test picture, with a tone or without. The same recipe gives the
+ * Makes a video small enough to be encoded in an instant: a moving test picture, with a tone or without. The same recipe gives the
  * same file again.
  * @returns the absolute path of an MP4
  */
-export async function makeFilm({
+export async function makeVideo({
   seconds = 3,
   size = '64x64',
   rate = 25,
   sound = true,
   dark = false,
-}: FilmRecipe = {}): Promise<string> {
+}: VideoRecipe = {}): Promise<string> {
   const picture = [
     '-f',
     'lavfi',
@@ -37,15 +37,15 @@ export async function makeFilm({
   ]
   const tone = sound ? ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`, '-c:a', 'aac', '-b:a', '64k'] : []
   const encode = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', String(rate)]
-  return keepFilm([...picture, ...tone, ...encode])
+  return keepVideo([...picture, ...tone, ...encode])
 }
 
-/** The first seconds of a film, as they are in it. @returns the absolute path of an MP4 */
-export async function cutFilm(path: string, seconds: number): Promise<string> {
-  return keepFilm(['-i', path, '-t', String(seconds), '-c', 'copy'])
+/** The first seconds of a video, as they are in it. @returns the absolute path of an MP4 */
+export async function cutVideo(path: string, seconds: number): Promise<string> {
+  return keepVideo(['-i', path, '-t', String(seconds), '-c', 'copy'])
 }
 
-async function keepFilm(args: string[]): Promise<string> {
+async function keepVideo(args: string[]): Promise<string> {
   const path = join(FOLDER, `${createHash('sha256').update(args.join(' ')).digest('hex').slice(0, 16)}.mp4`)
   if (existsSync(path)) return path
   await mkdir(FOLDER, { recursive: true })
@@ -55,7 +55,7 @@ async function keepFilm(args: string[]): Promise<string> {
   return path
 }
 
-/** Moves a made film to where it is kept, unless another test was first: in the other's place, it would end the reading of who sends that one. */
+/** Moves a made video to where it is kept, unless another test was first: in the other's place, it would end the reading of who sends that one. */
 export async function keepFirst(made: string, kept: string): Promise<void> {
   await link(made, kept).catch((error) => {
     if (error.code !== 'EEXIST') throw error

@@ -40,7 +40,7 @@ const VIDEO = {
 const UNKNOWN_ID = '0123456789abcdef0123456789abcdef'
 const DONE = { status: 200, body: exactly({ message: 'Done' }) }
 
-/** Videos without a film, oldest first, whose titles a search finds. */
+/** Videos without a video, oldest first, whose titles a search finds. */
 async function newVideos(at: Installation, count: number): Promise<{ ids: string[]; search: string }> {
   const search = at.newTitle()
   const ids: string[] = []
@@ -60,7 +60,7 @@ export const list: Section = {
   title: 'Current interface: list',
   checks: [
     check('list: {count, rows} of videos with all their fields', async (at) => {
-      await at.film()
+      await at.readyVideo()
       expectAnswer(await at.api('GET', '/videos'), { status: 200, body: exactly({ count: positive, rows: listOf(VIDEO) }) })
     }),
     check('list: newest first, the same order in pages, count of all', async (at) => {
@@ -168,7 +168,7 @@ export const videos: Section = {
   title: 'Current interface: videos',
   checks: [
     check('one: the video with all its fields', async (at) => {
-      const id = await at.film()
+      const id = await at.readyVideo()
       expectAnswer(await at.api('GET', `/videos/${id}`), {
         status: 200,
         body: { ...VIDEO, id, status: 'ready', totalSizeBytes: positive },
@@ -180,7 +180,7 @@ export const videos: Section = {
     check(
       'one: a ready video has posters in two sizes at least, within 854×480 and 427×240, served without a key',
       async (at) => {
-        const { posters, poster } = (await at.video(await at.film())) as Posters
+        const { posters, poster } = (await at.video(await at.readyVideo())) as Posters
         expectValue(posters.length >= 2, true, 'two posters')
         for (const [width, height] of [
           [854, 480],
@@ -207,7 +207,7 @@ export const videos: Section = {
       },
     ),
     check('one: posters of a video whose public is 0 are served to its account’s key alone', async (at) => {
-      const id = await at.sentFilm()
+      const id = await at.sentVideo()
       const { posters } = (await at.until(
         'ready',
         () => at.video(id),
@@ -277,7 +277,7 @@ export const videos: Section = {
       'other-key',
     ),
     check('OTP: exactly 200 and {otp, playbackInfo}', async (at) => {
-      const answer = await at.api('POST', `/videos/${await at.film()}/otp`, { json: {} })
+      const answer = await at.api('POST', `/videos/${await at.readyVideo()}/otp`, { json: {} })
       expectAnswer(answer, { status: 200, body: exactly({ otp, playbackInfo: anyText }) })
     }),
     check('OTP: issued for a video that is not ready too', async (at) => {

@@ -20,7 +20,7 @@ const OTHERS: readonly Operation[] = [
   { method: 'PUT', path: '/videos?title=x', permission: 'uploader' },
   { method: 'DELETE', path: '/videos?videos=', permission: 'editor' },
   { method: 'GET', path: '/videos/tags', permission: 'viewer' },
-  { method: 'PUT', path: '/videos/importUrl', permission: 'uploader', json: { url: 'https://example.org/film.mp4' } },
+  { method: 'PUT', path: '/videos/importUrl', permission: 'uploader', json: { url: 'https://example.org/video.mp4' } },
   { method: 'GET', path: '/videos/folders/root', permission: 'viewer' },
   { method: 'POST', path: '/videos/folders/search', permission: 'viewer', json: { name: 'x' } },
   { method: 'POST', path: '/videos/folders', permission: 'editor', json: { name: 'x' } },

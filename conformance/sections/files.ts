@@ -18,7 +18,7 @@ import {
   without,
   zeroOrOne,
 } from '../shape.ts'
-import { CAPTIONS_SRT, CAPTIONS_VTT, FILM, PICTURE } from '../test-video.ts'
+import { CAPTIONS_SRT, CAPTIONS_VTT, PICTURE, VIDEO } from '../test-video.ts'
 import { NO_VIDEO, refused } from './errors.ts'
 import { XML, xmlOf } from './v2.ts'
 
@@ -60,11 +60,11 @@ async function filesOf(at: Installation, videoId: string): Promise<File[]> {
   return answer.body as File[]
 }
 
-/** The files of the shared film when all of them are there. */
-async function filesOfFilm(at: Installation): Promise<File[]> {
-  const id = await at.film()
+/** The files of the shared video when all of them are there. */
+async function filesOfVideo(at: Installation): Promise<File[]> {
+  const id = await at.readyVideo()
   return at.until(
-    'a film with its posters and renditions',
+    'a video with its posters and renditions',
     () => filesOf(at, id),
     (files) => ['original', 'poster', 'mobile', 'audio'].every((type) => files.some((file) => file.type === type)),
   )
@@ -75,15 +75,15 @@ export const files: Section = {
   title: 'Current interface: files',
   checks: [
     check('files: a bare array of File, with every field', async (at) => {
-      const found = await filesOfFilm(at)
-      expectValue(found.length > 0, true, 'files of a film')
+      const found = await filesOfVideo(at)
+      expectValue(found.length > 0, true, 'files of a video')
     }),
     check('files: originals, posters and captions are downloadable, renditions and audio are not', async (at) => {
-      for (const { type, isDownloadable } of await filesOfFilm(at))
+      for (const { type, isDownloadable } of await filesOfVideo(at))
         expectValue(isDownloadable, ['original', 'poster', 'caption', 'mp4'].includes(type) ? 1 : 0, `isDownloadable of ${type}`)
     }),
     check('files: desktop has a short side above 480, mobile the others', async (at) => {
-      for (const { type, width, height } of await filesOfFilm(at))
+      for (const { type, width, height } of await filesOfVideo(at))
         if (type === 'desktop' || type === 'mobile')
           expectValue(type, Math.min(width, height) > 480 ? 'desktop' : 'mobile', `type of ${width}×${height}`)
     }),
@@ -104,8 +104,8 @@ export const files: Section = {
         if (!names.some((name) => name.includes(`[${language}]`) && name.endsWith('.vtt')))
           throw new Deviation(`name: expected … [${language}].vtt, came ${names.join(', ')}`)
     }),
-    check('posters and captions are taken right behind the film, while it is Queued', async (at) => {
-      const id = await at.sentFilm()
+    check('posters and captions are taken right behind the video, while it is Queued', async (at) => {
+      const id = await at.sentVideo()
       expectAnswer(await add(at, id, '?language=fr', 'a.srt', CAPTIONS_SRT), { status: 200, body: CAPTION })
       expectAnswer(await add(at, id, '', 'one.png', PICTURE), { status: 200, body: POSTERS })
     }),
@@ -117,16 +117,16 @@ export const files: Section = {
       }
     }),
     check('get: {redirect} to the bytes, without a key', async (at) => {
-      const original = (await filesOfFilm(at)).find(({ type }) => type === 'original')
-      const answer = await at.api('GET', `/videos/${await at.film()}/files/${original?.id}`)
+      const original = (await filesOfVideo(at)).find(({ type }) => type === 'original')
+      const answer = await at.api('GET', `/videos/${await at.readyVideo()}/files/${original?.id}`)
       expectAnswer(answer, { status: 200, body: exactly({ redirect: webAddress }) })
       const { redirect } = answer.body as { redirect: string }
       const range = await at.send({ method: 'GET', url: redirect, headers: [['Range', 'bytes=4-7']] })
-      expectAnswer(range, { status: 206, text: FILM.toString('latin1', 4, 8), headers: { 'content-disposition': /filename/ } })
+      expectAnswer(range, { status: 206, text: VIDEO.toString('latin1', 4, 8), headers: { 'content-disposition': /filename/ } })
     }),
     check('get: a rendition is not downloadable', async (at) => {
-      const rendition = (await filesOfFilm(at)).find(({ type }) => type === 'mobile')
-      const answer = await at.api('GET', `/videos/${await at.film()}/files/${rendition?.id}`)
+      const rendition = (await filesOfVideo(at)).find(({ type }) => type === 'mobile')
+      const answer = await at.api('GET', `/videos/${await at.readyVideo()}/files/${rendition?.id}`)
       expectAnswer(answer, { status: answer.status, body: without('redirect') })
     }),
     check('delete: {"message":"Deleted"}, and it is gone', async (at) => {
@@ -137,15 +137,15 @@ export const files: Section = {
       expectAnswer(await at.api('GET', path), refused(404))
     }),
     check(
-      'mp4: {"type":"mp4"} has one made of a finished film; it is downloadable then, and the same when it is asked for again',
+      'mp4: {"type":"mp4"} has one made of a finished video; it is downloadable then, and the same when it is asked for again',
       async (at) => {
-        const id = await at.film()
+        const id = await at.readyVideo()
         const ask = () => at.api('POST', `/videos/${id}/files`, { json: { type: 'mp4' } })
-        const asked = await at.until('every rendition of the film', ask, ({ status }) => status !== 409)
+        const asked = await at.until('every rendition of the video', ask, ({ status }) => status !== 409)
         expectAnswer(asked, { status: 200, body: exactly(FILE) })
         const findMp4 = async () => (await filesOf(at, id)).filter(({ type }) => type === 'mp4')
         const found = await at.until('the MP4', findMp4, (files) => files.every(({ isDownloadable }) => isDownloadable === 1))
-        expectValue(found.length, 1, 'MP4s of the film')
+        expectValue(found.length, 1, 'MP4s of the video')
         expectAnswer(await ask(), {
           status: 200,
           body: is('the same file', (body) => isRecord(body) && body.id === found[0]?.id),
@@ -163,21 +163,21 @@ export const files: Section = {
     check('an unknown video is 404 "Video not found", an unknown file 404', async (at) => {
       expectAnswer(await at.api('GET', `/videos/${UNKNOWN_ID}/files`), refused(404, 'Video not found'))
       expectAnswer(await add(at, UNKNOWN_ID, '', 'one.png', PICTURE), refused(404, 'Video not found'))
-      expectAnswer(await at.api('GET', `/videos/${await at.film()}/files/999999999`), refused(404))
-      expectAnswer(await at.api('DELETE', `/videos/${await at.film()}/files/999999999`), refused(404))
+      expectAnswer(await at.api('GET', `/videos/${await at.readyVideo()}/files/999999999`), refused(404))
+      expectAnswer(await at.api('DELETE', `/videos/${await at.readyVideo()}/files/999999999`), refused(404))
     }),
     check(
       'another account’s files are not seen',
       async (at) =>
         expectAnswer(
-          await at.api('GET', `/videos/${await at.film()}/files`, { key: at.otherKey }),
+          await at.api('GET', `/videos/${await at.readyVideo()}/files`, { key: at.otherKey }),
           refused(404, 'Video not found'),
         ),
       'other-key',
     ),
     check('meta: {title, duration, aspectRatio, posters}, without a key', async (at) => {
-      await filesOfFilm(at)
-      const answer = await at.api('GET', `/meta/${await at.film()}`, { key: null })
+      await filesOfVideo(at)
+      const answer = await at.api('GET', `/meta/${await at.readyVideo()}`, { key: null })
       const posters = listOf(exactly({ url: webAddress, height: positive, width: positive }))
       expectAnswer(answer, {
         status: 200,
@@ -200,7 +200,7 @@ export const v2Rest: Section = {
   title: 'Earlier interface: files, upload policy, tags',
   checks: [
     check('files: a bare array of exactly id, name, type, size, width, height, downloadable; by ?video= and ?id=', async (at) => {
-      const known = await filesOfFilm(at)
+      const known = await filesOfVideo(at)
       const row = exactly({
         id: positive,
         name: anyText,
@@ -211,19 +211,23 @@ export const v2Rest: Section = {
         downloadable: trueOrFalse,
       })
       for (const name of ['video', 'id']) {
-        const answer = await at.v2(`/files?${name}=${await at.film()}`)
+        const answer = await at.v2(`/files?${name}=${await at.readyVideo()}`)
         expectAnswer(answer, { status: 200, body: listOf(row) })
         expectValue((answer.body as unknown[]).length, known.length, 'files')
       }
     }),
     check('files: type=xml has the root files', async (at) => {
-      expectAnswer(await at.v2(`/files?video=${await at.film()}&type=xml`), { status: 200, headers: XML, text: xmlOf('files') })
+      expectAnswer(await at.v2(`/files?video=${await at.readyVideo()}&type=xml`), {
+        status: 200,
+        headers: XML,
+        text: xmlOf('files'),
+      })
     }),
     check('files: an unknown video is 200 {"error":"No video found"}', async (at) => {
       expectAnswer(await at.v2(`/files?video=${UNKNOWN_ID}`), NO_VIDEO)
     }),
     check(
-      'uploadPolicy: the policy fields, video_id, upload_link and upload_link_secure, with which a film is sent',
+      'uploadPolicy: the policy fields, video_id, upload_link and upload_link_secure, with which a video is sent',
       async (at) => {
         const title = at.newTitle()
         const answer = await at.v2('/uploadPolicy', { title })

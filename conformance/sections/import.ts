@@ -6,11 +6,11 @@ import { XML } from './v2.ts'
 
 /** What an address itself shows: its scheme, its port, a literal address inside. */
 const REFUSED = [
-  'ftp://example.org/film.mp4',
+  'ftp://example.org/video.mp4',
   'file:///etc/passwd',
-  'http://example.org:25/film.mp4',
-  'http://10.0.0.1/film.mp4',
-  'http://[::1]/film.mp4',
+  'http://example.org:25/video.mp4',
+  'http://10.0.0.1/video.mp4',
+  'http://[::1]/video.mp4',
   'http://169.254.169.254/latest',
   'no address',
 ]
@@ -26,7 +26,7 @@ async function importFrom(at: Installation, url: string, sending: 'json' | 'form
 
 const untilReady = (at: Installation, id: string) =>
   at.until(
-    'an imported film that plays',
+    'an imported video that plays',
     () => at.video(id),
     ({ status }) => status === 'ready',
   )
@@ -36,10 +36,10 @@ export const importing: Section = {
   title: 'Current interface: import',
   checks: [
     check(
-      'import: {id, status:"Queued", title} for JSON and form, and the film plays',
+      'import: {id, status:"Queued", title} for JSON and form, and the video plays',
       async (at) => {
         const { url } = await at.outside()
-        const ids = [await importFrom(at, `${url}/film/a.mp4`), await importFrom(at, `${url}/redirect/b.mp4`, 'form')]
+        const ids = [await importFrom(at, `${url}/video/a.mp4`), await importFrom(at, `${url}/redirect/b.mp4`, 'form')]
         for (const id of ids) await untilReady(at, id)
       },
       'listen',
@@ -48,7 +48,7 @@ export const importing: Section = {
       'import: the last part of the address becomes the video’s file',
       async (at) => {
         const { url } = await at.outside()
-        const id = await importFrom(at, `${url}/film/part/my%20lesson.mp4?signature=x`)
+        const id = await importFrom(at, `${url}/video/part/my%20lesson.mp4?signature=x`)
         await untilReady(at, id)
         expectAnswer(await at.v2(`/video?id=${id}`), { status: 200, body: { file: 'my lesson.mp4' } })
       },
@@ -58,7 +58,7 @@ export const importing: Section = {
       'import: what only asking shows is Queued and then fails with a reason',
       async (at) => {
         const { url } = await at.outside()
-        const id = await importFrom(at, `${url}/nothing/film.mp4`)
+        const id = await importFrom(at, `${url}/nothing/video.mp4`)
         const failed = await at.until(
           'a failed import',
           () => at.video(id),
@@ -91,7 +91,7 @@ export const importingV2: Section = {
       'importUrl: one object {id, name:"Queued"}, XML likewise',
       async (at) => {
         const { url } = await at.outside()
-        const address = encodeURIComponent(`${url}/film/v2.mp4`)
+        const address = encodeURIComponent(`${url}/video/v2.mp4`)
         const answer = await at.v2(`/importUrl?url=${address}`)
         expectAnswer(answer, { status: 200, body: exactly({ id: videoId, name: 'Queued' }) })
         const inXml = await at.v2(`/importUrl?url=${address}&type=xml`)

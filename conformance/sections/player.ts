@@ -8,7 +8,7 @@ const script = is('a script', (value) => /^text\/javascript\b/.test(String(value
 const get = (at: Installation, path: string) => at.send({ method: 'GET', url: `${at.base}${path}` })
 
 async function otpOf(at: Installation) {
-  const { body } = await at.api('POST', `/videos/${await at.film()}/otp`)
+  const { body } = await at.api('POST', `/videos/${await at.readyVideo()}/otp`)
   return body as { otp: string; playbackInfo: string }
 }
 

@@ -23,7 +23,7 @@ export const v2: Section = {
   title: 'Earlier interface',
   checks: [
     check('OTP: exactly {"otp":"…"}, compact, cut by offset', async (at) => {
-      const answer = await at.v2(`/otp?video=${await at.film()}`)
+      const answer = await at.v2(`/otp?video=${await at.readyVideo()}`)
       expectAnswer(answer, {
         status: 200,
         headers: { 'content-type': /^application\/json/ },
@@ -31,7 +31,7 @@ export const v2: Section = {
       })
     }),
     check('OTP: type=xml has an otp element', async (at) => {
-      const answer = await at.v2(`/otp?video=${await at.film()}&type=xml`)
+      const answer = await at.v2(`/otp?video=${await at.readyVideo()}&type=xml`)
       expectAnswer(answer, {
         status: 200,
         headers: XML,
@@ -84,7 +84,7 @@ export const v2: Section = {
       expectAnswer(await at.v2('/videos?type=xml'), { status: 200, headers: XML, text: xmlOf('videos') })
     }),
     check('one: the entity, and in XML one element for each field', async (at) => {
-      const id = await at.film()
+      const id = await at.readyVideo()
       expectAnswer(await at.v2(`/video?id=${id}`), { status: 200, body: exactly({ ...ENTITY, id, statusText: 'ready' }) })
       const answer = await at.v2(`/video?id=${id}&type=xml`)
       expectAnswer(answer, { status: 200, headers: XML, text: xmlOf('video') })

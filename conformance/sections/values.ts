@@ -1,6 +1,6 @@
 import { check, Deviation, expectAnswer, expectValue, type Section } from '../check.ts'
 import { anyText, differences, exactly, is, isRecord, otp, positive, sentence, unixSeconds, videoId } from '../shape.ts'
-import { FILM } from '../test-video.ts'
+import { VIDEO } from '../test-video.ts'
 
 const IN_ORDER = ['PRE-Upload', 'Queued', 'Processing', 'ready']
 
@@ -43,7 +43,7 @@ export const values: Section = {
       })
     }),
     check('length is in seconds; the earlier interface has a whole number, at least 1', async (at) => {
-      const id = await at.film()
+      const id = await at.readyVideo()
       expectValue(
         (await at.video(id)).length,
         is('about 2', (value) => Math.abs(Number(value) - 2) < 0.5),
@@ -55,7 +55,7 @@ export const values: Section = {
       const issued = await at.credentials()
       const seen = [(await at.video(issued.videoId)).status]
       expectValue(seen[0], 'PRE-Upload', 'status before the upload')
-      expectAnswer(await at.upload(issued, undefined, FILM), { status: 201 })
+      expectAnswer(await at.upload(issued, undefined, VIDEO), { status: 201 })
       await at.until(
         'ready',
         async () => seen.push((await at.video(issued.videoId)).status),
@@ -65,12 +65,12 @@ export const values: Section = {
       if (places.includes(-1) || places.some((place, index) => place < (places[index - 1] ?? 0)))
         throw new Deviation(`status: expected ${IN_ORDER.join(' → ')}, came ${[...new Set(seen)].join(' → ')}`)
     }),
-    check('bytes that are no film end as "Not a media file", with a reason', async (at) => {
+    check('bytes that are no video end as "Not a media file", with a reason', async (at) => {
       expectValue((await at.video(await at.letter())).statusReason, sentence, 'statusReason')
     }),
     check('statusText is queued, processing or ready; a failure is processing with an error', async (at) => {
       expectAnswer(await at.v2(`/video?id=${await at.emptyVideo()}`), { status: 200, body: { statusText: 'queued' } })
-      expectAnswer(await at.v2(`/video?id=${await at.film()}`), { status: 200, body: { statusText: 'ready' } })
+      expectAnswer(await at.v2(`/video?id=${await at.readyVideo()}`), { status: 200, body: { statusText: 'ready' } })
       expectAnswer(await at.v2(`/video?id=${await at.letter()}`), {
         status: 200,
         body: { statusText: 'processing', error: sentence },

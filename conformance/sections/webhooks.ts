@@ -79,20 +79,20 @@ export const hooks: Section = {
       )
     }),
     check(
-      'video:ready is sent, signed after Standard Webhooks, when the film plays',
+      'video:ready is sent, signed after Standard Webhooks, when the video plays',
       async (at) => {
-        const { payload } = await eventOf(at, 'video:ready', () => at.sentFilm())
+        const { payload } = await eventOf(at, 'video:ready', () => at.sentVideo())
         expectValue(payload.status, 'ready', 'payload.status')
       },
       'listen',
     ),
     check(
       'video:readyall is sent when all renditions are done',
-      async (at) => void (await eventOf(at, 'video:readyall', () => at.sentFilm())),
+      async (at) => void (await eventOf(at, 'video:readyall', () => at.sentVideo())),
       'listen',
     ),
     check(
-      'video:failed is sent for what is no film',
+      'video:failed is sent for what is no video',
       async (at) => {
         await eventOf(at, 'video:failed', async () => {
           const issued = await at.credentials()
@@ -118,12 +118,12 @@ export const hooks: Section = {
       async (at) => {
         const outside = await at.outside()
         await newHook(at, '/redirect/hook', 'video:deleted')
-        const before = outside.received('/film/after-redirect.mp4').filter(({ method }) => method === 'POST').length
+        const before = outside.received('/video/after-redirect.mp4').filter(({ method }) => method === 'POST').length
         const { videoId } = await at.credentials()
         await at.api('DELETE', `/videos?videos=${videoId}`)
         await outside.next('/redirect/hook', ({ text }) => text.includes(videoId))
         expectValue(
-          outside.received('/film/after-redirect.mp4').filter(({ method }) => method === 'POST').length,
+          outside.received('/video/after-redirect.mp4').filter(({ method }) => method === 'POST').length,
           before,
           'calls after a redirect',
         )
@@ -162,7 +162,7 @@ export const usage: Section = {
         expectAnswer(await at.api('POST', '/account/video-usage', { json }), refused(400))
     }),
     check('viewCount is a whole number', async (at) => {
-      expectAnswer(await at.v2(`/video?id=${await at.film()}`), { status: 200, body: { viewCount: whole } })
+      expectAnswer(await at.v2(`/video?id=${await at.readyVideo()}`), { status: 200, body: { viewCount: whole } })
     }),
   ],
 }

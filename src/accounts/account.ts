@@ -51,7 +51,7 @@ export type AccountSessions = {
 
 /**
  * Closes an account, or opens it again. Durable when it resolves: its keys are refused from their next request on, its viewers get no
- * further key, its OTPs open nothing until it is enabled. Its films stay, and what is being encoded is encoded to the end.
+ * further key, its OTPs open nothing until it is enabled. Its videos stay, and what is being encoded is encoded to the end.
  * @throws Failure as `accountIdOf`
  */
 export async function setAccountDisabled(deps: AccountDeps & { sessions: AccountSessions }, idOrName: string, disabled: boolean) {

@@ -24,7 +24,7 @@ export async function assertVideoExists({ db }: Pick<AttachmentDeps, 'db'>, acco
 export type NewAttachment = { bytes: Buffer; widthPx?: number; heightPx?: number; token?: string }
 
 /**
- * Stores what an owner adds to a video, each file sealed under a key of its own: it may come before the film, and outlives its
+ * Stores what an owner adds to a video, each file sealed under a key of its own: it may come before the video, and outlives its
  * generations. Durable when it resolves; it shows from then on.
  * @returns the files' numbers, in their order
  * @throws Failure `not-found` when the account has no such video; nothing is left then

@@ -28,7 +28,7 @@ export type DownloadDeps = {
   nowS: () => number
 }
 
-/** An hour: long enough to begin the download and to resume it, of a film of any size. */
+/** An hour: long enough to begin the download and to resume it, of a video of any size. */
 const LIFE_S = 3600
 
 /** The kinds that are a whole video in the clear: they need a permission of their own, and their downloads are on record. */

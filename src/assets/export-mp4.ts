@@ -19,24 +19,24 @@ const DECODED_AHEAD_FRAMES = 2
 export type ExportMp4Deps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage): Promise<boolean> }
 
 /**
- * A finished film as one MP4, piece by piece: its best rendition and its sound, just as they were encoded, each segment a fragment.
+ * A finished video as one MP4, piece by piece: its best rendition and its sound, just as they were encoded, each segment a fragment.
  * Segments are opened in memory, so nothing clear touches the disk. Nothing is encoded or parsed anew, so there is nothing for ffmpeg
  * to do; its own join through pipes comes out with the sound two frames off for players that do not think as it does.
  * @throws Failure `unavailable` when a segment is missing, or is not the one that was published, until it has been encoded again
  */
-export async function* exportMp4(deps: ExportMp4Deps, film: OpenGeneration): AsyncGenerator<Buffer> {
+export async function* exportMp4(deps: ExportMp4Deps, video: OpenGeneration): AsyncGenerator<Buffer> {
   const renditions = await Promise.all(
-    joinedRenditions(film.plan).map(async (rendition) => openRendition(deps.db, film, rendition)),
+    joinedRenditions(video.plan).map(async (rendition) => openRendition(deps.db, video, rendition)),
   )
-  yield joinInits(renditions, film.plan.durationS)
+  yield joinInits(renditions, video.plan.durationS)
   const order = renditions
     .flatMap((rendition, index) => rendition.files.map((segment) => ({ ...segment, rendition, track: index + 1 })))
     .sort((a, b) => a.number * a.rendition.segmentS - b.number * b.rendition.segmentS)
-  const ivOf = segmentIvs(film.contentKey)
-  const { videoId, generation } = film
+  const ivOf = segmentIvs(video.contentKey)
+  const { videoId, generation } = video
   for (const [index, segment] of order.entries()) {
     const { number, rendition, track } = segment
-    const key = deriveWindowKey(film.contentKey, rendition.windowOf(number))
+    const key = deriveWindowKey(video.contentKey, rendition.windowOf(number))
     const read = await readSegment(deps.segments, segment)
     if ('fault' in read) {
       const problem = read.fault
@@ -50,10 +50,10 @@ export async function* exportMp4(deps: ExportMp4Deps, film: OpenGeneration): Asy
   }
 }
 
-/** About how many bytes the MP4 of a film will have. */
-export async function exportedSizeBytes(db: Db, film: OpenGeneration): Promise<number> {
-  const sizes = await renditionSizes(db, film)
-  return joinedRenditions(film.plan).reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
+/** About how many bytes the MP4 of a video will have. */
+export async function exportedSizeBytes(db: Db, video: OpenGeneration): Promise<number> {
+  const sizes = await renditionSizes(db, video)
+  return joinedRenditions(video.plan).reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
 }
 
 type Joined = { id: number; segmentS: number; delayTicks: number; windowOf(segment: number): number }
@@ -75,8 +75,8 @@ function joinedRenditions(plan: Plan): Joined[] {
   return joined
 }
 
-async function openRendition(db: Db, film: OpenGeneration, rendition: Joined) {
-  const init = await findInit(db, film, rendition.id)
-  if (!init) throw new Error(`rendition ${rendition.id} of a finished film has no init segment`)
-  return { ...rendition, init, files: await listSegmentFiles(db, film, rendition.id) }
+async function openRendition(db: Db, video: OpenGeneration, rendition: Joined) {
+  const init = await findInit(db, video, rendition.id)
+  if (!init) throw new Error(`rendition ${rendition.id} of a finished video has no init segment`)
+  return { ...rendition, init, files: await listSegmentFiles(db, video, rendition.id) }
 }

@@ -44,7 +44,7 @@ const TRIES = 3
 const REST_MS = 5_000
 
 /**
- * Makes MP4s, one at a time, beside the encodes: a film that takes them many minutes is joined in seconds. Accounts take turns.
+ * Makes MP4s, one at a time, beside the encodes: a video that takes them many minutes is joined in seconds. Accounts take turns.
  */
 export function startMp4Scheduler(deps: Mp4SchedulerDeps): Dispatcher {
   return startDispatcher({ places: 1, claim: claimsOfMp4s(deps), lookEveryMs: LOOK_EVERY_MS, log: deps.log })
@@ -113,12 +113,12 @@ const CAUSE_IN_LOG = 'The MP4 could not be made on this server. Its log says why
 const ENDED_THE_SERVER = `The MP4 could not be made: ${TRIES} times this server ended while it was at it. Ask for it again when that is mended.`
 
 async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: PendingMp4, signal: AbortSignal): Promise<void> {
-  const film = await openGeneration(deps, videoId, generation)
-  if (!film) return // deleted meanwhile
-  if (!(await deps.hasRoom(await exportedSizeBytes(deps.slowDb, film)))) throw NO_ROOM
+  const video = await openGeneration(deps, videoId, generation)
+  if (!video) return // deleted meanwhile
+  if (!(await deps.hasRoom(await exportedSizeBytes(deps.slowDb, video)))) throw NO_ROOM
   const blob = `${videoId}/${newToken()}.sealed`
   try {
-    const sealed = await sealMp4(deps, film, blob, signal)
+    const sealed = await sealMp4(deps, video, blob, signal)
     if (await deps.write((tx) => finishMp4(tx, id, sealed)))
       deps.log.info({ videoId, sizeBytes: sealed.sizeBytes }, 'an MP4 was made')
     else await removeBlobAndEmptyFolders(deps.folders.files, blob)
@@ -134,13 +134,13 @@ const NO_ROOM = new Failure('unavailable', 'The disk of this server has no room 
 /** @returns what the row says of an MP4 that lies there, durable */
 async function sealMp4(
   { db, masterKey, folders, noteDamage }: Mp4SchedulerDeps,
-  film: OpenGeneration,
+  video: OpenGeneration,
   blob: string,
   signal: AbortSignal,
 ) {
   const seal = newSeal()
   const sealing = new SealingStream(seal)
-  const clear = Readable.from(exportMp4({ db, segments: folders.segments, noteDamage }, film), { objectMode: false, signal })
+  const clear = Readable.from(exportMp4({ db, segments: folders.segments, noteDamage }, video), { objectMode: false, signal })
   await putBlobStream(folders.files, blob, [clear, sealing])
   const { sizeBytes, macs } = sealing.sealed
   return { blob, sizeBytes, iv: seal.iv, macs, wrappedKey: wrapFileKey(masterKey, blob, seal.key) }

@@ -23,13 +23,13 @@ export async function requestMp4(deps: Mp4Deps, accountId: string, by: Actor, vi
   const id = await deps.write(async (tx) => {
     const video = await findVideo(tx, accountId, videoId)
     if (!video) throw new Failure('not-found', 'Video not found')
-    const film = await findGeneration(tx, videoId, video.generation)
-    if (!film || !(await isFinished(tx, film)))
+    const generation = await findGeneration(tx, videoId, video.generation)
+    if (!generation || !(await isFinished(tx, generation)))
       throw new Failure(
         'conflict',
-        `The film has no finished rendition yet (its status is ${video.status}). Ask for the MP4 after video:readyall.`,
+        `The video has no finished rendition yet (its status is ${video.status}). Ask for the MP4 after video:readyall.`,
       )
-    const best = film.plan.picture?.renditions[0]
+    const best = generation.plan.picture?.renditions[0]
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'mp4:requested', subjects: [videoId] })
     return insertRequestedMp4(tx, { videoId, createdAtS: atS, widthPx: best?.widthPx, heightPx: best?.heightPx })
   })

@@ -15,7 +15,7 @@ export type PosterDeps = AttachmentDeps & {
   hasRoom(forBytes: number): Promise<boolean>
 }
 
-/** A picture costs the processor for a moment, and films are encoded beside it. */
+/** A picture costs the processor for a moment, and videos are encoded beside it. */
 export function createPosterRenderer(): FairSemaphore {
   const refusal = 'As many pictures of this account as may wait are waiting to be drawn. Try again in a moment.'
   return createFairSemaphore({ places: 2, placesOfOne: 1, line: { longest: 20, refusal } })

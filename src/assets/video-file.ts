@@ -67,14 +67,14 @@ export async function openPreview(deps: ListDeps, accountId: string, row: FileRo
 
 /**
  * Deletes a poster, captions or an MP4. Durable when it resolves; where it showed, what came before it shows again.
- * @throws Failure `not-found`; `conflict` for what the film itself is made of
+ * @throws Failure `not-found`; `conflict` for what the video itself is made of
  */
 export async function deleteFile(deps: FileDeps, accountId: string, by: Actor, videoId: string, fileId: number): Promise<void> {
   const atS = deps.wallNowS()
   const deleted = await deps.write.makingRoom(async (tx) => {
     const row = await findFile(tx, accountId, videoId, fileId)
     if (!row) throw new Failure('not-found', 'File not found')
-    if (!isDeletable(row)) throw new Failure('conflict', 'This file belongs to the film. To remove it, delete the whole video.')
+    if (!isDeletable(row)) throw new Failure('conflict', 'This file belongs to the video. To remove it, delete the whole video.')
     await removeFile(tx, row)
     const details = { videoId, type: row.type, language: row.language }
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'file:deleted', subjects: [String(fileId)], details })
@@ -89,16 +89,16 @@ export function folderOf(folders: VideoFolders, { type }: Pick<FileRow, 'type'>)
   return type === 'poster' ? folders.posters : folders.files
 }
 
-/** What is known of a video's film, for its files. */
+/** What is known of a video's video, for its files. */
 type Context = { video: VideoRow; plan: Plan | undefined; sourceBytes: number; renditionBytes: Map<number, number> }
 
 async function contextOf({ db, slowDb }: ListDeps, video: VideoRow, rows: readonly FileRow[]): Promise<Context> {
-  const film = await findGeneration(db, video.id, video.generation)
+  const generation = await findGeneration(db, video.id, video.generation)
   const source = await findSource(db, video.id)
-  // Of a film of ten hours these are the sums of fifty thousand segments.
+  // Of a video of ten hours these are the sums of fifty thousand segments.
   const isSizeWanted = rows.some(({ type }) => type === 'rendition')
-  const renditionBytes = film && isSizeWanted ? await renditionSizes(slowDb, film) : new Map()
-  return { video, plan: film?.plan, sourceBytes: source?.sizeBytes ?? 0, renditionBytes }
+  const renditionBytes = generation && isSizeWanted ? await renditionSizes(slowDb, generation) : new Map()
+  return { video, plan: generation?.plan, sourceBytes: source?.sizeBytes ?? 0, renditionBytes }
 }
 
 type Kind = Pick<VideoFile, 'type' | 'name' | 'format'> & Partial<VideoFile>

@@ -31,7 +31,7 @@ export type VideoSessions = {
 /**
  * Deletes the account's videos among `videoIds`. Resolves when it is durable: they are never listed or played again.
  * Their files go afterwards, by `startRemovals`.
- * @param only in this state: whoever gives up an upload must not delete the film that arrived at the same moment
+ * @param only in this state: whoever gives up an upload must not delete the video that arrived at the same moment
  * @returns how many there were
  */
 export async function deleteVideos(

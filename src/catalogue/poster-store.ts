@@ -5,7 +5,7 @@ import { hasPublicFile } from './file-store.ts'
 export type Poster = { id: number; widthPx: number; heightPx: number; token: string; blob: string; sizeBytes: number }
 export type NewPoster = Omit<Poster, 'id'> & { videoId: string; createdAtS: number }
 
-/** What posters have in common that were drawn from the film itself. */
+/** What posters have in common that were drawn from the video itself. */
 const DRAWN = 'drawn'
 
 /**
@@ -14,67 +14,67 @@ const DRAWN = 'drawn'
  */
 export async function insertExtractedPosters(
   tx: Db,
-  film: { videoId: string; generation: number },
+  key: { videoId: string; generation: number },
   posters: readonly NewPoster[],
   drawnAtS: number,
 ): Promise<boolean> {
   const video = await tx
     .selectFrom('video')
     .select('id')
-    .where('id', '=', film.videoId)
-    .where('generation', '<=', film.generation)
+    .where('id', '=', key.videoId)
+    .where('generation', '<=', key.generation)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
-  if (!video || (await arePostersExtracted(tx, film))) return false
+  if (!video || (await arePostersExtracted(tx, key))) return false
   await tx
     .updateTable('generation')
     .set({ postersAtS: drawnAtS })
-    .where('videoId', '=', film.videoId)
-    .where('number', '=', film.generation)
+    .where('videoId', '=', key.videoId)
+    .where('number', '=', key.generation)
     .execute()
-  const enabled = (await hasPublicFile(tx, { videoId: film.videoId, type: 'poster', language: null })) ? 0 : 1
+  const enabled = (await hasPublicFile(tx, { videoId: key.videoId, type: 'poster', language: null })) ? 0 : 1
   const rows = posters.map((poster) => ({
     ...poster,
     type: 'poster' as const,
     enabled,
     addition: DRAWN,
-    generation: film.generation,
+    generation: key.generation,
   }))
   if (rows.length > 0) await tx.insertInto('file').values(rows).execute()
   return true
 }
 
 /** Shows the posters drawn from this generation when the video has none that show: those of the generation before went with it. */
-export async function publishExtractedPosters(tx: Db, film: { videoId: string; generation: number }): Promise<void> {
-  if (await hasPublicFile(tx, { videoId: film.videoId, type: 'poster', language: null })) return
+export async function publishExtractedPosters(tx: Db, video: { videoId: string; generation: number }): Promise<void> {
+  if (await hasPublicFile(tx, { videoId: video.videoId, type: 'poster', language: null })) return
   await tx
     .updateTable('file')
     .set({ enabled: 1 })
-    .where('videoId', '=', film.videoId)
-    .where('generation', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
     .where('addition', '=', DRAWN)
     .execute()
 }
 
 /** Whether posters were drawn of a generation, or found to be impossible. Its owner may have deleted them since. */
-export async function arePostersExtracted(db: Db, film: { videoId: string; generation: number }): Promise<boolean> {
+export async function arePostersExtracted(db: Db, video: { videoId: string; generation: number }): Promise<boolean> {
   const row = await db
     .selectFrom('generation')
     .select('number')
-    .where('videoId', '=', film.videoId)
-    .where('number', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('number', '=', video.generation)
     .where('postersAtS', 'is not', null)
     .executeTakeFirst()
   return row !== undefined
 }
 
-/** Names of the posters drawn from the film, whether they show or not. */
-export async function listExtractedPosters(db: Db, film: { videoId: string; generation: number }): Promise<string[]> {
+/** Names of the posters drawn from the video, whether they show or not. */
+export async function listExtractedPosters(db: Db, video: { videoId: string; generation: number }): Promise<string[]> {
   const rows = await db
     .selectFrom('file')
     .select('blob')
-    .where('videoId', '=', film.videoId)
-    .where('generation', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
     .where('addition', '=', DRAWN)
     .execute()
   return rows.flatMap(({ blob }) => blob ?? [])

@@ -91,7 +91,7 @@ function commandLine(): Command {
     })
   account
     .command('disable <account>')
-    .description('close an account: its keys are refused, its films play no further; nothing is deleted')
+    .description('close an account: its keys are refused, its videos play no further; nothing is deleted')
     .addOption(jsonOption())
     .action((name: string, options) => run('account disable', { account: name }, options))
   account
@@ -174,12 +174,12 @@ function commandLine(): Command {
 
   program
     .command('try <file>')
-    .description('upload a film to the running server, and print a link that opens it once')
+    .description('upload a video to the running server, and print a link that opens it once')
     .option('--account <name>', 'name or id of the account that gets it (the first one)')
     .addOption(jsonOption())
     .action(async (file: string, options: { account?: string; json?: true }) => {
-      const { tryVideo: tryFilm } = await import('./try.ts')
-      await tryFilm(readConfig(), file, options)
+      const { tryVideo } = await import('./try.ts')
+      await tryVideo(readConfig(), file, options)
     })
 
   program
@@ -212,7 +212,7 @@ function commandLine(): Command {
 
   program
     .command('demo')
-    .description('the demo film of a new installation')
+    .description('the demo video of a new installation')
     .command('remove')
     .description('remove it for good, through the running server')
     .addOption(jsonOption())

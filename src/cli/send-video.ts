@@ -49,7 +49,7 @@ export async function uploadVideo(upload: VideoUpload, sent: (bytes: number) => 
 
   const answer = await answered.catch((cause: unknown) => {
     signal.throwIfAborted()
-    throw new Failure('unavailable', 'The connection to the server broke off while the film was being sent. Try again.', {
+    throw new Failure('unavailable', 'The connection to the server broke off while the video was being sent. Try again.', {
       cause,
     })
   })
@@ -68,5 +68,5 @@ function formHead({ form, fileName }: VideoUpload, boundary: string): string {
 /** The `Message` of the server's XML. */
 function sentenceIn(answer: string): string {
   const [, message] = /<Message>([^<]*)<\/Message>/.exec(answer) ?? []
-  return message?.replaceAll('&quot;', '"').replaceAll('&apos;', "'").replaceAll('&amp;', '&') ?? 'The server refused the film.'
+  return message?.replaceAll('&quot;', '"').replaceAll('&apos;', "'").replaceAll('&amp;', '&') ?? 'The server refused the video.'
 }

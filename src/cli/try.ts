@@ -12,7 +12,7 @@ import { formatDuration, formatSize, openProgressView, type ProgressView, SILENT
 import { uploadVideo } from './send-video.ts'
 
 type TryOptions = { account?: string; json?: true }
-type Film = { path: string; fileName: string; sizeBytes: number }
+type SourceFile = { path: string; fileName: string; sizeBytes: number }
 type Ask = <S extends TSchema>(name: ServerCommandName, args: unknown, reply: S) => Promise<Static<S>>
 type Video = { accountId: string; videoId: string }
 
@@ -21,23 +21,23 @@ const ASK_EVERY_MS = 300
 const OUT = process.stderr
 
 /**
- * Sends a film to the running server as any client would, shows how it is encoded, and prints a link that opens it once. With
- * `json` it ends with the link, else when the film is whole.
- * @throws Failure that says why there is no film to watch; nothing half is left then
+ * Sends a video to the running server as any client would, shows how it is encoded, and prints a link that opens it once. With
+ * `json` it ends with the link, else when the video is whole.
+ * @throws Failure that says why there is no video to watch; nothing half is left then
  */
 export async function tryVideo(config: Config, path: string, { account, json }: TryOptions): Promise<void> {
-  const film = await findFilm(path)
+  const source = await findSourceFile(path)
   assertServerRuns(config)
   const ask: Ask = async (name, args, reply) =>
     checked(reply, await sendCommand(dataPaths(config.dataDir).controlSocket, name, args))
   const view = json ? SILENT_PROGRESS_VIEW : openProgressView(OUT)
   using interruption = listenForInterruption()
   try {
-    const title = Array.from(basename(film.fileName, extname(film.fileName)))
+    const title = Array.from(basename(source.fileName, extname(source.fileName)))
       .slice(0, 500)
       .join('')
-    if (!json) OUT.write(`${film.fileName}, ${formatSize(film.sizeBytes)}\n`)
-    const video = await upload(ask, film, { account, title: title || film.fileName }, view, interruption.signal)
+    if (!json) OUT.write(`${source.fileName}, ${formatSize(source.sizeBytes)}\n`)
+    const video = await upload(ask, source, { account, title: title || source.fileName }, view, interruption.signal)
     const link = await untilPlayable(ask, video, view, interruption.signal)
     view.clear()
     process.stdout.write(json ? `${JSON.stringify({ ...video, watchUrl: link.url })}\n` : linkInWords(link))
@@ -47,23 +47,23 @@ export async function tryVideo(config: Config, path: string, { account, json }: 
   }
 }
 
-/** @throws Failure for what cannot be a film, before the server hears of it */
-async function findFilm(given: string): Promise<Film> {
+/** @throws Failure for what cannot be a source, before the server hears of it */
+async function findSourceFile(given: string): Promise<SourceFile> {
   const path = resolve(given)
   const refuse = (why: string): never => {
     throw new Failure('invalid', `${given} ${why}.`)
   }
-  const found = await stat(path).catch(() => refuse('does not exist: name a film on this machine'))
-  if (found.isDirectory()) refuse('is a folder: name one film in it')
-  if (!found.isFile()) refuse('is not a file: name a film')
-  if (found.size === 0) refuse('is empty: name a film')
+  const found = await stat(path).catch(() => refuse('does not exist: name a video on this machine'))
+  if (found.isDirectory()) refuse('is a folder: name one video in it')
+  if (!found.isFile()) refuse('is not a file: name a video')
+  if (found.size === 0) refuse('is empty: name a video')
   await access(path, constants.R_OK).catch(() => refuse('cannot be read: correct its permissions'))
   return { path, fileName: basename(path), sizeBytes: found.size }
 }
 
 async function upload(
   ask: Ask,
-  film: Film,
+  source: SourceFile,
   wish: { account: string | undefined; title: string },
   view: ProgressView,
   signal: AbortSignal,
@@ -72,13 +72,13 @@ async function upload(
   const video = { accountId, videoId }
   try {
     const sent = (bytes: number) =>
-      view.show(bytes / film.sizeBytes, `uploading, ${formatSize(bytes)} of ${formatSize(film.sizeBytes)}`)
-    await uploadVideo({ ...film, url: uploadUrl, form }, sent, signal)
+      view.show(bytes / source.sizeBytes, `uploading, ${formatSize(bytes)} of ${formatSize(source.sizeBytes)}`)
+    await uploadVideo({ ...source, url: uploadUrl, form }, sent, signal)
   } catch (error) {
     const end = await ask('try withdraw', video, TryCancellation).catch(() => undefined)
-    if (signal.aborted) throw interrupted(end ? (end.withdrawn ? 'Stopped: nothing of the film was kept.' : KEPT) : UNKNOWN)
+    if (signal.aborted) throw interrupted(end ? (end.withdrawn ? 'Stopped: nothing of the video was kept.' : KEPT) : UNKNOWN)
     if (end?.withdrawn !== false) throw error
-    // The film arrived, and only the answer got lost.
+    // The video arrived, and only the answer got lost.
   }
   return video
 }
@@ -113,9 +113,9 @@ function refuseFailed({ status, reason }: Static<typeof TryProgress>): void {
   if (status === 'Not a media file' || status === 'Encoding error') throw new Failure('invalid', reason ?? `${status}.`)
 }
 
-const KEPT = 'Stopped watching. The film was uploaded, and the server goes on with it.'
+const KEPT = 'Stopped watching. The video was uploaded, and the server goes on with it.'
 
-const UNKNOWN = 'Stopped. The server did not answer: if the film stands in its list without a file, delete it there.'
+const UNKNOWN = 'Stopped. The server did not answer: if the video stands in its list without a file, delete it there.'
 
 async function patience(signal: AbortSignal, words: string): Promise<void> {
   await pause(ASK_EVERY_MS, undefined, { signal }).catch(() => {

@@ -15,19 +15,19 @@ export function welcomeText(config: Config, { url, firstStart, demoUrl, sandboxA
   }
   if (firstStart?.recoveryPhrase) {
     paragraphs.push(
-      `The master key lies in ${config.masterKeyFile}: without it no film opens. Its recovery phrase is shown this once. Write it down and
+      `The master key lies in ${config.masterKeyFile}: without it no video opens. Its recovery phrase is shown this once. Write it down and
 keep it away from this machine; \`npx reelgate key restore\` makes the file again from it.`,
       formatPhrase(firstStart.recoveryPhrase),
     )
   } else if (firstStart && config.masterKeyHex) {
     paragraphs.push(
-      'The master key is the one in REELGATE_MASTER_KEY: without it no film opens. It is yours to keep, so no recovery phrase is shown.',
+      'The master key is the one in REELGATE_MASTER_KEY: without it no video opens. It is yours to keep, so no recovery phrase is shown.',
     )
   }
   if (sandboxAdvice) paragraphs.push([sandboxAdvice.effect, ...sandboxAdvice.cures.map((cure) => `  - ${cure}`)].join('\n'))
   const next = [
-    ...(demoUrl ? [`A demo film     ${demoUrl}  (on this machine only)`] : []),
-    ...(firstStart ? ['Your own film   npx reelgate try film.mp4'] : []),
+    ...(demoUrl ? [`A demo video     ${demoUrl}  (on this machine only)`] : []),
+    ...(firstStart ? ['Your own video   npx reelgate try video.mp4'] : []),
   ]
   if (next.length > 0) paragraphs.push(next.join('\n'))
   return `${paragraphs.join('\n\n')}\n`

@@ -41,7 +41,7 @@ export function readHighWaterMark(file: string): HighWaterMark {
 }
 
 /**
- * A database without its log, or an old copy in its place, would lose films in silence; and the sweep would take their files.
+ * A database without its log, or an old copy in its place, would lose videos in silence; and the sweep would take their files.
  * @throws Failure `unavailable` when the note is ahead of the database, or the database cannot be asked
  */
 export async function assertNotOlderThanMark(place: DatabaseLocation, markFile: string): Promise<void> {

@@ -239,14 +239,14 @@ type ChunkTable = {
   kind: 'picture' | 'sound'
   firstSegment: number
   segmentCount: number
-  /** 1: decoded from the film's start, without a seek. */
+  /** 1: decoded from the video's start, without a seek. */
   fromStart: number
   state: 'waiting' | 'running' | 'done' | 'failed'
   /** Rises with each start; names the files of one run and fences off an older one. */
   attempt: Generated<number>
   /** Lower runs first. */
   priority: number
-  /** Of its video: of one priority, older films run first. */
+  /** Of its video: of one priority, older videos run first. */
   position: number
   /** Of each encoder in the run that finished it; 0: as many as it chose. Other threads make other bytes. */
   threads: Generated<number>
@@ -274,7 +274,7 @@ type FileTable = {
   createdAtS: number
   /** 0: a newer one has taken its place; of an MP4, it could not be made. */
   enabled: Generated<number>
-  /** What was added by one call, such as the sizes of one poster, which come and go together; `drawn`: the film's own posters. */
+  /** What was added by one call, such as the sizes of one poster, which come and go together; `drawn`: the video's own posters. */
   addition: string | null
   /** What comes with a generation goes with it, and its content key opens it; null: it has a key of its own. */
   generation: number | null

@@ -33,28 +33,28 @@ const CLOCK = { x: 142, y: 78 }
 const TRACK: Box = { x: 53, y: 184, w: 320, h: 4 }
 
 /**
- * Draws the demo film, as a stream of an MP4 in fragments; its reader sets the pace.
+ * Draws the demo video, as a stream of an MP4 in fragments; its reader sets the pace.
  * @throws Error when this machine's ffmpeg cannot; then the stream has failed as well
  */
 export function renderDemoVideo(sandbox: Sandbox, signal: AbortSignal): PassThrough {
-  const film = new PassThrough()
-  film.on('error', () => undefined) // whoever reads it hears; at a stop it may be that nobody reads yet
+  const video = new PassThrough()
+  video.on('error', () => undefined) // whoever reads it hears; at a stop it may be that nobody reads yet
   runMediaToFiles(sandbox, {
-    args: filmArgs(),
-    stdout: (bytes) => pipeline(bytes, film, { end: false }),
+    args: videoArgs(),
+    stdout: (bytes) => pipeline(bytes, video, { end: false }),
     limits: LIMITS,
     signal,
   }).then(
     (end) => {
-      if (end.exitCode === 0) film.end()
-      else film.destroy(new Error(`ffmpeg could not draw the demo film (${end.exitCode}): ${end.stderr.trim()}`))
+      if (end.exitCode === 0) video.end()
+      else video.destroy(new Error(`ffmpeg could not draw the demo video (${end.exitCode}): ${end.stderr.trim()}`))
     },
-    (error) => film.destroy(error),
+    (error) => video.destroy(error),
   )
-  return film
+  return video
 }
 
-function filmArgs(): string[] {
+function videoArgs(): string[] {
   return [
     ...['-filter_complex', `${picture()};${sound()}`, '-map', '[picture]', '-map', '[sound]', '-t', String(DURATION_S)],
     ...['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-g', String(2 * RATE_HZ), '-pix_fmt', 'yuv420p'],

@@ -16,8 +16,8 @@ import type { Watermark } from '../watermark/watermark.ts'
 import { findDemoVideo, insertDemo } from './demo-store.ts'
 import { renderDemoVideo } from './demo-video.ts'
 
-// A new installation has one film to look at: 20 seconds, in an account of its own. Its rows are made with the first account; the
-// film itself after the server serves. So whatever ends the process, a start finds one video that waits for its film, or none.
+// A new installation has one video to look at: 20 seconds, in an account of its own. Its rows are made with the first account; the
+// video itself after the server serves. So whatever ends the process, a start finds one video that waits for its video, or none.
 
 export type DemoDeps = Omit<SourceDeps, 'uploadMaxBytes'> & {
   sandbox: Sandbox
@@ -30,7 +30,7 @@ export type DemoDeps = Omit<SourceDeps, 'uploadMaxBytes'> & {
 export type DemoState = 'being made' | 'playable' | 'failed'
 
 export type Demo = {
-  /** Makes the film in the background when that is still to be done. @returns whether a demo is on its way */
+  /** Makes the video in the background when that is still to be done. @returns whether a demo is on its way */
   begin(): Promise<boolean>
   /** Undefined: it was deleted, or there never was one. */
   findState(): Promise<DemoState | undefined>
@@ -78,10 +78,10 @@ export function openDemo(deps: DemoDeps): Demo {
   return {
     findState,
     async begin() {
-      making = makeFilm(deps, stopping.signal).catch((error) => {
+      making = makeVideo(deps, stopping.signal).catch((error) => {
         if (stopping.signal.aborted) return
         hasFailed = true
-        deps.log.warn({ err: error }, 'the demo film could not be made; the next start tries again')
+        deps.log.warn({ err: error }, 'the demo video could not be made; the next start tries again')
       })
       return (await findState()) === 'being made'
     },
@@ -95,7 +95,7 @@ export function openDemo(deps: DemoDeps): Demo {
   }
 }
 
-async function makeFilm(deps: DemoDeps, signal: AbortSignal): Promise<void> {
+async function makeVideo(deps: DemoDeps, signal: AbortSignal): Promise<void> {
   const video = await findDemoVideo(deps.db)
   if (video?.status !== 'PRE-Upload') return
   await removeBlobs(deps.sources, video.id) // a killed run's, which no row names
@@ -122,6 +122,6 @@ async function issueDemoOtp(deps: DemoDeps): Promise<{ otp: string; videoId: str
 /** Deletes the demo for good. @throws Failure `not-found` when there is none */
 export async function removeDemo(deps: DeletionDeps): Promise<void> {
   const video = await findDemoVideo(deps.db)
-  if (!video) throw new Failure('not-found', 'There is no demo film here: it was removed, or never made.')
+  if (!video) throw new Failure('not-found', 'There is no demo video here: it was removed, or never made.')
   await deleteVideos(deps, video.accountId, 'command-line', [video.id])
 }

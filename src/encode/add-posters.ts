@@ -20,7 +20,7 @@ import type { EncodeDeps } from './scheduler.ts'
 const MAX_SEARCH_MS = 2_000
 const TRIES = 3
 
-type PosterWork = { deps: EncodeDeps; film: OpenGeneration; source: SealedSource; signal: AbortSignal }
+type PosterWork = { deps: EncodeDeps; video: OpenGeneration; source: SealedSource; signal: AbortSignal }
 
 /**
  * Gives a video its two drawn posters, for which `ready` waits. Where drawing them from the source takes too long or fails, the
@@ -29,42 +29,42 @@ type PosterWork = { deps: EncodeDeps; film: OpenGeneration; source: SealedSource
  */
 export async function addPosters(
   deps: EncodeDeps,
-  film: OpenGeneration,
+  video: OpenGeneration,
   source: SealedSource,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!film.plan.picture || (await arePostersExtracted(deps.db, film))) return
-  const work = { deps, film, source, signal }
+  if (!video.plan.picture || (await arePostersExtracted(deps.db, video))) return
+  const work = { deps, video, source, signal }
   const made = (await drawFromSource(work)) ?? (await drawFromFirstSegment(work))
   const posters: NewPoster[] = []
   for (const { widthPx, heightPx, jpeg } of made) {
     const token = newToken()
-    const blob = `${film.videoId}/${token}.sealed`
-    await putBlob(deps.folders.posters, blob, sealBlob(film.contentKey, blob, jpeg))
-    posters.push({ videoId: film.videoId, widthPx, heightPx, token, blob, sizeBytes: jpeg.length, createdAtS: deps.wallNowS() })
+    const blob = `${video.videoId}/${token}.sealed`
+    await putBlob(deps.folders.posters, blob, sealBlob(video.contentKey, blob, jpeg))
+    posters.push({ videoId: video.videoId, widthPx, heightPx, token, blob, sizeBytes: jpeg.length, createdAtS: deps.wallNowS() })
   }
   // Looked at again where it counts: another run may have been faster, or the video restarted under another key.
   const { isWanted, isReady } = await deps.write(async (tx) => {
-    const isWanted = await insertExtractedPosters(tx, film, posters, deps.wallNowS())
-    return { isWanted, isReady: isWanted && (await moveToReadyIfPlayable(tx, film)) }
+    const isWanted = await insertExtractedPosters(tx, video, posters, deps.wallNowS())
+    return { isWanted, isReady: isWanted && (await moveToReadyIfPlayable(tx, video)) }
   })
-  if (isReady) deps.log.info({ videoId: film.videoId }, 'video: ready')
+  if (isReady) deps.log.info({ videoId: video.videoId }, 'video: ready')
   if (!isWanted) for (const { blob } of posters) await removeBlobs(deps.folders.posters, blob)
 }
 
 /** Undefined when it failed three times, or took too long while the video could have played. */
-async function drawFromSource({ deps, film, source, signal }: PosterWork): Promise<Poster[] | undefined> {
+async function drawFromSource({ deps, video, source, signal }: PosterWork): Promise<Poster[] | undefined> {
   const search = new AbortController()
   const either = AbortSignal.any([signal, search.signal])
   const drawing = tryToDraw()
     .catch((error) => {
-      if (!either.aborted) deps.log.warn({ err: error, videoId: film.videoId }, 'posters: not drawn from the source')
+      if (!either.aborted) deps.log.warn({ err: error, videoId: video.videoId }, 'posters: not drawn from the source')
       return undefined
     })
     .finally(() => search.abort())
   await Promise.all([
     pause(MAX_SEARCH_MS, undefined, { signal: either }).catch(() => undefined),
-    firstSegmentOut(deps, film, either),
+    firstSegmentOut(deps, video, either),
   ])
   search.abort()
   const posters = await drawing
@@ -74,7 +74,7 @@ async function drawFromSource({ deps, film, source, signal }: PosterWork): Promi
   async function tryToDraw(): Promise<Poster[]> {
     for (let tries = 1; ; tries++) {
       try {
-        return await extractPosters(deps.sandbox, source, film.plan, either)
+        return await extractPosters(deps.sandbox, source, video.plan, either)
       } catch (error) {
         if (tries === TRIES || either.aborted) throw error
       }
@@ -83,41 +83,41 @@ async function drawFromSource({ deps, film, source, signal }: PosterWork): Promi
 }
 
 /** Resolves when the best rendition has its first segment, or when the signal ends the wait. */
-async function firstSegmentOut(deps: EncodeDeps, film: OpenGeneration, signal: AbortSignal): Promise<void> {
-  const renditionId = bestRenditionId(film.plan)
+async function firstSegmentOut(deps: EncodeDeps, video: OpenGeneration, signal: AbortSignal): Promise<void> {
+  const renditionId = bestRenditionId(video.plan)
   const wait = new AbortController()
   // Begins before the look, so that none is missed.
-  const announced = deps.news.heard(film, renditionId, 0, AbortSignal.any([signal, wait.signal]))
-  if (await findSegment(deps.db, film, renditionId, 0)) wait.abort()
+  const announced = deps.news.heard(video, renditionId, 0, AbortSignal.any([signal, wait.signal]))
+  if (await findSegment(deps.db, video, renditionId, 0)) wait.abort()
   await announced
 }
 
-async function drawFromFirstSegment({ deps, film, signal }: PosterWork): Promise<Poster[]> {
-  await firstSegmentOut(deps, film, signal)
+async function drawFromFirstSegment({ deps, video, signal }: PosterWork): Promise<Poster[]> {
+  await firstSegmentOut(deps, video, signal)
   signal.throwIfAborted()
   try {
-    const copy = await sealImage(deps.folders.segments.tmp, Readable.from(await readFirstSegment(deps, film)))
+    const copy = await sealImage(deps.folders.segments.tmp, Readable.from(await readFirstSegment(deps, video)))
     try {
-      return await extractPosters(deps.sandbox, copy.source, planOfEncoded(film.plan), signal)
+      return await extractPosters(deps.sandbox, copy.source, planOfEncoded(video.plan), signal)
     } finally {
       await removeImage(copy)
     }
   } catch (error) {
     signal.throwIfAborted()
     if (isHostFailure(error)) throw error
-    deps.log.warn({ err: error, videoId: film.videoId }, 'posters: none could be drawn')
+    deps.log.warn({ err: error, videoId: video.videoId }, 'posters: none could be drawn')
     return []
   }
 }
 
 /** The clear init segment and first segment of the best rendition. */
-async function readFirstSegment({ db, folders }: EncodeDeps, film: OpenGeneration): Promise<Buffer[]> {
-  const renditionId = bestRenditionId(film.plan)
-  const init = await findInit(db, film, renditionId)
-  const segment = await findSegment(db, film, renditionId, 0)
+async function readFirstSegment({ db, folders }: EncodeDeps, video: OpenGeneration): Promise<Buffer[]> {
+  const renditionId = bestRenditionId(video.plan)
+  const init = await findInit(db, video, renditionId)
+  const segment = await findSegment(db, video, renditionId, 0)
   if (!init || !segment) throw new Error('the first segment of the video is not published')
-  const key = deriveWindowKey(film.contentKey, windowOfVideoSegment(0))
-  const iv = segmentIvs(film.contentKey)(renditionId, 0)
+  const key = deriveWindowKey(video.contentKey, windowOfVideoSegment(0))
+  const iv = segmentIvs(video.contentKey)(renditionId, 0)
   return [init, decryptSegment(await readFile(blobPath(folders.segments, segment.file)), key, iv)]
 }
 

@@ -14,7 +14,7 @@ const TOLERATED_SAMPLES = 2 * AAC_FRAME_SAMPLES
 const ONE_FRAME_S = AAC_FRAME_SAMPLES / AAC_RATE_HZ
 
 /**
- * Encodes a run of sound segments. Frame i of the film decodes to samples 1024·i to 1024·(i+1) of the source at 48 kHz, as the
+ * Encodes a run of sound segments. Frame i of the video decodes to samples 1024·i to 1024·(i+1) of the source at 48 kHz, as the
  * encoder's delay is taken off its input; what the source lacks at the end is silence. Publishing: as `encodePictureChunk`.
  * @returns breaksOffAtS: where in the video its sound ends early, because it cannot be decoded any further
  * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
@@ -27,7 +27,7 @@ export async function encodeAudioChunk(
   if (!sound) throw new Error('the plan has no sound')
   const first = chunk.firstSegment * AAC_FRAMES_PER_SEGMENT
   const count = Math.min(chunk.segmentCount * AAC_FRAMES_PER_SEGMENT, sound.frameCount - first)
-  if (count <= 0) throw new Error('the chunk lies past the end of the film')
+  if (count <= 0) throw new Error('the chunk lies past the end of the video')
   const dropped = Math.min(PREROLL_FRAMES, first)
   // The encoder puts 1024 samples of its own before the first.
   const startSample = (first - dropped + 1) * AAC_FRAME_SAMPLES

@@ -9,7 +9,7 @@ export type Chunk = {
   priority: number
 }
 
-// Short at the film's start, so that it plays soon; then 20 s of picture, past which nothing is gained and more is lost with a
+// Short at the video's start, so that it plays soon; then 20 s of picture, past which nothing is gained and more is lost with a
 // killed run; sound is cheap and its start-up is not.
 const LENGTHS = { picture: [1, 2, 5], sound: [1, 4, 15] } as const
 
@@ -17,7 +17,7 @@ const LENGTHS = { picture: [1, 2, 5], sound: [1, 4, 15] } as const
 export const URGENT_SEGMENTS = 2
 export const VIEWER_PRIORITY = -1
 
-/** All chunks of a film. Priorities are places in the film, so that picture and sound of all films advance together. */
+/** All chunks of a video. Priorities are places in the video, so that picture and sound of all videos advance together. */
 export function planChunks(plan: Plan): Chunk[] {
   const chunks: Chunk[] = []
   if (plan.sound) chunks.push(...cut('sound', audioSegmentCount(plan.sound), plan.mayBeSought))
@@ -55,7 +55,7 @@ export function splitForViewer(chunk: Chunk, segment: number): Chunk[] {
   return pieces.filter((piece) => piece.segmentCount > 0)
 }
 
-/** The one chunk that does what is unfinished of a film in sequence, once a seek was found not to decode cleanly. */
+/** The one chunk that does what is unfinished of a video in sequence, once a seek was found not to decode cleanly. */
 export function sequentialChunk(unfinished: readonly [Chunk, ...Chunk[]]): Chunk {
   const firstSegment = Math.min(...unfinished.map((chunk) => chunk.firstSegment))
   const end = Math.max(...unfinished.map((chunk) => chunk.firstSegment + chunk.segmentCount))

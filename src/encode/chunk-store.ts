@@ -6,14 +6,14 @@ import { type Chunk, URGENT_SEGMENTS } from './chunk-plan.ts'
 
 export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'firstSegment'>
 
-/** A chunk of a film with where its work stands. */
+/** A chunk of a video with where its work stands. */
 export type VideoChunk = Chunk & Pick<ChunkRow, 'videoId' | 'generation' | 'state' | 'attempt' | 'threads'>
 
-function toFilmChunk(row: ChunkRow): VideoChunk {
+function toVideoChunk(row: ChunkRow): VideoChunk {
   return { ...row, fromStart: row.fromStart === 1 }
 }
 
-/** What a viewer or a new film waits for right now; everything above is backlog. */
+/** What a viewer or a new video waits for right now; everything above is backlog. */
 export const URGENT_PRIORITY = 0
 
 /** The states of a video whose chunks are encoded. */
@@ -53,7 +53,7 @@ export async function findNextChunk(
   if (upToPriority !== undefined) waiting = waiting.where('chunk.priority', '<=', upToPriority)
   if (only !== undefined) waiting = waiting.where('chunk.videoId', '=', only)
   const next = await waiting.orderBy('chunk.priority').orderBy('chunk.position').limit(1).executeTakeFirst()
-  return next && toFilmChunk(next)
+  return next && toVideoChunk(next)
 }
 
 /**
@@ -80,7 +80,7 @@ export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | unde
     .set(({ eb }) => ({ state: 'running', attempt: eb('attempt', '+', 1) }))
     .returningAll()
     .executeTakeFirst()
-  return row && toFilmChunk(row)
+  return row && toVideoChunk(row)
 }
 
 /** Whether somebody waits for the pictures of this short chunk right now. */
@@ -115,7 +115,7 @@ export async function endRun(tx: Db, run: VideoChunk, state: 'done' | 'waiting' 
 /** Lets a chunk that is done wait once more, since a segment of it is damaged. Undefined: it was not done. */
 export async function reopenChunk(tx: Db, key: ChunkKey): Promise<VideoChunk | undefined> {
   const row = await chunkOf(tx, key).where('state', '=', 'done').set({ state: 'waiting' }).returningAll().executeTakeFirst()
-  return row && toFilmChunk(row)
+  return row && toVideoChunk(row)
 }
 
 /** False: the chunk does not wait any more. */
@@ -143,7 +143,7 @@ export async function mayPublish(tx: Db, run: VideoChunk): Promise<boolean> {
   return row !== undefined
 }
 
-/** A chunk that waits, and its film's place among others. */
+/** A chunk that waits, and its video's place among others. */
 export type PendingChunk = VideoChunk & Pick<ChunkRow, 'position'>
 
 /** Some of those that wait, in the order in which they are needed. */
@@ -157,7 +157,7 @@ export async function listPendingChunks(tx: Db, behind: PendingChunk | undefined
   }
   for (const column of ['priority', 'position', 'generation', 'kind', 'firstSegment'] as const) waiting = waiting.orderBy(column)
   const rows = await waiting.limit(limit).execute()
-  return rows.map((row) => ({ ...toFilmChunk(row), position: row.position }))
+  return rows.map((row) => ({ ...toVideoChunk(row), position: row.position }))
 }
 
 /** Runs that a crash cut off wait again. Only at a start: one process writes to a data folder. */
@@ -165,7 +165,7 @@ export async function resumeInterruptedRuns(tx: Db): Promise<void> {
   await tx.updateTable('chunk').set({ state: 'waiting' }).where('state', '=', sql.lit('running')).execute()
 }
 
-/** Lets go of what a failed film still had to do; its runs are fenced off. */
+/** Lets go of what a failed video still had to do; its runs are fenced off. */
 export async function abandonChunks(tx: Db, videoId: string): Promise<void> {
   await tx.updateTable('chunk').set({ state: 'failed' }).where('videoId', '=', videoId).where('state', '!=', 'done').execute()
 }
@@ -186,7 +186,7 @@ export async function findPendingChunk(
     .orderBy('firstSegment', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return row?.state === 'waiting' ? toFilmChunk(row) : undefined
+  return row?.state === 'waiting' ? toVideoChunk(row) : undefined
 }
 
 /** False: it was not in that state any more. */
@@ -219,5 +219,5 @@ export async function listUnfinishedChunks(
     .where('state', '!=', 'done')
     .orderBy('firstSegment')
     .execute()
-  return rows.map(toFilmChunk)
+  return rows.map(toVideoChunk)
 }

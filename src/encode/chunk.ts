@@ -15,7 +15,7 @@ import {
   wasKilled,
 } from './sandbox.ts'
 
-/** A run of neighbouring segments. `fromStart`: decode from the film's first frame instead of seeking. */
+/** A run of neighbouring segments. `fromStart`: decode from the video's first frame instead of seeking. */
 export type ChunkSpan = { firstSegment: number; segmentCount: number; fromStart: boolean }
 
 export type ChunkRequest = {
@@ -31,7 +31,7 @@ export type ChunkRequest = {
  * so a callback must not wait for another rendition's.
  */
 export type ChunkSink = {
-  /** Once for each rendition, before its segments; equal bytes in every chunk of a film. */
+  /** Once for each rendition, before its segments; equal bytes in every chunk of a video. */
   onInit: (renditionId: number, bytes: Buffer) => void | Promise<void>
   onSegment: (renditionId: number, segment: number, bytes: Buffer) => void | Promise<void>
 }
@@ -40,7 +40,7 @@ export type ChunkSink = {
  * Encodes a run of segments in all rungs with one ffmpeg, which writes each rung into its own pipe.
  *
  * A chunk that was sought counts only when this resolves: decoder errors show at any time, and with one of them the pictures may be
- * wrong. A chunk that begins at the film's start may be published as it comes, for its errors are the source's own.
+ * wrong. A chunk that begins at the video's start may be published as it comes, for its errors are the source's own.
  * @param request.threads 1 when as many chunks run as there are cores (6–11 % faster in all), `auto` for one that somebody waits for
  * @returns missingFrames: how many of the video's last frames could not be read; the last one that could stands in for up to a tenth of the video
  * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason; anything else is worth another try
@@ -83,10 +83,10 @@ export function throwIfFailed(end: MediaEnd): void {
   if (end.outOfTime) {
     throw new MediaFailure(
       'Encoding error',
-      'Encoding took far longer than the film lasts: convert it to H.264 in MP4 and upload it again.',
+      'Encoding took far longer than the video lasts: convert it to H.264 in MP4 and upload it again.',
     )
   }
-  // The machine may have been short of memory: worth another try, so no verdict on the film.
+  // The machine may have been short of memory: worth another try, so no verdict on the video.
   if (end.exitCode === SIGKILL_EXIT) throw new Error('ffmpeg was killed: at its processor limit, or because memory ran out')
   if (wasKilled(end)) throw new Error(`ffmpeg crashed with exit code ${end.exitCode}: ${firstLine(end)}`)
   if (end.exitCode !== 0) {
@@ -94,7 +94,7 @@ export function throwIfFailed(end: MediaEnd): void {
   }
 }
 
-/** Bounds that no honest film meets: thirty times slower than it plays, and the part decoded only to get there six times. */
+/** Bounds that no honest video meets: thirty times slower than it plays, and the part decoded only to get there six times. */
 export function chunkLimits(encodedS: number, skippedS: number): MediaLimits {
   const cpuS = 120 + 30 * encodedS + 6 * skippedS
   return { cpuS, wallS: 2 * cpuS }
@@ -128,7 +128,7 @@ type Frames = {
 function framesOf(picture: VideoTrackPlan, { firstSegment, segmentCount, fromStart }: ChunkSpan): Frames {
   const first = firstSegment * picture.gopFrames
   const count = Math.min(segmentCount * picture.gopFrames, picture.frameCount - first)
-  if (count <= 0) throw new Error('the chunk lies past the end of the film')
+  if (count <= 0) throw new Error('the chunk lies past the end of the video')
   const sourceFrames = picture.frameCount - (picture.heldFrames ?? 0)
   // A whole number of frames early, about a second: half a frame early gave the wrong frame in a third of the files tried.
   const arrival = Math.max(0, Math.min(first, sourceFrames) - Math.ceil(rateHz(picture)))

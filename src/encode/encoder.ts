@@ -65,7 +65,7 @@ export function sourceFilters({ interlaced, storedPx }: VideoTrackPlan): string[
 
 /** Input options of every picture run. */
 export function videoInputArgs(plan: Plan): string[] {
-  // A picture that changes its size in mid-film is scaled on; by default all filters would begin again, and count frames anew.
+  // A picture that changes its size in mid-video is scaled on; by default all filters would begin again, and count frames anew.
   return ['-reinit_filter', '0', ...clockArgs(plan)]
 }
 

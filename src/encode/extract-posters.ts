@@ -29,8 +29,8 @@ const FIRST_BRIGHT = [
 ].join(',')
 
 /**
- * Makes the two posters of a film: it is the first picture after a tenth of it that is not dark, or the brightest.
- * They fit their boxes, keep the aspect ratio and are never larger than the source. A film of sound only has none.
+ * Makes the two posters of a video: it is the first picture after a tenth of it that is not dark, or the brightest.
+ * They fit their boxes, keep the aspect ratio and are never larger than the source. A video of sound only has none.
  * @throws MediaFailure `Encoding error` when the source gives no picture; the signal's reason; anything else is worth another try
  */
 export async function extractPosters(
@@ -54,7 +54,7 @@ export async function extractPosters(
 
 type Look = { sandbox: Sandbox; source: SealedSource; picture: VideoTrackPlan; search: Search; signal?: AbortSignal }
 
-/** Key frames are quick to look through. Where a seek is not clean or there is none, the film's first 20 s are decoded instead. */
+/** Key frames are quick to look through. Where a seek is not clean or there is none, the video's first 20 s are decoded instead. */
 function searches(plan: Plan): Search[] {
   // Of several threads each would begin a key frame of its own, where one is mostly enough.
   const always = [...videoInputArgs(plan), '-threads', '1']
@@ -108,7 +108,7 @@ async function runSearch({ sandbox, source, search, signal }: Look, outputArgs: 
   return mayComplain || (end.errorLines === 0 && end.exitCode === 0)
 }
 
-/** The largest size of the film's shape in the box. The highest rung, never larger than the source, bounds it. */
+/** The largest size of the video's shape in the box. The highest rung, never larger than the source, bounds it. */
 function fitBox({ aspectRatio, renditions: [largest] }: VideoTrackPlan, box: { widthPx: number; heightPx: number }) {
   const heightPx = Math.min(box.heightPx, box.widthPx / aspectRatio, largest?.heightPx ?? box.heightPx)
   const even = (px: number) => Math.max(2, 2 * Math.round(px / 2))

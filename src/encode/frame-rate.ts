@@ -1,6 +1,6 @@
 export type FrameRate = { rateNum: number; rateDen: number }
 
-// The rates films are made at. A source within 1 % of one is that one: containers with millisecond times say 29.97 in many ways.
+// The rates videos are made at. A source within 1 % of one is that one: containers with millisecond times say 29.97 in many ways.
 const STANDARD: readonly FrameRate[] = [
   { rateNum: 24_000, rateDen: 1001 },
   { rateNum: 24, rateDen: 1 },
@@ -13,11 +13,11 @@ const STANDARD: readonly FrameRate[] = [
   { rateNum: 60, rateDen: 1 },
 ]
 const HIGHEST_HZ = 60
-// Slower films repeat pictures, which costs next to nothing; a grid of a few frames a segment would not be one.
+// Slower videos repeat pictures, which costs next to nothing; a grid of a few frames a segment would not be one.
 const LOWEST_HZ = 5
 
 /**
- * The constant rate a film is encoded at.
+ * The constant rate a video is encoded at.
  * @param baseHz the lowest rate that can express all times (ffprobe's `r_frame_rate`); undefined where it is not told
  * @param averageHz frames ÷ duration (`avg_frame_rate`)
  */

@@ -5,7 +5,7 @@ import { NOT_DELETED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
 
-/** What is known of a film that is being encoded. Keys are null once the video is deleted. */
+/** What is known of a video that is being encoded. Keys are null once the video is deleted. */
 export type GenerationRow = { videoId: string; generation: number; wrappedContentKey: Buffer | null; plan: Plan; encoder: string }
 
 export type NewSegment = { renditionId: number; number: number; file: string; sizeBytes: number; sha256: Buffer; init: Buffer }
@@ -15,8 +15,8 @@ export type NewSegment = { renditionId: number; number: number; file: string; si
  * then this one takes its place when it is finished.
  * @returns false when the video is deleted: it gets no key any more
  */
-export async function insertGeneration(tx: Db, film: GenerationRow & { createdAtS: number }): Promise<boolean> {
-  const { videoId, generation, plan } = film
+export async function insertGeneration(tx: Db, row: GenerationRow & { createdAtS: number }): Promise<boolean> {
+  const { videoId, generation, plan } = row
   const video = await tx
     .selectFrom('video')
     .leftJoin('generation', (join) =>
@@ -40,10 +40,10 @@ export async function insertGeneration(tx: Db, film: GenerationRow & { createdAt
     .values({
       videoId,
       number: generation,
-      wrappedContentKey: film.wrappedContentKey,
+      wrappedContentKey: row.wrappedContentKey,
       plan: JSON.stringify(plan),
-      encoder: film.encoder,
-      createdAtS: film.createdAtS,
+      encoder: row.encoder,
+      createdAtS: row.createdAtS,
     })
     .execute()
   const pictures = (plan.picture?.renditions ?? []).map(({ id }) => ({ id, kind: 'picture' as const }))
@@ -72,11 +72,11 @@ export async function findGeneration(db: Db, videoId: string, generation: number
  */
 export async function insertSegment(
   tx: Db,
-  film: { videoId: string; generation: number },
+  video: { videoId: string; generation: number },
   segment: NewSegment,
 ): Promise<boolean> {
   const { init, ...row } = segment
-  const key = { videoId: film.videoId, generation: film.generation }
+  const key = { videoId: video.videoId, generation: video.generation }
   const rendition = await tx
     .selectFrom('rendition')
     .select('init')
@@ -103,38 +103,41 @@ export async function insertSegment(
 }
 
 /** Makes the video `ready` once its posters are drawn, and the sound and some rendition of the picture have their first segment. */
-export async function moveToReadyIfPlayable(tx: Db, film: { videoId: string; generation: number; plan: Plan }): Promise<boolean> {
+export async function moveToReadyIfPlayable(
+  tx: Db,
+  video: { videoId: string; generation: number; plan: Plan },
+): Promise<boolean> {
   const firsts = await tx
     .selectFrom('segment')
     .select('renditionId')
-    .where('videoId', '=', film.videoId)
-    .where('generation', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
     .where('number', '=', 0)
     .execute()
   const there = new Set(firsts.map((row) => row.renditionId))
-  const { picture, sound } = film.plan
+  const { picture, sound } = video.plan
   const playable = (!sound || there.has(sound.renditionId)) && (!picture || picture.renditions.some(({ id }) => there.has(id)))
-  return playable && (!picture || (await arePostersExtracted(tx, film))) && moveStatus(tx, film.videoId, 'ready')
+  return playable && (!picture || (await arePostersExtracted(tx, video))) && moveStatus(tx, video.videoId, 'ready')
 }
 
-/** How many segments of a film are published, over all renditions. */
-export async function countSegments(db: Db, film: { videoId: string; generation: number }): Promise<number> {
+/** How many segments of a video are published, over all renditions. */
+export async function countSegments(db: Db, video: { videoId: string; generation: number }): Promise<number> {
   const row = await db
     .selectFrom('segment')
     .select((select) => select.fn.countAll<number>().as('count'))
-    .where('videoId', '=', film.videoId)
-    .where('generation', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
     .executeTakeFirstOrThrow()
   return Number(row.count)
 }
 
 /** How many bytes the published segments of each rendition take. */
-export async function renditionSizes(db: Db, film: { videoId: string; generation: number }): Promise<Map<number, number>> {
+export async function renditionSizes(db: Db, video: { videoId: string; generation: number }): Promise<Map<number, number>> {
   const rows = await db
     .selectFrom('segment')
     .select(({ fn }) => ['renditionId', fn.sum<number>('sizeBytes').as('sizeBytes')])
-    .where('videoId', '=', film.videoId)
-    .where('generation', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
     .groupBy('renditionId')
     .execute()
   return new Map(rows.map(({ renditionId, sizeBytes }) => [renditionId, Number(sizeBytes)]))
@@ -143,15 +146,15 @@ export async function renditionSizes(db: Db, film: { videoId: string; generation
 /** The numbers of a rendition's segments that are published, from `first` on, in order. */
 export async function listPublishedNumbers(
   db: Db,
-  film: { videoId: string; generation: number },
+  video: { videoId: string; generation: number },
   renditionId: number,
   first: number,
 ): Promise<number[]> {
   const rows = await db
     .selectFrom('segment')
     .select('number')
-    .where('videoId', '=', film.videoId)
-    .where('generation', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
     .where('renditionId', '=', renditionId)
     .where('number', '>=', first)
     .orderBy('number')
@@ -160,12 +163,12 @@ export async function listPublishedNumbers(
 }
 
 /** A published segment's file; undefined while it is not published, and while it is damaged. */
-export async function findSegment(db: Db, film: { videoId: string; generation: number }, renditionId: number, number: number) {
+export async function findSegment(db: Db, video: { videoId: string; generation: number }, renditionId: number, number: number) {
   return db
     .selectFrom('segment')
     .select(['file', 'sizeBytes'])
-    .where('videoId', '=', film.videoId)
-    .where('generation', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
     .where('renditionId', '=', renditionId)
     .where('number', '=', number)
     .where('damaged', '=', 0)
@@ -173,12 +176,12 @@ export async function findSegment(db: Db, film: { videoId: string; generation: n
 }
 
 /** The files of a rendition's published segments, in order. */
-export async function listSegmentFiles(db: Db, film: { videoId: string; generation: number }, renditionId: number) {
+export async function listSegmentFiles(db: Db, video: { videoId: string; generation: number }, renditionId: number) {
   return db
     .selectFrom('segment')
     .select(['number', 'file', 'sizeBytes', 'sha256'])
-    .where('videoId', '=', film.videoId)
-    .where('generation', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
     .where('renditionId', '=', renditionId)
     .orderBy('number')
     .execute()
@@ -186,14 +189,14 @@ export async function listSegmentFiles(db: Db, film: { videoId: string; generati
 
 export async function findInit(
   db: Db,
-  film: { videoId: string; generation: number },
+  video: { videoId: string; generation: number },
   renditionId: number,
 ): Promise<Buffer | undefined> {
   const row = await db
     .selectFrom('rendition')
     .select('init')
-    .where('videoId', '=', film.videoId)
-    .where('generation', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
     .where('id', '=', renditionId)
     .executeTakeFirst()
   return row?.init ?? undefined
@@ -217,7 +220,7 @@ export async function findUnplanned(tx: Db, inHand: readonly string[], only?: st
   return row?.id
 }
 
-/** A film whose chunks are all done and that is not marked finished yet. */
+/** A video whose chunks are all done and that is not marked finished yet. */
 export async function findUnfinished(
   tx: Db,
   inHand: readonly string[],
@@ -267,40 +270,40 @@ export async function playGeneration(tx: Db, { videoId, generation }: { videoId:
 }
 
 /** Whether a later generation of the video is being made. */
-export async function hasLaterGeneration(db: Db, film: { videoId: string; generation: number }): Promise<boolean> {
+export async function hasLaterGeneration(db: Db, video: { videoId: string; generation: number }): Promise<boolean> {
   const later = await db
     .selectFrom('generation')
     .select('number')
-    .where('videoId', '=', film.videoId)
-    .where('number', '>', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('number', '>', video.generation)
     .executeTakeFirst()
   return later !== undefined
 }
 
 /** Forgets a generation: its key, its segments, and the posters that were drawn from it. */
-export async function removeGeneration(tx: Db, film: { videoId: string; generation: number }): Promise<void> {
+export async function removeGeneration(tx: Db, video: { videoId: string; generation: number }): Promise<void> {
   for (const table of ['chunk', 'segment', 'rendition'] as const) {
-    await tx.deleteFrom(table).where('videoId', '=', film.videoId).where('generation', '=', film.generation).execute()
+    await tx.deleteFrom(table).where('videoId', '=', video.videoId).where('generation', '=', video.generation).execute()
   }
-  await tx.deleteFrom('generation').where('videoId', '=', film.videoId).where('number', '=', film.generation).execute()
-  await tx.deleteFrom('file').where('videoId', '=', film.videoId).where('generation', '=', film.generation).execute()
+  await tx.deleteFrom('generation').where('videoId', '=', video.videoId).where('number', '=', video.generation).execute()
+  await tx.deleteFrom('file').where('videoId', '=', video.videoId).where('generation', '=', video.generation).execute()
 }
 
 /**
- * Marks every rendition done and notes the space that the film takes: source, segments and other files.
+ * Marks every rendition done and notes the space that the video takes: source, segments and other files.
  * @param done.segmentBytes the sum of `sizesOfRenditions`, once no segment is missing
- * @returns false: that was done before, or the film is deleted
+ * @returns false: that was done before, or the video is deleted
  */
 export async function finishGeneration(
   tx: Db,
-  film: { videoId: string; generation: number },
+  video: { videoId: string; generation: number },
   done: { segmentBytes: number; nowS: number },
 ): Promise<boolean> {
   const finished = await tx
     .updateTable('generation')
     .set({ finishedAtS: done.nowS })
-    .where('videoId', '=', film.videoId)
-    .where('number', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('number', '=', video.generation)
     .where('finishedAtS', 'is', null)
     .where('wrappedContentKey', 'is not', null)
     .executeTakeFirst()
@@ -310,21 +313,21 @@ export async function finishGeneration(
     const row = await tx
       .selectFrom(table)
       .select((select) => select.fn.sum<number | null>('sizeBytes').as('sizeBytes'))
-      .where('videoId', '=', film.videoId)
+      .where('videoId', '=', video.videoId)
       .executeTakeFirstOrThrow()
     totalSizeBytes += Number(row.sizeBytes ?? 0)
   }
-  await tx.updateTable('video').set({ totalSizeBytes }).where('id', '=', film.videoId).execute()
+  await tx.updateTable('video').set({ totalSizeBytes }).where('id', '=', video.videoId).execute()
   return true
 }
 
-/** Whether every rendition of a film is there, whole. */
-export async function isFinished(db: Db, film: { videoId: string; generation: number }): Promise<boolean> {
+/** Whether every rendition of a video is there, whole. */
+export async function isFinished(db: Db, video: { videoId: string; generation: number }): Promise<boolean> {
   const finished = await db
     .selectFrom('generation')
     .select('number')
-    .where('videoId', '=', film.videoId)
-    .where('number', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('number', '=', video.generation)
     .where('finishedAtS', 'is not', null)
     .executeTakeFirst()
   return finished !== undefined

@@ -6,10 +6,10 @@ import type { Probe } from './probe.ts'
 
 const SEGMENT_S = 4
 const SOUND_BITRATE_BPS = 128_000
-// A film's sound often ends a little after its picture. Where it goes on for longer (slides, a cover with a talk), the last picture stays.
+// A video's sound often ends a little after its picture. Where it goes on for longer (slides, a cover with a talk), the last picture stays.
 const SOUND_AFTER_PICTURE_S = 0.5
 
-/** Decides a film's grid and ladder. Pure: the same probe always gives the same plan. */
+/** Decides a video's grid and ladder. Pure: the same probe always gives the same plan. */
 export function planVideo(probe: Probe): Plan {
   const picture = probe.picture && planPicture(probe.picture, probe.sound?.durationS ?? 0)
   const pictureS = picture ? (picture.frameCount * picture.rateDen) / picture.rateNum : 0
@@ -20,7 +20,7 @@ export function planVideo(probe: Probe): Plan {
 }
 
 function planPicture(source: NonNullable<Probe['picture']>, soundS: number): VideoTrackPlan {
-  // The base rate of an interlaced film may count fields; the pictures that are shown are whole frames.
+  // The base rate of an interlaced video may count fields; the pictures that are shown are whole frames.
   const rate = chooseFrameRate(source.interlaced ? undefined : source.baseRateHz, source.averageRateHz)
   const hz = rate.rateNum / rate.rateDen
   const sourceFrames = Math.max(1, Math.round(source.durationS * hz))

@@ -82,7 +82,7 @@ export async function reencodeImage(sandbox: Sandbox, tmp: string, bytes: Buffer
 
 /**
  * Draws the sizes of a poster: JPEGs that fit their boxes, keep the picture's shape, are never larger than it, and hold nothing else of its
- * file. What is transparent becomes black, as around a film.
+ * file. What is transparent becomes black, as around a video.
  * @throws Failure `invalid` when it is no PNG, JPEG or WebP, or cannot be read
  */
 export async function renderPosterSizes(sandbox: Sandbox, picture: SealedImage): Promise<Poster[]> {

@@ -3,7 +3,7 @@ import type { VideoRendition } from './plan.ts'
 
 type Rung = { shortSidePx: number; maxBitrateBps: number }
 
-// Measured on the short side, so that a portrait phone film gets the same ladder as a landscape one.
+// Measured on the short side, so that a portrait phone video gets the same ladder as a landscape one.
 const LOWEST: Rung = { shortSidePx: 240, maxBitrateBps: 400_000 }
 const LADDER: readonly Rung[] = [
   { shortSidePx: 1080, maxBitrateBps: 5_000_000 },

@@ -1,4 +1,4 @@
-/** Why a film cannot be encoded: a status the catalogue shows, and a sentence for its owner. Trying again does not help. */
+/** Why a video cannot be encoded: a status the catalogue shows, and a sentence for its owner. Trying again does not help. */
 export class MediaFailure extends Error {
   readonly status: 'Not a media file' | 'Encoding error'
   constructor(status: 'Not a media file' | 'Encoding error', reason: string, options?: ErrorOptions) {
@@ -9,7 +9,7 @@ export class MediaFailure extends Error {
 
 /**
  * A chunk was reached by a seek and the decoder complained: its pictures may be wrong although counts and exit code are right
- * (cockatoo.mp4: SSIM 0.59). Publish nothing of it and encode the rest of the film with `fromStart: true`.
+ * (cockatoo.mp4: SSIM 0.59). Publish nothing of it and encode the rest of the video with `fromStart: true`.
  */
 export class InexactSeek extends Error {
   constructor(decoderLine: string) {

@@ -1,11 +1,11 @@
 /**
- * What is decided about a film once, from its probe, before any encode: the ladder and the grid.
+ * What is decided about a video once, from its probe, before any encode: the ladder and the grid.
  * Kept as JSON with the generation; every playlist, chunk and segment number is computed from it.
  */
 export type Plan = {
-  /** Undefined for a film of sound only. */
+  /** Undefined for a video of sound only. */
   picture?: VideoTrackPlan
-  /** Undefined for a silent film. */
+  /** Undefined for a silent video. */
   sound?: AudioTrackPlan
   /** Whole length in seconds, of the longer of picture and sound. */
   durationS: number
@@ -19,9 +19,9 @@ export type VideoTrackPlan = {
   rateDen: number
   /** Ticks a second of the renditions' tracks; `timescale * rateDen / rateNum` is whole. */
   timescale: number
-  /** Frames in the whole film at the output rate. */
+  /** Frames in the whole video at the output rate. */
   frameCount: number
-  /** How many of them, at the end, only hold the last picture because the sound goes on; most films have none. */
+  /** How many of them, at the end, only hold the last picture because the sound goes on; most videos have none. */
   heldFrames?: number
   /** Frames in one segment (one GOP), about 4 s. */
   gopFrames: number
@@ -57,7 +57,7 @@ export type AudioTrackPlan = {
 }
 
 export const AAC_FRAMES_PER_SEGMENT = 188
-/** The grid of a film without picture: key windows need a frame rate and a GOP. */
+/** The grid of a video without picture: key windows need a frame rate and a GOP. */
 const SOUND_ONLY_GRID = { rateNum: 25, rateDen: 1, gopFrames: 100 } as const
 
 /** The frame rate and GOP that key windows are counted by. */
@@ -75,7 +75,7 @@ export function audioSegmentCount(sound: AudioTrackPlan): number {
   return Math.ceil(sound.frameCount / AAC_FRAMES_PER_SEGMENT)
 }
 
-/** How many segments a whole film has, over all renditions. */
+/** How many segments a whole video has, over all renditions. */
 export function plannedSegmentCount({ picture, sound }: Plan): number {
   const pictures = picture ? videoSegmentCount(picture) * picture.renditions.length : 0
   return pictures + (sound ? audioSegmentCount(sound) : 0)

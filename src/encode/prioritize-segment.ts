@@ -12,11 +12,11 @@ import { listDamaged } from './damage-store.ts'
  */
 export async function prioritizeSegment(
   { db, write, chunkQueue }: { db: Db; write: Write; chunkQueue: ChunkQueue },
-  film: { videoId: string; generation: number },
+  video: { videoId: string; generation: number },
   kind: Chunk['kind'],
   segment: number,
 ): Promise<boolean> {
-  const chunk = await findPendingChunk(db, { ...film, kind }, segment)
+  const chunk = await findPendingChunk(db, { ...video, kind }, segment)
   if (!chunk || chunk.priority < 0) return false
   const isRepair = (await listDamaged(db, chunk)).length > 0
   if (isRepair) return write((tx) => prioritize(tx, chunkQueue, chunk, VIEWER_PRIORITY))

@@ -15,7 +15,7 @@ import {
   wasKilled,
 } from './sandbox.ts'
 
-/** What a source is, as far as planning needs it. Times count from the film's start: the earliest stream's first moment. */
+/** What a source is, as far as planning needs it. Times count from the video's start: the earliest stream's first moment. */
 export type Probe = {
   /** ffmpeg's names of the container, such as `mov,mp4,m4a,3gp,3g2,mj2`. */
   formatName: string
@@ -31,7 +31,7 @@ export type Probe = {
     averageRateHz?: number
     interlaced: boolean
     hdr: boolean
-    /** From the film's start to the end of the last picture. */
+    /** From the video's start to the end of the last picture. */
     durationS: number
   }
   sound?: {
@@ -93,7 +93,7 @@ const REPORTED = [
 
 /**
  * Reads what a source is: its tables and its last packets, not the whole file.
- * @throws MediaFailure when it is no film, or one that cannot be accepted; the message is for its owner
+ * @throws MediaFailure when it is no video, or one that cannot be accepted; the message is for its owner
  */
 export async function probeSource(sandbox: Sandbox, source: SealedSource, signal?: AbortSignal): Promise<Probe> {
   if (source.sizeBytes < 16) throw notMedia('The file is empty or only a few bytes long: upload it again.')
@@ -117,7 +117,7 @@ export async function probeSource(sandbox: Sandbox, source: SealedSource, signal
     if (durationS === undefined || !(durationS > 0))
       throw notMedia('The file does not say how long it is, and its end could not be read.')
     if (durationS > MAX_DURATION_S) {
-      throw notMedia(`The film is ${Math.round(durationS / 3600)} hours long; at most 24 hours are accepted.`)
+      throw notMedia(`The video is ${Math.round(durationS / 3600)} hours long; at most 24 hours are accepted.`)
     }
     return durationS
   }
@@ -158,7 +158,7 @@ async function readReport(sandbox: Sandbox, source: SealedSource, signal?: Abort
   throwIfCrashed(end)
   if (end.exitCode !== 0) throw notMedia(whyUnreadable(end))
   const report: unknown = JSON.parse(output.bytes().toString('utf8'))
-  if (!Value.Check(Report, report)) throw notMedia('The file could not be read as a film.')
+  if (!Value.Check(Report, report)) throw notMedia('The file could not be read as a video.')
   return report
 }
 
@@ -171,7 +171,7 @@ function refusePicture(picture: Stream) {
   const { width = 0, height = 0 } = picture
   if (width * height > MAX_PIXELS) throw tooManyPixels(width, height)
   if (!isDecodable(picture) || width < 1 || height < 1) {
-    throw notMedia('The picture is in a format that this server cannot read: convert the film to H.264 and upload it again.')
+    throw notMedia('The picture is in a format that this server cannot read: convert the video to H.264 and upload it again.')
   }
 }
 
@@ -252,16 +252,16 @@ function isDecodable({ codec_name }: Stream): boolean {
   return codec_name !== undefined && codec_name !== 'unknown'
 }
 
-const TOO_MANY_STREAMS = 'The file has more streams than a film can have.'
+const TOO_MANY_STREAMS = 'The file has more streams than a video can have.'
 
 function whyUnreadable({ stderr, outOfTime }: MediaEnd): string {
   if (outOfTime) return 'Reading the file took too long: it is damaged, or made to keep readers busy.'
   const demuxer = /\[(\w+)[^\]]*\] Format not on whitelist/.exec(stderr)?.[1]
-  if (demuxer) return `The file is of the kind "${demuxer}", which is not a film: upload the film itself.`
+  if (demuxer) return `The file is of the kind "${demuxer}", which is not a video: upload the video itself.`
   if (stderr.includes('max_streams')) return TOO_MANY_STREAMS
   if (stderr.includes('moov atom not found'))
-    return 'The file is not a film, or it was cut off before its index: upload the whole file again.'
-  return 'The file is not a film, or it is damaged beyond reading.'
+    return 'The file is not a video, or it was cut off before its index: upload the whole file again.'
+  return 'The file is not a video, or it is damaged beyond reading.'
 }
 
 function tooManyPixels(widthPx: number, heightPx: number) {

@@ -17,12 +17,12 @@ export async function findEncodeState(db: Db, accountId: string, videoId: string
   return row && { ...row, plan }
 }
 
-export async function countChunks(db: Db, film: { videoId: string; generation: number }) {
+export async function countChunks(db: Db, video: { videoId: string; generation: number }) {
   const row = await db
     .selectFrom('chunk')
     .select(({ fn }) => [fn.countAll<number>().as('all'), fn.countAll<number>().filterWhere('state', '=', 'done').as('done')])
-    .where('videoId', '=', film.videoId)
-    .where('generation', '=', film.generation)
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
     .executeTakeFirstOrThrow()
   return { all: Number(row.all), done: Number(row.done) }
 }

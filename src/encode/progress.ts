@@ -4,7 +4,7 @@ import { countSegments } from './generation-store.ts'
 import { plannedSegmentCount } from './plan.ts'
 import { countChunks, findEncodeState } from './progress-store.ts'
 
-/** How far a film has come. */
+/** How far a video has come. */
 export type Progress = {
   status: string
   /** Why it failed, or something its owner should know. */
@@ -19,10 +19,10 @@ export type Progress = {
 
 /** @throws Failure `not-found` when the account has no such video */
 export async function findProgress(db: Db, accountId: string, videoId: string): Promise<Progress> {
-  const film = await findEncodeState(db, accountId, videoId)
-  if (!film) throw new Failure('not-found', 'Video not found')
-  const { status, statusReason: reason, generation, plan } = film
-  const isWhole = film.finishedAtS !== null
+  const video = await findEncodeState(db, accountId, videoId)
+  if (!video) throw new Failure('not-found', 'Video not found')
+  const { status, statusReason: reason, generation, plan } = video
+  const isWhole = video.finishedAtS !== null
   if (!plan) return { status, reason, part: 0, isWhole, step: WORDS_BEFORE_THE_PLAN[status] ?? status }
   const part = (await countSegments(db, { videoId, generation })) / Math.max(1, plannedSegmentCount(plan))
   const chunks = await countChunks(db, { videoId, generation })

@@ -11,7 +11,7 @@ import { mayPublish, type VideoChunk } from './chunk-store.ts'
 import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './generation-store.ts'
 import { gridFor, type Plan } from './plan.ts'
 
-/** A film with what opens it, as long as somebody works on it. */
+/** A video with what opens it, as long as somebody works on it. */
 export type OpenGeneration = { videoId: string; generation: number; plan: Plan; encoder: string; contentKey: Buffer }
 
 export type PublicationDeps = {
@@ -28,12 +28,12 @@ export class StaleRunError extends Error {}
 
 /**
  * Takes the clear segments of one run of a chunk, encrypts and stores each, and publishes them: at once when the run decoded from
- * the film's start; all together in `finish` when it was reached by a seek, since only the end tells that it decoded cleanly.
+ * the video's start; all together in `finish` when it was reached by a seek, since only the end tells that it decoded cleanly.
  */
-export function openPublication(deps: PublicationDeps, film: OpenGeneration, run: VideoChunk, sought: boolean) {
+export function openPublication(deps: PublicationDeps, video: OpenGeneration, run: VideoChunk, sought: boolean) {
   const inits = new Map<number, Buffer>()
   const held: NewSegment[] = []
-  const encrypt = segmentCipher(film, run.kind)
+  const encrypt = segmentCipher(video, run.kind)
 
   async function addSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
     const segment = await store(renditionId, number, clear)
@@ -46,7 +46,7 @@ export function openPublication(deps: PublicationDeps, film: OpenGeneration, run
     if (!init) throw new Error(`rendition ${renditionId} gave a segment before its init segment`)
     const bytes = encrypt(renditionId, number, clear)
     // Each text has a name of its own, so that none is ever overwritten.
-    const file = `${film.videoId}/${film.generation}/${renditionId}/${number}.${randomBytes(6).toString('hex')}.m4s`
+    const file = `${video.videoId}/${video.generation}/${renditionId}/${number}.${randomBytes(6).toString('hex')}.m4s`
     await putBlob(deps.segments, file, bytes)
     return { renditionId, number, file, sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest(), init }
   }
@@ -56,8 +56,8 @@ export function openPublication(deps: PublicationDeps, film: OpenGeneration, run
       .write(async (tx) => {
         if (!(await mayPublish(tx, run))) throw new StaleRunError()
         const late: NewSegment[] = []
-        for (const segment of segments) if (!(await insertSegment(tx, film, segment))) late.push(segment)
-        const isReady = segments.some(({ number }) => number === 0) && (await moveToReadyIfPlayable(tx, film))
+        for (const segment of segments) if (!(await insertSegment(tx, video, segment))) late.push(segment)
+        const isReady = segments.some(({ number }) => number === 0) && (await moveToReadyIfPlayable(tx, video))
         if (finished) await finishRun(tx, deps.chunkQueue, finished)
         return { late, isReady }
       })
@@ -65,9 +65,9 @@ export function openPublication(deps: PublicationDeps, film: OpenGeneration, run
         if (!isCommitOutcomeUnknown(error)) await removeSegments(segments)
         throw error
       })
-    if (isReady) deps.log.info({ videoId: film.videoId }, 'video: ready')
+    if (isReady) deps.log.info({ videoId: video.videoId }, 'video: ready')
     await removeSegments(late)
-    for (const segment of segments) deps.news.announce(film, segment.renditionId, segment.number)
+    for (const segment of segments) deps.news.announce(video, segment.renditionId, segment.number)
   }
 
   async function removeSegments(segments: readonly NewSegment[]): Promise<void> {
@@ -103,20 +103,20 @@ export type SegmentEvents = ReturnType<typeof createSegmentEvents>
 
 export function createSegmentEvents() {
   const events = new EventEmitter().setMaxListeners(0)
-  const nameOf = (film: { videoId: string; generation: number }, renditionId: number, number: number) =>
-    `${film.videoId}/${film.generation}/${renditionId}/${number}`
+  const nameOf = (video: { videoId: string; generation: number }, renditionId: number, number: number) =>
+    `${video.videoId}/${video.generation}/${renditionId}/${number}`
   return {
-    announce(film: { videoId: string; generation: number }, renditionId: number, number: number): void {
-      events.emit(nameOf(film, renditionId, number))
+    announce(video: { videoId: string; generation: number }, renditionId: number, number: number): void {
+      events.emit(nameOf(video, renditionId, number))
     },
     /** Resolves when the segment is published, or when the signal ends the wait. */
     async heard(
-      film: { videoId: string; generation: number },
+      video: { videoId: string; generation: number },
       renditionId: number,
       number: number,
       signal: AbortSignal,
     ): Promise<void> {
-      await once(events, nameOf(film, renditionId, number), { signal }).catch(() => undefined)
+      await once(events, nameOf(video, renditionId, number), { signal }).catch(() => undefined)
     },
   }
 }

@@ -44,9 +44,9 @@ export async function reportDamage(
  * Takes the clear segments of a chunk that is encoded again. A damaged one is put back under its name when it comes out with the very
  * bytes that were published: nothing else may ever have its IV, or be sent under its address.
  */
-export async function openRepair(deps: PublicationDeps & { log: Logger }, film: OpenGeneration, run: VideoChunk) {
+export async function openRepair(deps: PublicationDeps & { log: Logger }, video: OpenGeneration, run: VideoChunk) {
   const damaged = new Map((await listDamaged(deps.db, run)).map((segment) => [nameOf(segment), segment]))
-  const encrypt = segmentCipher(film, run.kind)
+  const encrypt = segmentCipher(video, run.kind)
 
   async function onSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
     const segment = damaged.get(nameOf({ renditionId, number }))

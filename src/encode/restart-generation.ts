@@ -15,29 +15,29 @@ import type { EncodeDeps } from './scheduler.ts'
  * began, nor may other bytes take the place of damaged ones. A half encoded generation goes, and sessions on it end, in the same
  * transaction; a finished one plays, as far as it is whole, until the next is finished, too.
  */
-export async function restartGeneration(deps: EncodeDeps, film: OpenGeneration, run: VideoChunk, why: string): Promise<void> {
-  const { videoId } = film
-  const oldPosters = await listExtractedPosters(deps.db, film)
+export async function restartGeneration(deps: EncodeDeps, video: OpenGeneration, run: VideoChunk, why: string): Promise<void> {
+  const { videoId } = video
+  const oldPosters = await listExtractedPosters(deps.db, video)
   const change = await deps.write(async (tx) => {
     if (!(await mayPublish(tx, run))) return undefined // another run was first
-    if (await isFinished(tx, film)) {
+    if (await isFinished(tx, video)) {
       await endRun(tx, run, 'failed')
-      if (await hasLaterGeneration(tx, film)) return undefined
-      await insertNext(deps, tx, film)
+      if (await hasLaterGeneration(tx, video)) return undefined
+      await insertNext(deps, tx, video)
       return 'begun'
     }
-    await removeGeneration(tx, film)
-    await insertNext(deps, tx, film)
+    await removeGeneration(tx, video)
+    await insertNext(deps, tx, video)
     await deps.sessions.end(tx, [videoId], 'video-replaced')
     return 'replaced'
   })
   if (!change) return
-  deps.log.info({ videoId, generation: film.generation + 1, why }, 'video: next generation begun')
-  if (change === 'replaced') await removeReplaced(deps, film, oldPosters)
+  deps.log.info({ videoId, generation: video.generation + 1, why }, 'video: next generation begun')
+  if (change === 'replaced') await removeReplaced(deps, video, oldPosters)
 }
 
-async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...film }: OpenGeneration): Promise<void> {
-  const generation = film.generation + 1
+async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...video }: OpenGeneration): Promise<void> {
+  const generation = video.generation + 1
   await insertGeneration(tx, {
     videoId,
     generation,
@@ -56,14 +56,14 @@ async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...film }: 
 export async function replaceGeneration(
   deps: EncodeDeps,
   tx: Db,
-  film: OpenGeneration,
+  video: OpenGeneration,
 ): Promise<(() => Promise<void>) | undefined> {
-  const { videoId } = film
-  const generation = await playGeneration(tx, film)
+  const { videoId } = video
+  const generation = await playGeneration(tx, video)
   if (generation === undefined) return undefined
   const oldPosters = await listExtractedPosters(tx, { videoId, generation })
   await removeGeneration(tx, { videoId, generation })
-  await publishExtractedPosters(tx, film)
+  await publishExtractedPosters(tx, video)
   await deps.sessions.end(tx, [videoId], 'video-replaced')
   return () => removeReplaced(deps, { videoId, generation }, oldPosters)
 }

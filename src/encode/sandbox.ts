@@ -53,8 +53,8 @@ export type Reader = (bytes: Readable) => Promise<void>
 
 export type MediaRun = {
   tool: 'ffmpeg' | 'ffprobe'
-  /** What may be opened: a film, which is meant when nothing is said, or a still picture. */
-  media?: 'film' | 'picture'
+  /** What may be opened: a video, which is meant when nothing is said, or a still picture. */
+  media?: 'video' | 'picture'
   source: SealedSource
   /** Options of the input, such as `-ss`. */
   inputArgs?: readonly string[]
@@ -78,11 +78,11 @@ export type MediaEnd = {
   outOfTime: boolean
 }
 
-// More pixels than any camera's film; checked by the decoders before they ask for memory.
+// More pixels than any camera's video; checked by the decoders before they ask for memory.
 export const MAX_PIXELS = 40_000_000
 // A demuxer that opens other files (hls, concat, dash, sdp, image2) is not here: this list, not the protocols', keeps it from reading them.
 const DEMUXERS = {
-  film: 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,wav,mp3,aac,flac,mxf',
+  video: 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,wav,mp3,aac,flac,mxf',
   picture: 'png_pipe,jpeg_pipe,webp_pipe,gif_pipe',
 }
 // The first with -fps_mode.
@@ -92,7 +92,7 @@ const STDERR_TAIL_BYTES = 64 * 1024
 const SIGNALLED = 128
 /** Killed: by us, by its processor limit, or by a machine that ran out of memory. */
 export const SIGKILL_EXIT = SIGNALLED + os.constants.signals.SIGKILL
-/** Whether a run crashed or was killed. That may be the machine's fault, so it says nothing of the film yet. */
+/** Whether a run crashed or was killed. That may be the machine's fault, so it says nothing of the video yet. */
 export function wasKilled({ exitCode }: MediaEnd): boolean {
   return exitCode > SIGNALLED
 }
@@ -232,7 +232,7 @@ export async function runMediaToFiles(
 const NOT_OPENED =
   'Files are not opened on this server now, since its sandbox does not run. Its log and `reelgate doctor` say what to do; then try again.'
 
-/** Not the film's fault, and not a sentence for its owner. */
+/** Not the video's fault, and not a sentence for its owner. */
 function refuseBrokenSandbox(end: MediaEnd): MediaEnd {
   if (end.exitCode !== 0 && /^(bwrap|prlimit): /.test(end.stderr))
     throw new Failure('unavailable', `the sandbox did not start: ${end.stderr.trim()}`)
@@ -348,7 +348,7 @@ async function keepTail(bytes: Readable, said: { tail: Buffer; lines: number }) 
   }
 }
 
-function mediaArgs(sandbox: Sandbox, { tool, media = 'film', source, inputArgs = [], outputArgs }: MediaRun): string[] {
+function mediaArgs(sandbox: Sandbox, { tool, media = 'video', source, inputArgs = [], outputArgs }: MediaRun): string[] {
   return [
     // Of what cannot be decoded, what came out is the measure, never a share of the packets: some files have thousands of empty ones.
     ...(tool === 'ffmpeg' ? ['-nostdin', '-max_error_rate', '1'] : []),

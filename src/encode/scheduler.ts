@@ -63,7 +63,7 @@ export type EncodeDeps = {
   news: SegmentEvents
   log: Logger
   sessions: VideoSessions
-  /** Ends what runs for a film. */
+  /** Ends what runs for a video. */
   stopJobs(videoId: string): Promise<void>
   /** Whether the disk has room for what an encode makes. */
   hasRoom(): Promise<boolean>
@@ -74,7 +74,7 @@ export type EncodeDeps = {
 /** By what means work may be done, and of which video alone. */
 type Allowed = { deps: EncodeDeps; only?: string }
 
-/** How often work on a film may fail before the film does; trouble of the whole machine does not count. */
+/** How often work on a video may fail before the video does; trouble of the whole machine does not count. */
 const TRIES = 3
 const REST_MS = 30_000
 /** Trouble of the machine is over all at once, and what would only meet it again does not begin: see `hasRoom`. */
@@ -83,14 +83,14 @@ const MACHINE_REST_MS = 5_000
 const LOOK_FOR_ROOM_MS = 2_000
 /** An ffmpeg that chooses its threads itself can use about so many cores. */
 const CORES_OF_ONE = 4
-/** A film that takes longer for its first seconds holds up the others no more. */
+/** A video that takes longer for its first seconds holds up the others no more. */
 const HURRY_MS = 5_000
 /** A file may lack so many frames at its end without anybody noticing. */
 const TOLERATED_FRAMES = 3
 
 /**
- * What there is to do for films, in the order in which it matters: examine a new source, encode the most wanted chunk, finish a film.
- * The database is the truth. What is in hand is remembered only so that it is not begun twice in this process, and a film that met
+ * What there is to do for videos, in the order in which it matters: examine a new source, encode the most wanted chunk, finish a video.
+ * The database is the truth. What is in hand is remembered only so that it is not begun twice in this process, and a video that met
  * trouble rests for a while, so that a full disk is not asked again as fast as the machine can.
  * @param wake says that there may be something to claim again
  */
@@ -142,8 +142,8 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
   }
 
   async function claimFinish({ deps, only }: Allowed): Promise<Job | undefined> {
-    const film = await findUnfinished(deps.db, [...inHand, ...resting], only)
-    return film && jobOf(film.videoId, (signal) => finishFilm(deps, film.videoId, film.generation, signal))
+    const video = await findUnfinished(deps.db, [...inHand, ...resting], only)
+    return video && jobOf(video.videoId, (signal) => finishVideo(deps, video.videoId, video.generation, signal))
   }
 
   async function claimRun({ deps }: Allowed, urgentOnly: boolean): Promise<Job | undefined> {
@@ -205,10 +205,10 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
     resting.add(videoId)
     if (!ofTheMachine && (count >= TRIES || (await isSourceGone(deps, videoId)))) {
       failures.delete(videoId)
-      await failFilm(deps, videoId, error, signal).finally(() => resting.delete(videoId))
+      await failVideo(deps, videoId, error, signal).finally(() => resting.delete(videoId))
       return
     }
-    deps.log.warn({ err: error, videoId }, 'work on a film failed and is tried again')
+    deps.log.warn({ err: error, videoId }, 'work on a video failed and is tried again')
     setTimeout(
       () => {
         resting.delete(videoId)
@@ -227,13 +227,13 @@ async function planNextVideo(deps: EncodeDeps, videoId: string, signal: AbortSig
   if (!source) return // deleted meanwhile
   await deps.write((tx) => moveStatus(tx, videoId, 'Processing'))
   const plan = await planSource(deps, source, signal)
-  if (plan instanceof MediaFailure) return failFilm(deps, videoId, plan, signal)
+  if (plan instanceof MediaFailure) return failVideo(deps, videoId, plan, signal)
   const generation = 1
   await deps.write(async (tx) => {
     const wrappedContentKey = wrapContentKey(deps.masterKey, videoId, generation, newContentKey())
     const encoder = encoderFingerprint(deps.sandbox)
-    const film = { videoId, generation, wrappedContentKey, plan, encoder, createdAtS: deps.wallNowS() }
-    if (await insertGeneration(tx, film)) await addChunks(tx, deps.chunkQueue, videoId, generation, planChunks(plan))
+    const video = { videoId, generation, wrappedContentKey, plan, encoder, createdAtS: deps.wallNowS() }
+    if (await insertGeneration(tx, video)) await addChunks(tx, deps.chunkQueue, videoId, generation, planChunks(plan))
   })
 }
 
@@ -248,15 +248,15 @@ async function planSource(deps: EncodeDeps, source: SealedSource, signal: AbortS
 
 /** Encodes one chunk and publishes its segments. @param published called when they are out and nobody waits any more */
 async function runChunk(deps: EncodeDeps, run: VideoChunk, signal: AbortSignal, published: () => void): Promise<void> {
-  const film = await openGeneration(deps, run.videoId, run.generation)
+  const video = await openGeneration(deps, run.videoId, run.generation)
   const source = await openSource(deps, run.videoId)
-  if (!film || !source) return // deleted meanwhile
-  const part = await unpublishedPart(deps, film.plan, run)
+  if (!video || !source) return // deleted meanwhile
+  const part = await unpublishedPart(deps, video.plan, run)
   if (part.segmentCount > 0) {
-    if (!(await publishPart(deps, { film, source }, run, part, signal))) return
+    if (!(await publishPart(deps, { video, source }, run, part, signal))) return
   } else {
-    if (isBeginning(run)) await addPosters(deps, film, source, signal)
-    if (!(await repairChunk(deps, { film, source }, run, signal))) return
+    if (isBeginning(run)) await addPosters(deps, video, source, signal)
+    if (!(await repairChunk(deps, { video, source }, run, signal))) return
   }
   published()
 }
@@ -274,37 +274,37 @@ async function endTogether(signal: AbortSignal, works: readonly ((signal: AbortS
   either.throwIfAborted()
 }
 
-type Opened = { film: OpenGeneration; source: SealedSource }
+type Opened = { video: OpenGeneration; source: SealedSource }
 
 /** @returns false when something else is done about the chunk, or the video */
 async function publishPart(
   deps: EncodeDeps,
-  { film, source }: Opened,
+  { video, source }: Opened,
   run: VideoChunk,
   part: Part,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (film.encoder !== encoderFingerprint(deps.sandbox)) {
-    await restartGeneration(deps, film, run, 'the encoder has changed since the last one was begun')
+  if (video.encoder !== encoderFingerprint(deps.sandbox)) {
+    await restartGeneration(deps, video, run, 'the encoder has changed since the last one was begun')
     return false
   }
   const isSought = !part.fromStart && part.firstSegment > 0
-  const publication = openPublication({ ...deps, segments: deps.folders.segments }, film, run, isSought)
+  const publication = openPublication({ ...deps, segments: deps.folders.segments }, video, run, isSought)
   const threads = await chooseThreads(deps, part)
   try {
     const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
     // Posters are drawn meanwhile, since `ready` waits for them; the chunk is not done before, so that a crash forgets none.
     await endTogether(signal, [
-      (signal) => encodePart(deps, { film, source }, { ...part, threads }, sink, signal),
-      async (signal) => isBeginning(run) && addPosters(deps, film, source, signal),
+      (signal) => encodePart(deps, { video, source }, { ...part, threads }, sink, signal),
+      async (signal) => isBeginning(run) && addPosters(deps, video, source, signal),
     ])
     await publication.finish(threads)
     return true
   } catch (error) {
     await publication.abandon()
-    if (error instanceof InexactSeek) await continueInSequence(deps, film, run)
+    if (error instanceof InexactSeek) await continueInSequence(deps, video, run)
     // What is said of the media itself does not change by trying again.
-    else if (error instanceof MediaFailure) await failFilm(deps, film.videoId, error, signal, run)
+    else if (error instanceof MediaFailure) await failVideo(deps, video.videoId, error, signal, run)
     else if (!(error instanceof StaleRunError)) throw error
     return false
   }
@@ -314,13 +314,13 @@ async function publishPart(
  * Encodes a chunk again whose segments are all published, some of them damaged. What comes out with the bytes that were published is
  * put back. For the rest the video gets its next generation; without its source it fails.
  */
-async function repairChunk(deps: EncodeDeps, { film, source }: Opened, run: VideoChunk, signal: AbortSignal): Promise<boolean> {
-  const { videoId } = film
-  const repair = await openRepair({ ...deps, segments: deps.folders.segments }, film, run)
-  const mayComeOutEqual = film.encoder === encoderFingerprint(deps.sandbox) && existsSync(source.path)
+async function repairChunk(deps: EncodeDeps, { video, source }: Opened, run: VideoChunk, signal: AbortSignal): Promise<boolean> {
+  const { videoId } = video
+  const repair = await openRepair({ ...deps, segments: deps.folders.segments }, video, run)
+  const mayComeOutEqual = video.encoder === encoderFingerprint(deps.sandbox) && existsSync(source.path)
   try {
     await repair.keepWhole()
-    if (!repair.isDone() && mayComeOutEqual) await encodePart(deps, { film, source }, run, repair.sink, signal)
+    if (!repair.isDone() && mayComeOutEqual) await encodePart(deps, { video, source }, run, repair.sink, signal)
     if (repair.isDone()) {
       await repair.finish()
       return true
@@ -331,7 +331,7 @@ async function repairChunk(deps: EncodeDeps, { film, source }: Opened, run: Vide
   }
   if (await isEmptyFolder(deps.folders.sources)) throw SOURCES_AWAY
   if (await isSourceIntact(deps, videoId, signal))
-    await restartGeneration(deps, film, run, 'a damaged segment came out with other bytes')
+    await restartGeneration(deps, video, run, 'a damaged segment came out with other bytes')
   else await settleFailure(deps, videoId, LOST, run)
   return false
 }
@@ -369,36 +369,36 @@ async function chooseThreads(deps: EncodeDeps, { kind, segmentCount }: Part): Pr
 
 async function encodePart(
   deps: EncodeDeps,
-  { film, source }: Opened,
+  { video, source }: Opened,
   part: Part & { threads: number },
   sink: ChunkSink,
   signal: AbortSignal,
 ): Promise<void> {
-  const request = { sandbox: deps.sandbox, source, plan: film.plan, chunk: part, signal }
+  const request = { sandbox: deps.sandbox, source, plan: video.plan, chunk: part, signal }
   if (part.kind === 'sound') {
     const { breaksOffAtS } = await encodeAudioChunk(request, sink)
-    if (breaksOffAtS !== undefined) await noteBreak(deps, film, 'sound', breaksOffAtS)
+    if (breaksOffAtS !== undefined) await noteBreak(deps, video, 'sound', breaksOffAtS)
     return
   }
   const { missingFrames } = await encodeVideoChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
-  const { picture } = film.plan
+  const { picture } = video.plan
   if (picture && missingFrames > TOLERATED_FRAMES) {
     const readFrames = picture.frameCount - (picture.heldFrames ?? 0) - missingFrames
-    await noteBreak(deps, film, 'picture', (readFrames * picture.rateDen) / picture.rateNum)
+    await noteBreak(deps, video, 'picture', (readFrames * picture.rateDen) / picture.rateNum)
   }
 }
 
-async function noteBreak(deps: EncodeDeps, film: OpenGeneration, stream: 'picture' | 'sound', atS: number): Promise<void> {
-  await deps.write((tx) => setStatusReason(tx, film.videoId, truncationReason(stream, atS, film.plan.durationS)))
+async function noteBreak(deps: EncodeDeps, video: OpenGeneration, stream: 'picture' | 'sound', atS: number): Promise<void> {
+  await deps.write((tx) => setStatusReason(tx, video.videoId, truncationReason(stream, atS, video.plan.durationS)))
 }
 
 /** Puts one chunk without a seek in the place of all that are unfinished; their runs are fenced off. */
-async function continueInSequence(deps: EncodeDeps, film: OpenGeneration, run: VideoChunk): Promise<void> {
-  const { videoId } = film
+async function continueInSequence(deps: EncodeDeps, video: OpenGeneration, run: VideoChunk): Promise<void> {
+  const { videoId } = video
   deps.log.info({ videoId, segment: run.firstSegment }, 'the source does not decode cleanly after a seek; it goes on in sequence')
   await deps.write(async (tx) => {
     if (!(await mayPublish(tx, run))) return // another run has done this already
-    const [first, ...others] = await listUnfinishedChunks(tx, film.videoId, film.generation, run.kind)
+    const [first, ...others] = await listUnfinishedChunks(tx, video.videoId, video.generation, run.kind)
     if (!first) return
     for (const chunk of others) await replaceChunk(tx, deps.chunkQueue, chunk, [])
     await replaceChunk(tx, deps.chunkQueue, first, [sequentialChunk([first, ...others])])
@@ -406,18 +406,18 @@ async function continueInSequence(deps: EncodeDeps, film: OpenGeneration, run: V
 }
 
 /** Checks the source once more, and notes that every rendition is there. */
-async function finishFilm(deps: EncodeDeps, videoId: string, generation: number, signal: AbortSignal): Promise<void> {
-  const film = await openGeneration(deps, videoId, generation)
+async function finishVideo(deps: EncodeDeps, videoId: string, generation: number, signal: AbortSignal): Promise<void> {
+  const video = await openGeneration(deps, videoId, generation)
   const source = await openSource(deps, videoId)
-  if (!film || !source) return // deleted meanwhile
+  if (!video || !source) return // deleted meanwhile
   if (!(await isSourceIntact(deps, videoId, signal))) return settleFailure(deps, videoId, CHANGED_ON_DISK)
-  const missing = plannedSegmentCount(film.plan) - (await countSegments(deps.slowDb, film))
-  if (missing !== 0) throw new Error(`${missing} segments of a film are missing although all its chunks are done`)
-  const sizes = await renditionSizes(deps.slowDb, film)
+  const missing = plannedSegmentCount(video.plan) - (await countSegments(deps.slowDb, video))
+  if (missing !== 0) throw new Error(`${missing} segments of a video are missing although all its chunks are done`)
+  const sizes = await renditionSizes(deps.slowDb, video)
   const segmentBytes = sizes.values().reduce((sum, sizeBytes) => sum + sizeBytes, 0)
   const replaced = await deps.write(async (tx) => {
-    const replaced = await replaceGeneration(deps, tx, film)
-    const isFinished = await finishGeneration(tx, film, { segmentBytes, nowS: deps.wallNowS() })
+    const replaced = await replaceGeneration(deps, tx, video)
+    const isFinished = await finishGeneration(tx, video, { segmentBytes, nowS: deps.wallNowS() })
     // Of a video that was whole before, this is no news to its owner.
     if (isFinished && !replaced) await addVideoEvents(tx, 'video:readyall', [videoId])
     return replaced
@@ -425,18 +425,24 @@ async function finishFilm(deps: EncodeDeps, videoId: string, generation: number,
   await replaced?.()
 }
 
-/** Ends a film that cannot be encoded. Of a source that the disk has changed, nothing that was found says anything about what was uploaded. */
-async function failFilm(deps: EncodeDeps, videoId: string, error: unknown, signal: AbortSignal, run?: VideoChunk): Promise<void> {
+/** Ends a video that cannot be encoded. Of a source that the disk has changed, nothing that was found says anything about what was uploaded. */
+async function failVideo(
+  deps: EncodeDeps,
+  videoId: string,
+  error: unknown,
+  signal: AbortSignal,
+  run?: VideoChunk,
+): Promise<void> {
   const isIntact = await isSourceIntact(deps, videoId, signal)
   const isKnown = error instanceof MediaFailure
-  if (!isKnown) deps.log.error({ err: error, videoId }, 'a film could not be encoded')
+  if (!isKnown) deps.log.error({ err: error, videoId }, 'a video could not be encoded')
   await settleFailure(deps, videoId, !isIntact ? CHANGED_ON_DISK : isKnown ? error : CAUSE_IN_LOG, run)
 }
 
-/** One transaction: the run's end, the film's state, and the chunks that are not needed any more. What still encodes them is stopped. */
+/** One transaction: the run's end, the video's state, and the chunks that are not needed any more. What still encodes them is stopped. */
 async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, run?: VideoChunk): Promise<void> {
   const { isSettled, hasFailed } = await deps.write(async (tx) => {
-    // Fenced off: another run speaks for the film.
+    // Fenced off: another run speaks for the video.
     if (run && !(await endRun(tx, run, 'failed'))) return { isSettled: false, hasFailed: false }
     const hasFailed = await moveStatus(tx, videoId, failure.status, failure.message)
     await abandonChunks(tx, videoId)
@@ -452,7 +458,7 @@ const CHANGED_ON_DISK = new MediaFailure(
 )
 const CAUSE_IN_LOG = new MediaFailure(
   'Encoding error',
-  'The film could not be encoded on this server. Its log says why; then upload the film again.',
+  'The video could not be encoded on this server. Its log says why; then upload the video again.',
 )
 
 const LOST = new MediaFailure(
@@ -485,7 +491,7 @@ async function openSource(deps: EncodeDeps, videoId: string): Promise<SealedSour
   }
 }
 
-/** A film with what opens it; undefined once its video is deleted. */
+/** A video with what opens it; undefined once its video is deleted. */
 export async function openGeneration(
   deps: Pick<EncodeDeps, 'db' | 'masterKey'>,
   videoId: string,

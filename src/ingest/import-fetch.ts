@@ -33,14 +33,14 @@ const STEP_BYTES = 8 * 2 ** 20
 /** Nobody waits for it any more. */
 export const DELETED = new Failure('not-found', 'The video was deleted while it was being fetched.')
 /** Nothing is wrong with the import: it waits for space. */
-export const NO_ROOM = new Failure('unavailable', 'The disk of this server has no room for this film.')
+export const NO_ROOM = new Failure('unavailable', 'The disk of this server has no room for this video.')
 
 /**
- * One try at an import: asks for the film, or for what is missing of it, and receives it in constant memory, sealed as it comes.
+ * One try at an import: asks for the video, or for what is missing of it, and receives it in constant memory, sealed as it comes.
  * What it received stays for the next try, if the sender names its version of the file (a strong ETag).
  * @param row with the try counted
  * @returns a source that lies sealed and durable, and that only the import's row names
- * @throws Failure `unavailable` for what another try may bring; of other kinds for what none will, `unsupported` where it is no film
+ * @throws Failure `unavailable` for what another try may bring; of other kinds for what none will, `unsupported` where it is no video
  */
 export async function fetchImport(deps: FetchDeps, row: ImportRow, leftMs: number, signal: AbortSignal): Promise<ReceivedSource> {
   const url = openImportUrl(deps.masterKey, row)
@@ -88,7 +88,7 @@ async function isRest(
   if (status === 206 && headers['content-range']?.startsWith(`bytes ${sealing.sizeBytes()}-`)) return true
   if (status !== 206 && status !== 416) return false
   await deps.write((tx) => updateImport(tx, row.videoId, { etag: null }))
-  throw new Failure('unavailable', 'The rest of the film was refused; it is fetched from its beginning.')
+  throw new Failure('unavailable', 'The rest of the video was refused; it is fetched from its beginning.')
 }
 
 /** A new file under a new key, so that no two texts share one. The row names it before it is there: nothing is left without an owner. */
@@ -169,13 +169,13 @@ const PASSING = new Set([408, 425, 429])
 function refuseStatus(name: string, status: number): void {
   if (status === 200) return
   const kind = status >= 500 || PASSING.has(status) ? 'unavailable' : 'not-found'
-  throw new Failure(kind, `${name} answers ${status} instead of a film.`)
+  throw new Failure(kind, `${name} answers ${status} instead of a video.`)
 }
 
-/** No container of a film begins like this; a page to log in does, and deserves a better word than a probe has. */
+/** No container of a video begins like this; a page to log in does, and deserves a better word than a probe has. */
 function refusePage(name: string, first: Buffer): void {
   if (/^(\xef\xbb\xbf)?\s*(<[!?a-z]|[{[]\s*["{\]}])/i.test(first.subarray(0, 100).toString('latin1')))
-    throw new Failure('unsupported', `${name} gave a page of text instead of a film.`)
+    throw new Failure('unsupported', `${name} gave a page of text instead of a video.`)
 }
 
 /** RFC 9110, 13.1.5: a weak one does not tell two versions apart byte for byte. */

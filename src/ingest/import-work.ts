@@ -89,7 +89,7 @@ function claimsOfImports(deps: ImportSchedulerDeps) {
       if (leftS <= 0) return await fail(row, tookTooLong(deps.importMaxS))
       const source = await fetchImport(deps, row, leftS * 1000, signal)
       await deps.write((tx) => accept(tx, videoId, source))
-      deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'a film was imported')
+      deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'a video was imported')
     } catch (error) {
       await settle(videoId, error, signal)
       await pause(REST_MS, undefined, { signal }).catch(() => undefined)
@@ -137,14 +137,14 @@ function claimsOfImports(deps: ImportSchedulerDeps) {
   return claim
 }
 
-const CAUSE_IN_LOG = new Failure('unavailable', 'This server could not fetch the film. Its log says why; then import it again.')
+const CAUSE_IN_LOG = new Failure('unavailable', 'This server could not fetch the video. Its log says why; then import it again.')
 
 function withTries(problem: Failure, tries: number): Failure {
   return tries > 1 ? new Failure(problem.kind, `${problem.message} It was tried ${tries} times.`) : problem
 }
 
 function tookTooLong(importMaxS: number): Failure {
-  return new Failure('too-large', `The film was not fetched within ${importMaxS} seconds, the longest that an import may take.`)
+  return new Failure('too-large', `The video was not fetched within ${importMaxS} seconds, the longest that an import may take.`)
 }
 
 /** Values that so many have. */

@@ -25,7 +25,7 @@ const WAITING_PER_ACCOUNT = 5_000
 
 /**
  * Makes a video whose source this server will fetch. Durable when it resolves: it is `Queued` then, survives a restart, and ends as a
- * film or as a failure with its reason.
+ * video or as a failure with its reason.
  * @param request `title` is the last part of the address's path, where it is not given
  * @throws Failure `forbidden` when the account's imports are off; `invalid` for what the address itself shows, or a title that cannot
  *   be kept; `not-found` without such a folder; `limited` when too many wait

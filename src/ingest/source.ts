@@ -69,7 +69,7 @@ export async function assertRoom({ hasRoom }: Pick<SourceDeps, 'hasRoom'>, forBy
 }
 
 /**
- * Gives a video its source: one policy, one source. Durable when it resolves; the film is `Queued` then.
+ * Gives a video its source: one policy, one source. Durable when it resolves; the video is `Queued` then.
  * The same bytes sent twice at once are as good as sent once.
  * @param name the file's name as the client gave it, for display only
  * @throws Failure `conflict` when another upload used the policy first, or the video was deleted meanwhile; the file is removed

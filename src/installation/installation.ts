@@ -61,7 +61,7 @@ function diskIsFull({ dataDir }: Config, cause: unknown): Failure {
 
 /**
  * Opens the database alone, for commands that need no more.
- * @throws Failure `unavailable` when it is missing over existing films, damaged or newer
+ * @throws Failure `unavailable` when it is missing over existing videos, damaged or newer
  */
 export async function openDatabase(config: Config): Promise<RecordedDatabase> {
   const { mark: markFile, reserve } = dataPaths(config.dataDir)
@@ -216,7 +216,7 @@ async function refuseLostDatabase(config: Config, place: DatabaseLocation): Prom
   if (left) {
     throw new Failure(
       'unavailable',
-      `There are films in ${left} but no database ${place.name}. Restore it from a backup; a new one is never made over existing films.`,
+      `There are videos in ${left} but no database ${place.name}. Restore it from a backup; a new one is never made over existing videos.`,
     )
   }
   if (existsSync(paths.mark)) {
@@ -235,7 +235,7 @@ async function refuseLostKey(config: Config): Promise<void> {
   if ((await place.peekSetting(KEY_ID)) === undefined) return // there is none, or a command made it and nothing is protected yet
   throw new Failure(
     'unavailable',
-    `The master key ${config.masterKeyFile} is missing, and ${place.name} needs it. Put the key file back, or name it with REELGATE_MASTER_KEY_FILE; a new key cannot open existing films.`,
+    `The master key ${config.masterKeyFile} is missing, and ${place.name} needs it. Put the key file back, or name it with REELGATE_MASTER_KEY_FILE; a new key cannot open existing videos.`,
   )
 }
 

@@ -27,7 +27,7 @@ export async function* splitAdts(bytes: AsyncIterable<Buffer>): AsyncGenerator<B
   }
 }
 
-/** The init segment of the sound: the same bytes for every film of the same bit rate. */
+/** The init segment of the sound: the same bytes for every video of the same bit rate. */
 export function audioInit(bitrateBps: number): Buffer {
   const entry = box('mp4a', u32(0), u16(0, 1), u32(0, 0), u16(CHANNELS, 16, 0, 0), u32(AAC_RATE_HZ * 2 ** 16), esds(bitrateBps))
   const sampleTable = box(
@@ -67,7 +67,7 @@ export function audioInit(bitrateBps: number): Buffer {
   return Buffer.concat([brands, box('moov', header, track, box('mvex', defaults))])
 }
 
-/** A segment of whole AAC frames, of which the first is the film's frame `firstFrame`. */
+/** A segment of whole AAC frames, of which the first is the video's frame `firstFrame`. */
 export function audioSegment(frames: readonly Buffer[], place: { sequence: number; firstFrame: number }): Buffer {
   const moof = (dataOffset: number) =>
     box(

@@ -62,7 +62,7 @@ export function readFragment(fragment: Buffer): FragmentInfo {
 }
 
 /**
- * Writes a segment's place in the film into it. Each chunk's encoder begins at 0, the film has one timeline.
+ * Writes a segment's place in the video into it. Each chunk's encoder begins at 0, the video has one timeline.
  * @param place.compositionShift taken off every composition offset, so that frame 0 is shown at exactly 0: ffmpeg 5.1 already
  *   gives 0 with `+cmaf`, older ones delay by the B-frames
  */

@@ -13,13 +13,13 @@ export function deriveMediaSecret(master: MasterKey): string {
 }
 
 /** The same path for every viewer of the same hour, so that a cache in between helps; it lives one to two hours. */
-export function signedMediaPath(secret: string, film: { videoId: string; generation: number }, nowS: number): string {
+export function signedMediaPath(secret: string, video: { videoId: string; generation: number }, nowS: number): string {
   const exp = Math.ceil((nowS + LIFE_S) / ROUNDED_TO_S) * ROUNDED_TO_S
-  return `media/${exp}/${mediaSignature(secret, exp, film)}/${film.videoId}/${film.generation}`
+  return `media/${exp}/${mediaSignature(secret, exp, video)}/${video.videoId}/${video.generation}`
 }
 
-export function mediaSignature(secret: string, exp: number, film: { videoId: string; generation: number }): string {
-  return createHash('md5').update(`${exp}/${film.videoId}/${film.generation} ${secret}`).digest('base64url')
+export function mediaSignature(secret: string, exp: number, video: { videoId: string; generation: number }): string {
+  return createHash('md5').update(`${exp}/${video.videoId}/${video.generation} ${secret}`).digest('base64url')
 }
 
 export function isSignedMediaPath(

@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import { findGeneration } from '../encode/generation-store.ts'
 import { audioSegmentCount, gridFor, type Plan, videoSegmentCount } from '../encode/plan.ts'
 
-/** What playback needs of a film, computed from a few numbers and its content key. */
+/** What playback needs of a video, computed from a few numbers and its content key. */
 export type PlayableVideo = {
   videoId: string
   generation: number
@@ -14,10 +14,10 @@ export type PlayableVideo = {
   ivOf: (renditionId: number, segment: number) => Buffer
 }
 
-/** Films kept open at most; the oldest goes first. */
+/** Videos kept open at most; the oldest goes first. */
 const KEPT = 500
 
-/** Opens films and keeps the recent ones; `forget` when their keys are destroyed. */
+/** Opens videos and keeps the recent ones; `forget` when their keys are destroyed. */
 export function createPlayableVideos(db: Db, masterKey: MasterKey) {
   const open = new Map<string, PlayableVideo>()
   let forgotten = 0
@@ -31,15 +31,15 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey) {
     if (begunAt !== forgotten) return get(videoId, generation) // its key may have been destroyed since
     if (!row?.wrappedContentKey) return undefined
     const contentKey = unwrapContentKey(masterKey, videoId, generation, row.wrappedContentKey)
-    const film = { videoId, generation, plan: row.plan, grid: gridFor(row.plan), contentKey, ivOf: segmentIvs(contentKey) }
+    const video = { videoId, generation, plan: row.plan, grid: gridFor(row.plan), contentKey, ivOf: segmentIvs(contentKey) }
     if (open.size >= KEPT) open.delete(open.keys().next().value ?? '')
-    open.set(name, film)
-    return film
+    open.set(name, video)
+    return video
   }
 
   function forget(videoIds: readonly string[]): void {
     forgotten++
-    for (const [name, film] of open) if (videoIds.includes(film.videoId)) open.delete(name)
+    for (const [name, video] of open) if (videoIds.includes(video.videoId)) open.delete(name)
   }
 
   return { get, forget }
@@ -47,7 +47,7 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey) {
 
 export type PlayableVideos = ReturnType<typeof createPlayableVideos>
 
-/** How many segments a rendition has; undefined when the film has none of that id. */
+/** How many segments a rendition has; undefined when the video has none of that id. */
 export function findSegmentCount({ plan: { picture, sound } }: PlayableVideo, renditionId: number): number | undefined {
   if (sound?.renditionId === renditionId) return audioSegmentCount(sound)
   return picture?.renditions.some(({ id }) => id === renditionId) ? videoSegmentCount(picture) : undefined

@@ -5,7 +5,7 @@ import { AAC_FRAMES_PER_SEGMENT, audioSegmentCount, type VideoRendition, videoSe
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import type { PlayableVideo } from './playable-video.ts'
 
-// Playlists as in RFC 8216, computed for each session and never stored: a film's every segment is named before it exists.
+// Playlists as in RFC 8216, computed for each session and never stored: a video's every segment is named before it exists.
 // Addresses are relative to /play/<session>/playlist/, so that a proxy may serve Reelgate below a prefix.
 
 const SOUND_GROUP = 'sound'
@@ -23,7 +23,7 @@ export function parseCaptionName(name: string): number | undefined {
   return id === undefined ? undefined : Number(id)
 }
 
-/** A playlist of captions: one file for the whole film, since all of it is smaller than one segment of the picture. */
+/** A playlist of captions: one file for the whole video, since all of it is smaller than one segment of the picture. */
 export function captionPlaylist({ plan: { durationS } }: PlayableVideo, id: number): string {
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', `#EXT-X-TARGETDURATION:${Math.ceil(durationS)}`, '#EXT-X-PLAYLIST-TYPE:VOD']
   return `${[...lines, `#EXTINF:${durationS.toFixed(6)},`, `../file/${captionName(id)}`].join('\n')}\n#EXT-X-ENDLIST\n`
@@ -31,11 +31,11 @@ export function captionPlaylist({ plan: { durationS } }: PlayableVideo, id: numb
 
 /** The multivariant playlist. With a forced bitrate it lists the one rendition nearest to it, which the player then holds. */
 export function multivariantPlaylist(
-  film: PlayableVideo,
+  video: PlayableVideo,
   forcedBitrateKbps: number | null,
   captions: readonly PublicCaption[] = [],
 ): string {
-  const { picture, sound } = film.plan
+  const { picture, sound } = video.plan
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
   if (sound && picture) {
     lines.push(
@@ -54,7 +54,7 @@ export function multivariantPlaylist(
     const codecs = [videoCodec(rendition), ...(sound ? [AUDIO_CODEC] : [])]
     const bandwidthBps = rendition.maxBitrateBps + (sound?.bitrateBps ?? 0)
     lines.push(
-      streamInf({ bandwidthBps, codecs, rendition, rate: film.grid, withSound: sound !== undefined, withCaptions }),
+      streamInf({ bandwidthBps, codecs, rendition, rate: video.grid, withSound: sound !== undefined, withCaptions }),
       String(rendition.id),
     )
   }
@@ -89,11 +89,11 @@ function renditionsOf(renditions: readonly VideoRendition[], forcedBitrateKbps: 
 }
 
 /**
- * The media playlist of one rendition; undefined when the film has none of that id.
+ * The media playlist of one rendition; undefined when the video has none of that id.
  * @param mediaPath signed beginning of the segments' addresses, such as `media/<exp>/<sig>/<videoId>/<generation>`
  */
-export function mediaPlaylist(film: PlayableVideo, renditionId: number, mediaPath: string): string | undefined {
-  const segments = segmentsOf(film, renditionId)
+export function mediaPlaylist(video: PlayableVideo, renditionId: number, mediaPath: string): string | undefined {
+  const segments = segmentsOf(video, renditionId)
   if (!segments) return undefined
   const base = `../../../${mediaPath}/${renditionId}`
   const targetS = Math.max(...segments.map(({ durationS }) => Math.round(durationS)), 1)
@@ -107,7 +107,7 @@ export function mediaPlaylist(film: PlayableVideo, renditionId: number, mediaPat
   ]
   for (const [number, { window, durationS }] of segments.entries()) {
     lines.push(
-      `#EXT-X-KEY:METHOD=AES-128,URI="../key/${window}",IV=0x${film.ivOf(renditionId, number).toString('hex')}`,
+      `#EXT-X-KEY:METHOD=AES-128,URI="../key/${window}",IV=0x${video.ivOf(renditionId, number).toString('hex')}`,
       `#EXTINF:${durationS.toFixed(6)},`,
       `${base}/${number}.m4s`,
     )
@@ -117,11 +117,11 @@ export function mediaPlaylist(film: PlayableVideo, renditionId: number, mediaPat
 
 type PlaylistSegment = { window: number; durationS: number }
 
-function segmentsOf(film: PlayableVideo, renditionId: number): PlaylistSegment[] | undefined {
-  const { picture, sound } = film.plan
+function segmentsOf(video: PlayableVideo, renditionId: number): PlaylistSegment[] | undefined {
+  const { picture, sound } = video.plan
   if (sound?.renditionId === renditionId) {
     return Array.from({ length: audioSegmentCount(sound) }, (_, number) => ({
-      window: windowOfAudioSegment(number, film.grid),
+      window: windowOfAudioSegment(number, video.grid),
       durationS: (partOf(sound.frameCount, AAC_FRAMES_PER_SEGMENT, number) * AAC_FRAME_SAMPLES) / AAC_RATE_HZ,
     }))
   }
@@ -137,10 +137,10 @@ function partOf(total: number, size: number, number: number): number {
   return Math.min(size, total - number * size)
 }
 
-/** How many key windows a film has, picture and sound together. */
-export function windowCount(film: PlayableVideo): number {
-  const { picture, sound } = film.plan
+/** How many key windows a video has, picture and sound together. */
+export function windowCount(video: PlayableVideo): number {
+  const { picture, sound } = video.plan
   const pictures = picture ? windowOfVideoSegment(videoSegmentCount(picture) - 1) + 1 : 0
-  const sounds = sound ? windowOfAudioSegment(audioSegmentCount(sound) - 1, film.grid) + 1 : 0
+  const sounds = sound ? windowOfAudioSegment(audioSegmentCount(sound) - 1, video.grid) + 1 : 0
   return Math.max(pictures, sounds)
 }

@@ -117,7 +117,7 @@ async function spendOrResume(
   const isOurs = otp !== undefined && (request.videoId === undefined || request.videoId === otp.videoId)
   const outcome = isOurs ? await settle(deps, tx, { hash, keyId, otp, refusedByRules }, request, proof) : refused('otp-unknown')
   const result = nameOf(outcome)
-  // A player that waits for its film asks every few seconds: that is no event.
+  // A player that waits for its video asks every few seconds: that is no event.
   if (otp && result !== 'video-not-ready') {
     const embeddingHost = deps.tickets.hostOf(request.ticket) ?? '-'
     await recordAttempt(tx, {
@@ -224,20 +224,20 @@ export type ShownWatermark = TextWatermark | (Omit<ImageWatermark, 'url'> & { pn
 
 /** @throws PlaybackRefusal `video-gone` */
 export async function viewVideo(deps: PlaybackDeps, { row }: LiveSession): Promise<VideoView> {
-  const film = await deps.films.get(row.videoId, row.generation)
+  const playable = await deps.videos.get(row.videoId, row.generation)
   const video = await findPublicVideo(deps.db, row.videoId)
-  if (!film || !video) throw new PlaybackRefusal('video-gone')
+  if (!playable || !video) throw new PlaybackRefusal('video-gone')
   const [poster] = (await listPosters(deps.db, [row.videoId])).get(row.videoId) ?? []
   return {
     title: video.title,
-    durationS: film.plan.durationS,
-    aspectRatio: film.plan.picture?.aspectRatio ?? 16 / 9,
+    durationS: playable.plan.durationS,
+    aspectRatio: playable.plan.picture?.aspectRatio ?? 16 / 9,
     poster: poster && { token: poster.token, isPublic: video.public === 1 },
     marks: await shownMarks(deps, row, JSON.parse(row.marks)),
   }
 }
 
-/** A mark whose picture cannot be had is left out: a dead image host must not stop an owner's films. */
+/** A mark whose picture cannot be had is left out: a dead image host must not stop an owner's videos. */
 async function shownMarks(deps: PlaybackDeps, row: PlaybackSessionRow, marks: readonly Watermark[]): Promise<ShownWatermark[]> {
   const shown = await Promise.all(
     marks.map(async (mark): Promise<ShownWatermark[]> => {
@@ -247,7 +247,7 @@ async function shownMarks(deps: PlaybackDeps, row: PlaybackSessionRow, marks: re
       if (png) return [{ ...rest, png }]
       deps.log.warn(
         { accountId: row.accountId, videoId: row.videoId },
-        'a film plays without an image mark: its picture is not here',
+        'a video plays without an image mark: its picture is not here',
       )
       return []
     }),

@@ -8,8 +8,8 @@ export type SegmentCache = {
 }
 
 /** What a segment is called here. */
-export function cacheKey(film: { videoId: string; generation: number }, renditionId: number, number: number): string {
-  return `${film.videoId}/${film.generation}/${renditionId}/${number}`
+export function cacheKey(video: { videoId: string; generation: number }, renditionId: number, number: number): string {
+  return `${video.videoId}/${video.generation}/${renditionId}/${number}`
 }
 
 const KEPT_BYTES = 64 * 2 ** 20
@@ -17,7 +17,7 @@ const KEPT_BYTES = 64 * 2 ** 20
 const LARGEST_BYTES = 8 * 2 ** 20
 const REMEMBERED_NAMES = 2_000
 
-/** Who watches alone asks for each segment once: such a film passes by without a copy of it in memory. */
+/** Who watches alone asks for each segment once: such a video passes by without a copy of it in memory. */
 export function createSegmentCache(): SegmentCache {
   const kept = new Map<string, { bytes: Promise<Buffer>; sizeBytes: number }>() // the one asked for longest ago first
   const askedOnce = new Set<string>()

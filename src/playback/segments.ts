@@ -17,7 +17,7 @@ export type SegmentDeps = {
   db: Db
   write: Write
   nowS: () => number
-  films: PlayableVideos
+  videos: PlayableVideos
   mediaSecret: string
   segments: BlobFolder
   hotSegments: SegmentCache
@@ -40,7 +40,7 @@ export type OpenSegment = { bytes: Buffer } | { file: FileHandle; sizeBytes: num
 
 /**
  * Opens a segment. One that is not encoded yet, or is encoded again, is moved forward and waited for, at most 4 s.
- * @throws PlaybackRefusal `not-allowed` for a false or old signature; `video-gone`; `bad-request` for a segment the film does not
+ * @throws PlaybackRefusal `not-allowed` for a false or old signature; `video-gone`; `bad-request` for a segment the video does not
  * have; `busy` when the wait was in vain, or its file is missing or not as long as its row says
  */
 export async function openSegment(
@@ -50,7 +50,7 @@ export async function openSegment(
   number: number,
   signal: AbortSignal,
 ): Promise<OpenSegment> {
-  await getSignedFilm(deps, path)
+  await getSignedVideo(deps, path)
   const name = cacheKey(path, renditionId, number)
   try {
     const hot = deps.hotSegments.find(name)
@@ -59,7 +59,7 @@ export async function openSegment(
       (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, path, renditionId, number, signal))
     return await readSegment(deps, name, file, sizeBytes)
   } catch (error) {
-    await getSignedFilm(deps, path) // the film may have been deleted meanwhile, and its files with it
+    await getSignedVideo(deps, path) // the video may have been deleted meanwhile, and its files with it
     if (!(error instanceof DamagedFile)) throw error
     const { videoId, generation } = path
     deps.noteDamage({ videoId, generation, renditionId, number, problem: error.message })
@@ -100,10 +100,10 @@ function refuseUnreadable(error: unknown): never {
 }
 
 async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: number, number: number, signal: AbortSignal) {
-  const film = await getSignedFilm(deps, path)
-  if (number >= (findSegmentCount(film, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
+  const video = await getSignedVideo(deps, path)
+  if (number >= (findSegmentCount(video, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
 
-  const isSound = film.plan.sound?.renditionId === renditionId
+  const isSound = video.plan.sound?.renditionId === renditionId
   const patience = AbortSignal.any([signal, AbortSignal.timeout(HOLD_MS)])
   const heard = deps.news.heard(path, renditionId, number, patience)
   if (await prioritizeSegment(deps, path, isSound ? 'sound' : 'picture', number)) deps.wakeEncoders()
@@ -118,16 +118,16 @@ async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: num
 
 /** The init segment of a rendition. @throws PlaybackRefusal as `openSegment` */
 export async function openInit(deps: SegmentDeps, path: MediaPath, renditionId: number, signal: AbortSignal): Promise<Buffer> {
-  await getSignedFilm(deps, path)
+  await getSignedVideo(deps, path)
   const init = await findInit(deps.db, path, renditionId)
   if (init) return init
   await awaitSegment(deps, path, renditionId, 0, signal) // the first segment brings it
   return (await findInit(deps.db, path, renditionId)) ?? Promise.reject(new PlaybackRefusal('busy'))
 }
 
-async function getSignedFilm(deps: SegmentDeps, path: MediaPath): Promise<PlayableVideo> {
+async function getSignedVideo(deps: SegmentDeps, path: MediaPath): Promise<PlayableVideo> {
   if (!isSignedMediaPath(deps.mediaSecret, path, deps.nowS())) throw new PlaybackRefusal('not-allowed')
-  const film = await deps.films.get(path.videoId, path.generation)
-  if (!film) throw new PlaybackRefusal('video-gone')
-  return film
+  const video = await deps.videos.get(path.videoId, path.generation)
+  if (!video) throw new PlaybackRefusal('video-gone')
+  return video
 }

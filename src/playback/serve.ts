@@ -10,12 +10,12 @@ import { acquireStreamSlot, releaseStreamSlot } from './stream-slot.ts'
 
 /** @param name `main`, a rendition's id, or the name of captions */
 export async function buildPlaylist(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
-  const film = await filmOf(deps, session)
+  const video = await videoOf(deps, session)
   if (name === 'main')
-    return multivariantPlaylist(film, session.row.forcedBitrateKbps, await deps.captions.find(session.row.videoId))
+    return multivariantPlaylist(video, session.row.forcedBitrateKbps, await deps.captions.find(session.row.videoId))
   const captionId = parseCaptionName(name)
-  if (captionId !== undefined) return captionPlaylist(film, captionId)
-  const playlist = mediaPlaylist(film, Number(name), signedMediaPath(deps.mediaSecret, film, deps.nowS()))
+  if (captionId !== undefined) return captionPlaylist(video, captionId)
+  const playlist = mediaPlaylist(video, Number(name), signedMediaPath(deps.mediaSecret, video, deps.nowS()))
   if (!playlist) throw new PlaybackRefusal('bad-request')
   return playlist
 }
@@ -33,11 +33,11 @@ export async function openSessionFile(deps: PlaybackDeps, { row }: LiveSession, 
 
 /** The 16 bytes of one key window, to a session that has its stream slot. */
 export async function releaseKey(deps: PlaybackDeps, session: LiveSession, window: number): Promise<Buffer> {
-  const film = await filmOf(deps, session)
-  if (window >= windowCount(film)) throw new PlaybackRefusal('bad-request')
+  const video = await videoOf(deps, session)
+  if (window >= windowCount(video)) throw new PlaybackRefusal('bad-request')
   await acquireStreamSlot(deps, session)
   noteFirstKey(deps, session)
-  return deriveWindowKey(film.contentKey, window)
+  return deriveWindowKey(video.contentKey, window)
 }
 
 /** From here on the viewer can see the picture. */
@@ -50,7 +50,7 @@ function noteFirstKey(deps: PlaybackDeps, session: LiveSession): void {
 export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; positionS: number }
 
 /**
- * The player says that it is there, and where in the film; a page that had said goodbye is back. While it plays it needs its stream
+ * The player says that it is there, and where in the video; a page that had said goodbye is back. While it plays it needs its stream
  * slot; paused, it gives it up by renewing it no more.
  * @throws PlaybackRefusal `stream-limit`
  */
@@ -66,8 +66,8 @@ export async function recordLeave(deps: PlaybackDeps, session: LiveSession): Pro
   await releaseStreamSlot(deps, session)
 }
 
-async function filmOf(deps: PlaybackDeps, session: LiveSession): Promise<PlayableVideo> {
-  const film = await deps.films.get(session.row.videoId, session.row.generation)
-  if (!film) throw new PlaybackRefusal('video-gone')
-  return film
+async function videoOf(deps: PlaybackDeps, session: LiveSession): Promise<PlayableVideo> {
+  const video = await deps.videos.get(session.row.videoId, session.row.generation)
+  if (!video) throw new PlaybackRefusal('video-gone')
+  return video
 }

@@ -44,7 +44,7 @@ export type PlaybackDeps = {
   nowMs(): number
   nonces: Nonces
   tickets: Tickets
-  films: PlayableVideos
+  videos: PlayableVideos
   sessions: LiveSessions
   mediaSecret: string
   captions: Captions
@@ -279,7 +279,7 @@ export function keepLive(
 }
 
 /** The sessions on videos, for whoever takes away what they play: a deletion, a new generation. */
-export function sessionsOfVideos(deps: Pick<PlaybackDeps, 'sessions' | 'films' | 'nowS'>): VideoSessions {
+export function sessionsOfVideos(deps: Pick<PlaybackDeps, 'sessions' | 'videos' | 'nowS'>): VideoSessions {
   return {
     end: (tx, videoIds, why) => endSessionsOfVideos(tx, videoIds, deps.nowS(), why),
     ended: (videoIds, why) => forgetVideos(deps, videoIds, why),
@@ -298,11 +298,11 @@ export function sessionsOfAccounts(deps: Pick<PlaybackDeps, 'sessions' | 'nowS'>
 }
 
 function forgetVideos(
-  deps: Pick<PlaybackDeps, 'sessions' | 'films' | 'nowS'>,
+  deps: Pick<PlaybackDeps, 'sessions' | 'videos' | 'nowS'>,
   videoIds: readonly string[],
   why: EndReason,
 ): void {
-  deps.films.forget(videoIds)
+  deps.videos.forget(videoIds)
   for (const session of deps.sessions.values()) {
     if (videoIds.includes(session.row.videoId)) recordEnd(session, deps.nowS(), why)
   }

@@ -9,7 +9,7 @@ const LENGTHS_AN_HOUR = 4
 
 export type TrafficMeter = {
   /** Counts bytes of a video that are about to be sent. @returns the seconds till there is room for them again; undefined: they may be sent */
-  take(address: string, film: Pick<PlayableVideo, 'videoId' | 'plan'>, sizeBytes: number): number | undefined
+  take(address: string, video: Pick<PlayableVideo, 'videoId' | 'plan'>, sizeBytes: number): number | undefined
 }
 
 /** Bounds the bytes of each video that an address is sent: a signed address that leaks costs no more (playback-protocol.md, section 8). */
@@ -25,12 +25,12 @@ export function createTrafficMeter(sessions: LiveSessions, nowS: () => number): 
   }
 
   return {
-    take(address, film, sizeBytes) {
+    take(address, video, sizeBytes) {
       const subject = addressKey(address)
-      const name = `${subject} ${film.videoId}`
+      const name = `${subject} ${video.videoId}`
       // Counting the sessions costs a look at each, and few addresses come this far.
-      const viewers = windows.isSpent(name, LENGTHS_AN_HOUR) ? Math.max(1, countSessions(subject, film.videoId)) : 1
-      const { passed, waitS } = windows.take(name, viewers * LENGTHS_AN_HOUR, sizeBytes / lengthBytesOf(film))
+      const viewers = windows.isSpent(name, LENGTHS_AN_HOUR) ? Math.max(1, countSessions(subject, video.videoId)) : 1
+      const { passed, waitS } = windows.take(name, viewers * LENGTHS_AN_HOUR, sizeBytes / lengthBytesOf(video))
       return passed ? undefined : waitS
     },
   }

@@ -3,7 +3,7 @@ import type { RE2JS } from 're2js'
 import { Failure } from '../errors.ts'
 
 /**
- * Where a film may be embedded: on a host and its subdomains, or on the hosts that an expression finds a match in. Hosts are in the
+ * Where a video may be embedded: on a host and its subdomains, or on the hosts that an expression finds a match in. Hosts are in the
  * form of browsers: lower case, punycode, no port. A session's expression also has the host, with its port, on which it was opened.
  */
 export type Whitelist = { host: string } | { expression: string; openedOn?: string }
@@ -44,7 +44,7 @@ export async function checkWhitelist(whitelist: Whitelist): Promise<void> {
   if ('expression' in whitelist) await compile(whitelist.expression)
 }
 
-/** Whether a page of this host may embed the film. @param hostname as `new URL(…)` has it */
+/** Whether a page of this host may embed the video. @param hostname as `new URL(…)` has it */
 export async function mayEmbed(whitelist: Whitelist, hostname: string): Promise<boolean> {
   const host = hostname.replace(/\.$/, '')
   if (host === '') return false
@@ -97,7 +97,7 @@ function sourcesOf(host: string): string[] {
 }
 
 /**
- * Whether the page in which the player asks is one that may embed the film.
+ * Whether the page in which the player asks is one that may embed the video.
  * @param ticketHost the embedding host that the server saw when it sent the page; `-`: none
  * @param ancestors the origins around the player, as its browser names them, if it does
  */

@@ -46,7 +46,7 @@ const KEPT_PER_ACCOUNT = 100
 const AT_ONCE = { places: Number.POSITIVE_INFINITY, placesOfOne: 3 }
 /** What an account wants beyond these is left to the next showing, so that it takes nobody else's place. */
 const WANTED_PER_ACCOUNT = 50
-/** A picture costs the processor for a moment, and films are encoded beside it. */
+/** A picture costs the processor for a moment, and videos are encoded beside it. */
 const DRAWN_AT_ONCE = { places: 2, placesOfOne: 1 }
 const REMEMBERED = 5_000
 

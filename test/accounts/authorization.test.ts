@@ -138,10 +138,10 @@ test('K14: a key in the address, where logs keep it, does not open', async () =>
   expect(status).not.toBe(200)
 })
 
-test('K01: the two routes that ask for no key, those of the demo film, answer no stranger, whatever key they show', async () => {
+test('K01: the two routes that ask for no key, those of the demo video, answer no stranger, whatever key they show', async () => {
   const withDemo = await startReelgate({ env: { REELGATE_DEMO: 'on' } })
-  const film = () => sendRaw(withDemo.url, 'GET /api/site/homepage_video')
-  await expect.poll(async () => (await film()).status).toBe(200)
+  const video = () => sendRaw(withDemo.url, 'GET /api/site/homepage_video')
+  await expect.poll(async () => (await video()).status).toBe(200)
   const right = `Authorization: Apisecret ${withDemo.owner.apiKey}`
   for (const credential of [[], [right], [`Authorization: Apisecret ${wrongKey}`], ['Authorization: Bearer x'], [right, right]]) {
     for (const path of ['/demo', '/api/site/homepage_video']) {

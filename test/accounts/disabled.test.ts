@@ -8,7 +8,7 @@ import { untilFinished } from '../data-folder.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { told, type Viewer } from '../viewer.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
@@ -41,7 +41,7 @@ describe('K16: an account that is disabled', () => {
     const made = await newAccount(`Una ${Math.random()}`)
     accountId = made.accountId
     owner = made.owner
-    videoId = await owner.readyVideo(await makeFilm())
+    videoId = await owner.readyVideo(await makeVideo())
     await untilFinished(reelgate, videoId)
     viewer = reelgate.newViewer()
     await viewer.redeem(await owner.issueOtp(videoId))
@@ -81,15 +81,15 @@ describe('K16: an account that is disabled', () => {
   test('can send no file with a form that it got before', async () => {
     const issued = await owner.credentials('Too late')
     await command('account disable', { account: accountId })
-    const refused = await owner.send(issued, new Blob(['no film']))
+    const refused = await owner.send(issued, new Blob(['no video']))
     expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('disabled')])
     await command('account enable', { account: accountId })
-    expect((await owner.send(issued, new Blob(['no film']))).status).toBe(201)
+    expect((await owner.send(issued, new Blob(['no video']))).status).toBe(201)
   })
 
   test('has what it had sent encoded to the end', async () => {
     const sent = await owner.credentials('On its way')
-    expect((await owner.send(sent, await openAsBlob(await makeFilm({ seconds: 15, rate: 10 })))).status).toBe(201)
+    expect((await owner.send(sent, await openAsBlob(await makeVideo({ seconds: 15, rate: 10 })))).status).toBe(201)
     await command('account disable', { account: accountId })
     await untilFinished(reelgate, sent.videoId)
     expect(readRows(reelgate, 'select status from video where id = ?', sent.videoId)).toEqual([{ status: 'ready' }])

@@ -3,20 +3,20 @@ import type { Owner } from '../client.ts'
 import { listFiles, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { listTables, readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
-// Two owners on one server. What the first does to the second's film answers as for a film that does not exist.
+// Two owners on one server. What the first does to the second's video answers as for a video that does not exist.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let ann: Owner
 let ben: Owner
-let bensFilm: string
+let bensVideo: string
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
   ann = reelgate.owner
   ben = await reelgate.newOwner('Ben')
-  bensFilm = await ben.readyVideo(await makeFilm(), 'Ben’s film')
-  await untilFinished(reelgate, bensFilm)
+  bensVideo = await ben.readyVideo(await makeVideo(), 'Ben’s video')
+  await untilFinished(reelgate, bensVideo)
 })
 afterAll(() => reelgate.remove())
 
@@ -36,7 +36,7 @@ const OPERATIONS: Record<string, (owner: Owner, videoId: string) => Promise<Resp
   'DELETE by POST /v2/video?id={id}': (owner, id) => callV2(owner, `/video?id=${id}`, { action: 'delete' }),
 }
 
-/** Each folder with a film of the owner's own. */
+/** Each folder with a video of the owner's own. */
 const FOLDER_OPERATIONS: Record<string, (owner: Owner, folderId: string, videoId: string) => Promise<Response>> = {
   'GET /api/videos/folders/{id}': (owner, id) => owner.call('GET', `/api/videos/folders/${id}`),
   'PUT /api/videos/folders/{id}': (owner, id) =>
@@ -74,17 +74,17 @@ async function stateOf(installed: Reelgate) {
   return Object.fromEntries([...rows, ...(await Promise.all(files))])
 }
 
-describe('K07: another account’s film is to its caller as one that does not exist, and stays as it is', () => {
+describe('K07: another account’s video is to its caller as one that does not exist, and stays as it is', () => {
   test.each(Object.entries(OPERATIONS))('%s', async (_, operation) => {
     const before = await stateOf(reelgate)
-    const other = await told(await operation(ann, bensFilm))
+    const other = await told(await operation(ann, bensVideo))
     const none = await told(await operation(ann, NO_SUCH))
     expect(other).toEqual(none)
     expect(await stateOf(reelgate)).toEqual(before)
   })
 
   test('nor does another’s folder exist, for anything that is done with folders', async () => {
-    const { videoId } = await ann.credentials('Ann’s film')
+    const { videoId } = await ann.credentials('Ann’s video')
     const made = await ben.call('POST', '/api/videos/folders', { body: { name: 'Ben’s' } })
     const { id } = (await made.json()) as { id: string }
     const before = await stateOf(reelgate)
@@ -98,24 +98,24 @@ describe('K07: another account’s film is to its caller as one that does not ex
     expect(await stateOf(reelgate)).toEqual(before)
     const { 'DELETE /api/videos/folders/{id}': remove, ...others } = FOLDER_OPERATIONS
     for (const operation of [...Object.values(others), ...(remove ? [remove] : [])])
-      expect((await operation(ben, id, bensFilm)).status).toBe(200)
+      expect((await operation(ben, id, bensVideo)).status).toBe(200)
     await ann.delete([videoId])
     await ben.delete((await ben.list('?q=mine')).rows.map((row) => row.id))
   })
 
-  test('K08: tags for one’s own film and another’s are refused as a whole, and neither gets them', async () => {
-    const { videoId } = await ann.credentials('Ann’s film')
+  test('K08: tags for one’s own video and another’s are refused as a whole, and neither gets them', async () => {
+    const { videoId } = await ann.credentials('Ann’s video')
     for (const method of ['POST', 'PUT', 'DELETE']) {
-      const { status } = await ann.call(method, '/api/videos/tags', { body: { videos: [videoId, bensFilm], tags: ['both'] } })
+      const { status } = await ann.call(method, '/api/videos/tags', { body: { videos: [videoId, bensVideo], tags: ['both'] } })
       expect(status).toBe(404)
     }
     expect((await ann.video(videoId)).tags).toEqual([])
-    expect((await ben.video(bensFilm)).tags).not.toContain('both')
+    expect((await ben.video(bensVideo)).tags).not.toContain('both')
     await ann.delete([videoId])
   })
 
   test('tags are each account’s own', async () => {
-    const { videoId } = await ann.credentials('Ann’s film')
+    const { videoId } = await ann.credentials('Ann’s video')
     await ann.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['Ann’s tag'] } })
     const tagsOf = async (owner: Owner) =>
       ((await (await owner.call('GET', '/api/videos/tags')).json()) as { rows: string[] }).rows
@@ -126,26 +126,26 @@ describe('K07: another account’s film is to its caller as one that does not ex
     await ann.delete([videoId])
   })
 
-  test('the list names and counts one’s own films alone', async () => {
-    const { videoId } = await ann.credentials('Ann’s film')
+  test('the list names and counts one’s own videos alone', async () => {
+    const { videoId } = await ann.credentials('Ann’s video')
     expect(await ann.list()).toMatchObject({ count: 1, rows: [{ id: videoId }] })
-    expect(await ben.list()).toMatchObject({ count: 1, rows: [{ id: bensFilm }] })
+    expect(await ben.list()).toMatchObject({ count: 1, rows: [{ id: bensVideo }] })
     await ann.delete([videoId])
   })
 })
 
-test('K08: a deletion of one’s own film and another’s deletes and counts one’s own, the other still plays', async () => {
-  const { videoId } = await ann.credentials('Ann’s film')
-  expect(await ann.delete([videoId, bensFilm])).toEqual({ code: 200, message: 'Successfully deleted 1 videos' })
+test('K08: a deletion of one’s own video and another’s deletes and counts one’s own, the other still plays', async () => {
+  const { videoId } = await ann.credentials('Ann’s video')
+  expect(await ann.delete([videoId, bensVideo])).toEqual({ code: 200, message: 'Successfully deleted 1 videos' })
   expect((await ann.call('GET', `/api/videos/${videoId}`)).status).toBe(404)
-  expect((await ben.video(bensFilm)).status).toBe('ready')
-  expect((await reelgate.newViewer().redeem(await ben.issueOtp(bensFilm))).playing).toBe(true)
+  expect((await ben.video(bensVideo)).status).toBe('ready')
+  expect((await reelgate.newViewer().redeem(await ben.issueOtp(bensVideo))).playing).toBe(true)
 })
 
 test('K07: its owner can do all of it', async () => {
   for (const [name, operation] of Object.entries(OPERATIONS)) {
     if (name.startsWith('DELETE')) continue
-    const response = await operation(ben, bensFilm)
+    const response = await operation(ben, bensVideo)
     expect(response.status).toBe(200)
     expect(await response.text()).not.toContain('No video found')
   }

@@ -6,7 +6,7 @@ import { readAtRest } from '../at-rest.ts'
 import { getContentKey, getMasterKey, getStoredSource, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 // What a thief of the data folder, or a reader of the log, holds in the hand.
 
@@ -35,7 +35,7 @@ function findSecrets(places: ReadonlyMap<string, Buffer>, secrets: Readonly<Reco
 
 test('K12, O01: neither data folder nor log holds an API key, an OTP, a sessionâ€™s keys or what opens them', async () => {
   const owner = await reelgate.newOwner('an owner')
-  const videoId = await owner.readyVideo(await makeFilm(), 'A film with a title')
+  const videoId = await owner.readyVideo(await makeVideo(), 'A video with a title')
   await untilFinished(reelgate, videoId)
 
   const otps: string[] = []
@@ -65,7 +65,7 @@ test('K12, O01: neither data folder nor log holds an API key, an OTP, a sessionâ
 
   const running = await readAtRest(reelgate)
   // The scan sees: a title in the database, and each secret where it is planted.
-  expect(findSecrets(running, { title: Buffer.from('A film with a title') })).not.toEqual([])
+  expect(findSecrets(running, { title: Buffer.from('A video with a title') })).not.toEqual([])
   for (const form of formsOf(windowKey))
     expect(findSecrets(new Map([['planted', form]]), secrets)).toEqual(['a window key in planted'])
 
@@ -79,7 +79,7 @@ test('K12, O01: neither data folder nor log holds an API key, an OTP, a sessionâ
 })
 
 test('O01: a hundred OTPs are all distinct and have no beginning in common', async () => {
-  const { videoId } = await reelgate.owner.credentials('A film')
+  const { videoId } = await reelgate.owner.credentials('A video')
   const otps = await Promise.all(Array.from({ length: 100 }, () => reelgate.owner.issueOtp(videoId)))
   for (const otp of otps) expect(otp).toMatch(/^[A-Za-z0-9]{64}$/)
   // 8 characters are 47 bits: a time or a counter in front would be the same in many of them.
@@ -92,9 +92,9 @@ test('L01: of all secrets of a day none is in the log, the folder, a processâ€™s
   const refusals = keepRefusals()
   const owner = await reelgate.newOwner('an owner of a day')
   const startedWith = reelgate.output()
-  const upload = await owner.credentials('A film of a day')
+  const upload = await owner.credentials('A video of a day')
   const args = watchArguments(reelgate.dataDir)
-  expect((await owner.send(upload, await openAsBlob(await makeFilm({ seconds: 15, rate: 10 })))).status).toBe(201)
+  expect((await owner.send(upload, await openAsBlob(await makeVideo({ seconds: 15, rate: 10 })))).status).toBe(201)
   await untilFinished(reelgate, upload.videoId)
   const seen = await args.end()
 
@@ -198,7 +198,7 @@ function watchArguments(dataDir: string) {
         const line = await readFile(`/proc/${pid}/cmdline`).catch(() => Buffer.alloc(0)) // it has ended meanwhile
         if (line.includes(dataDir)) seen.set(`the arguments of ${pid}`, line)
       }
-      await pause(20) // a film's encoders live for tenths of a second
+      await pause(20) // a video's encoders live for tenths of a second
     }
   }
   const looking = look()

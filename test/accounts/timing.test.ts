@@ -3,7 +3,7 @@ import { startReelgate } from '../in-process.ts'
 
 // What the clock could tell a stranger.
 
-/** By construction nothing: a film is looked for by id and account in one statement, a key by its SHA-256. These measure it. */
+/** By construction nothing: a video is looked for by id and account in one statement, a key by its SHA-256. These measure it. */
 if (process.env.REELGATE_LONG === '1') describe('L04, K13: over ten thousand answers each', measure)
 
 function measure() {
@@ -26,10 +26,10 @@ function measure() {
   const TIMEOUT_MS = 600_000
 
   test(
-    'another owner’s film and one that never was take equally long',
+    'another owner’s video and one that never was take equally long',
     async () => {
       const reelgate = await startReelgate()
-      const { videoId } = await (await reelgate.newOwner('Ben')).credentials('Ben’s film')
+      const { videoId } = await (await reelgate.newOwner('Ben')).credentials('Ben’s video')
       const [foreign, missing] = await mediansOf(
         () => reelgate.owner.call('GET', `/api/videos/${videoId}`),
         () => reelgate.owner.call('GET', `/api/videos/${'0'.repeat(32)}`),

@@ -8,23 +8,23 @@ import { getStoredSource, untilFinished } from '../data-folder.ts'
 import { findFreePort } from '../free-port.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { addFile, listFiles, makePicture, SRT } from './sample-files.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let publicUrl: string
 let videoId: string
-let film: Buffer
+let video: Buffer
 beforeAll(async () => {
   const port = await findFreePort()
   publicUrl = `http://localhost:${port}`
-  const path = await makeFilm({ seconds: 20, size: '640x360' })
+  const path = await makeVideo({ seconds: 20, size: '640x360' })
   reelgate = await startSharedReelgate({
     env: { PORT: String(port), REELGATE_PUBLIC_URL: publicUrl },
     video: path,
     title: 'Light & shadow',
   })
-  film = await readFile(path)
+  video = await readFile(path)
   videoId = reelgate.videoId
 })
 afterAll(() => reelgate.remove())
@@ -59,25 +59,25 @@ describe('the original', () => {
     const address = await addressOf(videoId, (await fileOf(videoId, 'original')).id)
     const whole = await fetch(address)
     expect(whole.status).toBe(200)
-    expect((await bytesOf(whole)).equals(film)).toBe(true)
+    expect((await bytesOf(whole)).equals(video)).toBe(true)
     const mib = 2 ** 20
     const parts = [
       [0, 0],
       [0, 15],
       [15, 16],
       [17, 5000],
-      [film.length - 1, film.length - 1],
-      [film.length - 40, film.length - 1],
+      [video.length - 1, video.length - 1],
+      [video.length - 40, video.length - 1],
     ]
-    if (film.length > mib + 100) parts.push([mib - 1, mib], [mib, mib + 40], [mib - 17, film.length - 1])
+    if (video.length > mib + 100) parts.push([mib - 1, mib], [mib, mib + 40], [mib - 17, video.length - 1])
     for (const [first = 0, last = 0] of parts) {
       const part = await fetch(address, { headers: { Range: `bytes=${first}-${last}` } })
-      expect([part.status, part.headers.get('content-range')]).toEqual([206, `bytes ${first}-${last}/${film.length}`])
-      expect((await bytesOf(part)).equals(film.subarray(first, last + 1))).toBe(true)
+      expect([part.status, part.headers.get('content-range')]).toEqual([206, `bytes ${first}-${last}/${video.length}`])
+      expect((await bytesOf(part)).equals(video.subarray(first, last + 1))).toBe(true)
     }
-    expect((await fetch(address, { headers: { Range: `bytes=${film.length}-` } })).status).toBe(416)
+    expect((await fetch(address, { headers: { Range: `bytes=${video.length}-` } })).status).toBe(416)
     const head = await fetch(address, { method: 'HEAD' })
-    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(film.length)])
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(video.length)])
   })
 
   test('is sent whole where If-Range names another text', async () => {
@@ -97,7 +97,7 @@ describe('the original', () => {
       'x-content-type-options': 'nosniff',
       'content-security-policy': "default-src 'none'; sandbox",
       'cache-control': 'no-store',
-      'content-disposition': `attachment; filename="film.mp4"; filename*=UTF-8''film.mp4`,
+      'content-disposition': `attachment; filename="video.mp4"; filename*=UTF-8''video.mp4`,
     })
   })
 
@@ -106,7 +106,7 @@ describe('the original', () => {
     const viewer = reelgate.newViewer()
     await viewer.redeem(await reelgate.owner.issueOtp(videoId))
     expect((await fetch(`${reelgate.url}/api/videos/${videoId}/files/${id}`)).status).toBe(401)
-    for (const argument of [String(id), 'original', 'film.mp4'])
+    for (const argument of [String(id), 'original', 'video.mp4'])
       expect((await viewer.call('file', argument)).status).not.toBe(200)
     const address = await addressOf(videoId, id)
     const [, exp = '', sig = '', keyId = ''] = /download\/(\d+)\/([\w-]+)\/(\w+)\//.exec(address) ?? []
@@ -160,7 +160,7 @@ describe('the original', () => {
   })
 
   test('a changed byte on the disk is found before it is sent', async () => {
-    const id = await reelgate.owner.readyVideo(await makeFilm({ seconds: 2 }), 'It rots')
+    const id = await reelgate.owner.readyVideo(await makeVideo({ seconds: 2 }), 'It rots')
     await untilFinished(reelgate, id)
     const address = await addressOf(id, (await fileOf(id, 'original')).id)
     const { path } = getStoredSource(reelgate, id)
@@ -209,7 +209,7 @@ test('posters and captions are downloaded as what they were made into', async ()
 
 test('K16: an address opens nothing while its account is disabled', async () => {
   const owner = await reelgate.newOwner('Downloads end')
-  const id = await owner.readyVideo(await makeFilm({ seconds: 2 }))
+  const id = await owner.readyVideo(await makeVideo({ seconds: 2 }))
   const original = (await listFiles(owner, id)).find(({ type }) => type === 'original')
   const { redirect } = (await (await owner.call('GET', `/api/videos/${id}/files/${original?.id}`)).json()) as { redirect: string }
   expect((await fetch(redirect)).status).toBe(200)
@@ -238,7 +238,7 @@ test.each([
   ['a"b; filename=evil.exe', `a_b; filename=evil.exe.mp4`],
   ['a\r\nSet-Cookie: x=1', 'a__Set-Cookie_ x=1.mp4'],
   ['../../etc/passwd', '_.._etc_passwd.mp4'],
-  ['Ein schöner Film 🎬', 'Ein schöner Film 🎬.mp4'],
+  ['Ein schöner Video 🎬', 'Ein schöner Video 🎬.mp4'],
   ['gpj.\u202eexe', 'gpj._exe.mp4'],
   ['x'.repeat(500), `${'x'.repeat(150)}.mp4`],
 ])('F03: a video called %j splits no header, and is saved by a name that is fit to be one', async (title, wanted) => {

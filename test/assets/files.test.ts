@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { addFile, colorOf, type FileBody, listFiles, makePicture, SRT } from './sample-files.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeFilm({ size: '854x480' }), title: 'A "film" & more' })
+  reelgate = await startSharedReelgate({ video: await makeVideo({ size: '854x480' }), title: 'A "video" & more' })
   videoId = reelgate.videoId
 })
 afterAll(() => reelgate.remove())
@@ -18,7 +18,7 @@ afterAll(() => reelgate.remove())
 const json = async <T>(response: Response | Promise<Response>): Promise<T> => (await (await response).json()) as T
 const typesOf = (files: readonly FileBody[]) => files.map(({ type }) => type).sort()
 
-/** A video whose film has not come. */
+/** A video whose video has not come. */
 async function waitingVideo(): Promise<string> {
   return (await reelgate.owner.credentials('It will come')).videoId
 }
@@ -29,7 +29,7 @@ describe('the files of a video', () => {
     expect(typesOf(files)).toEqual(['audio', 'mobile', 'mobile', 'original', 'poster', 'poster'])
     const original = files.find(({ type }) => type === 'original')
     expect(original).toMatchObject({
-      name: 'film.mp4',
+      name: 'video.mp4',
       format: 'mp4',
       isDownloadable: 1,
       isDeletable: 0,
@@ -62,7 +62,7 @@ describe('the files of a video', () => {
   })
 
   test('have numbers that no other file of the installation has, and keep them', async () => {
-    const other = await reelgate.owner.readyVideo(await makeFilm(), 'Another')
+    const other = await reelgate.owner.readyVideo(await makeVideo(), 'Another')
     await untilFinished(reelgate, other)
     const before = await listFiles(reelgate.owner, videoId)
     const ids = [...before, ...(await listFiles(reelgate.owner, other))].map(({ id }) => id)
@@ -110,7 +110,7 @@ describe('the files of a video', () => {
     }
   })
 
-  test('F02: a number that is none of its files is 404, and what the film is made of stays', async () => {
+  test('F02: a number that is none of its files is 404, and what the video is made of stays', async () => {
     const strange = ['0', '-1', '9223372036854775808', '18446744073709551616', '1e3', '1.5', 'x', '%00', '999999']
     for (const id of strange) {
       const response = await reelgate.owner.call('DELETE', `/api/videos/${videoId}/files/${id}`)
@@ -157,12 +157,12 @@ describe('a poster', () => {
     expect(await enabled()).toContain(first?.id)
   })
 
-  test('that comes while the film is queued is not displaced by the film’s own', async () => {
+  test('that comes while the video is queued is not displaced by the video’s own', async () => {
     const { owner } = reelgate
     const credentials = await owner.credentials('Poster first')
     const id = credentials.videoId
     const added = await json<{ id: number }[]>(addFile(owner, id, await makePicture('640x360')))
-    await owner.send(credentials, new Blob([await readFile(await makeFilm())]))
+    await owner.send(credentials, new Blob([await readFile(await makeVideo())]))
     await owner.until(id, 'ready')
     await untilFinished(reelgate, id)
     const posters = (await listFiles(owner, id)).filter(({ type }) => type === 'poster')
@@ -195,7 +195,7 @@ describe('captions', () => {
     ])
   })
 
-  test('and posters, eight at once, are all there while the film is queued', async () => {
+  test('and posters, eight at once, are all there while the video is queued', async () => {
     const { owner } = reelgate
     const id = await waitingVideo()
     const picture = await makePicture('640x360')

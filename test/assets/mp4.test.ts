@@ -14,7 +14,7 @@ import { startPostgres } from '../postgres.ts'
 import { type Reelgate, type StartOptions, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { type FileBody, listFiles } from './sample-files.ts'
 
 const { test: sampled, draw } = sampledTests('MP4s that are disturbed', 3)
@@ -22,20 +22,20 @@ const { test: sampled, draw } = sampledTests('MP4s that are disturbed', 3)
 const run = promisify(execFile)
 
 let installed: Awaited<ReturnType<typeof startSharedReelgate>>
-const films = { long: '', short: '' }
+const videos = { long: '', short: '' }
 beforeAll(async () => {
-  installed = await startSharedReelgate({ video: await makeFilm({ seconds: 20, size: '640x360' }), title: 'Light & shadow' })
-  films.long = installed.videoId
-  films.short = await installed.owner.upload('A film', await makeFilm())
-  await untilFinished(installed, films.short)
+  installed = await startSharedReelgate({ video: await makeVideo({ seconds: 20, size: '640x360' }), title: 'Light & shadow' })
+  videos.long = installed.videoId
+  videos.short = await installed.owner.upload('A video', await makeVideo())
+  await untilFinished(installed, videos.short)
   await installed.stop()
 })
 afterAll(() => installed.remove())
 
-/** A server with films of which every rendition is there. */
-async function startWithFilm(length: keyof typeof films = 'long', options: StartOptions = {}) {
+/** A server with videos of which every rendition is there. */
+async function startWithVideo(length: keyof typeof videos = 'long', options: StartOptions = {}) {
   const reelgate = await startReelgate({ ...options, copyOf: installed })
-  return { reelgate, owner: reelgate.owner, videoId: films[length] }
+  return { reelgate, owner: reelgate.owner, videoId: videos[length] }
 }
 
 function ask(owner: Owner, videoId: string): Promise<Response> {
@@ -67,8 +67,8 @@ const bytesOf = async (response: Response) => Buffer.from(await response.arrayBu
 async function keep(bytes: Buffer): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-mp4-'))
   onTestFinished(() => rm(folder, { recursive: true }))
-  await writeFile(join(folder, 'film.mp4'), bytes)
-  return join(folder, 'film.mp4')
+  await writeFile(join(folder, 'video.mp4'), bytes)
+  return join(folder, 'video.mp4')
 }
 
 /** Each decoded frame of a stream: when it is shown and for how long, in ticks, its size and its hash. */
@@ -83,8 +83,8 @@ async function probe(path: string) {
   return JSON.parse(stdout) as { streams: { codec_name: string; start_time: string }[]; format: { duration: string } }
 }
 
-test('an MP4 of the whole film is made when its owner asks: the best rendition and the sound, frame for frame', async () => {
-  const { reelgate, owner, videoId } = await startWithFilm()
+test('an MP4 of the whole video is made when its owner asks: the best rendition and the sound, frame for frame', async () => {
+  const { reelgate, owner, videoId } = await startWithVideo()
   const before = (await owner.video(videoId)).totalSizeBytes
   const answer = await ask(owner, videoId)
   const asked = (await answer.json()) as FileBody
@@ -142,14 +142,14 @@ type Player = {
   play(): Promise<void>
 }
 
-test('one of a film whose title is a file’s name already is saved under that name, with one ending', async () => {
-  const { owner, videoId } = await startWithFilm('short')
+test('one of a video whose title is a file’s name already is saved under that name, with one ending', async () => {
+  const { owner, videoId } = await startWithVideo('short')
   await ask(owner, videoId)
   const made = await untilMade(owner, videoId)
   const saved = {
-    'Film.mp4': 'Film.mp4',
-    'Ein schöner Film.MP4 ': 'Ein schöner Film.mp4',
-    'A film. mp4': 'A film. mp4.mp4',
+    'Video.mp4': 'Video.mp4',
+    'Ein schöner Video.MP4 ': 'Ein schöner Video.mp4',
+    'A video. mp4': 'A video. mp4.mp4',
     mp4: 'mp4.mp4',
     '.mp4': 'mp4.mp4',
   }
@@ -164,7 +164,7 @@ test('one of a film whose title is a file’s name already is saved under that n
 })
 
 sampled('it plays and seeks in a browser, to its end', async () => {
-  const { owner, videoId } = await startWithFilm()
+  const { owner, videoId } = await startWithVideo()
   await ask(owner, videoId)
   const whole = await fetch(await addressOf(owner, videoId, await untilMade(owner, videoId)))
   const path = await keep(await bytesOf(whole))
@@ -194,7 +194,7 @@ sampled('it plays and seeks in a browser, to its end', async () => {
 })
 
 test('there is one MP4 for each video: asked for again, even at once, it is the same', async () => {
-  const { owner, videoId } = await startWithFilm('short')
+  const { owner, videoId } = await startWithVideo('short')
   const answers = await Promise.all(Array.from({ length: 10 }, () => ask(owner, videoId)))
   const ids = await Promise.all(answers.map(async (answer) => ((await answer.json()) as FileBody).id))
   expect(new Set(ids).size).toBe(1)
@@ -206,14 +206,14 @@ test('there is one MP4 for each video: asked for again, even at once, it is the 
   expect((await untilMade(owner, videoId)).size).toBe(made.size)
 })
 
-sampled('a silent film, and one of sound alone, have theirs', async () => {
+sampled('a silent video, and one of sound alone, have theirs', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-mp4-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const tone = join(folder, 'tone.m4a')
   await run('ffmpeg', ['-v', 'error', '-f', 'lavfi', '-i', 'sine=duration=9', '-c:a', 'aac', tone])
   const reelgate = await startReelgate()
   const { owner } = reelgate
-  const silent = await owner.readyVideo(await makeFilm({ seconds: 9, sound: false }), 'Silent')
+  const silent = await owner.readyVideo(await makeVideo({ seconds: 9, sound: false }), 'Silent')
   const heard = await owner.readyVideo(tone, 'Heard')
   for (const [id, codec] of [
     [silent, 'h264'],
@@ -228,7 +228,7 @@ sampled('a silent film, and one of sound alone, have theirs', async () => {
 })
 
 test('P05: what lies on the disk of it shows nothing, while it is made and afterwards', async () => {
-  const { reelgate, owner, videoId } = await startWithFilm()
+  const { reelgate, owner, videoId } = await startWithVideo()
   const held = await holdUp(reelgate, videoId)
   await ask(owner, videoId)
   await untilBegun(reelgate)
@@ -252,7 +252,7 @@ test('P05: what lies on the disk of it shows nothing, while it is made and after
 })
 
 test('it is refused before every rendition is there, to strangers, and in words where something else is asked for', async () => {
-  const { reelgate, owner, videoId } = await startWithFilm('short')
+  const { reelgate, owner, videoId } = await startWithVideo('short')
   const { videoId: waiting } = await owner.credentials('It will come')
   const early = await ask(owner, waiting)
   expect([early.status, await early.json()]).toMatchObject([409, { message: expect.stringContaining('video:readyall') }])
@@ -267,7 +267,7 @@ test('it is refused before every rendition is there, to strangers, and in words 
 })
 
 /**
- * Holds up whoever reads a segment of the film: its file becomes a pipe. `feed` lets the reader go on, if there is one yet or soon;
+ * Holds up whoever reads a segment of the video: its file becomes a pipe. `feed` lets the reader go on, if there is one yet or soon;
  * `restore` brings the file back.
  */
 async function holdUp(reelgate: Reelgate, videoId: string) {
@@ -289,7 +289,7 @@ async function untilBegun(reelgate: Reelgate): Promise<void> {
 }
 
 sampled('an MP4 that a crash cut off is made after the restart; until then it is of no size and not for downloads', async () => {
-  const { reelgate, owner, videoId } = await startWithFilm()
+  const { reelgate, owner, videoId } = await startWithVideo()
   const held = await holdUp(reelgate, videoId)
   const { id } = (await (await ask(owner, videoId)).json()) as FileBody
   await untilBegun(reelgate)
@@ -306,7 +306,7 @@ sampled('an MP4 that a crash cut off is made after the restart; until then it is
 })
 
 sampled.each(['the file', 'the video'])('deleting %s while it is made ends that, and leaves nothing', async (what) => {
-  const { reelgate, owner, videoId } = await startWithFilm()
+  const { reelgate, owner, videoId } = await startWithVideo()
   const held = await holdUp(reelgate, videoId)
   const { id } = (await (await ask(owner, videoId)).json()) as FileBody
   await untilBegun(reelgate)
@@ -328,7 +328,7 @@ const triesOf = (reelgate: Reelgate) =>
 sampled(
   'F-24: one that cannot be made is given up after three tries; its owner reads so, and it is made when it is asked for again',
   async () => {
-    const { reelgate, owner, videoId } = await startWithFilm('short')
+    const { reelgate, owner, videoId } = await startWithVideo('short')
     const [{ init } = { init: null }] = readRows<{ init: Buffer }>(
       reelgate,
       'select init from rendition where video_id = ? and id = 1',
@@ -355,7 +355,7 @@ sampled(
 )
 
 sampled('F-42: of a video that has lost a segment it is made once the segment has been encoded again', async () => {
-  const { reelgate, owner, videoId } = await startWithFilm('short')
+  const { reelgate, owner, videoId } = await startWithVideo('short')
   await rm(join(reelgate.dataDir, 'segments', listSegments(reelgate, videoId)[0]?.file ?? ''))
   await ask(owner, videoId)
   const made = await untilMade(owner, videoId)
@@ -365,7 +365,7 @@ sampled('F-42: of a video that has lost a segment it is made once the segment ha
 })
 
 sampled('F-03: one whose making ends the server is given up after three times, and the next is made', async () => {
-  const { reelgate, owner, videoId } = await startWithFilm()
+  const { reelgate, owner, videoId } = await startWithVideo()
   const held = await holdUp(reelgate, videoId)
   await ask(owner, videoId)
   for (const tries of [1, 2, 3]) {
@@ -378,14 +378,14 @@ sampled('F-03: one whose making ends the server is given up after three times, a
     enabled: 0,
     error: 'The MP4 could not be made: 3 times this server ended while it was at it. Ask for it again when that is mended.',
   })
-  await ask(owner, films.short)
-  expect(await untilMade(owner, films.short)).toMatchObject({ enabled: 1, isDownloadable: 1 })
+  await ask(owner, videos.short)
+  expect(await untilMade(owner, videos.short)).toMatchObject({ enabled: 1, isDownloadable: 1 })
 })
 
 sampled(
   'F-09: a stop while one is made ends well and leaves nothing half done; it costs no try, and the next start makes it',
   async () => {
-    const { reelgate, owner, videoId } = await startWithFilm()
+    const { reelgate, owner, videoId } = await startWithVideo()
     const held = await holdUp(reelgate, videoId)
     await ask(owner, videoId)
     await untilBegun(reelgate)
@@ -404,7 +404,7 @@ sampled(
 
 sampled.each(['before it begins', 'while it is made'])('F-12: a disk that runs full %s only delays it', async (when) => {
   const disk = await mountSmallDisk(64)
-  const { reelgate, owner, videoId } = await startWithFilm('long', { within: disk.path })
+  const { reelgate, owner, videoId } = await startWithVideo('long', { within: disk.path })
   const held = await holdUp(reelgate, videoId)
   if (when === 'before it begins') await disk.leave(3.5 * 2 ** 20) // above the floor of a twentieth, and too little for the MP4
   await ask(owner, videoId)
@@ -426,7 +426,7 @@ sampled('F-10: a PostgreSQL that goes away while one is made delays it, and cost
   const postgres = await startPostgres()
   const reelgate = await startReelgate({ database: postgres })
   const { owner } = reelgate
-  const videoId = await owner.readyVideo(await makeFilm({ seconds: 20, size: '640x360' }))
+  const videoId = await owner.readyVideo(await makeVideo({ seconds: 20, size: '640x360' }))
   await untilFinished(reelgate, videoId)
   const held = await holdUp(reelgate, videoId)
   await ask(owner, videoId)
@@ -441,15 +441,15 @@ sampled('F-10: a PostgreSQL that goes away while one is made delays it, and cost
   expect(triesOf(reelgate)).toEqual([1]) // the one that made it
 })
 
-sampled('E06: one is made while films are encoded and others wait for that', async () => {
+sampled('E06: one is made while videos are encoded and others wait for that', async () => {
   const folder = await newFolder()
   const becomes = (script: string) =>
     writeFile(join(folder, 'ffmpeg'), `#!/usr/bin/bash\n${script}\nexec /usr/bin/ffmpeg "$@"\n`, { mode: 0o755 })
   await becomes('')
   const env = { PATH: [folder, process.env.PATH].join(delimiter), REELGATE_ENCODERS: '1' }
-  const { reelgate, owner, videoId } = await startWithFilm('short', { env })
+  const { reelgate, owner, videoId } = await startWithVideo('short', { env })
   await becomes('[ "$1" = -version ] || exec /usr/bin/sleep 60')
-  await owner.upload('for ever', await makeFilm({ seconds: 60, size: '320x240' }))
+  await owner.upload('for ever', await makeVideo({ seconds: 60, size: '320x240' }))
   const chunksIn = (state: string) => readRows(reelgate, 'select 1 from chunk where state = ?', state).length
   await expect.poll(() => [chunksIn('running') > 0, chunksIn('waiting') > 0]).toEqual([true, true])
   await ask(owner, videoId)
@@ -458,11 +458,11 @@ sampled('E06: one is made while films are encoded and others wait for that', asy
 })
 
 sampled('E06: accounts take turns: one MP4 waits for one of another account, not for its many', async () => {
-  const { reelgate, owner, videoId } = await startWithFilm()
+  const { reelgate, owner, videoId } = await startWithVideo()
   const ben = await reelgate.newOwner('Ben')
   const wanted: [Owner, string][] = [[owner, videoId]]
   for (const theirs of [owner, owner, ben]) {
-    const id = await theirs.readyVideo(await makeFilm())
+    const id = await theirs.readyVideo(await makeVideo())
     await untilFinished(reelgate, id)
     wanted.push([theirs, id])
   }
@@ -479,7 +479,7 @@ sampled('E06: accounts take turns: one MP4 waits for one of another account, not
 })
 
 test('K11, K17: a key that only reads sees an MP4, and can neither have one made, nor download nor delete it', async () => {
-  const { reelgate, owner, videoId } = await startWithFilm('short')
+  const { reelgate, owner, videoId } = await startWithVideo('short')
   const [account] = readRows<{ id: string }>(reelgate, 'select id from account')
   const { stdout } = await reelgate.cli('key', 'create', account?.id ?? '', '--permission', 'viewer', '--json')
   const reader = createOwner(reelgate.url, (JSON.parse(stdout) as { apiKey: string }).apiKey)
@@ -493,7 +493,7 @@ test('K11, K17: a key that only reads sees an MP4, and can neither have one made
 })
 
 test('F02: /v2 lists it, not downloadable and of no size until it is made', async () => {
-  const { reelgate, owner, videoId } = await startWithFilm()
+  const { reelgate, owner, videoId } = await startWithVideo()
   const held = await holdUp(reelgate, videoId)
   const inV2 = async () => {
     const body = new URLSearchParams({ clientSecretKey: owner.apiKey })

@@ -31,7 +31,7 @@ test('who sends many pictures that are slow to draw is refused more of them, and
   expect(refused).toEqual([`503 true ${sentence}`, `503 true ${sentence}`])
 
   const ben = await reelgate.newOwner('Ben')
-  const film = await ben.credentials('Ben’s')
-  const added = await addFile(ben, film.videoId, await makePicture('64x36', 'mjpeg'))
+  const video = await ben.credentials('Ben’s')
+  const added = await addFile(ben, video.videoId, await makePicture('64x36', 'mjpeg'))
   expect([added.status, refused.length]).toEqual([200, 2])
 })

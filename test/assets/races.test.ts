@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { addFile, type FileBody, listFiles, makePicture, SRT } from './sample-files.ts'
 
 // Files that their owner deletes while somebody is sent them. Limits are on: what happens here may not count against a viewer.
@@ -15,7 +15,7 @@ let videoId: string
 beforeAll(async () => {
   reelgate = await startSharedReelgate({
     env: { REELGATE_LIMITS: JSON.stringify({ playback: { ip: 1 } }) },
-    video: await makeFilm({ seconds: 4 }),
+    video: await makeVideo({ seconds: 4 }),
   })
   videoId = reelgate.videoId
 })
@@ -85,9 +85,9 @@ test('a download of a poster, and one of captions, that are deleted while they a
 
 test('an upload whose video is deleted while it is downloaded comes whole or is 404', async () => {
   const { owner } = reelgate
-  const film = await makeFilm({ seconds: 2 })
+  const video = await makeVideo({ seconds: 2 })
   for (let round = 0; round < 8; round++) {
-    const doomed = await owner.upload('Doomed', film)
+    const doomed = await owner.upload('Doomed', video)
     const [original] = await listFiles(owner, doomed)
     const asked = await owner.call('GET', `/api/videos/${doomed}/files/${original?.id}`)
     const { redirect } = (await asked.json()) as { redirect: string }

@@ -8,7 +8,7 @@ import { createOwner } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
 import { startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 // Whatever changes something is on record or has its reason here why not: by the server's own list of operations, and by the
 // commands, so that a new one fails here until it is one or the other.
@@ -62,7 +62,7 @@ test('L06: every operation and every command that manages something is in the au
   const una = await command('account create', { name: 'Una', mayUpload: true, mayImport: true })
   const [ofUna] = await command<{ id: string }[]>('key list', { account: 'Una' })
   const owner = createOwner(reelgate.url, una.apiKey)
-  const videoId = await owner.readyVideo(await makeFilm({ seconds: 1 }))
+  const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
   const begun = await command<{ videoId: string }>('try begin', { account: 'Una', title: 'Not for long' })
   await untilFinished(reelgate, videoId)
 

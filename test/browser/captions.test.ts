@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addFile, listFiles } from '../assets/sample-files.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampledTests } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { findColour, type Rgb, type Spot } from './frame-pixels.ts'
 import { readCaptions } from './in-page.ts'
@@ -15,7 +15,7 @@ const { test: sampled, draw } = sampledTests('captions in a browser', 3)
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
-let film: string
+let video: string
 let boxed: string
 
 const ENGLISH = '1\n00:00:00,000 --> 00:00:30,000\nA hello in <i>English</i> &lt;script&gt;\n'
@@ -28,15 +28,15 @@ const GREEN: Rgb = [0, 255, 0]
 const MAGENTA: Rgb = [255, 0, 255]
 const MARK = { type: 'text', text: '███', size: 20, color: '0xff00ff', alpha: 1, x: '46%', y: '39%' }
 
-const makePlainFilm = () => makeFilm({ seconds: 8, size: '320x180', dark: true })
+const makePlainVideo = () => makeVideo({ seconds: 8, size: '320x180', dark: true })
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makePlainFilm(), title: 'Hello' })
+  reelgate = await startSharedReelgate({ video: await makePlainVideo(), title: 'Hello' })
   chromium = await startChromium()
-  film = reelgate.videoId
-  await addFile(reelgate.owner, film, ENGLISH, 'en')
-  await addFile(reelgate.owner, film, GERMAN, 'de')
-  boxed = await reelgate.owner.readyVideo(await makePlainFilm(), 'Boxes')
+  video = reelgate.videoId
+  await addFile(reelgate.owner, video, ENGLISH, 'en')
+  await addFile(reelgate.owner, video, GERMAN, 'de')
+  boxed = await reelgate.owner.readyVideo(await makePlainVideo(), 'Boxes')
   await addFile(reelgate.owner, boxed, BOX, 'en')
   await addFile(reelgate.owner, boxed, MIDDLE, 'de')
 })
@@ -48,7 +48,7 @@ afterAll(async () => {
 
 const WANDERING = { type: 'rtext', text: 'ann@example.org' }
 
-async function watch(options = '', { videoId = film, mark = WANDERING as object, widthPx = 1280 } = {}): Promise<Player> {
+async function watch(options = '', { videoId = video, mark = WANDERING as object, widthPx = 1280 } = {}): Promise<Player> {
   const otp = await reelgate.owner.issueOtp(videoId, { annotate: [mark] })
   const context = await chromium.newContext({ viewport: { width: widthPx, height: Math.round((widthPx * 9) / 16) } })
   return openPlayer(context, playerAddress(reelgate.url, otp, `${options}&loop=true`))
@@ -97,7 +97,7 @@ sampled('off and on again, however fast, shows the captions that showed before',
   await expect.poll(() => shown(player)).toEqual(['A hello in <i>English</i> &lt;script&gt;'])
 })
 
-sampled('a caption shows once, however often its film goes round and captions are turned off and on', async () => {
+sampled('a caption shows once, however often its video goes round and captions are turned off and on', async () => {
   const player = await watch('&ccLanguage=en')
   await player.play()
   for (let round = 0; round < 3; round++) {
@@ -165,8 +165,8 @@ test('P15: captions do not cover the viewer’s mark', async () => {
   expect(pixels).toBeGreaterThan(0.95 * bare.pixels)
 })
 
-sampled('a film goes on where captions are chosen that its owner has deleted since it began', async () => {
-  const videoId = await reelgate.owner.readyVideo(await makePlainFilm(), 'Captions go')
+sampled('a video goes on where captions are chosen that its owner has deleted since it began', async () => {
+  const videoId = await reelgate.owner.readyVideo(await makePlainVideo(), 'Captions go')
   for (const language of ['en', 'de']) await addFile(reelgate.owner, videoId, language === 'en' ? ENGLISH : GERMAN, language)
   const player = await watch('', { videoId })
   await player.play()
@@ -183,10 +183,10 @@ sampled('a film goes on where captions are chosen that its owner has deleted sin
   await player.playsPast(3)
 })
 
-sampled('a film without captions offers none', async () => {
+sampled('a video without captions offers none', async () => {
   const { owner } = reelgate
-  for (const { id } of (await listFiles(owner, film)).filter(({ type }) => type === 'caption'))
-    await owner.call('DELETE', `/api/videos/${film}/files/${id}`)
+  for (const { id } of (await listFiles(owner, video)).filter(({ type }) => type === 'caption'))
+    await owner.call('DELETE', `/api/videos/${video}/files/${id}`)
   const player = await watch()
   await player.play()
   await player.playsPast(0.5)

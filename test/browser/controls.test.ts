@@ -9,12 +9,12 @@ import { openPlayer, type Player, playerAddress } from './player.ts'
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
-let film: string
+let video: string
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
   chromium = await startChromium()
-  film = reelgate.videoId
+  video = reelgate.videoId
 })
 
 afterAll(async () => {
@@ -85,7 +85,7 @@ test('every control has a name that a screen reader can say', async () => {
 })
 
 async function watch(options: Record<string, unknown> = {}): Promise<Player> {
-  const otp = await reelgate.owner.issueOtp(film, options)
+  const otp = await reelgate.owner.issueOtp(video, options)
   return openPlayer(
     await chromium.newContext({ viewport: { width: 1280, height: 720 } }),
     playerAddress(reelgate.url, otp, '&loop=true'),

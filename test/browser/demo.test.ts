@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab } from './player.ts'
 
@@ -22,12 +22,12 @@ test.each([
   { on: 'a desk', viewport: { width: 1280, height: 900 } },
   { on: 'a phone', viewport: { width: 390, height: 844 } },
 ])(
-  'the link that the first start prints shows the demo film on $on, also while it is still being made, and plays it',
+  'the link that the first start prints shows the demo video on $on, also while it is still being made, and plays it',
   async ({ on, viewport }) => {
     const browser = await chromium.newContext({ viewport })
     const page = await openTab(browser)
-    await page.goto(/A demo film +(\S+)/.exec(reelgate.output())?.[1] ?? '')
-    await page.waitForSelector('iframe') // the page goes on by itself when the film is there
+    await page.goto(/A demo video +(\S+)/.exec(reelgate.output())?.[1] ?? '')
+    await page.waitForSelector('iframe') // the page goes on by itself when the video is there
     const frame = page.frames().at(1)
     if (!frame) throw new Error('The page has no frame')
     const player = lookAtPlayer(page, frame)
@@ -49,8 +49,8 @@ test.each([
   },
 )
 
-test('the link that try prints plays the film in one browser, and tells a second one that it was used', async () => {
-  const { stdout } = await reelgate.cli('try', await makeFilm({ seconds: 8, size: '320x180' }))
+test('the link that try prints plays the video in one browser, and tells a second one that it was used', async () => {
+  const { stdout } = await reelgate.cli('try', await makeVideo({ seconds: 8, size: '320x180' }))
   const [link = ''] = /http:\S+/.exec(stdout) ?? []
   const first = await openPlayer(await chromium.newContext(), link)
   await first.shows('ready')

@@ -5,19 +5,19 @@ import { startPersonsChromium } from './chromium.ts'
 import { findColour } from './frame-pixels.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
-import { makeSmallFilm } from './videos.ts'
+import { makeSmallVideo } from './videos.ts'
 
 // The player in a frame of the owner's own site, which is another site to the browser.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let person: Awaited<ReturnType<typeof startPersonsChromium>>
-let film: string
+let video: string
 const school = startSite()
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
+  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
   person = await startPersonsChromium('--host-resolver-rules=MAP school.example 127.0.0.1')
-  film = reelgate.videoId
+  video = reelgate.videoId
 })
 
 afterAll(async () => {
@@ -26,7 +26,7 @@ afterAll(async () => {
   school.close()
 })
 
-test('P13: in a frame of another site the film plays, breaks no policy, and a reload of that site goes on', async () => {
+test('P13: in a frame of another site the video plays, breaks no policy, and a reload of that site goes on', async () => {
   const page = await openLesson('localhost', 'allow="encrypted-media; fullscreen"')
   const player = framedPlayer(page)
   await player.play()
@@ -69,7 +69,7 @@ test('a site without https is told that its own page needs it', async () => {
 })
 
 async function openLesson(host: string, permissions: string, options: Record<string, unknown> = {}): Promise<Page> {
-  const otp = await reelgate.owner.issueOtp(film, options)
+  const otp = await reelgate.owner.issueOtp(video, options)
   const frame = `<iframe src="${playerAddress(reelgate.url, otp)}" width="640" height="360" ${permissions}></iframe>`
   const page = await openTab(person.browser)
   await page.goto(school.put(frame, host))

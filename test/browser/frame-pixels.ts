@@ -39,10 +39,10 @@ export async function compareWithSource(shown: readonly ShownFrame[], source: st
   }
 }
 
-/** When each frame of a film is shown, the first at 0. */
-async function readFrameTimes(film: string): Promise<number[]> {
+/** When each frame of a video is shown, the first at 0. */
+async function readFrameTimes(video: string): Promise<number[]> {
   const entries = ['-select_streams', 'v:0', '-show_entries', 'packet=pts_time', '-of', 'csv=p=0']
-  const { stdout } = await run('ffprobe', ['-v', 'error', ...entries, film])
+  const { stdout } = await run('ffprobe', ['-v', 'error', ...entries, video])
   const timesS = stdout.split('\n').flatMap((line) => (line === '' ? [] : [Number.parseFloat(line)]))
   const firstS = Math.min(...timesS)
   return timesS.map((timeS) => timeS - firstS).sort((a, b) => a - b)
@@ -53,13 +53,13 @@ function frameAt(frameTimesS: readonly number[], timeS: number): number {
   return apartS.indexOf(Math.min(...apartS))
 }
 
-/** Decodes a film once from its start, so that no seek can go wrong, and keeps the frames of these numbers. */
-async function extractFrames(film: string, numbers: readonly number[], folder: string): Promise<Map<number, string>> {
+/** Decodes a video once from its start, so that no seek can go wrong, and keeps the frames of these numbers. */
+async function extractFrames(video: string, numbers: readonly number[], folder: string): Promise<Map<number, string>> {
   const wanted = [...new Set(numbers)].sort((a, b) => a - b)
   const select = wanted.map((number) => `eq(n,${number})`).join('+')
   const files = join(folder, 'source-%d.png')
   const output = ['-vf', `select='${select}'`, '-fps_mode', 'passthrough', '-frames:v', String(wanted.length), files]
-  await run('ffmpeg', ['-nostdin', '-v', 'error', '-i', film, '-map', '0:v:0', ...output])
+  await run('ffmpeg', ['-nostdin', '-v', 'error', '-i', video, '-map', '0:v:0', ...output])
   return new Map(wanted.map((number, at) => [number, join(folder, `source-${at + 1}.png`)]))
 }
 

@@ -5,13 +5,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
-import { makeSmallFilm } from './videos.ts'
+import { makeSmallVideo } from './videos.ts'
 
 // Marks whose words come from a viewer who means harm.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
-let film: string
+let video: string
 let canary: Server
 let canaryUrl: string
 const heard: string[] = []
@@ -23,8 +23,8 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => canary.once('listening', resolve))
   canaryUrl = `http://127.0.0.1:${(canary.address() as AddressInfo).port}`
-  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
-  film = reelgate.videoId
+  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
+  video = reelgate.videoId
   chromium = await startChromium()
 })
 
@@ -92,7 +92,7 @@ async function watch(options: Record<string, unknown>): Promise<Player> {
   const page = await openTab(await chromium.newContext({ viewport: { width: 1280, height: 720 } }))
   await page.addInitScript(KEEP_ROOTS)
   const player = lookAtPlayer(page)
-  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(film, options)))
+  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(video, options)))
   await player.play()
   await player.playsPast(0.3)
   return player

@@ -86,7 +86,7 @@ export function readState(): { state: string; code: string } {
 
 export type ShownFrame = { mediaTimeS: number; widthPx: number; heightPx: number; pngBase64: string }
 
-/** Takes the first frame shown at or after each of these times, ascending, while the film plays; after its end, the last one. */
+/** Takes the first frame shown at or after each of these times, ascending, while the video plays; after its end, the last one. */
 export async function takeFrames(timesS: number[]): Promise<ShownFrame[]> {
   const video = document.querySelector('video')
   const taken: Promise<ShownFrame>[] = []

@@ -4,20 +4,20 @@ import { startSharedReelgate } from '../in-process.ts'
 import { startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openTab } from './player.ts'
 import { startSite } from './site.ts'
-import { makeSmallFilm } from './videos.ts'
+import { makeSmallVideo } from './videos.ts'
 
 // Pages written for the earlier interface, on a site of their own: the script `vdo.js` puts the player into them
 // (wire-contract.md, section 8).
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let person: Awaited<ReturnType<typeof startPersonsChromium>>
-let film: string
+let video: string
 const site = startSite()
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
+  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
   person = await startPersonsChromium()
-  film = reelgate.videoId
+  video = reelgate.videoId
 })
 
 afterAll(async () => {
@@ -29,7 +29,7 @@ afterAll(async () => {
 /** The OTP of the earlier interface, cut out of its answer as its clients do. */
 async function issueOtp(): Promise<string> {
   const body = new URLSearchParams({ clientSecretKey: reelgate.owner.apiKey })
-  const answer = await fetch(`${reelgate.url}/v2/otp?video=${film}`, { method: 'POST', body })
+  const answer = await fetch(`${reelgate.url}/v2/otp?video=${video}`, { method: 'POST', body })
   return (await answer.text()).slice(8, 8 + 64)
 }
 
@@ -63,7 +63,7 @@ test('an OTP alone plays: vdo.add({o: OTP}) fills the element of that name', asy
 })
 
 test('vdo.add with otp, playbackInfo, theme and container plays, in a container without a height as well', async () => {
-  const answer = await reelgate.owner.call('POST', `/api/videos/${film}/otp`, { body: {} })
+  const answer = await reelgate.owner.call('POST', `/api/videos/${video}/otp`, { body: {} })
   const { otp, playbackInfo } = (await answer.json()) as { otp: string; playbackInfo: string }
   const page =
     await openLesson(`<div id="embedBox" style="width:640px;max-width:100%;height:auto;"></div><script>${loader('1.6.10')}

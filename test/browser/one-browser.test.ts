@@ -5,20 +5,20 @@ import { startSharedReelgate } from '../in-process.ts'
 import { startChromium, startPersonsChromium } from './chromium.ts'
 import { exportStoredKeys, fetchStatus } from './in-page.ts'
 import { lookAtPlayer, openPlayer, openTab, playerAddress } from './player.ts'
-import { makeSmallFilm } from './videos.ts'
+import { makeSmallVideo } from './videos.ts'
 
 // A playback session belongs to the one browser that redeemed: there it survives reloads; elsewhere nothing of it plays.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 let person: Awaited<ReturnType<typeof startPersonsChromium>>
-let film: string
+let video: string
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
+  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
   chromium = await startChromium()
   person = await startPersonsChromium()
-  film = reelgate.videoId
+  video = reelgate.videoId
 })
 
 afterAll(async () => {
@@ -28,7 +28,7 @@ afterAll(async () => {
 })
 
 test('O09: a link preview or a prefetch of the player page does not spend the link', async () => {
-  const otp = await reelgate.owner.issueOtp(film)
+  const otp = await reelgate.owner.issueOtp(video)
   const address = playerAddress(reelgate.url, otp)
   await fetch(address, { method: 'HEAD' })
   await fetch(address, { method: 'OPTIONS' })
@@ -39,7 +39,7 @@ test('O09: a link preview or a prefetch of the player page does not spend the li
 })
 
 test('a reload goes on in the same session, near where the viewer was, and so does the way back from another page', async () => {
-  const player = await openPlayer(person.browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(film)))
+  const player = await openPlayer(person.browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
   await player.play()
   await player.playsPast(7) // a beat has told the server where the viewer is
   const address = player.page.url()
@@ -53,8 +53,8 @@ test('a reload goes on in the same session, near where the viewer was, and so do
   expect(player.complaints).toEqual([])
 })
 
-test('O08: after the film has opened, the link is neither in the address bar nor in the history', async () => {
-  const otp = await reelgate.owner.issueOtp(film)
+test('O08: after the video has opened, the link is neither in the address bar nor in the history', async () => {
+  const otp = await reelgate.owner.issueOtp(video)
   const browser = await chromium.newContext()
   const player = await openPlayer(browser, playerAddress(reelgate.url, otp, '&loop=true'))
   await player.shows('ready')
@@ -66,7 +66,7 @@ test('O08: after the film has opened, the link is neither in the address bar nor
 })
 
 test('no script on the page can take the session’s key out of the browser', async () => {
-  const player = await openPlayer(await chromium.newContext(), playerAddress(reelgate.url, await reelgate.owner.issueOtp(film)))
+  const player = await openPlayer(await chromium.newContext(), playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
   await player.shows('ready')
   const outcomes = await player.page.evaluate(exportStoredKeys)
   expect(outcomes.length).toBeGreaterThan(0)
@@ -75,7 +75,7 @@ test('no script on the page can take the session’s key out of the browser', as
 
 test('of two tabs the newer plays; the older says so, and plays on where the viewer asks for it', async () => {
   const browser = await chromium.newContext()
-  const older = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(film)))
+  const older = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
   await older.play()
   await older.playsPast(0.5)
   const newer = await openPlayer(browser, older.page.url())
@@ -83,7 +83,7 @@ test('of two tabs the newer plays; the older says so, and plays on where the vie
   await newer.playsPast(0.5)
 
   await older.shows('refused', 'page-replaced')
-  expect(await older.sentence()).toBe('This film is playing in another tab or window.')
+  expect(await older.sentence()).toBe('This video is playing in another tab or window.')
   await older.screenshot('other-tab')
   await older.press('Play here')
   const { timeS } = await older.playsPast(0.5)
@@ -96,7 +96,7 @@ test('P01, P03: everything a browser sent, copied with every header and cookie, 
   const page = await openTab(browser)
   const sent = recordRequests(page)
   const player = lookAtPlayer(page)
-  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(film)))
+  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
   await player.play()
   await player.playsPast(1)
   const copied = await Promise.all(sent.map(copyOf))
@@ -122,10 +122,10 @@ test('P01: a playlist’s and a key’s address give nothing to another browser'
   const page = await openTab(await chromium.newContext())
   const sent = recordRequests(page)
   const player = lookAtPlayer(page)
-  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(film)))
+  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
   await player.play()
   await player.playsPast(0.5)
-  const other = await openPlayer(await chromium.newContext(), playerAddress(reelgate.url, await reelgate.owner.issueOtp(film)))
+  const other = await openPlayer(await chromium.newContext(), playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
   await other.shows('ready')
   for (const request of [...sent.filter(isFor('/playlist/')), ...sent.filter(isFor('/key/'))]) {
     const proof = (await request.allHeaders())['reelgate-proof'] ?? ''

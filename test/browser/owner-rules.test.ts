@@ -6,7 +6,7 @@ import { startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { startChromium, startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
-import { makeSmallFilm } from './videos.ts'
+import { makeSmallVideo } from './videos.ts'
 
 // What an owner's rules look like to a viewer. The sites are names of this machine, which a browser holds secure without TLS; each is
 // an origin of its own.
@@ -14,18 +14,18 @@ import { makeSmallFilm } from './videos.ts'
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let person: Awaited<ReturnType<typeof startPersonsChromium>>
 let sites: Server
-let film: string
+let video: string
 /** What each path of a site shows. */
 const pages = new Map<string, string>()
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({
     env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1' },
-    video: await makeSmallFilm(),
-    title: 'Small film',
+    video: await makeSmallVideo(),
+    title: 'Small video',
   })
   person = await startPersonsChromium()
-  film = reelgate.videoId
+  video = reelgate.videoId
   sites = createServer((request, response) => {
     response.setHeader('Content-Type', 'text/html; charset=utf-8')
     response.end(`<!doctype html><title>A site</title><link rel="icon" href="data:,">${pages.get(request.url ?? '') ?? ''}`)
@@ -45,7 +45,7 @@ const unspent = () => readRows(reelgate, 'select hash from otp where spent_at_s 
 
 /** A page of a site with the player in a frame. */
 async function openSite(host: string, whitelisthref: string, more = ''): Promise<Page> {
-  const otp = await reelgate.owner.issueOtp(film, { whitelisthref })
+  const otp = await reelgate.owner.issueOtp(video, { whitelisthref })
   pages.set('/', frameOf(playerAddress(reelgate.url, otp), more))
   const page = await openTab(person.browser)
   await page.goto(addressOf(host))
@@ -58,7 +58,7 @@ function playerIn(page: Page, depth = 1): Player {
   return lookAtPlayer(page, frame)
 }
 
-describe('P13: on a site of the whitelist the film plays, and a reload of its frame goes on', () => {
+describe('P13: on a site of the whitelist the video plays, and a reload of its frame goes on', () => {
   test.each([
     ['the host itself', 'school.localhost', 'school.localhost'],
     ['a subdomain of the host', 'www.school.localhost', 'school.localhost'],
@@ -82,7 +82,7 @@ describe('P13: on another site there is no player', () => {
       const before = unspent()
       const player = playerIn(await openSite(host, whitelisthref))
       await player.shows('refused', 'site-not-allowed')
-      expect(await player.sentence()).toBe('This film may not be shown on this site. Watch it on the site it belongs to.')
+      expect(await player.sentence()).toBe('This video may not be shown on this site. Watch it on the site it belongs to.')
       expect(await player.frame.locator('video').count()).toBe(0)
       expect(unspent()).toBe(before + 1)
     }
@@ -97,7 +97,7 @@ describe('P13: on another site there is no player', () => {
 
   test('one around a page of an allowed site: the browser refuses the inner frame', async () => {
     const before = unspent()
-    const otp = await reelgate.owner.issueOtp(film, { whitelisthref: 'school.localhost' })
+    const otp = await reelgate.owner.issueOtp(video, { whitelisthref: 'school.localhost' })
     pages.set('/lesson', frameOf(playerAddress(reelgate.url, otp)))
     pages.set('/around', frameOf(addressOf('school.localhost', '/lesson')))
     const page = await openTab(person.browser)
@@ -112,7 +112,7 @@ describe('P13: on another site there is no player', () => {
   ])('opened by itself it says so, on a %s', async (name, screen) => {
     const chromium = await startChromium()
     try {
-      const otp = await reelgate.owner.issueOtp(film, { whitelisthref: 'school.localhost' })
+      const otp = await reelgate.owner.issueOtp(video, { whitelisthref: 'school.localhost' })
       const player = lookAtPlayer(await openTab(await chromium.newContext(screen)))
       await player.page.goto(playerAddress(reelgate.url, otp))
       await player.shows('refused', 'site-not-allowed')
@@ -127,14 +127,14 @@ describe('P13: on another site there is no player', () => {
   })
 })
 
-test('a viewer who leaves the place where the film may be watched is told so, and plays on when back', async () => {
-  const otp = await reelgate.owner.issueOtp(film, { ipGeo: { allow: ['192.0.2.0/24'] } })
+test('a viewer who leaves the place where the video may be watched is told so, and plays on when back', async () => {
+  const otp = await reelgate.owner.issueOtp(video, { ipGeo: { allow: ['192.0.2.0/24'] } })
   const player = lookAtPlayer(await openTab(person.browser))
   const isAt = (address: string) => player.page.setExtraHTTPHeaders({ 'X-Forwarded-For': address })
   await isAt('198.51.100.1')
   await player.page.goto(playerAddress(reelgate.url, otp))
   await player.shows('refused', 'place-not-allowed')
-  expect(await player.sentence()).toBe('This film may not be watched from where you are.')
+  expect(await player.sentence()).toBe('This video may not be watched from where you are.')
   await player.screenshot('place-not-allowed')
 
   await isAt('192.0.2.1')

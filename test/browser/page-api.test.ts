@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player } from './player.ts'
 import { startSite } from './site.ts'
@@ -15,7 +15,7 @@ let durationS = 0
 const site = startSite()
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeFilm({ seconds: 30, size: '320x240' }), title: 'Lesson 7' })
+  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 30, size: '320x240' }), title: 'Lesson 7' })
   const meta = await fetch(`${reelgate.url}/api/meta/${reelgate.videoId}`)
   durationS = ((await meta.json()) as { duration: number }).duration
   person = await startPersonsChromium()

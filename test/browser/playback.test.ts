@@ -4,14 +4,14 @@ import { untilFinished } from '../data-folder.ts'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampledTests } from '../sample.ts'
-import { cutFilm } from '../videos.ts'
+import { cutVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { compareWithSource, findColour, type Likeness } from './frame-pixels.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
 const { test: sampled, draw } = sampledTests('playing in a browser', 3)
 
-// Films that people made, from the upload to the picture in Debian's Chromium, compared with the file that was uploaded.
+// Videos that people made, from the upload to the picture in Debian's Chromium, compared with the file that was uploaded.
 
 const ALIKE = 0.9 // SSIM; measured: 0.96 and better
 const DESKTOP = { width: 1280, height: 720 }
@@ -44,8 +44,8 @@ test('a phone recording plays from its first frame to its last as it was recorde
   expect(soundBytesDecoded).toBeGreaterThan(50_000)
 })
 
-test('a film of a minute plays past its first key window, after a seek forward and after one back', async () => {
-  const source = await cutFilm(footage.wannaworktogether, 60)
+test('a video of a minute plays past its first key window, after a seek forward and after one back', async () => {
+  const source = await cutVideo(footage.wannaworktogether, 60)
   const player = await watch(await add(source))
   await player.play()
   const early = await player.playsPast(1)
@@ -67,7 +67,7 @@ test('a film of a minute plays past its first key window, after a seek forward a
   expect(player.complaints).toEqual([])
 })
 
-sampled('a film that decodes falsely after a seek shows each of its frames, and plays to its end', async () => {
+sampled('a video that decodes falsely after a seek shows each of its frames, and plays to its end', async () => {
   const player = await watch(await add(footage.cockatoo))
   await player.play()
   const frames = await player.takeFrames(0, 3, 6, 9, 11.9, 12, 12.3, 12.7, 13, 13.3, 13.6, 13.9)
@@ -122,7 +122,7 @@ sampled.each([
   }
 })
 
-sampled('a picture size that is chosen at the end of a short film is there when it begins again', async () => {
+sampled('a picture size that is chosen at the end of a short video is there when it begins again', async () => {
   const player = await watch(hello, { options: '&loop=true' })
   await player.play()
   await player.chooseSetting('240p')
@@ -133,7 +133,7 @@ sampled('a picture size that is chosen at the end of a short film is there when 
   await player.until(({ heightPx }) => heightPx === 720)
 })
 
-sampled('a film whose OTP asks for no mark shows none', async () => {
+sampled('a video whose OTP asks for no mark shows none', async () => {
   const player = await watch(hello)
   await player.play()
   await player.playsPast(0.5)

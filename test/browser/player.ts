@@ -17,7 +17,7 @@ export async function openPlayer(browser: BrowserContext, address: string): Prom
   return player
 }
 
-/** Opens a tab that closes with the test: films that play on would slow the next one down. */
+/** Opens a tab that closes with the test: videos that play on would slow the next one down. */
 export async function openTab(browser: BrowserContext): Promise<Page> {
   const page = await browser.newPage()
   await page.addInitScript(reportViolations)
@@ -76,7 +76,7 @@ export function lookAtPlayer(page: Page, frame: Frame = page.mainFrame()) {
       if (!first) throw new Error('No frame was shown')
       return first
     },
-    /** Waits until the film has been shown up to this time and moves. */
+    /** Waits until the video has been shown up to this time and moves. */
     playsPast: (timeS: number) => until((watched) => watched.timeS > timeS && !watched.paused && !watched.seeking),
     /** Frames as they are shown, each the first at or after its time. */
     takeFrames: (...timesS: number[]): Promise<ShownFrame[]> => frame.evaluate(takeFrames, timesS),

@@ -6,13 +6,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openTab, playerAddress } from './player.ts'
-import { makeSmallFilm } from './videos.ts'
+import { makeSmallVideo } from './videos.ts'
 
 // O08: an OTP is a bearer secret until it is used, and a browser tells each site it is led to where it came from.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
-let film: string
+let video: string
 let school: Site
 let canary: Site
 const requests = new EventEmitter()
@@ -31,8 +31,8 @@ beforeAll(async () => {
   school = await startSite((_request, response) => {
     response.setHeader('Content-Type', 'text/html').end(`<!doctype html><title>School</title>${lesson}`)
   })
-  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
-  film = reelgate.videoId
+  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
+  video = reelgate.videoId
   chromium = await startChromium()
 })
 
@@ -44,7 +44,7 @@ afterAll(async () => {
 
 test('O08: no site that a page with the player leads to learns the OTP, before it is used or after', async () => {
   for (const used of [false, true]) {
-    const otp = await reelgate.owner.issueOtp(film)
+    const otp = await reelgate.owner.issueOtp(video)
     lesson = `<iframe src="${playerAddress(reelgate.url, otp)}" allow="fullscreen" width="800" height="450"></iframe><a href="${canary.url}lesson">More</a>`
     const page = await openTab(await chromium.newContext())
     if (!used) await page.route('**/play/redeem', (route) => route.abort()) // not answered: the link stays in the frame's address
@@ -69,12 +69,12 @@ test('O08: no site that a page with the player leads to learns the OTP, before i
 
 test('O08: an OTP is given for a POST alone, so that none is in an address that a log or a cache keeps', async () => {
   const secret = reelgate.owner.apiKey
-  for (const path of [`/api/videos/${film}/otp`, `/v2/otp?video=${film}&clientSecretKey=${secret}`]) {
+  for (const path of [`/api/videos/${video}/otp`, `/v2/otp?video=${video}&clientSecretKey=${secret}`]) {
     const answer = await fetch(`${reelgate.url}${path}`, { headers: { Authorization: `Apisecret ${secret}` } })
     expect([404, 405], path).toContain(answer.status)
     expect(await answer.text()).not.toMatch(/[A-Za-z0-9]{64}/)
   }
-  const given = await fetch(`${reelgate.url}/api/videos/${film}/otp`, {
+  const given = await fetch(`${reelgate.url}/api/videos/${video}/otp`, {
     method: 'POST',
     headers: { Authorization: `Apisecret ${secret}` },
   })

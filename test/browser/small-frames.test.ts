@@ -2,7 +2,7 @@ import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
 
@@ -13,7 +13,7 @@ let chromium: Browser
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({
-    video: await makeFilm({ seconds: 40, size: '640x360' }),
+    video: await makeVideo({ seconds: 40, size: '640x360' }),
     title: 'A long title that fills its line',
   })
   chromium = await startChromium()

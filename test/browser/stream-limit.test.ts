@@ -3,18 +3,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
-import { makeSmallFilm } from './videos.ts'
+import { makeSmallVideo } from './videos.ts'
 
 // One screen too many, as its viewer meets it.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
-let film: string
+let video: string
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeSmallFilm(), title: 'Small film' })
+  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
   chromium = await startChromium()
-  film = reelgate.videoId
+  video = reelgate.videoId
 })
 
 afterAll(async () => {
@@ -32,7 +32,7 @@ const PHONE: BrowserContextOptions = {
 const SENTENCE = 'You are already watching on as many screens as allowed. Stop one of them, then try again.'
 
 async function openScreen(userId: string, screen: BrowserContextOptions): Promise<Player> {
-  const otp = await reelgate.owner.issueOtp(film, { userId, streamLimit: 1 })
+  const otp = await reelgate.owner.issueOtp(video, { userId, streamLimit: 1 })
   const player = await openPlayer(await chromium.newContext(screen), playerAddress(reelgate.url, otp))
   await player.shows('ready')
   return player

@@ -1,13 +1,13 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { makeOddFilm, ODD_FILMS } from '../encode/format-matrix.ts'
+import { makeOddVideo, ODD_VIDEOS } from '../encode/format-matrix.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, playerAddress } from './player.ts'
 
-// Films of which sound and picture are not equally long, in Debian's Chromium. The drawn ones beep on every odd second.
+// Videos of which sound and picture are not equally long, in Debian's Chromium. The drawn ones beep on every odd second.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
@@ -22,19 +22,19 @@ afterAll(async () => {
   await reelgate?.remove()
 })
 
-const FILMS = [
+const VIDEOS = [
   { is: 'of sound only, MP3', lengthS: 10, sounds: true, posters: 0 },
   { is: 'whose sound ends 8 s early', lengthS: 12, sounds: true, posters: 2 },
   { is: 'whose sound goes on for 6 s', lengthS: 12, sounds: true, posters: 2 },
   { is: 'without sound', lengthS: 10, sounds: false, posters: 2 },
 ]
 
-test.each(sampleOf('films of unequal sound and picture', FILMS, 1))(
-  'a film $is plays across the place where one of the two ends, and to its end',
+test.each(sampleOf('videos of unequal sound and picture', VIDEOS, 1))(
+  'a video $is plays across the place where one of the two ends, and to its end',
   async ({ is, lengthS, sounds, posters }) => {
-    const film = ODD_FILMS.find((odd) => odd.is === is)
-    if (!film) throw new Error(`no film ${is}`)
-    const videoId = await reelgate.owner.upload(is, await makeOddFilm(film))
+    const recipe = ODD_VIDEOS.find((odd) => odd.is === is)
+    if (!recipe) throw new Error(`no video ${is}`)
+    const videoId = await reelgate.owner.upload(is, await makeOddVideo(recipe))
     await untilFinished(reelgate, videoId)
     const video = await reelgate.owner.video(videoId)
     expect(video.posters).toHaveLength(posters)

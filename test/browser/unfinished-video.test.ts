@@ -7,12 +7,12 @@ import { startChromium } from './chromium.ts'
 import { compareWithSource } from './frame-pixels.ts'
 import { openPlayer, playerAddress } from './player.ts'
 
-test('who seeks far ahead in a film that is still being encoded sees that place before what lies between', async () => {
+test('who seeks far ahead in a video that is still being encoded sees that place before what lies between', async () => {
   const reelgate = await startReelgate({ env: { REELGATE_ENCODERS: '1' } })
   await using chromium = await startChromium()
   const browser = await chromium.newContext({ viewport: { width: 1280, height: 720 } })
-  const film = await reelgate.owner.readyVideo(footage.wannaworktogether)
-  const player = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(film)))
+  const video = await reelgate.owner.readyVideo(footage.wannaworktogether)
+  const player = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
   const tries: number[] = []
   player.page.on('response', (response) => {
     if (response.url().endsWith('.m4s')) tries.push(response.status())

@@ -14,13 +14,13 @@ import { startChromium } from './chromium.ts'
 import { findColour, type Rgb } from './frame-pixels.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
 
-// Scripts in the page against the viewer's mark: the attack table of the playback facts, section 8. The film is of one dark colour,
+// Scripts in the page against the viewer's mark: the attack table of the playback facts, section 8. The video is of one dark colour,
 // so that what is green or magenta on the screen is a mark.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 let host: Server
-let film: string
+let video: string
 let annotate: Record<string, unknown>[]
 const askedBy: string[] = []
 
@@ -30,10 +30,10 @@ const MAGENTA: Rgb = [255, 0, 255]
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-marks-'))
   try {
-    const [filmFile, logoFile] = [join(folder, 'film.mp4'), join(folder, 'logo.png')]
+    const [videoFile, logoFile] = [join(folder, 'video.mp4'), join(folder, 'logo.png')]
     const run = (...args: string[]) => promisify(execFile)('ffmpeg', ['-nostdin', '-v', 'error', ...args])
     const dark = 'color=c=0x203040:size=320x180:rate=25:duration=60'
-    await run('-f', 'lavfi', '-i', dark, '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '50', filmFile)
+    await run('-f', 'lavfi', '-i', dark, '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '50', videoFile)
     await run('-f', 'lavfi', '-i', 'color=c=0xff00ff:size=64x64', '-frames:v', '1', logoFile)
     const logo = await readFile(logoFile)
     host = createServer((request, response) => {
@@ -48,8 +48,8 @@ beforeAll(async () => {
       { type: 'image', url: `http://127.0.0.1:${port}/logo.png`, x: '70%', y: '20%' },
     ]
     reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: `127.0.0.1:${port}` } })
-    film = await reelgate.owner.upload('A dark film', filmFile)
-    await untilFinished(reelgate, film)
+    video = await reelgate.owner.upload('A dark video', videoFile)
+    await untilFinished(reelgate, video)
     chromium = await startChromium()
   } finally {
     await rm(folder, { recursive: true })
@@ -70,7 +70,7 @@ const NAMES = `
 `
 
 /**
- * Measures in the film's own time, so that a slow machine changes nothing: from the attack on, the longest stretch of frames shown without
+ * Measures in the video's own time, so that a slow machine changes nothing: from the attack on, the longest stretch of frames shown without
  * the marks over them.
  */
 const WATCH = `
@@ -124,11 +124,11 @@ const UNDONE: readonly (readonly [string, string])[] = [
   ['observers replaced', 'MutationObserver.prototype.observe = () => {}; mark.remove()'],
 ]
 
-test('P15: whatever a script does to the marks, the film shows no more than a second without them', async () => {
-  const player = await watchFilm()
+test('P15: whatever a script does to the marks, the video shows no more than a second without them', async () => {
+  const player = await watchVideo()
   await player.page.evaluate(`{ ${NAMES} ${WATCH} }`)
   for (const [name, attack] of sampleOf('attacks that are undone', UNDONE, 5)) {
-    // On a slow machine all of them take longer than the film.
+    // On a slow machine all of them take longer than the video.
     await player.page.evaluate(`{ ${NAMES} video.currentTime = 0 }`)
     await player.playsPast(0.1)
     await player.page.evaluate(`{ ${NAMES} ${attack} }`)
@@ -140,8 +140,8 @@ test('P15: whatever a script does to the marks, the film shows no more than a se
   }
 })
 
-test('P15: marks fill the screen with the film, and come back there too', async () => {
-  const player = await watchFilm()
+test('P15: marks fill the screen with the video, and come back there too', async () => {
+  const player = await watchVideo()
   await player.page.keyboard.press('f')
   await player.frame.waitForSelector('media-controller:fullscreen')
   await expectMarks(player, 'full-screen')
@@ -153,10 +153,10 @@ test('P15: marks fill the screen with the film, and come back there too', async 
 })
 
 const STOPPED_FOR: [string, string][] = [
-  ['takes the film out of the player', 'document.body.append(video)'],
-  ['floats the film above the page', "video.popover = 'manual'; video.showPopover()"],
-  ['asks for the bare film in full screen', 'video.requestFullscreen()'],
-  ['enlarges the film under them', "video.style.transform = 'scale(3)'"],
+  ['takes the video out of the player', 'document.body.append(video)'],
+  ['floats the video above the page', "video.popover = 'manual'; video.showPopover()"],
+  ['asks for the bare video in full screen', 'video.requestFullscreen()'],
+  ['enlarges the video under them', "video.style.transform = 'scale(3)'"],
   [
     'hides all there is',
     "document.head.append(Object.assign(document.createElement('style'), { textContent: 'media-controller { opacity: 0 !important; filter: none } media-controller > * { display: none !important }' }))",
@@ -164,10 +164,10 @@ const STOPPED_FOR: [string, string][] = [
   ['breaks what marks are made with', "Element.prototype.attachShadow = () => { throw new Error('no marks') }; mark.remove()"],
 ]
 
-test.each(sampleOf('attacks that stop the film', STOPPED_FOR, 2))(
-  'P15: the film stops within a second, and stays stopped, when a script %s',
+test.each(sampleOf('attacks that stop the video', STOPPED_FOR, 2))(
+  'P15: the video stops within a second, and stays stopped, when a script %s',
   async (_, attack) => {
-    const player = await watchFilm()
+    const player = await watchVideo()
     await player.page.evaluate(`{ ${NAMES} ${WATCH} ${attack} }`)
     await player.shows('refused', 'mark-blocked')
     expect(await player.page.evaluate('watched.bareS')).toBeLessThanOrEqual(1)
@@ -177,8 +177,8 @@ test.each(sampleOf('attacks that stop the film', STOPPED_FOR, 2))(
   },
 )
 
-test('P15: a small window of the browser never gets the bare film', async () => {
-  const player = await watchFilm()
+test('P15: a small window of the browser never gets the bare video', async () => {
+  const player = await watchVideo()
   const outcome = await player.page.evaluate(`{
     const video = document.querySelector('video')
     video.disablePictureInPicture = false
@@ -192,7 +192,7 @@ test('P15: a small window of the browser never gets the bare film', async () => 
 })
 
 test('the picture of a mark is on the screen, and the viewer’s browser has asked nobody but Reelgate for it', async () => {
-  const player = await watchFilm()
+  const player = await watchVideo()
   await expectMarks(player, 'pictures')
   expect(askedBy).toEqual(['Reelgate'])
 })
@@ -214,15 +214,15 @@ test.each([
       return root
     }`)
   const player = lookAtPlayer(page)
-  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(film, { annotate })))
+  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(video, { annotate })))
   await player.play()
   await expect.poll(() => page.evaluate(gliding ? 'glides > 1' : 'places.size > 4')).toBe(true)
   expect(await page.evaluate('glides > 0')).toBe(gliding)
 })
 
-async function watchFilm(): Promise<Player> {
+async function watchVideo(): Promise<Player> {
   const browser = await chromium.newContext({ viewport: { width: 1280, height: 720 } })
-  const player = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(film, { annotate })))
+  const player = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(video, { annotate })))
   await player.play()
   await player.playsPast(0.3)
   return player

@@ -6,7 +6,7 @@ import { makePlace } from '../installation-folder.ts'
 import { DATABASE } from '../postgres.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import type { Call, Op, Seen } from './history.ts'
 import { examine, type Memory, newMemory } from './inspect-data-folder.ts'
 import { hashOf, judge, newWorld, type Observation, PAGE, type World } from './invariants.ts'
@@ -14,16 +14,16 @@ import { hashOf, judge, newWorld, type Observation, PAGE, type World } from './i
 // A checker that sees nothing would let every crash test pass: each promise is broken here by hand, and must be missed.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let film: string
+let videoId: string
 let memory: Memory
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
   const { owner } = reelgate
   await owner.call('POST', '/api/hooks', { body: { value: 'https://8.8.8.8/', status: 0 } })
-  film = await owner.readyVideo(await makeFilm({ seconds: 1 }))
-  await untilFinished(reelgate, film)
-  await owner.call('POST', '/api/videos/tags', { body: { videos: [film], tags: ['news'] } })
-  await reelgate.newViewer().redeem(await owner.issueOtp(film))
+  videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
+  await untilFinished(reelgate, videoId)
+  await owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['news'] } })
+  await reelgate.newViewer().redeem(await owner.issueOtp(videoId))
   await reelgate.stop() // in order: what a kill may leave lying is not what is looked for here
   memory = newMemory()
   expect(await examine(reelgate, memory)).toEqual({ breaches: [], orphans: [] })
@@ -75,7 +75,7 @@ const HARMS: readonly Harm[] = [
   ['an event is told to nobody', `delete from delivery where event = 'video:readyall'`, /readyall .* was told to nobody|gap/],
   ['no event is told', 'delete from delivery; update hook set last_sequence = 0', /video:ready .* was told to nobody/],
   ['an event is told twice', `${AGAIN}; update hook set last_sequence = 3`, /video:ready .* was told twice/],
-  ['an event is told of what never happened', `update delivery set event = 'video:deleted'`, /of a film that is ready/],
+  ['an event is told of what never happened', `update delivery set event = 'video:deleted'`, /of a video that is ready/],
   ['a delivery has the wrong number', AGAIN, /numbered without a gap/],
 ]
 
@@ -107,7 +107,7 @@ test('a file that no row names is found', async () => {
   await rm(orphan)
 })
 
-const firstSegment = (copy: Installed) => listSegments(copy, film)[0]?.file ?? ''
+const firstSegment = (copy: Installed) => listSegments(copy, videoId)[0]?.file ?? ''
 const blobOf = (copy: Installed, type: string) =>
   readRows<{ blob: string }>(copy, 'select blob from file where type = ?', type)[0]?.blob ?? ''
 const fileOf = (copy: Installed, table: string) => readRows<{ file: string }>(copy, `select file from ${table}`)[0]?.file ?? ''
@@ -150,7 +150,7 @@ const fresh = (id: string) => video({ id, status: 'PRE-Upload', title: id, tags:
 function judged(ops: readonly Op[], observed: Partial<Observation> = {}): string {
   const world: World = {
     ...newWorld(),
-    videos: new Map([['v', { title: 'a title', tags: new Set(['news']), rank: 3, sha256: 'sent', isFilm: true }]]),
+    videos: new Map([['v', { title: 'a title', tags: new Set(['news']), rank: 3, sha256: 'sent', isVideo: true }]]),
     gone: new Set(['old']),
     otps: new Map([[OTP, { videoId: 'v', session: 's' }]]),
     keys: new Map([['k', { secret: '', isRevoked: false }]]),
@@ -168,7 +168,7 @@ const create = (videoId?: string) => ({ kind: 'create', title: 'n', videoId }) a
 const remove = (...videoIds: string[]) => ({ kind: 'delete', videoIds }) as const
 const tag = (how: 'add' | 'replace' | 'remove', videoIds: string[], ...tags: string[]) =>
   ({ kind: 'tag', how, videoIds, tags }) as const
-const upload = (sha256: string) => ({ kind: 'upload', videoId: 'n', sha256, isFilm: true }) as const
+const upload = (sha256: string) => ({ kind: 'upload', videoId: 'n', sha256, isVideo: true }) as const
 const list = (...seen: Seen[]) => ({ kind: 'list', seen }) as const
 const redeem = (session?: string) => ({ kind: 'redeem', videoId: 'v', otp: OTP, viewer: 1, session }) as const
 /** A page that is one short of a full one, of more videos than fit on it; one of them is deleted while the page is read, or none. */

@@ -9,7 +9,7 @@ import { DATABASE } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { told } from '../viewer.ts'
 
 // The wall clock of a real server process is moved from outside, by libfaketime; its monotonic clock goes on as it does in life.
@@ -73,8 +73,8 @@ test.each(sampleOf('steps of the clock', STEPS, 1))(
   async (_, offsetS) => {
     const { reelgate, set } = await startClocked()
     const { owner } = reelgate
-    const film = await makeFilm({ seconds: 1 })
-    const videoId = await owner.readyVideo(film)
+    const video = await makeVideo({ seconds: 1 })
+    const videoId = await owner.readyVideo(video)
     await untilFinished(reelgate, videoId)
     await owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['kept'] } })
     const viewer = reelgate.newViewer()
@@ -103,8 +103,8 @@ test.each(sampleOf('steps of the clock', STEPS, 1))(
     await viewer.openPage()
     const [status, code] = await told(viewer.key(0))
     expect([status, code]).toEqual(isLater ? [403, expect.stringMatching(/session-ended|not-allowed/)] : [200, undefined])
-    expect((await owner.send(credentials, new Blob(['no film']))).status).toBe(offsetS > 0 ? 403 : 201)
-    const newcomer = await owner.readyVideo(film, 'made at another time')
+    expect((await owner.send(credentials, new Blob(['no video']))).status).toBe(offsetS > 0 ? 403 : 201)
+    const newcomer = await owner.readyVideo(video, 'made at another time')
     const otp = await owner.issueOtp(newcomer)
     expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)
     expect((await reelgate.newViewer().redeem(otp)).body.code).toBe('otp-used')
@@ -121,7 +121,7 @@ test.each(sampleOf('steps of the clock', STEPS, 1))(
     const refused = await reelgate.newViewer().redeem(unspent)
     expect(refused.body.code).toMatch(isLater ? /otp-expired|otp-unknown/ : /otp-used/)
     expect((await reelgate.newViewer().redeem(await owner.issueOtp(videoId))).playing).toBe(true)
-    expect((await owner.send(await owner.credentials('again'), new Blob(['no film']))).status).toBe(201)
+    expect((await owner.send(await owner.credentials('again'), new Blob(['no video']))).status).toBe(201)
   },
   180_000,
 )
@@ -129,14 +129,14 @@ test.each(sampleOf('steps of the clock', STEPS, 1))(
 test('C02: a clock that steps back an hour under live OTPs, sessions and encodes revives no OTP, frees no stream’s slot and begins no chunk twice', async () => {
   const { reelgate, set } = await startClocked()
   const { owner } = reelgate
-  const videoId = await owner.readyVideo(await makeFilm({ seconds: 1 }))
+  const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
   const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
   for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(videoId, { userId: 'ann', streamLimit: 1 }))
   const [short, live] = [await owner.issueOtp(videoId, { ttl: 1 }), await owner.issueOtp(videoId, { ttl: 600 })]
   const credentials = await owner.credentials('sent after the step')
   await pause(2000) // the OTP's life: the monotonic clock cannot be moved
   expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
-  const encoded = await owner.upload('being encoded', await makeFilm({ seconds: 24, size: '160x90' }))
+  const encoded = await owner.upload('being encoded', await makeVideo({ seconds: 24, size: '160x90' }))
   const running = () => readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, encoded).length
   await expect.poll(running, { interval: 10 }).toBeGreaterThan(0)
 
@@ -148,7 +148,7 @@ test('C02: a clock that steps back an hour under live OTPs, sessions and encodes
   expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
   expect((await reelgate.newViewer().redeem(live)).playing).toBe(true)
   const issued = await owner.issueOtp(videoId, { ttl: 600 })
-  expect((await owner.send(credentials, new Blob(['no film']))).status).toBe(201)
+  expect((await owner.send(credentials, new Blob(['no video']))).status).toBe(201)
   await untilFinished(reelgate, encoded)
   expect(readRows(reelgate, 'select 1 from chunk where attempt <> 1')).toEqual([])
 

@@ -9,7 +9,7 @@ import { findEncoders, getContentKey, listFiles } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import type { Chance } from '../seeded-random.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { type Op, openHistory, type Seen } from './history.ts'
 import { examine, newMemory } from './inspect-data-folder.ts'
 import { judge, newWorld, type Observation, remember } from './invariants.ts'
@@ -21,8 +21,8 @@ export const CLIENTS = 8
 
 const HISTORIES = join(import.meta.dirname, '../../.cache/crash')
 
-/** Films so small that they are encoded in an instant, yet of more than one chunk. */
-const FILMS = [
+/** Videos so small that they are encoded in an instant, yet of more than one chunk. */
+const VIDEOS = [
   { seconds: 1, size: '160x90' },
   { seconds: 2, size: '160x90', sound: false },
   { seconds: 5, size: '64x64', rate: 10 },
@@ -33,11 +33,11 @@ export const startOrdeal = async (chance: Chance, name: string) => newOrdeal(awa
 
 /** A server with its clients, their history, and what is known to be there; whoever breaks it asks `afterwards`. */
 export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string) {
-  const films = await Promise.all(FILMS.map(async (recipe) => readFile(await makeFilm(recipe))))
+  const videos = await Promise.all(VIDEOS.map(async (recipe) => readFile(await makeVideo(recipe))))
   // Kept, for whoever wants to know how it came to a breach.
   await mkdir(HISTORIES, { recursive: true })
   const history = openHistory(join(HISTORIES, `${name}.jsonl`))
-  const clients = createClients(reelgate, history, chance, films)
+  const clients = createClients(reelgate, history, chance, videos)
   await addSilentHook(reelgate.owner)
   const world = newWorld()
   const memory = newMemory()
@@ -98,7 +98,7 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
     )
   }
 
-  /** Films that are being made or removed, with what there is still to do. */
+  /** Videos that are being made or removed, with what there is still to do. */
   function listOpen() {
     return readRows(
       reelgate,
@@ -109,18 +109,18 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
     )
   }
 
-  /** Whether no film is being made, and none is being removed. */
+  /** Whether no video is being made, and none is being removed. */
   const isQuiet = () => listOpen().length === 0
 
-  /** Waits until no film is being made any more: each has become what it had to become, and nothing is left over. */
+  /** Waits until no video is being made any more: each has become what it had to become, and nothing is left over. */
   async function settled(): Promise<string[]> {
     await expect.poll(listOpen, { interval: 200 }).toEqual([])
     const breaches = await compare()
     await reelgate.kill()
     const { breaches: found, orphans } = await examine(reelgate, memory)
-    for (const [id, { isFilm, rank }] of world.videos) {
-      if (isFilm && rank !== 3) breaches.push(`the film ${id} did not become ready`)
-      if (isFilm === false && rank !== 4) breaches.push(`what is no film became ${rank}: ${id}`)
+    for (const [id, { isVideo, rank }] of world.videos) {
+      if (isVideo && rank !== 3) breaches.push(`the video ${id} did not become ready`)
+      if (isVideo === false && rank !== 4) breaches.push(`what is no video became ${rank}: ${id}`)
     }
     breaches.push(...found, ...(await sweepBreaches(orphans)))
     // What is there for a moment is being written by the server that has just started, such as a poster.
@@ -142,7 +142,7 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
     return [...breaches, ...left.map((path) => `${path} is left although no row names it`)]
   }
 
-  return { reelgate, clients, history, world, films, isQuiet, afterwards, goOn, compare, settled }
+  return { reelgate, clients, history, world, videos, isQuiet, afterwards, goOn, compare, settled }
 }
 
 /** Some hundred calls on, and a little later still: inside any of them, or between two. */
@@ -151,11 +151,11 @@ export async function untilBusy({ history }: Ordeal, chance: Chance): Promise<vo
   await pause(chance.between(0, 30))
 }
 
-/** Two films that play, so that OTPs have something to open. */
-export async function haveSomeReady({ clients, films, reelgate, compare }: Ordeal): Promise<void> {
-  for (const film of films.slice(0, 2)) {
+/** Two videos that play, so that OTPs have something to open. */
+export async function haveSomeReady({ clients, videos, reelgate, compare }: Ordeal): Promise<void> {
+  for (const video of videos.slice(0, 2)) {
     const { videoId = '' } = await clients.create(0)
-    await clients.upload(0, videoId, { clear: film, isFilm: true })
+    await clients.upload(0, videoId, { clear: video, isVideo: true })
     await reelgate.owner.until(videoId, 'ready')
   }
   expect(await compare()).toEqual([])

@@ -14,7 +14,7 @@ import { newChance, rounds } from '../seeded-random.ts'
 import { hooksOf, type Receiver, type Receivers, startReceivers } from '../webhooks/receiver.ts'
 import { newOrdeal, type Ordeal } from './crash-harness.ts'
 import { killAt, type Place, watch } from './strace.ts'
-import { noFilm, uniqueFilm } from './workload.ts'
+import { noVideo, uniqueVideo } from './workload.ts'
 
 // SQLite's way of testing crashes: one short scenario, killed before its first system call that changes something, its second, …
 // until it runs through. Each time the folder is examined, the server started again, and every promise compared with what is there.
@@ -53,9 +53,9 @@ beforeAll(async () => {
   receivers = await startReceivers()
   reelgate = await startSharedReelgate({ env: { UV_THREADPOOL_SIZE: '1', REELGATE_OUTBOUND_ALLOW: receivers.host } })
   ordeal = await newOrdeal(reelgate, chance, 'crash-points')
-  const { clients, films } = ordeal
+  const { clients, videos } = ordeal
   const { videoId = '' } = await clients.create(0)
-  await clients.upload(0, videoId, { clear: films[0] ?? Buffer.alloc(0), isFilm: true })
+  await clients.upload(0, videoId, { clear: videos[0] ?? Buffer.alloc(0), isVideo: true })
   await reelgate.owner.until(videoId, 'ready')
   expect(await ordeal.compare()).toEqual([])
 })
@@ -113,9 +113,9 @@ async function untilQuiet({ isQuiet, reelgate: server }: Ordeal): Promise<void> 
   while (!isQuiet() && (await isServing(server))) await pause(20)
 }
 
-async function newFilm({ clients, films }: Ordeal): Promise<string> {
+async function newVideo({ clients, videos }: Ordeal): Promise<string> {
   const { videoId = '' } = await clients.create(0)
-  await clients.upload(0, videoId, { clear: uniqueFilm(films[0] ?? Buffer.alloc(0)), isFilm: true })
+  await clients.upload(0, videoId, { clear: uniqueVideo(videos[0] ?? Buffer.alloc(0)), isVideo: true })
   return videoId
 }
 
@@ -130,14 +130,14 @@ async function issuing({ clients, world }: Ordeal): Promise<() => Promise<unknow
 
 async function uploadOf({ clients }: Ordeal): Promise<() => Promise<unknown>> {
   const { videoId = '' } = await clients.create(0)
-  return () => clients.upload(0, videoId, { clear: noFilm(300_000), isFilm: false })
+  return () => clients.upload(0, videoId, { clear: noVideo(300_000), isVideo: false })
 }
 
 /** All but the last byte has arrived before the scenario begins. */
 async function finishOfUpload({ clients, reelgate: server }: Ordeal): Promise<() => Promise<unknown>> {
   const { videoId = '' } = await clients.create(0)
   const last = Promise.withResolvers<void>()
-  const sending = clients.upload(0, videoId, { clear: noFilm(300_000), isFilm: false }, () => last.promise)
+  const sending = clients.upload(0, videoId, { clear: noVideo(300_000), isVideo: false }, () => last.promise)
   await expect.poll(() => listFiles(server, 'tmp')).not.toEqual([])
   return async () => {
     last.resolve()
@@ -147,7 +147,7 @@ async function finishOfUpload({ clients, reelgate: server }: Ordeal): Promise<()
 
 /** From the answer to the upload on, which the probe follows. */
 async function publication(of: Ordeal): Promise<() => Promise<unknown>> {
-  await newFilm(of)
+  await newVideo(of)
   return () => untilQuiet(of)
 }
 
@@ -203,13 +203,13 @@ async function findAdded(): Promise<void> {
   }
 }
 
-/** A film with all its files, and beside it a video that has none yet. */
+/** A video with all its files, and beside it a video that has none yet. */
 async function deletion(of: Ordeal): Promise<() => Promise<unknown>> {
-  const film = await newFilm(of)
+  const video = await newVideo(of)
   const { videoId = '' } = await of.clients.create(0)
   await expect.poll(of.isQuiet).toBe(true)
   return async () => {
-    await of.clients.remove(0, [film, videoId])
+    await of.clients.remove(0, [video, videoId])
     await untilQuiet(of)
   }
 }
@@ -228,7 +228,7 @@ async function repairing(of: Ordeal): Promise<() => Promise<unknown>> {
     reelgate,
     `insert into setting (name, value) values ('media-sweep', '{"beganAtS":10000000000}') on conflict do nothing`,
   )
-  const videoId = await newFilm(of)
+  const videoId = await newVideo(of)
   await expect.poll(of.isQuiet).toBe(true)
   const [row] = readRows<{ id: number; file: string }>(
     reelgate,
@@ -299,7 +299,7 @@ async function hearAll(): Promise<void> {
 }
 
 function aReadyVideo(world: Ordeal['world']): string {
-  const [found] = [...world.videos].find(([, { isFilm, rank }]) => isFilm && rank === 3) ?? []
-  if (!found) throw new Error('no film plays')
+  const [found] = [...world.videos].find(([, { isVideo, rank }]) => isVideo && rank === 3) ?? []
+  if (!found) throw new Error('no video plays')
   return found
 }

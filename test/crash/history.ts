@@ -7,7 +7,7 @@ import { Failure } from '../../src/errors.ts'
 /** One call of a client, with what its answer told; the first fields are known before it is sent. */
 export type Call =
   | { kind: 'create'; title: string; videoId?: string }
-  | { kind: 'upload'; videoId: string; sha256: string; isFilm: boolean }
+  | { kind: 'upload'; videoId: string; sha256: string; isVideo: boolean }
   | { kind: 'list'; seen?: Seen[] }
   | { kind: 'one'; videoId: string; seen?: Seen[] }
   | { kind: 'edit'; videoId: string; title: string }

@@ -14,7 +14,7 @@ let video: string
 const chance = newChance('keyed calls')
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ env: { UV_THREADPOOL_SIZE: '1' } })
-  video = (await reelgate.owner.credentials('A film')).videoId
+  video = (await reelgate.owner.credentials('A video')).videoId
 })
 afterAll(() => reelgate.remove())
 

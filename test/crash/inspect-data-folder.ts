@@ -220,7 +220,7 @@ function halfRows(rows: Rows): string[] {
 }
 
 /**
- * I7: what has become of the films of an account is told to its hooks, once, and nothing else is. Judged by a hook that is off and has
+ * I7: what has become of the videos of an account is told to its hooks, once, and nothing else is. Judged by a hook that is off and has
  * been there from the start: what it misses is listed, and no network is asked.
  */
 function eventBreaches(rows: Rows): string[] {
@@ -236,13 +236,13 @@ function eventBreaches(rows: Rows): string[] {
      where disabled_reason is not null and hook.event is null and delivery.event <> 'otp:reused'`,
   )
   const told = Map.groupBy(deliveries, ({ event, body }) => `${event} ${JSON.parse(body).payload.id}`)
-  const films = rows.all<{ id: string; status: string }>('select id, status from video where deleted_at_s is null')
-  const states = new Map(films.map(({ id, status }) => [id, status]))
+  const videos = rows.all<{ id: string; status: string }>('select id, status from video where deleted_at_s is null')
+  const states = new Map(videos.map(({ id, status }) => [id, status]))
   const untrue = [...told.keys()].flatMap((what) => {
     const [event, videoId = ''] = what.split(' ')
     const status = states.get(videoId)
     const isTrue = status === undefined || (event !== 'video:deleted' && rankOf(status) >= 3)
-    return isTrue ? [] : [`${what} was told of a film that is ${status}`]
+    return isTrue ? [] : [`${what} was told of a video that is ${status}`]
   })
   const gaps = rows.all<{ id: string }>(
     `select hook.id from hook left join delivery on hook_id = hook.id
@@ -285,7 +285,7 @@ async function videoBreaches(
   const generation = generations.find(({ number }) => number === video.generation)
   if (video.generation > 0 && !generation) breaches.push(`plays generation ${video.generation}, which is not there`)
   if (video.status === 'ready' && !generation) breaches.push('has no generation')
-  if (generation) breaches.push(...(await filmBreaches(installed, masterKey, rows, video, generation, memory)))
+  if (generation) breaches.push(...(await generationBreaches(installed, masterKey, rows, video, generation, memory)))
   breaches.push(...numberBreaches(rows, video.id))
   for (const file of rows.all<FileRow>(`select * from file${of} and blob is not null`))
     breaches.push(...(await fileBreaches(installed, masterKey, file, generations, memory)))
@@ -333,7 +333,7 @@ async function readWhole(path: string, what: string, check: (bytes: Buffer) => s
   }
 }
 
-async function filmBreaches(
+async function generationBreaches(
   installed: Installed,
   masterKey: MasterKey,
   rows: Rows,
@@ -344,7 +344,7 @@ async function filmBreaches(
   if (!generation.wrapped_content_key) return ['has no content key']
   const of = ` where video_id = '${video.id}' and generation = ${generation.number}`
   const plan: Plan = JSON.parse(generation.plan)
-  const film = {
+  const encoded = {
     plan,
     contentKey: unwrapContentKey(masterKey, video.id, generation.number, generation.wrapped_content_key),
     renditions: rows.all<RenditionRow>(`select * from rendition${of}`),
@@ -354,19 +354,20 @@ async function filmBreaches(
     isFinished: generation.finished_at_s !== null,
     hasFailed: rankOf(video.status) === 4,
   }
-  const breaches = [...chunkBreaches(film, memory), ...renditionBreaches(film)]
-  if (video.status === 'ready' && !isPlayable(film)) breaches.push('is ready, but has no first segment to play')
-  if (film.isFinished && film.segments.length !== plannedSegmentCount(plan)) breaches.push('is finished without all segments')
-  if (film.isFinished && plan.picture && !film.hasPoster) breaches.push('is finished without a poster')
+  const breaches = [...chunkBreaches(encoded, memory), ...renditionBreaches(encoded)]
+  if (video.status === 'ready' && !isPlayable(encoded)) breaches.push('is ready, but has no first segment to play')
+  if (encoded.isFinished && encoded.segments.length !== plannedSegmentCount(plan))
+    breaches.push('is finished without all segments')
+  if (encoded.isFinished && plan.picture && !encoded.hasPoster) breaches.push('is finished without a poster')
   // A damaged one is encoded again, and until then may be missing.
-  const whole = film.segments.filter(({ damaged }) => damaged === 0)
-  for (const segment of whole) breaches.push(...(await segmentBreaches(installed, film, segment, memory)))
-  if (film.isFinished && whole.length === film.segments.length && breaches.length === 0)
-    breaches.push(...(await lengthBreaches(installed, film)))
+  const whole = encoded.segments.filter(({ damaged }) => damaged === 0)
+  for (const segment of whole) breaches.push(...(await segmentBreaches(installed, encoded, segment, memory)))
+  if (encoded.isFinished && whole.length === encoded.segments.length && breaches.length === 0)
+    breaches.push(...(await lengthBreaches(installed, encoded)))
   return breaches
 }
 
-type Film = {
+type Video = {
   plan: Plan
   contentKey: Buffer
   renditions: RenditionRow[]
@@ -378,7 +379,7 @@ type Film = {
 }
 
 /** Every segment is in one chunk; that of a chunk that is done is stored, every other waits or was being encoded. */
-function chunkBreaches({ plan, chunks, segments, renditions, hasFailed }: Film, memory: Memory): string[] {
+function chunkBreaches({ plan, chunks, segments, renditions, hasFailed }: Video, memory: Memory): string[] {
   const breaches: string[] = []
   const stored = new Set(segments.map(({ rendition_id, number }) => `${rendition_id}/${number}`))
   const counts = {
@@ -406,19 +407,19 @@ function chunkBreaches({ plan, chunks, segments, renditions, hasFailed }: Film, 
   return breaches
 }
 
-function renditionBreaches({ renditions, segments }: Film): string[] {
+function renditionBreaches({ renditions, segments }: Video): string[] {
   return segments
     .filter(({ rendition_id }) => !renditions.find(({ id }) => id === rendition_id)?.init)
     .map(({ rendition_id, number }) => `segment ${rendition_id}/${number} is out without its init segment`)
 }
 
-function isPlayable({ plan, segments }: Film): boolean {
+function isPlayable({ plan, segments }: Video): boolean {
   const first = new Set(segments.filter(({ number }) => number === 0).map(({ rendition_id }) => rendition_id))
   const { picture, sound } = plan
   return (!sound || first.has(sound.renditionId)) && (!picture || picture.renditions.some(({ id }) => first.has(id)))
 }
 
-async function segmentBreaches({ dataDir }: Installed, film: Film, segment: SegmentRow, memory: Memory): Promise<string[]> {
+async function segmentBreaches({ dataDir }: Installed, video: Video, segment: SegmentRow, memory: Memory): Promise<string[]> {
   const name = `segment ${segment.rendition_id}/${segment.number}`
   const key = `${segment.video_id}/${segment.generation}/${segment.rendition_id}/${segment.number}`
   const before = memory.texts.get(key) ?? segment.file
@@ -428,28 +429,28 @@ async function segmentBreaches({ dataDir }: Installed, film: Film, segment: Segm
   if (await isReadBefore(path, memory)) return []
   return readWhole(path, name, (bytes) => {
     if (bytes.length !== segment.size_bytes) return [`${name} has ${bytes.length} bytes instead of ${segment.size_bytes}`]
-    readSegment(openSegment(film, segment, bytes))
+    readSegment(openSegment(video, segment, bytes))
     return []
   })
 }
 
-function openSegment({ plan, contentKey }: Film, { rendition_id, number }: SegmentRow, bytes: Buffer): Buffer {
+function openSegment({ plan, contentKey }: Video, { rendition_id, number }: SegmentRow, bytes: Buffer): Buffer {
   const grid = plan.picture ?? { rateNum: 25, rateDen: 1, gopFrames: 100 }
   const isSound = rendition_id === plan.sound?.renditionId
   const window = isSound ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
   return decrypt(bytes, deriveWindowKey(contentKey, window), segmentIvs(contentKey)(rendition_id, number))
 }
 
-/** Of a finished film every rendition lasts as long as the plan says, to a frame. */
-async function lengthBreaches({ dataDir }: Installed, film: Film): Promise<string[]> {
+/** Of a finished video every rendition lasts as long as the plan says, to a frame. */
+async function lengthBreaches({ dataDir }: Installed, video: Video): Promise<string[]> {
   const breaches: string[] = []
-  for (const { id, init } of film.renditions) {
+  for (const { id, init } of video.renditions) {
     let ticks = 0
-    for (const segment of film.segments.filter(({ rendition_id }) => rendition_id === id)) {
-      const clear = openSegment(film, segment, await readFile(join(dataDir, 'segments', segment.file)))
+    for (const segment of video.segments.filter(({ rendition_id }) => rendition_id === id)) {
+      const clear = openSegment(video, segment, await readFile(join(dataDir, 'segments', segment.file)))
       for (const duration of readSegment(clear).durations) ticks += duration
     }
-    const { picture, sound } = film.plan
+    const { picture, sound } = video.plan
     const isSound = id === sound?.renditionId
     const wantedS = isSound
       ? (sound.frameCount * 1024) / 48_000

@@ -9,7 +9,7 @@ export const PAGE = 40
 
 /** What was seen to be true when nobody called, after the calls before. */
 export type World = {
-  videos: Map<string, { title: string; tags: ReadonlySet<string>; rank: number; sha256?: string; isFilm?: boolean }>
+  videos: Map<string, { title: string; tags: ReadonlySet<string>; rank: number; sha256?: string; isVideo?: boolean }>
   gone: Set<string>
   otps: Map<string, { videoId: string; session?: string }>
   keys: Map<string, { secret: string; isRevoked: boolean }>
@@ -312,7 +312,7 @@ function otpBreaches(round: Round): string[] {
     if (told.size > 1 || sessions.length > 1) breaches.push(`${name} opened two sessions`)
     const [only] = told
     if (only && sessions[0] !== only) breaches.push(`the session of ${name} was lost`)
-    // Who redeems while the film is being deleted may have opened a session, which the deletion ended before they were told.
+    // Who redeems while the video is being deleted may have opened a session, which the deletion ended before they were told.
     const mayHave = redeems.some((op) => op.outcome === 'info' || mayBeDeletedBefore(round, op.videoId, op.end))
     if (!only && sessions.length > 0 && !mayHave) breaches.push(`${name} opened a session that nobody asked for`)
   }
@@ -339,7 +339,7 @@ function keyBreaches(round: Round): string[] {
 /** What is known after a round: what was seen. */
 export function remember(world: World, ops: readonly Op[], observed: Observation): void {
   const round = { world, ops, observed }
-  const films = new Map(of(round, 'upload').map(({ sha256, isFilm }) => [sha256, isFilm]))
+  const videos = new Map(of(round, 'upload').map(({ sha256, isVideo }) => [sha256, isVideo]))
   for (const videoId of [...world.videos.keys(), ...of(round, 'create').flatMap((op) => op.videoId ?? [])]) {
     if (observed.videos.has(videoId)) continue
     world.gone.add(videoId)
@@ -347,8 +347,8 @@ export function remember(world: World, ops: readonly Op[], observed: Observation
   }
   for (const { id, title, tags, status } of observed.videos.values()) {
     const sha256 = observed.sources.get(id)
-    const isFilm = world.videos.get(id)?.isFilm ?? (sha256 === undefined ? undefined : films.get(sha256))
-    world.videos.set(id, { title, tags: new Set(tags), rank: rankOf(status), sha256, isFilm })
+    const isVideo = world.videos.get(id)?.isVideo ?? (sha256 === undefined ? undefined : videos.get(sha256))
+    world.videos.set(id, { title, tags: new Set(tags), rank: rankOf(status), sha256, isVideo })
   }
   for (const { otp, videoId } of of(round, 'otp')) if (otp) world.otps.set(otp, { videoId })
   for (const [otp, found] of world.otps) found.session = observed.sessions.get(hashOf(otp))?.[0] ?? found.session

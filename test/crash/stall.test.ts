@@ -3,20 +3,20 @@ import { expect, test } from 'vitest'
 import { listFiles, listSegments, untilFinished } from '../data-folder.ts'
 import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { told } from '../viewer.ts'
 
 test('F-32: a server that stands still for five seconds goes on: sessions play, a stream’s slot is not lost to another, no chunk is begun twice', async () => {
   const reelgate = await startReelgate()
   const { owner } = reelgate
-  const playing = await owner.readyVideo(await makeFilm({ seconds: 1 }))
+  const playing = await owner.readyVideo(await makeVideo({ seconds: 1 }))
   const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
   for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(playing, { userId: 'ann', streamLimit: 1 }))
   const otp = await owner.issueOtp(playing)
   const waiting = reelgate.newViewer()
   await waiting.openPage()
 
-  const videoId = await owner.upload('being encoded', await makeFilm({ seconds: 24, size: '160x90' }))
+  const videoId = await owner.upload('being encoded', await makeVideo({ seconds: 24, size: '160x90' }))
   await expect.poll(() => runsOf(videoId).length, { interval: 10 }).toBeGreaterThan(0)
   expect((await viewer.key(0)).status).toBe(200)
   process.kill(reelgate.pid, 'SIGSTOP')

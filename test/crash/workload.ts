@@ -28,17 +28,17 @@ export type Known = {
   /** Live API keys: their secrets by id. */
   keys: Map<string, string>
   /** The last form that was sent for a video, to send it again when no answer came. */
-  sent: Map<string, { issued: UploadCredentials; clear: Buffer; isFilm: boolean }>
+  sent: Map<string, { issued: UploadCredentials; clear: Buffer; isVideo: boolean }>
 }
 
 export type Clients = ReturnType<typeof createClients>
 
 export const TAGS = ['news', 'sport', 'Sport', 'draft', 'ünïcode', 'a b']
-/** Encoding costs more than all else: so many films a round keep the encoders busy and the round short. */
-const FILMS_A_ROUND = 3
+/** Encoding costs more than all else: so many videos a round keep the encoders busy and the round short. */
+const VIDEOS_A_ROUND = 3
 const MOST_VIDEOS = 50
 
-export function createClients(reelgate: Reelgate, history: History, chance: Chance, films: readonly Buffer[]) {
+export function createClients(reelgate: Reelgate, history: History, chance: Chance, files: readonly Buffer[]) {
   const { owner } = reelgate
   const known: Known = {
     videos: new Set(),
@@ -51,7 +51,7 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
     sent: new Map(),
   }
   let titles = 0
-  let filmsLeft = 0
+  let videosLeft = 0
   const accountId = readRows<{ id: string }>(reelgate, 'select id from account')[0]?.id ?? ''
 
   const one = <T>(from: Iterable<T>): T | undefined => {
@@ -62,7 +62,7 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
   // --- calls ---
 
   async function create(client: number) {
-    const title = `film ${++titles}`
+    const title = `video ${++titles}`
     const op = await history.record<CallOf<'create'>>(client, { kind: 'create', title }, async () => {
       const answer = await owner.call('PUT', `/api/videos?title=${encodeURIComponent(title)}`)
       if (!answer.ok) return { status: answer.status }
@@ -78,16 +78,16 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
   async function upload(
     client: number,
     videoId: string,
-    { clear, isFilm }: { clear: Buffer; isFilm: boolean },
+    { clear, isVideo }: { clear: Buffer; isVideo: boolean },
     held?: () => Promise<unknown>,
   ) {
     const issued = known.credentials.get(videoId)
     if (!issued) throw new Error(`no credentials for ${videoId}`)
     known.credentials.delete(videoId)
-    known.sent.set(videoId, { issued, clear, isFilm })
+    known.sent.set(videoId, { issued, clear, isVideo })
     const sha256 = createHash('sha256').update(clear).digest('hex')
     const form = formBody(uploadParts(issued, clear, { success_action_status: '201' }))
-    return history.record<CallOf<'upload'>>(client, { kind: 'upload', videoId, sha256, isFilm }, async () => {
+    return history.record<CallOf<'upload'>>(client, { kind: 'upload', videoId, sha256, isVideo }, async () => {
       const headers = { 'Content-Type': `multipart/form-data; boundary=${BOUNDARY}` }
       const body = held ? inPieces(form, held) : form
       const answer = await fetch(issued.clientPayload.uploadLink, {
@@ -103,10 +103,10 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
 
   /** The same form once more, after an answer that never came. */
   function uploadAgain(client: number, videoId: string) {
-    const { issued, clear, isFilm } = known.sent.get(videoId) ?? {}
-    if (!issued || !clear || isFilm === undefined) throw new Error(`nothing was sent for ${videoId}`)
+    const { issued, clear, isVideo } = known.sent.get(videoId) ?? {}
+    if (!issued || !clear || isVideo === undefined) throw new Error(`nothing was sent for ${videoId}`)
     known.credentials.set(videoId, issued)
-    return upload(client, videoId, { clear, isFilm })
+    return upload(client, videoId, { clear, isVideo })
   }
 
   const list = (client: number) =>
@@ -125,7 +125,7 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
     })
 
   const edit = (client: number, videoId: string) => {
-    const title = `film ${++titles} edited`
+    const title = `video ${++titles} edited`
     return history.record<CallOf<'edit'>>(client, { kind: 'edit', videoId, title }, async () => {
       const { status } = await owner.call('POST', `/api/videos/${videoId}`, { body: { title } })
       return { status }
@@ -225,11 +225,11 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
   async function uploadSomething(client: number): Promise<Op> {
     const videoId = one(known.credentials.keys())
     if (!videoId) return create(client)
-    const film = filmsLeft > 0 && chance.next() < 0.5 ? one(films) : undefined
-    if (film) filmsLeft--
-    const clear = film ? uniqueFilm(film) : noFilm(Math.floor(chance.between(40, 400_000)))
+    const file = videosLeft > 0 && chance.next() < 0.5 ? one(files) : undefined
+    if (file) videosLeft--
+    const clear = file ? uniqueVideo(file) : noVideo(Math.floor(chance.between(40, 400_000)))
     const slow = chance.next() < 0.5 ? () => pause(chance.between(0, 300)) : undefined
-    return upload(client, videoId, { clear, isFilm: film !== undefined }, slow)
+    return upload(client, videoId, { clear, isVideo: file !== undefined }, slow)
   }
 
   async function tagSomething(client: number): Promise<Op> {
@@ -257,7 +257,7 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
     return op
   }
 
-  /** One or two; many when there are too many. Two films that play are left for those who want to watch. */
+  /** One or two; many when there are too many. Two videos that play are left for those who want to watch. */
   async function removeSomething(client: number): Promise<Op> {
     const few = known.ready.size <= 2
     const candidates = [...known.videos].filter((videoId) => !few || !known.ready.has(videoId))
@@ -309,7 +309,7 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
 
   /** Eight clients call one thing after the other, until their server is gone. */
   async function run(count: number): Promise<void> {
-    filmsLeft = FILMS_A_ROUND
+    videosLeft = VIDEOS_A_ROUND
     await Promise.all(
       Array.from({ length: count }, async (_, client) => {
         for (let op: Op | undefined; op?.outcome !== 'info'; ) op = await nextAct()(client)
@@ -349,16 +349,16 @@ export function createClients(reelgate: Reelgate, history: History, chance: Chan
 }
 
 /** Text, so that no demuxer takes it for anything; each is another. */
-export function noFilm(sizeBytes: number): Buffer {
-  const text = Buffer.alloc(sizeBytes, 'This is no film. ')
+export function noVideo(sizeBytes: number): Buffer {
+  const text = Buffer.alloc(sizeBytes, 'This is no video. ')
   text.write(randomBytes(16).toString('hex'))
   return text
 }
 
-/** The same film as a file of its own: a `free` box that no player reads follows it. */
-export function uniqueFilm(film: Buffer): Buffer {
+/** The same video as a file of its own: a `free` box that no player reads follows it. */
+export function uniqueVideo(video: Buffer): Buffer {
   const box = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('free'), randomBytes(16)])
-  return Buffer.concat([film, box])
+  return Buffer.concat([video, box])
 }
 
 const socketOf = ({ dataDir }: Reelgate) => `${dataDir}/control.sock`

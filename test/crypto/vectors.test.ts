@@ -78,7 +78,7 @@ test('an IV is one AES block over rendition, segment and eight zero bytes', () =
   )
 })
 
-test('P05: in a film of ten renditions and an hour no IV comes twice, and no window has another’s key', () => {
+test('P05: in a video of ten renditions and an hour no IV comes twice, and no window has another’s key', () => {
   const ivOf = segmentIvs(newContentKey())
   const ivs = Array.from({ length: 10 }, (_, rendition) =>
     Array.from({ length: 900 }, (_, segment) => ivOf(rendition + 1, segment).toString('hex')),

@@ -11,7 +11,7 @@ import * as videos from '../../src/catalogue/video-store.ts'
 import type { Db } from '../../src/db/database.ts'
 import * as chunks from '../../src/encode/chunk-store.ts'
 import * as damage from '../../src/encode/damage-store.ts'
-import * as films from '../../src/encode/generation-store.ts'
+import * as generations from '../../src/encode/generation-store.ts'
 import * as answers from '../../src/idempotency/idempotency-store.ts'
 import * as imports from '../../src/ingest/import-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
@@ -42,7 +42,7 @@ export const SMALL: ReadonlySet<string> = new Set(['account', 'hook', 'ban'])
 
 const { large, small } = ACCOUNTS
 const V = idOf(7)
-const FILM = { videoId: V, generation: 1 }
+const VIDEO = { videoId: V, generation: 1 }
 /** A page of the list. */
 export const list =
   (filter: VideoFilter, page = 1, accountId = large) =>
@@ -78,7 +78,11 @@ export const ALWAYS: readonly Call[] = [
   ['a file', 30, (db) => files.findFileAnywhere(db, 30_000)],
   ['which files in a folder have a row', 60, (db) => files.listReferencedFileBlobs(db, [`${V}/7`, `${V}/8`])],
   ['which sources in a folder have a row', 60, (db) => sources.listReferencedSources(db, [`${V}/7`, `${V}/8`])],
-  ['which segments in a folder have a row', 60, (db) => films.listReferencedSegments(db, [`${V}/1/1/0.${'a'.repeat(12)}.m4s`])],
+  [
+    'which segments in a folder have a row',
+    60,
+    (db) => generations.listReferencedSegments(db, [`${V}/1/1/0.${'a'.repeat(12)}.m4s`]),
+  ],
   ['captions', 30, (db) => files.listCaptions(db, V)],
   ['a new OTP', 120, (db) => otps.insertOtp(db, bareOtp({ hash: hashOf(0), accountId: large, apiKeyId: idOf(7), videoId: V }))],
   ['an OTP', 60, (db) => otps.findOtp(db, hashOf(7))],
@@ -110,18 +114,18 @@ export const ALWAYS: readonly Call[] = [
     100,
     (db) => slots.takeSlot(db, { sessionId: V, accountId: large, userId: 'viewer 5', limit: 3 }, NOW_S, NOW_S + 18),
   ],
-  ['the keys of a film', 20, (db) => films.findGeneration(db, V, 1)],
-  ['a segment', 20, (db) => films.findSegment(db, FILM, 1, 0)],
+  ['the keys of a video', 20, (db) => generations.findGeneration(db, V, 1)],
+  ['a segment', 20, (db) => generations.findSegment(db, VIDEO, 1, 0)],
   [
     'what is damaged of a chunk',
     40,
-    (db) => damage.listDamaged(db, { ...FILM, kind: 'picture', firstSegment: 0, segmentCount: 5 }),
+    (db) => damage.listDamaged(db, { ...VIDEO, kind: 'picture', firstSegment: 0, segmentCount: 5 }),
   ],
-  ['the chunk of a segment', 40, (db) => damage.findChunkOf(db, { ...FILM, renditionId: 1, number: 0 })],
-  ['published segments', 20, (db) => films.listPublishedNumbers(db, FILM, 1, 0)],
-  ['how many are published', 20, (db) => films.countSegments(db, FILM)],
-  ['a film to be planned', 20, (db) => films.findUnplanned(db, [])],
-  ['whether one video is to be planned', 60, (db) => films.findUnplanned(db, [], V)],
+  ['the chunk of a segment', 40, (db) => damage.findChunkOf(db, { ...VIDEO, renditionId: 1, number: 0 })],
+  ['published segments', 20, (db) => generations.listPublishedNumbers(db, VIDEO, 1, 0)],
+  ['how many are published', 20, (db) => generations.countSegments(db, VIDEO)],
+  ['a video to be planned', 20, (db) => generations.findUnplanned(db, [])],
+  ['whether one video is to be planned', 60, (db) => generations.findUnplanned(db, [], V)],
   ['whether a chunk waits', 20, (db) => chunks.hasPendingChunks(db)],
   [
     'a run of a chunk',
@@ -160,9 +164,9 @@ export const ALWAYS: readonly Call[] = [
   ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithPendingMp4s(db, [])],
   ['an MP4 to be made', 60, (db) => mp4s.findPendingMp4(db, large, [])],
   ['an MP4 that is made', 400, endSomeMp4],
-  ['a film whose chunks are all done', 300, (db) => films.findUnfinished(db, [])],
-  ['segments to be checked', 250, (db) => damage.listSegmentsAfter(db, { ...FILM, renditionId: 1, number: 0 }, 20)],
-  ['whether all chunks of one video are done', 20, (db) => films.findUnfinished(db, [], V)],
+  ['a video whose chunks are all done', 300, (db) => generations.findUnfinished(db, [])],
+  ['segments to be checked', 250, (db) => damage.listSegmentsAfter(db, { ...VIDEO, renditionId: 1, number: 0 }, 20)],
+  ['whether all chunks of one video are done', 20, (db) => generations.findUnfinished(db, [], V)],
   ['abandoned uploads', 250, (db) => policies.listExpiredUploads(db, 5_000, 20)],
   ['old OTPs', 500, (db) => otps.removeOldOtps(db, NOW_S - 1_000, 20)],
   ['old sessions', 500, (db) => sessions.removeOldSessions(db, NOW_S - 1_000, 20)],

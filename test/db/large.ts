@@ -31,7 +31,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
   [
     'video (id, account_id, title, description, file_name, upload_time_s, status, generation, has_source, duration_s, folder_id)',
     VIDEOS,
-    `id(n), ${ownerOf}, case n % 10 when 0 then 'Lecture ' else 'Film about something ' end || n, '', 'film-' || n || '.mp4', n,
+    `id(n), ${ownerOf}, case n % 10 when 0 then 'Lecture ' else 'Video about something ' end || n, '', 'video-' || n || '.mp4', n,
       case when n % 500 = 0 then 'PRE-Upload' when n % 501 = 0 then 'Queued' else 'ready' end,
       case when n % 500 = 0 or n % 501 = 0 then 0 else 1 end, case when n % 501 = 0 then 1 else 0 end, 100,
       case when n % 4 in (1, 2) then 'f' || (n % 2000) else 'root' end`,

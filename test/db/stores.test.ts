@@ -16,7 +16,7 @@ import * as demo from '../../src/demo/demo-store.ts'
 import type { Chunk } from '../../src/encode/chunk-plan.ts'
 import * as chunks from '../../src/encode/chunk-store.ts'
 import * as damage from '../../src/encode/damage-store.ts'
-import * as films from '../../src/encode/generation-store.ts'
+import * as generations from '../../src/encode/generation-store.ts'
 import type { Plan } from '../../src/encode/plan.ts'
 import * as progress from '../../src/encode/progress-store.ts'
 import * as answers from '../../src/idempotency/idempotency-store.ts'
@@ -56,7 +56,7 @@ const [A, B] = [id('a'), id('b')]
 const VIDEOS = ['1', '2', '3', '4', '5'].map(id)
 const [V1 = '', V2 = '', V3 = '', V4 = '', V5 = ''] = VIDEOS
 const KEY = id('c')
-const FILM = { videoId: V1, generation: 1 }
+const VIDEO = { videoId: V1, generation: 1 }
 const PLAN: Plan = { durationS: 29.97, mayBeSought: true, sound: { renditionId: 9, bitrateBps: 128_000, frameCount: 1405 } }
 
 const chunk = (firstSegment: number, priority: number): Chunk => ({
@@ -66,8 +66,8 @@ const chunk = (firstSegment: number, priority: number): Chunk => ({
   fromStart: firstSegment === 0,
   priority,
 })
-const runOf = (chunk: Chunk, attempt: number) => ({ ...FILM, ...chunk, state: 'running' as const, attempt, threads: 0 })
-const chunkKey = (firstSegment: number) => ({ ...FILM, kind: 'sound' as const, firstSegment })
+const runOf = (chunk: Chunk, attempt: number) => ({ ...VIDEO, ...chunk, state: 'running' as const, attempt, threads: 0 })
+const chunkKey = (firstSegment: number) => ({ ...VIDEO, kind: 'sound' as const, firstSegment })
 const segment = (number: number, init: Buffer) => ({
   renditionId: 9,
   number,
@@ -267,7 +267,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         (each, i) => (tx: Db) =>
           videos.insertVideo(tx, i < 4 ? A : B, {
             id: each,
-            title: `Film № ${i} ΑΣ %_\\'"`,
+            title: `Video № ${i} ΑΣ %_\\'"`,
             uploadTimeS: i,
             ...(i === 1 ? { folderId: 'f1' } : {}),
           }),
@@ -281,7 +281,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => videos.updateVideo(tx, B, V3, { title: 'not theirs' }),
       (tx) => videos.listExisting(tx, A, [V3, V5]),
       (tx) => videos.listExisting(tx, A, [V3, V4], 'ready'),
-      (tx) => videos.setFileName(tx, V1, 'FILM.MP4'),
+      (tx) => videos.setFileName(tx, V1, 'VIDEO.MP4'),
       (tx) => videos.addSize(tx, V1, 2 ** 40),
       (tx) => videos.findPublicVideo(tx, V3),
     ],
@@ -305,7 +305,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     [
       ...[
         {},
-        { text: 'film' },
+        { text: 'video' },
         { text: 'f' },
         { title: '%_\\' },
         { id: '11' },
@@ -383,14 +383,15 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     'generations, chunks and segments',
     [
       (tx) => moveStatus(tx, V1, 'Queued'),
-      (tx) => films.findUnplanned(tx, []),
-      (tx) => films.findUnplanned(tx, [V1]),
-      (tx) => films.findUnplanned(tx, [], V1),
-      (tx) => films.findUnplanned(tx, [], V2),
+      (tx) => generations.findUnplanned(tx, []),
+      (tx) => generations.findUnplanned(tx, [V1]),
+      (tx) => generations.findUnplanned(tx, [], V1),
+      (tx) => generations.findUnplanned(tx, [], V2),
       (tx) => moveStatus(tx, V1, 'Processing'),
       (tx) => setStatusReason(tx, V1, 'It breaks off.'),
-      (tx) => films.insertGeneration(tx, { ...FILM, wrappedContentKey: bytes(1), plan: PLAN, encoder: 'e', createdAtS: 1 }),
-      (tx) => films.findGeneration(tx, V1, 1),
+      (tx) =>
+        generations.insertGeneration(tx, { ...VIDEO, wrappedContentKey: bytes(1), plan: PLAN, encoder: 'e', createdAtS: 1 }),
+      (tx) => generations.findGeneration(tx, V1, 1),
       (tx) => chunks.insertChunks(tx, V1, 1, [chunk(0, 0), chunk(2, 1), chunk(4, 2)], 0),
       (tx) => chunks.insertChunks(tx, V1, 1, [], 0),
       (tx) => chunks.findNextChunk(tx, { upToPriority: 0, except: [] }),
@@ -406,37 +407,37 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.hasPendingChunks(tx),
       (tx) => chunks.mayPublish(tx, runOf(chunk(0, 0), 1)),
       (tx) => chunks.mayPublish(tx, runOf(chunk(0, 0), 2)),
-      (tx) => films.insertSegment(tx, FILM, segment(0, bytes(1))),
-      (tx) => films.insertSegment(tx, FILM, segment(0, bytes(1))),
-      (tx) => films.insertSegment(tx, FILM, segment(1, bytes(1))),
-      (tx) => films.insertSegment(tx, FILM, segment(2, bytes(2))),
-      (tx) => films.moveToReadyIfPlayable(tx, { ...FILM, plan: PLAN }),
+      (tx) => generations.insertSegment(tx, VIDEO, segment(0, bytes(1))),
+      (tx) => generations.insertSegment(tx, VIDEO, segment(0, bytes(1))),
+      (tx) => generations.insertSegment(tx, VIDEO, segment(1, bytes(1))),
+      (tx) => generations.insertSegment(tx, VIDEO, segment(2, bytes(2))),
+      (tx) => generations.moveToReadyIfPlayable(tx, { ...VIDEO, plan: PLAN }),
       (tx) => chunks.endRun(tx, runOf(chunk(0, 0), 2), 'done'),
       (tx) => chunks.endRun(tx, runOf(chunk(0, 0), 2), 'done'),
       (tx) => chunks.resumeInterruptedRuns(tx),
-      (tx) => chunks.findPendingChunk(tx, { ...FILM, kind: 'sound' }, 3),
+      (tx) => chunks.findPendingChunk(tx, { ...VIDEO, kind: 'sound' }, 3),
       (tx) => chunks.deleteChunk(tx, { ...runOf(chunk(2, 1), 1), state: 'waiting' }),
       (tx) => chunks.listUnfinishedChunks(tx, V1, 1, 'sound'),
-      (tx) => progress.countChunks(tx, FILM),
+      (tx) => progress.countChunks(tx, VIDEO),
       (tx) => progress.findEncodeState(tx, A, V1),
       (tx) => chunks.abandonChunks(tx, V1),
-      (tx) => films.countSegments(tx, FILM),
-      (tx) => films.renditionSizes(tx, FILM),
-      (tx) => films.listPublishedNumbers(tx, FILM, 9, 1),
-      (tx) => films.findSegment(tx, FILM, 9, 1),
-      (tx) => films.listSegmentFiles(tx, FILM, 9),
-      (tx) => damage.setDamaged(tx, { ...FILM, renditionId: 9, number: 1 }, 1),
-      (tx) => damage.setDamaged(tx, { ...FILM, renditionId: 9, number: 1 }, 1),
-      (tx) => damage.setDamaged(tx, { ...FILM, renditionId: 9, number: 7 }, 1),
-      (tx) => damage.isDamaged(tx, { ...FILM, renditionId: 9, number: 1 }),
-      (tx) => films.findSegment(tx, FILM, 9, 1),
+      (tx) => generations.countSegments(tx, VIDEO),
+      (tx) => generations.renditionSizes(tx, VIDEO),
+      (tx) => generations.listPublishedNumbers(tx, VIDEO, 9, 1),
+      (tx) => generations.findSegment(tx, VIDEO, 9, 1),
+      (tx) => generations.listSegmentFiles(tx, VIDEO, 9),
+      (tx) => damage.setDamaged(tx, { ...VIDEO, renditionId: 9, number: 1 }, 1),
+      (tx) => damage.setDamaged(tx, { ...VIDEO, renditionId: 9, number: 1 }, 1),
+      (tx) => damage.setDamaged(tx, { ...VIDEO, renditionId: 9, number: 7 }, 1),
+      (tx) => damage.isDamaged(tx, { ...VIDEO, renditionId: 9, number: 1 }),
+      (tx) => generations.findSegment(tx, VIDEO, 9, 1),
       (tx) => damage.listDamaged(tx, runOf(chunk(0, 0), 2)),
       (tx) => damage.listDamaged(tx, runOf(chunk(2, 1), 2)),
-      (tx) => damage.findChunkOf(tx, { ...FILM, renditionId: 9, number: 1 }),
+      (tx) => damage.findChunkOf(tx, { ...VIDEO, renditionId: 9, number: 1 }),
       (tx) => damage.listSegmentsAfter(tx, undefined, 1),
-      (tx) => damage.listSegmentsAfter(tx, { ...FILM, renditionId: 9, number: 0 }, 5),
-      (tx) => damage.totalSizeAfter(tx, { ...FILM, renditionId: 9, number: 0 }),
-      (tx) => damage.totalSizeAfter(tx, { ...FILM, renditionId: 9, number: 1 }),
+      (tx) => damage.listSegmentsAfter(tx, { ...VIDEO, renditionId: 9, number: 0 }, 5),
+      (tx) => damage.totalSizeAfter(tx, { ...VIDEO, renditionId: 9, number: 0 }),
+      (tx) => damage.totalSizeAfter(tx, { ...VIDEO, renditionId: 9, number: 1 }),
       (tx) => damage.findPlayable(tx, [V1, V2]),
       (tx) => damage.saveCheckProgress(tx, 'a check', '1'),
       (tx) => damage.saveCheckProgress(tx, 'a check', '2'),
@@ -447,48 +448,48 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.beginRun(tx, chunkKey(0), undefined),
       (tx) => chunks.endRun(tx, runOf(chunk(0, 0), 3), 'done'),
       (tx) => chunks.setPriority(tx, chunkKey(0), 5),
-      (tx) => damage.setDamaged(tx, { ...FILM, renditionId: 9, number: 1 }, 0),
-      (tx) => films.findInit(tx, FILM, 9),
-      (tx) => films.findUnfinished(tx, []),
+      (tx) => damage.setDamaged(tx, { ...VIDEO, renditionId: 9, number: 1 }, 0),
+      (tx) => generations.findInit(tx, VIDEO, 9),
+      (tx) => generations.findUnfinished(tx, []),
       (tx) =>
         tx
           .deleteFrom('chunk')
           .where('state', '=', 'failed')
           .execute()
           .then(() => undefined),
-      (tx) => films.findUnfinished(tx, []),
-      (tx) => films.findUnfinished(tx, [], V1),
-      (tx) => films.findUnfinished(tx, [], V2),
-      (tx) => films.isFinished(tx, FILM),
-      (tx) => films.finishGeneration(tx, FILM, { segmentBytes: 2 ** 42, nowS: 9 }),
-      (tx) => films.finishGeneration(tx, FILM, { segmentBytes: 2 ** 42, nowS: 9 }),
-      (tx) => films.isFinished(tx, FILM),
-      (tx) => films.hasLaterGeneration(tx, FILM),
-      (tx) => films.playGeneration(tx, FILM),
+      (tx) => generations.findUnfinished(tx, []),
+      (tx) => generations.findUnfinished(tx, [], V1),
+      (tx) => generations.findUnfinished(tx, [], V2),
+      (tx) => generations.isFinished(tx, VIDEO),
+      (tx) => generations.finishGeneration(tx, VIDEO, { segmentBytes: 2 ** 42, nowS: 9 }),
+      (tx) => generations.finishGeneration(tx, VIDEO, { segmentBytes: 2 ** 42, nowS: 9 }),
+      (tx) => generations.isFinished(tx, VIDEO),
+      (tx) => generations.hasLaterGeneration(tx, VIDEO),
+      (tx) => generations.playGeneration(tx, VIDEO),
       (tx) =>
-        films.insertGeneration(tx, {
-          ...FILM,
+        generations.insertGeneration(tx, {
+          ...VIDEO,
           generation: 2,
           wrappedContentKey: bytes(2),
           plan: PLAN,
           encoder: 'e',
           createdAtS: 2,
         }),
-      (tx) => films.hasLaterGeneration(tx, FILM),
-      (tx) => posters.publishExtractedPosters(tx, { ...FILM, generation: 2 }),
-      (tx) => films.playGeneration(tx, { ...FILM, generation: 2 }),
+      (tx) => generations.hasLaterGeneration(tx, VIDEO),
+      (tx) => posters.publishExtractedPosters(tx, { ...VIDEO, generation: 2 }),
+      (tx) => generations.playGeneration(tx, { ...VIDEO, generation: 2 }),
       (tx) => tx.updateTable('video').set({ generation: 1 }).where('id', '=', V1).execute(),
-      (tx) => films.removeGeneration(tx, { ...FILM, generation: 2 }),
-      (tx) => films.listReferencedSegments(tx, [`${V1}/1/9/0.${'a'.repeat(12)}.m4s`]),
+      (tx) => generations.removeGeneration(tx, { ...VIDEO, generation: 2 }),
+      (tx) => generations.listReferencedSegments(tx, [`${V1}/1/9/0.${'a'.repeat(12)}.m4s`]),
     ],
   ],
   [
     'posters and files',
     [
-      (tx) => posters.insertExtractedPosters(tx, FILM, [poster], 3),
-      (tx) => posters.insertExtractedPosters(tx, FILM, [poster], 3),
-      (tx) => posters.arePostersExtracted(tx, FILM),
-      (tx) => posters.listExtractedPosters(tx, FILM),
+      (tx) => posters.insertExtractedPosters(tx, VIDEO, [poster], 3),
+      (tx) => posters.insertExtractedPosters(tx, VIDEO, [poster], 3),
+      (tx) => posters.arePostersExtracted(tx, VIDEO),
+      (tx) => posters.listExtractedPosters(tx, VIDEO),
       (tx) => posters.listPosters(tx, [V1, V2]),
       (tx) => posters.findPoster(tx, 't'),
       (tx) => files.insertAttachment(tx, A, caption, [captionFile('c1', 'one'), captionFile('c2', 'one')]),
@@ -685,7 +686,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => folders.moveContentsBatch(tx, A, 'f1', 'root', 2),
       (tx) => folders.moveContentsBatch(tx, A, 'f1', 'root', 9),
       (tx) => folders.removeFolder(tx, A, 'f1'),
-      (tx) => films.removeGeneration(tx, FILM),
+      (tx) => generations.removeGeneration(tx, VIDEO),
       (tx) => videos.tombstoneVideos(tx, A, [V1, V2], 50),
       (tx) => videos.destroyKeys(tx, [V1, V2]),
       (tx) => videos.listTombstones(tx).then((ids) => ids.sort()),

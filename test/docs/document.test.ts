@@ -145,7 +145,7 @@ function written(type: string | undefined, example: unknown): string {
 
 async function sendForm(): Promise<Response> {
   const issued = await reelgate.owner.credentials('For a form')
-  return fetch(`${reelgate.url}/upload`, { method: 'POST', body: uploadForm(issued, new Blob(['no film']), 'film.mp4') })
+  return fetch(`${reelgate.url}/upload`, { method: 'POST', body: uploadForm(issued, new Blob(['no video']), 'video.mp4') })
 }
 
 /** Makes things of this account's own for one example. @returns what puts them into its text */
@@ -166,7 +166,7 @@ async function ownValues(): Promise<(text: string) => string> {
     [EXAMPLE.videoId]: videoId,
     [EXAMPLE.folderId]: folder.id,
     [EXAMPLE.fileId]: String(poster?.id),
-    [EXAMPLE.filmUrl]: `http://${outside}/film.mp4`,
+    [EXAMPLE.videoUrl]: `http://${outside}/video.mp4`,
     [EXAMPLE.hookId]: hook.uuid,
     [EXAMPLE.hookUrl]: hookUrl,
     SECRET: owner.apiKey,

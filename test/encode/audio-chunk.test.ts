@@ -8,13 +8,13 @@ import { AAC_FRAME_SAMPLES } from '../../src/mp4/aac.ts'
 import { sampledTests } from '../sample.ts'
 import {
   count,
-  type EncodedFilm,
-  encodeFilm,
+  type EncodedVideo,
+  encodeVideo,
   ffmpeg,
   joinRendition,
   newFolder,
   newSink,
-  openFilm,
+  openVideo,
   presentationTimes,
 } from './videos.ts'
 
@@ -27,30 +27,30 @@ const PICTURE = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=14']
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast']
 
 test.each([
-  { kind: 'AAC in MP4', name: 'film.mp4', args: [...NOISE, ...PICTURE, ...H264, '-c:a', 'aac'] },
-  { kind: 'Opus in WebM', name: 'film.webm', args: [...NOISE, '-c:a', 'libopus', '-b:a', '128k'] },
-  { kind: 'MP3 in AVI', name: 'film.avi', args: [...NOISE, ...PICTURE, '-c:v', 'mpeg4', '-c:a', 'libmp3lame', '-b:a', '192k'] },
-  { kind: 'MP3 in MP4', name: 'film.mp4', args: [...NOISE, ...PICTURE, ...H264, '-c:a', 'libmp3lame', '-b:a', '64k'] },
-  { kind: 'AAC in Matroska, mono', name: 'film.mkv', args: [...NOISE, ...PICTURE, ...H264, '-c:a', 'aac', '-ac', '1'] },
-  { kind: '5.1 FLAC, sound only', name: 'film.flac', args: [...NOISE, '-ac', '6'] },
+  { kind: 'AAC in MP4', name: 'video.mp4', args: [...NOISE, ...PICTURE, ...H264, '-c:a', 'aac'] },
+  { kind: 'Opus in WebM', name: 'video.webm', args: [...NOISE, '-c:a', 'libopus', '-b:a', '128k'] },
+  { kind: 'MP3 in AVI', name: 'video.avi', args: [...NOISE, ...PICTURE, '-c:v', 'mpeg4', '-c:a', 'libmp3lame', '-b:a', '192k'] },
+  { kind: 'MP3 in MP4', name: 'video.mp4', args: [...NOISE, ...PICTURE, ...H264, '-c:a', 'libmp3lame', '-b:a', '64k'] },
+  { kind: 'AAC in Matroska, mono', name: 'video.mkv', args: [...NOISE, ...PICTURE, ...H264, '-c:a', 'aac', '-ac', '1'] },
+  { kind: '5.1 FLAC, sound only', name: 'video.flac', args: [...NOISE, '-ac', '6'] },
 ])('$kind in chunks is the source’s sound within 25 ms', async ({ name, args }) => {
   const folder = await newFolder()
   const file = path.join(folder, name)
   await ffmpeg(...args, file)
-  const film = await openFilm(file)
-  const encoded = await encodeFilm({ ...film, plan: soundOnly(film.plan) }, { chunkSegments: 1 })
-  const heard = await decode(folder, encoded, film.plan.sound?.renditionId ?? 0)
+  const video = await openVideo(file)
+  const encoded = await encodeVideo({ ...video, plan: soundOnly(video.plan) }, { chunkSegments: 1 })
+  const heard = await decode(folder, encoded, video.plan.sound?.renditionId ?? 0)
   const source = await pcm(file)
   for (const atS of [1, 4, 5, 9, 13]) expect(Math.abs(lagSamples(heard, source, atS * 48_000))).toBeLessThan(0.025 * 48_000)
 })
 
 test('the joins of chunks do not click', async () => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.mp4')
+  const file = path.join(folder, 'video.mp4')
   await ffmpeg(...SWEEP, '-c:a', 'aac', file)
-  const film = await openFilm(file)
-  const chunked = await decode(folder, await encodeFilm(film, { chunkSegments: 1 }), 1)
-  const unbroken = await decode(folder, await encodeFilm(film, { chunkSegments: 99, fromStart: true }), 1)
+  const video = await openVideo(file)
+  const chunked = await decode(folder, await encodeVideo(video, { chunkSegments: 1 }), 1)
+  const unbroken = await decode(folder, await encodeVideo(video, { chunkSegments: 99, fromStart: true }), 1)
   const border = AAC_FRAMES_PER_SEGMENT * AAC_FRAME_SAMPLES
   for (const join of count(4).map((n) => (n + 1) * border)) {
     expect(worstStep(chunked, join - 2048, join + 2048)).toBeLessThan(worstStep(unbroken, join - 2048, join + 2048) * 1.1)
@@ -61,11 +61,11 @@ test('sound has exactly its planned frames, each once, and its times have no gap
   const folder = await newFolder()
   const file = path.join(folder, 'sound.flac')
   await ffmpeg(...SWEEP, file)
-  const film = await openFilm(file)
-  expect(film.plan).toMatchObject({ picture: undefined, durationS: expect.closeTo(20, 1) })
-  const encoded = await encodeFilm(film, { chunkSegments: 2 })
+  const video = await openVideo(file)
+  expect(video.plan).toMatchObject({ picture: undefined, durationS: expect.closeTo(20, 1) })
+  const encoded = await encodeVideo(video, { chunkSegments: 2 })
   const frames = Math.ceil((20 * 48_000) / 1024)
-  expect(film.plan.sound?.frameCount).toBe(frames)
+  expect(video.plan.sound?.frameCount).toBe(frames)
   expect(presentationTimes(encoded, 1, 1024)).toEqual(count(frames).map((frame) => frame * 1024))
   expect((await decode(folder, encoded, 1)).length).toBe(frames * 1024)
   const inits = encoded.inits.get(1) ?? []
@@ -79,44 +79,44 @@ test('sound that begins late is silent until then', async () => {
   await ffmpeg(...PICTURE, ...H264, '-t', '10', picture)
   await ffmpeg('-f', 'lavfi', '-i', 'sine=800:d=8', sound)
   await ffmpeg('-i', picture, '-itsoffset', '1.5', '-i', sound, '-c', 'copy', file)
-  const film = await openFilm(file)
-  const id = film.plan.sound?.renditionId ?? 0
-  const heard = await decode(folder, await encodeFilm({ ...film, plan: soundOnly(film.plan) }, { chunkSegments: 1 }), id)
+  const video = await openVideo(file)
+  const id = video.plan.sound?.renditionId ?? 0
+  const heard = await decode(folder, await encodeVideo({ ...video, plan: soundOnly(video.plan) }, { chunkSegments: 1 }), id)
   const beginsAt = heard.findIndex((sample) => Math.abs(sample) > 1000) / 48_000
   expect(Math.abs(beginsAt - 1.5)).toBeLessThan(0.025)
 })
 
-test('a silent film has no sound, a film of sound no picture', async () => {
+test('a silent video has no sound, a video of sound no picture', async () => {
   const folder = await newFolder()
   const [silent, sound] = [path.join(folder, 'silent.mp4'), path.join(folder, 'sound.mp3')]
   await ffmpeg(...PICTURE, ...H264, '-t', '2', silent)
   await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=2', sound)
-  expect((await openFilm(silent)).plan).toMatchObject({ sound: undefined, picture: { frameCount: 50 }, durationS: 2 })
-  expect((await openFilm(sound)).plan).toMatchObject({ picture: undefined, sound: { renditionId: 1 }, mayBeSought: false })
+  expect((await openVideo(silent)).plan).toMatchObject({ sound: undefined, picture: { frameCount: 50 }, durationS: 2 })
+  expect((await openVideo(sound)).plan).toMatchObject({ picture: undefined, sound: { renditionId: 1 }, mayBeSought: false })
 })
 
-test('a cover picture in a sound file is not taken for a film', async () => {
+test('a cover picture in a sound file is not taken for a video', async () => {
   const folder = await newFolder()
   const [cover, sound, both] = [path.join(folder, 'cover.png'), path.join(folder, 'sound.mp3'), path.join(folder, 'both.mp3')]
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x320', '-frames:v', '1', cover)
   await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=2', sound)
   await ffmpeg('-i', sound, '-i', cover, '-map', '0', '-map', '1', '-c', 'copy', '-disposition:v', 'attached_pic', both)
-  expect((await openFilm(both)).plan.picture).toBeUndefined()
+  expect((await openVideo(both)).plan.picture).toBeUndefined()
 })
 
 test('a sound chunk that complains after its seek is refused as not clean', async () => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.mp4')
+  const file = path.join(folder, 'video.mp4')
   await ffmpeg(...SWEEP, '-c:a', 'aac', file)
-  const film = await openFilm(file)
+  const video = await openVideo(file)
   // Garbage in the third quarter of the sealed file.
-  const sealed = await readFile(film.source.path)
+  const sealed = await readFile(video.source.path)
   sealed.fill(0x55, Math.floor(sealed.length * 0.5), Math.floor(sealed.length * 0.75))
-  await writeFile(film.source.path, sealed)
+  await writeFile(video.source.path, sealed)
   const chunk = { firstSegment: 3, segmentCount: 1, fromStart: false }
-  await expect(encodeAudioChunk({ ...film, chunk }, newSink())).rejects.toBeInstanceOf(InexactSeek)
+  await expect(encodeAudioChunk({ ...video, chunk }, newSink())).rejects.toBeInstanceOf(InexactSeek)
   const whole = newSink()
-  await encodeAudioChunk({ ...film, chunk: { firstSegment: 0, segmentCount: 9, fromStart: true } }, whole)
+  await encodeAudioChunk({ ...video, chunk: { firstSegment: 0, segmentCount: 9, fromStart: true } }, whole)
   expect(whole.segments.get(1)?.size).toBe(5)
 })
 
@@ -129,8 +129,8 @@ async function pcm(file: string): Promise<Int16Array> {
   return new Int16Array(bytes.buffer, bytes.byteOffset, Math.floor(bytes.length / 2))
 }
 
-async function decode(folder: string, film: EncodedFilm, renditionId: number): Promise<Int16Array> {
-  return pcm(await joinRendition(folder, film, renditionId))
+async function decode(folder: string, video: EncodedVideo, renditionId: number): Promise<Int16Array> {
+  return pcm(await joinRendition(folder, video, renditionId))
 }
 
 /** By how many samples `heard` comes after `source` around a place: where their product is largest. */

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A listener on loopback that a film must not reach: counts who calls, until the test has finished. */
+/** A listener on loopback that a video must not reach: counts who calls, until the test has finished. */
 export async function openCanary() {
   let calls = 0
   const server = createServer((socket) => {

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { type Chunk, planChunks, sequentialChunk, splitForViewer, URGENT_SEGMENTS } from '../../src/encode/chunk-plan.ts'
 import type { Plan } from '../../src/encode/plan.ts'
 
-/** A film of so many picture segments of 4 s, with sound of the same length. */
-function filmOf(segmentCount: number, mayBeSought = true): Plan {
+/** A video of so many picture segments of 4 s, with sound of the same length. */
+function videoOf(segmentCount: number, mayBeSought = true): Plan {
   const durationS = segmentCount * 4
   return {
     durationS,
@@ -31,24 +31,24 @@ function segmentsOf(chunks: readonly Chunk[]): number[] {
 
 const isPicture = (chunk: Chunk) => chunk.kind === 'picture'
 
-test('every segment of a film is in exactly one chunk, in order', () => {
+test('every segment of a video is in exactly one chunk, in order', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 3000 }), (segmentCount) => {
-      const pictures = planChunks(filmOf(segmentCount)).filter(isPicture)
+      const pictures = planChunks(videoOf(segmentCount)).filter(isPicture)
       expect(segmentsOf(pictures)).toEqual(Array.from({ length: segmentCount }, (_, index) => index))
     }),
   )
 })
 
-test('a film begins with a chunk of one segment, so that it plays soon', () => {
+test('a video begins with a chunk of one segment, so that it plays soon', () => {
   for (const kind of ['picture', 'sound']) {
-    const [first] = planChunks(filmOf(100)).filter((chunk) => chunk.kind === kind)
+    const [first] = planChunks(videoOf(100)).filter((chunk) => chunk.kind === kind)
     expect(first).toMatchObject({ firstSegment: 0, segmentCount: 1, priority: 0 })
   }
 })
 
-test('a film that cannot be sought is one chunk from its start', () => {
-  expect(planChunks(filmOf(50, false)).filter(isPicture)).toEqual([
+test('a video that cannot be sought is one chunk from its start', () => {
+  expect(planChunks(videoOf(50, false)).filter(isPicture)).toEqual([
     { kind: 'picture', firstSegment: 0, segmentCount: 50, fromStart: true, priority: 0 },
   ])
 })
@@ -74,8 +74,8 @@ test('the segment that a viewer waits for begins a short chunk before all others
 })
 
 test('what goes on in sequence covers everything unfinished, from its first segment, without a seek', () => {
-  const [, second, third, ...rest] = planChunks(filmOf(30)).filter(isPicture)
-  if (!second || !third) throw new Error('the film is too short for this test')
+  const [, second, third, ...rest] = planChunks(videoOf(30)).filter(isPicture)
+  if (!second || !third) throw new Error('the video is too short for this test')
   expect(sequentialChunk([second, third, ...rest])).toEqual({
     kind: 'picture',
     firstSegment: 1,

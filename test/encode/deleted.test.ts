@@ -5,14 +5,14 @@ import { newId } from '../../src/crypto/secret.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
-test('a film that is deleted while it is planned gets no key any more', async () => {
+test('a video that is deleted while it is planned gets no key any more', async () => {
   const { db, write } = await openOwnDatabase()
   const [videoId, switches] = [newId(), { mayUpload: true, mayImport: true }]
   const plan = { sound: { renditionId: 1, bitrateBps: 96_000, frameCount: 188 }, durationS: 4, mayBeSought: true }
-  const film = { videoId, generation: 1, wrappedContentKey: Buffer.from('key'), plan, encoder: '', createdAtS: 1 }
+  const video = { videoId, generation: 1, wrappedContentKey: Buffer.from('key'), plan, encoder: '', createdAtS: 1 }
   const { accountId } = await write((tx) => addAccount(tx, 'an owner', switches, 1, 'command-line'))
-  await write((tx) => insertVideo(tx, accountId, { id: videoId, title: 'A film', uploadTimeS: 1 }))
+  await write((tx) => insertVideo(tx, accountId, { id: videoId, title: 'A video', uploadTimeS: 1 }))
   await write((tx) => tombstoneVideos(tx, accountId, [videoId], 2))
-  expect(await write((tx) => insertGeneration(tx, film))).toBe(false)
+  expect(await write((tx) => insertGeneration(tx, video))).toBe(false)
   expect(await db.selectFrom('generation').selectAll().execute()).toEqual([])
 })

@@ -1,12 +1,12 @@
-// A server in small, for the test that kills one: encodes the film on its standard input, says when the first segment is there.
+// A server in small, for the test that kills one: encodes the video on its standard input, says when the first segment is there.
 import { text } from 'node:stream/consumers'
 import { encodeVideoChunk } from '../../src/encode/chunk.ts'
 
-const film = JSON.parse(await text(process.stdin))
+const video = JSON.parse(await text(process.stdin))
 const onSegment = () => {
   process.stdout.write('segment\n')
 }
 await encodeVideoChunk(
-  { ...film, threads: 1, chunk: { firstSegment: 0, segmentCount: 1000, fromStart: true } },
+  { ...video, threads: 1, chunk: { firstSegment: 0, segmentCount: 1000, fromStart: true } },
   { onInit: () => {}, onSegment },
 )

@@ -3,15 +3,15 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { keepFirst } from '../videos.ts'
-import { count, ffmpeg, makeNumberedFilm } from './videos.ts'
+import { count, ffmpeg, makeNumberedVideo } from './videos.ts'
 
-// Films of every shape that owners are known to bring, each a few seconds long, with what must become of it.
+// Videos of every shape that owners are known to bring, each a few seconds long, with what must become of it.
 
-export type OddFilm = {
+export type OddVideo = {
   is: string
   /** Its container is what the name ends in. */
   file: string
-  /** 10 s of them by default; 0 for a film of sound only. */
+  /** 10 s of them by default; 0 for a video of sound only. */
   frames?: number
   rate?: string
   size?: [number, number]
@@ -44,19 +44,19 @@ export type OddFilm = {
   inSequence?: boolean
 }
 
-/** Arguments of ffmpeg between the film so far and the new one, or how much of the file is left, or the size that it goes on in. */
+/** Arguments of ffmpeg between the video so far and the new one, or how much of the file is left, or the size that it goes on in. */
 type Change = { copied: string[]; from?: string[] } | { leaves: number } | { goesOnIn: [number, number] }
 
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '3', '-g', '250', '-pix_fmt', 'yuv420p']
 const AAC = ['-c:a', 'aac', '-b:a', '96k']
 const MPEG2 = ['-c:v', 'mpeg2video', '-q:v', '3', '-bf', '2', '-c:a', 'mp2']
 const ALL = ['-map', '0']
-// Of the film twice: its first copy is what is read with `from`.
+// Of the video twice: its first copy is what is read with `from`.
 const PICTURE_THEN_SOUND = ['-map', '1:v', '-map', '0:a']
 const SOUND_THEN_PICTURE = ['-map', '0:v', '-map', '1:a']
 const FULL = '320×180'
 
-export const ODD_FILMS: readonly OddFilm[] = [
+export const ODD_VIDEOS: readonly OddVideo[] = [
   { is: 'landscape', file: 'a.mp4', size: [640, 360], encode: [...H264, ...AAC], becomes: { rungs: '640×360 426×240' } },
   {
     is: 'portrait',
@@ -67,7 +67,7 @@ export const ODD_FILMS: readonly OddFilm[] = [
     becomes: { rungs: '288×512 240×426' },
   },
   ...[90, 180, 270].map(
-    (degrees): OddFilm => ({
+    (degrees): OddVideo => ({
       is: `lying on its side, with a rotation of ${degrees}°`,
       file: 'a.mp4',
       rate: '30/1',
@@ -127,7 +127,7 @@ export const ODD_FILMS: readonly OddFilm[] = [
     becomes: { rungs: '378×240', frames: 301, waits: 1, soundS: 10.04 },
   },
   ...['24000/1001', '24/1', '30000/1001', '50/1', '60000/1001', '60/1'].map(
-    (rate): OddFilm => ({
+    (rate): OddVideo => ({
       is: `of ${rate} frames a second`,
       file: 'a.mp4',
       rate,
@@ -379,7 +379,7 @@ export const ODD_FILMS: readonly OddFilm[] = [
     inSequence: true,
   },
   {
-    is: 'a Matroska film of which half arrived',
+    is: 'a Matroska video of which half arrived',
     file: 'a.mkv',
     frames: 300,
     encode: [...H264, '-g', '50', ...AAC],
@@ -413,7 +413,7 @@ export const ODD_FILMS: readonly OddFilm[] = [
     becomes: { rungs: FULL },
   },
   {
-    is: 'growing in mid-film',
+    is: 'growing in mid-video',
     file: 'a.ts',
     frames: 100,
     soundS: 0,
@@ -423,7 +423,7 @@ export const ODD_FILMS: readonly OddFilm[] = [
     inSequence: true,
   },
   {
-    is: 'shrinking in mid-film, interlaced',
+    is: 'shrinking in mid-video, interlaced',
     file: 'a.ts',
     frames: 100,
     size: [352, 288],
@@ -440,40 +440,40 @@ function hdr(): string[] {
   return ['-color_primaries', 'bt2020', '-color_trc', 'smpte2084', '-colorspace', 'bt2020nc']
 }
 
-/** Films are kept under the hash of what made them, so that only the first run of the tests makes them. */
-const FOLDER = path.join(import.meta.dirname, '../../.cache/odd-films')
-// Raise it when the drawing of numbered films changes.
+/** Videos are kept under the hash of what made them, so that only the first run of the tests makes them. */
+const FOLDER = path.join(import.meta.dirname, '../../.cache/odd-videos')
+// Raise it when the drawing of numbered videos changes.
 const DRAWING = 1
 
-/** Makes the film, or finds it made. */
-export async function makeOddFilm(film: OddFilm): Promise<string> {
-  const { is: _, becomes: __, turn: ___, inSequence: ____, ...made } = film
+/** Makes the video, or finds it made. */
+export async function makeOddVideo(video: OddVideo): Promise<string> {
+  const { is: _, becomes: __, turn: ___, inSequence: ____, ...made } = video
   const hash = createHash('sha256')
     .update(JSON.stringify([DRAWING, made]))
     .digest('hex')
     .slice(0, 16)
-  const kept = path.join(FOLDER, `${hash}${path.extname(film.file)}`)
+  const kept = path.join(FOLDER, `${hash}${path.extname(video.file)}`)
   if (existsSync(kept)) return kept
   const work = path.join(FOLDER, `${hash}.${randomBytes(4).toString('hex')}`)
   await mkdir(work, { recursive: true })
-  let file = await draw(film, path.join(work, `0-${film.file}`))
-  for (const [index, change] of (film.changes ?? []).entries())
-    file = await apply(change, film, file, path.join(work, `${index + 1}-${film.file}`))
+  let file = await draw(video, path.join(work, `0-${video.file}`))
+  for (const [index, change] of (video.changes ?? []).entries())
+    file = await apply(change, video, file, path.join(work, `${index + 1}-${video.file}`))
   await keepFirst(file, kept)
   await rm(work, { recursive: true })
   return kept
 }
 
-function draw(film: OddFilm, to: string, size = film.size ?? [320, 180], more: string[] = []): Promise<string> {
+function draw(video: OddVideo, to: string, size = video.size ?? [320, 180], more: string[] = []): Promise<string> {
   const [widthPx = 0, heightPx = 0] = size
-  const inputs = film.soundS === 0 ? [] : beeps(film.soundS ?? 10)
-  // A film of sound only is drawn as one picture, which is left out.
-  const frames = Math.max(1, framesOf(film))
-  const encode = [...film.encode, ...more]
-  return makeNumberedFilm(to, { frames, rate: drawnRate(film), widthPx, heightPx, squareAt: film.sar ?? 1, inputs, encode })
+  const inputs = video.soundS === 0 ? [] : beeps(video.soundS ?? 10)
+  // A video of sound only is drawn as one picture, which is left out.
+  const frames = Math.max(1, framesOf(video))
+  const encode = [...video.encode, ...more]
+  return makeNumberedVideo(to, { frames, rate: drawnRate(video), widthPx, heightPx, squareAt: video.sar ?? 1, inputs, encode })
 }
 
-async function apply(change: Change, film: OddFilm, from: string, to: string): Promise<string> {
+async function apply(change: Change, video: OddVideo, from: string, to: string): Promise<string> {
   if ('copied' in change) {
     const both = change.copied === ALL || change.copied.includes('-metadata:s:v') ? [] : ['-i', from]
     await ffmpeg(...(change.from ?? []), '-i', from, ...both, ...change.copied, '-c', 'copy', to)
@@ -481,8 +481,8 @@ async function apply(change: Change, film: OddFilm, from: string, to: string): P
     const whole = await readFile(from)
     await writeFile(to, whole.subarray(0, whole.length * change.leaves))
   } else {
-    const lengthS = framesOf(film) / drawnHz(film)
-    const other = await draw(film, `${to}.other${path.extname(film.file)}`, change.goesOnIn, [
+    const lengthS = framesOf(video) / drawnHz(video)
+    const other = await draw(video, `${to}.other${path.extname(video.file)}`, change.goesOnIn, [
       '-output_ts_offset',
       String(lengthS),
     ])
@@ -492,17 +492,17 @@ async function apply(change: Change, film: OddFilm, from: string, to: string): P
 }
 
 /** How many frames are drawn. */
-export function framesOf(film: OddFilm): number {
-  return film.frames ?? Math.round(10 * drawnHz(film))
+export function framesOf(video: OddVideo): number {
+  return video.frames ?? Math.round(10 * drawnHz(video))
 }
 
 /** As a fraction, such as 25/1. */
-export function drawnRate({ rate = '25/1' }: OddFilm): string {
+export function drawnRate({ rate = '25/1' }: OddVideo): string {
   return rate
 }
 
-export function drawnHz(film: OddFilm): number {
-  const [num = 0, den = 1] = drawnRate(film).split('/').map(Number)
+export function drawnHz(video: OddVideo): number {
+  const [num = 0, den = 1] = drawnRate(video).split('/').map(Number)
   return num / den
 }
 
@@ -526,8 +526,8 @@ export function findBeeps(samples: Int16Array): number[] {
 }
 
 /** The numbers that each frame should show. */
-export function numbersOf(film: OddFilm, frameCount: number): number[] {
-  const { shows, waits = 0 } = film.becomes
-  const last = framesOf(film) - 1
+export function numbersOf(video: OddVideo, frameCount: number): number[] {
+  const { shows, waits = 0 } = video.becomes
+  const last = framesOf(video) - 1
   return count(frameCount).map(shows ?? ((frame) => Math.min(Math.max(0, frame - waits), last)))
 }

@@ -6,45 +6,45 @@ import { InexactSeek } from '../../src/encode/media-failure.ts'
 import type { VideoTrackPlan } from '../../src/encode/plan.ts'
 import { samplesOf } from '../pipeline/audio-samples.ts'
 import { sampleOf } from '../sample.ts'
-import { drawnHz, drawnRate, findBeeps, framesOf, makeOddFilm, numbersOf, ODD_FILMS, type OddFilm } from './format-matrix.ts'
+import { drawnHz, drawnRate, findBeeps, framesOf, makeOddVideo, numbersOf, ODD_VIDEOS, type OddVideo } from './format-matrix.ts'
 import {
   count,
-  type EncodedFilm,
-  encodeFilm,
+  type EncodedVideo,
+  encodeVideo,
   ffmpeg,
   joinRendition,
   measureSquare,
   newFolder,
   newSink,
-  openFilm,
+  openVideo,
   presentationTimes,
   readNumbers,
   readShape,
 } from './videos.ts'
 
-// Any shape of picture: right ladder, right shape, right time. A part of the films, another each time, is measured; of these a part is
+// Any shape of picture: right ladder, right shape, right time. A part of the videos, another each time, is measured; of these a part is
 // also encoded, in the very chunks that the service makes of it, and looked at frame by frame.
 
 /** One frame of AAC at 48 kHz. */
 const SOUND_TOLERANCE_S = 1024 / 48_000
 const SIMILAR = 0.97
 
-const MEASURED = sampleOf('odd films', ODD_FILMS, 12)
-const ENCODED = new Set(sampleOf('odd films that are encoded', MEASURED, 2))
+const MEASURED = sampleOf('odd videos', ODD_VIDEOS, 12)
+const ENCODED = new Set(sampleOf('odd videos that are encoded', MEASURED, 2))
 
-describe.each(MEASURED)('a film $is', (film) => {
-  const { becomes } = film
+describe.each(MEASURED)('a video $is', (video) => {
+  const { becomes } = video
 
   test('M16: has the right ladder, rate and length', async () => {
-    const { plan } = await openFilm(await makeOddFilm(film))
+    const { plan } = await openVideo(await makeOddVideo(video))
     const { picture, sound } = plan
     expect(sizesOf(picture)).toBe(becomes.rungs)
-    expect(plan.mayBeSought).toBe(!film.inSequence)
+    expect(plan.mayBeSought).toBe(!video.inSequence)
     if (picture) {
-      expect(`${picture.rateNum}/${picture.rateDen}`).toBe(becomes.rate ?? drawnRate(film))
-      expect(picture.frameCount).toBe(becomes.frames ?? framesOf(film))
+      expect(`${picture.rateNum}/${picture.rateDen}`).toBe(becomes.rate ?? drawnRate(video))
+      expect(picture.frameCount).toBe(becomes.frames ?? framesOf(video))
     }
-    expect(sound === undefined).toBe(film.soundS === 0)
+    expect(sound === undefined).toBe(video.soundS === 0)
     // Sound lasts as long as the picture, and where it goes on, the picture lasts as long as the sound.
     const pictureS = picture ? picture.frameCount / rateHz(picture) : 0
     const soundS = sound ? (sound.frameCount * 1024) / 48_000 : pictureS
@@ -52,21 +52,21 @@ describe.each(MEASURED)('a film $is', (film) => {
     expect(plan.durationS).toBe(Math.max(pictureS, soundS))
   })
 
-  if (!ENCODED.has(film)) return
+  if (!ENCODED.has(video)) return
   test('M16: shows every picture at its time and in its shape, with its sound, in chunks as in one pass', async () => {
     const folder = await newFolder()
-    const opened = await openFilm(await makeOddFilm(film))
+    const opened = await openVideo(await makeOddVideo(video))
     const { picture, sound } = opened.plan
     const chunked = await encodeAsServed(opened)
-    const unbroken = await encodeFilm(opened, { chunkSegments: 9999, fromStart: true })
+    const unbroken = await encodeVideo(opened, { chunkSegments: 9999, fromStart: true })
     let numbers: number[] = []
     for (const { id, widthPx, heightPx } of picture?.renditions ?? []) {
       const file = await joinRendition(folder, chunked, id)
-      numbers = await readNumbers(file, film.turn)
-      expect(numbers).toEqual(numbersOf(film, picture?.frameCount ?? 0))
+      numbers = await readNumbers(file, video.turn)
+      expect(numbers).toEqual(numbersOf(video, picture?.frameCount ?? 0))
       expect(await readShape(file)).toBe(`${widthPx}x${heightPx}x1:1`)
       expect(Math.min(...(await likeness(file, await joinRendition(folder, unbroken, id))))).toBeGreaterThan(SIMILAR)
-      const square = await measureSquare(file, film.turn)
+      const square = await measureSquare(file, video.turn)
       expect(square.heightPx).toBeGreaterThan(5)
       expect(Math.abs(square.widthPx - square.heightPx)).toBeLessThan(1 + 0.04 * square.heightPx)
     }
@@ -74,10 +74,10 @@ describe.each(MEASURED)('a film $is', (film) => {
     if (sound) {
       const beeps = await beepsOf(folder, chunked, sound.renditionId)
       const unbrokenBeeps = await beepsOf(folder, unbroken, sound.renditionId)
-      expect(beeps).toHaveLength(becomes.beeps ?? Math.floor(((film.soundS ?? 10) + 1) / 2))
+      expect(beeps).toHaveLength(becomes.beeps ?? Math.floor(((video.soundS ?? 10) + 1) / 2))
       for (const [index, atS] of beeps.entries()) {
         expect(Math.abs(atS - (unbrokenBeeps[index] ?? 0))).toBeLessThan(SOUND_TOLERANCE_S)
-        const drawnS = drawnAt(film, picture, numbers, atS - (becomes.soundLateS ?? 0))
+        const drawnS = drawnAt(video, picture, numbers, atS - (becomes.soundLateS ?? 0))
         const oddSecond = 2 * Math.round((drawnS - 1) / 2) + 1
         expect(Math.abs(drawnS - oddSecond)).toBeLessThan(SOUND_TOLERANCE_S)
       }
@@ -85,16 +85,16 @@ describe.each(MEASURED)('a film $is', (film) => {
   })
 })
 
-/** A film as the service encodes it: chunk by chunk, and in sequence from where a seek was not clean. */
-async function encodeAsServed(film: Awaited<ReturnType<typeof openFilm>>): Promise<EncodedFilm> {
+/** A video as the service encodes it: chunk by chunk, and in sequence from where a seek was not clean. */
+async function encodeAsServed(video: Awaited<ReturnType<typeof openVideo>>): Promise<EncodedVideo> {
   const served = newSink()
-  let waiting = planChunks(film.plan)
+  let waiting = planChunks(video.plan)
   for (let chunk = waiting.shift(); chunk; chunk = waiting.shift()) {
     const { kind } = chunk
     const own = newSink()
     try {
-      if (kind === 'sound') await encodeAudioChunk({ ...film, chunk }, own)
-      else await encodeVideoChunk({ ...film, chunk, threads: 1 }, own)
+      if (kind === 'sound') await encodeAudioChunk({ ...video, chunk }, own)
+      else await encodeVideoChunk({ ...video, chunk, threads: 1 }, own)
     } catch (error) {
       if (!(error instanceof InexactSeek)) throw error
       const rest = sequentialChunk([chunk, ...waiting.filter((other) => other.kind === kind)])
@@ -107,25 +107,25 @@ async function encodeAsServed(film: Awaited<ReturnType<typeof openFilm>>): Promi
   return served
 }
 
-function expectEvenTimes(film: EncodedFilm, id: number, picture: VideoTrackPlan | undefined) {
+function expectEvenTimes(video: EncodedVideo, id: number, picture: VideoTrackPlan | undefined) {
   if (!picture) return
   const ticks = (picture.timescale * picture.rateDen) / picture.rateNum
-  expect(presentationTimes(film, id, ticks)).toEqual(count(picture.frameCount).map((frame) => frame * ticks))
+  expect(presentationTimes(video, id, ticks)).toEqual(count(picture.frameCount).map((frame) => frame * ticks))
 }
 
 /** The moment of the drawing that is on screen at a time: while a picture stands, its moment goes on. */
-function drawnAt(film: OddFilm, picture: VideoTrackPlan | undefined, numbers: readonly number[], atS: number): number {
+function drawnAt(video: OddVideo, picture: VideoTrackPlan | undefined, numbers: readonly number[], atS: number): number {
   if (!picture) return atS
   const number = numbers[Math.min(numbers.length - 1, Math.floor(atS * rateHz(picture)))] ?? 0
-  return number / drawnHz(film) + atS - numbers.indexOf(number) / rateHz(picture)
+  return number / drawnHz(video) + atS - numbers.indexOf(number) / rateHz(picture)
 }
 
-async function beepsOf(folder: string, film: EncodedFilm, renditionId: number): Promise<number[]> {
-  const file = await joinRendition(folder, film, renditionId)
+async function beepsOf(folder: string, video: EncodedVideo, renditionId: number): Promise<number[]> {
+  const file = await joinRendition(folder, video, renditionId)
   return findBeeps(samplesOf(await ffmpeg('-i', file, '-map', '0:a', '-ar', '48000', '-ac', '1', '-f', 's16le', '-')))
 }
 
-/** SSIM of each frame of two films. */
+/** SSIM of each frame of two videos. */
 async function likeness(a: string, b: string): Promise<number[]> {
   const text = (await ffmpeg('-i', a, '-i', b, '-filter_complex', '[0:v][1:v]ssim=f=-', '-f', 'null', '-')).toString()
   return [...text.matchAll(/All:(\d\.\d+)/g)].map(([, value]) => Number(value))

@@ -4,13 +4,13 @@ import { boxesIn, getBox } from '../../src/mp4/boxes.ts'
 import { type FragmentedPart, placeFragment, readFragment, readVideoInit, splitFragments } from '../../src/mp4/fragments.ts'
 import { ffmpeg } from './videos.ts'
 
-const FILM = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=4', '-c:v', 'libx264', '-g', '25', '-bf', '3', '-sc_threshold', '0']
+const VIDEO = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=4', '-c:v', 'libx264', '-g', '25', '-bf', '3', '-sc_threshold', '0']
 const FRAGMENTED = ['-f', 'mp4', '-movflags', '+cmaf+frag_keyframe', '-']
 
 test.each([1, 7, 1000, 1_000_000])(
   'a stream that comes in pieces of %i bytes is split into the same init and fragments',
   async (pieceBytes) => {
-    const stream = await ffmpeg(...FILM, ...FRAGMENTED)
+    const stream = await ffmpeg(...VIDEO, ...FRAGMENTED)
     const parts = await collectParts(pieces(stream, pieceBytes))
     expect(parts.map(({ kind }) => kind)).toEqual(['init', 'fragment', 'fragment', 'fragment', 'fragment'])
     const joined = Buffer.concat(parts.map(({ bytes }) => bytes))
@@ -20,7 +20,7 @@ test.each([1, 7, 1000, 1_000_000])(
 )
 
 test('a stream that is cut off gives no half fragment', async () => {
-  const stream = await ffmpeg(...FILM, ...FRAGMENTED)
+  const stream = await ffmpeg(...VIDEO, ...FRAGMENTED)
   const parts = await collectParts(pieces(stream.subarray(0, stream.length * 0.7), 4096))
   expect(parts.length).toBeGreaterThan(1)
   for (const { bytes } of parts) expect(boxesIn(bytes).length).toBe(2)
@@ -31,10 +31,10 @@ test('a box that claims to be huge ends the stream before it is kept', async () 
   await expect(collectParts(pieces(Buffer.concat([claim, Buffer.alloc(100)]), 10))).rejects.toThrow(RangeError)
 })
 
-test('a fragment is put at its place in the film, and its first frame is shown exactly there', async () => {
+test('a fragment is put at its place in the video, and its first frame is shown exactly there', async () => {
   // Without +cmaf ffmpeg delays everything by the B-frames: the case the guard is for.
   const stream = await ffmpeg(
-    ...FILM,
+    ...VIDEO,
     '-f',
     'mp4',
     '-movflags',
@@ -60,7 +60,7 @@ test('a fragment is put at its place in the film, and its first frame is shown e
 
 test('an init segment says size, clock and codec', async () => {
   const [init] = await collectParts(
-    pieces(await ffmpeg(...FILM, '-profile:v', 'high', '-level', '2.1', '-pix_fmt', 'yuv420p', ...FRAGMENTED), 4096),
+    pieces(await ffmpeg(...VIDEO, '-profile:v', 'high', '-level', '2.1', '-pix_fmt', 'yuv420p', ...FRAGMENTED), 4096),
   )
   expect(readVideoInit(init?.bytes ?? Buffer.alloc(0))).toEqual({
     widthPx: 160,
@@ -78,7 +78,7 @@ test.each([1, 100, 1_000_000])('an ADTS stream in pieces of %i bytes gives all i
   expect(frames.reduce((sum, frame) => sum + frame.length + 7, 0)).toBe(stream.length)
 })
 
-test('a sound segment holds its frames and begins where the film says', () => {
+test('a sound segment holds its frames and begins where the video says', () => {
   const segment = audioSegment([Buffer.from('one'), Buffer.from('three')], { sequence: 3, firstFrame: 376 })
   expect(readFragment(segment)).toEqual({ sequence: 3, decodeTime: 376 * 1024, sampleCount: 2, compositionOffsets: undefined })
   const mdat = getBox(segment, ['mdat'])

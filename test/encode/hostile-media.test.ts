@@ -9,11 +9,11 @@ import { box, boxesIn, u32 } from '../../src/mp4/boxes.ts'
 import { sampledTests } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { openCanary } from './canary.ts'
-import { count, type EncodedFilm, encodeFilm, ffmpeg, joinRendition, newFolder, openFilm, readShape } from './videos.ts'
+import { count, type EncodedVideo, encodeVideo, ffmpeg, joinRendition, newFolder, openVideo, readShape } from './videos.ts'
 
 const { test, draw } = sampledTests('hostile media', 8)
 
-// Files that are films, or nearly, and made to hurt whoever reads them.
+// Files that are videos, or nearly, and made to hurt whoever reads them.
 
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
 const PICTURE = ['-f', 'lavfi', '-i', 'testsrc2=s=64x36:r=25:d=2']
@@ -31,10 +31,10 @@ test('M07: a playlist in the subtitles of an AVI is not followed: what is seen i
   expect(canary.calls()).toBe(0)
 })
 
-test('M10: a Matroska film with four thousand streams is refused; five thousand attachments are of no account', async () => {
+test('M10: a Matroska video with four thousand streams is refused; five thousand attachments are of no account', async () => {
   const png = blackPng(16)
-  await expect(openFilm(await write('a.mkv', matroska({ png, streams: 4000 })))).rejects.toThrow(
-    'The file has more streams than a film can have.',
+  await expect(openVideo(await write('a.mkv', matroska({ png, streams: 4000 })))).rejects.toThrow(
+    'The file has more streams than a video can have.',
   )
   expect((await encode(await write('b.mkv', matroska({ png, attachments: 5000 })))).segments.get(1)?.size).toBe(1)
 })
@@ -50,7 +50,7 @@ test('M10: ten thousand chapters are of no account', async () => {
 })
 
 test.each([15_000, 16_000, 16_383, 30_000])(
-  'M12: a PNG of %i pixels a side is refused before it is drawn, as a picture and as a film',
+  'M12: a PNG of %i pixels a side is refused before it is drawn, as a picture and as a video',
   async (sidePx) => {
     const png = blackPng(sidePx)
     expect(png.length).toBeLessThan(200_000)
@@ -58,7 +58,7 @@ test.each([15_000, 16_000, 16_383, 30_000])(
       kind: 'invalid',
       message: expect.stringContaining('too many pixels'),
     })
-    await expect(openFilm(await write('a.mkv', matroska({ png, sidePx })))).rejects.toMatchObject({
+    await expect(openVideo(await write('a.mkv', matroska({ png, sidePx })))).rejects.toMatchObject({
       message: `The picture is ${sidePx}×${sidePx}; at most 40 megapixels are accepted.`,
     })
   },
@@ -78,17 +78,17 @@ test('M14: a million frames a second become as many as can be seen', async () =>
     '1000000',
     ...H264,
   )
-  const { plan } = await openFilm(file)
+  const { plan } = await openVideo(file)
   expect(plan.picture?.frameCount).toBeLessThan(3)
   await encode(file)
 })
 
 test('M14: a frame each million seconds is refused for its length', async () => {
   const file = await make('a.mkv', '-f', 'lavfi', '-i', 'testsrc2=s=64x36:r=1/1000000', '-frames:v', '2', ...H264)
-  await expect(openFilm(file)).rejects.toThrow(/hours long; at most 24 hours are accepted\.$/)
+  await expect(openVideo(file)).rejects.toThrow(/hours long; at most 24 hours are accepted\.$/)
 })
 
-test('M14: a film whose clock has no ticks, or whose times are before zero, comes out bounded or is refused', async () => {
+test('M14: a video whose clock has no ticks, or whose times are before zero, comes out bounded or is refused', async () => {
   const whole = await readFile(await make('a.mp4', ...PICTURE, ...TONE, ...H264, '-c:a', 'aac'))
   const early = await make(
     'b.mkv',
@@ -144,14 +144,14 @@ test('M16: of 256 tracks of sound the first is heard', async () => {
     '-c:a',
     'copy',
   )
-  expect((await openFilm(file)).plan.sound).toMatchObject({ renditionId: 2 })
+  expect((await openVideo(file)).plan.sound).toMatchObject({ renditionId: 2 })
   expect((await encode(file)).segments.get(2)?.size).toBe(1)
 })
 
-const chance = newChance('harmed films')
+const chance = newChance('harmed videos')
 
 test.each(['mp4', 'mkv', 'ts'])(
-  'M17: a film (%s) that was cut or changed anywhere comes out or is refused, and nothing else happens',
+  'M17: a video (%s) that was cut or changed anywhere comes out or is refused, and nothing else happens',
   async (container) => {
     const whole = await readFile(await make(`a.${container}`, ...PICTURE, ...TONE, ...H264, '-c:a', 'aac'))
     const cuts = count(19)
@@ -179,11 +179,11 @@ test.each([
 ])(
   'M18: an MP4 with $what is read within its bounds and refused',
   async ({ file }) => {
-    const film = await readFile(await make('a.mp4', ...PICTURE, ...H264))
-    const moov = boxesIn(film).find(({ type }) => type === 'moov')
+    const video = await readFile(await make('a.mp4', ...PICTURE, ...H264))
+    const moov = boxesIn(video).find(({ type }) => type === 'moov')
     if (!moov) throw new Error('no moov')
-    const ftyp = film.subarray(0, film.readUInt32BE(0))
-    const hostile = Buffer.concat([ftyp, file(film.subarray(moov.start, moov.end))])
+    const ftyp = video.subarray(0, video.readUInt32BE(0))
+    const hostile = Buffer.concat([ftyp, file(video.subarray(moov.start, moov.end))])
     await encode(await write('b.mp4', hostile)).then(() => Promise.reject(new Error('it came out')), mediaFailure)
   },
   120_000,
@@ -191,27 +191,27 @@ test.each([
 
 test.each([
   { kind: 'ZIP', begins: 'PK\x03\x04\x14\0\0\0' },
-  { kind: 'TAR', begins: `film.mp4${'\0'.repeat(249)}ustar\x0000` },
+  { kind: 'TAR', begins: `video.mp4${'\0'.repeat(249)}ustar\x0000` },
   { kind: 'EXE', begins: 'MZ\x90\0\x03\0\0\0' },
   { kind: 'HTML', begins: '<!doctype html><script>alert(1)</script>' },
   { kind: 'PDF', begins: '%PDF-1.7\n' },
-])('M19: a $kind file that is called film.mp4 is refused', async ({ begins }) => {
-  const file = await write('film.mp4', Buffer.concat([Buffer.from(begins, 'latin1'), Buffer.alloc(5000, 'reelgate ')]))
-  await expect(openFilm(file)).rejects.toMatchObject({ status: 'Not a media file' })
+])('M19: a $kind file that is called video.mp4 is refused', async ({ begins }) => {
+  const file = await write('video.mp4', Buffer.concat([Buffer.from(begins, 'latin1'), Buffer.alloc(5000, 'reelgate ')]))
+  await expect(openVideo(file)).rejects.toMatchObject({ status: 'Not a media file' })
 })
 
 const SCRIPT = '<script>alert("reelgate")</script>'
 
-test('M19: of a film that is also a web page, only the film goes out', async () => {
-  const film = await readFile(await make('a.mp4', ...PICTURE, ...H264, '-movflags', '+faststart'))
-  const ftypEnd = film.readUInt32BE(0)
+test('M19: of a video that is also a web page, only the video goes out', async () => {
+  const video = await readFile(await make('a.mp4', ...PICTURE, ...H264, '-movflags', '+faststart'))
+  const ftypEnd = video.readUInt32BE(0)
   const page = box('free', Buffer.from(`\n--><!doctype html>${SCRIPT}`.repeat(20)))
   // Behind everything that is pointed to, and where a browser would look for what it is.
-  const both = Buffer.concat([film.subarray(0, ftypEnd), film.subarray(ftypEnd), page])
+  const both = Buffer.concat([video.subarray(0, ftypEnd), video.subarray(ftypEnd), page])
   expect(allBytes(await encode(await write('b.mp4', both))).includes(SCRIPT)).toBe(false)
 })
 
-test('M20: what a film says of itself does not go out with it', async () => {
+test('M20: what a video says of itself does not go out with it', async () => {
   const says = `${SCRIPT}\x1b[31m\r\n`
   const tags = ['title', 'artist', 'encoder', 'handler_name'].flatMap((name) => [
     '-metadata',
@@ -239,19 +239,19 @@ async function write(name: string, bytes: Buffer): Promise<string> {
   return file
 }
 
-async function encode(file: string): Promise<EncodedFilm> {
-  return encodeFilm(await openFilm(file), { chunkSegments: 1000, fromStart: true })
+async function encode(file: string): Promise<EncodedVideo> {
+  return encodeVideo(await openVideo(file), { chunkSegments: 1000, fromStart: true })
 }
 
-/** What may be said of a film; everything else is a fault of ours. */
+/** What may be said of a video; everything else is a fault of ours. */
 function mediaFailure(error: unknown): undefined {
   if (!(error instanceof MediaFailure)) throw error
   expect(error.message).toMatch(/^[^\p{C}]+[.\p{L}\d)]$/u)
 }
 
-function allBytes(film: EncodedFilm): Buffer {
-  const segments = [...film.segments.values()].flatMap((rendition) => [...rendition.values()])
-  return Buffer.concat([...[...film.inits.values()].flat(), ...segments])
+function allBytes(video: EncodedVideo): Buffer {
+  const segments = [...video.segments.values()].flatMap((rendition) => [...rendition.values()])
+  return Buffer.concat([...[...video.inits.values()].flat(), ...segments])
 }
 
 /** An AVI of JPEGs; with a text, also a track of subtitles that holds it as a file. */
@@ -294,7 +294,7 @@ function avi(jpegs: Buffer, text?: string): Buffer {
 
 type HandMade = { png: Buffer; sidePx?: number; streams?: number; attachments?: number }
 
-/** A Matroska film of one second made by hand: a PNG three times, and as much else as is asked for. */
+/** A Matroska video of one second made by hand: a PNG three times, and as much else as is asked for. */
 function matroska({ png, sidePx = 16, streams = 1, attachments = 0 }: HandMade): Buffer {
   const element = (id: string, ...parts: Buffer[]) => {
     const content = Buffer.concat(parts)
@@ -348,8 +348,8 @@ function blackPng(sidePx: number): Buffer {
 }
 
 /** Sets the ticks a second of every track to none. */
-function stopClock(film: Buffer): Buffer {
-  const stopped = Buffer.from(film)
+function stopClock(video: Buffer): Buffer {
+  const stopped = Buffer.from(video)
   for (let at = stopped.indexOf('mdhd'); at >= 0; at = stopped.indexOf('mdhd', at + 4)) stopped.writeUInt32BE(0, at + 4 + 12)
   return stopped
 }

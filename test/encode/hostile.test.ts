@@ -6,7 +6,7 @@ import { probeSource } from '../../src/encode/probe.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { box, boxesIn, u16, u32 } from '../../src/mp4/boxes.ts'
 import { openCanary } from './canary.ts'
-import { ffmpeg, newFolder, openFilm, seal, withoutBubblewrap } from './videos.ts'
+import { ffmpeg, newFolder, openVideo, seal, withoutBubblewrap } from './videos.ts'
 
 const SIBLING = 'sibling.ts'
 const hls = (...lines: string[]) =>
@@ -39,14 +39,14 @@ test.each([
     'M08: an SVG with an outside image',
     '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="http://CANARY/i"/></svg>',
   ],
-  ['U20: a text', 'Dear diary, this is not a film. '.repeat(100)],
+  ['U20: a text', 'Dear diary, this is not a video. '.repeat(100)],
   ['U20: one byte', 'x'],
   ['U20: nothing at all', ''],
 ])('%s is refused with a reason, and nothing is opened', async (_, text) => {
   const canary = await openCanary()
   const folder = await newFolder()
   await ffmpeg('-f', 'lavfi', '-i', 'color=red:s=160x90:d=5', path.join(folder, SIBLING))
-  const file = path.join(folder, 'film.mp4')
+  const file = path.join(folder, 'video.mp4')
   await writeFile(file, text.replaceAll('CANARYPORT', String(canary.port)).replaceAll('CANARY', `127.0.0.1:${canary.port}`))
   const source = await seal(file)
   const sandbox = await openSandbox({ sandbox: 'weak' })
@@ -58,12 +58,12 @@ test.each([
   expect(canary.calls()).toBe(0)
 })
 
-test('M09: a film whose data lie in another file is refused', async () => {
+test('M09: a video whose data lie in another file is refused', async () => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.mov')
+  const file = path.join(folder, 'video.mov')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=2', '-c:v', 'libx264', file)
   await writeFile(file, pointElsewhere(await readFile(file), '/etc/passwd'))
-  await expect(openFilm(file)).rejects.toMatchObject({
+  await expect(openVideo(file)).rejects.toMatchObject({
     status: 'Not a media file',
     message: expect.stringContaining('refers to another file'),
   })
@@ -71,7 +71,7 @@ test('M09: a film whose data lie in another file is refused', async () => {
 
 test('M11: a picture of more than 40 megapixels is refused before it is decoded', async () => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.mp4')
+  const file = path.join(folder, 'video.mp4')
   await ffmpeg(
     '-f',
     'lavfi',
@@ -92,38 +92,40 @@ test('M11: a picture of more than 40 megapixels is refused before it is decoded'
   )
 })
 
-test('a picture file is not a film', async () => {
+test('a picture file is not a video', async () => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.png')
+  const file = path.join(folder, 'video.png')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=160x90', '-frames:v', '1', file)
-  await expect(openFilm(file)).rejects.toThrow('The file is of the kind "png_pipe", which is not a film: upload the film itself.')
+  await expect(openVideo(file)).rejects.toThrow(
+    'The file is of the kind "png_pipe", which is not a video: upload the video itself.',
+  )
 })
 
 test.each([0.5, 0.98])('an MP4 of which only the first part (%d) arrived is refused, and the sentence says so', async (share) => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.mp4')
+  const file = path.join(folder, 'video.mp4')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=4', '-c:v', 'libx264', '-movflags', '+faststart', file)
   const whole = await readFile(file)
   await writeFile(file, whole.subarray(0, whole.length * share))
-  await expect(openFilm(file)).rejects.toThrow(/^The file ends before its last picture: it was cut off/)
+  await expect(openVideo(file)).rejects.toThrow(/^The file ends before its last picture: it was cut off/)
 })
 
-test('a Matroska film that was cut off is as long as what arrived', async () => {
+test('a Matroska video that was cut off is as long as what arrived', async () => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.mkv')
+  const file = path.join(folder, 'video.mkv')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=8', '-c:v', 'libx264', '-g', '25', file)
   const whole = await readFile(file)
   await writeFile(file, whole.subarray(0, whole.length / 2))
-  const { plan } = await openFilm(file)
+  const { plan } = await openVideo(file)
   expect(plan.durationS).toBeGreaterThan(2)
   expect(plan.durationS).toBeLessThan(6)
 })
 
-test('M13: a film longer than a day is refused', async () => {
+test('M13: a video longer than a day is refused', async () => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.mkv')
+  const file = path.join(folder, 'video.mkv')
   await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16:r=1/3600:d=100000', '-c:v', 'libx264', '-preset', 'ultrafast', file)
-  await expect(openFilm(file)).rejects.toThrow('The film is 28 hours long; at most 24 hours are accepted.')
+  await expect(openVideo(file)).rejects.toThrow('The video is 28 hours long; at most 24 hours are accepted.')
 })
 
 function mpd(content: string) {
@@ -136,14 +138,14 @@ function explosion() {
   return `<!ENTITY e0 "aaaaaaaaaa">${levels.join('')}`
 }
 
-/** Rewrites a film's data reference into a Macintosh alias with an absolute path, as ffmpeg reads it. */
-function pointElsewhere(film: Buffer, elsewhere: string): Buffer {
+/** Rewrites a video's data reference into a Macintosh alias with an absolute path, as ffmpeg reads it. */
+function pointElsewhere(video: Buffer, elsewhere: string): Buffer {
   const parents = ['moov', 'trak', 'mdia', 'minf', 'dinf']
-  const parts = boxesIn(film).map(({ type, start, contentStart, end }) => {
-    if (type === 'dref') return box(type, film.subarray(contentStart, contentStart + 8), alias(elsewhere))
+  const parts = boxesIn(video).map(({ type, start, contentStart, end }) => {
+    if (type === 'dref') return box(type, video.subarray(contentStart, contentStart + 8), alias(elsewhere))
     return parents.includes(type)
-      ? box(type, pointElsewhere(film.subarray(contentStart, end), elsewhere))
-      : film.subarray(start, end)
+      ? box(type, pointElsewhere(video.subarray(contentStart, end), elsewhere))
+      : video.subarray(start, end)
   })
   return Buffer.concat(parts)
 }

@@ -1,4 +1,4 @@
-// A server in small, for the test that takes its files away: runs ffmpeg on the film on its standard input with ever fewer files free.
+// A server in small, for the test that takes its files away: runs ffmpeg on the video on its standard input with ever fewer files free.
 import { getEventListeners } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { text } from 'node:stream/consumers'

@@ -3,51 +3,51 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { extractPosters } from '../../src/encode/extract-posters.ts'
 import { footage } from '../footage.ts'
-import { ffmpeg, newFolder, openFilm } from './videos.ts'
+import { ffmpeg, newFolder, openVideo } from './videos.ts'
 
 test.each([
   { size: '1280x720', posters: ['854×480', '426×240'] },
   { size: '320x180', posters: ['320×180', '320×180'] },
   { size: '360x640', posters: ['270×480', '136×240'] },
-])('the posters of a film of $size have its shape and are no larger', async ({ size, posters }) => {
+])('the posters of a video of $size have its shape and are no larger', async ({ size, posters }) => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.mp4')
+  const file = path.join(folder, 'video.mp4')
   await ffmpeg('-f', 'lavfi', '-i', `testsrc2=s=${size}:r=5:d=3`, '-c:v', 'libx264', '-preset', 'ultrafast', file)
-  const { sandbox, source, plan } = await openFilm(file)
+  const { sandbox, source, plan } = await openVideo(file)
   const made = await extractPosters(sandbox, source, plan)
   expect(made.map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`)).toEqual(posters)
   for (const { jpeg } of made) expect(jpeg.toString('hex', 0, 3)).toBe('ffd8ff')
 })
 
-test('a film that begins in the dark has a poster that is not black', async () => {
+test('a video that begins in the dark has a poster that is not black', async () => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.mp4')
+  const file = path.join(folder, 'video.mp4')
   const dark = "color=black:s=320x180:r=10:d=10,drawbox=c=white:t=fill:enable='gte(t,6)'"
   await ffmpeg('-f', 'lavfi', '-i', dark, '-c:v', 'libx264', '-g', '10', file)
-  const { sandbox, source, plan } = await openFilm(file)
+  const { sandbox, source, plan } = await openVideo(file)
   const [poster] = await extractPosters(sandbox, source, plan)
   expect(await brightness(folder, poster?.jpeg)).toBeGreaterThan(200)
 })
 
-test('a film of darkness has a poster all the same, a film of sound none', async () => {
+test('a video of darkness has a poster all the same, a video of sound none', async () => {
   const folder = await newFolder()
   const [dark, sound] = [path.join(folder, 'dark.mp4'), path.join(folder, 'sound.mp3')]
   await ffmpeg('-f', 'lavfi', '-i', 'color=black:s=320x180:r=10:d=2', '-c:v', 'libx264', dark)
   await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=1', sound)
-  const darkFilm = await openFilm(dark)
-  expect(await extractPosters(darkFilm.sandbox, darkFilm.source, darkFilm.plan)).toHaveLength(2)
-  const soundFilm = await openFilm(sound)
-  expect(await extractPosters(soundFilm.sandbox, soundFilm.source, soundFilm.plan)).toEqual([])
+  const darkVideo = await openVideo(dark)
+  expect(await extractPosters(darkVideo.sandbox, darkVideo.source, darkVideo.plan)).toHaveLength(2)
+  const soundVideo = await openVideo(sound)
+  expect(await extractPosters(soundVideo.sandbox, soundVideo.source, soundVideo.plan)).toEqual([])
 })
 
 test('the poster of cockatoo.mp4, whose later key frames do not decode alone, is one of its true pictures', async () => {
   const folder = await newFolder()
-  const { sandbox, source, plan } = await openFilm(footage.cockatoo)
+  const { sandbox, source, plan } = await openVideo(footage.cockatoo)
   const [, poster] = await extractPosters(sandbox, source, plan)
   if (!poster) throw new Error('there is no poster')
   const file = path.join(folder, 'poster.jpg')
   await writeFile(file, poster.jpeg)
-  const graph = `[0:v]scale=${poster.widthPx}:${poster.heightPx},format=yuv420p[film];[1:v]format=yuv420p[poster];[film][poster]ssim=f=-`
+  const graph = `[0:v]scale=${poster.widthPx}:${poster.heightPx},format=yuv420p[video];[1:v]format=yuv420p[poster];[video][poster]ssim=f=-`
   const text = (
     await ffmpeg(
       '-i',

@@ -18,8 +18,8 @@ import { BLOCKED_CALLS } from '../../src/encode/system-calls.ts'
 import { librariesIn, visiblePaths } from '../../src/encode/visible-paths.ts'
 import { processesWith } from '../processes.ts'
 import { sampleOf } from '../sample.ts'
-import { makeFilm as makeLongFilm } from '../videos.ts'
-import { ffmpeg, newFolder, openFilm, seal, withoutBubblewrap } from './videos.ts'
+import { makeVideo as makeLongVideo } from '../videos.ts'
+import { ffmpeg, newFolder, openVideo, seal, withoutBubblewrap } from './videos.ts'
 
 const LIMITS = { cpuS: 20, wallS: 60 }
 
@@ -33,7 +33,7 @@ test('a machine without ffmpeg is told what to install', async () => {
 test('M30: where there is no bubblewrap nothing is opened, and it says what to do; where the owner says so, limits are enough', async () => {
   const folder = await newFolder()
   await linkTools(folder)
-  const source = await seal(await makeFilm())
+  const source = await seal(await makeVideo())
   const sandbox = await openSandbox({ toolFolders: [folder] })
   expect(sandbox.bubblewrap).toBe(false)
   await expect(probeSource(sandbox, source)).rejects.toMatchObject({
@@ -61,7 +61,7 @@ test('M30: where bubblewrap fails nothing of others is opened until it works; wh
   await writeFile(failing, '')
   const sandbox = await openSandbox({ toolFolders: [folder] })
   expect(sandbox).toMatchObject({ bubblewrap: false, problem: 'bwrap: not now' })
-  const source = await seal(await makeFilm())
+  const source = await seal(await makeVideo())
   await expect(probeSource(sandbox, source)).rejects.toMatchObject({ kind: 'unavailable' })
   const output = collect(10_000)
   const args = ['-f', 'lavfi', '-i', 'color=s=2x2:d=1:r=1', '-f', 'rawvideo', 'pipe:1']
@@ -76,7 +76,7 @@ test('M30: where bubblewrap has worked, nothing runs without it, whatever the ow
   const { folder, failing } = await newBubblewrap('[ -e "$0.failing" ] && { echo "bwrap: not now" >&2; exit 1; }')
   const sandbox = await openSandbox({ toolFolders: [folder], sandbox: 'weak' })
   expect(sandbox.bubblewrap).toBe(true)
-  const source = await seal(await makeFilm())
+  const source = await seal(await makeVideo())
   await writeFile(failing, '')
   await expect(probeSource(sandbox, source)).rejects.toMatchObject({
     kind: 'unavailable',
@@ -104,7 +104,7 @@ test('M30: a bubblewrap that does not start is the machine’s trouble, whatever
     'aac',
     file,
   )
-  const { source, plan } = await openFilm(file)
+  const { source, plan } = await openVideo(file)
   const image = await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16', '-frames:v', '1', '-c:v', 'png', '-f', 'image2pipe', '-')
   const sandbox = await openSandbox({ toolFolders: [folder] })
   await writeFile(failing, '')
@@ -134,11 +134,11 @@ test('the fingerprint names the version of ffmpeg, so that two encoders are neve
 
 eachSandbox('M21: a source may have any name', async (sandbox) => {
   const folder = await newFolder()
-  const film = await seal(await makeFilm())
+  const video = await seal(await makeVideo())
   for (const name of ['-i', '--', '|cat', '$(touch x)', '%d.mp4', 'concat:a|b', 'http:x', '*', 'a b,c:d', '\'";\n']) {
     const file = path.join(folder, name)
-    await copyFile(film.path, file)
-    expect(await probeSource(sandbox, { ...film, path: file })).toMatchObject({ picture: { widthPx: 160 } })
+    await copyFile(video.path, file)
+    expect(await probeSource(sandbox, { ...video, path: file })).toMatchObject({ picture: { widthPx: 160 } })
   }
   expect(await readdir(folder)).toHaveLength(10)
 })
@@ -242,7 +242,7 @@ test('M29: each of them is hidden in a folder of ffmpeg’s own libraries, too, 
   await expectUnreadable(sandbox, parts, skip)
   await expectUnreadable(await openSandbox({ dataDir }), [database], skip)
   await expectUnreadable(await openSandbox({ masterKeyFile: key }), [key], skip)
-  expect(await probeSource(sandbox, await seal(await makeFilm()))).toMatchObject({ picture: { widthPx: 160 } })
+  expect(await probeSource(sandbox, await seal(await makeVideo()))).toMatchObject({ picture: { widthPx: 160 } })
 })
 
 test('M29: of a folder that holds what is hidden, or is in it, only the libraries are seen; of another the folder', async () => {
@@ -264,21 +264,21 @@ test('the loader’s list of libraries is read as it is printed; a program witho
 })
 
 eachSandbox('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbox) => {
-  const film = await openFilm(await makeLongFilm({ seconds: 60, size: '640x360', sound: false }))
+  const video = await openVideo(await makeLongVideo({ seconds: 60, size: '640x360', sound: false }))
   const server = spawn(process.execPath, [path.join(import.meta.dirname, 'encode-for-ever.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
-  server.stdin.end(JSON.stringify({ ...film, sandbox }))
+  server.stdin.end(JSON.stringify({ ...video, sandbox }))
   await once(server.stdout, 'data') // its first segment
-  expect(await processesWith(film.source.keyHex)).not.toEqual([])
+  expect(await processesWith(video.source.keyHex)).not.toEqual([])
   server.kill('SIGKILL')
-  await expect.poll(() => processesWith(film.source.keyHex)).toEqual([])
+  await expect.poll(() => processesWith(video.source.keyHex)).toEqual([])
 })
 
 eachSandbox(
-  'F-15: where too many files are open, ffmpeg does not start, which is not the film’s fault, and nothing is left of it',
+  'F-15: where too many files are open, ffmpeg does not start, which is not the video’s fault, and nothing is left of it',
   async (sandbox) => {
-    const source = await seal(await makeFilm())
+    const source = await seal(await makeVideo())
     const script = path.join(import.meta.dirname, 'out-of-files.ts')
     const server = spawn('prlimit', ['--nofile=128', process.execPath, script], { stdio: ['pipe', 'pipe', 'inherit'] })
     server.stdin.end(JSON.stringify({ source, sandbox }))
@@ -306,8 +306,8 @@ function inBubblewrap(name: string, body: (sandbox: Sandbox) => Promise<void>) {
   })
 }
 
-async function makeFilm(): Promise<string> {
-  const file = path.join(await newFolder(), 'film.mp4')
+async function makeVideo(): Promise<string> {
+  const file = path.join(await newFolder(), 'video.mp4')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=1', '-c:v', 'libx264', file)
   return file
 }

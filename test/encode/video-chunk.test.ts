@@ -9,13 +9,13 @@ import { footage } from '../footage.ts'
 import { sampledTests } from '../sample.ts'
 import {
   count,
-  encodeFilm,
+  encodeVideo,
   ffmpeg,
   joinRendition,
-  makeNumberedFilm,
+  makeNumberedVideo,
   newFolder,
   newSink,
-  openFilm,
+  openVideo,
   presentationTimes,
   readNumbers,
 } from './videos.ts'
@@ -25,19 +25,19 @@ const { test, draw } = sampledTests('chunks of video', 8)
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '3', '-g', '250', '-pix_fmt', 'yuv420p']
 const SMALL = { widthPx: 320, heightPx: 180 }
 
-test('a film encoded in chunks shows every frame once, in order, from 0 on, in every rung', async () => {
+test('a video encoded in chunks shows every frame once, in order, from 0 on, in every rung', async () => {
   const folder = await newFolder()
-  const file = await makeNumberedFilm(path.join(folder, 'film.mp4'), {
+  const file = await makeNumberedVideo(path.join(folder, 'video.mp4'), {
     frames: 375,
     rate: '30',
     widthPx: 640,
     heightPx: 360,
     encode: H264,
   })
-  const film = await openFilm(file)
-  const picture = getPicture(film.plan)
+  const video = await openVideo(file)
+  const picture = getPicture(video.plan)
   expect(picture.renditions).toHaveLength(2)
-  const encoded = await encodeFilm(film, { chunkSegments: 1 })
+  const encoded = await encodeVideo(video, { chunkSegments: 1 })
   for (const { id } of picture.renditions) {
     expect(await readNumbers(await joinRendition(folder, encoded, id))).toEqual(count(375))
     expect(presentationTimes(encoded, id, 3000)).toEqual(count(375).map((frame) => frame * 3000))
@@ -46,9 +46,9 @@ test('a film encoded in chunks shows every frame once, in order, from 0 on, in e
 
 test('each segment plays by itself and begins where the grid says', async () => {
   const folder = await newFolder()
-  const file = await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 375, rate: '30', ...SMALL, encode: H264 })
-  const film = await openFilm(file)
-  const encoded = await encodeFilm(film, { chunkSegments: 2 })
+  const file = await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 375, rate: '30', ...SMALL, encode: H264 })
+  const video = await openVideo(file)
+  const encoded = await encodeVideo(video, { chunkSegments: 2 })
   for (const segment of count(4)) {
     const firstFrame = segment * 120
     expect(await readNumbers(await joinRendition(folder, encoded, 1, segment))).toEqual(
@@ -59,18 +59,18 @@ test('each segment plays by itself and begins where the grid says', async () => 
   }
 })
 
-test('all chunks of a film have the same init segment, with size, rate and codec as planned', async () => {
+test('all chunks of a video have the same init segment, with size, rate and codec as planned', async () => {
   const folder = await newFolder()
-  const file = await makeNumberedFilm(path.join(folder, 'film.mp4'), {
+  const file = await makeNumberedVideo(path.join(folder, 'video.mp4'), {
     frames: 300,
     rate: '25',
     widthPx: 640,
     heightPx: 360,
     encode: H264,
   })
-  const film = await openFilm(file)
-  const picture = getPicture(film.plan)
-  const encoded = await encodeFilm(film, { chunkSegments: 1 })
+  const video = await openVideo(file)
+  const picture = getPicture(video.plan)
+  const encoded = await encodeVideo(video, { chunkSegments: 1 })
   for (const rendition of picture.renditions) {
     const inits = encoded.inits.get(rendition.id) ?? []
     expect(inits).toHaveLength(3)
@@ -92,10 +92,12 @@ test.each([
 ])('$rate frames a second in $container stay what they are', async ({ rate, frames, container, ticks }) => {
   const folder = await newFolder()
   const encode = container === 'avi' ? ['-c:v', 'mpeg4', '-q:v', '3'] : H264
-  const film = await openFilm(await makeNumberedFilm(path.join(folder, `film.${container}`), { frames, rate, ...SMALL, encode }))
-  const picture = getPicture(film.plan)
+  const video = await openVideo(
+    await makeNumberedVideo(path.join(folder, `video.${container}`), { frames, rate, ...SMALL, encode }),
+  )
+  const picture = getPicture(video.plan)
   expect(`${picture.rateNum}/${picture.rateDen}`).toBe(rate.includes('/') ? rate : `${rate}/1`)
-  const encoded = await encodeFilm(film, { chunkSegments: 1 })
+  const encoded = await encodeVideo(video, { chunkSegments: 1 })
   const numbers = await readNumbers(await joinRendition(folder, encoded, 1))
   expect(numbers.slice(0, frames)).toEqual(count(frames))
   expect(presentationTimes(encoded, 1, ticks)).toEqual(count(picture.frameCount).map((frame) => frame * ticks))
@@ -104,16 +106,16 @@ test.each([
 test('AVI with B-frames, which tells no times of showing, loses no frame', async () => {
   const folder = await newFolder()
   const encode = ['-c:v', 'mpeg4', '-q:v', '3', '-bf', '2']
-  const film = await openFilm(
-    await makeNumberedFilm(path.join(folder, 'film.avi'), { frames: 130, rate: '25', ...SMALL, encode }),
+  const video = await openVideo(
+    await makeNumberedVideo(path.join(folder, 'video.avi'), { frames: 130, rate: '25', ...SMALL, encode }),
   )
-  const numbers = await readNumbers(await joinRendition(folder, await encodeFilm(film, { chunkSegments: 1 }), 1))
+  const numbers = await readNumbers(await joinRendition(folder, await encodeVideo(video, { chunkSegments: 1 }), 1))
   expect([...new Set(numbers)]).toEqual(count(130))
 })
 
-test('a film that lies on its side is upright, and its ladder is counted on the short side', async () => {
+test('a video that lies on its side is upright, and its ladder is counted on the short side', async () => {
   const folder = await newFolder()
-  const lying = await makeNumberedFilm(path.join(folder, 'lying.mp4'), {
+  const lying = await makeNumberedVideo(path.join(folder, 'lying.mp4'), {
     frames: 60,
     rate: '30',
     widthPx: 640,
@@ -122,12 +124,12 @@ test('a film that lies on its side is upright, and its ladder is counted on the 
   })
   const file = path.join(folder, 'turned.mp4')
   await ffmpeg('-i', lying, '-c', 'copy', '-metadata:s:v', 'rotate=90', file)
-  const film = await openFilm(file)
-  expect(getPicture(film.plan).renditions.map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`)).toEqual([
+  const video = await openVideo(file)
+  expect(getPicture(video.plan).renditions.map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`)).toEqual([
     '360×640',
     '240×426',
   ])
-  const encoded = await encodeFilm(film, { chunkSegments: 1 })
+  const encoded = await encodeVideo(video, { chunkSegments: 1 })
   expect(await readNumbers(await joinRendition(folder, encoded, 1), 'transpose=1')).toEqual(count(60))
 })
 
@@ -136,21 +138,21 @@ test('slides that stand for seconds show at the right time, or the chunk is refu
   // Ten seconds: moving, then one picture for 6 s, twice; B-frames let MP4 seek land on the picture after the wanted one.
   const shown = "select='lt(mod(n,300),60)+not(mod(n,150))'"
   const encode = ['-vf', shown, '-fps_mode', 'vfr', ...H264, '-g', '30']
-  const film = await openFilm(
-    await makeNumberedFilm(path.join(folder, 'slides.mp4'), { frames: 600, rate: '30', ...SMALL, encode }),
+  const video = await openVideo(
+    await makeNumberedVideo(path.join(folder, 'slides.mp4'), { frames: 600, rate: '30', ...SMALL, encode }),
   )
-  const picture = getPicture(film.plan)
+  const picture = getPicture(video.plan)
   const truth = count(picture.frameCount).map((frame) => lastShown(frame, (n) => n % 300 < 60 || n % 150 === 0))
   const sink = newSink()
   const refused: number[] = []
   for (const firstSegment of count(videoSegmentCount(picture))) {
     const own = newSink()
     try {
-      await encodeVideoChunk({ ...film, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: false } }, own)
+      await encodeVideoChunk({ ...video, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: false } }, own)
     } catch (error) {
       expect(error).toBeInstanceOf(InexactSeek)
       refused.push(firstSegment)
-      await encodeVideoChunk({ ...film, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: true } }, own)
+      await encodeVideoChunk({ ...video, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: true } }, own)
     }
     sink.onInit(1, own.inits.get(1)?.[0] ?? Buffer.alloc(0))
     sink.onSegment(1, firstSegment, own.segments.get(1)?.get(firstSegment) ?? Buffer.alloc(0))
@@ -161,23 +163,23 @@ test('slides that stand for seconds show at the right time, or the chunk is refu
 
 test('MPEG-TS, where no seek is exact, comes out whole in one pass from the start, and a sought chunk is refused', async () => {
   const folder = await newFolder()
-  const film = await openFilm(
-    await makeNumberedFilm(path.join(folder, 'film.ts'), { frames: 250, rate: '30', ...SMALL, encode: H264 }),
+  const video = await openVideo(
+    await makeNumberedVideo(path.join(folder, 'video.ts'), { frames: 250, rate: '30', ...SMALL, encode: H264 }),
   )
-  expect(film.plan.mayBeSought).toBe(false)
-  const encoded = await encodeFilm(film, { chunkSegments: 100, fromStart: true })
+  expect(video.plan.mayBeSought).toBe(false)
+  const encoded = await encodeVideo(video, { chunkSegments: 100, fromStart: true })
   expect((await readNumbers(await joinRendition(folder, encoded, 1))).slice(0, 250)).toEqual(count(250))
   const sought = { firstSegment: 1, segmentCount: 1, fromStart: false }
-  await expect(encodeVideoChunk({ ...film, threads: 1, chunk: sought }, newSink())).rejects.toBeInstanceOf(InexactSeek)
+  await expect(encodeVideoChunk({ ...video, threads: 1, chunk: sought }, newSink())).rejects.toBeInstanceOf(InexactSeek)
 })
 
-test('a chunk taken up from the film’s start begins at the very frame', async () => {
+test('a chunk taken up from the video’s start begins at the very frame', async () => {
   const folder = await newFolder()
-  const film = await openFilm(
-    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 375, rate: '30', ...SMALL, encode: H264 }),
+  const video = await openVideo(
+    await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 375, rate: '30', ...SMALL, encode: H264 }),
   )
   const sink = newSink()
-  await encodeVideoChunk({ ...film, threads: 1, chunk: { firstSegment: 2, segmentCount: 9, fromStart: true } }, sink)
+  await encodeVideoChunk({ ...video, threads: 1, chunk: { firstSegment: 2, segmentCount: 9, fromStart: true } }, sink)
   expect([...(sink.segments.get(1)?.keys() ?? [])]).toEqual([2, 3])
   expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(count(135).map((n) => n + 240))
 })
@@ -185,19 +187,19 @@ test('a chunk taken up from the film’s start begins at the very frame', async 
 test('where the sound goes on, the last picture stays to its end', async () => {
   const folder = await newFolder()
   const inputs = ['-f', 'lavfi', '-i', 'sine=300:d=14']
-  const film = await openFilm(
-    await makeNumberedFilm(path.join(folder, 'talk.mp4'), { frames: 50, rate: '25', ...SMALL, inputs, encode: H264 }),
+  const video = await openVideo(
+    await makeNumberedVideo(path.join(folder, 'talk.mp4'), { frames: 50, rate: '25', ...SMALL, inputs, encode: H264 }),
   )
-  const encoded = await encodeFilm(film, { chunkSegments: 1 })
+  const encoded = await encodeVideo(video, { chunkSegments: 1 })
   const numbers = await readNumbers(await joinRendition(folder, encoded, 1))
   expect(numbers).toEqual(count(350).map((frame) => Math.min(frame, 49)))
 })
 
-test('a picture that changes its size in mid-film goes on in the planned size', async () => {
+test('a picture that changes its size in mid-video goes on in the planned size', async () => {
   const folder = await newFolder()
   const part = async (name: string, size: { widthPx: number; heightPx: number }) => {
     const file = path.join(folder, name)
-    await makeNumberedFilm(file, {
+    await makeNumberedVideo(file, {
       frames: 90,
       rate: '30',
       ...size,
@@ -213,43 +215,43 @@ test('a picture that changes its size in mid-film goes on in the planned size', 
     'copy',
     joined,
   )
-  const film = await openFilm(joined)
-  const encoded = await encodeFilm(film, { chunkSegments: 9, fromStart: true })
+  const video = await openVideo(joined)
+  const encoded = await encodeVideo(video, { chunkSegments: 9, fromStart: true })
   const numbers = await readNumbers(await joinRendition(folder, encoded, 1))
   expect(numbers.slice(0, 178)).toEqual([...count(90), ...count(88)])
 })
 
 test('frames missing at the end are counted, and the last picture stands in for them', async () => {
   const folder = await newFolder()
-  const film = await openFilm(
-    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
+  const video = await openVideo(
+    await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
   )
-  const picture = { ...getPicture(film.plan), frameCount: 220 }
+  const picture = { ...getPicture(video.plan), frameCount: 220 }
   const sink = newSink()
   const chunk = { firstSegment: 1, segmentCount: 2, fromStart: false }
-  const end = await encodeVideoChunk({ ...film, plan: { ...film.plan, picture }, threads: 'auto', chunk }, sink)
+  const end = await encodeVideoChunk({ ...video, plan: { ...video.plan, picture }, threads: 'auto', chunk }, sink)
   expect(end).toEqual({ missingFrames: 20 })
   expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(count(120).map((n) => Math.min(n + 100, 199)))
 })
 
-test('a film whose picture breaks off long before its end fails with a sentence that says where', async () => {
+test('a video whose picture breaks off long before its end fails with a sentence that says where', async () => {
   const folder = await newFolder()
-  const film = await openFilm(
-    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
+  const video = await openVideo(
+    await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
   )
-  const plan = { ...film.plan, picture: { ...getPicture(film.plan), frameCount: 1000 } }
+  const plan = { ...video.plan, picture: { ...getPicture(video.plan), frameCount: 1000 } }
   const chunk = { firstSegment: 0, segmentCount: 10, fromStart: true }
-  const failed = encodeVideoChunk({ ...film, plan, threads: 'auto', chunk }, newSink())
+  const failed = encodeVideoChunk({ ...video, plan, threads: 'auto', chunk }, newSink())
   await expect(failed).rejects.toThrow(/^The picture cannot be read past 0:\d\d: the file is damaged/)
   await expect(failed).rejects.toBeInstanceOf(MediaFailure)
 })
 
 test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wrong picture', async () => {
   const folder = await newFolder()
-  const film = await openFilm(footage.cockatoo)
+  const video = await openVideo(footage.cockatoo)
   // The lowest rung alone: the same decoder, a tenth of the time.
-  const lowest = getPicture(film.plan).renditions.slice(-1)
-  const plan = { picture: { ...getPicture(film.plan), renditions: lowest }, durationS: film.plan.durationS, mayBeSought: true }
+  const lowest = getPicture(video.plan).renditions.slice(-1)
+  const plan = { picture: { ...getPicture(video.plan), renditions: lowest }, durationS: video.plan.durationS, mayBeSought: true }
   const [id] = lowest.map((rendition) => rendition.id)
   const published = newSink()
   let uncleanFrom: number | undefined
@@ -257,11 +259,11 @@ test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wr
     const own = newSink()
     const chunk = { firstSegment, segmentCount: uncleanFrom === undefined ? 1 : 4, fromStart: uncleanFrom !== undefined }
     try {
-      await encodeVideoChunk({ ...film, plan, threads: 'auto', chunk }, own)
+      await encodeVideoChunk({ ...video, plan, threads: 'auto', chunk }, own)
     } catch (error) {
       expect(error).toBeInstanceOf(InexactSeek)
       uncleanFrom = firstSegment
-      await encodeVideoChunk({ ...film, plan, threads: 'auto', chunk: { firstSegment, segmentCount: 4, fromStart: true } }, own)
+      await encodeVideoChunk({ ...video, plan, threads: 'auto', chunk: { firstSegment, segmentCount: 4, fromStart: true } }, own)
     }
     for (const [rendition, segments] of own.segments)
       for (const [segment, bytes] of segments) published.onSegment(rendition, segment, bytes)
@@ -269,7 +271,7 @@ test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wr
     if (uncleanFrom !== undefined) break
   }
   expect(uncleanFrom).toBe(2)
-  const unbroken = await encodeFilm({ ...film, plan }, { chunkSegments: 100, fromStart: true })
+  const unbroken = await encodeVideo({ ...video, plan }, { chunkSegments: 100, fromStart: true })
   const ours = await likeness(await joinRendition(folder, published, id ?? 0), footage.cockatoo, plan.picture)
   const passes = await likeness(await joinRendition(folder, unbroken, id ?? 0), footage.cockatoo, plan.picture)
   expect(ours).toHaveLength(280)
@@ -279,13 +281,13 @@ test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wr
 
 test('a chunk is as good at its borders as one unbroken pass', async () => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.mp4')
+  const file = path.join(folder, 'video.mp4')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=30:d=12', ...H264, '-crf', '12', file)
-  const film = await openFilm(file)
-  const picture = getPicture(film.plan)
-  const chunked = await likeness(await joinRendition(folder, await encodeFilm(film, { chunkSegments: 1 }), 1), file, picture)
+  const video = await openVideo(file)
+  const picture = getPicture(video.plan)
+  const chunked = await likeness(await joinRendition(folder, await encodeVideo(video, { chunkSegments: 1 }), 1), file, picture)
   const unbroken = await likeness(
-    await joinRendition(folder, await encodeFilm(film, { chunkSegments: 99, fromStart: true }), 1),
+    await joinRendition(folder, await encodeVideo(video, { chunkSegments: 99, fromStart: true }), 1),
     file,
     picture,
   )
@@ -296,13 +298,13 @@ test('a chunk is as good at its borders as one unbroken pass', async () => {
 
 test('a chunk that is cancelled ends with the reason and gives nothing more', async () => {
   const folder = await newFolder()
-  const file = path.join(folder, 'film.mp4')
+  const file = path.join(folder, 'video.mp4')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=30:d=20', ...H264, file)
-  const film = await openFilm(file)
+  const video = await openVideo(file)
   const stop = new AbortController()
   const sink = newSink()
   const encoding = encodeVideoChunk(
-    { ...film, threads: 1, signal: stop.signal, chunk: { firstSegment: 0, segmentCount: 5, fromStart: false } },
+    { ...video, threads: 1, signal: stop.signal, chunk: { firstSegment: 0, segmentCount: 5, fromStart: false } },
     { ...sink, onInit: () => stop.abort(new Error('deleted meanwhile')) },
   )
   await expect(encoding).rejects.toThrow('deleted meanwhile')
@@ -311,18 +313,18 @@ test('a chunk that is cancelled ends with the reason and gives nothing more', as
 
 test('what the caller throws while it stores a segment ends the encoder and comes back', async () => {
   const folder = await newFolder()
-  const film = await openFilm(
-    await makeNumberedFilm(path.join(folder, 'film.mp4'), { frames: 300, rate: '30', ...SMALL, encode: H264 }),
+  const video = await openVideo(
+    await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 300, rate: '30', ...SMALL, encode: H264 }),
   )
   const full = () => Promise.reject(new Error('the disk is full'))
   const chunk = { firstSegment: 0, segmentCount: 3, fromStart: false }
-  await expect(encodeVideoChunk({ ...film, threads: 1, chunk }, { ...newSink(), onSegment: full })).rejects.toThrow(
+  await expect(encodeVideoChunk({ ...video, threads: 1, chunk }, { ...newSink(), onSegment: full })).rejects.toThrow(
     'the disk is full',
   )
 })
 
 function getPicture(plan: { picture?: VideoTrackPlan }): VideoTrackPlan {
-  if (!plan.picture) throw new Error('the film has no picture')
+  if (!plan.picture) throw new Error('the video has no picture')
   return plan.picture
 }
 

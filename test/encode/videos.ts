@@ -25,7 +25,7 @@ export async function newFolder(): Promise<string> {
   return folder
 }
 
-/** ffmpeg outside the sandbox, to make films and to look at what came out. */
+/** ffmpeg outside the sandbox, to make videos and to look at what came out. */
 export async function ffmpeg(...args: string[]): Promise<Buffer> {
   const options = { encoding: 'buffer', maxBuffer: 2 ** 30 } as const
   const { stdout } = await run('ffmpeg', ['-nostdin', '-hide_banner', '-v', 'error', '-y', ...args], options)
@@ -45,7 +45,7 @@ export async function seal(file: string): Promise<SealedSource> {
 
 const BITS = 12
 
-export type NumberedFilm = {
+export type NumberedVideo = {
   frames: number
   rate: string
   widthPx: number
@@ -56,18 +56,29 @@ export type NumberedFilm = {
   squareAt?: number
 }
 
-/** Makes a film in which every frame shows its own number, as twelve black or white bars. */
-export async function makeNumberedFilm(file: string, film: NumberedFilm): Promise<string> {
-  const args = ['-f', 'rawvideo', '-pix_fmt', 'gray', '-s', `${film.widthPx}x${film.heightPx}`, '-r', film.rate, '-i', 'pipe:0']
-  const child = spawn('ffmpeg', ['-hide_banner', '-v', 'error', '-y', ...args, ...(film.inputs ?? []), ...film.encode, file], {
+/** Makes a video in which every frame shows its own number, as twelve black or white bars. */
+export async function makeNumberedVideo(file: string, video: NumberedVideo): Promise<string> {
+  const args = [
+    '-f',
+    'rawvideo',
+    '-pix_fmt',
+    'gray',
+    '-s',
+    `${video.widthPx}x${video.heightPx}`,
+    '-r',
+    video.rate,
+    '-i',
+    'pipe:0',
+  ]
+  const child = spawn('ffmpeg', ['-hide_banner', '-v', 'error', '-y', ...args, ...(video.inputs ?? []), ...video.encode, file], {
     stdio: ['pipe', 'ignore', 'inherit'],
   })
-  await pipeline(Readable.from(numberedFrames(film)), child.stdin)
+  await pipeline(Readable.from(numberedFrames(video)), child.stdin)
   if (child.exitCode === null) await once(child, 'exit')
   return file
 }
 
-function* numberedFrames({ frames, widthPx, heightPx, squareAt }: NumberedFilm) {
+function* numberedFrames({ frames, widthPx, heightPx, squareAt }: NumberedVideo) {
   const barsPx = squareAt === undefined ? heightPx : Math.ceil(heightPx / 2)
   const below = squareAt === undefined ? Buffer.alloc(0) : squareBelow(widthPx, heightPx - barsPx, squareAt)
   for (let frame = 0; frame < frames; frame++) {
@@ -88,13 +99,13 @@ function squareBelow(widthPx: number, heightPx: number, sampleAspectRatio: numbe
   return pixels
 }
 
-/** Width, height and sample aspect ratio of a film, as a player finds them. */
+/** Width, height and sample aspect ratio of a video, as a player finds them. */
 export async function readShape(file: string): Promise<string> {
   const shown = ['-show_entries', 'stream=width,height,sample_aspect_ratio', '-of', 'csv=p=0:s=x']
   return (await run('ffprobe', ['-v', 'error', '-select_streams', 'v:0', ...shown, file])).stdout.trim()
 }
 
-/** How wide and how high the square of a film's first picture is, in pixels. */
+/** How wide and how high the square of a video's first picture is, in pixels. */
 export async function measureSquare(file: string, turn = 'null'): Promise<{ widthPx: number; heightPx: number }> {
   const graph = `${turn},crop=iw:floor(ih/2):0:ceil(ih/2):exact=1,format=gray`
   const sides = await Promise.all(
@@ -112,7 +123,7 @@ export async function measureSquare(file: string, turn = 'null'): Promise<{ widt
   return { widthPx, heightPx }
 }
 
-/** The numbers that the frames of a film show, in the order of presentation; `turn` lays it down first. */
+/** The numbers that the frames of a video show, in the order of presentation; `turn` lays it down first. */
 export async function readNumbers(file: string, turn = 'null'): Promise<number[]> {
   const [widthPx, heightPx] = [BITS * 8, 2]
   const pixels = await ffmpeg(
@@ -128,9 +139,9 @@ export async function readNumbers(file: string, turn = 'null'): Promise<number[]
   )
 }
 
-export type EncodedFilm = { inits: Map<number, Buffer[]>; segments: Map<number, Map<number, Buffer>> }
+export type EncodedVideo = { inits: Map<number, Buffer[]>; segments: Map<number, Map<number, Buffer>> }
 
-export function newSink(): EncodedFilm & ChunkSink {
+export function newSink(): EncodedVideo & ChunkSink {
   const inits = new Map<number, Buffer[]>()
   const segments = new Map<number, Map<number, Buffer>>()
   return {
@@ -150,17 +161,17 @@ export function withoutBubblewrap(sandbox: Sandbox): Sandbox {
   return { ...sandbox, folders: [], tools: { ...sandbox.tools, bwrap: undefined }, bubblewrap: false, weak: true }
 }
 
-export async function openFilm(file: string): Promise<{ sandbox: Sandbox; source: SealedSource; plan: Plan }> {
+export async function openVideo(file: string): Promise<{ sandbox: Sandbox; source: SealedSource; plan: Plan }> {
   const sandbox = await openSandbox({ sandbox: 'weak' })
   const source = await seal(file)
   return { sandbox, source, plan: planVideo(await probeSource(sandbox, source)) }
 }
 
-/** Encodes a whole film in chunks of some segments; `fromStart` with a huge number of them is one unbroken pass. */
-export async function encodeFilm(
-  film: { sandbox: Sandbox; source: SealedSource; plan: Plan },
+/** Encodes a whole video in chunks of some segments; `fromStart` with a huge number of them is one unbroken pass. */
+export async function encodeVideo(
+  video: { sandbox: Sandbox; source: SealedSource; plan: Plan },
   { chunkSegments, fromStart = false }: { chunkSegments: number; fromStart?: boolean },
-): Promise<EncodedFilm> {
+): Promise<EncodedVideo> {
   const sink = newSink()
   const spans = (segments: number) =>
     Array.from({ length: Math.ceil(segments / chunkSegments) }, (_, i) => ({
@@ -168,18 +179,18 @@ export async function encodeFilm(
       segmentCount: chunkSegments,
       fromStart,
     }))
-  for (const chunk of film.plan.picture ? spans(videoSegmentCount(film.plan.picture)) : []) {
-    await encodeVideoChunk({ ...film, chunk, threads: 'auto' }, sink)
+  for (const chunk of video.plan.picture ? spans(videoSegmentCount(video.plan.picture)) : []) {
+    await encodeVideoChunk({ ...video, chunk, threads: 'auto' }, sink)
   }
-  for (const chunk of film.plan.sound ? spans(audioSegmentCount(film.plan.sound)) : [])
-    await encodeAudioChunk({ ...film, chunk }, sink)
+  for (const chunk of video.plan.sound ? spans(audioSegmentCount(video.plan.sound)) : [])
+    await encodeAudioChunk({ ...video, chunk }, sink)
   return sink
 }
 
 /** A rendition as a player joins it: its init segment, then its segments in order. */
-export async function joinRendition(folder: string, film: EncodedFilm, renditionId: number, only?: number): Promise<string> {
-  const [init = Buffer.alloc(0)] = film.inits.get(renditionId) ?? []
-  const segments = [...(film.segments.get(renditionId) ?? [])]
+export async function joinRendition(folder: string, video: EncodedVideo, renditionId: number, only?: number): Promise<string> {
+  const [init = Buffer.alloc(0)] = video.inits.get(renditionId) ?? []
+  const segments = [...(video.segments.get(renditionId) ?? [])]
     .sort(([a], [b]) => a - b)
     .filter(([segment]) => only === undefined || segment === only)
   const file = path.join(folder, `${renditionId}-${only ?? 'all'}-${randomBytes(4).toString('hex')}.mp4`)
@@ -188,8 +199,8 @@ export async function joinRendition(folder: string, film: EncodedFilm, rendition
 }
 
 /** When each sample is shown, in ticks, by the boxes alone and in order of presentation. */
-export function presentationTimes(film: EncodedFilm, renditionId: number, sampleTicks: number): number[] {
-  const segments = [...(film.segments.get(renditionId) ?? [])].sort(([a], [b]) => a - b)
+export function presentationTimes(video: EncodedVideo, renditionId: number, sampleTicks: number): number[] {
+  const segments = [...(video.segments.get(renditionId) ?? [])].sort(([a], [b]) => a - b)
   const times = segments.flatMap(([, bytes]) => {
     const { decodeTime, sampleCount, compositionOffsets } = readFragment(bytes)
     return Array.from({ length: sampleCount }, (_, i) => decodeTime + i * sampleTicks + (compositionOffsets?.[i] ?? 0))

@@ -12,7 +12,7 @@ import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 const { test, draw } = sampledTests('starts after kills', 3)
 
@@ -22,11 +22,11 @@ const KILLS = rounds(3, 50)
 test(`F-01: kill -9 in mid-upload leaves nothing half, and the same form goes through afterwards (${KILLS} random places)`, async () => {
   const reelgate = await startReelgate({ env: UNLIMITED })
   const chance = newChance('kill -9 in mid-upload')
-  const film = Buffer.from('A pattern that is known, byte by byte. '.repeat(100_000))
+  const video = Buffer.from('A pattern that is known, byte by byte. '.repeat(100_000))
   for (let round = 0; round < KILLS; round++) {
     const upload = await reelgate.owner.credentials(`killed ${round}`)
-    const form = formBody(uploadParts(upload, film))
-    const offset = Math.floor(chance.between(form.length - film.length, form.length - 100))
+    const form = formBody(uploadParts(upload, video))
+    const offset = Math.floor(chance.between(form.length - video.length, form.length - 100))
     const socket = connect(Number(new URL(reelgate.url).port), '127.0.0.1')
     socket.on('error', () => undefined)
     socket.write(headOf(form.length))
@@ -38,19 +38,19 @@ test(`F-01: kill -9 in mid-upload leaves nothing half, and the same form goes th
     expect(await listFiles(reelgate, 'tmp')).toEqual([])
     expect(await listFiles(reelgate, 'sources')).not.toContainEqual(expect.stringContaining(upload.videoId))
     expect((await reelgate.owner.video(upload.videoId)).status).toBe('PRE-Upload')
-    expect((await reelgate.owner.send(upload, new Blob([film]))).status).toBe(201)
-    expect((await getStoredSource(reelgate, upload.videoId).clear()).equals(film)).toBe(true)
+    expect((await reelgate.owner.send(upload, new Blob([video]))).status).toBe(201)
+    expect((await getStoredSource(reelgate, upload.videoId).clear()).equals(video)).toBe(true)
   }
 }, 600_000)
 
 test('F-33: a server that runs out of memory loses nothing that was acknowledged, and starts again by itself', async () => {
   const reelgate = await startReelgate({ env: UNLIMITED })
   const { owner } = reelgate
-  const film = await owner.upload('A film', await makeFilm({ seconds: 6 }))
+  const video = await owner.upload('A video', await makeVideo({ seconds: 6 }))
   const before = await owner.credentials('before')
   // From here on the kernel gives it no more memory.
   await promisify(execFile)('prlimit', ['--pid', String(reelgate.pid), '--data=1'])
-  const acknowledged = [film, before.videoId]
+  const acknowledged = [video, before.videoId]
   for (let i = 0; i < 5_000 && isAlive(reelgate.pid); i++) {
     const answers = Array.from({ length: 20 }, (_, n) => owner.credentials(`while it lasts ${i} ${n}`).catch(() => undefined))
     for (const made of await Promise.all(answers)) if (made) acknowledged.push(made.videoId)
@@ -59,16 +59,16 @@ test('F-33: a server that runs out of memory loses nothing that was acknowledged
   await reelgate.restart()
   const present = new Set(readRows<{ id: string }>(reelgate, 'select id from video').map(({ id }) => id))
   expect(acknowledged.filter((id) => !present.has(id))).toEqual([])
-  await untilFinished(reelgate, film)
-  expect((await owner.send(before, new Blob(['a film']))).status).toBe(201)
+  await untilFinished(reelgate, video)
+  expect((await owner.send(before, new Blob(['a video']))).status).toBe(201)
 })
 
 test('F-09: SIGTERM under 200 clients and two encodes: what is in flight is answered, nothing acknowledged is lost, and it ends with 0 within 10 s', async () => {
   const reelgate = await startReelgate({ env: { ...UNLIMITED, REELGATE_ENCODERS: '2' } })
   const { owner } = reelgate
-  const ready = await owner.readyVideo(await makeFilm())
-  const film = await makeFilm({ seconds: 60, size: '320x240' })
-  const films = [await owner.upload('one', film), await owner.upload('two', film)]
+  const ready = await owner.readyVideo(await makeVideo())
+  const video = await makeVideo({ seconds: 60, size: '320x240' })
+  const videos = [await owner.upload('one', video), await owner.upload('two', video)]
   let isStopping = false
   let issued = 0
   const odd: number[] = []
@@ -90,13 +90,13 @@ test('F-09: SIGTERM under 200 clients and two encodes: what is in flight is answ
   expect(readRows(reelgate, `select 1 from chunk where state = 'running'`)).toEqual([])
   expect(readRows(reelgate, 'select 1 from otp').length).toBeGreaterThanOrEqual(issued)
   await reelgate.restart()
-  for (const id of films) await owner.until(id, 'ready')
+  for (const id of videos) await owner.until(id, 'ready')
 })
 
 test('E03: at its limit of open files the server refuses what needs one, serves what does not, and recovers', async () => {
   const reelgate = await startReelgate({ wrapper: ['prlimit', '--nofile=256:256'], env: UNLIMITED })
   const { owner } = reelgate
-  const upload = await owner.credentials('A film')
+  const upload = await owner.credentials('A video')
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const idle: Socket[] = []
   onTestFinished(() => {
@@ -114,11 +114,11 @@ test('E03: at its limit of open files the server refuses what needs one, serves 
     .toBeGreaterThanOrEqual(255)
   // On the connection that it has.
   expect((await ask('GET', '/api/videos')).status).toBe(200)
-  const refused = await ask('POST', '/upload', formBody(uploadParts(upload, 'a film')))
+  const refused = await ask('POST', '/upload', formBody(uploadParts(upload, 'a video')))
   expect(refused.status).toBe(503)
   expect(refused.text).toContain('too many files open')
   for (const socket of idle) socket.destroy()
-  await expect.poll(() => owner.send(upload, new Blob(['a film'])).then(({ status }) => status, String)).toBe(201)
+  await expect.poll(() => owner.send(upload, new Blob(['a video'])).then(({ status }) => status, String)).toBe(201)
 })
 
 function headOf(length: number): string {

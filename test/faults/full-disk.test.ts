@@ -6,12 +6,12 @@ import { addFile, makePicture } from '../assets/sample-files.ts'
 import type { Owner } from '../client.ts'
 import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
 import { formBody, post, uploadParts } from '../ingest/raw-form.ts'
-import { downloadFilm } from '../pipeline/videos.ts'
+import { downloadVideo } from '../pipeline/videos.ts'
 import { startPostgres } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { mountSmallDisk } from './small-disk.ts'
 
 const { test, draw } = sampledTests('full disks', 2)
@@ -22,12 +22,12 @@ test('F-13: a nearly full disk refuses uploads first; playing, listing, OTPs and
   const disk = await mountSmallDisk(64)
   const reelgate = await startReelgate({ within: disk.path })
   const { owner } = reelgate
-  const ready = await owner.upload('ready', await makeFilm())
+  const ready = await owner.upload('ready', await makeVideo())
   await untilFinished(reelgate, ready)
-  const doomed = await owner.upload('doomed', await makeFilm())
+  const doomed = await owner.upload('doomed', await makeVideo())
   await untilFinished(reelgate, doomed)
   const early = await owner.credentials('early')
-  const waiting = await owner.upload('waiting', await makeFilm({ seconds: 20, size: '320x240' }))
+  const waiting = await owner.upload('waiting', await makeVideo({ seconds: 20, size: '320x240' }))
   await reelgate.kill()
   await disk.leave(2 * MIB)
   await reelgate.restart()
@@ -36,13 +36,13 @@ test('F-13: a nearly full disk refuses uploads first; playing, listing, OTPs and
   expect(await readiness(reelgate)).toMatchObject({ status: 200, body: { status: 'ready', checks: { space: 'low' } } })
   const late = await owner.credentials('late')
   for (const upload of [early, late]) {
-    const refused = await owner.send(upload, new Blob(['a film']))
+    const refused = await owner.send(upload, new Blob(['a video']))
     expect(refused.status).toBe(503)
     expect(refused.headers.get('retry-after')).toMatch(/^\d+$/)
     expect(await refused.text()).toMatch(/<Error><Code>ServiceUnavailable<\/Code><Message>The disk of this server has no room/)
   }
   expect((await owner.list()).count).toBe(5)
-  expect((await downloadFilm(reelgate, ready)).length).toBeGreaterThan(1)
+  expect((await downloadVideo(reelgate, ready)).length).toBeGreaterThan(1)
   expect((await owner.delete([doomed])).message).toBe('Successfully deleted 1 videos')
   await expect.poll(() => listFiles(reelgate)).not.toContainEqual(expect.stringContaining(doomed))
   expect(await findEncoders(reelgate)).toEqual([])
@@ -50,7 +50,7 @@ test('F-13: a nearly full disk refuses uploads first; playing, listing, OTPs and
 
   await disk.makeRoom()
   await untilFinished(reelgate, waiting)
-  expect((await owner.send(early, new Blob(['a film']))).status).toBe(201)
+  expect((await owner.send(early, new Blob(['a video']))).status).toBe(201)
   await expect.poll(async () => (await readiness(reelgate)).body).toMatchObject({ checks: { space: 'ok' } })
 })
 
@@ -84,7 +84,7 @@ test('F-11: a disk that is full in mid-upload refuses it in words and keeps noth
   const disk = await mountSmallDisk(22) // full between two looks at its room, which come every 8 MiB
   const reelgate = await startReelgate({ within: disk.path })
   const { owner } = reelgate
-  const doomed = await owner.upload('doomed', await makeFilm())
+  const doomed = await owner.upload('doomed', await makeVideo())
   await untilFinished(reelgate, doomed)
   const upload = await owner.credentials('larger than the disk')
   const form = formBody(uploadParts(upload, Buffer.alloc(30 * MIB, 'x')))
@@ -97,13 +97,13 @@ test('F-11: a disk that is full in mid-upload refuses it in words and keeps noth
   expect((await listFiles(reelgate, 'sources')).filter((name) => name.includes(upload.videoId))).toEqual([])
   expect((await owner.video(upload.videoId)).status).toBe('PRE-Upload')
   expect((await owner.delete([doomed])).message).toBe('Successfully deleted 1 videos')
-  expect((await owner.send(upload, new Blob(['a film']))).status).toBe(201)
+  expect((await owner.send(upload, new Blob(['a video']))).status).toBe(201)
 })
 
-test('F-12: a disk that is full in mid-encode only delays the film', async () => {
+test('F-12: a disk that is full in mid-encode only delays the video', async () => {
   const disk = await mountSmallDisk(64)
   const reelgate = await startReelgate({ within: disk.path, env: { REELGATE_ENCODERS: '1' } })
-  const videoId = await reelgate.owner.upload('A film', await makeFilm({ seconds: 30, size: '320x240' }))
+  const videoId = await reelgate.owner.upload('A video', await makeVideo({ seconds: 30, size: '320x240' }))
   await reelgate.owner.until(videoId, 'ready')
   await disk.leave(0)
   await expect.poll(() => reelgate.output()).toMatch(/ENOSPC|SQLITE_FULL|nearly full/)
@@ -125,13 +125,13 @@ test('F-12: a database whose disk is full refuses writes in words and is whole; 
   }
   const reelgate = await startReelgate({ database: 'sqlite', env: { REELGATE_DATA: dataDir } })
   const { owner } = reelgate
-  const film = await owner.readyVideo(await makeFilm())
+  const video = await owner.readyVideo(await makeVideo())
   await disk.leave(64 * 1024)
   const { acknowledged, refusals } = await addVideosUntilRefused(owner)
   expect(new Set(refusals)).toEqual(new Set([expect.stringContaining('The disk is full: nothing was changed')]))
   expect((await owner.list()).count).toBe(acknowledged.length + 1)
   await disk.makeRoom()
-  expect(await owner.issueOtp(film)).toHaveLength(64)
+  expect(await owner.issueOtp(video)).toHaveLength(64)
   await reelgate.kill()
   expect(integrityOf(join(dataDir, 'reelgate.db'))).toBe('ok')
   await reelgate.restart()

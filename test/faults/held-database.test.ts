@@ -3,7 +3,7 @@ import { createOwner } from '../client.ts'
 import { makeDatabase } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist, readRenditions } from '../viewer.ts'
 import { startProxy } from './proxy.ts'
 
@@ -13,7 +13,7 @@ test('F-45: a server whose database another one has taken is not ready, and give
   const proxy = await startProxy(databaseUrl)
   const reelgate = await startReelgate({ database: 'sqlite', env: { REELGATE_DATABASE_URL: proxy.through(databaseUrl) } })
   const { owner, masterKeyFile } = reelgate
-  const videoId = await owner.readyVideo(await makeFilm())
+  const videoId = await owner.readyVideo(await makeVideo())
   const viewer = reelgate.newViewer()
   await viewer.redeem(await owner.issueOtp(videoId))
   expect((await viewer.key(0)).status).toBe(200)

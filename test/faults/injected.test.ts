@@ -18,21 +18,21 @@ afterAll(() => reelgate.remove())
 
 test.each([
   { lost: 'the file', nth: 1 },
-  { lost: 'the name in the film’s folder', nth: 2 },
-  { lost: 'the name of the film’s folder', nth: 3 },
+  { lost: 'the name in the video’s folder', nth: 2 },
+  { lost: 'the name of the video’s folder', nth: 3 },
 ])(
   'F-14: when the disk loses $lost, the upload is not acknowledged and its file is gone; sent again, it is whole',
   async ({ nth }) => {
     const { owner } = reelgate
     const upload = await owner.credentials(`fsync ${nth} fails`)
     const attached = await failAt(reelgate.pid, { syscall: 'fsync', nth }, 'EIO')
-    const answer = await owner.send(upload, new Blob(['a film']))
+    const answer = await owner.send(upload, new Blob(['a video']))
     await attached.detach()
     expect(answer.status).toBeGreaterThanOrEqual(500)
     expect((await owner.video(upload.videoId)).status).toBe('PRE-Upload')
     expect(await filesOf(upload.videoId)).toEqual([])
-    expect((await owner.send(upload, new Blob(['a film']))).status).toBe(201)
-    expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('a film'))
+    expect((await owner.send(upload, new Blob(['a video']))).status).toBe(201)
+    expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('a video'))
   },
 )
 
@@ -43,7 +43,7 @@ const SAMPLE = rounds(6, 60)
 test(`F-15: calls that are interrupted or refused by the system cut nothing short (${SAMPLE} of them)`, async () => {
   const chance = newChance('failing system calls')
   const { owner } = reelgate
-  const bytes = 'a film that is longer than one write. '.repeat(20_000)
+  const bytes = 'a video that is longer than one write. '.repeat(20_000)
   const faults = [
     { syscall: 'openat', error: 'EMFILE' },
     { syscall: 'openat', error: 'EINTR' },
@@ -88,7 +88,7 @@ function losesCommits() {
     const upload = await owner.credentials('before')
     const before = await titles()
     const attached = await failAt(reelgate.pid, { syscall: 'fsync', nth: 1 }, 'EIO', { andAllAfter: true })
-    expect((await owner.send(upload, new Blob(['a film']))).status).toBeGreaterThanOrEqual(500)
+    expect((await owner.send(upload, new Blob(['a video']))).status).toBeGreaterThanOrEqual(500)
     const refused = await owner.call('PUT', '/api/videos?title=never')
     expect(refused.status).toBe(503)
     expect(await refused.json()).toMatchObject({ message: expect.stringContaining('The disk reported an error') })
@@ -102,21 +102,21 @@ function losesCommits() {
     const policies = "select 1 from upload_policy join video on id = video_id where title = 'never'"
     expect(readRows(reelgate, policies)).toHaveLength(after.length - before.length)
     expect(await filesOf(upload.videoId)).toEqual([])
-    expect((await owner.send(upload, new Blob(['a film']))).status).toBe(201)
+    expect((await owner.send(upload, new Blob(['a video']))).status).toBe(201)
   })
 
   test('F-31: an upload whose commit the disk did not keep is there after a crash with its file, or not at all', async () => {
     const { owner } = reelgate
     const upload = await owner.credentials('commit fails')
     const attached = await failAt(reelgate.pid, { syscall: 'fsync', nth: 1 }, 'EIO', { andAllAfter: true, mainThreadOnly: true })
-    expect((await owner.send(upload, new Blob(['a film']))).status).toBe(503)
+    expect((await owner.send(upload, new Blob(['a video']))).status).toBe(503)
     await attached.detach()
     await reelgate.kill()
     await reelgate.restart()
     if ((await owner.video(upload.videoId)).status === 'PRE-Upload') {
-      expect((await owner.send(upload, new Blob(['a film']))).status).toBe(201)
+      expect((await owner.send(upload, new Blob(['a video']))).status).toBe(201)
     }
-    expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('a film'))
+    expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('a video'))
     await owner.until(upload.videoId, 'Not a media file') // what it is, and not that it is gone
   })
 }

@@ -5,14 +5,14 @@ import { dataPaths } from '../../src/config.ts'
 import { refillReserve } from '../../src/storage/reserve.ts'
 import { listFiles } from '../data-folder.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { mountSmallDisk } from './small-disk.ts'
 
 const MIB = 2 ** 20
 
 test('F-44: on a disk that is full to the last byte the server starts, plays and deletes by what it had in reserve, which it makes again when there is room', async () => {
   const disk = await mountSmallDisk(128)
-  const reelgate = await startReelgate({ database: 'sqlite', within: disk.path, video: await makeFilm() })
+  const reelgate = await startReelgate({ database: 'sqlite', within: disk.path, video: await makeVideo() })
   const { owner } = reelgate
   const [doomed, alsoDoomed] = [await owner.credentials('doomed'), await owner.credentials('also doomed')]
   await refillReserve(dataPaths(reelgate.dataDir).reserve)
@@ -64,7 +64,7 @@ test('F-44: /readyz says low as soon as a write has found the disk full, whateve
   const space = async () => ((await (await fetch(`${url}/readyz`)).json()) as { checks: { space: string } }).checks.space
   expect(await space()).toBe('ok')
   await disk.leaveNoFile()
-  expect((await owner.send(upload, new Blob(['a film']))).status).toBe(503)
+  expect((await owner.send(upload, new Blob(['a video']))).status).toBe(503)
   expect(await space()).toBe('low')
 })
 

@@ -35,7 +35,7 @@ export function startLoad(owner: Owner, videoId: string, clients = 8): Load {
 
   const ACTS = [
     async () => {
-      const made = await ask<UploadCredentials>('PUT', `/api/videos?title=film%20${done}`)
+      const made = await ask<UploadCredentials>('PUT', `/api/videos?title=video%20${done}`)
       if (made) load.videoIds.push(made.videoId)
     },
     async () => {
@@ -43,7 +43,7 @@ export function startLoad(owner: Owner, videoId: string, clients = 8): Load {
       if (issued) load.otps.push(issued.otp)
     },
     () => ask('GET', '/api/videos?limit=5'),
-    () => ask('GET', '/api/videos?q=film'),
+    () => ask('GET', '/api/videos?q=video'),
   ]
 
   async function ask<T>(method: string, path: string, body?: unknown): Promise<T | undefined> {

@@ -3,7 +3,7 @@ import { startPostgres } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { findLost, startLoad } from './load.ts'
 
 const { test, draw } = sampledTests('PostgreSQL that goes away', 1)
@@ -19,7 +19,7 @@ test.each(ENDS)(
     const postgres = await startPostgres({ durable: true })
     const reelgate = await startReelgate({ database: postgres })
     const { owner } = reelgate
-    const playing = await owner.readyVideo(await makeFilm())
+    const playing = await owner.readyVideo(await makeVideo())
     const viewer = reelgate.newViewer()
     await viewer.redeem(await owner.issueOtp(playing))
     const load = startLoad(owner, playing)
@@ -42,7 +42,7 @@ test('F-10: connections that an administrator ends under load are made anew, and
   const postgres = await startPostgres()
   const reelgate = await startReelgate({ database: postgres })
   const { owner } = reelgate
-  const load = startLoad(owner, await owner.readyVideo(await makeFilm()))
+  const load = startLoad(owner, await owner.readyVideo(await makeVideo()))
   for (let times = 0; times < 10; times++) {
     await load.goesOn(50)
     changeRows(reelgate, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'reelgate'")

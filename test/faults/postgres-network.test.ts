@@ -5,7 +5,7 @@ import { makeDatabase, startPostgres } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import type { Viewer } from '../viewer.ts'
 import { findLost, startLoad } from './load.ts'
 import { type Network, startProxy } from './proxy.ts'
@@ -23,7 +23,7 @@ async function startBehindProxy(): Promise<{ reelgate: Reelgate; proxy: Network 
 
 test('F-10: a database that is cut off, says nothing, or is refused is told as such within bounds; nothing acknowledged is lost, and all goes on afterwards', async () => {
   const { reelgate, proxy } = await startBehindProxy()
-  const load = startLoad(reelgate.owner, await reelgate.owner.readyVideo(await makeFilm()))
+  const load = startLoad(reelgate.owner, await reelgate.owner.readyVideo(await makeVideo()))
   for (const cut of [proxy.reset, proxy.refuse, proxy.blackHole]) {
     await load.goesOn()
     cut()
@@ -52,7 +52,7 @@ test('F-10: a call whose commit got no answer is told that it may have been kept
   await expect.poll(async () => (await owner.list()).rows.map(({ title }) => title)).toEqual(['called otherwise'])
 })
 
-test('F-10: a film whose deletion got no answer, and was kept, is watched no further, and its files go', async () => {
+test('F-10: a video whose deletion got no answer, and was kept, is watched no further, and its files go', async () => {
   const { reelgate, proxy } = await startBehindProxy()
   const { videoId, viewer } = await startWatching(reelgate)
   const isSwallowed = proxy.swallowAnswer('COMMIT', '"deleted_at_s"')
@@ -64,7 +64,7 @@ test('F-10: a film whose deletion got no answer, and was kept, is watched no fur
   expect(existsSync(join(reelgate.dataDir, 'segments', videoId))).toBe(false)
 })
 
-test('F-10: the films of an account whose disabling got no answer, and was kept, are watched no further', async () => {
+test('F-10: the videos of an account whose disabling got no answer, and was kept, are watched no further', async () => {
   const { reelgate, proxy } = await startBehindProxy()
   const { viewer } = await startWatching(reelgate)
   const isSwallowed = proxy.swallowAnswer('COMMIT', 'set "disabled"')
@@ -75,7 +75,7 @@ test('F-10: the films of an account whose disabling got no answer, and was kept,
 })
 
 async function startWatching({ owner, newViewer }: Reelgate): Promise<{ videoId: string; viewer: Viewer }> {
-  const videoId = await owner.readyVideo(await makeFilm())
+  const videoId = await owner.readyVideo(await makeVideo())
   const viewer = newViewer()
   await viewer.redeem(await owner.issueOtp(videoId))
   expect((await viewer.key(0)).status).toBe(200)
@@ -84,7 +84,7 @@ async function startWatching({ owner, newViewer }: Reelgate): Promise<{ videoId:
 
 test('F-09: a stop while the database says nothing ends within 10 s, with exit code 0', async () => {
   const { reelgate, proxy } = await startBehindProxy()
-  const playing = await reelgate.owner.readyVideo(await makeFilm())
+  const playing = await reelgate.owner.readyVideo(await makeVideo())
   const viewer = reelgate.newViewer()
   await viewer.redeem(await reelgate.owner.issueOtp(playing))
   expect((await viewer.key(0)).status).toBe(200)
@@ -105,7 +105,7 @@ test('F-10: a standby that takes the place of a PostgreSQL that was killed goes 
   await expect.poll(() => readRows(admin, 'select sync_state from pg_stat_replication')).toEqual([{ sync_state: 'sync' }])
   const proxy = await startProxy(url)
   const reelgate = await startReelgate({ database: 'sqlite', env: { REELGATE_DATABASE_URL: proxy.through(url) } })
-  const load = startLoad(reelgate.owner, await reelgate.owner.readyVideo(await makeFilm()))
+  const load = startLoad(reelgate.owner, await reelgate.owner.readyVideo(await makeVideo()))
   await load.goesOn()
   await postgres.crash()
   await load.isRefused()

@@ -5,10 +5,10 @@ import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 test('F-05: a deletion whose files cannot be removed is retried by itself, and goes through when they can', async () => {
-  const reelgate = await startReelgate({ video: await makeFilm() })
+  const reelgate = await startReelgate({ video: await makeVideo() })
   const { owner, videoId } = reelgate
   const folder = join(reelgate.dataDir, 'segments', videoId)
   const setImmutable = (sign: '+' | '-') => promisify(execFile)('chattr', ['-R', `${sign}i`, folder])

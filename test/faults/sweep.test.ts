@@ -7,7 +7,7 @@ import { newFolder } from '../pipeline/videos.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { shiftedClock } from './faked-clock.ts'
 
 // What a crash between a rename and its commit leaves, and what a failed removal leaves, is gone after a day.
@@ -19,14 +19,14 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
-  videoId = await reelgate.owner.upload('A film', await makeFilm({ seconds: 6 }))
+  videoId = await reelgate.owner.upload('A video', await makeVideo({ seconds: 6 }))
   await untilFinished(reelgate, videoId)
 })
 afterAll(() => reelgate.remove())
 
-test('F-31, I8: files that no row names are gone after a day, younger ones and those of films stay', async () => {
+test('F-31, I8: files that no row names are gone after a day, younger ones and those of videos stay', async () => {
   await reelgate.stop()
-  const films = await listFiles(reelgate)
+  const videos = await listFiles(reelgate)
   const orphans = [
     `sources/${videoId}/${'0'.repeat(32)}.sealed`,
     `sources/${OTHER_VIDEO}/${'0'.repeat(32)}.sealed`,
@@ -42,12 +42,12 @@ test('F-31, I8: files that no row names are gone after a day, younger ones and t
   for (const name of [...orphans, ...notOurs]) await put(name, DAY_S + 3600)
   for (const name of fresh) await put(name, DAY_S - 3600)
   // Age alone says nothing about what a row names.
-  for (const name of films.filter((name) => /\.(sealed|m4s)$/.test(name))) await age(name, 400 * DAY_S)
+  for (const name of videos.filter((name) => /\.(sealed|m4s)$/.test(name))) await age(name, 400 * DAY_S)
   await reelgate.restart()
   await expect.poll(() => presentOf(orphans)).toEqual([])
   await expect.poll(() => reelgate.output()).toContain('"folder":"posters"')
   expect(await presentOf([...fresh, ...notOurs])).toEqual([...fresh, ...notOurs].sort())
-  expect(await presentOf(films)).toEqual(films)
+  expect(await presentOf(videos)).toEqual(videos)
   for (const name of [...fresh, ...notOurs]) await rm(join(reelgate.dataDir, name))
 })
 
@@ -56,9 +56,9 @@ test.each(sampleOf('clocks of the sweep', ['+1d', '+3650d', '-1d'], 1))(
   async (shift) => {
     const own = await startSharedReelgate({ env: shiftedClock(shift) })
     try {
-      const id = await own.owner.upload('A film', await makeFilm({ seconds: 6 }))
+      const id = await own.owner.upload('A video', await makeVideo({ seconds: 6 }))
       await untilFinished(own, id)
-      const films = (await listFiles(own)).filter((name) => /\.(sealed|m4s)$/.test(name))
+      const videos = (await listFiles(own)).filter((name) => /\.(sealed|m4s)$/.test(name))
       await own.kill()
       await own.restart()
       await own.owner.video(id)
@@ -70,7 +70,7 @@ test.each(sampleOf('clocks of the sweep', ['+1d', '+3650d', '-1d'], 1))(
       await utimes(orphan, 0, 0)
       await own.restart()
       await expect.poll(() => listFiles(own, 'posters')).not.toContain(`${OTHER_VIDEO}/`)
-      expect((await listFiles(own)).filter((name) => /\.(sealed|m4s)$/.test(name))).toEqual(films)
+      expect((await listFiles(own)).filter((name) => /\.(sealed|m4s)$/.test(name))).toEqual(videos)
       expect(readRows(own, 'select 1 from video')).toHaveLength(1)
     } finally {
       await own.remove()
@@ -80,12 +80,12 @@ test.each(sampleOf('clocks of the sweep', ['+1d', '+3650d', '-1d'], 1))(
 
 test('I8: a folder of any size is swept a part at a time, and the next run goes on where the last one stopped', async () => {
   const root = await newFolder()
-  for (let film = 0; film < 30; film++) {
-    await mkdir(join(root, `film-${film}`))
-    for (let n = 0; n < 100; n++) await writeFile(join(root, `film-${film}`, `${n}`), '')
+  for (let video = 0; video < 30; video++) {
+    await mkdir(join(root, `video-${video}`))
+    for (let n = 0; n < 100; n++) await writeFile(join(root, `video-${video}`, `${n}`), '')
   }
   let largestQuestion = 0
-  const sweep = createOrphanSweep({ root, tmp: root }, /^film-\d+\/\d+$/, async (names) => {
+  const sweep = createOrphanSweep({ root, tmp: root }, /^video-\d+\/\d+$/, async (names) => {
     largestQuestion = Math.max(largestQuestion, names.length)
     return new Set(names.filter((name) => name.endsWith('/7')))
   })
@@ -95,12 +95,12 @@ test('I8: a folder of any size is swept a part at a time, and the next run goes 
   expect(removed[2]).toBe(990)
   expect(largestQuestion).toBeLessThanOrEqual(200)
   expect(await readdir(root)).toHaveLength(30)
-  expect(await readdir(join(root, 'film-3'))).toEqual(['7'])
+  expect(await readdir(join(root, 'video-3'))).toEqual(['7'])
 })
 
 test('I8: what was left unfinished while the server runs is gone after a day, what is being written stays', async () => {
   const tmp = await newFolder()
-  const [old = '', young = '', other = ''] = ['0'.repeat(32), '1'.repeat(32), 'a film.part']
+  const [old = '', young = '', other = ''] = ['0'.repeat(32), '1'.repeat(32), 'a video.part']
   const nowS = Date.now() / 1000
   for (const name of [old, young, other]) await writeFile(join(tmp, name), 'x')
   for (const name of [old, other]) await utimes(join(tmp, name), nowS - DAY_S - 60, nowS - DAY_S - 60)

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { readRenditions } from '../viewer.ts'
 
 // The OTP operation of the current interface: wire-contract.md, sections 3 and 5.
@@ -12,7 +12,7 @@ import { readRenditions } from '../viewer.ts'
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeFilm({ size: '640x480' }) })
+  reelgate = await startSharedReelgate({ video: await makeVideo({ size: '640x480' }) })
   videoId = reelgate.videoId
 })
 afterAll(() => reelgate.remove())
@@ -62,7 +62,7 @@ describe('an OTP is exactly otp and playbackInfo', () => {
     expect({ status: response.status, body: await response.json() }).toEqual(issued())
   })
 
-  test('an unknown film is 404', async () => {
+  test('an unknown video is 404', async () => {
     const response = await reelgate.owner.call('POST', `/api/videos/${'0'.repeat(32)}/otp`, { body: {} })
     expect(response.status).toBe(404)
     expect(await response.json()).toEqual({ message: 'Video not found', code: 'not-found', requestId: expect.any(String) })

@@ -19,13 +19,13 @@ describe('list', () => {
   /** Oldest first. */
   const ids: string[] = []
   beforeAll(async () => {
-    owner = await reelgate.newOwner('with 45 films')
-    for (let i = 0; i < 45; i++) ids.push((await owner.credentials(`Film ${i}`)).videoId)
+    owner = await reelgate.newOwner('with 45 videos')
+    for (let i = 0; i < 45; i++) ids.push((await owner.credentials(`Video ${i}`)).videoId)
   })
   const page = (query: string) => owner.list(query).then(({ count, rows }) => ({ count, ids: rows.map((row) => row.id) }))
   const newestFirst = () => ids.toReversed()
 
-  test('is newest first, also among films of one second, with the number of all', async () => {
+  test('is newest first, also among videos of one second, with the number of all', async () => {
     expect(await page('?limit=40')).toEqual({ count: 45, ids: newestFirst().slice(0, 40) })
   })
 
@@ -33,7 +33,7 @@ describe('list', () => {
     expect(await page(`?limit=${limit}`)).toEqual({ count: 45, ids: newestFirst().slice(0, 40) })
   })
 
-  test('pages count from 1 and neither miss nor repeat a film', async () => {
+  test('pages count from 1 and neither miss nor repeat a video', async () => {
     const pages = await Promise.all([1, 2, 3, 4, 5].map((number) => page(`?page=${number}&limit=10`)))
     expect(pages.map(({ count }) => count)).toEqual([45, 45, 45, 45, 45])
     expect(pages.flatMap((found) => found.ids)).toEqual(newestFirst())
@@ -85,7 +85,7 @@ describe('list', () => {
       rows: [
         {
           id: ids.at(-1),
-          title: 'Film 44',
+          title: 'Video 44',
           description: '',
           upload_time: expect.any(Number),
           length: 0,
@@ -113,13 +113,13 @@ describe('list', () => {
 
 describe('one', () => {
   beforeAll(async () => {
-    owner = await reelgate.newOwner('with a film')
+    owner = await reelgate.newOwner('with a video')
   })
 
   test('is the row of the list, also with a trailing slash', async () => {
-    const { videoId } = await owner.credentials('Größe, 映画 & <Film>')
+    const { videoId } = await owner.credentials('Größe, 映画 & <Video>')
     const [row] = (await owner.list()).rows
-    expect(row?.title).toBe('Größe, 映画 & <Film>')
+    expect(row?.title).toBe('Größe, 映画 & <Video>')
     expect(await owner.video(videoId)).toEqual(row)
     expect(await owner.video(`${videoId}/`)).toEqual(row)
     expect(row).not.toHaveProperty('message')
@@ -142,7 +142,7 @@ describe('one', () => {
   })
 
   test('an id in capital letters is another id', async () => {
-    const { videoId } = await owner.credentials('A film')
+    const { videoId } = await owner.credentials('A video')
     const other = videoId.replace(/[a-f]/g, (letter) => letter.toUpperCase())
     if (other !== videoId) expect((await owner.call('GET', `/api/videos/${other}`)).status).toBe(404)
   })
@@ -200,13 +200,13 @@ describe('upload credentials', () => {
 })
 
 describe('delete', () => {
-  let films: string[]
+  let videoIds: string[]
   beforeAll(async () => {
     owner = await reelgate.newOwner('who deletes')
   })
   beforeEach(async () => {
     await owner.delete((await owner.list()).rows.map((row) => row.id))
-    films = await Promise.all(['a', 'b', 'c'].map(async (title) => (await owner.credentials(title)).videoId))
+    videoIds = await Promise.all(['a', 'b', 'c'].map(async (title) => (await owner.credentials(title)).videoId))
   })
   const remove = async (query: string, lines: string[] = [], body = '') => {
     const { status, text } = await raw(`DELETE /api/videos?${query}`, lines, body)
@@ -216,7 +216,7 @@ describe('delete', () => {
 
   test('by ids in the body, at most a thousand; none at all is told how to name them', async () => {
     const byBody = (videos: string[]) => remove('', ['Content-Type: application/json'], JSON.stringify({ videos }))
-    expect(await byBody([...films.slice(0, 2), 'f'.repeat(32)])).toEqual(deleted(2))
+    expect(await byBody([...videoIds.slice(0, 2), 'f'.repeat(32)])).toEqual(deleted(2))
     expect((await owner.list()).count).toBe(1)
     expect(await byBody(Array(1001).fill('f'.repeat(32)))).toMatchObject({
       status: 400,
@@ -231,15 +231,15 @@ describe('delete', () => {
   })
 
   test('what is deleted is listed no more', async () => {
-    await remove(`videos=${films[0]}`)
+    await remove(`videos=${videoIds[0]}`)
     expect((await owner.list()).count).toBe(2)
-    await remove(`videos=${films[1]},${films[2]}`)
+    await remove(`videos=${videoIds[1]},${videoIds[2]}`)
     expect(await owner.list()).toEqual({ count: 0, rows: [] })
   })
 
   test('blanks around commas, empty places and repeated ids do no harm', async () => {
-    expect(await remove(`videos=%20${films[0]},%20${films[1]}%20,,${films[0]},`)).toEqual(deleted(2))
-    expect(await remove(`videos=${films[2]}+,+${films[2]}`)).toEqual(deleted(1))
+    expect(await remove(`videos=%20${videoIds[0]},%20${videoIds[1]}%20,,${videoIds[0]},`)).toEqual(deleted(2))
+    expect(await remove(`videos=${videoIds[2]}+,+${videoIds[2]}`)).toEqual(deleted(1))
   })
 
   test.each(['', ',', 'nothing', '0123456789abcdef0123456789abcdef', '*', '%25', '%00'])(
@@ -250,14 +250,14 @@ describe('delete', () => {
     },
   )
 
-  test('of twenty deletions of one film at once, one counts it', async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => remove(`videos=${films[0]}`)))
+  test('of twenty deletions of one video at once, one counts it', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => remove(`videos=${videoIds[0]}`)))
     expect(answers.filter(({ body }) => body.message === 'Successfully deleted 1 videos')).toHaveLength(1)
     expect((await owner.list()).count).toBe(2)
   })
 
   test('without naming any, or naming them twice, is 400', async () => {
-    for (const query of ['', `videos=${films[0]}&videos=${films[1]}`]) expect((await remove(query)).status).toBe(400)
+    for (const query of ['', `videos=${videoIds[0]}&videos=${videoIds[1]}`]) expect((await remove(query)).status).toBe(400)
     expect((await owner.list()).count).toBe(3)
   })
 
@@ -269,6 +269,6 @@ describe('delete', () => {
     ['an empty form', ['Content-Type: application/x-www-form-urlencoded'], ''],
     ['a body without a Content-Type', [], '{}'],
   ])('works with %s', async (_, lines, body) => {
-    expect(await remove(`videos=${films[0]}`, lines, body)).toEqual(deleted(1))
+    expect(await remove(`videos=${videoIds[0]}`, lines, body)).toEqual(deleted(1))
   })
 })

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../connection.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import type { RawAnswer } from '../raw-http.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 // What clients of the hosted service send, byte for byte as their libraries write it (wire-contract.md, sections 2 to 6).
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   reelgate = await startSharedReelgate()
   host = new URL(reelgate.url).host
   key = reelgate.owner.apiKey
-  videoId = (await reelgate.owner.credentials('A film')).videoId
+  videoId = (await reelgate.owner.credentials('A video')).videoId
 })
 afterAll(() => reelgate.remove())
 
@@ -84,10 +84,10 @@ test('curl -d: options of an OTP as a form, with its own Content-Type', async ()
 test('curl -F: the upload form, with Expect: 100-continue', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-curl-'))
   try {
-    await writeFile(join(folder, 'film.mp4'), 'x'.repeat(2_000_000)) // so large that curl asks first
+    await writeFile(join(folder, 'video.mp4'), 'x'.repeat(2_000_000)) // so large that curl asks first
     const { id, fields } = await fieldsOfUpload()
     const parts = fields.filter(([, value]) => value !== '').flatMap(([name, value]) => ['-F', `${name}=${value}`])
-    const answer = await curl('-H', 'Expect: 100-continue', ...parts, '-F', `file=@${folder}/film.mp4`, `${reelgate.url}/upload`)
+    const answer = await curl('-H', 'Expect: 100-continue', ...parts, '-F', `file=@${folder}/video.mp4`, `${reelgate.url}/upload`)
     expect(answer).toMatchObject({ status: 201, text: expect.stringContaining('<PostResponse>') })
     expect(await arrived(id)).toBe(true)
   } finally {
@@ -200,7 +200,7 @@ test('python’s requests: an empty PUT with Content-Length: 0, then fields and 
     ['success_action_status', '201'],
     ['success_action_redirect', ''],
   ]
-  const file = { head: `Content-Disposition: form-data; name="file"; filename*=utf-8''caf%C3%A9.mp4`, bytes: 'no film' }
+  const file = { head: `Content-Disposition: form-data; name="file"; filename*=utf-8''caf%C3%A9.mp4`, bytes: 'no video' }
   const body = formOf(boundary, fields, file, '--\r\n')
   const answer = await connection.ask(
     request(
@@ -241,8 +241,8 @@ test('axios in Node: credentials, a chunked form and a status check on one conne
     ['success_action_redirect', ''],
   ]
   const file = {
-    head: 'Content-Disposition: form-data; name="file"; filename="film.mp4"\r\nContent-Type: video/mp4',
-    bytes: 'no film',
+    head: 'Content-Disposition: form-data; name="file"; filename="video.mp4"\r\nContent-Type: video/mp4',
+    bytes: 'no video',
   }
   const body = formOf(boundary, fields, file, '--\r\n')
   connection.write(
@@ -291,8 +291,8 @@ test('the old request library: lower-case headers, and json: true sends {} with 
 test('Ruby scripts write a fixed boundary, and no line break at the end', async () => {
   const { id, fields } = await fieldsOfUpload()
   const file = {
-    head: 'Content-Disposition: form-data; name="file"; filename="film.mp4"\r\nContent-Type: video/mp4',
-    bytes: 'no film',
+    head: 'Content-Disposition: form-data; name="file"; filename="video.mp4"\r\nContent-Type: video/mp4',
+    bytes: 'no video',
   }
   const body = formOf('AaB03x', fields, file, '--')
   const answer = await askOnce(
@@ -315,7 +315,7 @@ test('Ruby scripts write a fixed boundary, and no line break at the end', async 
 
 test('a form that comes byte by byte is whole at its last one', async () => {
   const { id, fields } = await fieldsOfUpload()
-  const file = { head: 'Content-Disposition: form-data; name="file"; filename="film.mp4"', bytes: 'no film' }
+  const file = { head: 'Content-Disposition: form-data; name="file"; filename="video.mp4"', bytes: 'no video' }
   const body = formOf('slow', fields, file, '--\r\n')
   const connection = await openConnection(reelgate.url)
   connection.write(
@@ -332,9 +332,9 @@ test('a form that comes byte by byte is whole at its last one', async () => {
   expect(await arrived(id)).toBe(true)
 })
 
-test('eight captions and posters sent at once behind a film, while it is Queued, are all taken', async () => {
+test('eight captions and posters sent at once behind a video, while it is Queued, are all taken', async () => {
   const { owner, url } = reelgate
-  const id = await owner.upload('With captions', await makeFilm())
+  const id = await owner.upload('With captions', await makeVideo())
   const send = async (query: string, name: string, bytes: string | Buffer<ArrayBuffer>) => {
     const form = new FormData()
     form.append('file', new Blob([bytes]), name)
@@ -409,7 +409,7 @@ test.each(Object.keys(HEAVY))('%s is answered in order, and the next call is as 
   // An object that had got a title from nowhere would be edited by it.
   const nothing = await reelgate.owner.call('POST', `/api/videos/${videoId}`, { body: {} })
   expect(nothing.status).toBe(400)
-  expect((await reelgate.owner.video(videoId)).title).toBe('A film')
+  expect((await reelgate.owner.video(videoId)).title).toBe('A video')
 })
 
 test('U14: 50 MB of JSON are refused as soon as they are announced', async () => {

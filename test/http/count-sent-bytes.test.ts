@@ -10,7 +10,7 @@ import { onResponseSent, sendWhole } from '../../src/http/media/count-sent-bytes
 const MIB = 2 ** 20
 const PART = Buffer.alloc(256 * 1024)
 
-/** A server that sends 64 MiB in parts as a film does, and says how much of it went out. */
+/** A server that sends 64 MiB in parts as a video does, and says how much of it went out. */
 async function startSender() {
   const told = Promise.withResolvers<number>()
   const app = Fastify()

@@ -129,7 +129,7 @@ const RULES: Record<string, Rule> = {
   'GET /docs/api/openapi.json': { opens: 'anybody', status: 200 },
   'GET /healthz': { opens: 'anybody', status: 200 },
   'GET /readyz': { opens: 'anybody', status: 200 },
-  // Here without a demo film; with one they answer this machine alone: see test/start/demo.test.ts.
+  // Here without a demo video; with one they answer this machine alone: see test/start/demo.test.ts.
   'GET /demo': { opens: 'anybody', status: 404 },
   'GET /api/site/homepage_video': { opens: 'anybody', status: 404 },
 }

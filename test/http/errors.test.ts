@@ -8,7 +8,7 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
-  videoId = (await reelgate.owner.credentials('A film')).videoId
+  videoId = (await reelgate.owner.credentials('A video')).videoId
 })
 afterAll(() => reelgate.remove())
 

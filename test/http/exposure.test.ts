@@ -9,7 +9,7 @@ import { findFreePort } from '../free-port.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { changeRows, readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist, type Viewer } from '../viewer.ts'
 
 // What answers give away, beside what was asked for.
@@ -17,22 +17,22 @@ import { readMediaPlaylist, type Viewer } from '../viewer.ts'
 /** As the owner configured it: not the name by which the connections of these tests come in. */
 let publicUrl: string
 let reelgate: Reelgate & { remove(): Promise<void> }
-let film: string
+let video: string
 let videoId: string
 let viewer: Viewer
 beforeAll(async () => {
   const port = await findFreePort()
   publicUrl = `http://localhost:${port}`
   reelgate = await startSharedReelgate({ env: { PORT: String(port), REELGATE_PUBLIC_URL: publicUrl } })
-  film = await makeFilm({ seconds: 15, rate: 10 })
-  videoId = await addFilm('A film')
+  video = await makeVideo({ seconds: 15, rate: 10 })
+  videoId = await addVideo('A video')
   viewer = reelgate.newViewer()
   expect((await viewer.redeem(await reelgate.owner.issueOtp(videoId))).playing).toBe(true)
 })
 afterAll(() => reelgate?.remove())
 
-async function addFilm(title: string): Promise<string> {
-  const id = await reelgate.owner.readyVideo(film, title)
+async function addVideo(title: string): Promise<string> {
+  const id = await reelgate.owner.readyVideo(video, title)
   await untilFinished(reelgate, id)
   return id
 }
@@ -73,7 +73,7 @@ describe('X12: the addresses in answers are made from the configured one', () =>
     const { uploadLink: _, ...fields } = clientPayload
     const form = new FormData()
     for (const [name, value] of Object.entries({ ...fields, success_action_status: '201' })) form.append(name, value)
-    form.append('file', new Blob(['no film']), 'x.mp4')
+    form.append('file', new Blob(['no video']), 'x.mp4')
     const { headers, body } = new Request('http://x', { method: 'POST', body: form })
     const sent = Buffer.from(await new Response(body).arrayBuffer())
     const type = headers.get('content-type') ?? ''
@@ -162,7 +162,7 @@ test('P17: a playback session opens no original: no address gives a byte of the 
   const sealed = await readFile(source.path)
   const { session } = viewer.state
   const media = readMediaPlaylist(await viewer.playlist('1')).init.replace(/^(\.\.\/)+/, '/')
-  const names = ['original', 'source', 'download', 'mp4', 'film.mp4', 'original.mp4', videoId, name ?? '']
+  const names = ['original', 'source', 'download', 'mp4', 'video.mp4', 'original.mp4', videoId, name ?? '']
   const addresses = [
     ...names.flatMap((file) => [
       `/play/${session}/file/${encodeURIComponent(file)}`,
@@ -187,7 +187,7 @@ test('P17: a playback session opens no original: no address gives a byte of the 
 })
 
 describe('P19: an id', () => {
-  test('of a film has 128 bits, of which each is as likely 0 as 1', async () => {
+  test('of a video has 128 bits, of which each is as likely 0 as 1', async () => {
     const ids = await Promise.all(Array.from({ length: 200 }, async () => (await reelgate.owner.credentials('x')).videoId))
     for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/)
     const ones = Array.from({ length: 128 }, (_, bit) => ids.filter((id) => (BigInt(`0x${id}`) >> BigInt(bit)) & 1n).length)
@@ -358,7 +358,7 @@ describe('L03: where something of the server is broken', () => {
   }
 
   test('a lost poster is a 500 without insides, whose request id the log explains', async () => {
-    const broken = await addFilm('A film that the disk loses')
+    const broken = await addVideo('A video that the disk loses')
     await rm(join(reelgate.dataDir, 'posters', broken), { recursive: true })
     for (const address of [(await reelgate.owner.video(broken)).poster]) {
       const response = await fetch(address)

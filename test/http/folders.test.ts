@@ -109,7 +109,7 @@ describe('a folder', () => {
     await create('Inner', id)
     expect((await search('')).map(({ name }) => name)).toEqual(['Inner', 'Outer'])
     expect(await search('', true)).toEqual([])
-    await owner.credentials('A film')
+    await owner.credentials('A video')
     expect((await owner.list('?q=')).count).toBe(1)
   })
 
@@ -248,7 +248,7 @@ describe('the videos of a folder', () => {
   test('are filtered by tags and texts as well, page by page', async () => {
     const { id } = await create('filtered')
     const ids: string[] = []
-    for (let i = 0; i < 30; i++) ids.push(await upload(`Film ${i} ${i % 3 === 0 ? 'third' : ''}`, i % 2 ? id : 'root'))
+    for (let i = 0; i < 30; i++) ids.push(await upload(`Video ${i} ${i % 3 === 0 ? 'third' : ''}`, i % 2 ? id : 'root'))
     await ask('POST', '/tags', { videos: ids.slice(0, 20), tags: ['early'] })
     await ask('POST', '/tags', { videos: ids.filter((_, i) => i % 5 === 0), tags: ['fifth'] })
     const wanted = (holds: (i: number) => boolean) => ids.flatMap((_, i) => (holds(i) ? [i] : [])).toReversed()
@@ -270,7 +270,7 @@ describe('the videos of a folder', () => {
     const { id } = await create('watched')
     const list = (etag = '') =>
       owner.call('GET', `/api/videos?folderId=${id}`, { headers: etag ? { 'If-None-Match': etag } : {} })
-    const videoId = await upload('a film')
+    const videoId = await upload('a video')
     const changes = [
       () => ask('POST', `/${videoId}`, { folderId: id }),
       () => upload('another', id),
@@ -294,7 +294,7 @@ test('F-08: a deleted folder leaves its videos and folders in its parent, and is
   const outer = await create('outer')
   const doomed = await create('doomed', outer.id)
   const inner = await create('inner', doomed.id)
-  const ids = await Promise.all(Array.from({ length: 50 }, (_, i) => upload(`Film ${i}`, doomed.id)))
+  const ids = await Promise.all(Array.from({ length: 50 }, (_, i) => upload(`Video ${i}`, doomed.id)))
   await upload('deep', inner.id)
   await upload('already there', outer.id)
   await owner.delete(ids.slice(0, 5))

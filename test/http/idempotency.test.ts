@@ -20,7 +20,7 @@ type Operation = { rows: string; send(owner: Owner, key: string, word: string): 
 
 let video: string
 beforeAll(async () => {
-  video = (await ann.credentials('A film')).videoId
+  video = (await ann.credentials('A video')).videoId
 })
 
 const keyed = (key: string) => ({ headers: { 'Idempotency-Key': key } })

@@ -9,7 +9,7 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
-  videoId = (await reelgate.owner.credentials('A film that nobody has sent yet')).videoId
+  videoId = (await reelgate.owner.credentials('A video that nobody has sent yet')).videoId
 })
 afterAll(() => reelgate.remove())
 

@@ -27,7 +27,7 @@ async function readAll(owner: Owner, query: string, afterPage: () => Promise<unk
   return ids
 }
 
-test.each(['?', '?limit=7&q=film', '?limit=7&tag=all', '?limit=7&folderId=FOLDER', '?limit=4&folderId=FOLDER&tag=all&q=lm'])(
+test.each(['?', '?limit=7&q=video', '?limit=7&tag=all', '?limit=7&folderId=FOLDER', '?limit=4&folderId=FOLDER&tag=all&q=lm'])(
   'Q09: a job that reads %s page after page sees each video that stays once, in order, while others come and go',
   async (query) => {
     const owner = await reelgate.newOwner('with a job')
@@ -35,15 +35,15 @@ test.each(['?', '?limit=7&q=film', '?limit=7&tag=all', '?limit=7&folderId=FOLDER
     const { id: folderId } = (await made.json()) as { id: string }
     const add = async (number: number) => {
       const folder = number % 3 === 0 ? folderId : 'root'
-      const answer = await owner.call('PUT', `/api/videos?title=Film+${number}&folderId=${folder}`)
+      const answer = await owner.call('PUT', `/api/videos?title=Video+${number}&folderId=${folder}`)
       const { videoId } = (await answer.json()) as { videoId: string }
       await owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['all'] } })
       return { id: videoId, isInFolder: number % 3 === 0, goes: number % 4 === 3 }
     }
-    const films = []
-    for (let number = 0; number < 120; number++) films.push(await add(number))
-    const wanted = films.filter(({ goes, isInFolder }) => !goes && (isInFolder || !query.includes('FOLDER')))
-    const going = films.filter(({ goes }) => goes).map(({ id }) => id)
+    const videos = []
+    for (let number = 0; number < 120; number++) videos.push(await add(number))
+    const wanted = videos.filter(({ goes, isInFolder }) => !goes && (isInFolder || !query.includes('FOLDER')))
+    const going = videos.filter(({ goes }) => goes).map(({ id }) => id)
 
     let late = 120
     const seen = await readAll(owner, query.replace('FOLDER', folderId), async () => {
@@ -60,7 +60,7 @@ test.each(['?', '?limit=7&q=film', '?limit=7&tag=all', '?limit=7&folderId=FOLDER
 test('Q09: the row that a page ended with may be gone when the next is asked for', async () => {
   const owner = await reelgate.newOwner('losing its place')
   const ids: string[] = []
-  for (let number = 0; number < 9; number++) ids.push((await owner.credentials(`Film ${number}`)).videoId)
+  for (let number = 0; number < 9; number++) ids.push((await owner.credentials(`Video ${number}`)).videoId)
   let page = 0
   const seen = await readAll(owner, '?limit=3', async () => {
     if (page++ === 0) await owner.delete(ids.splice(6, 1)) // the third row

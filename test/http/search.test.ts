@@ -186,7 +186,7 @@ describe('the earlier interface', () => {
   test('gives at most 100, and the rest on the pages behind', async () => {
     const many = await ownerOf(
       'many',
-      Array.from({ length: 104 }, (_, i) => `Film ${i}`),
+      Array.from({ length: 104 }, (_, i) => `Video ${i}`),
     )
     const count = async (query: string) => (await v2<Entity[]>(many, `/videos${query}`)).body.length
     expect(await count('?limit=1000')).toBe(100)
@@ -262,7 +262,7 @@ describe('paging', () => {
     ['&q=third', 20],
     ['&q=rd', 20],
   ])(
-    'Q10, Q11: films of one second: pages%s are disjoint, complete, newest first, and their sum is the count',
+    'Q10, Q11: videos of one second: pages%s are disjoint, complete, newest first, and their sum is the count',
     async (filter, count) => {
       expect(new Set((await owner.list('?limit=40')).rows.map((row) => row.upload_time)).size).toBeLessThan(40)
       const pages = await Promise.all(Array.from({ length: 9 }, (_, i) => owner.list(`?limit=7&page=${i + 1}${filter}`)))
@@ -279,7 +279,7 @@ describe('paging', () => {
     )
   })
 
-  test('Q09: while films come and go, each page is whole: no film twice, none that was never there', async () => {
+  test('Q09: while videos come and go, each page is whole: no video twice, none that was never there', async () => {
     const busy = await ownerOf(
       'busy',
       Array.from({ length: 30 }, (_, i) => `Standing ${i}`),
@@ -322,7 +322,7 @@ describe('ETag', () => {
   })
 
   test.each<[string, () => Promise<unknown>]>([
-    ['a new film', () => owner.credentials('Second')],
+    ['a new video', () => owner.credentials('Second')],
     ['a new title', () => owner.call('POST', `/api/videos/${videoId}`, { body: { title: 'Other' } })],
     ['a tag', () => owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['a'] } })],
     ['a deletion', () => owner.delete([videoId])],

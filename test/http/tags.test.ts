@@ -40,7 +40,7 @@ function counters() {
   return { stored, counted }
 }
 
-test('tags are added, replaced, removed and cleared, in the order in which a film got them', async () => {
+test('tags are added, replaced, removed and cleared, in the order in which a video got them', async () => {
   const [one, two] = ids
   await change('add', [one, two], ['light', 'course'])
   await change('add', [one], ['a', 'course', 'light'])
@@ -81,7 +81,7 @@ test('filters by tags go together and with a search, however they are written, a
 
 test('X09: a tag is kept in NFC without space around it, and is otherwise what it was', async () => {
   const [one] = ids
-  const odd = ['"><svg onload=1>', '🎬 film', 'Case', 'case', 'with, comma', 'x'.repeat(255)]
+  const odd = ['"><svg onload=1>', '🎬 video', 'Case', 'case', 'with, comma', 'x'.repeat(255)]
   await change('add', [one], [...odd, ' e\u0301 ', '\u00e9'])
   expect(await tagsOf(one)).toEqual([...odd, 'é'])
   for (const tag of odd) expect(await tagged(`tag=${encodeURIComponent(tag)}`)).toEqual(['One'])
@@ -137,7 +137,7 @@ test('Q13: fifty clients that add and remove the same pair leave it once or not 
   expect(stored).toEqual(counted)
 })
 
-test('a deleted film takes its tags and its words with it', async () => {
+test('a deleted video takes its tags and its words with it', async () => {
   await change('add', ids, ['gone'])
   await owner.delete(ids.slice(0, 2))
   expect(await tagged('tag=gone')).toEqual(['Three'])

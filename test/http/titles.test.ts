@@ -3,7 +3,7 @@ import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { readRows } from '../rows.ts'
 
-// What owners call their films comes back as they wrote it, or is refused; and no log is led astray by it.
+// What owners call their videos comes back as they wrote it, or is refused; and no log is led astray by it.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 beforeAll(async () => {
@@ -114,16 +114,16 @@ describe('U22: is refused with 400, and no video is made', () => {
 
 test('L02: nothing that a caller sends begins a line of the log, or colours it', async () => {
   const FORGED = '{"level":30,"time":1,"msg":"the master key was changed"}'
-  const hostile = `a film\n${FORGED}\r\n\u001b[2J\u001b[31mred\u0007\u2028end`
+  const hostile = `a video\n${FORGED}\r\n\u001b[2J\u001b[31mred\u0007\u2028end`
   const lines = [`Authorization: Apisecret ${reelgate.owner.apiKey}`]
   await create(encodeURIComponent(hostile))
   await sendRaw(reelgate.url, `GET /api/videos/${encodeURIComponent(hostile)}`, lines)
   await sendRaw(reelgate.url, `GET /${encodeURIComponent(hostile)}`)
   await sendRaw(reelgate.url, 'POST /v2/otp', ['Content-Type: application/json'], JSON.stringify({ [hostile]: hostile }))
   await reelgate.newViewer().redeem(hostile)
-  // What is no film is said in the log and to the owner, whatever its name.
+  // What is no video is said in the log and to the owner, whatever its name.
   const upload = await reelgate.owner.credentials(hostile)
-  expect((await reelgate.owner.send(upload, new Blob([`no film\n${FORGED}\n\u001b[31m`]), `x\n${FORGED}.mp4`)).status).toBe(201)
+  expect((await reelgate.owner.send(upload, new Blob([`no video\n${FORGED}\n\u001b[31m`]), `x\n${FORGED}.mp4`)).status).toBe(201)
   await expect.poll(async () => (await reelgate.owner.video(upload.videoId)).status).toBe('Not a media file')
   await reelgate.stop()
   const said = reelgate.output()

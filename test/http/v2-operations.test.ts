@@ -175,16 +175,16 @@ describe('a search by tags', () => {
   test('finds the videos that carry them all, newest first, in the form of the list', async () => {
     owner = await reelgate.newOwner('searching by tags')
     ids = []
-    for (let i = 0; i < 33; i++) ids.push((await owner.credentials(`Film ${i}`)).videoId)
+    for (let i = 0; i < 33; i++) ids.push((await owner.credentials(`Video ${i}`)).videoId)
     await post('/tags/add', { videos: ids.join(), tags: 'all' })
     await post('/tags/add', { videos: ids.filter((_, i) => i % 2).join(), tags: 'odd,ODD' })
     expect(await titlesFound('/tags/search', { tags: 'all' })).toHaveLength(30)
     expect(await titlesFound('/tags/search?limit=1000', { tags: 'all' })).toHaveLength(33)
-    expect(await titlesFound('/tags/search?limit=2&page=2&tags[]=all&tags[]=odd')).toEqual(['Film 27', 'Film 25'])
+    expect(await titlesFound('/tags/search?limit=2&page=2&tags[]=all&tags[]=odd')).toEqual(['Video 27', 'Video 25'])
     expect(await titlesFound('/tags/search', { tags: 'all,Odd' })).toEqual([])
     expect(await titlesFound('/tags/search', { tags: 'unknown' })).toEqual([])
     const { text } = await post('/tags/search', { tags: 'odd', 'tags[]': 'ODD' })
-    const list = await post('/videos?limit=1&search[title]=Film 31')
+    const list = await post('/videos?limit=1&search[title]=Video 31')
     expect((JSON.parse(text) as object[])[0]).toEqual((JSON.parse(list.text) as object[])[0])
     expect((await post('/tags/search?page=x', { tags: 'all' })).status).toBe(400)
   })
@@ -219,7 +219,7 @@ describe('a search of the list', () => {
 })
 
 describe('an upload policy', () => {
-  test('has the fields of the form, and uploads one film', async () => {
+  test('has the fields of the form, and uploads one video', async () => {
     const { status, text } = await post('/UPLOADPOLICY', { title: 'By policy' })
     expect(status).toBe(200)
     const { video_id: videoId, upload_link, upload_link_secure, ...fields } = JSON.parse(text) as Record<string, string>
@@ -234,7 +234,7 @@ describe('an upload policy', () => {
     expect([upload_link, upload_link_secure]).toEqual([`${reelgate.url}/upload`, `${reelgate.url}/upload`])
     expect(await owner.video(videoId ?? '')).toMatchObject({ title: 'By policy', status: 'PRE-Upload' })
     const upload = { clientPayload: { ...fields, uploadLink: upload_link ?? '' }, videoId: videoId ?? '' }
-    const form = uploadForm(upload, new Blob(['no film']), 'a.mp4')
+    const form = uploadForm(upload, new Blob(['no video']), 'a.mp4')
     expect((await fetch(upload_link_secure ?? '', { method: 'POST', body: form })).status).toBe(201)
   })
 
@@ -331,7 +331,7 @@ test('K11: a key that may only read searches by tags, and changes none', async (
     accountId: string
     apiKey: string
   }
-  const { videoId } = await createOwner(reelgate.url, account.apiKey).credentials('A film')
+  const { videoId } = await createOwner(reelgate.url, account.apiKey).credentials('A video')
   const made = await reelgate.cli('key', 'create', account.accountId, '--permission', 'viewer', '--json')
   const { apiKey } = JSON.parse(made.stdout) as { apiKey: string }
   for (const path of ['/tags/add', '/tags/remove', '/uploadPolicy'])

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 // The OTP operation of the earlier interface: wire-contract.md, section 6.
 
@@ -10,7 +10,7 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 let key: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeFilm() })
+  reelgate = await startSharedReelgate({ video: await makeVideo() })
   videoId = reelgate.videoId
   key = reelgate.owner.apiKey
 })
@@ -69,7 +69,7 @@ describe('an OTP is exactly {"otp":"…"}, 64 characters from offset 8', () => {
   })
 })
 
-describe('an unknown film is 200 with an error, as clients of this interface expect', () => {
+describe('an unknown video is 200 with an error, as clients of this interface expect', () => {
   test.each(['nothing', '%00'])('%s', async (id) => {
     const { status, text } = await post(`/v2/otp?video=${id}`, form({ clientSecretKey: key }))
     expect({ status, text }).toEqual({ status: 200, text: '{"error":"No video found"}' })
@@ -84,7 +84,7 @@ describe('an unknown film is 200 with an error, as clients of this interface exp
 })
 
 test.each(['', '?video=', '?video=a&video=b', '?video[]=a', '?video[x]=a', '?id=a'])(
-  'O11: "%s" names no film: 400, and no OTP is made',
+  'O11: "%s" names no video: 400, and no OTP is made',
   async (query) => {
     const before = countOtps()
     const { status, text } = await post(`/v2/otp${query}`, form({ clientSecretKey: key }))
@@ -108,7 +108,7 @@ describe('the key', () => {
     expect(text).toMatch(/^<\?xml [^>]*>\n?<result><error>[^<]+<\/error><\/result>$/)
   })
 
-  test('a wrong one is told nothing of films', async () => {
+  test('a wrong one is told nothing of videos', async () => {
     const answers = await Promise.all(
       [videoId, 'nothing', ''].map((id) => post(`/v2/otp?video=${id}`, form({ clientSecretKey: 'x'.repeat(64) }))),
     )

@@ -26,7 +26,7 @@ test('F-36: three days after its credentials a video whose upload never came is 
   expect((await owner.call('POST', '/api/hooks', { body: hook })).status).toBe(200)
   const abandoned = await Promise.all(['one', 'two'].map(owner.credentials))
   const sent = await owner.credentials('sent')
-  expect((await owner.send(sent, new Blob(['This is no film. ']))).status).toBe(201)
+  expect((await owner.send(sent, new Blob(['This is no video. ']))).status).toBe(201)
   await owner.until(sent.videoId, 'Not a media file').catch(() => undefined)
 
   await server.stop()

@@ -9,22 +9,22 @@ import { startReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { openSharedWorld, openWorld } from '../ssrf/network-namespace.ts'
-import { beginImport, hostsIn, makeLargeFilm, type NewHost, sendFile, untilDecided } from './import-host.ts'
+import { beginImport, hostsIn, makeLargeVideo, type NewHost, sendFile, untilDecided } from './import-host.ts'
 
 const { test, draw } = sampledTests('imports that are cut off', 1)
 
 // Imports that are cut off: by this server's end, by the host, by a name server that is gone, by a full disk.
 
 let world: Awaited<ReturnType<typeof openSharedWorld>>
-let film: Buffer
+let video: Buffer
 let other: Buffer
 let newSite: NewHost
 
 beforeAll(async () => {
   world = await openSharedWorld()
   newSite = hostsIn(world, '8.8.4')
-  film = await makeLargeFilm(30e6)
-  other = await makeLargeFilm(30e6)
+  video = await makeLargeVideo(30e6)
+  other = await makeLargeVideo(30e6)
 })
 afterAll(async () => world?.end())
 
@@ -42,7 +42,7 @@ async function newHost(listener: (turn: number, ...exchange: Parameters<RequestL
     asked.push({ range, ifRange: ifRange?.toString() })
     listener(asked.length - 1, request, response)
   })
-  return { url: `${host}/film.mp4`, asked }
+  return { url: `${host}/video.mp4`, asked }
 }
 
 function receivedBytes(reelgate: { dataDir: string; masterKeyFile: string }, id: string): number | undefined {
@@ -57,16 +57,16 @@ test.each(['kill -9', 'SIGTERM'])(
     const sentBytes = SENT_BYTES
     const hosts = {
       strong: await newHost((turn, ...exchange) =>
-        sendFile(...exchange, film, { etag: '"1"', ...(turn === 0 && { sentBytes }) }),
+        sendFile(...exchange, video, { etag: '"1"', ...(turn === 0 && { sentBytes }) }),
       ),
       weak: await newHost((turn, ...exchange) =>
-        sendFile(...exchange, film, { etag: 'W/"1"', ...(turn === 0 && { sentBytes }) }),
+        sendFile(...exchange, video, { etag: 'W/"1"', ...(turn === 0 && { sentBytes }) }),
       ),
       changed: await newHost((turn, ...exchange) =>
-        turn === 0 ? sendFile(...exchange, film, { etag: '"1"', sentBytes }) : sendFile(...exchange, other, { etag: '"2"' }),
+        turn === 0 ? sendFile(...exchange, video, { etag: '"1"', sentBytes }) : sendFile(...exchange, other, { etag: '"2"' }),
       ),
       damaged: await newHost((turn, ...exchange) =>
-        sendFile(...exchange, film, { etag: '"1"', ...(turn === 0 && { sentBytes }) }),
+        sendFile(...exchange, video, { etag: '"1"', ...(turn === 0 && { sentBytes }) }),
       ),
     }
     const ids = await Promise.all(Object.values(hosts).map(({ url }) => beginImport(owner, url)))
@@ -84,10 +84,10 @@ test.each(['kill -9', 'SIGTERM'])(
     expect(hosts.changed.asked).toEqual([whole, rest])
     expect(hosts.damaged.asked).toEqual([whole, whole])
     for (const [id, bytes] of [
-      [strong, film],
-      [weak, film],
+      [strong, video],
+      [weak, video],
       [changed, other],
-      [damaged, film],
+      [damaged, video],
     ] as const)
       expect((await getStoredSource(reelgate, id).clear()).equals(bytes)).toBe(true)
     // One sealed file for each, and nothing else (I8).
@@ -114,7 +114,7 @@ test('F-07: a connection that breaks is taken up again by itself; one that never
   let better = '' // the server may fetch it before it answers with its id
   // Breaks in its middle each time, once another step of it is durable.
   const breaking = await newHost((turn, request, response) => {
-    sendFile(request, response, film, { etag: '"1"', ...(turn < 2 && { sentBytes: 10e6 }) })
+    sendFile(request, response, video, { etag: '"1"', ...(turn < 2 && { sentBytes: 10e6 }) })
     if (turn < 2) void untilReceived((turn + 1) * STEP_BYTES).then(() => response.destroy())
   })
   const hopeless = await newHost((_turn, request) => request.socket.destroy())
@@ -122,7 +122,7 @@ test('F-07: a connection that breaks is taken up again by itself; one that never
   const worse = await beginImport(owner, hopeless.url)
   await owner.until(better, 'ready')
   expect(breaking.asked.map(({ range }) => range)).toEqual([undefined, `bytes=${STEP_BYTES}-`, `bytes=${2 * STEP_BYTES}-`])
-  expect((await getStoredSource(reelgate, better).clear()).equals(film)).toBe(true)
+  expect((await getStoredSource(reelgate, better).clear()).equals(video)).toBe(true)
   await expect.poll(() => hopeless.asked.length).toBeGreaterThanOrEqual(2)
   await reelgate.kill()
   // An hour later: its tries so far have been five.
@@ -142,7 +142,7 @@ test('F-07: a connection that breaks is taken up again by itself; one that never
 test('F-34: while no name can be looked up imports wait and the API answers; then they go on by themselves', async () => {
   const reelgate = await startReelgate(await world.around())
   const { owner } = reelgate
-  const host = await newHost((_turn, ...exchange) => sendFile(...exchange, film))
+  const host = await newHost((_turn, ...exchange) => sendFile(...exchange, video))
   await world.nameServer.stop()
   const id = await beginImport(owner, host.url)
   await expect.poll(() => reelgate.output()).toContain('its host name cannot be looked up now')
@@ -156,12 +156,12 @@ test('F-13: an import that has no room on the disk waits, and comes when there i
   const disk = await mountSmallDisk(300)
   const sees = await openWorld() // a world sees what was mounted before it began
   sees.names.set('host.example', ['8.8.4.99'])
-  await sees.site('8.8.4.99', (request, response) => sendFile(request, response, film))
+  await sees.site('8.8.4.99', (request, response) => sendFile(request, response, video))
   const reelgate = await startReelgate({ ...(await sees.around()), within: disk.path })
   const { owner } = reelgate
   await disk.leave(30e6)
-  const id = await beginImport(owner, 'http://host.example/film.mp4')
-  await expect.poll(() => reelgate.output()).toContain('The disk of this server has no room for this film')
+  const id = await beginImport(owner, 'http://host.example/video.mp4')
+  await expect.poll(() => reelgate.output()).toContain('The disk of this server has no room for this video')
   expect(await owner.video(id)).toMatchObject({ status: 'Queued' })
   await disk.makeRoom()
   await owner.until(id, 'ready')

@@ -4,7 +4,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Owner, VideoBody } from '../client.ts'
 import type { World } from '../ssrf/network-namespace.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 /** A web site of a test's own in that world. @returns its address */
 export type NewHost = (listener: RequestListener) => Promise<string>
@@ -42,11 +42,11 @@ export async function failureOf(owner: Owner, url: string): Promise<string> {
   return `${status}: ${statusReason}`
 }
 
-/** A film of at least so many bytes: what players skip lies behind it. */
-export async function makeLargeFilm(paddingBytes: number): Promise<Buffer> {
+/** A video of at least so many bytes: what players skip lies behind it. */
+export async function makeLargeVideo(paddingBytes: number): Promise<Buffer> {
   const box = Buffer.concat([Buffer.alloc(4), Buffer.from('free'), randomBytes(paddingBytes - 8)])
   box.writeUInt32BE(paddingBytes)
-  return Buffer.concat([await readFile(await makeFilm()), box])
+  return Buffer.concat([await readFile(await makeVideo()), box])
 }
 
 /** Answers as a file server does: whole, or the rest from where it is asked for. @param sentBytes then it sends no more and stays open */

@@ -9,15 +9,15 @@ import { startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { AUTHORITY, EXPIRED, KEY, OF_ANOTHER_HOST, SELF_SIGNED, VALID } from '../ssrf/certificates.ts'
 import { openSharedWorld } from '../ssrf/network-namespace.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { beginImport, failureOf, hostsIn, type NewHost, sendFile } from './import-host.ts'
 
-// Addresses that want something else of the server than a film. It runs unchanged in a world where every private place has a canary.
+// Addresses that want something else of the server than a video. It runs unchanged in a world where every private place has a canary.
 
 let world: Awaited<ReturnType<typeof openSharedWorld>>
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let canaries: { heard(): string[] }
-let film: Buffer
+let video: Buffer
 let slow: { id: string; url: string; isOpen(): boolean }
 let newHost: NewHost
 
@@ -47,7 +47,7 @@ beforeAll(async () => {
   })
   await writeFile(join(world.folder, 'authority.pem'), AUTHORITY)
   reelgate = await startSharedReelgate(options)
-  film = await readFile(await makeFilm())
+  video = await readFile(await makeVideo())
   slow = await beginSlowImport()
 })
 afterAll(async () => {
@@ -82,7 +82,7 @@ async function statusesFor(url: string): Promise<number[]> {
 }
 
 test('S27: behind a proxy of the environment the server still dials the hosts itself, after its own check', async () => {
-  const host = await newHost((request, response) => sendFile(request, response, film))
+  const host = await newHost((request, response) => sendFile(request, response, video))
   await reelgate.owner.until(await beginImport(reelgate.owner, `${host}/a.mp4`), 'ready')
   expect(canaries.heard()).toEqual([])
 })
@@ -114,7 +114,7 @@ test('S05, S06: a name that leads to a private place ends its import as a failur
 })
 
 test('S07: of a name with public and private addresses only the public one is dialled', async () => {
-  await world.site('8.8.3.7', (request, response) => sendFile(request, response, film))
+  await world.site('8.8.3.7', (request, response) => sendFile(request, response, video))
   world.names.set('mixed.example', ['127.0.0.1', '8.8.3.7', '10.0.0.1', '::1', 'fd00::1'])
   const id = await beginImport(reelgate.owner, 'http://mixed.example/a.mp4')
   await reelgate.owner.until(id, 'ready')
@@ -127,7 +127,7 @@ test('S08: a name that is public at first and private from the second question o
     asked += 1
     if (asked === 1)
       request.socket.destroy() // so that it is tried, and the name asked for, again
-    else response.end(film)
+    else response.end(video)
   })
   world.names.set('rebound.example', ({ type, turn }) => (type === 'AAAA' ? [] : turn === 0 ? ['8.8.3.8'] : ['127.0.0.1']))
   expect(await failureOf(reelgate.owner, 'http://rebound.example/a.mp4')).toMatch(/its host is not on the public internet/)
@@ -171,7 +171,7 @@ test('S10: a redirect that leads on for ever, or has an endless address, ends as
   const host = await newHost((request, response) => {
     const hop = Number(/\d+/.exec(request.url ?? ''))
     const location = request.url?.startsWith('/endless') ? `/${'a'.repeat(1e6)}` : `/hop/${hop + 1}`
-    if (request.url?.startsWith('/five') && hop === 5) sendFile(request, response, film)
+    if (request.url?.startsWith('/five') && hop === 5) sendFile(request, response, video)
     else response.writeHead(302, { Location: request.url?.startsWith('/five') ? `/five/${hop + 1}` : location }).end()
   })
   expect(await failureOf(reelgate.owner, `${host}/hop/0`)).toMatch(/leads on more than 5 times/)
@@ -196,7 +196,7 @@ test('S12, S13, S25: an address with credentials, of another scheme, too long or
 test('S12: the host that is judged is the host that is asked', async () => {
   const host = await newHost((_request, response) => response.writeHead(404).end())
   const reason = await failureOf(reelgate.owner, `${host}\\@127.0.0.1/a.mp4`)
-  expect(reason).toBe(`Encoding error: ${host}/@127.0.0.1/a.mp4 answers 404 instead of a film.`)
+  expect(reason).toBe(`Encoding error: ${host}/@127.0.0.1/a.mp4 answers 404 instead of a video.`)
   expect(canaries.heard()).toEqual([])
 })
 
@@ -269,7 +269,7 @@ test('S21, S11: over TLS a valid certificate is needed, and an answer must not l
   const answering: RequestListener = (request, response) => {
     asked += 1
     if (request.url === '/open') response.writeHead(302, { Location: 'http://tls.example/a.mp4' }).end()
-    else sendFile(request, response, film)
+    else sendFile(request, response, video)
   }
   const certificates: [string, string, string][] = [
     ['8.8.3.23', 'self-signed.example', SELF_SIGNED],
@@ -292,7 +292,7 @@ test('S11: no credential and no cookie is carried from one host to another', asy
   const heard: string[] = []
   const second = await newHost((request, response) => {
     heard.push(JSON.stringify(request.headers))
-    sendFile(request, response, film)
+    sendFile(request, response, video)
   })
   const first = await newHost((_request, response) =>
     response.writeHead(302, { Location: `${second}/a.mp4`, 'Set-Cookie': 'session=5ecret', 'WWW-Authenticate': 'Basic' }).end(),

@@ -9,46 +9,46 @@ import { startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { rounds } from '../seeded-random.ts'
 import { openSharedWorld } from '../ssrf/network-namespace.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { beginImport, failureOf, hostsIn, type NewHost, sendFile, untilDecided } from './import-host.ts'
 
 // Imports from hosts that mean no harm, and from some that do not know what they send. Every test has a host of its own.
 
 let world: Awaited<ReturnType<typeof openSharedWorld>>
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let film: Buffer
+let video: Buffer
 let newHost: NewHost
 
 beforeAll(async () => {
   world = await openSharedWorld()
   newHost = hostsIn(world, '8.8.1')
   reelgate = await startSharedReelgate(await world.around())
-  film = await readFile(await makeFilm())
+  video = await readFile(await makeVideo())
 })
 afterAll(async () => {
   await reelgate?.remove()
   await world?.end()
 })
 
-test('a film at an address becomes a video that plays, named after the last part of its address; only GET is asked (S26)', async () => {
+test('a video at an address becomes a video that plays, named after the last part of its address; only GET is asked (S26)', async () => {
   const asked: string[] = []
   const host = await newHost((request, response) => {
     asked.push(`${request.method} ${request.url} ${request.headers['user-agent']}`)
-    sendFile(request, response, film)
+    sendFile(request, response, video)
   })
   const { owner } = reelgate
   const answer = await owner.call('PUT', '/api/videos/importUrl', { body: { url: `${host}/a/Lesson%201.mp4?b=c` } })
   const body = (await answer.json()) as { id: string }
   expect(body).toEqual({ id: expect.stringMatching(/^[0-9a-f]{32}$/), status: 'Queued', title: 'Lesson 1.mp4' })
   await owner.until(body.id, 'ready')
-  expect((await getStoredSource(reelgate, body.id).clear()).equals(film)).toBe(true)
+  expect((await getStoredSource(reelgate, body.id).clear()).equals(video)).toBe(true)
   expect(asked).toEqual(['GET /a/Lesson%201.mp4?b=c Reelgate'])
   const otp = await owner.issueOtp(body.id)
   expect(await reelgate.newViewer().redeem(otp)).toMatchObject({ status: 200 })
 })
 
 test('an import is asked for in a form, too, with a title and in the folder root; another folder is 404', async () => {
-  const host = await newHost((request, response) => sendFile(request, response, film))
+  const host = await newHost((request, response) => sendFile(request, response, video))
   const { owner } = reelgate
   const form = (fields: Record<string, string>) =>
     fetch(`${owner.url}/api/videos/importUrl`, {
@@ -65,7 +65,7 @@ test('an import is asked for in a form, too, with a title and in the folder root
 })
 
 test('the earlier interface imports as well, and answers one object, or the same as XML', async () => {
-  const host = await newHost((request, response) => sendFile(request, response, film))
+  const host = await newHost((request, response) => sendFile(request, response, video))
   const { owner } = reelgate
   const ask = (query: string) =>
     fetch(`${owner.url}/v2/importUrl?${query}`, { method: 'POST', body: new URLSearchParams({ clientSecretKey: owner.apiKey }) })
@@ -114,7 +114,7 @@ test('S22: a signed address works, and its query is in no log, answer or file, n
   await expect.poll(() => waiting !== undefined).toBe(true)
   await untilDecided(owner, refused)
   expect(await secretsIn()).toEqual([])
-  waiting?.end(film)
+  waiting?.end(video)
   await owner.until(id, 'ready')
   expect(await secretsIn()).toEqual([])
   expect(readRows(reelgate, 'select video_id from import where video_id in (?, ?)', id, refused)).toEqual([])
@@ -135,7 +135,7 @@ test('S20: a page, JSON, nothing, a missing page and a text end as failures with
     '/forbidden': [403, 'application/xml', '<Error><Code>AccessDenied</Code></Error>'],
     '/part': [206, 'video/mp4', 'a part that nobody asked for'],
     '/nothing': [204, 'video/mp4', ''],
-    '/text': [200, 'video/mp4', 'This is a text that calls itself a film. '.repeat(100)],
+    '/text': [200, 'video/mp4', 'This is a text that calls itself a video. '.repeat(100)],
     '/playlist': [200, 'application/vnd.apple.mpegurl', '#EXTM3U\n#EXTINF:4,\nhttp://127.0.0.1/a.ts\n'],
   }
   const host = await newHost((request, response) => {
@@ -147,13 +147,13 @@ test('S20: a page, JSON, nothing, a missing page and a text end as failures with
     await Promise.all(Object.keys(answers).map(async (path) => [path, await failureOf(owner, `${host}${path}`)])),
   )
   expect(reasons).toEqual({
-    '/page': `Not a media file: ${host}/page gave a page of text instead of a film.`,
-    '/json': `Not a media file: ${host}/json gave a page of text instead of a film.`,
+    '/page': `Not a media file: ${host}/page gave a page of text instead of a video.`,
+    '/json': `Not a media file: ${host}/json gave a page of text instead of a video.`,
     '/empty': `Not a media file: ${host}/empty gave an empty file.`,
-    '/missing': `Encoding error: ${host}/missing answers 404 instead of a film.`,
-    '/forbidden': `Encoding error: ${host}/forbidden answers 403 instead of a film.`,
-    '/part': `Encoding error: ${host}/part answers 206 instead of a film.`,
-    '/nothing': `Encoding error: ${host}/nothing answers 204 instead of a film.`,
+    '/missing': `Encoding error: ${host}/missing answers 404 instead of a video.`,
+    '/forbidden': `Encoding error: ${host}/forbidden answers 403 instead of a video.`,
+    '/part': `Encoding error: ${host}/part answers 206 instead of a video.`,
+    '/nothing': `Encoding error: ${host}/nothing answers 204 instead of a video.`,
     '/text': expect.stringMatching(/^Not a media file: ./),
     '/playlist': expect.stringMatching(/^Not a media file: ./),
   })
@@ -162,7 +162,7 @@ test('S20: a page, JSON, nothing, a missing page and a text end as failures with
 })
 
 test('S19: a packed answer is not unpacked', async () => {
-  const packed = gzipSync(Buffer.concat([film, Buffer.alloc(20e6)]))
+  const packed = gzipSync(Buffer.concat([video, Buffer.alloc(20e6)]))
   const host = await newHost((_request, response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(packed))
   const id = await beginImport(reelgate.owner, `${host}/a.mp4`)
   expect(await untilDecided(reelgate.owner, id)).toMatchObject({ status: 'Not a media file' })
@@ -172,7 +172,7 @@ test('S19: a packed answer is not unpacked', async () => {
 test('S24: the name comes from the address, cleaned; what the answer calls itself is not asked', async () => {
   const host = await newHost((request, response) => {
     response.setHeader('Content-Disposition', 'attachment; filename="../../etc/passwd"')
-    sendFile(request, response, film)
+    sendFile(request, response, video)
   })
   const { owner } = reelgate
   const names = {
@@ -239,7 +239,7 @@ test(`S23: ${CROWD} imports from one slow host ask it twice at a time, and keep 
   const ids: string[] = []
   for (let i = 0; i < CROWD; i++) ids.push(await beginImport(crowd, `${slow}/${i}.mp4`))
   await expect.poll(() => most).toBe(2)
-  const other = await newHost((request, response) => sendFile(request, response, film))
+  const other = await newHost((request, response) => sendFile(request, response, video))
   await reelgate.owner.until(await beginImport(reelgate.owner, `${other}/a.mp4`), 'ready')
   // Its own imports from elsewhere have places, too.
   await crowd.until(await beginImport(crowd, `${other}/b.mp4`), 'ready')

@@ -33,7 +33,7 @@ export function uploadParts(
   upload: UploadCredentials,
   file: string | Buffer,
   more: Record<string, string> = {},
-  fileName = 'film.mp4',
+  fileName = 'video.mp4',
 ): Part[] {
   const { uploadLink: _, ...signed } = upload.clientPayload
   const fields = Object.entries({ ...signed, ...more }).map(([name, body]) => ({ name, body }))

@@ -17,7 +17,7 @@ const uploadLink = () => `${reelgate.url}/upload`
 const readXml = (text: string) => new XMLParser({ parseTagValue: false }).parse(text)
 
 test('the credentials are a form that S3 clients know, for the address where it is sent', async () => {
-  const { clientPayload, videoId } = await reelgate.owner.credentials('A film')
+  const { clientPayload, videoId } = await reelgate.owner.credentials('A video')
   expect(Object.keys(clientPayload).sort()).toEqual(
     ['key', 'policy', 'uploadLink', 'x-amz-algorithm', 'x-amz-credential', 'x-amz-date', 'x-amz-signature'].sort(),
   )
@@ -41,55 +41,55 @@ test.each([
   { asked: '404', status: 204 },
   { asked: undefined, status: 204 },
 ])('success_action_status $asked is answered $status', async ({ asked, status }) => {
-  const upload = await reelgate.owner.credentials('A film')
+  const upload = await reelgate.owner.credentials('A video')
   const more: Record<string, string> = asked === undefined ? {} : { success_action_status: asked }
-  const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no film', more)))
+  const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no video', more)))
   expect(answer?.status).toBe(status)
   expect(answer?.headers.get('Access-Control-Allow-Origin')).toBe('*')
-  expect(answer?.headers.get('ETag')).toBe(`"${sha256('no film')}"`)
+  expect(answer?.headers.get('ETag')).toBe(`"${sha256('no video')}"`)
   if (status !== 201) expect(answer?.text).toBe('')
 })
 
 test('201 carries the PostResponse document of S3', async () => {
-  const upload = await reelgate.owner.credentials('A film')
-  const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no film', { success_action_status: '201' })))
+  const upload = await reelgate.owner.credentials('A video')
+  const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no video', { success_action_status: '201' })))
   expect(answer?.headers.get('Content-Type')).toContain('application/xml')
   const { PostResponse } = readXml(answer?.text ?? '')
   expect(PostResponse).toEqual({
     Location: answer?.headers.get('Location'),
     Bucket: 'reelgate',
     Key: upload.clientPayload.key,
-    ETag: `"${sha256('no film')}"`,
+    ETag: `"${sha256('no video')}"`,
   })
 })
 
 test('success_action_redirect is followed with 303 and bucket, key and etag, keeping its own parameters', async () => {
-  const upload = await reelgate.owner.credentials('A film')
-  const more = { success_action_redirect: 'https://site.example/done?film=7#top', success_action_status: '201' }
-  const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no film', more)))
+  const upload = await reelgate.owner.credentials('A video')
+  const more = { success_action_redirect: 'https://site.example/done?video=7#top', success_action_status: '201' }
+  const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no video', more)))
   expect(answer?.status).toBe(303)
   const target = new URL(answer?.headers.get('Location') ?? '')
   expect(target.origin + target.pathname + target.hash).toBe('https://site.example/done#top')
   expect(Object.fromEntries(target.searchParams)).toEqual({
-    film: '7',
+    video: '7',
     bucket: 'reelgate',
     key: upload.clientPayload.key,
-    etag: `"${sha256('no film')}"`,
+    etag: `"${sha256('no video')}"`,
   })
 })
 
 test.each(['javascript:alert(1)', 'not an address', '//site.example/'])(
   'a redirect to %s is not made',
   async (success_action_redirect) => {
-    const upload = await reelgate.owner.credentials('A film')
-    const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no film', { success_action_redirect })))
+    const upload = await reelgate.owner.credentials('A video')
+    const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no video', { success_action_redirect })))
     expect(answer?.status).toBe(204)
   },
 )
 
 test('field names may be written in any case, and the types of parts are ignored', async () => {
-  const upload = await reelgate.owner.credentials('A film')
-  const parts = uploadParts(upload, 'no film', { success_action_status: '201' }).map(
+  const upload = await reelgate.owner.credentials('A video')
+  const parts = uploadParts(upload, 'no video', { success_action_status: '201' }).map(
     ({ name = '', body }): Part => ({
       header: `content-disposition: form-data; name="${name.toUpperCase()}"${name === 'file' ? '; filename="a.mp4"' : ''}\r\nContent-Type: application/octet-stream`,
       body,
@@ -99,16 +99,16 @@ test('field names may be written in any case, and the types of parts are ignored
 })
 
 test('a file part without a file name is a file all the same', async () => {
-  const upload = await reelgate.owner.credentials('A film')
-  const parts = uploadParts(upload, 'no film').map(({ name, body }) => ({ name, body }))
+  const upload = await reelgate.owner.credentials('A video')
+  const parts = uploadParts(upload, 'no video').map(({ name, body }) => ({ name, body }))
   expect(await post(uploadLink(), formBody(parts))).toMatchObject({ status: 204 })
-  expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('no film'))
+  expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('no video'))
 })
 
 test('a form whose last boundary has no line break after it is whole', async () => {
-  const upload = await reelgate.owner.credentials('A film')
-  expect(await post(uploadLink(), formBody(uploadParts(upload, 'no film'), { ending: '--' }))).toMatchObject({ status: 204 })
-  expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('no film'))
+  const upload = await reelgate.owner.credentials('A video')
+  expect(await post(uploadLink(), formBody(uploadParts(upload, 'no video'), { ending: '--' }))).toMatchObject({ status: 204 })
+  expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('no video'))
 })
 
 // Boundaries and line breaks inside a file, cut at every byte, are where parsers of forms go wrong.
@@ -124,7 +124,7 @@ test.each([
   { sent: 'a byte at a time', chunkBytes: 1 },
   { sent: 'in chunks of 37 bytes', chunkBytes: 37 },
 ])('a file sent $sent arrives byte for byte, with its hash and size', async ({ chunkBytes }) => {
-  const upload = await reelgate.owner.credentials('A film')
+  const upload = await reelgate.owner.credentials('A video')
   const answer = await post(uploadLink(), formBody(uploadParts(upload, AWKWARD, { success_action_status: '201' })), {
     chunkBytes,
   })
@@ -136,19 +136,19 @@ test.each([
 })
 
 test.each([
-  { sent: 'C:\\Films\\My film.mp4', kept: 'My film.mp4' },
+  { sent: 'C:\\Videos\\My video.mp4', kept: 'My video.mp4' },
   { sent: '../../etc/passwd', kept: 'passwd' },
   { sent: '/', kept: '' },
   { sent: '..\\..\\..', kept: '' },
   { sent: 'a\u0007b\u202Ec.mp4', kept: 'abc.mp4' },
-  { sent: 'film.mp4\0.jpg', kept: 'film.mp4.jpg' },
+  { sent: 'video.mp4\0.jpg', kept: 'video.mp4.jpg' },
   { sent: `${'n'.repeat(5000)}.mp4`, kept: 'n'.repeat(255) },
   { sent: 'Ünïcödé 電影.mp4', kept: 'Ünïcödé 電影.mp4' },
   { sent: `${'🎬'.repeat(300)}.mp4`, kept: '🎬'.repeat(255) },
 ])('S24: the file name $sent is shown as $kept, and is the name of no file', async ({ sent, kept }) => {
-  const upload = await reelgate.owner.credentials('A film')
+  const upload = await reelgate.owner.credentials('A video')
   // As browsers write it; a backslash and a quote would be escaped, which is not what is tried here.
-  const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no film', {}, sent.replaceAll('\\', '\\\\'))))
+  const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no video', {}, sent.replaceAll('\\', '\\\\'))))
   expect(answer?.status).toBe(204)
   expect(readRows(reelgate, 'select file_name from video where id = ?', upload.videoId)).toEqual([{ file_name: kept }])
   expect(await listFiles(reelgate, `sources/${upload.videoId}`)).toEqual([expect.stringMatching(/^[0-9a-f]{32}\.sealed$/)])
@@ -167,24 +167,24 @@ test.each([
   },
   { change: 'a policy that is not one', fields: { policy: 'ä' } },
   { change: 'a field that was not signed', fields: { acl: 'public-read' } },
-  { change: 'a title', fields: { title: 'Another film' } },
+  { change: 'a title', fields: { title: 'Another video' } },
 ])('U01: a form with $change is refused with S3’s AccessDenied, and stores nothing', async ({ fields }) => {
-  const upload = await reelgate.owner.credentials('A film')
+  const upload = await reelgate.owner.credentials('A video')
   const form = { ...upload, clientPayload: Object.assign({}, upload.clientPayload, fields) }
-  const answer = await post(uploadLink(), formBody(uploadParts(form, 'no film')))
+  const answer = await post(uploadLink(), formBody(uploadParts(form, 'no video')))
   expect(answer?.status).toBe(403)
   expect(readXml(answer?.text ?? '').Error).toMatchObject({ Code: 'AccessDenied', Message: expect.stringMatching(/\.$/) })
   expect((await reelgate.owner.video(upload.videoId)).status).toBe('PRE-Upload')
   expect(await listFiles(reelgate, 'tmp')).toEqual([])
   // The credentials themselves are still good.
-  expect((await reelgate.owner.send(upload, new Blob(['no film']))).status).toBe(201)
+  expect((await reelgate.owner.send(upload, new Blob(['no video']))).status).toBe(201)
 })
 
 test.each(['policy', 'key', 'x-amz-signature', 'x-amz-algorithm', 'x-amz-date', 'x-amz-credential'])(
   'U01: a form without its field %s is refused',
   async (missing) => {
-    const upload = await reelgate.owner.credentials('A film')
-    const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no film').filter(({ name }) => name !== missing)))
+    const upload = await reelgate.owner.credentials('A video')
+    const answer = await post(uploadLink(), formBody(uploadParts(upload, 'no video').filter(({ name }) => name !== missing)))
     expect(answer?.status).toBe(403)
   },
 )
@@ -192,11 +192,11 @@ test.each(['policy', 'key', 'x-amz-signature', 'x-amz-algorithm', 'x-amz-date', 
 test('U01: fields of another upload do not mix with these', async () => {
   const [one, other] = [await reelgate.owner.credentials('One'), await reelgate.owner.credentials('Other')]
   const form = { ...one, clientPayload: { ...one.clientPayload, key: other.clientPayload.key ?? '' } }
-  expect((await post(uploadLink(), formBody(uploadParts(form, 'no film'))))?.status).toBe(403)
+  expect((await post(uploadLink(), formBody(uploadParts(form, 'no video'))))?.status).toBe(403)
 })
 
-test('U02: credentials that were used are refused the second time, and the first film stays', async () => {
-  const upload = await reelgate.owner.credentials('A film')
+test('U02: credentials that were used are refused the second time, and the first video stays', async () => {
+  const upload = await reelgate.owner.credentials('A video')
   expect((await reelgate.owner.send(upload, new Blob(['first']))).status).toBe(201)
   const second = await reelgate.owner.send(upload, new Blob(['second']))
   expect(second.status).toBe(403)
@@ -204,41 +204,41 @@ test('U02: credentials that were used are refused the second time, and the first
   expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('first'))
 })
 
-test('F-02: an upload whose answer was lost is sent again and answered as the first time; there is one film', async () => {
-  const upload = await reelgate.owner.credentials('A film')
-  const film = new Blob(['a film '.repeat(100_000)])
-  const first = await reelgate.owner.send(upload, film)
+test('F-02: an upload whose answer was lost is sent again and answered as the first time; there is one video', async () => {
+  const upload = await reelgate.owner.credentials('A video')
+  const video = new Blob(['a video '.repeat(100_000)])
+  const first = await reelgate.owner.send(upload, video)
   const files = await listFiles(reelgate, 'sources')
-  const again = await reelgate.owner.send(upload, film)
+  const again = await reelgate.owner.send(upload, video)
   expect([first.status, again.status]).toEqual([201, 201])
   expect(again.headers.get('etag')).toBe(first.headers.get('etag'))
   expect(await again.text()).toBe(await first.text())
   expect(await listFiles(reelgate, 'sources')).toEqual(files)
   // A part of it, or more than it, is another file.
-  for (const other of ['a film ', 'a film '.repeat(100_001)])
+  for (const other of ['a video ', 'a video '.repeat(100_001)])
     expect((await reelgate.owner.send(upload, new Blob([other]))).status).toBe(403)
   await reelgate.owner.delete([upload.videoId])
-  expect((await reelgate.owner.send(upload, film)).status).toBe(403)
+  expect((await reelgate.owner.send(upload, video)).status).toBe(403)
 })
 
-test('F-02: the same upload sent twenty times at once is accepted each time, and there is one film', async () => {
-  const upload = await reelgate.owner.credentials('A film')
-  const film = new Blob(['a film '.repeat(20_000)])
-  const answers = await Promise.all(Array.from({ length: 20 }, () => reelgate.owner.send(upload, film)))
+test('F-02: the same upload sent twenty times at once is accepted each time, and there is one video', async () => {
+  const upload = await reelgate.owner.credentials('A video')
+  const video = new Blob(['a video '.repeat(20_000)])
+  const answers = await Promise.all(Array.from({ length: 20 }, () => reelgate.owner.send(upload, video)))
   expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201))
   expect(await listFiles(reelgate, `sources/${upload.videoId}`)).toHaveLength(1)
   expect(await listFiles(reelgate, 'tmp')).toEqual([])
 })
 
-test('U02: of twenty uploads with the same credentials at once, one becomes the film and the others leave nothing', async () => {
-  const upload = await reelgate.owner.credentials('A film')
+test('U02: of twenty uploads with the same credentials at once, one becomes the video and the others leave nothing', async () => {
+  const upload = await reelgate.owner.credentials('A video')
   const answers = await Promise.all(
-    Array.from({ length: 20 }, (_, i) => reelgate.owner.send(upload, new Blob([`film ${i} `.repeat(20_000)]))),
+    Array.from({ length: 20 }, (_, i) => reelgate.owner.send(upload, new Blob([`video ${i} `.repeat(20_000)]))),
   )
   const accepted = answers.flatMap(({ status }, i) => (status === 201 ? [i] : []))
   expect(accepted).toHaveLength(1)
   expect(answers.every(({ status }) => [201, 403, 409].includes(status))).toBe(true)
-  expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from(`film ${accepted[0]} `.repeat(20_000)))
+  expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from(`video ${accepted[0]} `.repeat(20_000)))
   expect(await listFiles(reelgate, `sources/${upload.videoId}`)).toHaveLength(1)
   expect(await listFiles(reelgate, 'tmp')).toEqual([])
 })
@@ -246,9 +246,9 @@ test('U02: of twenty uploads with the same credentials at once, one becomes the 
 test.each([
   { what: 'a zero-byte file', bytes: '' },
   { what: 'one byte', bytes: 'x' },
-  { what: 'a text', bytes: 'This is not a film. '.repeat(500) },
+  { what: 'a text', bytes: 'This is not a video. '.repeat(500) },
 ])('U20: $what ends as "Not a media file", with a reason', async ({ bytes }) => {
-  const upload = await reelgate.owner.credentials('A film')
+  const upload = await reelgate.owner.credentials('A video')
   expect((await reelgate.owner.send(upload, new Blob([bytes]))).status).toBe(201)
   const { status, statusReason } = await reelgate.owner.until(upload.videoId, 'Not a media file', 'Encoding error', 'ready')
   expect({ status, statusReason }).toEqual({ status: 'Not a media file', statusReason: expect.stringMatching(/^[A-Z].+\.$/) })
@@ -284,13 +284,13 @@ function sha256(bytes: string | Buffer): string {
 }
 
 test('fields that begin with x-ignore- are ignored, as S3 does; another field that was not signed is not', async () => {
-  const upload = await reelgate.owner.credentials('A film')
+  const upload = await reelgate.owner.credentials('A video')
   const ignored = await post(
     uploadLink(),
-    formBody(uploadParts(upload, 'no film', { 'x-ignore-session': 'anything', 'X-Ignore-2': '' })),
+    formBody(uploadParts(upload, 'no video', { 'x-ignore-session': 'anything', 'X-Ignore-2': '' })),
   )
   expect(ignored?.status).toBe(204)
-  const other = await reelgate.owner.credentials('A film')
-  const refused = await post(uploadLink(), formBody(uploadParts(other, 'no film', { 'x-session': 'anything' })))
+  const other = await reelgate.owner.credentials('A video')
+  const refused = await post(uploadLink(), formBody(uploadParts(other, 'no video', { 'x-session': 'anything' })))
   expect(refused?.status).toBe(403)
 })

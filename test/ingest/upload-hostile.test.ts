@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => reelgate.remove())
 beforeEach(async () => {
-  upload = await reelgate.owner.credentials('A film')
+  upload = await reelgate.owner.credentials('A video')
 })
 
 // Whatever a test sent: nothing of it is left, and honest clients are served, with the same credentials.
@@ -22,12 +22,12 @@ afterEach(async () => {
   await expect.poll(() => listFiles(reelgate, 'tmp')).toEqual([])
   expect((await listFiles(reelgate, 'sources')).filter((file) => file.includes(upload.videoId))).toEqual([])
   expect((await reelgate.owner.video(upload.videoId)).status).toBe('PRE-Upload')
-  expect((await reelgate.owner.send(upload, new Blob(['no film']))).status).toBe(201)
-  expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('no film'))
+  expect((await reelgate.owner.send(upload, new Blob(['no video']))).status).toBe(201)
+  expect(await getStoredSource(reelgate, upload.videoId).clear()).toEqual(Buffer.from('no video'))
 })
 
 const send = (body: Buffer, sending?: Parameters<typeof post>[2]) => post(`${reelgate.url}/upload`, body, sending)
-const honest = (file: string | Buffer = 'no film') => uploadParts(upload, file)
+const honest = (file: string | Buffer = 'no video') => uploadParts(upload, file)
 const isRefusal = (status: number | undefined) => status === 400 || status === 403 || status === 413
 
 test.each([
@@ -95,16 +95,16 @@ test.each([71, 200, 10_000])('U12: a boundary of %i characters is refused', asyn
 })
 
 test('U12: the longest boundary that the standard allows, 70 characters, is read', async () => {
-  const other = await reelgate.owner.credentials('Another film')
+  const other = await reelgate.owner.credentials('Another video')
   const boundary = 'b'.repeat(70)
-  expect((await send(formBody(uploadParts(other, 'no film'), { boundary }), { boundary }))?.status).toBe(204)
+  expect((await send(formBody(uploadParts(other, 'no video'), { boundary }), { boundary }))?.status).toBe(204)
 })
 
 test.each([
   { cut: 'before its last boundary', cutAt: (body: Buffer) => body.lastIndexOf(`\r\n--${BOUNDARY}--`) },
   { cut: 'in its last boundary', cutAt: (body: Buffer) => body.length - 6 },
   { cut: 'before the closing dashes', cutAt: (body: Buffer) => body.length - 4 },
-  { cut: 'in the file', cutAt: (body: Buffer) => body.indexOf('no film') + 3 },
+  { cut: 'in the file', cutAt: (body: Buffer) => body.indexOf('no video') + 3 },
   { cut: 'in the header of the file', cutAt: (body: Buffer) => body.indexOf('name="file"') + 3 },
   { cut: 'in a field', cutAt: (body: Buffer) => body.indexOf('AWS4') + 2 },
   { cut: 'to nothing', cutAt: () => 0 },
@@ -144,7 +144,7 @@ test.each([
 )
 
 test('U03: a file of exactly the largest size is taken', async () => {
-  const other = await reelgate.owner.credentials('Another film')
+  const other = await reelgate.owner.credentials('Another video')
   expect((await send(formBody(uploadParts(other, randomBytes(MAX_BYTES)))))?.status).toBe(204)
 })
 

@@ -13,8 +13,8 @@ const MEBIBYTES = rounds(300, 5 * 1024)
 
 test(`E04: an upload of ${MEBIBYTES} MiB takes at most 50 MB of memory while it comes in, its hash right`, async () => {
   const reelgate = await startReelgate()
-  const upload = await reelgate.owner.credentials('A large film')
-  const block = Buffer.alloc(MIB, 'Not a film, and large. ')
+  const upload = await reelgate.owner.credentials('A large video')
+  const block = Buffer.alloc(MIB, 'Not a video, and large. ')
   const [before = Buffer.alloc(0), after = Buffer.alloc(0)] = splitAt(formBody(uploadParts(upload, '<file>')), '<file>')
   const socket = connect(Number(new URL(reelgate.url).port), '127.0.0.1')
   const answer = new Promise<string>((resolve) => socket.once('data', (bytes) => resolve(bytes.toString())))

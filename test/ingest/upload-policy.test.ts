@@ -96,7 +96,7 @@ async function openPolicies({ mayUpload = true } = {}) {
   const holder = await createAuthenticate(deps)(apiKey)
   return {
     clock,
-    issue: () => issueUploadPolicy(deps, holder, { title: 'A film' }),
+    issue: () => issueUploadPolicy(deps, holder, { title: 'A video' }),
     admit: (form: Record<string, string>) => admitUpload(deps, new Map(Object.entries(form))),
   }
 }

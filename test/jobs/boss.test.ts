@@ -16,33 +16,33 @@ import { rounds } from '../seeded-random.ts'
 
 // Chunks as they are told to pg-boss, on a PostgreSQL.
 
-const FILM = '0123456789abcdef'.repeat(2)
+const VIDEO = '0123456789abcdef'.repeat(2)
 const OTHER = 'fedcba9876543210'.repeat(2)
 
 test('a chunk is told of in the transaction that makes it wait: both are there, or neither', async () => {
   const { write, add, takeAll, installed } = await openChunks()
   const undone = write(async (tx) => {
-    await add(tx, FILM, [chunkAt(0)])
+    await add(tx, VIDEO, [chunkAt(0)])
     throw new Error('the plan is not to be kept')
   })
   await expect(undone).rejects.toThrow('not to be kept')
   expect(readRows(installed, 'select data from pgboss.job')).toEqual([])
-  await write((tx) => add(tx, FILM, [chunkAt(1)]))
+  await write((tx) => add(tx, VIDEO, [chunkAt(1)]))
   expect(await takeAll()).toEqual([1])
 })
 
-test('films advance together, and each of two takers gets other chunks', async () => {
+test('videos advance together, and each of two takers gets other chunks', async () => {
   const { write, add, take } = await openChunks()
-  await write((tx) => add(tx, FILM, [chunkAt(0), chunkAt(1), chunkAt(3)]))
+  await write((tx) => add(tx, VIDEO, [chunkAt(0), chunkAt(1), chunkAt(3)]))
   await write((tx) => add(tx, OTHER, [chunkAt(0), chunkAt(1)]))
   const runs: (VideoChunk | undefined)[] = []
   for (let round = 0; round < 3; round++) runs.push(...(await Promise.all([take(), take()])))
   expect(runs.map((run) => run && [run.videoId, run.firstSegment])).toEqual([
-    [FILM, 0],
+    [VIDEO, 0],
     [OTHER, 0],
-    [FILM, 1],
+    [VIDEO, 1],
     [OTHER, 1],
-    [FILM, 3],
+    [VIDEO, 3],
     undefined,
   ])
 })
@@ -50,29 +50,29 @@ test('films advance together, and each of two takers gets other chunks', async (
 test('the chunk that a viewer waits for comes before all others, cut for them, and nothing is run twice for it', async () => {
   const { db, write, queue, add, take, takeAll } = await openChunks()
   await write((tx) =>
-    add(tx, FILM, [
+    add(tx, VIDEO, [
       { ...chunkAt(0), segmentCount: 5 },
       { ...chunkAt(5), segmentCount: 5 },
     ]),
   )
-  expect(await prioritizeSegment({ db, write, chunkQueue: queue }, { videoId: FILM, generation: 1 }, 'picture', 7)).toBe(true)
+  expect(await prioritizeSegment({ db, write, chunkQueue: queue }, { videoId: VIDEO, generation: 1 }, 'picture', 7)).toBe(true)
   expect(await take({ upToPriority: -1 })).toMatchObject({ firstSegment: 7, segmentCount: 2 })
   expect(await take({ upToPriority: -1 })).toBe(undefined)
   expect(await takeAll()).toEqual([0, 5, 9])
 })
 
-test('a film that rests is left alone', async () => {
+test('a video that rests is left alone', async () => {
   const { write, add, take, takeAll } = await openChunks()
-  await write((tx) => add(tx, FILM, [chunkAt(0)]))
+  await write((tx) => add(tx, VIDEO, [chunkAt(0)]))
   await write((tx) => add(tx, OTHER, [chunkAt(1)]))
-  expect(await take({ except: [FILM] })).toMatchObject({ videoId: OTHER })
-  expect(await take({ except: [FILM] })).toBe(undefined)
+  expect(await take({ except: [VIDEO] })).toMatchObject({ videoId: OTHER })
+  expect(await take({ except: [VIDEO] })).toBe(undefined)
   expect(await takeAll()).toEqual([0])
 })
 
 test('a chunk whose run failed is taken again, whether the run could give it back or not; one that is done is not', async () => {
   const { write, queue, add, takeAll } = await openChunks()
-  await write((tx) => add(tx, FILM, [chunkAt(0), chunkAt(1), chunkAt(3)]))
+  await write((tx) => add(tx, VIDEO, [chunkAt(0), chunkAt(1), chunkAt(3)]))
   const ends: Record<number, 'waiting' | 'done'> = { 0: 'waiting', 3: 'done' }
   const claim = () => claimChunk(write, queue, () => ({ upToPriority: undefined, except: [] }))
   for (const taken of [await claim(), await claim(), await claim()]) {
@@ -88,7 +88,7 @@ test('a chunk whose run failed is taken again, whether the run could give it bac
 
 test('a start finds what waits or was cut off in a database that pg-boss knows nothing of, and forgets what it knew', async () => {
   const { write, queue, add, take, takeAll, installed } = await openChunks()
-  await write((tx) => add(tx, FILM, [chunkAt(0), chunkAt(1), chunkAt(3), chunkAt(8)]))
+  await write((tx) => add(tx, VIDEO, [chunkAt(0), chunkAt(1), chunkAt(3), chunkAt(8)]))
   const [done, cutOff] = [await take(), await take()]
   if (!done || !cutOff) throw new Error('there were two chunks to take')
   await write((tx) => endRun(tx, done, 'done'))
@@ -100,11 +100,11 @@ test('a start finds what waits or was cut off in a database that pg-boss knows n
 test('a start tells of everything that waits, in the order in which it is needed, and of never so much at once that it takes long', async () => {
   const { write, queue, add, take, installed } = await openChunks()
   const chunks = Array.from({ length: 3_500 }, (_, i) => ({ ...chunkAt(i), priority: i % 3 }))
-  await write((tx) => add(tx, FILM, chunks))
+  await write((tx) => add(tx, VIDEO, chunks))
   await resumeChunks(write, queue)
   const told = readRows<{ chunks: number }>(installed, 'select count(*) as chunks from pgboss.job group by xmin::text order by 1')
   expect(told.map(({ chunks }) => chunks)).toEqual([500, 1_000, 1_000, 1_000])
-  const first = [await take(), await take(), await take({ except: [FILM] })]
+  const first = [await take(), await take(), await take({ except: [VIDEO] })]
   expect(first).toMatchObject([{ firstSegment: 0 }, { firstSegment: 3 }, undefined])
 })
 
@@ -112,7 +112,7 @@ test('F-25: a chunk whose worker was killed or hangs is run by another; the one 
   const { write, add, installed } = await openChunks()
   changeRows(installed, 'create table published (first_segment bigint, attempt bigint)')
   const chunks = Array.from({ length: rounds(20, 200) }, (_, i) => chunkAt(i))
-  await write((tx) => add(tx, FILM, chunks))
+  await write((tx) => add(tx, VIDEO, chunks))
 
   const killed = startWorker(installed.databaseUrl, 'waits')
   await expect.poll(killed.output).toMatch(/^took \d+$/m)
@@ -149,10 +149,10 @@ test('a role that may not create the schema of pg-boss is told what to grant', a
 
 const log = pino({ level: 'silent' })
 
-/** A database with two films, and what tells of their chunks. */
+/** A database with two videos, and what tells of their chunks. */
 async function openChunks() {
   const { installed, db, write } = await openPlace()
-  await addFilms(write)
+  await addVideos(write)
   const queue = await openBossQueue<ChunkJob>({ url: installed.databaseUrl, name: 'chunk', log })
   onTestFinished(() => queue.stop())
   const take = takesOf(write, queue)
@@ -188,8 +188,8 @@ function takesOf(write: Write, queue: ChunkQueue) {
   }
 }
 
-async function addFilms(write: Write): Promise<void> {
-  const film = {
+async function addVideos(write: Write): Promise<void> {
+  const video = {
     accountId: 'a',
     title: '',
     description: '',
@@ -200,10 +200,10 @@ async function addFilms(write: Write): Promise<void> {
   } as const
   await write(async (tx) => {
     await tx.insertInto('account').values({ id: 'a', name: 'owner', createdAtS: 0, mayUpload: 1, mayImport: 1 }).execute()
-    for (const id of [FILM, OTHER])
+    for (const id of [VIDEO, OTHER])
       await tx
         .insertInto('video')
-        .values({ ...film, id })
+        .values({ ...video, id })
         .execute()
   })
 }

@@ -62,10 +62,10 @@ test('a wake that comes while the dispatcher looks for work makes it look again'
 
 test('F-35: stopping a key’s jobs ends those, waits for them, and leaves the others alone', async () => {
   const work = openWork({ places: 3 })
-  for (const name of ['film/1', 'film/2', 'other/1']) work.add(name)
+  for (const name of ['video/1', 'video/2', 'other/1']) work.add(name)
   await work.settled()
-  await work.dispatcher.stopJobs('film')
-  expect(work.stopped().sort()).toEqual(['film/1', 'film/2'])
+  await work.dispatcher.stopJobs('video')
+  expect(work.stopped().sort()).toEqual(['video/1', 'video/2'])
   expect(work.running()).toEqual(['other/1'])
 })
 

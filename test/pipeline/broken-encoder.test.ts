@@ -8,7 +8,7 @@ import { processesWith } from '../processes.ts'
 import { type Reelgate, runCli } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { type Clock, newMark, PASS_ON, startWithPrograms, writeProgram } from './programs.ts'
 
 const { test, draw } = sampledTests('broken encoders', 2)
@@ -18,17 +18,17 @@ const { test, draw } = sampledTests('broken encoders', 2)
 const REST_S = 31
 const LONGER_THAN_ANY_LIMIT_S = 900
 
-test('F-23: an ffmpeg that hangs and ignores TERM is killed with all it started, and the next film is encoded', async () => {
+test('F-23: an ffmpeg that hangs and ignores TERM is killed with all it started, and the next video is encoded', async () => {
   const { reelgate, programs, clock } = await startWithPrograms()
   const mark = newMark()
   await programs.becomes('ffmpeg', `trap "" TERM INT HUP; sleep ${mark} & while :; do sleep ${mark}; done`)
-  const hanging = await reelgate.owner.upload('hangs', await makeFilm())
+  const hanging = await reelgate.owner.upload('hangs', await makeVideo())
   await untilItRuns(mark)
   await clock.goesOn(LONGER_THAN_ANY_LIMIT_S)
   const { statusReason } = await untilFailed(reelgate, hanging, clock)
-  expect(statusReason).toBe('Encoding took far longer than the film lasts: convert it to H.264 in MP4 and upload it again.')
+  expect(statusReason).toBe('Encoding took far longer than the video lasts: convert it to H.264 in MP4 and upload it again.')
   await programs.becomes('ffmpeg', PASS_ON)
-  await untilFinished(reelgate, await reelgate.owner.upload('goes', await makeFilm()))
+  await untilFinished(reelgate, await reelgate.owner.upload('goes', await makeVideo()))
   await expect.poll(() => processesWith(mark)).toEqual([])
 })
 
@@ -36,7 +36,7 @@ test('F-23: so is an ffprobe that hangs', async () => {
   const { reelgate, programs, clock } = await startWithPrograms()
   const mark = newMark()
   await programs.becomes('ffprobe', `trap "" TERM INT HUP; sleep ${mark} & while :; do sleep ${mark}; done`)
-  const hanging = await reelgate.owner.upload('hangs', await makeFilm())
+  const hanging = await reelgate.owner.upload('hangs', await makeVideo())
   await untilItRuns(mark)
   await clock.goesOn(LONGER_THAN_ANY_LIMIT_S)
   const { status, statusReason } = await untilFailed(reelgate, hanging, clock)
@@ -45,17 +45,17 @@ test('F-23: so is an ffprobe that hangs', async () => {
     'Reading the file took too long: it is damaged, or made to keep readers busy.',
   ])
   await programs.becomes('ffprobe', PASS_ON)
-  await untilFinished(reelgate, await reelgate.owner.upload('goes', await makeFilm()))
+  await untilFinished(reelgate, await reelgate.owner.upload('goes', await makeVideo()))
   await expect.poll(() => processesWith(mark)).toEqual([])
 })
 
-const TRIED = 'The film could not be encoded on this server. Its log says why; then upload the film again.'
+const TRIED = 'The video could not be encoded on this server. Its log says why; then upload the video again.'
 
 test.each([
   { harm: 'crashes', script: 'kill -SEGV $$', reason: TRIED, tries: 3 },
   { harm: 'is killed for want of memory', script: 'kill -KILL $$', reason: TRIED, tries: 3 },
   {
-    harm: 'writes what is no film',
+    harm: 'writes what is no video',
     script: 'for fd in 3 4 5; do head -c 5000 /dev/zero >&$fd; done 2>/dev/null; exit 0',
     reason: TRIED,
     tries: 3,
@@ -77,7 +77,7 @@ test.each([
   async ({ script, reason, tries }) => {
     const { reelgate, programs, clock } = await startWithPrograms()
     await programs.becomes('ffmpeg', script)
-    const videoId = await reelgate.owner.upload('A film', await makeFilm())
+    const videoId = await reelgate.owner.upload('A video', await makeVideo())
     const { status, statusReason } = await untilFailed(reelgate, videoId, clock)
     expect(status).toBe('Encoding error')
     expect(statusReason).toMatch(reason)
@@ -90,10 +90,10 @@ test.each([
   },
 )
 
-test('F-24: an ffmpeg that crashes once costs one more try, and the film is ready', async () => {
+test('F-24: an ffmpeg that crashes once costs one more try, and the video is ready', async () => {
   const { reelgate, programs, clock } = await startWithPrograms()
   await programs.becomes('ffmpeg', 'kill -SEGV $$')
-  const videoId = await reelgate.owner.upload('A film', await makeFilm())
+  const videoId = await reelgate.owner.upload('A video', await makeVideo())
   await expect.poll(() => restsOf(reelgate)).toBeGreaterThan(0)
   await programs.becomes('ffmpeg', PASS_ON)
   await clock.goesOn(REST_S)
@@ -102,11 +102,11 @@ test('F-24: an ffmpeg that crashes once costs one more try, and the film is read
 })
 
 always(
-  'F-24: an ffprobe that crashes once while it looks for the end of a film costs one more try, and is not taken for a cut file',
+  'F-24: an ffprobe that crashes once while it looks for the end of a video costs one more try, and is not taken for a cut file',
   async () => {
     const { reelgate, programs, clock } = await startWithPrograms()
     await programs.becomes('ffprobe', `case "$*" in *packet=*) kill -SEGV $$;; esac\n${PASS_ON}`)
-    const videoId = await reelgate.owner.upload('A film', await makeFilm())
+    const videoId = await reelgate.owner.upload('A video', await makeVideo())
     await expect.poll(() => restsOf(reelgate)).toBeGreaterThan(0)
     await programs.becomes('ffprobe', PASS_ON)
     await clock.goesOn(REST_S)
@@ -115,12 +115,12 @@ always(
   },
 )
 
-test('F-24: when one part of a film cannot be encoded, the encoders of its other parts are ended', async () => {
+test('F-24: when one part of a video cannot be encoded, the encoders of its other parts are ended', async () => {
   const { reelgate, programs } = await startWithPrograms()
   const mark = newMark()
   // Those that look for a poster fail: what hangs is one encoder of the picture and one of the sound.
   await programs.becomes('ffmpeg', `case "$*" in *nokey*|*fps=1,*) exit 1;; esac; sleep ${mark}; exit 0`)
-  const videoId = await reelgate.owner.upload('A film', await makeFilm())
+  const videoId = await reelgate.owner.upload('A video', await makeVideo())
   await expect.poll(async () => (await processesWith(mark)).length).toBe(2)
   const [one = 0] = await processesWith(mark)
   process.kill(one) // so that its encoder ends well, without a picture or a sound
@@ -128,10 +128,10 @@ test('F-24: when one part of a film cannot be encoded, the encoders of its other
   expect((await reelgate.owner.video(videoId)).status).toBe('Encoding error')
 })
 
-test('F-24: an ffmpeg that is taken away while the server runs fails no film; they wait until it is back', async () => {
+test('F-24: an ffmpeg that is taken away while the server runs fails no video; they wait until it is back', async () => {
   const { reelgate, programs, clock } = await startWithPrograms()
   await programs.goes('ffprobe')
-  const videoId = await reelgate.owner.upload('A film', await makeFilm())
+  const videoId = await reelgate.owner.upload('A video', await makeVideo())
   for (const rests of [1, 2, 3, 4]) {
     await expect.poll(() => restsOf(reelgate)).toBe(rests)
     await clock.goesOn(REST_S)
@@ -165,16 +165,16 @@ test.each([
   expect(stderr.trim()).toBe(says)
 })
 
-/** How often a film was left alone for a while. */
+/** How often a video was left alone for a while. */
 function restsOf(reelgate: Reelgate): number {
-  return reelgate.output().split('work on a film failed and is tried again').length - 1
+  return reelgate.output().split('work on a video failed and is tried again').length - 1
 }
 
 async function untilItRuns(mark: string): Promise<void> {
   await expect.poll(() => processesWith(mark)).not.toEqual([])
 }
 
-/** Waits for the film to fail; each time it rests, the clock is put forward. */
+/** Waits for the video to fail; each time it rests, the clock is put forward. */
 async function untilFailed(reelgate: Reelgate, videoId: string, clock: Clock) {
   for (let rests = restsOf(reelgate); ; ) {
     const video = await reelgate.owner.video(videoId)

@@ -1,13 +1,13 @@
 import { expect } from 'vitest'
-import { count, makeNumberedFilm, readNumbers } from '../encode/videos.ts'
+import { count, makeNumberedVideo, readNumbers } from '../encode/videos.ts'
 import type { Reelgate } from '../reelgate.ts'
-import { decode, downloadFilm, newFolder, writeRendition } from './videos.ts'
+import { decode, downloadVideo, newFolder, writeRendition } from './videos.ts'
 
 const FRAMES = 500
 
 /** Twenty seconds, each picture with its number in it, and sound. */
-export function makeCountedFilm(path: string): Promise<string> {
-  return makeNumberedFilm(path, {
+export function makeCountedVideo(path: string): Promise<string> {
+  return makeNumberedVideo(path, {
     frames: FRAMES,
     rate: '25',
     widthPx: 640,
@@ -20,7 +20,7 @@ export function makeCountedFilm(path: string): Promise<string> {
 /** As a viewer gets it: every picture once and in order, all of the sound, nothing that a decoder warns of. */
 export async function expectWhole(reelgate: Reelgate, videoId: string): Promise<void> {
   const folder = await newFolder()
-  for (const download of await downloadFilm(reelgate, videoId)) {
+  for (const download of await downloadVideo(reelgate, videoId)) {
     const path = await writeRendition(folder, download)
     const { bytes, warnings } = await decode(
       path,

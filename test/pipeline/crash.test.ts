@@ -7,7 +7,7 @@ import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.t
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
-import { expectWhole, makeCountedFilm } from './counted-video.ts'
+import { expectWhole, makeCountedVideo } from './counted-video.ts'
 import { findChanged, lookAtSegments, type Sightings } from './segment-snapshots.ts'
 
 const { test, draw } = sampledTests('kills and deletions in mid-encode', 2)
@@ -15,21 +15,21 @@ const { test, draw } = sampledTests('kills and deletions in mid-encode', 2)
 const ROUNDS = rounds(2, 30)
 
 let reelgate: Reelgate & { remove(): Promise<void> }
-let film: string
+let video: string
 let encodeMs: number
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
-  film = await makeCountedFilm(join(reelgate.dataDir, '..', 'film.mp4'))
+  video = await makeCountedVideo(join(reelgate.dataDir, '..', 'video.mp4'))
   const startedMs = Date.now()
-  await untilFinished(reelgate, await reelgate.owner.upload('undisturbed', film))
+  await untilFinished(reelgate, await reelgate.owner.upload('undisturbed', video))
   encodeMs = Date.now() - startedMs
 })
 afterAll(() => reelgate.remove())
 
-test(`F-03, F-04: a film survives kill -9 of the server at any moment of its encode (${ROUNDS} of them)`, async () => {
+test(`F-03, F-04: a video survives kill -9 of the server at any moment of its encode (${ROUNDS} of them)`, async () => {
   const chance = newChance('kill -9 in mid-encode')
   for (let round = 0; round < ROUNDS; round++) {
-    const videoId = await reelgate.owner.upload(`killed ${round}`, film)
+    const videoId = await reelgate.owner.upload(`killed ${round}`, video)
     const seen: Sightings = new Map()
     const moments = Array.from({ length: round % 2 ? 2 : 1 }, () => chance.between(0, encodeMs * 0.9))
     for (const [i, moment] of moments.entries()) {
@@ -51,7 +51,7 @@ test(`F-35: a deletion wins over the encode, whenever it comes (${ROUNDS} moment
   const chance = newChance('delete in mid-encode')
   const deleted: string[] = []
   for (let round = 0; round < ROUNDS; round++) {
-    const videoId = await reelgate.owner.upload(`deleted ${round}`, film)
+    const videoId = await reelgate.owner.upload(`deleted ${round}`, video)
     await pause(chance.between(0, encodeMs))
     expect((await reelgate.owner.delete([videoId])).message).toBe('Successfully deleted 1 videos')
     expect((await reelgate.owner.list()).rows.map(({ id }) => id)).not.toContain(videoId)
@@ -61,7 +61,7 @@ test(`F-35: a deletion wins over the encode, whenever it comes (${ROUNDS} moment
   }
   expect(await findEncoders(reelgate)).toEqual([])
   // The last deletion is cut short as well, and is finished by the next start.
-  const last = await reelgate.owner.upload('deleted and killed', film)
+  const last = await reelgate.owner.upload('deleted and killed', video)
   await pause(encodeMs / 3)
   await reelgate.owner.delete([last])
   await reelgate.kill()
@@ -70,8 +70,8 @@ test(`F-35: a deletion wins over the encode, whenever it comes (${ROUNDS} moment
   expect((await reelgate.owner.list('?limit=40')).rows.filter(({ title }) => title.startsWith('deleted'))).toEqual([])
 }, 600_000)
 
-test('F-35: films deleted at the same moment, each in mid-encode, leave nothing, not even a folder', async () => {
-  const videoIds = await Promise.all(['a', 'b', 'c'].map((title) => reelgate.owner.upload(`deleted ${title}`, film)))
+test('F-35: videos deleted at the same moment, each in mid-encode, leave nothing, not even a folder', async () => {
+  const videoIds = await Promise.all(['a', 'b', 'c'].map((title) => reelgate.owner.upload(`deleted ${title}`, video)))
   await Promise.all(videoIds.map((id) => reelgate.owner.until(id, 'ready')))
   await Promise.all(videoIds.map((id) => reelgate.owner.delete([id])))
   for (const videoId of videoIds) await expectGone(videoId)
@@ -80,7 +80,7 @@ test('F-35: films deleted at the same moment, each in mid-encode, leave nothing,
 })
 
 test('F-09: SIGTERM under an encode and an upload ends with 0 within 10 s; the encode goes on after the next start', async () => {
-  const videoId = await reelgate.owner.upload('stopped', film)
+  const videoId = await reelgate.owner.upload('stopped', video)
   const upload = await reelgate.owner.credentials('cut off')
   const endless = new ReadableStream({
     async pull(controller) {
@@ -109,7 +109,7 @@ test('F-09: SIGTERM under an encode and an upload ends with 0 within 10 s; the e
   await untilFinished(reelgate, videoId)
   expect(await findChanged(reelgate, videoId, seen)).toEqual([])
   await expectWhole(reelgate, videoId)
-  expect((await reelgate.owner.send(upload, new Blob(['no film']))).status).toBe(201)
+  expect((await reelgate.owner.send(upload, new Blob(['no video']))).status).toBe(201)
 })
 
 test('F-35: a video deleted while its file is being sent leaves nothing of the file', async () => {
@@ -140,7 +140,7 @@ test('F-35: a video deleted while its file is being sent leaves nothing of the f
 
 test('F-04: when encoders run for certain, kill -9 of the server ends them too', async () => {
   const own = await startReelgate({ env: { REELGATE_ENCODERS: '2' } })
-  const videoId = await own.owner.upload('A film', footage.wannaworktogether)
+  const videoId = await own.owner.upload('A video', footage.wannaworktogether)
   await own.owner.until(videoId, 'ready')
   await expect.poll(() => findEncoders(own)).not.toEqual([])
   await own.kill()
@@ -167,7 +167,7 @@ function withForm(payload: Record<string, string>, file: ReadableStream<Buffer>)
   const parts = Object.entries(fields).map(
     ([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
   )
-  const before = `${parts.join('')}--b\r\nContent-Disposition: form-data; name="file"; filename="film.mp4"\r\n\r\n`
+  const before = `${parts.join('')}--b\r\nContent-Disposition: form-data; name="file"; filename="video.mp4"\r\n\r\n`
   return ReadableStream.from(
     (async function* () {
       yield Buffer.from(before)

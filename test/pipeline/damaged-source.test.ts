@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { getStoredSource, type StoredSource } from '../data-folder.ts'
-import { makeNumberedFilm } from '../encode/videos.ts'
+import { makeNumberedVideo } from '../encode/videos.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
-let film: string
+let video: string
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
-  film = await makeNumberedFilm(join(reelgate.dataDir, '..', 'film.mp4'), {
+  video = await makeNumberedVideo(join(reelgate.dataDir, '..', 'video.mp4'), {
     frames: 500,
     rate: '25',
     widthPx: 854,
@@ -26,9 +26,9 @@ test.each([
   { harm: 'it was cut', hurt: async ({ path }: StoredSource) => truncate(path, Math.floor((await stat(path)).size / 2)) },
   { harm: 'it is gone', hurt: ({ path }: StoredSource) => rm(path) },
 ])(
-  'a film whose source was changed on the server’s disk ($harm) ends as "Encoding error" with a reason, not as finished',
+  'a video whose source was changed on the server’s disk ($harm) ends as "Encoding error" with a reason, not as finished',
   async ({ hurt }) => {
-    const videoId = await reelgate.owner.upload('A film', film)
+    const videoId = await reelgate.owner.upload('A video', video)
     await reelgate.kill()
     await hurt(getStoredSource(reelgate, videoId))
     await reelgate.restart()

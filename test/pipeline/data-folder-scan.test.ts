@@ -7,13 +7,13 @@ import { getContentKey, getMasterKey, getStoredSource, untilFinished } from '../
 import { footage } from '../footage.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { newChance } from '../seeded-random.ts'
-import { cutFilm } from '../videos.ts'
+import { cutVideo } from '../videos.ts'
 
 test('P05: at no moment does the data folder hold clear media or a key in clear', async () => {
   const reelgate = await startReelgate()
-  const film = await cutFilm(footage.movieHello, 4)
-  const videoId = await reelgate.owner.upload('A film', film)
-  const windows = await sampleWindows(film)
+  const video = await cutVideo(footage.movieHello, 4)
+  const videoId = await reelgate.owner.upload('A video', video)
+  const windows = await sampleWindows(video)
   const finished = untilFinished(reelgate, videoId).then(() => true)
   let scans = 0
   for (let isDone = false; !isDone; scans++) {
@@ -86,7 +86,7 @@ function hasAdts(bytes: Buffer): boolean {
   return false
 }
 
-/** Two hundred places of a film's picture and sound, 16 bytes each, that are not just padding. */
+/** Two hundred places of a video's picture and sound, 16 bytes each, that are not just padding. */
 async function sampleWindows(path: string): Promise<Buffer[]> {
   const chance = newChance('places of the source')
   const media = mediaOf(await readFile(path))
@@ -106,7 +106,7 @@ function mediaOf(mp4: Buffer): Buffer {
     if (mp4.toString('latin1', at + 4, at + 8) === 'mdat') return mp4.subarray(at + 8, at + sizeBytes)
     at += sizeBytes
   }
-  throw new Error('the film has no mdat box')
+  throw new Error('the video has no mdat box')
 }
 
 async function keysOf(reelgate: Reelgate, videoId: string): Promise<Record<string, Buffer>> {

@@ -2,23 +2,23 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { beginImport, makeLargeFilm, sendFile } from '../ingest/import-host.ts'
+import { beginImport, makeLargeVideo, sendFile } from '../ingest/import-host.ts'
 import { startReelgate } from '../reelgate.ts'
 import { openWorld } from '../ssrf/network-namespace.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { type Call, getCall, readTrace } from './trace.ts'
 import { newFolder } from './videos.ts'
 
 // What is traced is our process: a commit shows in it as a sync where the database is its own, SQLite. The order is the same on both.
 
-test('F-29, F-30: the 201 leaves after the film’s file, its name and its row are on the disk, in this order; segments, posters and the master key as well', async () => {
+test('F-29, F-30: the 201 leaves after the video’s file, its name and its row are on the disk, in this order; segments, posters and the master key as well', async () => {
   const trace = join(await newFolder(), 'trace')
   const traced = 'trace=write,writev,pwrite64,sendto,sendmsg,fsync,fdatasync,rename,link,linkat'
   const reelgate = await startReelgate({
     database: 'sqlite',
     wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '24', '-e', traced, '-o', trace],
   })
-  const videoId = await reelgate.owner.upload('A film', await makeFilm({ seconds: 6 }))
+  const videoId = await reelgate.owner.upload('A video', await makeVideo({ seconds: 6 }))
   await untilFinished(reelgate, videoId)
   await reelgate.stop()
   const calls = readTrace(await readFile(trace, 'utf8'))
@@ -31,7 +31,7 @@ test('F-29, F-30: the 201 leaves after the film’s file, its name and its row a
   expect(segments.length).toBeGreaterThan(3)
   for (const segment of segments) committedAfter(calls, segment)
   const posters = calls.filter(({ text }) => /^rename\(".*\/posters\//.test(text))
-  expect(posters.length).toBeGreaterThanOrEqual(2) // the first chunk and the film’s end may draw them at once; the later pair is taken away
+  expect(posters.length).toBeGreaterThanOrEqual(2) // the first chunk and the video’s end may draw them at once; the later pair is taken away
   for (const poster of posters) committedAfter(calls, poster)
 
   // Nothing is bound to a master key that a power cut could take.
@@ -45,13 +45,13 @@ test('F-29, F-30: the 201 leaves after the film’s file, its name and its row a
 test('F-29: what an import has received is on the disk, with its name, before the database says so', async () => {
   const trace = join(await newFolder(), 'trace')
   const world = await openWorld()
-  const film = await makeLargeFilm(20e6)
-  world.names.set('films.example', ['8.8.8.8'])
-  await world.site('8.8.8.8', (request, response) => sendFile(request, response, film, { etag: '"1"' }))
+  const video = await makeLargeVideo(20e6)
+  world.names.set('videos.example', ['8.8.8.8'])
+  await world.site('8.8.8.8', (request, response) => sendFile(request, response, video, { etag: '"1"' }))
   const { wrapper = [], env } = await world.around()
   const strace = ['strace', '-D', '-f', '-qq', '-y', '-s', '24', '-e', 'trace=write,writev,pwrite64,fsync,fdatasync', '-o', trace]
   const reelgate = await startReelgate({ database: 'sqlite', env, wrapper: [...wrapper, ...strace] })
-  const id = await beginImport(reelgate.owner, 'http://films.example/a.mp4')
+  const id = await beginImport(reelgate.owner, 'http://videos.example/a.mp4')
   await reelgate.owner.until(id, 'ready')
   await reelgate.stop()
   const calls = readTrace(await readFile(trace, 'utf8'))

@@ -5,7 +5,7 @@ import { processesWith } from '../processes.ts'
 import type { Reelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { newMark, PASS_ON, startWithPrograms } from './programs.ts'
 
 const { test, draw } = sampledTests('posters before ready', 3)
@@ -24,7 +24,7 @@ test.each([
 ])('F-24: where drawing the posters $harm, a video that is ready has those of its first segment', async ({ script }) => {
   const { reelgate, programs } = await startWithPrograms()
   await programs.becomes('ffmpeg', whereItSearches(script))
-  const videoId = await reelgate.owner.upload('A video', await makeFilm())
+  const videoId = await reelgate.owner.upload('A video', await makeVideo())
   const { posters } = await reelgate.owner.until(videoId, 'ready')
   expect(posters.map(({ width, height }) => `${width}×${height}`)).toEqual(['64×64', '64×64'])
   for (const { posterUrl } of posters) {
@@ -36,7 +36,7 @@ test.each([
 test('F-24: a video whose posters a kill prevented becomes ready after the restart, with posters', async () => {
   const { reelgate, programs } = await startWithPrograms()
   await programs.becomes('ffmpeg', whereItDraws(HANG))
-  const videoId = await reelgate.owner.upload('A video', await makeFilm())
+  const videoId = await reelgate.owner.upload('A video', await makeVideo())
   await expect.poll(() => publishedRenditions(reelgate)).toBe(2)
   expect((await reelgate.owner.video(videoId)).status).toBe('Processing')
   await reelgate.kill()
@@ -48,7 +48,7 @@ test('F-24: a video whose posters a kill prevented becomes ready after the resta
 test('F-24: a video that no poster can be drawn of becomes ready all the same', async () => {
   const { reelgate, programs } = await startWithPrograms()
   await programs.becomes('ffmpeg', whereItDraws('kill -SEGV $$'))
-  const videoId = await reelgate.owner.upload('A video', await makeFilm())
+  const videoId = await reelgate.owner.upload('A video', await makeVideo())
   expect((await reelgate.owner.until(videoId, 'ready')).posters).toEqual([])
 })
 
@@ -65,7 +65,7 @@ test('a video whose owner deletes its posters before it can play becomes ready w
   const { owner } = reelgate
   const mark = newMark()
   await programs.becomes('ffmpeg', `case "$*" in *adts*) sleep ${mark};; esac\n${PASS_ON}`)
-  const videoId = await owner.upload('A video', await makeFilm())
+  const videoId = await owner.upload('A video', await makeVideo())
   await expect.poll(async () => (await owner.video(videoId)).posters).toHaveLength(2)
   const files = (await (await owner.call('GET', `/api/videos/${videoId}/files`)).json()) as { id: number; type: string }[]
   for (const { id } of files.filter(({ type }) => type === 'poster'))

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest'
 import { findEncoders, listSegments, untilFinished } from '../data-folder.ts'
 import { startPostgres } from '../postgres.ts'
 import { startReelgate } from '../reelgate.ts'
-import { expectWhole, makeCountedFilm } from './counted-video.ts'
+import { expectWhole, makeCountedVideo } from './counted-video.ts'
 import { findChanged, lookAtSegments, type Sightings } from './segment-snapshots.ts'
 
-test('F-03: a film on PostgreSQL is encoded whole although the server is killed in the middle, and then PostgreSQL', async () => {
+test('F-03: a video on PostgreSQL is encoded whole although the server is killed in the middle, and then PostgreSQL', async () => {
   const postgres = await startPostgres()
   const reelgate = await startReelgate({ database: postgres })
-  const videoId = await reelgate.owner.upload('A film', await makeCountedFilm(join(reelgate.dataDir, '..', 'film.mp4')))
+  const videoId = await reelgate.owner.upload('A video', await makeCountedVideo(join(reelgate.dataDir, '..', 'video.mp4')))
   await reelgate.owner.until(videoId, 'ready')
   const seen: Sightings = new Map()
   await lookAtSegments(reelgate, videoId, seen)

@@ -2,28 +2,28 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { count, ffmpeg, makeNumberedFilm, readNumbers } from '../encode/videos.ts'
+import { count, ffmpeg, makeNumberedVideo, readNumbers } from '../encode/videos.ts'
 import { footage } from '../footage.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { differenceRms, findLag, isSilent, samplesOf } from './audio-samples.ts'
 import { findChanged, lookAtSegments, type Sightings } from './segment-snapshots.ts'
-import { type Download, decode, downloadFilm, newFolder, readSegment, readTimescale, writeRendition } from './videos.ts'
+import { type Download, decode, downloadVideo, newFolder, readSegment, readTimescale, writeRendition } from './videos.ts'
 
-// From the upload to what a viewer decrypts, whole films, real ones with their real faults beside a made one.
+// From the upload to what a viewer decrypts, whole videos, real ones with their real faults beside a made one.
 
 const SOUND_SEGMENT_SAMPLES = 188 * 1024
 
-type Film = { path: string /** Frames a second, as a fraction. */; rate: [number, number]; rungs: number; gopFrames: number }
-const FILMS: Record<string, Film> = {
+type Video = { path: string /** Frames a second, as a fraction. */; rate: [number, number]; rungs: number; gopFrames: number }
+const VIDEOS: Record<string, Video> = {
   wannaworktogether: { path: footage.wannaworktogether, rate: [30_000, 1001], rungs: 2, gopFrames: 120 },
   movieHello: { path: footage.movieHello, rate: [30, 1], rungs: 3, gopFrames: 120 },
   cockatoo: { path: footage.cockatoo, rate: [20, 1], rungs: 3, gopFrames: 80 },
   numbered: { path: '', rate: [25, 1], rungs: 1, gopFrames: 100 },
 }
 const NUMBERED_FRAMES = 625
-const DRAWN = sampleOf('whole films', Object.keys(FILMS), 1)
+const DRAWN = sampleOf('whole videos', Object.keys(VIDEOS), 1)
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 const videoIds: Record<string, string> = {}
@@ -32,8 +32,8 @@ const downloads: Record<string, Download[]> = {}
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
-  FILMS.numbered = { ...filmOf('numbered'), path: await makeNumbered(reelgate.dataDir) }
-  for (const name of DRAWN) videoIds[name] = await reelgate.owner.upload(name, filmOf(name).path)
+  VIDEOS.numbered = { ...videoOf('numbered'), path: await makeNumbered(reelgate.dataDir) }
+  for (const name of DRAWN) videoIds[name] = await reelgate.owner.upload(name, videoOf(name).path)
   // While they are being made, each segment is looked at as soon as it is published.
   const finished = Promise.all(Object.values(videoIds).map((id) => untilFinished(reelgate, id))).then(() => true)
   for (let isDone = false; !isDone; ) {
@@ -43,12 +43,12 @@ beforeAll(async () => {
       await lookAtSegments(reelgate, id, seen[name])
     }
   }
-  for (const [name, id] of Object.entries(videoIds)) downloads[name] = await downloadFilm(reelgate, id)
+  for (const [name, id] of Object.entries(videoIds)) downloads[name] = await downloadVideo(reelgate, id)
 })
 afterAll(() => reelgate.remove())
 
 describe.each(DRAWN)('%s', (name) => {
-  const film = () => filmOf(name)
+  const video = () => videoOf(name)
   const pictures = () => (downloads[name] ?? []).filter(({ kind }) => kind === 'picture')
   const sound = () => (downloads[name] ?? []).find(({ kind }) => kind === 'sound')
 
@@ -58,15 +58,15 @@ describe.each(DRAWN)('%s', (name) => {
   })
 
   test('every rendition of the ladder has every frame once, in order, frame i at exactly i times a frame’s duration', async () => {
-    const frameCount = await countFrames(film())
-    expect(pictures()).toHaveLength(film().rungs)
+    const frameCount = await countFrames(video())
+    expect(pictures()).toHaveLength(video().rungs)
     for (const { init, segments } of pictures()) {
       const timescale = readTimescale(init)
-      const [num, den] = film().rate
+      const [num, den] = video().rate
       const ticks = BigInt((timescale * den) / num)
       const shown = segments.map(readSegment).map(({ presentationTimes }) => presentationTimes.toSorted((a, b) => Number(a - b)))
       expect(shown.flat()).toEqual(count(frameCount).map((frame) => BigInt(frame) * ticks))
-      for (const [number, times] of shown.entries()) expect(times[0]).toBe(BigInt(number * film().gopFrames) * ticks)
+      for (const [number, times] of shown.entries()) expect(times[0]).toBe(BigInt(number * video().gopFrames) * ticks)
     }
   })
 
@@ -84,7 +84,7 @@ describe.each(DRAWN)('%s', (name) => {
 
   test('ffmpeg decodes every rendition from end to end without a warning, into the frames of the source', async () => {
     const folder = await newFolder()
-    const expected = await thumbnails(film().path, film())
+    const expected = await thumbnails(video().path, video())
     for (const download of pictures()) {
       const { bytes, warnings } = await decode(await writeRendition(folder, download), ...smallGray('null'), '-')
       expect(warnings).toBe('')
@@ -111,9 +111,9 @@ describe.each(DRAWN)('%s', (name) => {
     expect(starts).toEqual(starts.map((_, number) => BigInt(number * SOUND_SEGMENT_SAMPLES)))
     const { bytes, warnings } = await decode(await writeRendition(folder, download), ...mono(8000))
     expect(warnings).toBe('')
-    const [heard, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', film().path, ...mono(8000)))]
+    const [heard, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', video().path, ...mono(8000)))]
     // Silence goes on to the end of the picture.
-    const [num, den] = film().rate
+    const [num, den] = video().rate
     const frames = (pictures()[0]?.segments ?? []).reduce((sum, segment) => sum + readSegment(segment).durations.length, 0)
     const longest = Math.max(expected.length, (frames * den * 8000) / num)
     expect(Math.abs(heard.length - longest)).toBeLessThan(0.05 * 8000)
@@ -131,7 +131,7 @@ describe.each(DRAWN)('%s', (name) => {
     const download = sound()
     if (!download) throw new Error('no sound')
     const { bytes } = await decode(await writeRendition(await newFolder(), download), ...mono(48_000))
-    const [heard, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', film().path, ...mono(48_000)))]
+    const [heard, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', video().path, ...mono(48_000)))]
     const chunks = readRows<{ first_segment: number }>(
       reelgate,
       `select first_segment from chunk where kind = 'sound' and first_segment > 0 and video_id = ?`,
@@ -149,7 +149,7 @@ describe.each(DRAWN)('%s', (name) => {
   })
 
   if (name !== 'numbered') return
-  test('the film shows exactly its numbers, 0 to the last, in every rendition', async () => {
+  test('the video shows exactly its numbers, 0 to the last, in every rendition', async () => {
     const folder = await newFolder()
     for (const download of (downloads.numbered ?? []).filter(({ kind }) => kind === 'picture')) {
       expect(await readNumbers(await writeRendition(folder, download))).toEqual(count(NUMBERED_FRAMES))
@@ -183,20 +183,20 @@ const mono = (rateHz: number) => [
   '-',
 ]
 
-/** The frames that a film should show, small: the source at its own rate, the first where its timeline begins. */
-async function thumbnails(path: string, { rate: [num, den] }: Film): Promise<Buffer[]> {
+/** The frames that a video should show, small: the source at its own rate, the first where its timeline begins. */
+async function thumbnails(path: string, { rate: [num, den] }: Video): Promise<Buffer[]> {
   return framesOf(await ffmpeg('-i', path, ...smallGray(`fps=${num}/${den}:start_time=0`), '-'))
 }
 
-async function countFrames(film: Film): Promise<number> {
-  return (await thumbnails(film.path, film)).length
+async function countFrames(video: Video): Promise<number> {
+  return (await thumbnails(video.path, video)).length
 }
 
 function framesOf(bytes: Buffer): Buffer[] {
   return count(bytes.length / (WIDTH * HEIGHT)).map((i) => bytes.subarray(i * WIDTH * HEIGHT, (i + 1) * WIDTH * HEIGHT))
 }
 
-/** Mean difference of two pictures in levels of brightness; past the film's ends nothing is like anything. */
+/** Mean difference of two pictures in levels of brightness; past the video's ends nothing is like anything. */
 function difference(a: Buffer, b: Buffer | undefined): number {
   if (!b) return Number.POSITIVE_INFINITY
   let sum = 0
@@ -204,16 +204,16 @@ function difference(a: Buffer, b: Buffer | undefined): number {
   return sum / a.length
 }
 
-function filmOf(name: string): Film {
-  const film = FILMS[name]
-  if (!film) throw new Error(`no film ${name}`)
-  return film
+function videoOf(name: string): Video {
+  const video = VIDEOS[name]
+  if (!video) throw new Error(`no video ${name}`)
+  return video
 }
 
 /** Every frame shows its number; the sound is noise, so that every place of it is unlike every other. */
 async function makeNumbered(folder: string): Promise<string> {
   const seconds = NUMBERED_FRAMES / 25
-  return makeNumberedFilm(join(folder, '..', 'numbered.mp4'), {
+  return makeNumberedVideo(join(folder, '..', 'numbered.mp4'), {
     frames: NUMBERED_FRAMES,
     rate: '25',
     widthPx: 480,

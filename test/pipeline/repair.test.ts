@@ -8,7 +8,7 @@ import { getStoredSource, listSegments } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist } from '../viewer.ts'
 import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
 
@@ -23,7 +23,7 @@ afterAll(() => receivers.close())
 /** A viewer who plays a finished video, whose owner hears of all events, and the address of its second segment. */
 async function startPlaying() {
   const reelgate = await startReelgate({
-    video: await makeFilm({ seconds: 9, dark: true }),
+    video: await makeVideo({ seconds: 9, dark: true }),
     env: { REELGATE_OUTBOUND_ALLOW: receivers.host },
   })
   const receiver = receivers.newReceiver()

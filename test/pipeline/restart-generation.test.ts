@@ -4,12 +4,12 @@ import { expect, test } from 'vitest'
 import { footage } from '../footage.ts'
 import { startReelgate } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
-import { cutFilm } from '../videos.ts'
+import { cutVideo } from '../videos.ts'
 
-test('a film that another encoder had begun begins anew: new paths, new keys, its old session ended', async () => {
+test('a video that another encoder had begun begins anew: new paths, new keys, its old session ended', async () => {
   const reelgate = await startReelgate()
   const { owner } = reelgate
-  const videoId = await owner.readyVideo(await cutFilm(footage.wannaworktogether, 60))
+  const videoId = await owner.readyVideo(await cutVideo(footage.wannaworktogether, 60))
   const viewer = reelgate.newViewer()
   await viewer.redeem(await owner.issueOtp(videoId))
   const oldKey = Buffer.from(await (await viewer.key(0)).arrayBuffer())

@@ -6,9 +6,9 @@ import { ffmpeg, newFolder } from '../encode/videos.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { addEmptyPackets, damageOgg } from '../ogg.ts'
 import { sampledTests } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
-import { decode, downloadFilm, writeRendition } from './videos.ts'
+import { decode, downloadVideo, writeRendition } from './videos.ts'
 
 const { test, draw } = sampledTests('streams that break off', 4)
 
@@ -93,20 +93,20 @@ test('M17: an Ogg of many empty packets is heard whole, and its owner reads noth
   const { id, statusReason } = await finish(file)
   expect(statusReason).toBeUndefined()
   const folder = await newFolder()
-  const sound = (await downloadFilm(reelgate, id)).find(({ kind }) => kind === 'sound')
+  const sound = (await downloadVideo(reelgate, id)).find(({ kind }) => kind === 'sound')
   if (!sound) throw new Error('there is no sound')
   const { bytes } = await decode(await writeRendition(folder, sound), '-ac', '1', '-ar', '8000', '-f', 's16le', '-')
   expect(silentTenths(bytes)).toEqual([])
 })
 
 test('of a video that is whole nothing is said', async () => {
-  const { id, statusReason } = await finish(await makeFilm())
+  const { id, statusReason } = await finish(await makeVideo())
   expect(statusReason).toBeUndefined()
   expect(await v2Video(id)).not.toHaveProperty('statusReason')
 })
 
 async function countPictures(videoId: string): Promise<number> {
-  const picture = (await downloadFilm(reelgate, videoId)).find(({ kind }) => kind === 'picture')
+  const picture = (await downloadVideo(reelgate, videoId)).find(({ kind }) => kind === 'picture')
   if (!picture) throw new Error('there is no picture')
   const { bytes } = await decode(
     await writeRendition(await newFolder(), picture),

@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest'
 import type { Reelgate } from '../reelgate.ts'
 import { readRenditions } from '../viewer.ts'
 
-// What a viewer who may watch a film gets of it, taken apart without the service's own readers.
+// What a viewer who may watch a video gets of it, taken apart without the service's own readers.
 
 /** A whole rendition, decrypted. */
 export type Download = {
@@ -19,8 +19,8 @@ export type Download = {
   segments: Buffer[]
 }
 
-/** Downloads every rendition of a film, as a viewer with an OTP would. */
-export async function downloadFilm(reelgate: Pick<Reelgate, 'newViewer' | 'owner'>, videoId: string): Promise<Download[]> {
+/** Downloads every rendition of a video, as a viewer with an OTP would. */
+export async function downloadVideo(reelgate: Pick<Reelgate, 'newViewer' | 'owner'>, videoId: string): Promise<Download[]> {
   const viewer = reelgate.newViewer()
   const { playing, body } = await viewer.redeem(await reelgate.owner.issueOtp(videoId))
   if (!playing) throw new Error(`no playback: ${JSON.stringify(body)}`)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { listSegments } from '../data-folder.ts'
 import { startReelgate } from '../in-process.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist } from '../viewer.ts'
 
 // Segments whose files are not as their rows say.
@@ -11,7 +11,7 @@ import { readMediaPlaylist } from '../viewer.ts'
 /** A viewer who plays, and the second segment of the first rendition: its address and its file. */
 // Of one colour, so that the encoder never comes near its bitrate's cap: with several threads it keeps that with other bytes each time.
 async function startWithSegment() {
-  const reelgate = await startReelgate({ video: await makeFilm({ seconds: 9, dark: true }) })
+  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 9, dark: true }) })
   const viewer = reelgate.newViewer()
   await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
   const segment = listSegments(reelgate, reelgate.videoId).find(({ number }) => number === 1) ?? expect.fail()

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, type Viewer } from '../viewer.ts'
 
-// A film that is deleted while somebody watches it.
+// A video that is deleted while somebody watches it.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => reelgate.remove())
 beforeEach(async () => {
-  videoId = await reelgate.owner.readyVideo(await makeFilm())
+  videoId = await reelgate.owner.readyVideo(await makeVideo())
   await untilFinished(reelgate, videoId)
   otp = await reelgate.owner.issueOtp(videoId)
   viewer = reelgate.newViewer()
@@ -53,7 +53,7 @@ describe('O07: after the deletion', () => {
     expect(await told(await viewer.key(0))).toEqual(ENDED)
   })
 
-  test('nothing of the film is served, and no key that opens it is left', async () => {
+  test('nothing of the video is served, and no key that opens it is left', async () => {
     const base = `${reelgate.url}/play/${viewer.state.session}/playlist/`
     const { init, segments } = readMediaPlaylist(await viewer.playlist('1'))
     const video = await reelgate.owner.video(videoId)
@@ -82,7 +82,7 @@ describe('O07: after the deletion', () => {
   })
 })
 
-test('P16: a segment asked for while its film is deleted is sent whole or refused, never cut', async () => {
+test('P16: a segment asked for while its video is deleted is sent whole or refused, never cut', async () => {
   const base = `${reelgate.url}/play/${viewer.state.session}/playlist/`
   const addresses = ['1', '2'].flatMap(async (name) => {
     const { init, segments } = readMediaPlaylist(await viewer.playlist(name))
@@ -113,8 +113,8 @@ test('P16: a segment asked for while its film is deleted is sent whole or refuse
   expect(new Set(outcomes)).toEqual(new Set([200, 403]))
 })
 
-test('sessions of other films go on', async () => {
-  const doomed = await reelgate.owner.readyVideo(await makeFilm(), 'Doomed')
+test('sessions of other videos go on', async () => {
+  const doomed = await reelgate.owner.readyVideo(await makeVideo(), 'Doomed')
   await reelgate.owner.delete([doomed])
   expect((await viewer.key(0)).status).toBe(200)
 })

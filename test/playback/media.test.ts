@@ -6,25 +6,25 @@ import { untilFinished } from '../data-folder.ts'
 import { anonymousMiB } from '../memory.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { bytesOf, decrypt, type MediaPlaylist, readMediaPlaylist, readRenditions, type Viewer } from '../viewer.ts'
 
 // Playlists and segments: playback-protocol.md, sections 5 and 8.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
-/** Two films of the same bytes. */
-let films: [string, string]
+/** Two videos of the same bytes. */
+let videos: [string, string]
 beforeAll(async () => {
-  const file = await makeFilm({ seconds: 15, rate: 10, size: '320x240' })
+  const file = await makeVideo({ seconds: 15, rate: 10, size: '320x240' })
   reelgate = await startSharedReelgate({ video: file, title: 'One' })
-  films = [reelgate.videoId, await reelgate.owner.readyVideo(file, 'Two')]
-  await untilFinished(reelgate, films[1])
+  videos = [reelgate.videoId, await reelgate.owner.readyVideo(file, 'Two')]
+  await untilFinished(reelgate, videos[1])
 })
 afterAll(() => reelgate.remove())
 
-async function playing(film: string): Promise<Viewer> {
+async function playing(video: string): Promise<Viewer> {
   const viewer = reelgate.newViewer()
-  expect((await viewer.redeem(await reelgate.owner.issueOtp(film))).playing).toBe(true)
+  expect((await viewer.redeem(await reelgate.owner.issueOtp(video))).playing).toBe(true)
   return viewer
 }
 
@@ -44,7 +44,7 @@ async function renditionsOf(viewer: Viewer): Promise<Rendition[]> {
 }
 
 async function aSegment(): Promise<{ address: string; bytes: Buffer }> {
-  const [rendition] = await renditionsOf(await playing(films[0]))
+  const [rendition] = await renditionsOf(await playing(videos[0]))
   const address = rendition?.addressOf(rendition.segments[1]?.uri ?? '') ?? ''
   return { address, bytes: await bytesOf(address) }
 }
@@ -56,7 +56,7 @@ const keyOf = async (viewer: Viewer, keyUri: string) =>
 
 describe('P05: what lies on the signed paths', () => {
   test('is ciphertext without a box or a pattern, and opens with window key and IV to the boxes of a segment', async () => {
-    const viewer = await playing(films[0])
+    const viewer = await playing(videos[0])
     for (const { segments, addressOf } of await renditionsOf(viewer)) {
       for (const { uri, keyUri, iv } of segments) {
         const sealed = await bytesOf(addressOf(uri))
@@ -69,8 +69,8 @@ describe('P05: what lies on the signed paths', () => {
     }
   })
 
-  test('shares no key, no IV and no ciphertext with another film of the same picture', async () => {
-    const viewers = await Promise.all(films.map(playing))
+  test('shares no key, no IV and no ciphertext with another video of the same picture', async () => {
+    const viewers = await Promise.all(videos.map(playing))
     const [one = [], two = []] = await Promise.all(viewers.map(renditionsOf))
     expect(one.map(({ name, segments }) => [name, segments.length])).toEqual(
       two.map(({ name, segments }) => [name, segments.length]),
@@ -88,8 +88,8 @@ describe('P05: what lies on the signed paths', () => {
     expect(first?.subarray(0, 64)).not.toEqual(second?.subarray(0, 64))
   })
 
-  test('P02: one film’s keys do not open another’s segments', async () => {
-    const [one, two] = [await playing(films[0]), await playing(films[1])]
+  test('P02: one video’s keys do not open another’s segments', async () => {
+    const [one, two] = [await playing(videos[0]), await playing(videos[1])]
     const [rendition] = await renditionsOf(two)
     const { uri = '', keyUri = '', iv = Buffer.alloc(16) } = rendition?.segments[0] ?? {}
     const sealed = await bytesOf(rendition?.addressOf(uri) ?? '')
@@ -109,7 +109,7 @@ describe('P05: what lies on the signed paths', () => {
 
 describe('P06: playlists', () => {
   test('of two sessions hold neither’s secret: the same text for both', async () => {
-    const otps = [await reelgate.owner.issueOtp(films[0]), await reelgate.owner.issueOtp(films[0])]
+    const otps = [await reelgate.owner.issueOtp(videos[0]), await reelgate.owner.issueOtp(videos[0])]
     const viewers = await Promise.all(
       otps.map(async (otp) => {
         const viewer = reelgate.newViewer()
@@ -141,7 +141,7 @@ describe('P06: playlists', () => {
   })
 
   test('are as RFC 8216 has them: every segment once with window and IV, and the lengths add up', async () => {
-    const viewer = await playing(films[0])
+    const viewer = await playing(videos[0])
     const main = await viewer.call('playlist', 'main')
     expect(main.headers.get('content-type')).toBe('application/vnd.apple.mpegurl')
     for (const { name, segments } of await renditionsOf(viewer)) {
@@ -251,7 +251,7 @@ describe('a segment', () => {
     const copied = Buffer.from(await stranger.arrayBuffer())
     expect(copied).toEqual(bytes)
     expect(hasBoxes(copied)).toBe(false)
-    const viewer = await playing(films[0])
+    const viewer = await playing(videos[0])
     const [rendition] = await renditionsOf(viewer)
     const key = await keyOf(viewer, rendition?.segments[1]?.keyUri ?? '')
     const headers = Buffer.from(JSON.stringify([...stranger.headers]))
@@ -276,8 +276,8 @@ describe('a segment', () => {
     ],
     ['a later end', (parts: string[]) => parts.with(2, String(Number(parts[2]) + 1))],
     ['an end long past', (parts: string[]) => parts.with(2, '1000000000')],
-    ['P02: another film', (parts: string[]) => parts.with(4, films[1])],
-    ['a film that never was', (parts: string[]) => parts.with(4, '0'.repeat(32))],
+    ['P02: another video', (parts: string[]) => parts.with(4, videos[1])],
+    ['a video that never was', (parts: string[]) => parts.with(4, '0'.repeat(32))],
     ['another generation', (parts: string[]) => parts.with(5, '2')],
   ])('P03: with %s is refused, and no cache keeps the refusal', async (_, change) => {
     const { address } = await aSegment()
@@ -294,7 +294,7 @@ describe('a segment', () => {
     }
   })
 
-  test('that the film does not have is 400 at once, and nothing waits for it', async () => {
+  test('that the video does not have is 400 at once, and nothing waits for it', async () => {
     const { address } = await aSegment()
     for (const tail of ['/99/0.m4s', '/1/4.m4s', '/1/999999999.m4s']) {
       const response = await fetch(address.replace(/\/\d+\/\d+\.m4s$/, tail))
@@ -303,11 +303,11 @@ describe('a segment', () => {
   })
 })
 
-describe('P12: no path leads out of the films', () => {
+describe('P12: no path leads out of the videos', () => {
   const CANARY = `canary-${randomBytes(8).toString('hex')}`
   beforeAll(async () => {
     const { dataDir } = reelgate
-    for (const folder of ['', 'segments', `segments/${films[0]}`, 'tmp']) {
+    for (const folder of ['', 'segments', `segments/${videos[0]}`, 'tmp']) {
       await mkdir(join(dataDir, folder), { recursive: true })
       for (const name of ['canary.m4s', 'canary', '7.m4s']) await writeFile(join(dataDir, folder, name), CANARY)
     }

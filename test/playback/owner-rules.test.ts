@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { sendFrom, type Viewer } from '../viewer.ts'
 import { makeCountries } from './mmdb.ts'
 
@@ -13,10 +13,10 @@ import { makeCountries } from './mmdb.ts'
 // in front names the viewer's address.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
-let film: string
+let video: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1' }, video: await makeFilm() })
-  film = reelgate.videoId
+  reelgate = await startSharedReelgate({ env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1' }, video: await makeVideo() })
+  video = reelgate.videoId
 })
 afterAll(() => reelgate.remove())
 
@@ -53,7 +53,7 @@ test('a database of countries of the installation’s own is the one that rules 
   const file = join(folder, 'countries.mmdb')
   await writeFile(file, makeCountries({ '80.128.0.0/11': 'JP', '133.11.0.0/16': 'DE' })) // the wrong way round
   const own = await startReelgate({ env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1', REELGATE_COUNTRIES: file } })
-  const videoId = await own.owner.readyVideo(await makeFilm())
+  const videoId = await own.owner.readyVideo(await makeVideo())
   const codeAt = async (address: string) => {
     const viewer = own.newViewer()
     goTo(viewer, address)
@@ -67,11 +67,11 @@ test('a database of countries of the installation’s own is the one that rules 
   ])
 })
 
-describe('where the film may be watched', () => {
+describe('where the video may be watched', () => {
   const onlyGermany = { ipGeo: { allow: ['DE'] } }
 
   test('a redeem from elsewhere is refused by the rule that is recorded, and does not spend', async () => {
-    const otp = await reelgate.owner.issueOtp(film, onlyGermany)
+    const otp = await reelgate.owner.issueOtp(video, onlyGermany)
     const viewer = viewerAt(IN_JAPAN)
     const { status, body } = await viewer.redeem(otp)
     expect({ status, body }).toEqual({
@@ -90,7 +90,7 @@ describe('where the film may be watched', () => {
   })
 
   test('O13: a viewer who leaves the place gets no key and no playlist there; the session lives on, and plays on back home', async () => {
-    const otp = await reelgate.owner.issueOtp(film, onlyGermany)
+    const otp = await reelgate.owner.issueOtp(video, onlyGermany)
     const viewer = viewerAt(IN_GERMANY)
     await viewer.redeem(otp)
     expect((await viewer.key(0)).status).toBe(200)
@@ -110,7 +110,7 @@ describe('where the film may be watched', () => {
 
   test('O13: who asks from home and from abroad at once is given nothing abroad', async () => {
     const viewer = viewerAt(IN_GERMANY)
-    await viewer.redeem(await reelgate.owner.issueOtp(film, onlyGermany))
+    await viewer.redeem(await reelgate.owner.issueOtp(video, onlyGermany))
     for (let i = 0; i < 20; i++) {
       goTo(viewer, IN_JAPAN)
       const abroad = viewer.key(0)
@@ -123,14 +123,14 @@ describe('where the film may be watched', () => {
   test('O13: without rules an address may change; with them, to another allowed one', async () => {
     for (const options of [{}, { ipGeoRules: [{ action: true, ipSet: ['192.0.2.0/24', '2001:db8::/32'] }] }]) {
       const viewer = viewerAt('192.0.2.1')
-      await viewer.redeem(await reelgate.owner.issueOtp(film, options))
+      await viewer.redeem(await reelgate.owner.issueOtp(video, options))
       goTo(viewer, '2001:db8::1')
       expect((await viewer.key(0)).status).toBe(200)
     }
   })
 
   test('a refusal by place is no loss of the session that was opened before: the same browser resumes it from an allowed place', async () => {
-    const otp = await reelgate.owner.issueOtp(film, onlyGermany)
+    const otp = await reelgate.owner.issueOtp(video, onlyGermany)
     const viewer = viewerAt(IN_GERMANY)
     await viewer.redeem(otp)
     const { session } = viewer.state
@@ -147,7 +147,7 @@ describe('where the film may be watched', () => {
     try {
       const viewer = own.newViewer()
       goTo(viewer, IN_GERMANY)
-      const otp = await own.owner.issueOtp(await own.owner.readyVideo(await makeFilm()), onlyGermany)
+      const otp = await own.owner.issueOtp(await own.owner.readyVideo(await makeVideo()), onlyGermany)
       await viewer.redeem(otp)
       await own.kill()
       await own.restart()
@@ -162,7 +162,7 @@ describe('where the film may be watched', () => {
   })
 
   test('refusals of one OTP are kept as twenty rows and a number, however many there are', async () => {
-    const otp = await reelgate.owner.issueOtp(film, onlyGermany)
+    const otp = await reelgate.owner.issueOtp(video, onlyGermany)
     const viewer = viewerAt(IN_GERMANY)
     await viewer.redeem(otp)
     for (let n = 0; n < 30; n++) {
@@ -176,16 +176,16 @@ describe('where the film may be watched', () => {
 })
 
 test('who opened the session is on record, however many were refused by a rule before', async () => {
-  const otp = await reelgate.owner.issueOtp(film, { ipGeo: { allow: ['DE'] } })
+  const otp = await reelgate.owner.issueOtp(video, { ipGeo: { allow: ['DE'] } })
   for (let n = 0; n < 25; n++) await viewerAt(`133.11.1.${n}`).redeem(otp)
   await viewerAt(IN_GERMANY).redeem(otp)
   expect(attemptsOf(otp)).toHaveLength(21)
   expect(attemptsOf(otp).at(-1)).toMatchObject({ outcome: 'opened', address: IN_GERMANY })
 })
 
-describe('P13: where the film may be embedded', () => {
+describe('P13: where the video may be embedded', () => {
   test('the page names the sites that may frame it, whatever has become of the OTP; without a whitelist, none', async () => {
-    const otp = await reelgate.owner.issueOtp(film, { whitelisthref: 'good.example' })
+    const otp = await reelgate.owner.issueOtp(video, { whitelisthref: 'good.example' })
     const sources = 'https://good.example https://good.example:* https://*.good.example https://*.good.example:*'
     const referer = 'https://www.good.example/lesson'
     const open = await page(`?otp=${otp}`, { referer })
@@ -199,7 +199,7 @@ describe('P13: where the film may be embedded', () => {
     const ofSession = await page(`?session=${viewer.state.session}`, { referer })
     for (const { status, policy } of [spent, ofSession]) expect([status, ancestorsIn(policy)]).toEqual([200, sources])
 
-    const free = await page(`?otp=${await reelgate.owner.issueOtp(film)}`, { referer })
+    const free = await page(`?otp=${await reelgate.owner.issueOtp(video)}`, { referer })
     const unknown = await page(`?otp=${'x'.repeat(64)}`, { referer })
     for (const { status, policy } of [free, unknown]) expect([status, ancestorsIn(policy)]).toEqual([200, undefined])
     const plain = ({ html }: { html: string }) =>
@@ -215,17 +215,17 @@ describe('P13: where the film may be embedded', () => {
     ['a site that the expression does not match', '^good\\.', { referer: 'https://evil.example/' }],
     ['a site that tells the expression nothing', '^good\\.', {}],
   ])('P14: in the frame of %s there is a page without player', async (_who, whitelisthref, headers) => {
-    const otp = await reelgate.owner.issueOtp(film, { whitelisthref })
+    const otp = await reelgate.owner.issueOtp(video, { whitelisthref })
     const { status, html, policy } = await page(`?otp=${otp}`, { ...headers })
     expect(status).toBe(403)
-    expect(html).toContain('This film may not be shown on this site.')
+    expect(html).toContain('This video may not be shown on this site.')
     expect(html).not.toMatch(/<script|reelgate-page/)
     expect(policy).toMatch(/^default-src 'none'; style-src 'self'/)
     expect([spentAt(otp), attemptsOf(otp)]).toEqual([null, []])
   })
 
   test('an expression lets in the one site that it matched', async () => {
-    const otp = await reelgate.owner.issueOtp(film, { whitelisthref: '^(www|m)\\.good\\.' })
+    const otp = await reelgate.owner.issueOtp(video, { whitelisthref: '^(www|m)\\.good\\.' })
     const { policy } = await page(`?otp=${otp}`, { referer: 'https://m.good.example:8443/lesson' })
     expect(ancestorsIn(policy)).toBe('https://m.good.example:8443')
 
@@ -237,7 +237,7 @@ describe('P13: where the film may be embedded', () => {
   })
 
   test('no way of writing the address opens the page of a whitelisted OTP as if it had none', async () => {
-    const otp = await reelgate.owner.issueOtp(film, { whitelisthref: 'good.example' })
+    const otp = await reelgate.owner.issueOtp(video, { whitelisthref: 'good.example' })
     const referer = 'https://evil.example/'
     const ways = [
       `?otp=${otp}&session=x`,
@@ -253,7 +253,7 @@ describe('P13: where the film may be embedded', () => {
 
   test('a redeem is judged by the page’s ticket; a refusal is recorded with the rule and does not spend', async () => {
     for (const whitelisthref of ['good.example', '^good\\.']) {
-      const otp = await reelgate.owner.issueOtp(film, { whitelisthref })
+      const otp = await reelgate.owner.issueOtp(video, { whitelisthref })
       const viewer = reelgate.newViewer()
       await viewer.openPage('', { referer: 'https://evil.example/' }) // a page of another OTP, without a whitelist
       const body = { ancestors: ['https://good.example'] }
@@ -271,7 +271,7 @@ describe('P13: where the film may be embedded', () => {
     const outcome = async (whitelisthref: string, ancestors: string[]) => {
       const viewer = reelgate.newViewer()
       await viewer.openPage()
-      const { body } = await viewer.redeem(await reelgate.owner.issueOtp(film, { whitelisthref }), { body: { ancestors } })
+      const { body } = await viewer.redeem(await reelgate.owner.issueOtp(video, { whitelisthref }), { body: { ancestors } })
       return body.code ?? 'playing'
     }
     expect(await outcome('good.example', ['https://www.good.example', 'https://good.example'])).toBe('playing')
@@ -285,7 +285,7 @@ describe('P13: where the film may be embedded', () => {
 
 test('P14: no playback answer lets a page of another origin read it, whatever Origin it says it has', async () => {
   const viewer = reelgate.newViewer()
-  await viewer.redeem(await reelgate.owner.issueOtp(film, { whitelisthref: 'good.example' }))
+  await viewer.redeem(await reelgate.owner.issueOtp(video, { whitelisthref: 'good.example' }))
   for (const origin of ['null', 'https://good.example', 'https://good.example.evil.org', 'https://evil-good.example']) {
     Object.assign(viewer.state.headers, { Origin: origin })
     for (const answer of [await viewer.key(0), await viewer.call('playlist', 'main')]) {

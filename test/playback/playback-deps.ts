@@ -26,7 +26,7 @@ const AT_HOME: From = { address: '192.0.2.1', ticket: '', ancestors: [] }
 
 /**
  * Playback without HTTP and ffmpeg, on a database of its own and a clock that the test moves: what takes hours, in milliseconds.
- * There is one ready film, without bytes.
+ * There is one ready video, without bytes.
  */
 export async function openBarePlayback({ durationS = 60 } = {}) {
   const { db, write } = await openOwnDatabase()
@@ -41,7 +41,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     nowMs: () => clock.nowMs,
     nonces: createNonces(masterKey, nowS),
     tickets: createTickets(masterKey, nowS),
-    films: createPlayableVideos(db, masterKey),
+    videos: createPlayableVideos(db, masterKey),
     sessions: new Map(),
     mediaSecret: 'secret',
     captions: { find: async () => [], open: async () => undefined },
@@ -58,7 +58,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   const { apiKeyId } = await createAuthenticate({ db, write, nowS })(apiKey)
   const videoId = newId()
   await write(async (tx) => {
-    await insertVideo(tx, accountId, { id: videoId, title: 'A film', uploadTimeS: clock.nowS })
+    await insertVideo(tx, accountId, { id: videoId, title: 'A video', uploadTimeS: clock.nowS })
     await tx.updateTable('video').set({ status: 'ready', generation: 1, durationS }).where('id', '=', videoId).execute()
   })
 

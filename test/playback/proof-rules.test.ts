@@ -152,22 +152,22 @@ describe('a signature', () => {
 })
 
 describe('a signed media path', () => {
-  const film = { videoId: '0123456789abcdef'.repeat(2), generation: 1 }
+  const video = { videoId: '0123456789abcdef'.repeat(2), generation: 1 }
 
   test('is the protocol’s vector, so that nginx alone can check it', () => {
-    expect(mediaSignature('0123456789abcdef'.repeat(2), 1_764_000_000, film)).toBe('9TYDSiT212A0mo7O-eWH1w')
+    expect(mediaSignature('0123456789abcdef'.repeat(2), 1_764_000_000, video)).toBe('9TYDSiT212A0mo7O-eWH1w')
   })
 
   test('is one for all viewers of an hour, and lives one hour at least, two at most', () => {
     const hourS = 3600
-    const at = (nowS: number) => signedMediaPath('secret', film, 90_000 * hourS + nowS)
+    const at = (nowS: number) => signedMediaPath('secret', video, 90_000 * hourS + nowS)
     expect(new Set([1, 2, hourS / 2, hourS].map(at)).size).toBe(1)
     expect(at(hourS + 1)).not.toBe(at(hourS))
-    expect(at(1)).toMatch(new RegExp(`^media/${90_002 * hourS}/[\\w-]{22}/${film.videoId}/1$`))
+    expect(at(1)).toMatch(new RegExp(`^media/${90_002 * hourS}/[\\w-]{22}/${video.videoId}/1$`))
   })
 
-  test('is believed until its end, for its film, generation and time alone', () => {
-    const path = { exp: 1000, sig: mediaSignature('secret', 1000, film), ...film }
+  test('is believed until its end, for its video, generation and time alone', () => {
+    const path = { exp: 1000, sig: mediaSignature('secret', 1000, video), ...video }
     expect(isSignedMediaPath('secret', path, 999)).toBe(true)
     expect(isSignedMediaPath('secret', path, 1000)).toBe(false)
     for (const changed of [{ exp: 1001 }, { generation: 2 }, { videoId: 'f'.repeat(32) }, { sig: 'A'.repeat(22) }, { sig: '' }]) {

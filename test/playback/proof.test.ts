@@ -1,30 +1,30 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { newPageId, told, type Viewer } from '../viewer.ts'
 
 // The proof that every playback request carries: playback-protocol.md, sections 3, 4 and 9.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
-let otherFilm: string
+let otherVideo: string
 let viewer: Viewer
 let stranger: Viewer
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeFilm({ seconds: 15, rate: 10 }) })
+  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 15, rate: 10 }) })
   videoId = reelgate.videoId
-  otherFilm = await reelgate.owner.readyVideo(await makeFilm(), 'Another film')
-  stranger = await playing(otherFilm)
+  otherVideo = await reelgate.owner.readyVideo(await makeVideo(), 'Another video')
+  stranger = await playing(otherVideo)
 })
 afterAll(() => reelgate.remove())
 beforeEach(async () => {
   viewer = await playing(videoId)
 })
 
-async function playing(film: string): Promise<Viewer> {
+async function playing(video: string): Promise<Viewer> {
   const redeemer = reelgate.newViewer()
-  expect((await redeemer.redeem(await reelgate.owner.issueOtp(film))).playing).toBe(true)
+  expect((await redeemer.redeem(await reelgate.owner.issueOtp(video))).playing).toBe(true)
   return redeemer
 }
 
@@ -252,12 +252,12 @@ describe('the form of a request', () => {
     ['the first window after the end', () => askKey(proofOfKey({ argument: '2' }), 2)],
     ['a window far after the end', () => askKey(proofOfKey({ argument: '999999999' }), 999_999_999)],
     ['a window of ten digits', () => askKey(proofOfKey({ argument: '4294967296' }), 4_294_967_296)],
-    ['a rendition that the film does not have', () => viewer.call('playlist', '999')],
+    ['a rendition that the video does not have', () => viewer.call('playlist', '999')],
     ['a playlist of another name', () => viewer.call('playlist', 'other')],
     ['a session id cut short', () => viewer.send('GET', `/play/${viewer.state.session.slice(1)}/key/0`, proofOfKey())],
     ['a beat that is no JSON', () => viewer.call('beat', undefined, 'now')],
     ['a beat with another state', () => viewer.call('beat', undefined, '{"state":"dancing","positionS":1,"rate":1,"bufferS":1}')],
-    ['a beat before the film', () => viewer.call('beat', undefined, '{"state":"playing","positionS":-1,"rate":1,"bufferS":1}')],
+    ['a beat before the video', () => viewer.call('beat', undefined, '{"state":"playing","positionS":-1,"rate":1,"bufferS":1}')],
     ['an operation that does not exist', () => viewer.call('watch')],
     ['a body of more than 8 KiB', () => viewer.call('beat', undefined, JSON.stringify({ padding: 'x'.repeat(8192) }))],
   ])('P02: %s is 400', async (_, ask) => {
@@ -266,7 +266,7 @@ describe('the form of a request', () => {
     expect(await response.json()).toEqual({ code: 'bad-request', message: expect.any(String), requestId: expect.any(String) })
   })
 
-  test('every window of the film is given, and the two differ', async () => {
+  test('every window of the video is given, and the two differ', async () => {
     const keys = await Promise.all(
       [0, 1].map(async (window) => Buffer.from(await (await viewer.key(window)).arrayBuffer()).toString('hex')),
     )

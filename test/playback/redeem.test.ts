@@ -5,7 +5,7 @@ import type { Owner } from '../client.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { newPageId, type Outcome, sendFrom, told } from '../viewer.ts'
 
 // Redeem, the one call that spends an OTP: playback-protocol.md, sections 1 and 2.
@@ -14,7 +14,7 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let owner: Owner
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeFilm() })
+  reelgate = await startSharedReelgate({ video: await makeVideo() })
   owner = reelgate.owner
   videoId = reelgate.videoId
 })
@@ -46,7 +46,7 @@ test('a redeem opens a session and says what the player needs, and nothing else'
     pageId: viewer.state.pageId,
     video: {
       id: videoId,
-      title: 'A film',
+      title: 'A video',
       durationS: expect.closeTo(3, 1),
       aspectRatio: 1,
       poster: expect.stringMatching(/^poster\/[\w-]{22}\.jpg$/),
@@ -126,9 +126,9 @@ describe('O03: of many redeems at once', () => {
   })
 })
 
-describe('O05: an OTP opens the film it was issued for', () => {
-  test('named with another film it is unknown, and not spent', async () => {
-    const other = await owner.credentials('Another film')
+describe('O05: an OTP opens the video it was issued for', () => {
+  test('named with another video it is unknown, and not spent', async () => {
+    const other = await owner.credentials('Another video')
     const otp = await owner.issueOtp(videoId)
     const viewer = reelgate.newViewer()
     expectRefused(await viewer.redeem(otp, { videoId: other.videoId }), 403, 'otp-unknown')
@@ -140,8 +140,8 @@ describe('O05: an OTP opens the film it was issued for', () => {
 })
 
 describe('O07: an OTP is worthless', () => {
-  test('once its film is deleted', async () => {
-    const doomed = await owner.readyVideo(await makeFilm(), 'Doomed')
+  test('once its video is deleted', async () => {
+    const doomed = await owner.readyVideo(await makeVideo(), 'Doomed')
     const otp = await owner.issueOtp(doomed)
     await owner.delete([doomed])
     expectRefused(await reelgate.newViewer().redeem(otp), 403, 'video-gone')
@@ -174,20 +174,20 @@ describe('O07: an OTP is worthless', () => {
   })
 })
 
-describe('before its film is ready an OTP is not spent', () => {
+describe('before its video is ready an OTP is not spent', () => {
   test('the viewer is told to wait, and plays once it is', async () => {
     const upload = await owner.credentials('Soon')
     const otp = await owner.issueOtp(upload.videoId)
     const viewer = reelgate.newViewer()
     expectRefused(await viewer.redeem(otp), 409, 'video-not-ready', { waitMs: 15_000 })
     expect(isSpent(otp)).toBe(false)
-    await owner.send(upload, await openAsBlob(await makeFilm()))
+    await owner.send(upload, await openAsBlob(await makeVideo()))
     await owner.until(upload.videoId, 'ready')
     expect((await viewer.redeem(otp)).playing).toBe(true)
   })
 
   test('the viewer is told that it failed, when it did', async () => {
-    const upload = await owner.credentials('No film')
+    const upload = await owner.credentials('No video')
     await owner.send(upload, new Blob(['these are words']))
     await owner.until(upload.videoId, 'Not a media file')
     expectRefused(await reelgate.newViewer().redeem(await owner.issueOtp(upload.videoId)), 409, 'video-not-ready', {

@@ -3,13 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { type Outcome, told } from '../viewer.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeFilm() })
+  reelgate = await startSharedReelgate({ video: await makeVideo() })
   videoId = reelgate.videoId
 })
 afterAll(() => reelgate.remove())

@@ -58,18 +58,18 @@ test('a segment that could not be read is read again by who asks next', async ()
   expect([await ask(hot, 'a'), await ask(hot, 'a'), await ask(hot, 'a')]).toEqual(['disk', 'disk, kept', 'memory'])
 })
 
-test('P16: who waits for a segment in memory while its film is deleted is told that the film is gone', async () => {
+test('P16: who waits for a segment in memory while its video is deleted is told that the video is gone', async () => {
   const { videoId, deps, write, nowS } = await openBarePlayback()
-  const film = { videoId, generation: 2 }
+  const video = { videoId, generation: 2 }
   const wrappedContentKey = wrapContentKey(parseMasterKey(Buffer.alloc(32, 1)), videoId, 2, newContentKey())
   const plan = { sound: { renditionId: 5, bitrateBps: 96_000, frameCount: 188 }, durationS: 4, mayBeSought: true }
-  await write((tx) => insertGeneration(tx, { ...film, wrappedContentKey, plan, encoder: '', createdAtS: nowS() }))
+  await write((tx) => insertGeneration(tx, { ...video, wrappedContentKey, plan, encoder: '', createdAtS: nowS() }))
   const hotSegments = createSegmentCache()
   const reading = Promise.withResolvers<Buffer>()
   for (let time = 0; time < 2; time++) void hotSegments.readIfHot(`${videoId}/2/5/0`, MIB, () => reading.promise)
 
   const exp = nowS() + 60
-  const path = { ...film, exp, sig: mediaSignature(deps.mediaSecret, exp, film) }
+  const path = { ...video, exp, sig: mediaSignature(deps.mediaSecret, exp, video) }
   const nothing = {
     segments: { root: '', tmp: '' },
     chunkQueue: rowQueue,
@@ -78,7 +78,7 @@ test('P16: who waits for a segment in memory while its film is deleted is told t
     noteDamage() {},
   }
   const asked = outcomeOf(openSegment({ ...deps, ...nothing, hotSegments }, path, 5, 0, new AbortController().signal))
-  await deps.films.get(videoId, 2) // as it had to, before it waited
+  await deps.videos.get(videoId, 2) // as it had to, before it waited
   await write((tx) => destroyKeys(tx, [videoId]))
   sessionsOfVideos(deps).ended([videoId], 'video-deleted')
   reading.reject(Object.assign(new Error('no such file'), { code: 'ENOENT' }))

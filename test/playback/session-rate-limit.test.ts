@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { told, type Viewer } from '../viewer.ts'
 
 // A session that asks faster than any player: playback-protocol.md, section 3, limits.
@@ -9,7 +9,7 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
   // The limits as an owner has them who set none.
-  reelgate = await startSharedReelgate({ env: { REELGATE_LIMITS: '{}' }, video: await makeFilm() })
+  reelgate = await startSharedReelgate({ env: { REELGATE_LIMITS: '{}' }, video: await makeVideo() })
   videoId = reelgate.videoId
 })
 afterAll(() => reelgate?.remove())

@@ -55,7 +55,7 @@ describe('P08: a session ends', () => {
 
   test.each([
     ['after twelve hours', 2 * HOUR_S, 12 * HOUR_S],
-    ['after twice its film’s length, where that is longer', 10 * HOUR_S, 20 * HOUR_S],
+    ['after twice its video’s length, where that is longer', 10 * HOUR_S, 20 * HOUR_S],
   ])('%s, however busy', async (_, durationS, lastsS) => {
     const playback = await openBarePlayback({ durationS })
     const viewer = await playback.newPlayingViewer()
@@ -223,7 +223,7 @@ describe('rows are kept as long as an answer may need them', () => {
   })
 })
 
-test('O16: two films opened at once by one viewer are two sessions; the end of one leaves the other', async () => {
+test('O16: two videos opened at once by one viewer are two sessions; the end of one leaves the other', async () => {
   const playback = await openBarePlayback()
   const [first, second] = await Promise.all([1, 2].map(() => playback.newPlayingViewer({ userId: 'viewer-1' })))
   if (!first || !second) throw new Error('two were asked for')

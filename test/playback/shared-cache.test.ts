@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runNginx } from '../../bench/peers/nginx.ts'
 import { findFreePort } from '../free-port.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { bytesOf, createViewer, readMediaPlaylist, type Viewer } from '../viewer.ts'
 
 // A cache that many viewers share lies between them and the server: Debian's nginx, which keeps whatever it is not forbidden to.
@@ -14,7 +14,7 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let nginx: { url: string; remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeFilm() })
+  reelgate = await startSharedReelgate({ video: await makeVideo() })
   nginx = await startCache(reelgate.url)
   videoId = reelgate.videoId
 })

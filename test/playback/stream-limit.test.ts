@@ -6,7 +6,7 @@ import { acquireStreamSlot, resumeStreamSlots } from '../../src/playback/stream-
 import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { told, type Viewer } from '../viewer.ts'
 import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 
@@ -15,7 +15,7 @@ import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeFilm() })
+  reelgate = await startSharedReelgate({ video: await makeVideo() })
   videoId = reelgate.videoId
 })
 afterAll(() => reelgate?.remove())
@@ -94,15 +94,15 @@ describe('P10: a viewer’s limit of streams', () => {
     for (const options of [{ userId: `${userId}x`, streamLimit: 1 }, { userId }, {}])
       expect(await told((await newScreen(options)).key(0))).toEqual([200])
     const ben = await reelgate.newOwner('Ben')
-    const bensFilm = await ben.readyVideo(await makeFilm())
-    await untilFinished(reelgate, bensFilm)
+    const bensVideo = await ben.readyVideo(await makeVideo())
+    await untilFinished(reelgate, bensVideo)
     const viewer = reelgate.newViewer()
-    await viewer.redeem(await ben.issueOtp(bensFilm, { userId, streamLimit: 1 }))
+    await viewer.redeem(await ben.issueOtp(bensVideo, { userId, streamLimit: 1 }))
     expect(await told(viewer.key(0))).toEqual([200])
   })
 
-  test('is over all films of the account', async () => {
-    const other = await reelgate.owner.readyVideo(await makeFilm(), 'Another film')
+  test('is over all videos of the account', async () => {
+    const other = await reelgate.owner.readyVideo(await makeVideo(), 'Another video')
     await untilFinished(reelgate, other)
     expect(await told((await newScreen({ userId, streamLimit: 1 })).key(0))).toEqual([200])
     const viewer = reelgate.newViewer()
@@ -126,11 +126,11 @@ describe('P10: a viewer’s limit of streams', () => {
 describe('P10: an account’s limit of streams', () => {
   test('is for each viewer whose OTP does not say another, from the next link on; 0 takes it away', async () => {
     const owner = await reelgate.newOwner('Cleo')
-    const film = await owner.readyVideo(await makeFilm())
-    await untilFinished(reelgate, film)
+    const video = await owner.readyVideo(await makeVideo())
+    await untilFinished(reelgate, video)
     const ask = async (options: Record<string, unknown>) => {
       const viewer = reelgate.newViewer()
-      await viewer.redeem(await owner.issueOtp(film, options))
+      await viewer.redeem(await owner.issueOtp(video, options))
       return told(viewer.key(0))
     }
     expect((await reelgate.cli('account', 'set', 'Cleo', '--stream-limit', '1')).code).toBe(0)
@@ -146,13 +146,13 @@ describe('P10: an account’s limit of streams', () => {
 
   test('may stop the oldest screen in place of refusing the newest: it is told so, and cannot come back', async () => {
     const owner = await reelgate.newOwner('Dora')
-    const film = await owner.readyVideo(await makeFilm())
-    await untilFinished(reelgate, film)
+    const video = await owner.readyVideo(await makeVideo())
+    await untilFinished(reelgate, video)
     expect((await reelgate.cli('account', 'set', 'Dora', '--when-full', 'stop-oldest')).code).toBe(0)
     const screens = await Promise.all(
       Array.from({ length: 12 }, async () => {
         const viewer = reelgate.newViewer()
-        await viewer.redeem(await owner.issueOtp(film, { userId, streamLimit: 2 }))
+        await viewer.redeem(await owner.issueOtp(video, { userId, streamLimit: 2 }))
         return viewer
       }),
     )
@@ -269,7 +269,7 @@ describe('a lease of 18 seconds', () => {
     expect(await outcomeOf(playback.beat(second))).toBe('allowed')
   })
 
-  test('is free at once when its session ends, and when its film is deleted', async () => {
+  test('is free at once when its session ends, and when its video is deleted', async () => {
     const { playback, first, second } = await openTwoScreens()
     await playback.beat(first, 'paused')
     await playback.write((tx) => endSession(tx, first.state.session, playback.nowS(), 'time'))

@@ -5,7 +5,7 @@ import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner, type Owner } from '../client.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
 import { goldenWith } from '../reelgate.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { createViewer, readMediaPlaylist, sendFrom, told, type Viewer } from '../viewer.ts'
 
 // What time does, over HTTP. The server runs in this process; each start gives it the wall clock that the test wants.
@@ -43,7 +43,7 @@ async function restartAfter(seconds: number): Promise<void> {
 }
 
 beforeAll(async () => {
-  const golden = await goldenWith(await makeFilm({ seconds: 15, rate: 10 }))
+  const golden = await goldenWith(await makeVideo({ seconds: 15, rate: 10 }))
   videoId = golden.videoId
   place = await makePlace({ copyOf: golden })
   await startAt(Math.floor(Date.now() / 1000))
@@ -104,7 +104,7 @@ test('P09: half an hour’s pause, a seek and another network are one session', 
   expect((await viewer.call('beat', undefined, paused)).status).toBe(200)
   await restartAfter(HOUR_S / 2) // harder than a pause: the server was not even there
   expect(await ask(viewer)).toEqual([200])
-  expect(await told(viewer.key(1))).toEqual([200]) // the film's second half, never asked for before
+  expect(await told(viewer.key(1))).toEqual([200]) // the video's second half, never asked for before
   const proof = viewer.proof({ operation: 'key', session, argument: '1' })
   const elsewhere = await sendFrom('127.0.0.77', `${server.url}/play/${session}/key/1`, {
     'Reelgate-Proof': proof,

@@ -17,14 +17,14 @@ async function openTraffic() {
     durationS: 60,
     mayBeSought: true,
   }
-  const film = { videoId: bare.videoId, plan }
+  const video = { videoId: bare.videoId, plan }
   const traffic = createTrafficMeter(bare.deps.sessions, bare.nowS)
   return {
     ...bare,
-    take: (address: string, videoId = bare.videoId) => traffic.take(address, { ...film, videoId }, SEGMENT_BYTES),
+    take: (address: string, videoId = bare.videoId) => traffic.take(address, { ...video, videoId }, SEGMENT_BYTES),
     /** How many of so many segments an address is sent now. */
     countSent: (address: string, most: number) =>
-      Array.from({ length: most }, () => traffic.take(address, film, SEGMENT_BYTES)).filter((waitS) => waitS === undefined)
+      Array.from({ length: most }, () => traffic.take(address, video, SEGMENT_BYTES)).filter((waitS) => waitS === undefined)
         .length,
   }
 }

@@ -6,7 +6,7 @@ import { rounds } from '../seeded-random.ts'
 
 const RUNS = { numRuns: rounds(300, 30_000), seed: process.env.REELGATE_SEED ? Number(process.env.REELGATE_SEED) : undefined }
 
-/** Whether a page at this address may embed a film with this `whitelisthref`, as both are on the wire. */
+/** Whether a page at this address may embed a video with this `whitelisthref`, as both are on the wire. */
 const may = (whitelisthref: string, page: string) => mayEmbed(readWhitelist(whitelisthref), new URL(page).hostname)
 
 const label = fc.constantFrom('good', 'evil', 'www', 'evil-good', 'example', 'com', 'org', 'xn--mller-kva')

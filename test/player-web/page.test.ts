@@ -5,7 +5,7 @@ import { inkOn, parseOptions, parsePageValues, searchOfSession } from '../../web
 const VALUES = {
   cspNonce: 'Zm9vYmFy',
   proofNonce: 'n'.repeat(24),
-  ticket: 'films.example.59000000.c2ln',
+  ticket: 'videos.example.59000000.c2ln',
   rootPath: '../',
   script: 'assets/main-1a2b.js',
   style: 'assets/main-3c4d.css',

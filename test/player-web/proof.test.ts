@@ -62,7 +62,7 @@ test.each([
   ['/media/1764000000/sig/video/1/2/7.m4s', undefined],
   [`/play/${'T'.repeat(22)}/key/0`, undefined],
 ] as const)('%s is signed for what it asks', (path, asked) => {
-  expect(askedBy(`https://films.example${path.replace('/S/', `/${SESSION}/`)}`, SESSION)).toEqual(asked)
+  expect(askedBy(`https://videos.example${path.replace('/S/', `/${SESSION}/`)}`, SESSION)).toEqual(asked)
 })
 
 test('bytes and hashes are base64url without padding', async () => {

@@ -19,7 +19,7 @@ const answer = (status: number, body: object = {}, retryAfter: string | null = n
 
 test('a viewer never reads a code, a name in braces or an exclamation mark', () => {
   const refusals: Refusal[] = [
-    ...REFUSAL_CODES.map((code) => ({ code, page: 'films.example' })),
+    ...REFUSAL_CODES.map((code) => ({ code, page: 'videos.example' })),
     ...ENDED_WHYS.map((why) => ({ code: 'session-ended' as const, why })),
   ]
   const sentences = [...refusals.map(refusalSentence), ...WAITING_CODES.map((code) => waitingSentence({ code }))]
@@ -59,7 +59,7 @@ test('a video that is not ready is asked for again when the server says, else af
   expect(nextStep(answer(409, { code: 'video-not-ready' }), fresh)).toMatchObject({ step: 'wait', waitMs: 15_000 })
 })
 
-test('a film whose preparation failed is not waited for', () => {
+test('a video whose preparation failed is not waited for', () => {
   expect(nextStep(answer(409, { code: 'video-not-ready', why: 'failed' }), fresh)).toEqual({
     step: 'stop',
     refusal: { code: 'video-failed' },
@@ -121,6 +121,6 @@ test('captions that are gone stop nothing; every other final answer does', () =>
     expect(isFileGone(refused)).toBe(false)
 })
 
-test('a segment of a film deleted meanwhile says that the film is gone', () => {
+test('a segment of a video deleted meanwhile says that the video is gone', () => {
   expect(nextSegmentStep(answer(403, { code: 'video-gone' }), fresh)).toEqual({ step: 'stop', refusal: { code: 'video-gone' } })
 })

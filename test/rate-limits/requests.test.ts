@@ -435,7 +435,7 @@ describe('R15: viewers spend their own budgets', () => {
     const { otp } = (await issued.json()) as { otp: string }
     const viewer = createViewer(reelgate.url)
     viewer.state.headers['X-Forwarded-For'] = newAddress()
-    expect((await viewer.redeem(otp)).body.code).toBe('video-not-ready') // the film has no bytes; the viewer is heard
+    expect((await viewer.redeem(otp)).body.code).toBe('video-not-ready') // the video has no bytes; the viewer is heard
   })
 })
 

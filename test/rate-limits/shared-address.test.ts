@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { createViewer, readMediaPlaylist, type Viewer } from '../viewer.ts'
 
 // Strangers behind one address with an owner's site, or with viewers: what they do never stops what carries a live key, or the true
@@ -17,8 +17,8 @@ beforeAll(async () => {
   const limits = JSON.stringify({ playback: { ip: PLAYBACK_LIMIT } })
   reelgate = await startSharedReelgate({
     env: { REELGATE_LIMITS: limits, REELGATE_TRUSTED_PROXIES: '127.0.0.1' },
-    video: await makeFilm(),
-    title: 'A film',
+    video: await makeVideo(),
+    title: 'A video',
   })
 })
 afterAll(() => reelgate.remove())
@@ -73,7 +73,7 @@ const bansOf = async (from: string) =>
 test('R18: a loop of 200 imports and one of 1 300 lists ban nobody, and the site goes on issuing OTPs', async () => {
   const from = newAddress()
   const { ask } = createClient(from)
-  expect(await flood(200, (i) => ask('PUT', '/api/videos/importUrl', { url: `https://films.invalid/${i}.mp4` }))).toEqual({
+  expect(await flood(200, (i) => ask('PUT', '/api/videos/importUrl', { url: `https://videos.invalid/${i}.mp4` }))).toEqual({
     200: 200,
   })
   expect(await flood(1300, () => ask('GET', '/api/videos?limit=1'))).toEqual({ 200: 600, 429: 700 })
@@ -195,7 +195,7 @@ test('R20: fifty viewers behind one address wait for a premiere beside a neighbo
   await flood(FLOOD * 300, guess)
   expect(await bansOf(from)).toEqual(['redeem'])
   expect(new Set(await redeemAll())).toEqual(new Set(['video-not-ready']))
-  await reelgate.owner.send(upload, await openAsBlob(await makeFilm()))
+  await reelgate.owner.send(upload, await openAsBlob(await makeVideo()))
   await reelgate.owner.until(upload.videoId, 'ready')
   const [, outcomes] = await Promise.all([flood(300, guess), redeemAll()])
   expect(outcomes).toEqual(Array(50).fill(200))

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { startReelgate } from '../reelgate.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { openWorld } from './network-namespace.ts'
 
 // The world that other tests trust: what it says is out of reach must be so, and a canary must be able to hear.
@@ -21,7 +21,7 @@ test('a server in a world asks the sites of that world by their names, and its c
   const canaries = await world.canaries('10.0.0.7#80', 'fd00::7#80')
   const reelgate = await startReelgate(await world.around({ REELGATE_OUTBOUND_ALLOW: '10.0.0.7:80,[fd00::7]:80' }))
   const { owner } = reelgate
-  const videoId = await owner.upload('A film', await makeFilm())
+  const videoId = await owner.upload('A video', await makeVideo())
   const hosts = ['pictures.example', 'six.example', '10.0.0.7', '[fd00::7]']
   await owner.issueOtp(videoId, { annotate: hosts.map((host) => ({ type: 'image', url: `http://${host}/a.png` })) })
   await expect.poll(() => asked.toSorted()).toEqual(['pictures.example/a.png', 'six.example/a.png'])

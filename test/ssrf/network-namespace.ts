@@ -18,7 +18,7 @@ import type { Wish } from './server-in-namespace.ts'
  *
  *     const world = await openWorld()
  *     const reelgate = await startReelgate(await world.around())       // options for the server, environment as usual
- *     world.names.set('films.example', ['8.8.8.8'])                    // or a function: one answer after another
+ *     world.names.set('videos.example', ['8.8.8.8'])                    // or a function: one answer after another
  *     await world.site('8.8.8.8', (request, response) => …)            // port 80; `serve` takes any server and port
  *     const canary = await world.canaries('127.0.0.1', '169.254.169.254')
  *     … expect(canary.heard()).toEqual([])

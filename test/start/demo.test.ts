@@ -16,19 +16,19 @@ import { newChance, rounds } from '../seeded-random.ts'
 const ON = { env: { REELGATE_DEMO: 'on' } }
 const HOMEPAGE = '/api/site/homepage_video'
 
-describe('a first start with a demo film', () => {
+describe('a first start with a demo video', () => {
   let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
   beforeAll(async () => {
     reelgate = await startSharedReelgate(ON)
   })
   afterAll(() => reelgate.remove())
 
-  test('says where it plays, and its page says at once that the film is being made, or shows it', async () => {
-    expect(reelgate.output()).toContain(`A demo film     ${reelgate.url}/demo  (on this machine only)`)
+  test('says where it plays, and its page says at once that the video is being made, or shows it', async () => {
+    expect(reelgate.output()).toContain(`A demo video     ${reelgate.url}/demo  (on this machine only)`)
     const page = await fetch(`${reelgate.url}/demo`)
     expect(page.status).toBe(200)
     expect(page.headers.get('cache-control')).toBe('no-store')
-    expect(await page.text()).toMatch(/The demo film is being made|<iframe src="\/player\/\?otp=/)
+    expect(await page.text()).toMatch(/The demo video is being made|<iframe src="\/player\/\?otp=/)
   })
 
   test('has it soon, in an account of its own: twenty seconds of 240 lines, with sound', async () => {
@@ -42,7 +42,7 @@ describe('a first start with a demo film', () => {
     const { picture, sound } = JSON.parse(String(video?.plan))
     expect(picture.renditions).toMatchObject([{ widthPx: 426, heightPx: 240 }])
     expect(sound).toBeDefined()
-    expect((await reelgate.owner.list()).count).toBe(0) // nothing of it stands among the owner's films
+    expect((await reelgate.owner.list()).count).toBe(0) // nothing of it stands among the owner's videos
   })
 
   test('the contract’s demo operation gives an OTP of the demo, another each time, of which one browser plays', async () => {
@@ -147,7 +147,7 @@ test('REELGATE_DEMO=off hides a demo that is there, and on shows it again; the s
   await hidden.stop()
   const shown = await again('on')
   expect((await ask(shown, '/demo')).status).toBe(200)
-  expect(shown.output()).not.toMatch(/demo film/)
+  expect(shown.output()).not.toMatch(/demo video/)
 })
 
 const REMOVALS = [
@@ -183,13 +183,13 @@ test.each(sampleOf('removals of the demo', REMOVALS, 1))(
     expect(reelgate.output()).not.toMatch(/demo/i)
     expect(await reelgate.cli('demo', 'remove')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('There is no demo film here'),
+      stderr: expect.stringContaining('There is no demo video here'),
     })
   },
 )
 
-test('I10: whenever the first start is killed, the next ones have one demo and one owner’s account, and the film is whole', async () => {
-  const chance = newChance('demo film')
+test('I10: whenever the first start is killed, the next ones have one demo and one owner’s account, and the video is whole', async () => {
+  const chance = newChance('demo video')
   for (let round = 0; round < rounds(1, 30); round++) {
     const place = await makePlace()
     onTestFinished(place.remove)

@@ -6,12 +6,12 @@ import { type Reelgate, startReelgate } from '../in-process.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 const { test, draw } = sampledTests('the media check', 2)
 
 // Of one colour, so that the encoder never comes near its bitrate's cap: with several threads it keeps that with other bytes each time.
-const start = async () => startReelgate({ video: await makeFilm({ seconds: 9, dark: true }) })
+const start = async () => startReelgate({ video: await makeVideo({ seconds: 9, dark: true }) })
 
 type Finding = {
   check: string

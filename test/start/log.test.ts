@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openLog } from '../../src/cli/log.ts'
 import { Failure } from '../../src/errors.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
 
 let receivers: Receivers
@@ -31,9 +31,9 @@ const logged = (msg: string, videoId?: string) =>
 
 test('an operator finds in the log which uploads came, which videos are ready and which failed, and why', async () => {
   const { owner } = reelgate
-  const video = await owner.readyVideo(await makeFilm())
+  const video = await owner.readyVideo(await makeVideo())
   const text = await owner.credentials('Not a video')
-  await owner.send(text, new Blob(['This is no film.']))
+  await owner.send(text, new Blob(['This is no video.']))
   await owner.until(text.videoId, 'Not a media file')
   await expect.poll(() => logged('video: failed', text.videoId)).toHaveLength(1)
   expect(logged('upload: received').map(({ level, videoId }) => [level, videoId])).toEqual([
@@ -48,7 +48,7 @@ test('an operator finds in the log which uploads came, which videos are ready an
 
 test('an operator finds in the log which rule refused a viewer, and no OTP', async () => {
   const { owner } = reelgate
-  const video = await owner.readyVideo(await makeFilm())
+  const video = await owner.readyVideo(await makeVideo())
   const otp = await owner.issueOtp(video, { ipGeo: { allow: ['DE'] } })
   expect((await reelgate.newViewer().redeem(otp)).playing).toBe(false)
   const spent = await owner.issueOtp(video)

@@ -9,7 +9,7 @@ import { makePlace, type Place } from '../installation-folder.ts'
 import { readTrace } from '../pipeline/trace.ts'
 import { DATABASE } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 // What the owner has on paper, and a machine that has lost its key.
 
@@ -27,11 +27,11 @@ async function newCopy() {
   return { ...place, words: wordsOf(stopped) }
 }
 
-test('the first start prints 24 numbered words, once; they make the lost key file again, and the films open', async () => {
+test('the first start prints 24 numbered words, once; they make the lost key file again, and the videos open', async () => {
   const reelgate = await startReelgate()
   const words = wordsOf(reelgate)
   expect(words.map(({ place }) => place)).toEqual(Array.from({ length: 24 }, (_, index) => index + 1))
-  const videoId = await reelgate.owner.readyVideo(await makeFilm())
+  const videoId = await reelgate.owner.readyVideo(await makeVideo())
   await reelgate.stop()
   const key = getMasterKey(reelgate)
   await rm(reelgate.masterKeyFile)

@@ -13,8 +13,8 @@ export const serve = (env: Record<string, string>) => runCli(['serve'], { PORT: 
 export async function startOriginal() {
   const original = await startSharedReelgate()
   const { owner } = original
-  const upload = await owner.credentials('A film')
-  await owner.send(upload, new Blob(['This is no film.']))
+  const upload = await owner.credentials('A video')
+  await owner.send(upload, new Blob(['This is no video.']))
   await owner.until(upload.videoId, 'Not a media file')
   await original.stop()
   return original

@@ -5,7 +5,7 @@ import { untilFinished } from '../data-folder.ts'
 import { newFolder } from '../encode/videos.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 const DEMO = "select video.id, status from video join account on account.id = account_id where account.name = 'Demo'"
 
@@ -15,7 +15,7 @@ test('M30: where bubblewrap does not run, uploads wait, the demo plays, and star
   const reelgate = await startReelgate({ env: { ...required, REELGATE_DEMO: 'on' } })
   for (const said of ['bwrap: not now', 'uploads wait', '--security-opt seccomp=unconfined', 'REELGATE_SANDBOX=weak'])
     expect(reelgate.output()).toContain(said)
-  const videoId = await reelgate.owner.upload('A video', await makeFilm({ seconds: 1, size: '160x90' }))
+  const videoId = await reelgate.owner.upload('A video', await makeVideo({ seconds: 1, size: '160x90' }))
   await expect.poll(() => readRows(reelgate, DEMO), { timeout: 120_000 }).toMatchObject([{ status: 'ready' }])
   await untilFinished(reelgate, String(readRows(reelgate, DEMO)[0]?.id))
   expect(await redeemDemo(reelgate)).toMatchObject({ playing: true })
@@ -37,7 +37,7 @@ test('M30: where bubblewrap does not run and REELGATE_SANDBOX is weak, uploads a
   const { folder } = await newTools()
   const reelgate = await startReelgate({ env: { PATH: folder, REELGATE_SANDBOX: 'weak' } })
   expect(reelgate.output()).toMatch(/bwrap: not now.*REELGATE_SANDBOX=weak: ffmpeg runs without it/)
-  const videoId = await reelgate.owner.upload('A video', await makeFilm({ seconds: 1, size: '160x90' }))
+  const videoId = await reelgate.owner.upload('A video', await makeVideo({ seconds: 1, size: '160x90' }))
   await reelgate.owner.until(videoId, 'ready')
   expect(await readiness(reelgate)).toMatchObject([200, { status: 'ready', checks: { sandbox: 'low' } }])
 })

@@ -100,7 +100,7 @@ test('F-38: when a folder of files is lost, /readyz names it with 503 and /healt
 
 test('I10: a start after kill -9 needs nobody: stale socket, lock and unfinished files are no hindrance', async () => {
   const reelgate = await startReelgate()
-  const videoId = (await reelgate.owner.credentials('A film')).videoId
+  const videoId = (await reelgate.owner.credentials('A video')).videoId
   await reelgate.kill()
   await reelgate.restart()
   expect((await reelgate.owner.video(videoId)).status).toBe('PRE-Upload')
@@ -146,14 +146,14 @@ test('in a data folder that others may enter they can still read nothing', async
     await rm(folder, { recursive: true })
     await rm(`${folder}.key`)
   })
-  await reelgate.owner.send(await reelgate.owner.credentials('A film'), new Blob(['This is no film.']))
+  await reelgate.owner.send(await reelgate.owner.credentials('A video'), new Blob(['This is no video.']))
   const files = await listFiles({ dataDir: folder, masterKeyFile: '' })
   expect(files.length).toBeGreaterThan(8)
   for (const file of files) expect({ file, others: (await stat(join(folder, file))).mode & 0o077 }).toEqual({ file, others: 0 })
 })
 
-test('F-09: a demo film that is given up before anybody reads it ends nothing but itself', async () => {
-  const film = renderDemoVideo(await openSandbox({ sandbox: 'weak' }), AbortSignal.abort())
-  await new Promise((resolve) => film.once('close', resolve))
-  expect(film.errored).toMatchObject({ name: 'AbortError' })
+test('F-09: a demo video that is given up before anybody reads it ends nothing but itself', async () => {
+  const video = renderDemoVideo(await openSandbox({ sandbox: 'weak' }), AbortSignal.abort())
+  await new Promise((resolve) => video.once('close', resolve))
+  expect(video.errored).toMatchObject({ name: 'AbortError' })
 })

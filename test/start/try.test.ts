@@ -8,14 +8,14 @@ import { listFiles, untilFinished } from '../data-folder.ts'
 import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let folder: string
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ env: { REELGATE_UPLOAD_MAX_BYTES: '50000000' } })
   folder = await mkdtemp(join(tmpdir(), 'reelgate-try-'))
-  await mkdir(join(folder, 'films'))
+  await mkdir(join(folder, 'videos'))
   await writeFile(join(folder, 'empty.mp4'), '')
 })
 afterAll(async () => {
@@ -23,8 +23,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test('try uploads a film, says how far it is, prints a link that opens once, and ends when the film is whole', async () => {
-  const { code, stdout, stderr } = await reelgate.cli('try', await makeFilm({ seconds: 12 }))
+test('try uploads a video, says how far it is, prints a link that opens once, and ends when the video is whole', async () => {
+  const { code, stdout, stderr } = await reelgate.cli('try', await makeVideo({ seconds: 12 }))
   expect(code).toBe(0)
   expect(stderr).toMatch(/^100 % {2}uploading, (.+) of \1$/m)
   expect(stderr).toMatch(/^ +\d+ % {2}encoding, chunk \d+ of \d+/m)
@@ -38,10 +38,10 @@ test('try uploads a film, says how far it is, prints a link that opens once, and
   expect((await reelgate.newViewer().redeem(otp, { videoId })).playing).toBe(false)
 })
 
-test('with --json it prints one value, nothing else, and gives the film to the account that was named', async () => {
+test('with --json it prints one value, nothing else, and gives the video to the account that was named', async () => {
   const name = 'A second school'
   await reelgate.newOwner(name)
-  const { code, stdout, stderr } = await reelgate.cli('try', await makeFilm(), '--json', '--account', name)
+  const { code, stdout, stderr } = await reelgate.cli('try', await makeVideo(), '--json', '--account', name)
   expect({ code, stderr, lines: stdout.split('\n').length }).toEqual({ code: 0, stderr: '', lines: 2 })
   const { accountId, videoId, watchUrl } = JSON.parse(stdout)
   expect(linkOf(watchUrl).videoId).toBe(videoId)
@@ -49,14 +49,14 @@ test('with --json it prints one value, nothing else, and gives the film to the a
   expect(readRows(reelgate, 'select account_id from video where id = ?', videoId)).toEqual([{ account_id: accountId }])
 })
 
-test('without a name the film goes to the first account that may upload, under the name of its file', async () => {
-  const film = join(folder, 'Lesson 1 – “Licht”.mp4')
-  await writeFile(film, 'This is no film.')
+test('without a name the video goes to the first account that may upload, under the name of its file', async () => {
+  const video = join(folder, 'Lesson 1 – “Licht”.mp4')
+  await writeFile(video, 'This is no video.')
   const before = (await reelgate.owner.list()).count
-  expect(await reelgate.cli('try', film, '--json')).toEqual({
+  expect(await reelgate.cli('try', video, '--json')).toEqual({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/^The file is not a film, or it is damaged beyond reading\.\n$/),
+    stderr: expect.stringMatching(/^The file is not a video, or it is damaged beyond reading\.\n$/),
   })
   const { count, rows } = await reelgate.owner.list()
   expect({ count, title: rows[0]?.title, status: rows[0]?.status }).toEqual({
@@ -67,8 +67,8 @@ test('without a name the film goes to the first account that may upload, under t
 })
 
 test.each([
-  { what: 'a file that is not there', name: 'nothing.mp4', words: /nothing\.mp4 does not exist: name a film/ },
-  { what: 'a folder', name: 'films', words: /films is a folder: name one film in it/ },
+  { what: 'a file that is not there', name: 'nothing.mp4', words: /nothing\.mp4 does not exist: name a video/ },
+  { what: 'a folder', name: 'videos', words: /videos is a folder: name one video in it/ },
   { what: 'an empty file', name: 'empty.mp4', words: /empty\.mp4 is empty/ },
   { what: 'a device', name: '/dev/null', words: /\/dev\/null is not a file/ },
 ])('$what is refused before the server hears of it', async ({ name, words }) => {
@@ -80,16 +80,16 @@ test.each([
 })
 
 test('what the server refuses is said in its words, and no video is left', async () => {
-  const film = join(folder, 'large.mp4')
-  await writeFile(film, '')
-  await truncate(film, 60_000_000)
+  const video = join(folder, 'large.mp4')
+  await writeFile(video, '')
+  await truncate(video, 60_000_000)
   const videos = readRows(reelgate, 'select id from video where deleted_at_s is null')
-  expect(await reelgate.cli('try', film, '--json')).toEqual({
+  expect(await reelgate.cli('try', video, '--json')).toEqual({
     code: 1,
     stdout: '',
     stderr: 'The file is larger than 50000000 bytes, the largest this server accepts.\n',
   })
-  expect(await reelgate.cli('try', film, '--account', 'Nobody')).toMatchObject({
+  expect(await reelgate.cli('try', video, '--account', 'Nobody')).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('There is no account "Nobody".'),
   })
@@ -99,25 +99,25 @@ test('what the server refuses is said in its words, and no video is left', async
 test('without a server it says how to start one, and makes nothing', async () => {
   const env = { REELGATE_DATA: join(folder, 'elsewhere') }
   const words = /^No server runs on .*elsewhere\. Start it with npm start in another terminal.*\.\n$/
-  expect(await runCli(['try', await makeFilm()], env)).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(words) })
+  expect(await runCli(['try', await makeVideo()], env)).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(words) })
   await expect(listFiles({ dataDir: env.REELGATE_DATA, masterKeyFile: '' })).rejects.toThrow('ENOENT')
   const stopped = await startReelgate()
   await stopped.kill()
-  expect(await stopped.cli('try', await makeFilm())).toMatchObject({
+  expect(await stopped.cli('try', await makeVideo())).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/No server runs on/),
   })
 })
 
 test.each(sampleOf('signals', ['SIGINT', 'SIGTERM', 'SIGHUP'] as const, 1))(
-  '%s while a film is sent leaves nothing of it: no video, no file',
+  '%s while a video is sent leaves nothing of it: no video, no file',
   async (signal) => {
     const server = await startReelgate()
-    const film = join(folder, `${signal}.mp4`)
-    await writeFile(film, '')
-    await truncate(film, 1_500_000_000) // holes: no room of the disk, and not sent in an instant
-    onTestFinished(() => rm(film))
-    const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/main.js'), 'try', film], {
+    const video = join(folder, `${signal}.mp4`)
+    await writeFile(video, '')
+    await truncate(video, 1_500_000_000) // holes: no room of the disk, and not sent in an instant
+    onTestFinished(() => rm(video))
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/main.js'), 'try', video], {
       env: { PATH: process.env.PATH ?? '', REELGATE_DATA: server.dataDir },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -132,7 +132,7 @@ test.each(sampleOf('signals', ['SIGINT', 'SIGTERM', 'SIGHUP'] as const, 1))(
     await expect.poll(async () => (await listFiles(server, 'tmp')).length).toBe(1)
     child.kill(signal)
     expect(await ended).toBe(1)
-    expect(said).toMatch(/Stopped: nothing of the film was kept\.\n$/)
+    expect(said).toMatch(/Stopped: nothing of the video was kept\.\n$/)
     expect((await server.owner.list()).count).toBe(0)
     const left = async () => [...(await listFiles(server, 'tmp')), ...(await listFiles(server, 'sources'))]
     await expect.poll(left).toEqual([])
@@ -140,7 +140,7 @@ test.each(sampleOf('signals', ['SIGINT', 'SIGTERM', 'SIGHUP'] as const, 1))(
 )
 
 test('a reader that goes away before the end, as head does, makes no noise', async () => {
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/main.js'), 'try', await makeFilm()], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/main.js'), 'try', await makeVideo()], {
     env: { PATH: process.env.PATH ?? '', REELGATE_DATA: reelgate.dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

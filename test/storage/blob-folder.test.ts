@@ -17,27 +17,27 @@ import {
 
 test('a blob is whole under its name, and nothing unfinished is left', async () => {
   const blobs = await newBlobs()
-  await putBlob(blobs, 'film/1/0.m4s', Buffer.from('segment'))
-  expect(await readFile(blobPath(blobs, 'film/1/0.m4s'), 'utf8')).toBe('segment')
+  await putBlob(blobs, 'video/1/0.m4s', Buffer.from('segment'))
+  expect(await readFile(blobPath(blobs, 'video/1/0.m4s'), 'utf8')).toBe('segment')
   expect(await readdir(blobs.tmp)).toEqual([])
 })
 
 test('only the server’s own user can look into the folders and files', async () => {
   const blobs = await newBlobs()
-  await putBlob(blobs, 'film/1/0.m4s', Buffer.from('segment'))
-  for (const folder of [blobs.root, blobs.tmp, join(blobs.root, 'film')]) expect((await stat(folder)).mode & 0o777).toBe(0o700)
-  expect((await stat(blobPath(blobs, 'film/1/0.m4s'))).mode & 0o777).toBe(0o600)
+  await putBlob(blobs, 'video/1/0.m4s', Buffer.from('segment'))
+  for (const folder of [blobs.root, blobs.tmp, join(blobs.root, 'video')]) expect((await stat(folder)).mode & 0o777).toBe(0o700)
+  expect((await stat(blobPath(blobs, 'video/1/0.m4s'))).mode & 0o777).toBe(0o600)
 })
 
 test('I8: a stream that breaks leaves neither a blob nor a part of one', async () => {
   const blobs = await newBlobs()
   const broken = Readable.from(
     (async function* () {
-      yield Buffer.from('half a film')
+      yield Buffer.from('half a video')
       throw new Error('the client went away')
     })(),
   )
-  await expect(putBlobStream(blobs, 'film/source', [broken])).rejects.toThrow('the client went away')
+  await expect(putBlobStream(blobs, 'video/source', [broken])).rejects.toThrow('the client went away')
   expect([await readdir(blobs.tmp), await readdir(blobs.root)]).toEqual([[], []])
 })
 
@@ -74,23 +74,23 @@ test('U11: no name leads out of the folder', async () => {
 
 test('removing what is not there is as good as removing it', async () => {
   const blobs = await newBlobs()
-  await putBlob(blobs, 'film/1/0.m4s', Buffer.from('segment'))
-  for (const _ of [1, 2]) await removeBlobs(blobs, 'film')
+  await putBlob(blobs, 'video/1/0.m4s', Buffer.from('segment'))
+  for (const _ of [1, 2]) await removeBlobs(blobs, 'video')
   expect(await readdir(blobs.root)).toEqual([])
 })
 
 test('a blob’s folder goes with its last blob, and stays for the others', async () => {
   const blobs = await newBlobs()
-  for (const name of ['film/a', 'film/b']) await putBlob(blobs, name, Buffer.from(name))
-  await removeBlobAndEmptyFolders(blobs, 'film/a')
-  expect(await readdir(join(blobs.root, 'film'))).toEqual(['b'])
-  await removeBlobAndEmptyFolders(blobs, 'film/b')
+  for (const name of ['video/a', 'video/b']) await putBlob(blobs, name, Buffer.from(name))
+  await removeBlobAndEmptyFolders(blobs, 'video/a')
+  expect(await readdir(join(blobs.root, 'video'))).toEqual(['b'])
+  await removeBlobAndEmptyFolders(blobs, 'video/b')
   expect(await readdir(blobs.root)).toEqual([])
 })
 
 test('I8: what a crash left unfinished is gone after the next start', async () => {
   const blobs = await newBlobs()
-  await putBlob({ root: blobs.tmp, tmp: blobs.root }, 'half/a/film', Buffer.from('half'))
+  await putBlob({ root: blobs.tmp, tmp: blobs.root }, 'half/a/video', Buffer.from('half'))
   await removeUnfinished(blobs)
   expect(await readdir(blobs.tmp)).toEqual([])
 })

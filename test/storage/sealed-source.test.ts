@@ -30,7 +30,7 @@ test('a sealed source opens to the bytes that were sealed, however they came in,
 })
 
 test('sealing that is taken up again from what lies on the disk gives, byte for byte, what sealing in one go gives; changed bytes are noticed', async () => {
-  const path = join(await newFolder(), 'film.sealed')
+  const path = join(await newFolder(), 'video.sealed')
   const clear = randomBytes(3 * MIB + 12_345)
   const cuts = fc.record({ at: fc.integer({ min: 1, max: clear.length >> 4 }), beyond: fc.integer({ min: 0, max: 40 }) })
   await fc.assert(
@@ -67,7 +67,7 @@ test('sealing that is taken up again from what lies on the disk gives, byte for 
   expect(await resumeSealing(path, newSeal(), { sizeBytes: 16, sha256: Buffer.alloc(32) })).toBeUndefined()
 })
 
-test('nothing of the clear bytes lies in the sealed file, and the same film sealed twice gives two texts', async () => {
+test('nothing of the clear bytes lies in the sealed file, and the same video sealed twice gives two texts', async () => {
   const clear = await readFile(footage.movieHello)
   const [one, two] = [await sealBytes([clear]), await sealBytes([clear])]
   for (let at = 0; at + 16 <= clear.length; at += 20_011) expect(one.sealed.includes(clear.subarray(at, at + 16))).toBe(false)
@@ -78,7 +78,7 @@ test('a seal is intact until one bit of it changes, wherever that is', async () 
   const folder = await newFolder()
   const { seal, sealing, sealed } = await sealBytes([randomBytes(3 * MIB + 12_345)])
   const { macs } = sealing.sealed
-  const path = join(folder, 'film.sealed')
+  const path = join(folder, 'video.sealed')
   await writeFile(path, sealed)
   expect(await isSealIntact(path, seal, macs)).toBe(true)
   const places = fc.record({ at: fc.integer({ min: 0, max: sealed.length - 1 }), bit: fc.integer({ min: 0, max: 7 }) })
@@ -107,19 +107,19 @@ test.each([
   },
 ])('a seal that was $change is not intact', async ({ changed }) => {
   const { seal, sealing, sealed } = await sealBytes([randomBytes(2 * MIB + 500)])
-  const path = join(await newFolder(), 'film.sealed')
+  const path = join(await newFolder(), 'video.sealed')
   await writeFile(path, changed(sealed))
   expect(await isSealIntact(path, seal, sealing.sealed.macs)).toBe(false)
 })
 
 test('a seal whose file is gone is not intact', async () => {
-  expect(await isSealIntact(join(await newFolder(), 'film.sealed'), newSeal(), Buffer.alloc(32))).toBe(false)
+  expect(await isSealIntact(join(await newFolder(), 'video.sealed'), newSeal(), Buffer.alloc(32))).toBe(false)
 })
 
 test('a file that fills its MiB exactly is intact, and not when its last MiB is gone', async () => {
   const { seal, sealing, sealed } = await sealBytes([randomBytes(2 * MIB - 16)])
   expect(sealed.length).toBe(2 * MIB)
-  const path = join(await newFolder(), 'film.sealed')
+  const path = join(await newFolder(), 'video.sealed')
   await writeFile(path, sealed)
   expect(await isSealIntact(path, seal, sealing.sealed.macs)).toBe(true)
   await truncate(path, MIB)
@@ -128,9 +128,9 @@ test('a file that fills its MiB exactly is intact, and not when its last MiB is 
 
 test('ffmpeg reads a sealed source with seeks: the same pictures as from the clear file, from the start and from its middle', async () => {
   const sandbox = await openSandbox({ sandbox: 'weak' })
-  const path = join(await newFolder(), 'film.sealed')
-  for (const film of [footage.wannaworktogether, footage.movieHello]) {
-    const clear = await readFile(film)
+  const path = join(await newFolder(), 'video.sealed')
+  for (const video of [footage.wannaworktogether, footage.movieHello]) {
+    const clear = await readFile(video)
     const { seal, sealed } = await sealBytes([clear])
     await writeFile(path, sealed)
     const source = { path, keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex'), sizeBytes: clear.length }
@@ -144,7 +144,7 @@ test('ffmpeg reads a sealed source with seeks: the same pictures as from the cle
         limits: { cpuS: 30, wallS: 60 },
       }
       expect(await runMedia(sandbox, { tool: 'ffmpeg', source, ...run })).toMatchObject({ exitCode: 0, errorLines: 0 })
-      const fromClear = await ffmpeg('-ss', seekS, '-i', film, ...pictures, '-')
+      const fromClear = await ffmpeg('-ss', seekS, '-i', video, ...pictures, '-')
       expect(output.bytes().toString()).toBe(fromClear.toString())
       expect(fromClear.toString().match(/^0,.*/gm)).toHaveLength(10)
     }

@@ -8,15 +8,15 @@ import { openOwnDatabase } from '../db/database.ts'
 
 // More than one transaction takes at once: what waits to be written down meets what happens between two of them.
 
-const FILM = 'f'.repeat(32)
+const VIDEO = 'f'.repeat(32)
 const VIEWERS = 600
 const SENT_BYTES = 1000
 
-async function openWithFilm() {
+async function openWithVideo() {
   const database = await openOwnDatabase()
   await database.write(async (tx) => {
     await tx.insertInto('account').values({ id: 'ann', name: 'Ann', createdAtS: 1, mayUpload: 1, mayImport: 1 }).execute()
-    await insertVideo(tx, 'ann', { id: FILM, title: 'A film', uploadTimeS: 1 })
+    await insertVideo(tx, 'ann', { id: VIDEO, title: 'A video', uploadTimeS: 1 })
   })
   const sentBytes = async () => {
     const rows = await database.db.selectFrom('videoUsage').select('sentBytes').execute()
@@ -32,7 +32,7 @@ function sessionOf(i: number) {
     id: `session ${i}`,
     otpHash: key,
     accountId: 'ann',
-    videoId: FILM,
+    videoId: VIDEO,
     generation: 1,
     userId: `viewer ${i}`,
     publicKey: key,
@@ -49,28 +49,28 @@ function sessionOf(i: number) {
 function watchedByMany(write: Write) {
   const usage = openUsage({ write, wallNowS: () => 1_800_000_000 })
   for (let i = 0; i < VIEWERS; i++) {
-    usage.noteWatching({ videoId: FILM, userId: `viewer ${i}` }, `address ${i}`)
-    usage.noteSent(FILM, `address ${i}`, SENT_BYTES)
+    usage.noteWatching({ videoId: VIDEO, userId: `viewer ${i}` }, `address ${i}`)
+    usage.noteSent(VIDEO, `address ${i}`, SENT_BYTES)
   }
   return usage
 }
 
 test('what is asked to be written down is written before the video goes, also when an earlier writing is still under way', async () => {
-  const { write, sentBytes } = await openWithFilm()
+  const { write, sentBytes } = await openWithVideo()
   const usage = watchedByMany(write)
   const everyFiveSeconds = usage.save()
-  const beforeRemoval = usage.save().then(() => write((tx) => tx.deleteFrom('video').where('id', '=', FILM).execute()))
+  const beforeRemoval = usage.save().then(() => write((tx) => tx.deleteFrom('video').where('id', '=', VIDEO).execute()))
   await Promise.all([everyFiveSeconds, beforeRemoval])
   expect(await sentBytes()).toBe(VIEWERS * SENT_BYTES)
 })
 
 test('a writing that fails in its middle loses nothing and counts nothing twice', async () => {
-  const { write, sentBytes } = await openWithFilm()
+  const { write, sentBytes } = await openWithVideo()
   const usage = watchedByMany(failingOnce(write, 2))
   await expect(usage.save()).rejects.toThrow('the disk is full')
   const written = await sentBytes()
   expect([written > 0, written < VIEWERS * SENT_BYTES]).toEqual([true, true])
-  usage.noteSent(FILM, 'address 0', 1)
+  usage.noteSent(VIDEO, 'address 0', 1)
   await usage.save()
   expect(await sentBytes()).toBe(VIEWERS * SENT_BYTES + 1)
 })
@@ -79,7 +79,7 @@ test.each([
   { became: 'was kept', isKept: true, written: VIEWERS },
   { became: 'was not kept', isKept: false, written: VIEWERS - 250 },
 ])('F-10: of a writing that nobody knows of, and that $became, no byte is counted twice, and each view once', async (unknown) => {
-  const { db, write, sentBytes } = await openWithFilm()
+  const { db, write, sentBytes } = await openWithVideo()
   const usage = watchedByMany(failingOnce(write, 2, unknown))
   await write(async (tx) => {
     for (let i = 0; i < VIEWERS; i++) usage.noteView(await insertSession(tx, sessionOf(i)))

@@ -7,7 +7,7 @@ const nowS = () => Date.parse('2027-03-10T12:00:00Z') / 1000
 test('the usage of thirteen months is kept, and older days are removed', async () => {
   const { db, write } = await openOwnDatabase()
   const days = ['2025-01-01', '2026-02-02', '2026-02-03', '2027-03-10']
-  const usage = { accountId: 'ann', videoId: 'film', viewerLabel: '', sentBytes: 1, viewCount: 0 }
+  const usage = { accountId: 'ann', videoId: 'video', viewerLabel: '', sentBytes: 1, viewCount: 0 }
   await write(async (tx) => {
     await tx
       .insertInto('videoUsage')

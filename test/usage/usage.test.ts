@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, readRenditions, sendFrom, type Viewer } from '../viewer.ts'
 
 // What viewers received, counted by them, against what the owner is told.
@@ -13,8 +13,8 @@ beforeAll(async () => {
 })
 afterAll(() => reelgate.remove())
 
-async function newFilm(): Promise<string> {
-  const id = await reelgate.owner.readyVideo(await makeFilm({ seconds: 10, rate: 10, size: '320x240' }))
+async function newVideo(): Promise<string> {
+  const id = await reelgate.owner.readyVideo(await makeVideo({ seconds: 10, rate: 10, size: '320x240' }))
   await untilFinished(reelgate, id)
   return id
 }
@@ -25,7 +25,7 @@ async function watching(videoId: string, userId?: string): Promise<Viewer> {
   return viewer
 }
 
-/** The addresses of the film's smallest rendition, init segment first. */
+/** The addresses of the video's smallest rendition, init segment first. */
 async function addressesOf(viewer: Viewer): Promise<string[]> {
   const [rendition] = readRenditions(await viewer.playlist('main'))
   const { init, segments } = readMediaPlaylist(await viewer.playlist(rendition?.uri ?? ''))
@@ -53,8 +53,8 @@ const csvOf = (date: unknown, owner = reelgate.owner) => owner.call('POST', '/ap
 const today = () => new Date().toISOString().slice(0, 10)
 
 test('what a viewer received is what is counted for their label, ranges and repetitions too', async () => {
-  const film = await newFilm()
-  const viewer = await watching(film, 'ann')
+  const video = await newVideo()
+  const viewer = await watching(video, 'ann')
   const addresses = await addressesOf(viewer)
   let received = 0
   for (const address of [...addresses, ...addresses]) received += (await bytesOf(address)).length
@@ -66,12 +66,12 @@ test('what a viewer received is what is counted for their label, ranges and repe
   const refused = await fetch(addresses.at(-1)?.replace(/media\/\d+/, 'media/99') ?? '')
   expect([refused.status, (await refused.arrayBuffer()).byteLength > 0]).toEqual([403, true])
   expect((await fetch(addresses.at(-1) ?? '', { headers: { Range: 'bytes=999999999-' } })).status).toBe(416)
-  await expect.poll(() => sentOf(film), written).toEqual({ ann: received })
+  await expect.poll(() => sentOf(video), written).toEqual({ ann: received })
 })
 
 test('bytes go to the label that watches from their address; where two do, in halves; where none does, to none', async () => {
-  const film = await newFilm()
-  const [ann, ben, carl] = [await watching(film, 'ann'), await watching(film, 'ben'), await watching(film, 'carl')]
+  const video = await newVideo()
+  const [ann, ben, carl] = [await watching(video, 'ann'), await watching(video, 'ben'), await watching(video, 'carl')]
   const address = (await addressesOf(ann)).at(-1) ?? ''
   await ben.playlist('main')
   const proof = carl.proof({ operation: 'playlist', session: carl.state.session, argument: 'main' })
@@ -82,103 +82,103 @@ test('bytes go to the label that watches from their address; where two do, in ha
   const size = (await bytesOf(address)).length
   for (const place of ['127.0.0.3', '127.0.0.4']) expect((await sendFrom(place, address, {})).bytes).toHaveLength(size)
   const half = Math.floor(size / 2)
-  await expect.poll(() => sentOf(film), written).toEqual({ ann: size - half, ben: half, carl: size, '': size })
+  await expect.poll(() => sentOf(video), written).toEqual({ ann: size - half, ben: half, carl: size, '': size })
 })
 
 describe('a view', () => {
   test('is a session that was given a key: once, however many keys, reloads and restarts', async () => {
-    const film = await newFilm()
-    await watching(film, 'came-and-went')
-    const viewer = await watching(film, 'ann')
+    const video = await newVideo()
+    await watching(video, 'came-and-went')
+    const viewer = await watching(video, 'ann')
     for (const window of [0, 0]) expect((await viewer.key(window)).status).toBe(200)
     viewer.newPage()
     expect((await viewer.reopen()).playing).toBe(true)
     expect((await viewer.key(0)).status).toBe(200)
-    await expect.poll(async () => (await v2Video(film)).viewCount, written).toBe(1)
+    await expect.poll(async () => (await v2Video(video)).viewCount, written).toBe(1)
     await reelgate.stop()
     await reelgate.restart()
     await viewer.key(0) // tells a new nonce
     expect((await viewer.key(0)).status).toBe(200)
-    expect((await (await watching(film)).key(0)).status).toBe(200)
-    await expect.poll(async () => (await v2Video(film)).viewCount, written).toBe(2)
-    expect(rowsOf(film).map(({ viewer_label, view_count }) => [viewer_label, view_count])).toEqual([
+    expect((await (await watching(video)).key(0)).status).toBe(200)
+    await expect.poll(async () => (await v2Video(video)).viewCount, written).toBe(2)
+    expect(rowsOf(video).map(({ viewer_label, view_count }) => [viewer_label, view_count])).toEqual([
       ['', 1],
       ['ann', 1],
     ])
     const body = new URLSearchParams({ clientSecretKey: reelgate.owner.apiKey })
-    const listed = await fetch(`${reelgate.url}/v2/videos?search[id]=${film}`, { method: 'POST', body })
-    expect(await listed.json()).toMatchObject([{ id: film, viewCount: 2 }])
+    const listed = await fetch(`${reelgate.url}/v2/videos?search[id]=${video}`, { method: 'POST', body })
+    expect(await listed.json()).toMatchObject([{ id: video, viewCount: 2 }])
   })
 
   test('that a crash took is counted with the session’s next key', async () => {
-    const film = await newFilm()
-    const viewer = await watching(film)
+    const video = await newVideo()
+    const viewer = await watching(video)
     expect((await viewer.key(0)).status).toBe(200)
     await reelgate.kill()
     await reelgate.restart()
     await viewer.key(0) // tells a new nonce
     expect((await viewer.key(0)).status).toBe(200)
-    await expect.poll(async () => (await v2Video(film)).viewCount, written).toBe(1)
+    await expect.poll(async () => (await v2Video(video)).viewCount, written).toBe(1)
   })
 
   test('is no change that a list must be read again for', async () => {
-    const film = await newFilm()
+    const video = await newVideo()
     const { owner } = reelgate
     const before = (await owner.call('GET', '/api/videos')).headers.get('ETag')
-    expect((await (await watching(film)).key(0)).status).toBe(200)
-    await expect.poll(async () => (await v2Video(film)).viewCount, written).toBe(1)
+    expect((await (await watching(video)).key(0)).status).toBe(200)
+    await expect.poll(async () => (await v2Video(video)).viewCount, written).toBe(1)
     expect((await owner.call('GET', '/api/videos')).headers.get('ETag')).toBe(before)
   })
 })
 
 test('what was downloaded of a video’s files is counted for no label, ranges as ranges', async () => {
-  const film = await newFilm()
-  const files = await reelgate.owner.call('GET', `/api/videos/${film}/files`)
+  const video = await newVideo()
+  const files = await reelgate.owner.call('GET', `/api/videos/${video}/files`)
   const original = ((await files.json()) as { id: number; type: string; size: number }[]).find(({ type }) => type === 'original')
-  const answer = await reelgate.owner.call('GET', `/api/videos/${film}/files/${original?.id}`)
+  const answer = await reelgate.owner.call('GET', `/api/videos/${video}/files/${original?.id}`)
   const { redirect } = (await answer.json()) as { redirect: string }
   expect((await (await fetch(redirect)).arrayBuffer()).byteLength).toBe(original?.size)
   expect((await fetch(redirect, { headers: { Range: 'bytes=10-29' } })).status).toBe(206)
   expect((await fetch(redirect, { method: 'HEAD' })).status).toBe(200)
-  await expect.poll(() => sentOf(film), written).toEqual({ '': (original?.size ?? 0) + 20 })
+  await expect.poll(() => sentOf(video), written).toEqual({ '': (original?.size ?? 0) + 20 })
 })
 
 test('what was sent of a video just before it was deleted is counted', async () => {
-  const film = await newFilm()
-  const viewer = await watching(film, 'ann')
+  const video = await newVideo()
+  const viewer = await watching(video, 'ann')
   let received = 0
   for (const address of await addressesOf(viewer)) received += (await bytesOf(address)).length
-  await reelgate.owner.delete([film])
-  await expect.poll(() => readRows(reelgate, 'select 1 from video where id = ?', film)).toEqual([])
-  expect(sentOf(film)).toEqual({ ann: received })
+  await reelgate.owner.delete([video])
+  await expect.poll(() => readRows(reelgate, 'select 1 from video where id = ?', video)).toEqual([])
+  expect(sentOf(video)).toEqual({ ann: received })
 })
 
 test('a server that is stopped has written down every byte', async () => {
-  const film = await newFilm()
-  const viewer = await watching(film, 'ann')
+  const video = await newVideo()
+  const viewer = await watching(video, 'ann')
   let received = 0
   for (const address of await addressesOf(viewer)) received += (await bytesOf(address)).length
   await reelgate.stop()
-  expect(sentOf(film)).toEqual({ ann: received })
+  expect(sentOf(video)).toEqual({ ann: received })
   await reelgate.restart()
 })
 
 describe('the CSV of a day', () => {
   test('has each video’s kilobytes, rounded up, also of one that was deleted since', async () => {
-    const film = await newFilm()
-    const [address = ''] = (await addressesOf(await watching(film, 'ann'))).slice(-1)
+    const video = await newVideo()
+    const [address = ''] = (await addressesOf(await watching(video, 'ann'))).slice(-1)
     const size = (await bytesOf(address)).length
     for (const place of ['127.0.0.5', '127.0.0.5']) await sendFrom(place, address, {})
-    await expect.poll(() => Object.values(sentOf(film)).reduce((a, b) => a + b, 0), written).toBe(3 * size)
-    await reelgate.owner.delete([film])
-    await expect.poll(() => readRows(reelgate, 'select 1 from video where id = ?', film)).toEqual([])
-    expect(readRows(reelgate, 'select 1 from view_total where video_id = ?', film)).toEqual([])
+    await expect.poll(() => Object.values(sentOf(video)).reduce((a, b) => a + b, 0), written).toBe(3 * size)
+    await reelgate.owner.delete([video])
+    await expect.poll(() => readRows(reelgate, 'select 1 from video where id = ?', video)).toEqual([])
+    expect(readRows(reelgate, 'select 1 from view_total where video_id = ?', video)).toEqual([])
 
     const answer = await csvOf(today())
     expect([answer.status, answer.headers.get('Content-Type')]).toEqual([200, 'text/csv; charset=utf-8'])
     const [header, ...lines] = (await answer.text()).trimEnd().split('\r\n')
     expect(header).toBe('video,bandwidth')
-    expect(lines).toContain(`${film},${Math.ceil((3 * size) / 1000)}`)
+    expect(lines).toContain(`${video},${Math.ceil((3 * size) / 1000)}`)
     const kept = readRows<{ video_id: string; sent: number }>(
       reelgate,
       'select video_id, sum(sent_bytes) as sent from video_usage group by 1 having sum(sent_bytes) > 0',

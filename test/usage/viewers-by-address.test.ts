@@ -4,17 +4,17 @@ import { createViewersByAddress } from '../../src/usage/viewers-by-address.ts'
 test('who has not been seen at a place for a minute watches there no more', () => {
   let nowMs = 0
   const watchers = createViewersByAddress(() => nowMs)
-  watchers.note('film', '10.0.0.1', 'ann')
+  watchers.note('video', '10.0.0.1', 'ann')
   nowMs = 30_000
-  watchers.note('film', '10.0.0.1', 'ben')
+  watchers.note('video', '10.0.0.1', 'ben')
   watchers.note('another', '10.0.0.1', 'carl')
   watchers.forgetGone()
-  expect(watchers.labelsOf('film', '10.0.0.1')).toEqual(['ann', 'ben'])
+  expect(watchers.labelsOf('video', '10.0.0.1')).toEqual(['ann', 'ben'])
   nowMs = 60_001
   watchers.forgetGone()
-  expect(watchers.labelsOf('film', '10.0.0.1')).toEqual(['ben'])
+  expect(watchers.labelsOf('video', '10.0.0.1')).toEqual(['ben'])
   nowMs = 200_000
   watchers.forgetGone()
-  expect(watchers.labelsOf('film', '10.0.0.1')).toEqual([''])
-  expect(watchers.labelsOf('film', '10.0.0.2')).toEqual([''])
+  expect(watchers.labelsOf('video', '10.0.0.1')).toEqual([''])
+  expect(watchers.labelsOf('video', '10.0.0.2')).toEqual([''])
 })

@@ -18,7 +18,7 @@ import { readRowsAtRest } from '../at-rest.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 
 // Marks that are pictures: docs/embedding.md. The owner's image host is a real server here, which counts what it is asked.
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
   await new Promise((resolve) => host.once('listening', resolve))
   const { port } = host.address() as AddressInfo
   hostUrl = `http://127.0.0.1:${port}`
-  reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: `127.0.0.1:${port}` }, video: await makeFilm() })
+  reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: `127.0.0.1:${port}` }, video: await makeVideo() })
   videoId = reelgate.videoId
   const [png, jpg, webp, gif] = await Promise.all(['png', 'mjpeg', 'libwebp', 'gif'].map((codec) => drawPicture('48x32', codec)))
   pictures = { png: png ?? empty, jpg: jpg ?? empty, webp: webp ?? empty, gif: gif ?? empty }
@@ -80,7 +80,7 @@ test('another account’s use of the same address is its own', async () => {
   const url = serve('/shared.png', pictures.png)
   expect(await marksOf([{ type: 'image', url }])).toHaveLength(1)
   const other = await reelgate.newOwner('other')
-  const otherVideo = await other.readyVideo(await makeFilm())
+  const otherVideo = await other.readyVideo(await makeVideo())
   answers.delete('/shared.png')
   const outcome = await reelgate
     .newViewer()
@@ -99,7 +99,7 @@ test.each<[string, () => Promise<Buffer> | Buffer]>([
   ['a web page', () => Buffer.from('<!doctype html><title>Log in</title>')],
   ['M08: an SVG', () => Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><image href="http://127.0.0.1/x"/></svg>')],
   ['M01: a playlist', () => Buffer.from('#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1/x.ts\n')],
-  ['a film', async () => (await readFile(await makeFilm())).subarray(0, 2 ** 20)],
+  ['a video', async () => (await readFile(await makeVideo())).subarray(0, 2 ** 20)],
   ['half a PNG', () => pictures.png.subarray(0, 40)],
   ['nothing', () => empty],
   ['a file of more than 1 MiB', () => Buffer.concat([pictures.png, Buffer.alloc(2 ** 20)])],
@@ -132,7 +132,7 @@ test('S09: an image host that leads on to this machine gets nothing from it', as
 test('S17: an image host that never answers keeps nobody from playing', async () => {
   answers.set('/silent.png', () => {})
   expect(await marksOf([{ type: 'image', url: `${hostUrl}/silent.png` }, TEXT])).toMatchObject([TEXT])
-  await expect.poll(() => reelgate.output()).toContain('a film plays without an image mark')
+  await expect.poll(() => reelgate.output()).toContain('a video plays without an image mark')
 })
 
 test('P18: on the disk a picture is sealed', async () => {

@@ -183,7 +183,7 @@ test('the log shows what was sent, newest first, by pages; a replay sends the sa
   const receiver = receivers.newReceiver()
   const { uuid } = await hooks.create(receiver.url)
   const videoIds: string[] = []
-  for (let n = 0; n < 5; n++) videoIds.push((await owner.credentials(`Film ${n}`)).videoId)
+  for (let n = 0; n < 5; n++) videoIds.push((await owner.credentials(`Video ${n}`)).videoId)
   await owner.delete(videoIds)
   await hooks.untilNewest(uuid, 'delivered')
   const { count, rows } = await hooks.deliveries(uuid, '?limit=2&page=2')

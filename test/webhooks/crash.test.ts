@@ -26,7 +26,7 @@ test('W07, F-27: killed between sending and recording, a delivery comes again un
     reelgate.kill().then(killed.resolve, killed.reject) // it is here, and nobody will ever hear that it is
   })
   const hook = await hooksOf(owner).create(receiver.url)
-  await owner.delete([(await owner.credentials('A film')).videoId])
+  await owner.delete([(await owner.credentials('A video')).videoId])
   await killed.promise
   await reelgate.restart()
   const [first, second] = await receiver.until(2)
@@ -44,7 +44,7 @@ test('W07, I7: killed at any moment after a change was acknowledged, its event a
   const deleted: string[] = []
   for (let round = 0; round < rounds(3, 40); round++) {
     const videoIds: string[] = []
-    for (let n = 0; n < 5; n++) videoIds.push((await owner.credentials('A film')).videoId)
+    for (let n = 0; n < 5; n++) videoIds.push((await owner.credentials('A video')).videoId)
     await owner.delete(videoIds)
     deleted.push(...videoIds)
     const arrived = receiver.received.length + Math.floor(chance.between(0, 5))
@@ -93,7 +93,7 @@ test('W07: killed between the answer of a receiver and its record, nothing but a
     response.writeHead(204).end(() => n === 0 && reelgate.kill().then(killed.resolve, killed.reject)),
   )
   const { uuid } = await hooksOf(owner).create(receiver.url)
-  await owner.delete([(await owner.credentials('A film')).videoId])
+  await owner.delete([(await owner.credentials('A video')).videoId])
   await killed.promise
   await reelgate.restart()
   await hooksOf(owner).untilNewest(uuid, 'delivered')

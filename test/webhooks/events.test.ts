@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { newFolder } from '../pipeline/videos.ts'
-import { makeFilm } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { hooksOf, type Received, type Receivers, startReceivers, verify } from './receiver.ts'
 
-// What owners are told of their films, by a server as it is shipped.
+// What owners are told of their videos, by a server as it is shipped.
 
 let receivers: Receivers
 let reelgate: Reelgate & { remove(): Promise<void> }
@@ -31,15 +31,15 @@ function viewerAt(address: string) {
 
 const namesOf = (received: readonly Received[]) => received.map(({ event }) => event.event)
 
-test('W03, W09, W11: a film’s owner hears of ready, readyall and deletion, in order, signed and with the payload of the contract', async () => {
+test('W03, W09, W11: a video’s owner hears of ready, readyall and deletion, in order, signed and with the payload of the contract', async () => {
   const owner = await reelgate.newOwner('hears all')
   const receiver = receivers.newReceiver()
   const hook = await hooksOf(owner).create(receiver.url)
   const before = Date.now()
-  const upload = await owner.credentials('A film of ü')
+  const upload = await owner.credentials('A video of ü')
   const { videoId } = upload
   await owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['news', 'b'] } })
-  await owner.send(upload, await openAsBlob(await makeFilm({ seconds: 6 })))
+  await owner.send(upload, await openAsBlob(await makeVideo({ seconds: 6 })))
   await untilFinished(reelgate, videoId)
   const { length } = await owner.video(videoId)
   await receiver.until(2)
@@ -56,7 +56,7 @@ test('W03, W09, W11: a film’s owner hears of ready, readyall and deletion, in 
     expect(event.time).toBeLessThanOrEqual(Date.now())
     expect(event.payload).toEqual({
       id: videoId,
-      title: 'A film of ü',
+      title: 'A video of ü',
       upload_time,
       tags: ['news', 'b'],
       length,
@@ -64,22 +64,22 @@ test('W03, W09, W11: a film’s owner hears of ready, readyall and deletion, in 
     })
     expect(headers['content-type']).toBe('application/json')
     expect(verify(hook.secret, { body, headers })).toEqual(event)
-    expect(() => verify(hook.secret, { body: body.replace('film', 'fIlm'), headers })).toThrow()
+    expect(() => verify(hook.secret, { body: body.replace('video', 'vIdeo'), headers })).toThrow()
     expect(() => verify(`whsec_${Buffer.alloc(32).toString('base64')}`, { body, headers })).toThrow()
   }
   expect(upload_time).toBeGreaterThanOrEqual(Math.floor(before / 1000) - 1)
   expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(3)
 })
 
-test('an owner hears of a film that failed, and a hook for one event hears nothing else', async () => {
+test('an owner hears of a video that failed, and a hook for one event hears nothing else', async () => {
   const owner = await reelgate.newOwner('hears of failures')
   const [all, failures, deletions] = [receivers.newReceiver(), receivers.newReceiver(), receivers.newReceiver()]
   await hooksOf(owner).create(all.url, '*')
   await hooksOf(owner).create(failures.url, 'video:failed')
   await hooksOf(owner).create(deletions.url, 'video:deleted')
-  const text = join(await newFolder(), 'film.mp4')
-  await writeFile(text, 'no film at all')
-  const videoId = await owner.upload('No film', text)
+  const text = join(await newFolder(), 'video.mp4')
+  await writeFile(text, 'no video at all')
+  const videoId = await owner.upload('No video', text)
   await failures.until(1)
   await owner.delete([videoId])
   await deletions.until(1)
@@ -93,7 +93,7 @@ test('an owner hears of a film that failed, and a hook for one event hears nothi
 test('otp:reused comes once per OTP, with both addresses, and says nothing that plays', async () => {
   const owner = await reelgate.newOwner('hears of reuse')
   const receiver = receivers.newReceiver()
-  const videoId = await owner.readyVideo(await makeFilm({ seconds: 6 }))
+  const videoId = await owner.readyVideo(await makeVideo({ seconds: 6 }))
   await hooksOf(owner).create(receiver.url, 'otp:reused')
   const otps = [await owner.issueOtp(videoId, { userId: 'ann' }), await owner.issueOtp(videoId)]
   const viewers = otps.map(() => viewerAt('198.51.100.1'))
@@ -112,7 +112,7 @@ test('otp:reused comes once per OTP, with both addresses, and says nothing that 
   for (const { body } of received) for (const secret of secrets) expect(body).not.toContain(secret)
 })
 
-test('W09: a delivery stays below 20 kB whatever the film is called and however many tags it has', async () => {
+test('W09: a delivery stays below 20 kB whatever the video is called and however many tags it has', async () => {
   const owner = await reelgate.newOwner('many tags')
   const receiver = receivers.newReceiver()
   const { videoId } = await owner.credentials('\u0001'.repeat(500))
@@ -132,11 +132,11 @@ test('W09: a delivery stays below 20 kB whatever the film is called and however 
   expect(received?.event.payload.tags.length).toBeGreaterThan(10)
 })
 
-test('a deletion of many films is as many events, numbered without a gap', async () => {
+test('a deletion of many videos is as many events, numbered without a gap', async () => {
   const owner = await reelgate.newOwner('deletes many')
   const receiver = receivers.newReceiver()
   const videoIds: string[] = []
-  for (let n = 0; n < 30; n++) videoIds.push((await owner.credentials(`Film ${n}`)).videoId)
+  for (let n = 0; n < 30; n++) videoIds.push((await owner.credentials(`Video ${n}`)).videoId)
   await hooksOf(owner).create(receiver.url)
   await owner.delete([...videoIds, 'f'.repeat(32)])
   const received = await receiver.until(30)
@@ -144,7 +144,7 @@ test('a deletion of many films is as many events, numbered without a gap', async
   expect(received.map(({ event }) => event.payload.id)).toEqual(videoIds)
 })
 
-test('the hooks of one account hear nothing of another’s films', async () => {
+test('the hooks of one account hear nothing of another’s videos', async () => {
   const [one, other] = [await reelgate.newOwner('one'), await reelgate.newOwner('other')]
   const [mine, theirs] = [receivers.newReceiver(), receivers.newReceiver()]
   await hooksOf(one).create(mine.url)

@@ -81,7 +81,7 @@ test('W01: every one of those addresses is refused when a delivery is due, too, 
     changeRows(reelgate, 'update hook set url = ? where id = ?', new URL(urls[n] ?? '').href, uuid)
   await reelgate.restart()
   for (const { owner, uuids } of owners) {
-    await owner.delete([(await owner.credentials('A film')).videoId])
+    await owner.delete([(await owner.credentials('A video')).videoId])
     for (const uuid of uuids) {
       const { problem } = await untilTried(owner, uuid)
       expect(problem).toMatch(/is not asked|not on the public internet|Write a whole address/)
@@ -97,7 +97,7 @@ test('W01, S08: a name that is public when the hook is made and leads inside whe
   world.names.set('rebinding.example', () => (inside ? ['127.0.0.1', '::1'] : ['8.8.8.8']))
   const { uuid } = await hooksOf(owner).create('http://rebinding.example/rebound')
   inside = true
-  await owner.delete([(await owner.credentials('A film')).videoId])
+  await owner.delete([(await owner.credentials('A video')).videoId])
   expect(await untilTried(owner, uuid)).toMatchObject({ problem: expect.stringContaining('not on the public internet') })
   expect(canaries.heard()).toEqual([])
 })
@@ -105,7 +105,7 @@ test('W01, S08: a name that is public when the hook is made and leads inside whe
 test('W01, S07: of a name with a public and an inside address only the public one is asked', async () => {
   const owner = await reelgate.newOwner('mixes')
   const { uuid } = await hooksOf(owner).create('http://mixed.example/mixed')
-  await owner.delete([(await owner.credentials('A film')).videoId])
+  await owner.delete([(await owner.credentials('A video')).videoId])
   expect(await untilTried(owner, uuid)).toMatchObject({ state: 'delivered' })
   expect(taken).toContain('/mixed')
   expect(canaries.heard()).toEqual([])
@@ -126,7 +126,7 @@ test.each([
   const address = `8.8.9.${redirects.push(location)}`
   await world.site(address, (_request, response) => response.writeHead(307, { Location: location }).end())
   const { uuid } = await hooksOf(owner).create(`http://${address}/`)
-  await owner.delete([(await owner.credentials('A film')).videoId])
+  await owner.delete([(await owner.credentials('A video')).videoId])
   expect(await untilTried(owner, uuid)).toMatchObject({
     state: 'waiting',
     responseStatus: 307,
@@ -142,7 +142,7 @@ test('F-34, I7: while names cannot be looked up deliveries fail and wait, the AP
   const { uuid } = await hooksOf(owner).create('http://good.example/late')
   await world.nameServer.stop()
   try {
-    await owner.delete([(await owner.credentials('A film')).videoId])
+    await owner.delete([(await owner.credentials('A video')).videoId])
     expect(await untilTried(owner, uuid)).toMatchObject({
       state: 'waiting',
       responseStatus: null,
@@ -161,7 +161,7 @@ test('a canary that hears: what REELGATE_OUTBOUND_ALLOW names is asked', async (
   const own = await startSharedReelgate(await world.around({ REELGATE_OUTBOUND_ALLOW: '10.0.0.1:80' }))
   try {
     const { uuid } = await hooksOf(own.owner).create('http://10.0.0.1/')
-    await own.owner.delete([(await own.owner.credentials('A film')).videoId])
+    await own.owner.delete([(await own.owner.credentials('A video')).videoId])
     await untilTried(own.owner, uuid)
     expect(canaries.heard()).toEqual(['10.0.0.1:80'])
   } finally {

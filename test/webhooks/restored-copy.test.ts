@@ -57,7 +57,7 @@ async function startWithHook(database: 'sqlite' | 'postgres') {
   const live = await startReelgate({ database, env: ENV() })
   const receiver = receivers.newReceiver()
   const { uuid: hook } = await hooksOf(live.owner).create(receiver.url)
-  const { videoId } = await live.owner.credentials('A film')
+  const { videoId } = await live.owner.credentials('A video')
   await live.stop()
   return { live, hook, receiver, videoId }
 }

@@ -45,7 +45,7 @@ async function newOutbox() {
     const switches = { mayUpload: true, mayImport: true }
     const { accountId } = await write((tx) => addAccount(tx, 'an owner', switches, nowS(), 'command-line'))
     const videoId = newId()
-    await write((tx) => insertVideo(tx, accountId, { id: videoId, title: 'A film', uploadTimeS: nowS() }))
+    await write((tx) => insertVideo(tx, accountId, { id: videoId, title: 'A video', uploadTimeS: nowS() }))
     return { accountId, videoId }
   }
   const { accountId, videoId } = await newAccount()

@@ -32,7 +32,7 @@ export const KEY_LIST: readonly (readonly [keys: string, meaning: string])[] = [
   ['Space, K or Enter', 'Play or pause'],
   ['← →', '5 seconds back or ahead'],
   ['J L', '10 seconds back or ahead'],
-  ['0 – 9', 'To a tenth of the film'],
+  ['0 – 9', 'To a tenth of the video'],
   ['Home End', 'To the beginning or the end'],
   ['↑ ↓', 'Louder or quieter'],
   ['M', 'Sound off or on'],

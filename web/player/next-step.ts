@@ -46,7 +46,7 @@ export function nextSegmentStep(refused: Refused, tried: Tried): NextStep {
   return nextStep(refused, tried)
 }
 
-/** Captions that were deleted since the playlist named them are no reason to stop the film. */
+/** Captions that were deleted since the playlist named them are no reason to stop the video. */
 export function isFileGone({ body }: Refused): boolean {
   return readBody(body).code === 'file-gone'
 }

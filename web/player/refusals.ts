@@ -27,7 +27,7 @@ export type WaitingCode = (typeof WAITING_CODES)[number]
 
 /** `why` belongs to `session-ended`, `page` (an address) to `insecure-page`. */
 export type Refusal = { code: RefusalCode; why?: EndedWhy; page?: string }
-/** `progress` 0..1 of the film's preparation; `maxRate`: the speed at which nobody would have to wait for the next key. */
+/** `progress` 0..1 of the video's preparation; `maxRate`: the speed at which nobody would have to wait for the next key. */
 export type Waiting = { code: WaitingCode; progress?: number; maxRate?: number }
 
 /** The one thing a viewer can do about it. `none`: the sentence names the cure, which lies outside this frame. */
@@ -61,39 +61,39 @@ export type SentenceKey =
 
 /** Whole sentences with `{placeholders}`, so that a translation replaces the table and nothing else. */
 const SENTENCES = {
-  'refusal.not-allowed': 'This film was opened in another browser. Open it from the page you came from to watch it here.',
+  'refusal.not-allowed': 'This video was opened in another browser. Open it from the page you came from to watch it here.',
   'refusal.otp-used': 'This link was already used. Reload the page you came from to get a new one.',
   'refusal.otp-expired': 'This link has expired. Reload the page you came from to get a new one.',
   'refusal.otp-unknown': 'This link is not valid. Reload the page you came from to get a new one.',
-  'refusal.site-not-allowed': 'This film may not be shown on this site. Watch it on the site it belongs to.',
-  'refusal.place-not-allowed': 'This film may not be watched from where you are.',
-  'refusal.video-gone': 'This film is no longer available.',
-  'refusal.video-failed': 'This film could not be prepared for playing. Please tell the people who run this site.',
-  'refusal.page-replaced': 'This film is playing in another tab or window.',
+  'refusal.site-not-allowed': 'This video may not be shown on this site. Watch it on the site it belongs to.',
+  'refusal.place-not-allowed': 'This video may not be watched from where you are.',
+  'refusal.video-gone': 'This video is no longer available.',
+  'refusal.video-failed': 'This video could not be prepared for playing. Please tell the people who run this site.',
+  'refusal.page-replaced': 'This video is playing in another tab or window.',
   'refusal.stream-limit': 'You are already watching on as many screens as allowed. Stop one of them, then try again.',
-  'refusal.internal': 'Something went wrong while playing this film.',
+  'refusal.internal': 'Something went wrong while playing this video.',
   'refusal.network': 'The server does not answer. Check your connection, then try again.',
-  'refusal.insecure-page': 'This film plays only on a secure page. Open {page} with https:// in front.',
+  'refusal.insecure-page': 'This video plays only on a secure page. Open {page} with https:// in front.',
   'refusal.sandboxed-frame':
-    'This site shows the film in a closed frame where it cannot play. Its owner can add allow-same-origin to the sandbox of the frame.',
-  'refusal.unsupported-browser': 'This browser cannot play protected films. Use a current Chrome, Edge, Firefox or Safari.',
+    'This site shows the video in a closed frame where it cannot play. Its owner can add allow-same-origin to the sandbox of the frame.',
+  'refusal.unsupported-browser': 'This browser cannot play protected videos. Use a current Chrome, Edge, Firefox or Safari.',
   'refusal.mark-blocked': 'Playback stopped because something on this page hides your mark in the picture.',
-  'refusal.ended.viewer-left': 'This film was closed a while ago. Reload the page you came from to watch on.',
-  'refusal.ended.idle': 'This film was left alone for a long time. Reload the page you came from to watch on.',
-  'refusal.ended.time': 'The time for watching this film is over. Reload the page you came from to watch on.',
-  'refusal.ended.stopped': 'The owner of this film has stopped playback.',
-  'refusal.ended.video-deleted': 'This film is no longer available.',
-  'refusal.ended.account-disabled': 'This film is not available at the moment.',
-  'refusal.ended.video-replaced': 'A new version of this film is ready. Reload the page you came from to watch it.',
+  'refusal.ended.viewer-left': 'This video was closed a while ago. Reload the page you came from to watch on.',
+  'refusal.ended.idle': 'This video was left alone for a long time. Reload the page you came from to watch on.',
+  'refusal.ended.time': 'The time for watching this video is over. Reload the page you came from to watch on.',
+  'refusal.ended.stopped': 'The owner of this video has stopped playback.',
+  'refusal.ended.video-deleted': 'This video is no longer available.',
+  'refusal.ended.account-disabled': 'This video is not available at the moment.',
+  'refusal.ended.video-replaced': 'A new version of this video is ready. Reload the page you came from to watch it.',
   'refusal.ended.otp-reused':
     'This link was opened a second time, so playback was stopped. Reload the page you came from to get a new one.',
   'refusal.ended.taken':
-    'You started a film on another screen, so this one stopped. Reload the page you came from to watch here.',
-  'waiting.video-not-ready': 'This film is being prepared. It can be played here as soon as it is ready.',
-  'waiting.busy': 'Waiting for the server to prepare this part of the film.',
+    'You started a video on another screen, so this one stopped. Reload the page you came from to watch here.',
+  'waiting.video-not-ready': 'This video is being prepared. It can be played here as soon as it is ready.',
+  'waiting.busy': 'Waiting for the server to prepare this part of the video.',
   'waiting.unavailable': 'The server cannot start a video now. Trying again.',
   'waiting.slow-down': 'The server is busy. Playback goes on by itself.',
-  'waiting.key-pace': 'You are ahead of the film. Playback goes on in a moment.',
+  'waiting.key-pace': 'You are ahead of the video. Playback goes on in a moment.',
   'waiting.network': 'The server does not answer. Playback goes on when it does.',
   'waiting.offline': 'You are offline. Playback goes on when the connection is back.',
   'action.try-again': 'Try again',

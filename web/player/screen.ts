@@ -43,9 +43,9 @@ export function createScreen(elements: PlayerElements): Screen {
     const action = refusal && refusalAction(refusal)
     // A refusal interrupts the screen reader, waiting does not.
     panelSentence.setAttribute('role', refusal ? 'alert' : 'status')
-    setText(panelSentence, refusal ? refusalSentence(refusal) : waiting ? waitingSentence(waiting) : 'Loading the film.')
+    setText(panelSentence, refusal ? refusalSentence(refusal) : waiting ? waitingSentence(waiting) : 'Loading the video.')
     panelProgress.hidden = waiting?.progress === undefined
-    panelProgress.ariaLabel = 'Preparation of the film'
+    panelProgress.ariaLabel = 'Preparation of the video'
     panelProgress.value = waiting?.progress ?? 0
     panelAction.hidden = action === undefined
     setText(panelAction, action?.label ?? '')

@@ -48,7 +48,7 @@ const FileParams = Type.Object({
 const FileForm = Type.Object({
   file: Type.String({ format: 'binary', description: 'the picture, or the captions', examples: ['@poster.png'] }),
 })
-const Mp4Body = Type.Object({ type: Type.Literal('mp4', { description: 'has one MP4 made of the whole film' }) })
+const Mp4Body = Type.Object({ type: Type.Literal('mp4', { description: 'has one MP4 made of the whole video' }) })
 const FilesQuery = Type.Object({
   language: Type.Optional(Type.String({ description: 'of captions, such as en or pt-BR; without it the file is a poster' })),
 })
@@ -103,7 +103,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
         schema: {
           summary: 'Add a poster or captions, or have an MP4 made',
           description:
-            'As a form: a picture (PNG, JPEG, WebP), of which there is one for each size then; or, with `language`, captions (WebVTT, SRT). As `{"type":"mp4"}`: the best rendition and the sound of a finished film are made one MP4, in the background. It can be downloaded as soon as `isDownloadable` is 1; asking again gives the same file. `enabled` 0 says that it could not be made, and `error` why: ask again.',
+            'As a form: a picture (PNG, JPEG, WebP), of which there is one for each size then; or, with `language`, captions (WebVTT, SRT). As `{"type":"mp4"}`: the best rendition and the sound of a finished video are made one MP4, in the background. It can be downloaded as soon as `isDownloadable` is 1; asking again gives the same file. `enabled` 0 says that it could not be made, and `error` why: ask again.',
           params: VideoParams,
           querystring: FilesQuery,
           response: { 200: Type.Union([PosterReply, CaptionReply, FileBody]) },

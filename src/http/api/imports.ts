@@ -9,7 +9,10 @@ import { authenticateRequest } from './key.ts'
 export type ImportRoutesDeps = ImportDeps & IdempotencyRouteDeps
 
 const ImportBody = Type.Object({
-  url: Type.String({ description: 'address of the film, on the public internet; it may be signed', examples: [EXAMPLE.filmUrl] }),
+  url: Type.String({
+    description: 'address of the video, on the public internet; it may be signed',
+    examples: [EXAMPLE.videoUrl],
+  }),
   folderId: Type.Optional(Type.String({ description: 'where the video goes; the root if absent' })),
   title: Type.Optional(Type.String({ description: 'the last part of the address, if absent' })),
 })
@@ -20,14 +23,14 @@ const ImportReply = Type.Object({
   title: Type.String(),
 })
 
-/** Imports: films that this server fetches (wire-contract.md, section 3). */
+/** Imports: videos that this server fetches (wire-contract.md, section 3). */
 export function importRoutes(app: App, deps: ImportRoutesDeps): void {
   app.put(
     '/videos/importUrl',
     {
       config: { permission: 'uploader', budget: 'writes' },
       schema: {
-        summary: 'Import a film from an address',
+        summary: 'Import a video from an address',
         description: 'What can be seen of the address alone is refused; all else fails later, with a reason.',
         body: ImportBody,
         headers: IdempotencyHeaders,

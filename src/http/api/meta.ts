@@ -27,7 +27,7 @@ export async function metaInterface(app: App, deps: MetaDeps & LimitDeps & { pub
     },
     async (request, reply) => {
       const { title, durationS, aspectRatio, posters } = await getPublicMeta(deps, request.params.id)
-      reply.header('Access-Control-Allow-Origin', '*') // pages that list films ask from their viewers' browsers
+      reply.header('Access-Control-Allow-Origin', '*') // pages that list videos ask from their viewers' browsers
       return {
         title,
         duration: durationS,

@@ -29,7 +29,7 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
       config: { permission: 'uploader' },
       schema: {
         summary: 'Upload credentials',
-        description: 'The form to send the film with, valid for 24 hours, and the video that it becomes, which lists at once.',
+        description: 'The form to send the video with, valid for 24 hours, and the video that it becomes, which lists at once.',
         querystring: UploadQuery,
         headers: IdempotencyHeaders,
         response: { 200: UploadReply },

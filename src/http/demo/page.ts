@@ -13,20 +13,20 @@ export function demoPage(cspNonce: string, page: DemoPage): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 ${page.state === 'being made' ? '<meta http-equiv="refresh" content="2">' : ''}
-<title>Demo film · Reelgate</title>
+<title>Demo video · Reelgate</title>
 <link rel="icon" href="${escapeHtml(ICON)}">
 <style nonce="${cspNonce}">${STYLE}</style>
 </head>
 <body>
 <header><img src="${escapeHtml(ICON)}" alt="" width="28" height="28"><span>Reelgate</span></header>
 <main>
-<h1>Your first film</h1>
+<h1>Your first video</h1>
 <div class="screen">${screen(page)}</div>
-<p>This page stands for one of your own site. It asked for a one-time password, and the player has spent it: the film plays in this
+<p>This page stands for one of your own site. It asked for a one-time password, and the player has spent it: the video plays in this
 browser and nowhere else. Load the page again and it asks for another.</p>
-<h2>Your own film</h2>
+<h2>Your own video</h2>
 <p>In a second terminal, in this folder. It prints a link that opens once.</p>
-<pre><code>npx reelgate try film.mp4</code></pre>
+<pre><code>npx reelgate try video.mp4</code></pre>
 <h2>Done looking?</h2>
 <p>This removes the demo for good. Only this machine can open this page; nobody else ever sees it.</p>
 <pre><code>npx reelgate demo remove</code></pre>
@@ -38,11 +38,11 @@ browser and nowhere else. Load the page again and it asks for another.</p>
 
 function screen(page: DemoPage): string {
   if (page.state === 'being made')
-    return '<p role="status">The demo film is being made. It takes a few seconds, and this page goes on by itself.</p>'
+    return '<p role="status">The demo video is being made. It takes a few seconds, and this page goes on by itself.</p>'
   if (page.state === 'failed')
-    return '<p role="status">The demo film could not be made on this machine. The server’s log says why; your own films may still play.</p>'
+    return '<p role="status">The demo video could not be made on this machine. The server’s log says why; your own videos may still play.</p>'
   const query = new URLSearchParams({ otp: page.otp, playbackInfo: page.playbackInfo })
-  return `<iframe src="/player/?${escapeHtml(String(query))}" title="Demo film" allow="encrypted-media; fullscreen; autoplay"></iframe>`
+  return `<iframe src="/player/?${escapeHtml(String(query))}" title="Demo video" allow="encrypted-media; fullscreen; autoplay"></iframe>`
 }
 
 /** Nothing but its own style and the player in its frame; and no site may put this page into a frame of its own. */

@@ -12,7 +12,7 @@ import { demoPage, demoPolicy } from './page.ts'
 
 const OtpReply = Type.Object({ otp: Type.String(), playbackInfo: Type.String() })
 
-/** The page of the demo film, and the contract's demo operation (wire-contract.md, section 3). */
+/** The page of the demo video, and the contract's demo operation (wire-contract.md, section 3). */
 export async function demoInterface(app: App, { demo, ...limiting }: { demo: Demo } & LimitDeps): Promise<void> {
   limitByAddress(app, limiting, 'playback')
   app.get('/demo', async (request, reply) => {
@@ -34,8 +34,8 @@ export async function demoInterface(app: App, { demo, ...limiting }: { demo: Dem
     '/api/site/homepage_video',
     {
       schema: {
-        summary: 'An OTP of the demo film',
-        description: 'For programs on this machine alone, while there is a demo film.',
+        summary: 'An OTP of the demo video',
+        description: 'For programs on this machine alone, while there is a demo video.',
         response: { 200: OtpReply },
       },
     },

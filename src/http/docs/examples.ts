@@ -4,7 +4,7 @@ export const EXAMPLE = {
   folderId: '7c2f19e0a6b84f6f9d3e5b1a0c4d8e21',
   fileId: '7021',
   hookId: '0f8fad5bd9cb469fa16570867728950e',
-  filmUrl: 'https://example.org/film.mp4',
+  videoUrl: 'https://example.org/video.mp4',
   keyId: '9a3e1c5b7d2f4a608b1c3d5e7f9a0b2c',
   hookUrl: 'https://example.org/hooks',
 } as const

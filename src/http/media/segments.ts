@@ -47,8 +47,8 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
       return reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Type': 'video/mp4' }).send(init)
     }
     const segment = await openSegment(deps, path, Number(params.rendition), Number.parseInt(params.file, 10), closed.signal)
-    const film = await deps.films.get(path.videoId, path.generation)
-    const findWait = (sizeBytes: number) => film && deps.traffic?.take(address, film, sizeBytes)
+    const video = await deps.videos.get(path.videoId, path.generation)
+    const findWait = (sizeBytes: number) => video && deps.traffic?.take(address, video, sizeBytes)
     return sendSegment({ request, reply }, segment, findWait, tell)
   })
 }

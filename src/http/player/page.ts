@@ -29,7 +29,7 @@ export function playerPage({ cspNonce, proofNonce, ticket, rootPath, script, sty
 <script type="module" nonce="${nonce}" src="${escapeHtml(`${rootPath}player/${script}`)}"></script>
 </head>
 <body data-state="loading">
-<main id="player"><p class="first" role="status">Loading the film.<noscript> It needs JavaScript to play.</noscript></p></main>
+<main id="player"><p class="first" role="status">Loading the video.<noscript> It needs JavaScript to play.</noscript></p></main>
 </body>
 </html>
 `
@@ -57,7 +57,7 @@ function headOf({ rootPath, style }: Pick<PlayerPageValues, 'rootPath' | 'style'
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
 <meta name="robots" content="noindex">
-<title>Film</title>
+<title>Video</title>
 <link rel="icon" href="${escapeHtml(ICON)}">
 <link rel="stylesheet" href="${escapeHtml(`${rootPath}player/${style}`)}">
 `

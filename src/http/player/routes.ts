@@ -99,7 +99,7 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
 
 /** As the player says it. */
 function insecureSentence(host: string): string {
-  return `This film plays only on a secure page. Open ${host} with https:// in front.`
+  return `This video plays only on a secure page. Open ${host} with https:// in front.`
 }
 
 /** The way from the page to the installation's root, below whatever prefix a proxy has put it. */

@@ -37,7 +37,7 @@ const UploadForm = Type.Object({
   success_action_redirect: Type.Optional(
     Type.String({ description: 'an address to be sent to instead, by 303, with bucket, key and etag' }),
   ),
-  file: Type.String({ format: 'binary', description: 'the film; the last field', examples: ['@film.mp4'] }),
+  file: Type.String({ format: 'binary', description: 'the video; the last field', examples: ['@video.mp4'] }),
 })
 
 const UploadReplies = {
@@ -67,7 +67,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   })
 
   app.setNotFoundHandler(async () => {
-    throw new Failure('not-found', 'There is nothing at this address. A film is sent to /upload.')
+    throw new Failure('not-found', 'There is nothing at this address. A video is sent to /upload.')
   })
 
   app.options('/', async (_request, reply) =>
@@ -83,7 +83,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
 
   app.post(
     '/',
-    { config: { described: { body: UploadForm, response: UploadReplies } }, schema: { summary: 'Send a film' } },
+    { config: { described: { body: UploadForm, response: UploadReplies } }, schema: { summary: 'Send a video' } },
     async (request, reply) => {
       const declaredBytes = Number(request.headers['content-length'] ?? 0)
       refuseDeclaredSize(declaredBytes, deps.uploadMaxBytes)

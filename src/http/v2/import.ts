@@ -8,7 +8,7 @@ import { authenticateBody, type CallerDeps, getQueryText, V2_TYPE, v2Representat
 export type V2ImportDeps = ImportDeps & IdempotencyRouteDeps & CallerDeps
 
 const ImportQuery = Type.Object({
-  url: Type.String({ description: 'address of the film, percent-encoded; it may be signed', examples: [EXAMPLE.filmUrl] }),
+  url: Type.String({ description: 'address of the video, percent-encoded; it may be signed', examples: [EXAMPLE.videoUrl] }),
   type: V2_TYPE,
 })
 const ImportReply = Type.Object({ id: Type.String(), name: Type.Literal('Queued') })
@@ -23,7 +23,7 @@ export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
         budget: 'writes',
         described: { querystring: ImportQuery, response: v2ResponseSchema(ImportReply, 'The video that it becomes') },
       },
-      schema: { summary: 'Import a film from an address', headers: IdempotencyHeaders },
+      schema: { summary: 'Import a video from an address', headers: IdempotencyHeaders },
     },
     async (request, reply) => {
       const holder = await authenticateBody(deps, { request, reply }, 'uploader')

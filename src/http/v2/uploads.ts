@@ -15,7 +15,7 @@ const Policy = Type.Object({
   upload_link: Type.String({ description: 'where the form goes' }),
   upload_link_secure: Type.String({ description: 'the same' }),
 })
-const response = v2ResponseSchema(Policy, 'The fields of the form, which uploads one film within 24 hours')
+const response = v2ResponseSchema(Policy, 'The fields of the form, which uploads one video within 24 hours')
 
 /** `POST /v2/uploadPolicy`: the form of one upload and where it goes (wire-contract.md, sections 4 and 6). */
 export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {

@@ -64,7 +64,7 @@ export const OtpBody = Type.Object({
   whitelisthref: Type.Optional(
     Type.String({
       description:
-        'the site that may embed the film: a host, such as example.org with its subdomains, or a regular expression on it',
+        'the site that may embed the video: a host, such as example.org with its subdomains, or a regular expression on it',
     }),
   ),
   ipGeo: Type.Optional(

@@ -126,7 +126,7 @@ async function change(
           added.map((i) => ({
             id: newId(),
             accountId: accountAt(where + (i >> 1)),
-            title: `Film ${i}`,
+            title: `Video ${i}`,
             description: '',
             fileName: '',
             uploadTimeS: 1,
@@ -137,7 +137,7 @@ async function change(
       change: () =>
         tx
           .updateTable('video')
-          .set({ title: `Film NEW ${where}`, public: 0 })
+          .set({ title: `Video NEW ${where}`, public: 0 })
           .where('id', 'in', videoIds),
       remove: () =>
         tx

@@ -30,7 +30,7 @@ test.each<[string, Read]>([
     const [accountId, videoId] = [newId(), newId()]
     await database.write(async (tx) => {
       await tx.insertInto('account').values({ id: accountId, name: 'a', createdAtS: 1, mayUpload: 1, mayImport: 1 }).execute()
-      await insertVideo(tx, accountId, { id: videoId, title: 'A film', uploadTimeS: 1 })
+      await insertVideo(tx, accountId, { id: videoId, title: 'A video', uploadTimeS: 1 })
       await insertTags(tx, accountId, await listPositions(tx, accountId, [videoId]), ['news'])
     })
     const remove = () => database.write((tx) => tombstoneVideos(tx, accountId, [videoId], 2))

@@ -250,7 +250,7 @@ async function newInstallation(videos: number): Promise<Place> {
 }
 
 const VIDEO = `insert into video (id, account_id, title, description, file_name, upload_time_s, status)
-  select printf('%032x', n), ?, 'Film ' || n, '', n || '.mp4', n, 'PRE-Upload'`
+  select printf('%032x', n), ?, 'Video ' || n, '', n || '.mp4', n, 'PRE-Upload'`
 const TAGS = `insert into video_tag (account_id, name, position, ordinal) select account_id, 'tag ' || (position % 7), position, 1 from video`
 
 /** A moved database as it is just before the end of its move. */

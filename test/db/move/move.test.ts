@@ -9,17 +9,17 @@ import type { DatabaseKind } from '../../postgres.ts'
 import { type Reelgate, startReelgate } from '../../reelgate.ts'
 import { listTables, readRows } from '../../rows.ts'
 import { sampledTests } from '../../sample.ts'
-import { makeFilm } from '../../videos.ts'
+import { makeVideo } from '../../videos.ts'
 import { hooksOf, startReceivers } from '../../webhooks/receiver.ts'
 import { openDatabaseAt } from '../database.ts'
 import { filesOf, moved, newTarget, rowsOf } from './installation.ts'
 
 const { test, draw } = sampledTests('moves to PostgreSQL', 2)
 
-test('an installation with all it has goes on from PostgreSQL: films play, sessions run, OTPs open once, every answer is the same', async () => {
-  const { reelgate, env, film, viewer, otp, hook, kept, askOnce } = await startFull()
+test('an installation with all it has goes on from PostgreSQL: videos play, sessions run, OTPs open once, every answer is the same', async () => {
+  const { reelgate, env, video, viewer, otp, hook, kept, askOnce } = await startFull()
   const { owner } = reelgate
-  const before = await answersOf(owner, film, hook)
+  const before = await answersOf(owner, video, hook)
   await reelgate.kill() // its last commits lie in its log yet
   const [files, url] = [filesOf(reelgate), await newTarget()]
 
@@ -37,7 +37,7 @@ test('an installation with all it has goes on from PostgreSQL: films play, sessi
     copyOf: there,
     env: { ...env, PORT: new URL(reelgate.url).port },
   })
-  expect(await answersOf(owner, film, hook)).toEqual(before)
+  expect(await answersOf(owner, video, hook)).toEqual(before)
   expect(JSON.parse((await now.cli('ban', 'list', '--json')).stdout)).toMatchObject([{ subject: BANNED }])
   await viewer.key(0) // tells a new nonce
   expect((await viewer.key(0)).status).toBe(200)
@@ -50,13 +50,13 @@ test('an installation with all it has goes on from PostgreSQL: films play, sessi
   expect(await askOnce()).toEqual(kept)
   const { videoId } = await owner.credentials('Of this side')
   expect((await owner.list()).rows[0]?.id).toBe(videoId)
-  expect(await owner.delete([film])).toMatchObject({ message: 'Successfully deleted 1 videos' })
+  expect(await owner.delete([video])).toMatchObject({ message: 'Successfully deleted 1 videos' })
   const { rows } = await hooksOf(owner).deliveries(hook)
   const numbers = Array.from({ length: before.deliveries.count + 2 }, (_, i) => i + 1)
   expect(rows.map(({ id }) => id)).toEqual(numbers.reverse())
   expect(rows.slice(0, 2).map(({ event }) => event)).toEqual(['video:deleted', 'otp:reused'])
   expect((await bodyOf<{ rows: string[] }>(owner, 'GET', '/api/videos/tags')).rows).toEqual(['course'])
-  await expect.poll(() => readRows(now, 'select 1 from video where id = ?', film)).toEqual([])
+  await expect.poll(() => readRows(now, 'select 1 from video where id = ?', video)).toEqual([])
   const wrong = readRows(
     now,
     `select name from tag where video_count <> (select count(*) from video_tag where video_tag.account_id = tag.account_id and video_tag.name = tag.name)
@@ -101,10 +101,10 @@ test('a number that a deleted video had is given to none after the move', async 
   expect(readRows<{ position: number }>(there, 'select position from video')[0]?.position).toBeGreaterThan(position)
 })
 
-test('films whose encoding was cut off, or had yet to begin, are finished after the move, and play', async () => {
+test('videos whose encoding was cut off, or had yet to begin, are finished after the move, and play', async () => {
   const reelgate = await startReelgate({ database: 'sqlite', env: { REELGATE_ENCODERS: '1' } })
-  const film = await makeFilm({ seconds: 60, size: '320x240' })
-  const films = [await reelgate.owner.upload('Under way', film), await reelgate.owner.upload('Behind it', film)]
+  const video = await makeVideo({ seconds: 60, size: '320x240' })
+  const videos = [await reelgate.owner.upload('Under way', video), await reelgate.owner.upload('Behind it', video)]
   const states = () => readRows(reelgate, 'select distinct state from chunk order by state').map(({ state }) => state)
   await expect.poll(states).toEqual(['done', 'running', 'waiting'])
   await reelgate.kill()
@@ -112,7 +112,7 @@ test('films whose encoding was cut off, or had yet to begin, are finished after 
   const url = await newTarget()
   await moved(reelgate.env, url)
   const there = await startReelgate({ database: 'postgres', copyOf: { ...reelgate, databaseUrl: url } })
-  for (const id of films) {
+  for (const id of videos) {
     await untilFinished(there, id)
     const viewer = there.newViewer()
     expect((await viewer.redeem(await there.owner.issueOtp(id))).playing).toBe(true)
@@ -137,28 +137,28 @@ async function startFull() {
   const reelgate = await startReelgate({ database: 'sqlite', env })
   const { owner } = reelgate
   const hook = (await hooksOf(owner).create(receiver.url)).uuid
-  const film = await owner.readyVideo(await makeFilm({ seconds: 10, rate: 10 }), 'ΣΊΣΥΦΟΣ, light and "shadow" 🌒')
+  const video = await owner.readyVideo(await makeVideo({ seconds: 10, rate: 10 }), 'ΣΊΣΥΦΟΣ, light and "shadow" 🌒')
   const askOnce = async () => {
     const response = await owner.call('PUT', '/api/videos?title=Later', { headers: { 'Idempotency-Key': 'one-video' } })
     return (await response.json()) as UploadCredentials
   }
   const kept = await askOnce()
   const second = kept.videoId
-  await untilFinished(reelgate, film)
-  await addFile(owner, film, SRT, 'en')
+  await untilFinished(reelgate, video)
+  await addFile(owner, video, SRT, 'en')
   await addFile(owner, second, await makePicture('320x180'))
   const folder = await bodyOf<{ id: string }>(owner, 'POST', '/api/videos/folders', { name: 'Ärzte', parent: 'root' })
   await bodyOf(owner, 'POST', '/api/videos/folders', { name: 'below', parent: folder.id })
-  await bodyOf(owner, 'PUT', '/api/videos/importUrl', { url: `http://${SILENT}/film.mp4` })
+  await bodyOf(owner, 'PUT', '/api/videos/importUrl', { url: `http://${SILENT}/video.mp4` })
   await owner.credentials('In no folder, and deleted').then(({ videoId }) => owner.delete([videoId]))
   await bodyOf(owner, 'POST', `/api/videos/${second}`, { folderId: folder.id })
-  await bodyOf(owner, 'POST', '/api/videos/tags', { videos: [film, second], tags: ['course', 'Γ'] })
+  await bodyOf(owner, 'POST', '/api/videos/tags', { videos: [video, second], tags: ['course', 'Γ'] })
   await bodyOf(owner, 'DELETE', '/api/videos/tags', { videos: [second], tags: ['Γ'] })
 
-  const otp = await owner.issueOtp(film, { userId: 'ben' })
+  const otp = await owner.issueOtp(video, { userId: 'ben' })
   const viewer = reelgate.newViewer()
   const annotate = [{ type: 'image', url: `http://${receivers.host}/nothing.png` }]
-  const marked = await owner.issueOtp(film, { userId: 'ann', streamLimit: 1, annotate })
+  const marked = await owner.issueOtp(video, { userId: 'ann', streamLimit: 1, annotate })
   expect((await viewer.redeem(marked)).playing).toBe(true)
   expect((await viewer.key(0)).status).toBe(200)
   const beat = JSON.stringify({ state: 'paused', positionS: 16, rate: 1, bufferS: 0 })
@@ -171,7 +171,7 @@ async function startFull() {
   await expect
     .poll(async () => (await hooksOf(owner).deliveries(hook)).rows.every(({ state }) => state === 'delivered'))
     .toBe(true)
-  return { reelgate, env, film, viewer, otp, hook, kept, askOnce }
+  return { reelgate, env, video, viewer, otp, hook, kept, askOnce }
 }
 
 /** A place with a database of this version, and no rows. */
@@ -197,17 +197,17 @@ async function bodyOf<T = unknown>(owner: Owner, method: string, path: string, b
   return (await response.json()) as T
 }
 
-async function answersOf(owner: Owner, film: string, hook: string) {
+async function answersOf(owner: Owner, video: string, hook: string) {
   return {
     list: await owner.list(),
     found: await Promise.all(
-      ['σίσυφος', 'LIGHT', film.slice(3, 11), '🌒', 'li'].map((q) => owner.list(`?${new URLSearchParams({ q })}`)),
+      ['σίσυφος', 'LIGHT', video.slice(3, 11), '🌒', 'li'].map((q) => owner.list(`?${new URLSearchParams({ q })}`)),
     ),
     tagged: await owner.list('?tags=course'),
     tags: await bodyOf(owner, 'GET', '/api/videos/tags'),
     folders: await bodyOf(owner, 'GET', '/api/videos/folders/root'),
-    video: await owner.video(film),
-    files: await listFiles(owner, film),
+    video: await owner.video(video),
+    files: await listFiles(owner, video),
     hooks: await hooksOf(owner).list(),
     deliveries: await hooksOf(owner).deliveries(hook),
     usage: await (

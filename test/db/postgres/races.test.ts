@@ -18,9 +18,9 @@ const OTPS = rounds(200, 1_000)
 
 test('O03: of two that redeem each of hundreds of OTPs at once, READ COMMITTED, exactly one spends it and has a session', async () => {
   const database = await openOwnPostgres()
-  const film = await addFilm(database)
+  const video = await addVideo(database)
   const hashes = Array.from({ length: OTPS }, (_, i) => hashOf(i))
-  await Promise.all(hashes.map((hash) => database.write.one((tx) => insertOtp(tx, bareOtp({ ...film, hash })))))
+  await Promise.all(hashes.map((hash) => database.write.one((tx) => insertOtp(tx, bareOtp({ ...video, hash })))))
 
   const rivals = [connectTo(database.url), connectTo(database.url)]
   const won = rivals.map(() => 0)
@@ -30,7 +30,7 @@ test('O03: of two that redeem each of hundreds of OTPs at once, READ COMMITTED, 
         const isMine = await rival.transaction().execute(async (tx) => {
           await findOtp(tx, hash)
           if (!(await spendOtp(tx, hash, 10))) return false
-          await insertSession(tx, sessionOf(film, `${mine} ${hash.toString('hex')}`, hash))
+          await insertSession(tx, sessionOf(video, `${mine} ${hash.toString('hex')}`, hash))
           return true
         })
         if (isMine) won[mine] = (won[mine] ?? 0) + 1
@@ -46,9 +46,9 @@ test('O03: of two that redeem each of hundreds of OTPs at once, READ COMMITTED, 
 
 test('O03: an OTP has one session, whatever was read before', async () => {
   const database = await openOwnPostgres()
-  const film = await addFilm(database)
+  const video = await addVideo(database)
   const rivals = [connectTo(database.url), connectTo(database.url)]
-  const outcomes = await Promise.allSettled(rivals.map((rival, i) => insertSession(rival, sessionOf(film, `s${i}`, hashOf(1)))))
+  const outcomes = await Promise.allSettled(rivals.map((rival, i) => insertSession(rival, sessionOf(video, `s${i}`, hashOf(1)))))
   expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: '23505' } })
 })
@@ -57,15 +57,15 @@ const LIMIT = 3
 
 test('a viewer has never more streams than the limit, and no session two of them, whoever takes them at once', async () => {
   const database = await openOwnPostgres()
-  const film = await addFilm(database)
+  const video = await addVideo(database)
   const names = Array.from({ length: 10 }, (_, i) => `s${i}`)
   await database.write(async (tx) => {
-    for (const [i, name] of names.entries()) await insertSession(tx, sessionOf(film, name, hashOf(i)))
+    for (const [i, name] of names.entries()) await insertSession(tx, sessionOf(video, name, hashOf(i)))
   })
   const rivals = Array.from({ length: 4 }, () => connectTo(database.url))
   for (let round = 0; round < 30; round++) {
     const nowS = 100 * round // whoever had a slot has let it lapse
-    const told = await Promise.all(rivals.map((rival, i) => takeAll(rival, film, rotated(names, i * 2), nowS)))
+    const told = await Promise.all(rivals.map((rival, i) => takeAll(rival, video, rotated(names, i * 2), nowS)))
     const live = await database.db.selectFrom('streamSlot').select('sessionId').where('endsAtS', '>', nowS).execute()
     expect(live.length).toBeLessThanOrEqual(LIMIT)
     expect(new Set(told.flat())).toEqual(new Set(live.map(({ sessionId }) => sessionId)))
@@ -74,10 +74,10 @@ test('a viewer has never more streams than the limit, and no session two of them
 })
 
 /** Asks for a slot for each of the sessions. @returns those that were told that they have one */
-async function takeAll(rival: Db, film: Film, names: readonly string[], nowS: number): Promise<string[]> {
+async function takeAll(rival: Db, video: Video, names: readonly string[], nowS: number): Promise<string[]> {
   const told: string[] = []
   for (const sessionId of names) {
-    const claim = { sessionId, accountId: film.accountId, userId: 'viewer', limit: LIMIT }
+    const claim = { sessionId, accountId: video.accountId, userId: 'viewer', limit: LIMIT }
     const isTaken = await takeSlot(rival, claim, nowS, nowS + 18).catch(refusedByTheTable)
     if (isTaken) told.push(sessionId)
   }
@@ -92,11 +92,11 @@ function refusedByTheTable(error: unknown): boolean {
 
 const rotated = <T>(list: readonly T[], by: number) => [...list.slice(by), ...list.slice(0, by)]
 
-type Film = Awaited<ReturnType<typeof addFilm>>
+type Video = Awaited<ReturnType<typeof addVideo>>
 
-async function addFilm({ write }: Pick<Database, 'write'>) {
-  const film = { accountId: newId(), apiKeyId: newId(), videoId: newId() }
-  const { accountId, apiKeyId, videoId } = film
+async function addVideo({ write }: Pick<Database, 'write'>) {
+  const video = { accountId: newId(), apiKeyId: newId(), videoId: newId() }
+  const { accountId, apiKeyId, videoId } = video
   await write(async (tx) => {
     await insertAccount(tx, { id: accountId, name: 'a', createdAtS: 1, mayUpload: true, mayImport: true })
     const key = {
@@ -110,10 +110,10 @@ async function addFilm({ write }: Pick<Database, 'write'>) {
       expiresAtS: null,
     }
     await insertApiKey(tx, key)
-    await insertVideo(tx, accountId, { id: videoId, title: 'A film', uploadTimeS: 1 })
+    await insertVideo(tx, accountId, { id: videoId, title: 'A video', uploadTimeS: 1 })
     await tx.updateTable('video').set({ status: 'ready', generation: 1 }).where('id', '=', videoId).execute()
   })
-  return film
+  return video
 }
 
 function hashOf(number: number): Buffer {
@@ -122,4 +122,4 @@ function hashOf(number: number): Buffer {
   return hash
 }
 
-const sessionOf = ({ accountId, videoId }: Film, id: string, otpHash: Buffer) => bareSession({ id, otpHash, accountId, videoId })
+const sessionOf = ({ accountId, videoId }: Video, id: string, otpHash: Buffer) => bareSession({ id, otpHash, accountId, videoId })

@@ -4,29 +4,29 @@ import { expect, onTestFinished, test } from 'vitest'
 import { untilFinished } from '../../data-folder.ts'
 import { startReelgate } from '../../reelgate.ts'
 import { readRows } from '../../rows.ts'
-import { makeFilm } from '../../videos.ts'
+import { makeVideo } from '../../videos.ts'
 
-test('F-16: while another program holds the database, lists and running films go on and writes are refused in words; then all goes on', async () => {
+test('F-16: while another program holds the database, lists and running videos go on and writes are refused in words; then all goes on', async () => {
   const reelgate = await startReelgate()
   const { owner } = reelgate
-  const film = await owner.readyVideo(await makeFilm())
-  const later = await owner.upload('in mid-encode', await makeFilm({ seconds: 20, size: '320x240' }))
+  const video = await owner.readyVideo(await makeVideo())
+  const later = await owner.upload('in mid-encode', await makeVideo({ seconds: 20, size: '320x240' }))
   const viewer = reelgate.newViewer()
-  expect(await viewer.redeem(await owner.issueOtp(film))).toMatchObject({ playing: true })
-  const next = await owner.issueOtp(film)
+  expect(await viewer.redeem(await owner.issueOtp(video))).toMatchObject({ playing: true })
+  const next = await owner.issueOtp(video)
 
   const other = new SqliteDatabase(join(reelgate.dataDir, 'reelgate.db'))
   onTestFinished(() => void other.close())
   other.exec('begin immediate')
   let isRefused = false
-  const refused = owner.call('POST', `/api/videos/${film}/otp`, { body: {} }).finally(() => {
+  const refused = owner.call('POST', `/api/videos/${video}/otp`, { body: {} }).finally(() => {
     isRefused = true
   })
   const nextViewer = reelgate.newViewer()
   const refusedRedeem = nextViewer.redeem(next)
   // Each of these is answered while the write still waits.
   expect((await owner.list()).count).toBe(2)
-  expect((await owner.video(film)).status).toBe('ready')
+  expect((await owner.video(video)).status).toBe('ready')
   expect(await viewer.playlist('main')).toContain('#EXTM3U')
   expect(isRefused).toBe(false)
   const answer = await refused
@@ -37,7 +37,7 @@ test('F-16: while another program holds the database, lists and running films go
   other.exec('rollback')
 
   expect(await nextViewer.redeem(next)).toMatchObject({ playing: true })
-  expect(await owner.issueOtp(film)).toHaveLength(64)
+  expect(await owner.issueOtp(video)).toHaveLength(64)
   await untilFinished(reelgate, later)
   expect(readRows(reelgate, 'select 1 from otp')).toHaveLength(3)
 })

@@ -73,7 +73,7 @@ test('F-37: videos of the first version are found by search after the step that 
   using(path, (database) =>
     database.exec(`insert into account (id, name, created_at_s, may_upload, may_import) values ('a', 'a', 1, 1, 1);
       insert into video (id, account_id, title, description, file_name, upload_time_s, status, deleted_at_s)
-        values ('v1', 'a', 'LIGHT and shadow', '', 'film.mp4', 1, 'ready', null), ('v2', 'a', 'Light', '', '', 1, 'ready', 5)`),
+        values ('v1', 'a', 'LIGHT and shadow', '', 'video.mp4', 1, 'ready', null), ('v2', 'a', 'Light', '', '', 1, 'ready', 5)`),
   )
   const database = await openSqlite(path)
   expect(await findPositions(database.db, 'a', { text: 'light' }, { limit: 1, offset: 0 })).toEqual({ count: 1, positions: [1] })

@@ -44,15 +44,15 @@ test('F-39: without its key and with a damaged database it is the damage that is
   await expect(readFile(`${dataDir}.key`)).rejects.toThrow('ENOENT')
 })
 
-test('F-17: when the database is gone and films are there, no new one is made', async () => {
+test('F-17: when the database is gone and videos are there, no new one is made', async () => {
   const { dataDir, start } = await newInstallation()
   for (const suffix of ['', '-wal', '-shm']) await rm(join(dataDir, `reelgate.db${suffix}`), { force: true })
-  expect(await start()).toRefuse(/There are films in .*sources but no database .*Restore it from a backup/)
+  expect(await start()).toRefuse(/There are videos in .*sources but no database .*Restore it from a backup/)
   expect(await listFiles({ dataDir, masterKeyFile: '' })).not.toContain('reelgate.db')
   expect(await runCli(['account', 'create', 'owner'], { REELGATE_DATA: dataDir })).toRefuse(/no database/)
 })
 
-test('F-17: an installation whose database is gone is never begun anew, films or none', async () => {
+test('F-17: an installation whose database is gone is never begun anew, videos or none', async () => {
   const { dataDir, start } = await newInstallation()
   for (const name of ['reelgate.db', 'sources', 'segments', 'posters']) await rm(join(dataDir, name), { recursive: true })
   expect(await start()).toRefuse(/The database .*reelgate\.db is missing. Restore it from a backup/)

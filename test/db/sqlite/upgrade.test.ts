@@ -8,7 +8,7 @@ import { untilFinished } from '../../data-folder.ts'
 import { startReelgate } from '../../reelgate.ts'
 import { readRows } from '../../rows.ts'
 import { newChance, rounds } from '../../seeded-random.ts'
-import { makeFilm } from '../../videos.ts'
+import { makeVideo } from '../../videos.ts'
 import { newPath, using } from './database.ts'
 import { copyRows, makeOlder } from './older.ts'
 
@@ -18,13 +18,13 @@ const RELEASES = ['0006-limits']
 test.each(RELEASES)('F-37: an installation of the version with %s goes on with all it has', async (lastStep) => {
   const reelgate = await startReelgate()
   const { owner } = reelgate
-  const film = await owner.readyVideo(await makeFilm({ seconds: 10, rate: 10 }), 'LIGHT and shadow')
-  await untilFinished(reelgate, film)
-  expect((await owner.call('POST', '/api/videos/tags', { body: { videos: [film], tags: ['course'] } })).status).toBe(200)
+  const video = await owner.readyVideo(await makeVideo({ seconds: 10, rate: 10 }), 'LIGHT and shadow')
+  await untilFinished(reelgate, video)
+  expect((await owner.call('POST', '/api/videos/tags', { body: { videos: [video], tags: ['course'] } })).status).toBe(200)
   const waiting = await owner.credentials('To be sent later')
-  const otp = await owner.issueOtp(film)
+  const otp = await owner.issueOtp(video)
   const viewer = reelgate.newViewer()
-  expect((await viewer.redeem(await owner.issueOtp(film, { userId: 'ann', streamLimit: 1 }))).playing).toBe(true)
+  expect((await viewer.redeem(await owner.issueOtp(video, { userId: 'ann', streamLimit: 1 }))).playing).toBe(true)
   const before = await owner.list()
 
   await reelgate.stop()
@@ -37,20 +37,20 @@ test.each(RELEASES)('F-37: an installation of the version with %s goes on with a
   await reelgate.restart()
 
   expect(await owner.list()).toEqual(before)
-  for (const filter of ['?q=light', '?tag=course', `?q=${film.slice(4, 12)}`])
+  for (const filter of ['?q=light', '?tag=course', `?q=${video.slice(4, 12)}`])
     expect(
       (await owner.list(filter)).rows.map(({ id }) => id),
       filter,
-    ).toEqual([film])
+    ).toEqual([video])
   await viewer.key(0) // tells a new nonce
   expect((await viewer.key(0)).status).toBe(200)
   const late = reelgate.newViewer()
   expect((await late.redeem(otp)).playing).toBe(true)
   expect((await late.download('1')).segments.length).toBeGreaterThan(0)
-  expect((await owner.send(waiting, new Blob(['This is no film. ']))).status).toBe(201)
+  expect((await owner.send(waiting, new Blob(['This is no video. ']))).status).toBe(201)
   expect((await owner.credentials('Of this version')).videoId).toMatch(/^[0-9a-f]{32}$/)
-  expect(await owner.delete([film])).toMatchObject({ message: 'Successfully deleted 1 videos' })
-  await expect.poll(() => readRows(reelgate, 'select 1 from video where id = ?', film)).toEqual([])
+  expect(await owner.delete([video])).toMatchObject({ message: 'Successfully deleted 1 videos' })
+  await expect.poll(() => readRows(reelgate, 'select 1 from video where id = ?', video)).toEqual([])
 })
 
 test('F-08: whenever kill -9 comes in the steps up to this version, the next start has all of them and every row', async () => {
