@@ -87,7 +87,7 @@ async function openStudio(scope: Scope) {
 }
 
 function countPlanned(installed: Installed, videoId: string): number {
-  const sql = `select sum(segment_count * case kind when 'picture' then 3 else 1 end) as planned from chunk where video_id = ?`
+  const sql = `select sum(segment_count * case kind when 'video' then 3 else 1 end) as planned from chunk where video_id = ?`
   return readRows<{ planned: number | null }>(installed, sql, videoId)[0]?.planned ?? 0
 }
 
@@ -97,13 +97,13 @@ function getPlan(installed: Installed, videoId: string): Plan {
 }
 
 /** What one would write by hand: the same rungs by the same encoder, to clear files, in one process that uses all cores. */
-async function encodeBare(scope: Scope, video: string, { picture, sound }: Plan): Promise<void> {
-  if (picture?.renditions.length !== 3 || !sound) throw new Error('the video has not three rungs and sound')
+async function encodeBare(scope: Scope, video: string, { videoTrack, audioTrack }: Plan): Promise<void> {
+  if (videoTrack?.renditions.length !== 3 || !audioTrack) throw new Error('the video has not three rungs and sound')
   const folder = join(scope.folder, 'bare')
   await mkdir(folder, { recursive: true })
-  const rungs = picture.renditions
+  const rungs = videoTrack.renditions
   const scaled = rungs.map(({ id, widthPx, heightPx }) => `;[r${id}]scale=${widthPx}:${heightPx},setsar=1[v${id}]`)
-  const chain = [`fps=${picture.rateNum}/${picture.rateDen}:start_time=0`, ...videoFilters(picture), 'split=3']
+  const chain = [`fps=${videoTrack.rateNum}/${videoTrack.rateDen}:start_time=0`, ...videoFilters(videoTrack), 'split=3']
   await ffmpeg([
     ...[
       '-i',
@@ -112,9 +112,9 @@ async function encodeBare(scope: Scope, video: string, { picture, sound }: Plan)
       `[0:V:0]${chain.join(',')}${rungs.map(({ id }) => `[r${id}]`).join('')}${scaled.join('')}`,
     ],
     ...rungs.flatMap((rendition) => [
-      ...['-map', `[v${rendition.id}]`, ...videoEncoderArgs(picture, rendition)],
+      ...['-map', `[v${rendition.id}]`, ...videoEncoderArgs(videoTrack, rendition)],
       ...['-y', join(folder, `${rendition.id}.mp4`)],
     ]),
-    ...['-map', '0:a:0', ...audioEncoderArgs(sound), '-y', join(folder, 'sound.aac')],
+    ...['-map', '0:a:0', ...audioEncoderArgs(audioTrack), '-y', join(folder, 'sound.aac')],
   ])
 }

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 
 // Ogg files with the faults of damaged disks and odd recorders (RFC 3533).
 
-type Stream = 'picture' | 'sound'
+type Stream = 'video' | 'audio'
 /** A page: its 27 bytes of header, a table of lacing values, and the packets' bytes. */
 type Page = { header: Buffer; lacing: Buffer; body: Buffer }
 
@@ -24,7 +24,7 @@ export async function damageOgg(
 
 /** Puts a hundred empty packets before the others on each page of the sound, as some recorders did. */
 export async function addEmptyPackets(file: string): Promise<void> {
-  await editStream(file, 'sound', (pages) => {
+  await editStream(file, 'audio', (pages) => {
     for (const page of pages) {
       page.lacing = Buffer.concat([Buffer.alloc(Math.min(100, 255 - page.lacing.length)), page.lacing])
       page.header[26] = page.lacing.length
@@ -37,7 +37,7 @@ async function editStream(file: string, stream: Stream, edit: (pages: Page[]) =>
   const pages = [...readPages(await readFile(file))]
   const serial = (page: Page) => page.header.readUInt32LE(14)
   const firsts = pages.filter(({ header }) => (header[5] ?? 0) & 2)
-  const first = firsts.find(({ body }) => body.includes('theora') === (stream === 'picture'))
+  const first = firsts.find(({ body }) => body.includes('theora') === (stream === 'video'))
   if (!first) throw new Error(`${file} has no ${stream}`)
   // Pages at time 0 hold the headers.
   edit(pages.filter((page) => serial(page) === serial(first) && page.header.readBigInt64LE(6) > 0n))

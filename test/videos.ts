@@ -9,7 +9,7 @@ export type VideoRecipe = {
   seconds?: number
   size?: `${number}x${number}`
   rate?: number
-  sound?: boolean
+  audioTrack?: boolean
   /** Of one dark colour, so that what else is on the screen can be found by its own. */
   dark?: boolean
 }
@@ -26,18 +26,18 @@ export async function makeVideo({
   seconds = 3,
   size = '64x64',
   rate = 25,
-  sound = true,
+  audioTrack = true,
   dark = false,
 }: VideoRecipe = {}): Promise<string> {
-  const picture = [
+  const videoTrack = [
     '-f',
     'lavfi',
     '-i',
     `${dark ? 'color=c=0x203040:' : 'testsrc2='}size=${size}:rate=${rate}:duration=${seconds}`,
   ]
-  const tone = sound ? ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`, '-c:a', 'aac', '-b:a', '64k'] : []
+  const tone = audioTrack ? ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`, '-c:a', 'aac', '-b:a', '64k'] : []
   const encode = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', String(rate)]
-  return keepVideo([...picture, ...tone, ...encode])
+  return keepVideo([...videoTrack, ...tone, ...encode])
 }
 
 /** The first seconds of a video, as they are in it. @returns the absolute path of an MP4 */

@@ -59,18 +59,23 @@ export async function exportedSizeBytes(db: Db, video: OpenGeneration): Promise<
 type Joined = { id: number; segmentS: number; delayTicks: number; windowOf(segment: number): number }
 
 function joinedRenditions(plan: Plan): Joined[] {
-  const { picture, sound } = plan
+  const { videoTrack, audioTrack } = plan
   const grid = gridFor(plan)
   const joined: Joined[] = []
-  const [best] = picture?.renditions ?? []
-  if (picture && best) {
-    const segmentS = (picture.gopFrames * picture.rateDen) / picture.rateNum
-    const delayTicks = (DECODED_AHEAD_FRAMES * picture.timescale * picture.rateDen) / picture.rateNum
+  const [best] = videoTrack?.renditions ?? []
+  if (videoTrack && best) {
+    const segmentS = (videoTrack.gopFrames * videoTrack.rateDen) / videoTrack.rateNum
+    const delayTicks = (DECODED_AHEAD_FRAMES * videoTrack.timescale * videoTrack.rateDen) / videoTrack.rateNum
     joined.push({ id: best.id, segmentS, delayTicks, windowOf: windowOfVideoSegment })
   }
-  if (sound) {
+  if (audioTrack) {
     const segmentS = (AAC_FRAMES_PER_SEGMENT * AAC_FRAME_SAMPLES) / AAC_RATE_HZ
-    joined.push({ id: sound.renditionId, segmentS, delayTicks: 0, windowOf: (segment) => windowOfAudioSegment(segment, grid) })
+    joined.push({
+      id: audioTrack.renditionId,
+      segmentS,
+      delayTicks: 0,
+      windowOf: (segment) => windowOfAudioSegment(segment, grid),
+    })
   }
   return joined
 }

@@ -29,7 +29,7 @@ export async function requestMp4(deps: Mp4Deps, accountId: string, by: Actor, vi
         'conflict',
         `The video has no finished rendition yet (its status is ${video.status}). Ask for the MP4 after video:readyall.`,
       )
-    const best = generation.plan.picture?.renditions[0]
+    const best = generation.plan.videoTrack?.renditions[0]
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'mp4:requested', subjects: [videoId] })
     return insertRequestedMp4(tx, { videoId, createdAtS: atS, widthPx: best?.widthPx, heightPx: best?.heightPx })
   })

@@ -41,9 +41,9 @@ export const discardPoster = removeImage
  * @throws Failure `invalid` when it is no picture; `not-found` when the account has no such video; `unavailable` when too many
  *   of its pictures wait
  */
-export async function addPoster(deps: PosterDeps, accountId: string, by: Actor, videoId: string, picture: SealedImage) {
+export async function addPoster(deps: PosterDeps, accountId: string, by: Actor, videoId: string, image: SealedImage) {
   try {
-    const sizes = await deps.drawing(accountId, () => renderPosterSizes(deps.sandbox, picture))
+    const sizes = await deps.drawing(accountId, () => renderPosterSizes(deps.sandbox, image))
     const added = sizes.map(({ jpeg, ...size }) => ({ ...size, bytes: jpeg, token: newToken() }))
     const stored = await storeAttachment(deps, accountId, by, { videoId, type: 'poster', language: null }, added)
     return stored.map((file, index) => ({
@@ -53,6 +53,6 @@ export async function addPoster(deps: PosterDeps, accountId: string, by: Actor, 
       sizeBytes: sizes[index]?.jpeg.length ?? 0,
     }))
   } finally {
-    await discardPoster(picture)
+    await discardPoster(image)
   }
 }

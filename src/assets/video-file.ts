@@ -157,20 +157,20 @@ function viewOriginal(_: FileRow, { video, plan, sourceBytes }: Context): Kind {
     format: extension.toLowerCase(),
     sizeBytes: sourceBytes,
     bitrateBps: bitrateOf(sourceBytes, video),
-    widthPx: plan?.picture?.storedPx?.widthPx ?? 0,
-    heightPx: plan?.picture?.storedPx?.heightPx ?? 0,
+    widthPx: plan?.videoTrack?.storedPx?.widthPx ?? 0,
+    heightPx: plan?.videoTrack?.storedPx?.heightPx ?? 0,
   }
 }
 
 function viewRendition({ renditionId }: FileRow, { video, plan, renditionBytes }: Context): Kind {
   const sizeBytes = renditionBytes.get(renditionId ?? 0) ?? 0
   const encrypted = { format: 'hls', encryption: 'AES-128', sizeBytes }
-  const picture = plan?.picture?.renditions.find(({ id }) => id === renditionId)
-  if (!picture) {
-    const bitrateBps = plan?.sound?.bitrateBps ?? 0
+  const videoTrack = plan?.videoTrack?.renditions.find(({ id }) => id === renditionId)
+  if (!videoTrack) {
+    const bitrateBps = plan?.audioTrack?.bitrateBps ?? 0
     return { type: 'audio', name: `${video.title} sound`, ...encrypted, bitrateBps, audioCodec: 'aac' }
   }
-  const { widthPx, heightPx, maxBitrateBps } = picture
+  const { widthPx, heightPx, maxBitrateBps } = videoTrack
   return {
     type: Math.min(widthPx, heightPx) > MOBILE_SHORT_SIDE_PX ? 'desktop' : 'mobile',
     name: `${video.title} ${Math.min(widthPx, heightPx)}p`,
@@ -183,7 +183,7 @@ function viewRendition({ renditionId }: FileRow, { video, plan, renditionBytes }
 }
 
 function codecsOf(plan: Plan | undefined): Pick<VideoFile, 'videoCodec' | 'audioCodec'> {
-  return { videoCodec: plan?.picture ? 'h264' : '', audioCodec: plan?.sound ? 'aac' : '' }
+  return { videoCodec: plan?.videoTrack ? 'h264' : '', audioCodec: plan?.audioTrack ? 'aac' : '' }
 }
 
 function bitrateOf(sizeBytes: number, { durationS }: VideoRow): number {

@@ -228,7 +228,7 @@ type RenditionTable = {
   videoId: string
   generation: number
   id: number
-  kind: 'picture' | 'sound'
+  kind: 'video' | 'audio'
   /** The init segment: codec headers only, the same bytes from every chunk. */
   init: Buffer | null
 }
@@ -236,7 +236,7 @@ type RenditionTable = {
 type ChunkTable = {
   videoId: string
   generation: number
-  kind: 'picture' | 'sound'
+  kind: 'video' | 'audio'
   firstSegment: number
   segmentCount: number
   /** 1: decoded from the video's start, without a seek. */

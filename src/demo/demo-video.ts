@@ -56,7 +56,7 @@ export function renderDemoVideo(sandbox: Sandbox, signal: AbortSignal): PassThro
 
 function videoArgs(): string[] {
   return [
-    ...['-filter_complex', `${picture()};${sound()}`, '-map', '[picture]', '-map', '[sound]', '-t', String(DURATION_S)],
+    ...['-filter_complex', `${videoTrack()};${audioTrack()}`, '-map', '[picture]', '-map', '[sound]', '-t', String(DURATION_S)],
     ...['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-g', String(2 * RATE_HZ), '-pix_fmt', 'yuv420p'],
     ...['-c:a', 'aac', '-b:a', '96k', '-ar', '48000'],
     ...['-f', 'mp4', '-movflags', '+frag_keyframe+empty_moov+default_base_moof', 'pipe:1'],
@@ -64,7 +64,7 @@ function videoArgs(): string[] {
 }
 
 /** Slow colours, the stopwatch, and a lamp that travels along a track once. */
-function picture(): string {
+function videoTrack(): string {
   const time = `r=${RATE_HZ}:d=${DURATION_S}`
   const colours = DUSK.map((colour, index) => `c${index}=${colour}`).join(':')
   const tenthsX = CLOCK.x + 2 * (DIGIT.w + 10) + 20
@@ -96,7 +96,7 @@ function box({ x, y, w, h }: Box, colour: string): string {
 }
 
 /** A soft tone each second, up and down a pentatonic scale; its phase begins anew with each, so nothing clicks. */
-function sound(): string {
+function audioTrack(): string {
   const step = 'abs(mod(floor(t),8)-4)'
   const semitones = `(2*${step}+floor((${step}+1)/3))` // 0 2 5 7 9
   const tone = `2*PI*mod(t,1)*220*pow(2,${semitones}/12)`

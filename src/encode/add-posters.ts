@@ -33,7 +33,7 @@ export async function addPosters(
   source: SealedSource,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!video.plan.picture || (await arePostersExtracted(deps.db, video))) return
+  if (!video.plan.videoTrack || (await arePostersExtracted(deps.db, video))) return
   const work = { deps, video, source, signal }
   const made = (await drawFromSource(work)) ?? (await drawFromFirstSegment(work))
   const posters: NewPoster[] = []
@@ -121,11 +121,11 @@ async function readFirstSegment({ db, folders }: EncodeDeps, video: OpenGenerati
   return [init, decryptSegment(await readFile(blobPath(folders.segments, segment.file)), key, iv)]
 }
 
-function bestRenditionId({ picture }: Plan): number {
-  return picture?.renditions[0]?.id ?? 0
+function bestRenditionId({ videoTrack }: Plan): number {
+  return videoTrack?.renditions[0]?.id ?? 0
 }
 
 /** What was encoded here is read from its start, and is neither interlaced nor HDR any more. */
 function planOfEncoded(plan: Plan): Plan {
-  return { ...plan, mayBeSought: false, picture: plan.picture && { ...plan.picture, interlaced: false, hdr: false } }
+  return { ...plan, mayBeSought: false, videoTrack: plan.videoTrack && { ...plan.videoTrack, interlaced: false, hdr: false } }
 }

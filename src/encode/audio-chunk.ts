@@ -23,10 +23,10 @@ export async function encodeAudioChunk(
   { sandbox, source, plan, chunk, signal }: ChunkRequest,
   sink: ChunkSink,
 ): Promise<{ breaksOffAtS?: number }> {
-  const { sound } = plan
-  if (!sound) throw new Error('the plan has no sound')
+  const { audioTrack } = plan
+  if (!audioTrack) throw new Error('the plan has no sound')
   const first = chunk.firstSegment * AAC_FRAMES_PER_SEGMENT
-  const count = Math.min(chunk.segmentCount * AAC_FRAMES_PER_SEGMENT, sound.frameCount - first)
+  const count = Math.min(chunk.segmentCount * AAC_FRAMES_PER_SEGMENT, audioTrack.frameCount - first)
   if (count <= 0) throw new Error('the chunk lies past the end of the video')
   const dropped = Math.min(PREROLL_FRAMES, first)
   // The encoder puts 1024 samples of its own before the first.
@@ -38,10 +38,10 @@ export async function encodeAudioChunk(
     tool: 'ffmpeg',
     source,
     inputArgs: [...audioInputArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])],
-    outputArgs: soundArgs(sound, startSample - seekToS * AAC_RATE_HZ, dropped + count),
+    outputArgs: audioArgs(audioTrack, startSample - seekToS * AAC_RATE_HZ, dropped + count),
     pipes: [
       async (bytes) => {
-        frames = await readSegments(bytes, sound, { first, count, dropped }, sink)
+        frames = await readSegments(bytes, audioTrack, { first, count, dropped }, sink)
       },
       decoded.reader,
     ],
@@ -52,17 +52,17 @@ export async function encodeAudioChunk(
   throwIfFailed(end)
   if (frames < count) throw new MediaFailure('Encoding error', 'The sound cannot be read: the file is damaged. Upload it again.')
   const endSample = startSample + decoded.samples()
-  const announcedEnd = Math.min(first + count, sound.frameCount - (sound.silentFrames ?? 0)) * AAC_FRAME_SAMPLES
+  const announcedEnd = Math.min(first + count, audioTrack.frameCount - (audioTrack.silentFrames ?? 0)) * AAC_FRAME_SAMPLES
   // Without an error, the source is what it is: many files announce a little more sound than they have.
   const isBroken = end.errorLines > 0 && endSample + TOLERATED_SAMPLES < announcedEnd
   return isBroken ? { breaksOffAtS: endSample / AAC_RATE_HZ } : {}
 }
 
 /** The sound, with silence where the source has no more, and the sizes of what was decoded, in lines of text. */
-function soundArgs(sound: AudioTrackPlan, skippedSamples: number, frameCount: number): string[] {
+function audioArgs(audioTrack: AudioTrackPlan, skippedSamples: number, frameCount: number): string[] {
   const samples = frameCount * AAC_FRAME_SAMPLES
   const chain = [
-    ...audioClockFilter(sound),
+    ...audioClockFilter(audioTrack),
     `atrim=start_sample=${skippedSamples}:end_sample=${skippedSamples + samples}`,
     'asetpts=PTS-STARTPTS',
   ]
@@ -74,7 +74,7 @@ function soundArgs(sound: AudioTrackPlan, skippedSamples: number, frameCount: nu
   ]
   return [
     ...['-filter_complex', graph.join(';')],
-    ...['-map', '[sound]', '-frames:a', String(frameCount), ...audioEncoderArgs(sound), 'pipe:3'],
+    ...['-map', '[sound]', '-frames:a', String(frameCount), ...audioEncoderArgs(audioTrack), 'pipe:3'],
     ...['-map', '[counted]', '-c:a', 'pcm_s16le', '-f', 'framecrc', 'pipe:4'],
   ]
 }
@@ -93,21 +93,21 @@ function countSamples(): { reader: Reader; samples: () => number } {
 /** @returns how many frames were given on as segments */
 async function readSegments(
   bytes: Readable,
-  sound: AudioTrackPlan,
+  audioTrack: AudioTrackPlan,
   { first, count, dropped }: { first: number; count: number; dropped: number },
   sink: ChunkSink,
 ): Promise<number> {
   let left = dropped
   let next = first
   let frames: Buffer[] = []
-  await sink.onInit(sound.renditionId, audioInit(sound.bitrateBps))
+  await sink.onInit(audioTrack.renditionId, audioInit(audioTrack.bitrateBps))
   for await (const frame of splitAdts(bytes)) {
     if (left-- > 0) continue
     frames.push(frame)
     const isWhole = frames.length === AAC_FRAMES_PER_SEGMENT || next + frames.length === first + count
     if (!isWhole) continue
     const segment = next / AAC_FRAMES_PER_SEGMENT
-    await sink.onSegment(sound.renditionId, segment, audioSegment(frames, { sequence: segment + 1, firstFrame: next }))
+    await sink.onSegment(audioTrack.renditionId, segment, audioSegment(frames, { sequence: segment + 1, firstFrame: next }))
     next += frames.length
     frames = []
   }

@@ -2,7 +2,7 @@ import { audioSegmentCount, type Plan, videoSegmentCount } from './plan.ts'
 
 /** A run of segments that one ffmpeg encodes; lower priorities run first. */
 export type Chunk = {
-  kind: 'picture' | 'sound'
+  kind: 'video' | 'audio'
   firstSegment: number
   segmentCount: number
   fromStart: boolean
@@ -11,7 +11,7 @@ export type Chunk = {
 
 // Short at the video's start, so that it plays soon; then 20 s of picture, past which nothing is gained and more is lost with a
 // killed run; sound is cheap and its start-up is not.
-const LENGTHS = { picture: [1, 2, 5], sound: [1, 4, 15] } as const
+const LENGTHS = { video: [1, 2, 5], audio: [1, 4, 15] } as const
 
 /** What a viewer waits for is cut to two segments: of a sought chunk nothing is published before its end. */
 export const URGENT_SEGMENTS = 2
@@ -20,8 +20,8 @@ export const VIEWER_PRIORITY = -1
 /** All chunks of a video. Priorities are places in the video, so that picture and sound of all videos advance together. */
 export function planChunks(plan: Plan): Chunk[] {
   const chunks: Chunk[] = []
-  if (plan.sound) chunks.push(...cut('sound', audioSegmentCount(plan.sound), plan.mayBeSought))
-  if (plan.picture) chunks.push(...cut('picture', videoSegmentCount(plan.picture), plan.mayBeSought))
+  if (plan.audioTrack) chunks.push(...cut('audio', audioSegmentCount(plan.audioTrack), plan.mayBeSought))
+  if (plan.videoTrack) chunks.push(...cut('video', videoSegmentCount(plan.videoTrack), plan.mayBeSought))
   return chunks
 }
 

@@ -85,7 +85,7 @@ export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | unde
 
 /** Whether somebody waits for the pictures of this short chunk right now. */
 export function isUrgent({ kind, segmentCount, priority }: VideoChunk): boolean {
-  return kind === 'picture' && segmentCount <= URGENT_SEGMENTS && priority <= URGENT_PRIORITY
+  return kind === 'video' && segmentCount <= URGENT_SEGMENTS && priority <= URGENT_PRIORITY
 }
 
 export async function hasPendingChunks(db: Db): Promise<boolean> {

@@ -50,19 +50,19 @@ export async function encodeVideoChunk(
   sink: ChunkSink,
 ): Promise<{ missingFrames: number }> {
   const { sandbox, source, plan, chunk, threads, signal } = request
-  const { picture } = plan
-  if (!picture) throw new Error('the plan has no picture')
-  const frames = framesOf(picture, chunk)
-  const rungs = picture.renditions.map((rendition) => readRung(picture, rendition, frames, sink))
+  const { videoTrack } = plan
+  if (!videoTrack) throw new Error('the plan has no picture')
+  const frames = framesOf(videoTrack, chunk)
+  const rungs = videoTrack.renditions.map((rendition) => readRung(videoTrack, rendition, frames, sink))
   const landing = frames.isSought ? [countFrames()] : []
-  const ending = frames.endsPicture ? [countFrames()] : []
+  const ending = frames.endsVideo ? [countFrames()] : []
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
-    inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...videoInputArgs(plan), ...seekArgs(picture, frames)],
-    outputArgs: pictureArgs(picture, frames, threads),
+    inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...videoInputArgs(plan), ...seekArgs(videoTrack, frames)],
+    outputArgs: videoArgs(videoTrack, frames, threads),
     pipes: [...rungs, ...landing, ...ending].map(({ reader }) => reader),
-    limits: chunkLimits(frames.count / rateHz(picture), (frames.skipped + frames.trimmed) / rateHz(picture)),
+    limits: chunkLimits(frames.count / rateHz(videoTrack), (frames.skipped + frames.trimmed) / rateHz(videoTrack)),
     signal,
   })
   // First, for an unclean seek may also be the cause of everything below.
@@ -73,7 +73,7 @@ export async function encodeVideoChunk(
   const missingFrames = Math.max(0, ...ending.map((real) => frames.real - real.frames()))
   if (shortest < frames.count) {
     const lastRead = missingFrames > 0 ? frames.first - frames.trimmed + frames.real - missingFrames : frames.first + shortest
-    throw brokenOff(Math.max(0, lastRead) / rateHz(picture))
+    throw brokenOff(Math.max(0, lastRead) / rateHz(videoTrack))
   }
   return { missingFrames }
 }
@@ -122,16 +122,16 @@ type Frames = {
   real: number
   isSought: boolean
   /** Whether the source's last frame lies in or before this chunk. */
-  endsPicture: boolean
+  endsVideo: boolean
 }
 
-function framesOf(picture: VideoTrackPlan, { firstSegment, segmentCount, fromStart }: ChunkSpan): Frames {
-  const first = firstSegment * picture.gopFrames
-  const count = Math.min(segmentCount * picture.gopFrames, picture.frameCount - first)
+function framesOf(videoTrack: VideoTrackPlan, { firstSegment, segmentCount, fromStart }: ChunkSpan): Frames {
+  const first = firstSegment * videoTrack.gopFrames
+  const count = Math.min(segmentCount * videoTrack.gopFrames, videoTrack.frameCount - first)
   if (count <= 0) throw new Error('the chunk lies past the end of the video')
-  const sourceFrames = picture.frameCount - (picture.heldFrames ?? 0)
+  const sourceFrames = videoTrack.frameCount - (videoTrack.heldFrames ?? 0)
   // A whole number of frames early, about a second: half a frame early gave the wrong frame in a third of the files tried.
-  const arrival = Math.max(0, Math.min(first, sourceFrames) - Math.ceil(rateHz(picture)))
+  const arrival = Math.max(0, Math.min(first, sourceFrames) - Math.ceil(rateHz(videoTrack)))
   const seekTo = fromStart ? 0 : arrival
   const end = Math.min(first + count, sourceFrames)
   return {
@@ -142,36 +142,36 @@ function framesOf(picture: VideoTrackPlan, { firstSegment, segmentCount, fromSta
     trimmed: first - arrival,
     real: end - arrival,
     isSought: seekTo > 0,
-    endsPicture: end === sourceFrames,
+    endsVideo: end === sourceFrames,
   }
 }
 
-function seekArgs(picture: VideoTrackPlan, { isSought, seekTo }: Frames): string[] {
+function seekArgs(videoTrack: VideoTrackPlan, { isSought, seekTo }: Frames): string[] {
   // Not accurate_seek: the frame that is on screen at seekTo may have begun long before (slides), and fps must see it.
-  return isSought ? ['-noaccurate_seek', '-ss', (seekTo / rateHz(picture)).toFixed(6)] : []
+  return isSought ? ['-noaccurate_seek', '-ss', (seekTo / rateHz(videoTrack)).toFixed(6)] : []
 }
 
 /**
  * One branch a rung, and up to two that carry a corner of the picture only to count frames: one with a frame where the seek landed
  * early enough (by decoding times, an MP4 of slides can be reached several seconds late), one with the source's real last frames.
  */
-function pictureArgs(picture: VideoTrackPlan, frames: Frames, threads: 'auto' | 1): string[] {
-  const { renditions } = picture
-  const latestS = ((frames.trimmed + 0.5) / rateHz(picture)).toFixed(6)
+function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' | 1): string[] {
+  const { renditions } = videoTrack
+  const latestS = ((frames.trimmed + 0.5) / rateHz(videoTrack)).toFixed(6)
   const landing = `split=2[all][lands];[lands]trim=end=${latestS},scale=2:2,format=yuv420p[landing];[all]`
   const chain = [
-    ...sourceFilters(picture),
-    `fps=${picture.rateNum}/${picture.rateDen}:start_time=0`,
+    ...sourceFilters(videoTrack),
+    `fps=${videoTrack.rateNum}/${videoTrack.rateDen}:start_time=0`,
     ...dropFrames(frames.skipped),
-    ...videoFilters(picture),
-    ...(frames.endsPicture ? holdLastPicture(picture, frames) : []),
+    ...videoFilters(videoTrack),
+    ...(frames.endsVideo ? holdLastFrame(videoTrack, frames) : []),
     ...dropFrames(frames.trimmed),
     `split=${renditions.length}${renditions.map(({ id }) => `[r${id}]`).join('')}`,
   ]
   const rungs = renditions.map(({ id, widthPx, heightPx }) => `;[r${id}]scale=${widthPx}:${heightPx},setsar=1[v${id}]`)
   const counted = [
     ...(frames.isSought ? [{ label: 'landing', limit: 1 }] : []),
-    ...(frames.endsPicture ? [{ label: 'ending', limit: frames.real }] : []),
+    ...(frames.endsVideo ? [{ label: 'ending', limit: frames.real }] : []),
   ]
   const output = ['-fps_mode', 'passthrough', ...(threads === 1 ? ONE_THREAD : [])]
   return [
@@ -179,7 +179,7 @@ function pictureArgs(picture: VideoTrackPlan, frames: Frames, threads: 'auto' | 
     ...['-filter_complex', `[0:V:0]${frames.isSought ? landing : ''}${chain.join(',')}${rungs.join('')}`],
     ...renditions.flatMap((rendition, index) => [
       ...['-map', `[v${rendition.id}]`, ...output, '-frames:v', String(frames.count)],
-      ...[...videoEncoderArgs(picture, rendition), `pipe:${3 + index}`],
+      ...[...videoEncoderArgs(videoTrack, rendition), `pipe:${3 + index}`],
     ]),
     ...counted.flatMap(({ label, limit }, index) => [
       ...['-map', `[${label}]`, ...output, '-frames:v', String(limit), '-f', 'rawvideo', `pipe:${3 + renditions.length + index}`],
@@ -192,7 +192,7 @@ function dropFrames(count: number): string[] {
 }
 
 /** The last picture again, for the time when only the sound goes on and for an end that cannot be read. */
-function holdLastPicture({ frameCount, heldFrames = 0 }: VideoTrackPlan, { trimmed, count, real }: Frames): string[] {
+function holdLastFrame({ frameCount, heldFrames = 0 }: VideoTrackPlan, { trimmed, count, real }: Frames): string[] {
   // Never without end: ffmpeg 5.1 then spins for ever where the source has a frame less than planned.
   const held = trimmed + count - real + Math.floor((frameCount - heldFrames) * MAX_MISSING_PART)
   return [`split=2[whole][ends];[ends]crop=2:2:0:0[ending];[whole]tpad=stop_mode=clone:stop=${held}`]
@@ -202,25 +202,25 @@ function holdLastPicture({ frameCount, heldFrames = 0 }: VideoTrackPlan, { trimm
 const MAX_MISSING_PART = 0.1
 const ONE_THREAD = ['-threads', '1']
 
-function readRung(picture: VideoTrackPlan, rendition: VideoRendition, planned: Frames, sink: ChunkSink): CountingReader {
-  const ticks = (picture.timescale * picture.rateDen) / picture.rateNum
+function readRung(videoTrack: VideoTrackPlan, rendition: VideoRendition, planned: Frames, sink: ChunkSink): CountingReader {
+  const ticks = (videoTrack.timescale * videoTrack.rateDen) / videoTrack.rateNum
   let read = 0
   const reader = async (bytes: Readable) => {
     let compositionShift: number | undefined
     let isBroken = false
     for await (const part of splitFragments(bytes)) {
       if (part.kind === 'init') {
-        checkInit(part.bytes, picture, rendition)
+        checkInit(part.bytes, videoTrack, rendition)
         await sink.onInit(rendition.id, part.bytes)
         continue
       }
       const { sampleCount, decodeTime, compositionOffsets } = readFragment(part.bytes)
       const frame = planned.first + read
-      const isNext = decodeTime === read * ticks && sampleCount === Math.min(picture.gopFrames, planned.count - read)
+      const isNext = decodeTime === read * ticks && sampleCount === Math.min(videoTrack.gopFrames, planned.count - read)
       isBroken ||= !isNext
       if (isBroken) continue // read on, so that the encoder ends by itself and says why
       compositionShift ??= compositionOffsets?.[0] ?? 0
-      const segment = frame / picture.gopFrames
+      const segment = frame / videoTrack.gopFrames
       placeFragment(part.bytes, { sequence: segment + 1, decodeTime: frame * ticks, compositionShift })
       await sink.onSegment(rendition.id, segment, part.bytes)
       read += sampleCount
@@ -229,12 +229,12 @@ function readRung(picture: VideoTrackPlan, rendition: VideoRendition, planned: F
   return { reader, frames: () => read }
 }
 
-function checkInit(init: Buffer, picture: VideoTrackPlan, rendition: VideoRendition) {
+function checkInit(init: Buffer, videoTrack: VideoTrackPlan, rendition: VideoRendition) {
   const { widthPx, heightPx, timescale, codec } = readVideoInit(init)
   const isAsPlanned =
     widthPx === rendition.widthPx &&
     heightPx === rendition.heightPx &&
-    timescale === picture.timescale &&
+    timescale === videoTrack.timescale &&
     codec === videoCodec(rendition)
   if (!isAsPlanned)
     throw new Error(`rendition ${rendition.id} came out as ${widthPx}×${heightPx}, ${timescale}, ${codec}, not as planned`)

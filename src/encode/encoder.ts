@@ -11,29 +11,29 @@ export function encoderFingerprint(sandbox: Sandbox): string {
 }
 
 /** Output options of one rung. veryfast is the knee of the curve, and CRF under a cap needs no state across chunks. */
-export function videoEncoderArgs(picture: VideoTrackPlan, rendition: VideoRendition): string[] {
+export function videoEncoderArgs(videoTrack: VideoTrackPlan, rendition: VideoRendition): string[] {
   return [
     ...['-c:v', 'libx264', '-preset', 'veryfast', '-profile:v', 'high', '-level:v', (rendition.level / 10).toFixed(1)],
     ...['-crf', '23', '-maxrate', String(rendition.maxBitrateBps), '-bufsize', String(2 * rendition.maxBitrateBps), '-bf', '3'],
     // Exactly one closed GOP a segment.
     ...[
       '-g',
-      String(picture.gopFrames),
+      String(videoTrack.gopFrames),
       '-keyint_min',
-      String(picture.gopFrames),
+      String(videoTrack.gopFrames),
       '-sc_threshold',
       '0',
       '-x264-params',
       'open-gop=0',
     ],
-    ...['-video_track_timescale', String(picture.timescale), '-f', 'mp4', '-movflags', '+cmaf+frag_keyframe'],
+    ...['-video_track_timescale', String(videoTrack.timescale), '-f', 'mp4', '-movflags', '+cmaf+frag_keyframe'],
     ...NO_METADATA,
   ]
 }
 
 /** Output options of the sound: a bare ADTS stream, whose frames are counted and boxed here. */
-export function audioEncoderArgs(sound: AudioTrackPlan): string[] {
-  return ['-ac', '2', '-c:a', 'aac', '-b:a', String(sound.bitrateBps), '-f', 'adts', ...NO_METADATA]
+export function audioEncoderArgs(audioTrack: AudioTrackPlan): string[] {
+  return ['-ac', '2', '-c:a', 'aac', '-b:a', String(audioTrack.bitrateBps), '-f', 'adts', ...NO_METADATA]
 }
 
 // What the source's tags say is not for viewers.

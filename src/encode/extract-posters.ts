@@ -39,10 +39,10 @@ export async function extractPosters(
   plan: Plan,
   signal?: AbortSignal,
 ): Promise<Poster[]> {
-  const { picture } = plan
-  if (!picture) return []
+  const { videoTrack } = plan
+  if (!videoTrack) return []
   for (const search of searches(plan)) {
-    const look = { sandbox, source, picture, search, signal }
+    const look = { sandbox, source, videoTrack, search, signal }
     const bright = await draw(look, FIRST_BRIGHT)
     if (bright) return bright
     const brightest = await findBrightest(look)
@@ -52,7 +52,7 @@ export async function extractPosters(
   throw new MediaFailure('Encoding error', 'No picture of the video could be read: the file is damaged. Upload it again.')
 }
 
-type Look = { sandbox: Sandbox; source: SealedSource; picture: VideoTrackPlan; search: Search; signal?: AbortSignal }
+type Look = { sandbox: Sandbox; source: SealedSource; videoTrack: VideoTrackPlan; search: Search; signal?: AbortSignal }
 
 /** Key frames are quick to look through. Where a seek is not clean or there is none, the video's first 20 s are decoded instead. */
 function searches(plan: Plan): Search[] {
@@ -79,7 +79,7 @@ async function findBrightest(look: Look): Promise<number | undefined> {
 
 /** @param choice filters that let the chosen candidate pass. Undefined: none passed, or the decoder complained where it must not */
 async function draw(look: Look, choice: string): Promise<Poster[] | undefined> {
-  const sizes = BOXES.map((box) => fitBox(look.picture, box))
+  const sizes = BOXES.map((box) => fitBox(look.videoTrack, box))
   const jpegs = BOXES.map(() => collect(MAX_JPEG_BYTES))
   const chain = [...candidateFilters(look), choice].join(',')
   const graph = `[0:V:0]${chain},split=2[s0][s1];${sizes.map(({ widthPx, heightPx }, i) => `[s${i}]scale=${widthPx}:${heightPx},setsar=1[p${i}]`).join(';')}`
@@ -96,8 +96,8 @@ async function draw(look: Look, choice: string): Promise<Poster[] | undefined> {
   return posters.every(({ jpeg }) => jpeg.length > 0) ? posters : undefined
 }
 
-function candidateFilters({ picture, search }: Look): string[] {
-  return [...search.filters, ...sourceFilters(picture), ...videoFilters(picture)]
+function candidateFilters({ videoTrack, search }: Look): string[] {
+  return [...search.filters, ...sourceFilters(videoTrack), ...videoFilters(videoTrack)]
 }
 
 /** @returns whether what came out may be used. An end by time or by a signal says nothing about the pictures, and is thrown. */

@@ -28,7 +28,7 @@ export async function insertGeneration(tx: Db, row: GenerationRow & { createdAtS
     .executeTakeFirst()
   if (!video) return false
   if (video.plays === null) {
-    const shape = { durationS: plan.durationS, aspectRatio: plan.picture?.aspectRatio ?? null }
+    const shape = { durationS: plan.durationS, aspectRatio: plan.videoTrack?.aspectRatio ?? null }
     await tx
       .updateTable('video')
       .set({ generation, ...shape })
@@ -46,11 +46,11 @@ export async function insertGeneration(tx: Db, row: GenerationRow & { createdAtS
       createdAtS: row.createdAtS,
     })
     .execute()
-  const pictures = (plan.picture?.renditions ?? []).map(({ id }) => ({ id, kind: 'picture' as const }))
-  const sounds = plan.sound ? [{ id: plan.sound.renditionId, kind: 'sound' as const }] : []
+  const videoRenditions = (plan.videoTrack?.renditions ?? []).map(({ id }) => ({ id, kind: 'video' as const }))
+  const audioRenditions = plan.audioTrack ? [{ id: plan.audioTrack.renditionId, kind: 'audio' as const }] : []
   await tx
     .insertInto('rendition')
-    .values([...pictures, ...sounds].map((rendition) => ({ ...rendition, videoId, generation })))
+    .values([...videoRenditions, ...audioRenditions].map((rendition) => ({ ...rendition, videoId, generation })))
     .execute()
   return true
 }
@@ -115,9 +115,10 @@ export async function moveToReadyIfPlayable(
     .where('number', '=', 0)
     .execute()
   const there = new Set(firsts.map((row) => row.renditionId))
-  const { picture, sound } = video.plan
-  const playable = (!sound || there.has(sound.renditionId)) && (!picture || picture.renditions.some(({ id }) => there.has(id)))
-  return playable && (!picture || (await arePostersExtracted(tx, video))) && moveStatus(tx, video.videoId, 'ready')
+  const { videoTrack, audioTrack } = video.plan
+  const playable =
+    (!audioTrack || there.has(audioTrack.renditionId)) && (!videoTrack || videoTrack.renditions.some(({ id }) => there.has(id)))
+  return playable && (!videoTrack || (await arePostersExtracted(tx, video))) && moveStatus(tx, video.videoId, 'ready')
 }
 
 /** How many segments of a video are published, over all renditions. */

@@ -67,16 +67,16 @@ export async function removeImage({ source }: SealedImage): Promise<void> {
  * @throws Failure `invalid` when it is no PNG, JPEG, WebP or GIF, cannot be read, or is too large; the signal's reason
  */
 export async function reencodeImage(sandbox: Sandbox, tmp: string, bytes: Buffer, signal?: AbortSignal): Promise<Buffer> {
-  const picture = await sealImage(tmp, Readable.from([bytes]))
+  const image = await sealImage(tmp, Readable.from([bytes]))
   try {
-    const demuxer = demuxerOf(picture, ['PNG', 'JPEG', 'WebP', 'GIF'])
+    const demuxer = demuxerOf(image, ['PNG', 'JPEG', 'WebP', 'GIF'])
     for (const boxPx of BOXES_PX) {
-      const png = await drawPng(sandbox, picture.source, demuxer, boxPx, signal)
+      const png = await drawPng(sandbox, image.source, demuxer, boxPx, signal)
       if (png.length <= MAX_PNG_BYTES) return png
     }
     throw new Failure('invalid', 'The picture is too large to be shown.')
   } finally {
-    await removeImage(picture)
+    await removeImage(image)
   }
 }
 
@@ -85,8 +85,8 @@ export async function reencodeImage(sandbox: Sandbox, tmp: string, bytes: Buffer
  * file. What is transparent becomes black, as around a video.
  * @throws Failure `invalid` when it is no PNG, JPEG or WebP, or cannot be read
  */
-export async function renderPosterSizes(sandbox: Sandbox, picture: SealedImage): Promise<Poster[]> {
-  const demuxer = demuxerOf(picture, ['PNG', 'JPEG', 'WebP'])
+export async function renderPosterSizes(sandbox: Sandbox, image: SealedImage): Promise<Poster[]> {
+  const demuxer = demuxerOf(image, ['PNG', 'JPEG', 'WebP'])
   const jpegs = POSTER_BOXES.map(() => collect(MAX_JPEG_BYTES))
   const chains = POSTER_BOXES.map(
     ({ widthPx, heightPx }, i) =>
@@ -94,8 +94,8 @@ export async function renderPosterSizes(sandbox: Sandbox, picture: SealedImage):
   )
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
-    media: 'picture',
-    source: picture.source,
+    media: 'image',
+    source: image.source,
     inputArgs: ['-f', demuxer],
     outputArgs: [
       ...['-filter_complex', [`[0:v:0]split=2${POSTER_BOXES.map((_, i) => `[s${i}]`).join('')}`, ...chains].join(';')],
@@ -141,7 +141,7 @@ async function drawPng(
   const scale = `scale=w='min(iw,${boxPx})':h='min(ih,${boxPx})':force_original_aspect_ratio=decrease`
   const end: MediaEnd = await runMedia(sandbox, {
     tool: 'ffmpeg',
-    media: 'picture',
+    media: 'image',
     source,
     inputArgs: ['-f', demuxer],
     outputArgs: [

@@ -18,8 +18,8 @@ export class InexactSeek extends Error {
 }
 
 /** Something its owner should know of a video that plays all the same: one of its streams ends early. */
-export function truncationReason(stream: 'picture' | 'sound', atS: number, durationS: number): string {
-  return `The ${stream} breaks off at ${clockTime(atS)} of ${clockTime(durationS)}.`
+export function truncationReason(stream: 'video' | 'audio', atS: number, durationS: number): string {
+  return `The ${stream === 'video' ? 'picture' : 'sound'} breaks off at ${clockTime(atS)} of ${clockTime(durationS)}.`
 }
 
 /** A place in a video as players show it: 0:08, 75:03. */

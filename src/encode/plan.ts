@@ -4,9 +4,9 @@
  */
 export type Plan = {
   /** Undefined for a video of sound only. */
-  picture?: VideoTrackPlan
+  videoTrack?: VideoTrackPlan
   /** Undefined for a silent video. */
-  sound?: AudioTrackPlan
+  audioTrack?: AudioTrackPlan
   /** Whole length in seconds, of the longer of picture and sound. */
   durationS: number
   /** False where a seek into the source is known not to be frame-exact (MPEG-TS, elementary streams). */
@@ -58,25 +58,25 @@ export type AudioTrackPlan = {
 
 export const AAC_FRAMES_PER_SEGMENT = 188
 /** The grid of a video without picture: key windows need a frame rate and a GOP. */
-const SOUND_ONLY_GRID = { rateNum: 25, rateDen: 1, gopFrames: 100 } as const
+const AUDIO_ONLY_GRID = { rateNum: 25, rateDen: 1, gopFrames: 100 } as const
 
 /** The frame rate and GOP that key windows are counted by. */
 export function gridFor(plan: Plan): { rateNum: number; rateDen: number; gopFrames: number } {
-  return plan.picture ?? SOUND_ONLY_GRID
+  return plan.videoTrack ?? AUDIO_ONLY_GRID
 }
 
 /** How many segments each picture rendition has. */
-export function videoSegmentCount(picture: VideoTrackPlan): number {
-  return Math.ceil(picture.frameCount / picture.gopFrames)
+export function videoSegmentCount(videoTrack: VideoTrackPlan): number {
+  return Math.ceil(videoTrack.frameCount / videoTrack.gopFrames)
 }
 
 /** How many segments the sound has. */
-export function audioSegmentCount(sound: AudioTrackPlan): number {
-  return Math.ceil(sound.frameCount / AAC_FRAMES_PER_SEGMENT)
+export function audioSegmentCount(audioTrack: AudioTrackPlan): number {
+  return Math.ceil(audioTrack.frameCount / AAC_FRAMES_PER_SEGMENT)
 }
 
 /** How many segments a whole video has, over all renditions. */
-export function plannedSegmentCount({ picture, sound }: Plan): number {
-  const pictures = picture ? videoSegmentCount(picture) * picture.renditions.length : 0
-  return pictures + (sound ? audioSegmentCount(sound) : 0)
+export function plannedSegmentCount({ videoTrack, audioTrack }: Plan): number {
+  const videoRenditions = videoTrack ? videoSegmentCount(videoTrack) * videoTrack.renditions.length : 0
+  return videoRenditions + (audioTrack ? audioSegmentCount(audioTrack) : 0)
 }

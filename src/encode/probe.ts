@@ -21,7 +21,7 @@ export type Probe = {
   formatName: string
   /** Whether a seek in this container lands where it should; measured on 38 files. */
   mayBeSought: boolean
-  picture?: {
+  videoTrack?: {
     /** As shown: rotation and sample aspect ratio applied. May be fractions of a pixel. */
     widthPx: number
     heightPx: number
@@ -34,7 +34,7 @@ export type Probe = {
     /** From the video's start to the end of the last picture. */
     durationS: number
   }
-  sound?: {
+  audioTrack?: {
     durationS: number
     /** What the container says, where that is longer: a damaged end cannot be measured. */
     announcedS?: number
@@ -98,10 +98,10 @@ const REPORTED = [
 export async function probeSource(sandbox: Sandbox, source: SealedSource, signal?: AbortSignal): Promise<Probe> {
   if (source.sizeBytes < 16) throw notMedia('The file is empty or only a few bytes long: upload it again.')
   const report = await readReport(sandbox, source, signal)
-  const picture = report.streams.find((stream) => stream.codec_type === 'video' && stream.disposition?.attached_pic !== 1)
-  const sound = report.streams.find((stream) => stream.codec_type === 'audio')
-  if (!picture && !sound) throw notMedia('The file has neither a picture nor sound.')
-  if (picture) refusePicture(picture)
+  const videoTrack = report.streams.find((stream) => stream.codec_type === 'video' && stream.disposition?.attached_pic !== 1)
+  const audioTrack = report.streams.find((stream) => stream.codec_type === 'audio')
+  if (!videoTrack && !audioTrack) throw notMedia('The file has neither a picture nor sound.')
+  if (videoTrack) assertSupportedVideo(videoTrack)
 
   const { ends, isDamaged } = await readEnds(sandbox, source, report, signal)
   // What is lost at the end of one stream was as long as the others, as far as anything says.
@@ -124,15 +124,18 @@ export async function probeSource(sandbox: Sandbox, source: SealedSource, signal
   return {
     formatName: report.format.format_name,
     mayBeSought: SEEKABLE.includes(container),
-    picture: picture && {
-      ...{ ...shapeOf(picture), ...ratesOf(picture), ...looksOf(picture) },
-      durationS: Math.max(durationOf(picture), lostS),
+    videoTrack: videoTrack && {
+      ...{ ...shapeOf(videoTrack), ...ratesOf(videoTrack), ...looksOf(videoTrack) },
+      durationS: Math.max(durationOf(videoTrack), lostS),
     },
     // Sound that no decoder knows is left out: the picture is worth showing without it.
-    sound: sound && isDecodable(sound) && sound.channels && number(sound.sample_rate) ? soundOf(sound) : undefined,
+    audioTrack:
+      audioTrack && isDecodable(audioTrack) && audioTrack.channels && number(audioTrack.sample_rate)
+        ? audioTrackOf(audioTrack)
+        : undefined,
   }
 
-  function soundOf(stream: Stream): NonNullable<Probe['sound']> {
+  function audioTrackOf(stream: Stream): NonNullable<Probe['audioTrack']> {
     const durationS = durationOf(stream)
     const announcedS = Math.max(durationS, number(stream.duration) ?? 0, lostS)
     return { durationS, announcedS, hasEmptyPackets: container === 'ogg' && ends.get(stream.index)?.hasEmptyPackets }
@@ -167,10 +170,10 @@ function throwIfCrashed(end: MediaEnd) {
   if (wasKilled(end) && !end.outOfTime) throw new Error(`ffprobe crashed or was killed, with exit code ${end.exitCode}`)
 }
 
-function refusePicture(picture: Stream) {
-  const { width = 0, height = 0 } = picture
+function assertSupportedVideo(videoTrack: Stream) {
+  const { width = 0, height = 0 } = videoTrack
   if (width * height > MAX_PIXELS) throw tooManyPixels(width, height)
-  if (!isDecodable(picture) || width < 1 || height < 1) {
+  if (!isDecodable(videoTrack) || width < 1 || height < 1) {
     throw notMedia('The picture is in a format that this server cannot read: convert the video to H.264 and upload it again.')
   }
 }

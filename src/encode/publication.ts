@@ -93,7 +93,7 @@ export function segmentCipher({ plan, contentKey }: OpenGeneration, kind: VideoC
   const ivOf = segmentIvs(contentKey)
   const grid = gridFor(plan)
   return (renditionId: number, number: number, clear: Buffer): Buffer => {
-    const window = kind === 'sound' ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
+    const window = kind === 'audio' ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
     return encryptSegment(clear, deriveWindowKey(contentKey, window), ivOf(renditionId, number))
   }
 }

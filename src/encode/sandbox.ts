@@ -54,7 +54,7 @@ export type Reader = (bytes: Readable) => Promise<void>
 export type MediaRun = {
   tool: 'ffmpeg' | 'ffprobe'
   /** What may be opened: a video, which is meant when nothing is said, or a still picture. */
-  media?: 'video' | 'picture'
+  media?: 'video' | 'image'
   source: SealedSource
   /** Options of the input, such as `-ss`. */
   inputArgs?: readonly string[]
@@ -83,7 +83,7 @@ export const MAX_PIXELS = 40_000_000
 // A demuxer that opens other files (hls, concat, dash, sdp, image2) is not here: this list, not the protocols', keeps it from reading them.
 const DEMUXERS = {
   video: 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,wav,mp3,aac,flac,mxf',
-  picture: 'png_pipe,jpeg_pipe,webp_pipe,gif_pipe',
+  image: 'png_pipe,jpeg_pipe,webp_pipe,gif_pipe',
 }
 // The first with -fps_mode.
 const OLDEST_FFMPEG = { major: 5, minor: 1 }

@@ -263,7 +263,7 @@ async function runChunk(deps: EncodeDeps, run: VideoChunk, signal: AbortSignal, 
 
 /** Whether posters are drawn with this chunk. */
 function isBeginning({ kind, firstSegment }: VideoChunk): boolean {
-  return kind === 'picture' && firstSegment === 0
+  return kind === 'video' && firstSegment === 0
 }
 
 /** Runs works side by side to their ends. What one throws ends the others, and is thrown when all have ended. */
@@ -346,7 +346,7 @@ type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'fromStart'>
 /** What a run cut off by a crash left to do: the segments it had published at the chunk's beginning stay. */
 async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: VideoChunk): Promise<Part> {
   const renditionIds =
-    run.kind === 'sound' ? [plan.sound?.renditionId ?? 0] : (plan.picture?.renditions ?? []).map(({ id }) => id)
+    run.kind === 'audio' ? [plan.audioTrack?.renditionId ?? 0] : (plan.videoTrack?.renditions ?? []).map(({ id }) => id)
   const end = run.firstSegment + run.segmentCount
   let firstSegment = end
   for (const renditionId of renditionIds) {
@@ -364,7 +364,7 @@ async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: VideoChunk): P
  * done so far, so that segments which meet the cap come out with others.
  */
 async function chooseThreads(deps: EncodeDeps, { kind, segmentCount }: Part): Promise<0 | 1> {
-  return kind === 'picture' && (segmentCount <= URGENT_SEGMENTS || !(await hasPendingChunks(deps.db))) ? 0 : 1
+  return kind === 'video' && (segmentCount <= URGENT_SEGMENTS || !(await hasPendingChunks(deps.db))) ? 0 : 1
 }
 
 async function encodePart(
@@ -375,20 +375,20 @@ async function encodePart(
   signal: AbortSignal,
 ): Promise<void> {
   const request = { sandbox: deps.sandbox, source, plan: video.plan, chunk: part, signal }
-  if (part.kind === 'sound') {
+  if (part.kind === 'audio') {
     const { breaksOffAtS } = await encodeAudioChunk(request, sink)
-    if (breaksOffAtS !== undefined) await noteBreak(deps, video, 'sound', breaksOffAtS)
+    if (breaksOffAtS !== undefined) await noteBreak(deps, video, 'audio', breaksOffAtS)
     return
   }
   const { missingFrames } = await encodeVideoChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
-  const { picture } = video.plan
-  if (picture && missingFrames > TOLERATED_FRAMES) {
-    const readFrames = picture.frameCount - (picture.heldFrames ?? 0) - missingFrames
-    await noteBreak(deps, video, 'picture', (readFrames * picture.rateDen) / picture.rateNum)
+  const { videoTrack } = video.plan
+  if (videoTrack && missingFrames > TOLERATED_FRAMES) {
+    const readFrames = videoTrack.frameCount - (videoTrack.heldFrames ?? 0) - missingFrames
+    await noteBreak(deps, video, 'video', (readFrames * videoTrack.rateDen) / videoTrack.rateNum)
   }
 }
 
-async function noteBreak(deps: EncodeDeps, video: OpenGeneration, stream: 'picture' | 'sound', atS: number): Promise<void> {
+async function noteBreak(deps: EncodeDeps, video: OpenGeneration, stream: 'video' | 'audio', atS: number): Promise<void> {
   await deps.write((tx) => setStatusReason(tx, video.videoId, truncationReason(stream, atS, video.plan.durationS)))
 }
 

@@ -48,7 +48,7 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey) {
 export type PlayableVideos = ReturnType<typeof createPlayableVideos>
 
 /** How many segments a rendition has; undefined when the video has none of that id. */
-export function findSegmentCount({ plan: { picture, sound } }: PlayableVideo, renditionId: number): number | undefined {
-  if (sound?.renditionId === renditionId) return audioSegmentCount(sound)
-  return picture?.renditions.some(({ id }) => id === renditionId) ? videoSegmentCount(picture) : undefined
+export function findSegmentCount({ plan: { videoTrack, audioTrack } }: PlayableVideo, renditionId: number): number | undefined {
+  if (audioTrack?.renditionId === renditionId) return audioSegmentCount(audioTrack)
+  return videoTrack?.renditions.some(({ id }) => id === renditionId) ? videoSegmentCount(videoTrack) : undefined
 }

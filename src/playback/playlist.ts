@@ -8,7 +8,7 @@ import type { PlayableVideo } from './playable-video.ts'
 // Playlists as in RFC 8216, computed for each session and never stored: a video's every segment is named before it exists.
 // Addresses are relative to /play/<session>/playlist/, so that a proxy may serve Reelgate below a prefix.
 
-const SOUND_GROUP = 'sound'
+const AUDIO_GROUP = 'audio'
 const CAPTION_GROUP = 'captions'
 const CAPTION_NAME = /^caption-([1-9]\d{0,14})$/
 
@@ -35,11 +35,11 @@ export function multivariantPlaylist(
   forcedBitrateKbps: number | null,
   captions: readonly PublicCaption[] = [],
 ): string {
-  const { picture, sound } = video.plan
+  const { videoTrack, audioTrack } = video.plan
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
-  if (sound && picture) {
+  if (audioTrack && videoTrack) {
     lines.push(
-      `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${SOUND_GROUP}",NAME="sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="${sound.renditionId}"`,
+      `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${AUDIO_GROUP}",NAME="sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="${audioTrack.renditionId}"`,
     )
   }
   for (const { id, language, label } of captions) {
@@ -48,13 +48,16 @@ export function multivariantPlaylist(
     )
   }
   const withCaptions = captions.length > 0
-  if (sound && !picture)
-    lines.push(streamInf({ bandwidthBps: sound.bitrateBps, codecs: [AUDIO_CODEC], withCaptions }), String(sound.renditionId))
-  for (const rendition of renditionsOf(picture?.renditions ?? [], forcedBitrateKbps)) {
-    const codecs = [videoCodec(rendition), ...(sound ? [AUDIO_CODEC] : [])]
-    const bandwidthBps = rendition.maxBitrateBps + (sound?.bitrateBps ?? 0)
+  if (audioTrack && !videoTrack)
     lines.push(
-      streamInf({ bandwidthBps, codecs, rendition, rate: video.grid, withSound: sound !== undefined, withCaptions }),
+      streamInf({ bandwidthBps: audioTrack.bitrateBps, codecs: [AUDIO_CODEC], withCaptions }),
+      String(audioTrack.renditionId),
+    )
+  for (const rendition of renditionsOf(videoTrack?.renditions ?? [], forcedBitrateKbps)) {
+    const codecs = [videoCodec(rendition), ...(audioTrack ? [AUDIO_CODEC] : [])]
+    const bandwidthBps = rendition.maxBitrateBps + (audioTrack?.bitrateBps ?? 0)
+    lines.push(
+      streamInf({ bandwidthBps, codecs, rendition, rate: video.grid, withAudio: audioTrack !== undefined, withCaptions }),
       String(rendition.id),
     )
   }
@@ -66,7 +69,7 @@ function streamInf(stream: {
   codecs: string[]
   rendition?: VideoRendition
   rate?: PlayableVideo['grid']
-  withSound?: boolean
+  withAudio?: boolean
   withCaptions: boolean
 }): string {
   // A segment may take its encoder's whole buffer of two seconds on top of its own four.
@@ -77,7 +80,7 @@ function streamInf(stream: {
   ]
   if (stream.rendition) attributes.push(`RESOLUTION=${stream.rendition.widthPx}x${stream.rendition.heightPx}`)
   if (stream.rendition && stream.rate) attributes.push(`FRAME-RATE=${(stream.rate.rateNum / stream.rate.rateDen).toFixed(3)}`)
-  if (stream.withSound) attributes.push(`AUDIO="${SOUND_GROUP}"`)
+  if (stream.withAudio) attributes.push(`AUDIO="${AUDIO_GROUP}"`)
   if (stream.withCaptions) attributes.push(`SUBTITLES="${CAPTION_GROUP}"`)
   return `#EXT-X-STREAM-INF:${[...attributes, 'CLOSED-CAPTIONS=NONE'].join(',')}`
 }
@@ -118,17 +121,17 @@ export function mediaPlaylist(video: PlayableVideo, renditionId: number, mediaPa
 type PlaylistSegment = { window: number; durationS: number }
 
 function segmentsOf(video: PlayableVideo, renditionId: number): PlaylistSegment[] | undefined {
-  const { picture, sound } = video.plan
-  if (sound?.renditionId === renditionId) {
-    return Array.from({ length: audioSegmentCount(sound) }, (_, number) => ({
+  const { videoTrack, audioTrack } = video.plan
+  if (audioTrack?.renditionId === renditionId) {
+    return Array.from({ length: audioSegmentCount(audioTrack) }, (_, number) => ({
       window: windowOfAudioSegment(number, video.grid),
-      durationS: (partOf(sound.frameCount, AAC_FRAMES_PER_SEGMENT, number) * AAC_FRAME_SAMPLES) / AAC_RATE_HZ,
+      durationS: (partOf(audioTrack.frameCount, AAC_FRAMES_PER_SEGMENT, number) * AAC_FRAME_SAMPLES) / AAC_RATE_HZ,
     }))
   }
-  if (!picture?.renditions.some(({ id }) => id === renditionId)) return undefined
-  return Array.from({ length: videoSegmentCount(picture) }, (_, number) => ({
+  if (!videoTrack?.renditions.some(({ id }) => id === renditionId)) return undefined
+  return Array.from({ length: videoSegmentCount(videoTrack) }, (_, number) => ({
     window: windowOfVideoSegment(number),
-    durationS: (partOf(picture.frameCount, picture.gopFrames, number) * picture.rateDen) / picture.rateNum,
+    durationS: (partOf(videoTrack.frameCount, videoTrack.gopFrames, number) * videoTrack.rateDen) / videoTrack.rateNum,
   }))
 }
 
@@ -139,8 +142,8 @@ function partOf(total: number, size: number, number: number): number {
 
 /** How many key windows a video has, picture and sound together. */
 export function windowCount(video: PlayableVideo): number {
-  const { picture, sound } = video.plan
-  const pictures = picture ? windowOfVideoSegment(videoSegmentCount(picture) - 1) + 1 : 0
-  const sounds = sound ? windowOfAudioSegment(audioSegmentCount(sound) - 1, video.grid) + 1 : 0
-  return Math.max(pictures, sounds)
+  const { videoTrack, audioTrack } = video.plan
+  const videoRenditions = videoTrack ? windowOfVideoSegment(videoSegmentCount(videoTrack) - 1) + 1 : 0
+  const audioRenditions = audioTrack ? windowOfAudioSegment(audioSegmentCount(audioTrack) - 1, video.grid) + 1 : 0
+  return Math.max(videoRenditions, audioRenditions)
 }

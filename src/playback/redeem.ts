@@ -231,7 +231,7 @@ export async function viewVideo(deps: PlaybackDeps, { row }: LiveSession): Promi
   return {
     title: video.title,
     durationS: playable.plan.durationS,
-    aspectRatio: playable.plan.picture?.aspectRatio ?? 16 / 9,
+    aspectRatio: playable.plan.videoTrack?.aspectRatio ?? 16 / 9,
     poster: poster && { token: poster.token, isPublic: video.public === 1 },
     marks: await shownMarks(deps, row, JSON.parse(row.marks)),
   }

@@ -103,10 +103,10 @@ async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: num
   const video = await getSignedVideo(deps, path)
   if (number >= (findSegmentCount(video, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
 
-  const isSound = video.plan.sound?.renditionId === renditionId
+  const isAudio = video.plan.audioTrack?.renditionId === renditionId
   const patience = AbortSignal.any([signal, AbortSignal.timeout(HOLD_MS)])
   const heard = deps.news.heard(path, renditionId, number, patience)
-  if (await prioritizeSegment(deps, path, isSound ? 'sound' : 'picture', number)) deps.wakeEncoders()
+  if (await prioritizeSegment(deps, path, isAudio ? 'audio' : 'video', number)) deps.wakeEncoders()
   // It may have been published between the first look and the listening.
   const published = await findSegment(deps.db, path, renditionId, number)
   if (published) return published

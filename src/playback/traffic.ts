@@ -37,7 +37,7 @@ export function createTrafficMeter(sessions: LiveSessions, nowS: () => number): 
 }
 
 /** The largest rendition and the audio at the most that their encoders may make of them. */
-function lengthBytesOf({ plan: { picture, sound, durationS } }: Pick<PlayableVideo, 'plan'>): number {
-  const pictureBps = Math.max(0, ...(picture?.renditions ?? []).map(({ maxBitrateBps }) => maxBitrateBps))
-  return ((pictureBps + (sound?.bitrateBps ?? 0)) / 8) * durationS
+function lengthBytesOf({ plan: { videoTrack, audioTrack, durationS } }: Pick<PlayableVideo, 'plan'>): number {
+  const videoBps = Math.max(0, ...(videoTrack?.renditions ?? []).map(({ maxBitrateBps }) => maxBitrateBps))
+  return ((videoBps + (audioTrack?.bitrateBps ?? 0)) / 8) * durationS
 }

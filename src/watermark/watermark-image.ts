@@ -110,7 +110,7 @@ export function createWatermarkImages(deps: WatermarkImageDeps): WatermarkImages
   }
 
   async function fetchAndKeep(accountId: string, url: string): Promise<boolean> {
-    const drawn = await fetchPicture(accountId, url).catch((error: unknown) => {
+    const drawn = await fetchImage(accountId, url).catch((error: unknown) => {
       stopping.signal.throwIfAborted()
       if (!(error instanceof Failure)) throw error
       const from = describeUrl(new URL(url))
@@ -129,7 +129,7 @@ export function createWatermarkImages(deps: WatermarkImageDeps): WatermarkImages
     return isDrawn
   }
 
-  async function fetchPicture(accountId: string, url: string): Promise<Buffer> {
+  async function fetchImage(accountId: string, url: string): Promise<Buffer> {
     const { signal } = stopping
     const bytes = await guardedFetch(deps.outbound, { ...LIMITS, accountId, url, signal }, async (answer) => {
       if (answer.status !== 200)

@@ -9,7 +9,7 @@ import { findFreePort } from '../free-port.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { makeVideo } from '../videos.ts'
-import { addFile, listFiles, makePicture, SRT } from './sample-files.ts'
+import { addFile, listFiles, makeImage, SRT } from './sample-files.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let publicUrl: string
@@ -198,7 +198,7 @@ test('F02: what is not for downloads has no address, and a number of nobody’s 
 
 test('posters and captions are downloaded as what they were made into', async () => {
   const { videoId: id } = await reelgate.owner.credentials('Made')
-  await addFile(reelgate.owner, id, await makePicture('640x360'))
+  await addFile(reelgate.owner, id, await makeImage('640x360'))
   await addFile(reelgate.owner, id, SRT, 'en')
   const poster = await fetch(await addressOf(id, (await fileOf(id, 'poster')).id))
   expect([poster.headers.get('content-type'), (await bytesOf(poster)).toString('hex', 0, 3)]).toEqual(['image/jpeg', 'ffd8ff'])

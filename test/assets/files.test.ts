@@ -5,7 +5,7 @@ import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
-import { addFile, colorOf, type FileBody, listFiles, makePicture, SRT } from './sample-files.ts'
+import { addFile, colorOf, type FileBody, listFiles, makeImage, SRT } from './sample-files.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
@@ -101,7 +101,7 @@ describe('the files of a video', () => {
     const calls = [
       stranger.call('GET', `/api/videos/${videoId}/files`),
       stranger.call('DELETE', `/api/videos/${videoId}/files/${file?.id}`),
-      addFile(stranger, videoId, await makePicture('64x64')),
+      addFile(stranger, videoId, await makeImage('64x64')),
       addFile(stranger, videoId, SRT, 'en'),
     ]
     for (const call of calls) {
@@ -125,9 +125,7 @@ describe('the files of a video', () => {
 describe('a poster', () => {
   test.each(['png', 'mjpeg', 'libwebp'])('made from %s is drawn in both sizes and becomes the main one', async (format) => {
     const id = await waitingVideo()
-    const added = await json<Record<string, unknown>[]>(
-      addFile(reelgate.owner, id, await makePicture('1600x900', format, 'lime')),
-    )
+    const added = await json<Record<string, unknown>[]>(addFile(reelgate.owner, id, await makeImage('1600x900', format, 'lime')))
     const size = (video_width: number, video_height: number) => ({
       id: expect.any(Number),
       format: 'jpeg',
@@ -147,8 +145,8 @@ describe('a poster', () => {
   test('takes the place of older ones, which show again when it is deleted', async () => {
     const { owner } = reelgate
     const id = await waitingVideo()
-    const [first] = await json<{ id: number }[]>(addFile(owner, id, await makePicture('640x360')))
-    const second = await json<{ id: number }[]>(addFile(owner, id, await makePicture('640x360', 'png', 'blue')))
+    const [first] = await json<{ id: number }[]>(addFile(owner, id, await makeImage('640x360')))
+    const second = await json<{ id: number }[]>(addFile(owner, id, await makeImage('640x360', 'png', 'blue')))
     const enabled = async () => (await listFiles(owner, id)).filter((file) => file.enabled === 1).map((file) => file.id)
     expect(await enabled()).toEqual(second.map((file) => file.id))
     for (const file of second)
@@ -161,7 +159,7 @@ describe('a poster', () => {
     const { owner } = reelgate
     const credentials = await owner.credentials('Poster first')
     const id = credentials.videoId
-    const added = await json<{ id: number }[]>(addFile(owner, id, await makePicture('640x360')))
+    const added = await json<{ id: number }[]>(addFile(owner, id, await makeImage('640x360')))
     await owner.send(credentials, new Blob([await readFile(await makeVideo())]))
     await owner.until(id, 'ready')
     await untilFinished(reelgate, id)
@@ -198,11 +196,11 @@ describe('captions', () => {
   test('and posters, eight at once, are all there while the video is queued', async () => {
     const { owner } = reelgate
     const id = await waitingVideo()
-    const picture = await makePicture('640x360')
+    const image = await makeImage('640x360')
     const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'hi', 'ja']
     const answers = await Promise.all([
       ...languages.map((language) => addFile(owner, id, SRT, language)),
-      ...languages.map(() => addFile(owner, id, picture)),
+      ...languages.map(() => addFile(owner, id, image)),
     ])
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
     await reelgate.kill()

@@ -8,7 +8,7 @@ import { parseInWorker } from '../../src/assets/caption.ts'
 import { toSafeWebVtt } from '../../src/assets/webvtt.ts'
 import { removeImage, renderPosterSizes, sealImage } from '../../src/encode/image.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
-import { makePicture, SRT } from './sample-files.ts'
+import { makeImage, SRT } from './sample-files.ts'
 
 // What owners' users send as captions and posters.
 
@@ -91,11 +91,11 @@ describe('F01: a poster', () => {
   async function draw(bytes: Buffer) {
     const tmp = await mkdtemp(join(tmpdir(), 'reelgate-picture-'))
     onTestFinished(() => rm(tmp, { recursive: true }))
-    const picture = await sealImage(tmp, Readable.from([bytes]))
+    const image = await sealImage(tmp, Readable.from([bytes]))
     try {
-      return await renderPosterSizes(await openSandbox({ sandbox: 'weak' }), picture)
+      return await renderPosterSizes(await openSandbox({ sandbox: 'weak' }), image)
     } finally {
-      await removeImage(picture)
+      await removeImage(image)
       expect(await readdir(tmp)).toEqual([])
     }
   }
@@ -113,7 +113,7 @@ describe('F01: a poster', () => {
   })
 
   test('holds nothing of what its file held beside the picture', async () => {
-    const jpeg = await makePicture('640x360', 'mjpeg')
+    const jpeg = await makeImage('640x360', 'mjpeg')
     const secret = '<script>alert("here")</script>'
     const comment = Buffer.concat([Buffer.from([0xff, 0xfe, 0, secret.length + 2]), Buffer.from(secret)])
     const made = await draw(Buffer.concat([jpeg.subarray(0, 2), comment, jpeg.subarray(2), Buffer.from(secret)]))

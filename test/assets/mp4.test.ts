@@ -213,7 +213,7 @@ sampled('a silent video, and one of sound alone, have theirs', async () => {
   await run('ffmpeg', ['-v', 'error', '-f', 'lavfi', '-i', 'sine=duration=9', '-c:a', 'aac', tone])
   const reelgate = await startReelgate()
   const { owner } = reelgate
-  const silent = await owner.readyVideo(await makeVideo({ seconds: 9, sound: false }), 'Silent')
+  const silent = await owner.readyVideo(await makeVideo({ seconds: 9, audioTrack: false }), 'Silent')
   const heard = await owner.readyVideo(tone, 'Heard')
   for (const [id, codec] of [
     [silent, 'h264'],

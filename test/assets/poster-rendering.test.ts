@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { newFolder } from '../encode/videos.ts'
 import { startReelgate } from '../in-process.ts'
-import { addFile, makePicture } from './sample-files.ts'
+import { addFile, makeImage } from './sample-files.ts'
 
 /** One is drawn at a time, and so many wait. */
 const TAKEN = 21
@@ -13,7 +13,7 @@ test('who sends many pictures that are slow to draw is refused more of them, and
   const program = '#!/usr/bin/bash\ncase "$*" in *"-f png_pipe"*) exec /usr/bin/sleep 30;; esac\nexec /usr/bin/ffmpeg "$@"\n'
   await writeFile(join(folder, 'ffmpeg'), program, { mode: 0o755 })
   const reelgate = await startReelgate({ env: { PATH: [folder, process.env.PATH].join(delimiter) } })
-  const slow = await makePicture('64x36')
+  const slow = await makeImage('64x36')
   const { videoId } = await reelgate.owner.credentials('It will come')
   const refused: string[] = []
   const both = Promise.withResolvers<void>()
@@ -32,6 +32,6 @@ test('who sends many pictures that are slow to draw is refused more of them, and
 
   const ben = await reelgate.newOwner('Ben')
   const video = await ben.credentials('Ben’s')
-  const added = await addFile(ben, video.videoId, await makePicture('64x36', 'mjpeg'))
+  const added = await addFile(ben, video.videoId, await makeImage('64x36', 'mjpeg'))
   expect([added.status, refused.length]).toEqual([200, 2])
 })

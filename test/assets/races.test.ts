@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
-import { addFile, type FileBody, listFiles, makePicture, SRT } from './sample-files.ts'
+import { addFile, type FileBody, listFiles, makeImage, SRT } from './sample-files.ts'
 
 // Files that their owner deletes while somebody is sent them. Limits are on: what happens here may not count against a viewer.
 
@@ -66,7 +66,7 @@ test('captions that are deleted while a viewer is sent them are 404, now and lat
 })
 
 test('a poster that is deleted while a page shows it is 404', async () => {
-  await addFile(reelgate.owner, videoId, await makePicture('640x360'))
+  await addFile(reelgate.owner, videoId, await makeImage('640x360'))
   const { posters } = await reelgate.owner.video(videoId)
   const answer = await deletedWhileRead('poster', ({ width }) =>
     fetch(posters.find((poster) => poster.width === width)?.posterUrl ?? ''),
@@ -75,7 +75,7 @@ test('a poster that is deleted while a page shows it is 404', async () => {
 })
 
 test('a download of a poster, and one of captions, that are deleted while they are read, is 404', async () => {
-  await addFile(reelgate.owner, videoId, await makePicture('640x360'))
+  await addFile(reelgate.owner, videoId, await makeImage('640x360'))
   await addFile(reelgate.owner, videoId, SRT, 'de')
   for (const type of ['poster', 'caption'] as const) {
     const answer = await deletedWhileRead(type, async ({ id }) => fetch(await addressOf(id)))

@@ -17,7 +17,7 @@ export type FileBody = {
 }
 
 /** A picture as ffmpeg draws it. @param format such as `png`, `mjpeg`, `libwebp` */
-export async function makePicture(size: string, format = 'png', color = 'red'): Promise<Buffer> {
+export async function makeImage(size: string, format = 'png', color = 'red'): Promise<Buffer> {
   const args = ['-v', 'error', '-f', 'lavfi', '-i', `color=${color}:s=${size}`, '-frames:v', '1', '-c:v', format]
   const end = ['-f', format === 'libwebp' ? 'webp' : 'image2pipe', '-']
   const { stdout } = await promisify(execFile)('ffmpeg', [...args, ...end], { encoding: 'buffer', maxBuffer: 2 ** 28 })
@@ -25,7 +25,7 @@ export async function makePicture(size: string, format = 'png', color = 'red'): 
 }
 
 /** The pixels of a picture's middle, as RGB. */
-export async function colorOf(picture: Buffer): Promise<number[]> {
+export async function colorOf(image: Buffer): Promise<number[]> {
   const run = promisify(execFile)(
     'ffmpeg',
     [...'-v error -i - -vf scale=1:1:flags=area -f rawvideo -pix_fmt rgb24 -'.split(' ')],
@@ -33,7 +33,7 @@ export async function colorOf(picture: Buffer): Promise<number[]> {
       encoding: 'buffer',
     },
   )
-  run.child.stdin?.end(picture)
+  run.child.stdin?.end(image)
   return [...(await run).stdout]
 }
 

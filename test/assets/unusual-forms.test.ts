@@ -3,22 +3,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listFiles as listFolder } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { BOUNDARY, formBody, type Part, post, type Sending } from '../ingest/raw-form.ts'
-import { addFile, listFiles, makePicture, SRT } from './sample-files.ts'
+import { addFile, listFiles, makeImage, SRT } from './sample-files.ts'
 
 // Forms with a poster or captions, byte by byte as odd clients write them.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
-let picture: Buffer
+let image: Buffer
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
   videoId = (await reelgate.owner.credentials('It will come')).videoId
-  picture = await makePicture('640x360')
+  image = await makeImage('640x360')
 })
 afterAll(() => reelgate.remove())
 
 const captions: Part = { name: 'file', fileName: 'captions.srt', body: SRT }
-const poster = (): Part => ({ name: 'file', fileName: 'poster.png', body: picture })
+const poster = (): Part => ({ name: 'file', fileName: 'poster.png', body: image })
 
 /** Adds captions in a language of their own to the video; without a language, a poster. */
 async function send(body: Buffer, language?: string, sending: Sending = {}) {

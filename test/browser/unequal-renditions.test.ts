@@ -23,15 +23,15 @@ afterAll(async () => {
 })
 
 const VIDEOS = [
-  { is: 'of sound only, MP3', lengthS: 10, sounds: true, posters: 0 },
-  { is: 'whose sound ends 8 s early', lengthS: 12, sounds: true, posters: 2 },
-  { is: 'whose sound goes on for 6 s', lengthS: 12, sounds: true, posters: 2 },
-  { is: 'without sound', lengthS: 10, sounds: false, posters: 2 },
+  { is: 'of sound only, MP3', lengthS: 10, audioRenditions: true, posters: 0 },
+  { is: 'whose sound ends 8 s early', lengthS: 12, audioRenditions: true, posters: 2 },
+  { is: 'whose sound goes on for 6 s', lengthS: 12, audioRenditions: true, posters: 2 },
+  { is: 'without sound', lengthS: 10, audioRenditions: false, posters: 2 },
 ]
 
 test.each(sampleOf('videos of unequal sound and picture', VIDEOS, 1))(
   'a video $is plays across the place where one of the two ends, and to its end',
-  async ({ is, lengthS, sounds, posters }) => {
+  async ({ is, lengthS, audioRenditions, posters }) => {
     const recipe = ODD_VIDEOS.find((odd) => odd.is === is)
     if (!recipe) throw new Error(`no video ${is}`)
     const videoId = await reelgate.owner.upload(is, await makeOddVideo(recipe))
@@ -53,7 +53,7 @@ test.each(sampleOf('videos of unequal sound and picture', VIDEOS, 1))(
     const { timeS, framesDecoded, soundBytesDecoded } = await player.video()
     expect(Math.abs(timeS - lengthS)).toBeLessThan(0.6)
     expect(framesDecoded > 0).toBe(posters > 0)
-    expect(soundBytesDecoded > before).toBe(sounds)
+    expect(soundBytesDecoded > before).toBe(audioRenditions)
     expect(player.complaints).toEqual([])
     await context.close()
   },

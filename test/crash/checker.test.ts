@@ -48,7 +48,7 @@ const HARMS: readonly Harm[] = [
   ['a source’s row is lost', 'delete from source', /has no source/],
   ['a policy can be used again', 'update upload_policy set spent_at_s = null', /policy/],
   ['a plan is lost', 'delete from generation', /generation 1, which is not there/],
-  ['a chunk is lost', `delete from chunk where kind = 'picture'`, /in 0 chunks/],
+  ['a chunk is lost', `delete from chunk where kind = 'video'`, /in 0 chunks/],
   ['a segment’s row is lost', 'delete from segment where rendition_id = 1', /missing although its chunk is done/],
   ['an init segment is lost', 'update rendition set init = null', /without its init segment/],
   ['a poster’s row is lost', `delete from file where type = 'poster'`, /without a poster/],

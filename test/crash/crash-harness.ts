@@ -24,7 +24,7 @@ const HISTORIES = join(import.meta.dirname, '../../.cache/crash')
 /** Videos so small that they are encoded in an instant, yet of more than one chunk. */
 const VIDEOS = [
   { seconds: 1, size: '160x90' },
-  { seconds: 2, size: '160x90', sound: false },
+  { seconds: 2, size: '160x90', audioTrack: false },
   { seconds: 5, size: '64x64', rate: 10 },
 ] as const
 

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { dataPaths } from '../../src/config.ts'
 import { sendCommand } from '../../src/control/socket.ts'
-import { addFile, listFiles as filesOf, makePicture, SRT } from '../assets/sample-files.ts'
+import { addFile, listFiles as filesOf, makeImage, SRT } from '../assets/sample-files.ts'
 import { listFiles } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -183,7 +183,7 @@ const additions: { videoId: string; type: keyof typeof FILES_ADDED; isAnswered: 
 function adding(type: keyof typeof FILES_ADDED): Scenario['prepare'] {
   return async ({ clients, reelgate: { owner } }) => {
     const { videoId = '' } = await clients.create(0)
-    const bytes = type === 'caption' ? SRT : await makePicture('640x360')
+    const bytes = type === 'caption' ? SRT : await makeImage('640x360')
     return async () => {
       const isAnswered = await addFile(owner, videoId, bytes, type === 'caption' ? 'en' : undefined).then(
         ({ ok }) => ok,
@@ -233,7 +233,7 @@ async function repairing(of: Ordeal): Promise<() => Promise<unknown>> {
   const [row] = readRows<{ id: number; file: string }>(
     reelgate,
     `select rendition.id, file from segment join rendition on rendition.video_id = segment.video_id and rendition.id = rendition_id
-     where segment.video_id = ? and kind = 'sound' and number = 0`,
+     where segment.video_id = ? and kind = 'audio' and number = 0`,
     videoId,
   )
   const path = join(reelgate.dataDir, 'segments', row?.file ?? '')

@@ -358,7 +358,7 @@ async function generationBreaches(
   if (video.status === 'ready' && !isPlayable(encoded)) breaches.push('is ready, but has no first segment to play')
   if (encoded.isFinished && encoded.segments.length !== plannedSegmentCount(plan))
     breaches.push('is finished without all segments')
-  if (encoded.isFinished && plan.picture && !encoded.hasPoster) breaches.push('is finished without a poster')
+  if (encoded.isFinished && plan.videoTrack && !encoded.hasPoster) breaches.push('is finished without a poster')
   // A damaged one is encoded again, and until then may be missing.
   const whole = encoded.segments.filter(({ damaged }) => damaged === 0)
   for (const segment of whole) breaches.push(...(await segmentBreaches(installed, encoded, segment, memory)))
@@ -383,8 +383,8 @@ function chunkBreaches({ plan, chunks, segments, renditions, hasFailed }: Video,
   const breaches: string[] = []
   const stored = new Set(segments.map(({ rendition_id, number }) => `${rendition_id}/${number}`))
   const counts = {
-    picture: plan.picture ? videoSegmentCount(plan.picture) : 0,
-    sound: plan.sound ? audioSegmentCount(plan.sound) : 0,
+    videoTrack: plan.videoTrack ? videoSegmentCount(plan.videoTrack) : 0,
+    audioTrack: plan.audioTrack ? audioSegmentCount(plan.audioTrack) : 0,
   }
   for (const [kind, count] of Object.entries(counts)) {
     const ids = renditions.filter((rendition) => rendition.kind === kind).map(({ id }) => id)
@@ -415,8 +415,10 @@ function renditionBreaches({ renditions, segments }: Video): string[] {
 
 function isPlayable({ plan, segments }: Video): boolean {
   const first = new Set(segments.filter(({ number }) => number === 0).map(({ rendition_id }) => rendition_id))
-  const { picture, sound } = plan
-  return (!sound || first.has(sound.renditionId)) && (!picture || picture.renditions.some(({ id }) => first.has(id)))
+  const { videoTrack, audioTrack } = plan
+  return (
+    (!audioTrack || first.has(audioTrack.renditionId)) && (!videoTrack || videoTrack.renditions.some(({ id }) => first.has(id)))
+  )
 }
 
 async function segmentBreaches({ dataDir }: Installed, video: Video, segment: SegmentRow, memory: Memory): Promise<string[]> {
@@ -435,9 +437,9 @@ async function segmentBreaches({ dataDir }: Installed, video: Video, segment: Se
 }
 
 function openSegment({ plan, contentKey }: Video, { rendition_id, number }: SegmentRow, bytes: Buffer): Buffer {
-  const grid = plan.picture ?? { rateNum: 25, rateDen: 1, gopFrames: 100 }
-  const isSound = rendition_id === plan.sound?.renditionId
-  const window = isSound ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
+  const grid = plan.videoTrack ?? { rateNum: 25, rateDen: 1, gopFrames: 100 }
+  const isAudio = rendition_id === plan.audioTrack?.renditionId
+  const window = isAudio ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
   return decrypt(bytes, deriveWindowKey(contentKey, window), segmentIvs(contentKey)(rendition_id, number))
 }
 
@@ -450,14 +452,14 @@ async function lengthBreaches({ dataDir }: Installed, video: Video): Promise<str
       const clear = openSegment(video, segment, await readFile(join(dataDir, 'segments', segment.file)))
       for (const duration of readSegment(clear).durations) ticks += duration
     }
-    const { picture, sound } = video.plan
-    const isSound = id === sound?.renditionId
-    const wantedS = isSound
-      ? (sound.frameCount * 1024) / 48_000
-      : picture
-        ? (picture.frameCount * picture.rateDen) / picture.rateNum
+    const { videoTrack, audioTrack } = video.plan
+    const isAudio = id === audioTrack?.renditionId
+    const wantedS = isAudio
+      ? (audioTrack.frameCount * 1024) / 48_000
+      : videoTrack
+        ? (videoTrack.frameCount * videoTrack.rateDen) / videoTrack.rateNum
         : 0
-    const frameS = isSound ? 1024 / 48_000 : picture ? picture.rateDen / picture.rateNum : 0
+    const frameS = isAudio ? 1024 / 48_000 : videoTrack ? videoTrack.rateDen / videoTrack.rateNum : 0
     const lengthS = init ? ticks / readTimescale(init) : 0
     if (Math.abs(lengthS - wantedS) > frameS) breaches.push(`rendition ${id} lasts ${lengthS} s instead of ${wantedS}`)
   }

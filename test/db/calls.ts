@@ -119,7 +119,7 @@ export const ALWAYS: readonly Call[] = [
   [
     'what is damaged of a chunk',
     40,
-    (db) => damage.listDamaged(db, { ...VIDEO, kind: 'picture', firstSegment: 0, segmentCount: 5 }),
+    (db) => damage.listDamaged(db, { ...VIDEO, kind: 'video', firstSegment: 0, segmentCount: 5 }),
   ],
   ['the chunk of a segment', 40, (db) => damage.findChunkOf(db, { ...VIDEO, renditionId: 1, number: 0 })],
   ['published segments', 20, (db) => generations.listPublishedNumbers(db, VIDEO, 1, 0)],
@@ -130,7 +130,7 @@ export const ALWAYS: readonly Call[] = [
   [
     'a run of a chunk',
     100,
-    (db) => chunks.beginRun(db, { videoId: idOf(500), generation: 1, kind: 'picture', firstSegment: 0 }, undefined),
+    (db) => chunks.beginRun(db, { videoId: idOf(500), generation: 1, kind: 'video', firstSegment: 0 }, undefined),
   ],
   ['a hook that is due', 20, (db) => deliveries.findDueWebhook(db, NOW_S, { hookIds: [], accountIds: [], onlyHealthy: false })],
   ['what a hook sends next', 120, (db) => deliveries.claimDelivery(db, 'h1', { nowS: NOW_S, endsAtS: NOW_S + 20 })],

@@ -60,7 +60,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
   [
     'chunk (video_id, generation, kind, first_segment, segment_count, from_start, state, priority, position)',
     2 * VIDEOS,
-    `id(n / 2), 1, 'picture', n % 2, 1, 0, case when n % 1000 = 0 then 'waiting' when n % 1001 = 0 then 'running' else 'done' end, n % 7, n`,
+    `id(n / 2), 1, 'video', n % 2, 1, 0, case when n % 1000 = 0 then 'waiting' when n % 1001 = 0 then 'running' else 'done' end, n % 7, n`,
   ],
   [
     'segment (video_id, generation, rendition_id, number, file, size_bytes, sha256)',
@@ -123,7 +123,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
 /** Those whose triggers change a video for each of their rows, which takes long for so many. */
 const WITHOUT_TRIGGERS: typeof FILL = [
   ['source (video_id, file, size_bytes, sha256, iv, macs)', VIDEOS, `id(n), id(n) || '/' || n, 1000000, hash(n), '', ''`],
-  ['rendition (video_id, generation, id, kind, init)', 2 * VIDEOS, `id(n / 2), 1, n % 2, 'picture', hash(n)`],
+  ['rendition (video_id, generation, id, kind, init)', 2 * VIDEOS, `id(n / 2), 1, n % 2, 'video', hash(n)`],
   [
     'file (video_id, type, created_at_s, blob, size_bytes, token, generation, addition, language)',
     VIDEOS,

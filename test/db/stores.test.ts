@@ -57,17 +57,17 @@ const VIDEOS = ['1', '2', '3', '4', '5'].map(id)
 const [V1 = '', V2 = '', V3 = '', V4 = '', V5 = ''] = VIDEOS
 const KEY = id('c')
 const VIDEO = { videoId: V1, generation: 1 }
-const PLAN: Plan = { durationS: 29.97, mayBeSought: true, sound: { renditionId: 9, bitrateBps: 128_000, frameCount: 1405 } }
+const PLAN: Plan = { durationS: 29.97, mayBeSought: true, audioTrack: { renditionId: 9, bitrateBps: 128_000, frameCount: 1405 } }
 
 const chunk = (firstSegment: number, priority: number): Chunk => ({
-  kind: 'sound',
+  kind: 'audio',
   firstSegment,
   segmentCount: 2,
   fromStart: firstSegment === 0,
   priority,
 })
 const runOf = (chunk: Chunk, attempt: number) => ({ ...VIDEO, ...chunk, state: 'running' as const, attempt, threads: 0 })
-const chunkKey = (firstSegment: number) => ({ ...VIDEO, kind: 'sound' as const, firstSegment })
+const chunkKey = (firstSegment: number) => ({ ...VIDEO, kind: 'audio' as const, firstSegment })
 const segment = (number: number, init: Buffer) => ({
   renditionId: 9,
   number,
@@ -415,9 +415,9 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.endRun(tx, runOf(chunk(0, 0), 2), 'done'),
       (tx) => chunks.endRun(tx, runOf(chunk(0, 0), 2), 'done'),
       (tx) => chunks.resumeInterruptedRuns(tx),
-      (tx) => chunks.findPendingChunk(tx, { ...VIDEO, kind: 'sound' }, 3),
+      (tx) => chunks.findPendingChunk(tx, { ...VIDEO, kind: 'audio' }, 3),
       (tx) => chunks.deleteChunk(tx, { ...runOf(chunk(2, 1), 1), state: 'waiting' }),
-      (tx) => chunks.listUnfinishedChunks(tx, V1, 1, 'sound'),
+      (tx) => chunks.listUnfinishedChunks(tx, V1, 1, 'audio'),
       (tx) => progress.countChunks(tx, VIDEO),
       (tx) => progress.findEncodeState(tx, A, V1),
       (tx) => chunks.abandonChunks(tx, V1),

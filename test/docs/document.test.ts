@@ -125,11 +125,11 @@ async function sendExample({ path, method, operation }: Place): Promise<Response
       ...(operation.security.some((one) => 'apisecret' in one) ? { Authorization: `Apisecret ${reelgate.owner.apiKey}` } : {}),
       ...(type === undefined || isFile ? {} : { 'Content-Type': type }),
     },
-    body: isFile ? pictureForm() : media === undefined ? undefined : own(written(type, media.example)),
+    body: isFile ? imageForm() : media === undefined ? undefined : own(written(type, media.example)),
   })
 }
 
-function pictureForm(): FormData {
+function imageForm(): FormData {
   const form = new FormData()
   form.append('file', new Blob([PICTURE]), 'poster.png')
   return form
@@ -160,7 +160,7 @@ async function ownValues(): Promise<(text: string) => string> {
   const { videoId } = await owner.credentials('A video')
   const folder = await ask<{ id: string }>('POST', '/api/videos/folders', { name: `Folder ${videoId}` })
   const headers = { Authorization: `Apisecret ${owner.apiKey}` }
-  const added = await fetch(`${reelgate.url}/api/videos/${videoId}/files`, { method: 'POST', headers, body: pictureForm() })
+  const added = await fetch(`${reelgate.url}/api/videos/${videoId}/files`, { method: 'POST', headers, body: imageForm() })
   const [poster] = (await added.json()) as { id: number }[]
   const own = Object.entries({
     [EXAMPLE.videoId]: videoId,

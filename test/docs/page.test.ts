@@ -32,8 +32,8 @@ async function openDocs(viewport: { width: number; height: number }, colorScheme
   const context = await chromium.newContext({ viewport, colorScheme, bypassCSP: true })
   const page = await context.newPage()
   await page.goto(`${reelgate.url}/docs/api`)
-  const pictures = process.env.REELGATE_TEST_PICTURES
-  if (pictures) await page.screenshot({ path: `${pictures}/docs-${viewport.width}-${colorScheme}.png` })
+  const images = process.env.REELGATE_TEST_PICTURES
+  if (images) await page.screenshot({ path: `${images}/docs-${viewport.width}-${colorScheme}.png` })
   return page
 }
 

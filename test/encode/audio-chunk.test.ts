@@ -38,8 +38,8 @@ test.each([
   const file = path.join(folder, name)
   await ffmpeg(...args, file)
   const video = await openVideo(file)
-  const encoded = await encodeVideo({ ...video, plan: soundOnly(video.plan) }, { chunkSegments: 1 })
-  const heard = await decode(folder, encoded, video.plan.sound?.renditionId ?? 0)
+  const encoded = await encodeVideo({ ...video, plan: audioOnly(video.plan) }, { chunkSegments: 1 })
+  const heard = await decode(folder, encoded, video.plan.audioTrack?.renditionId ?? 0)
   const source = await pcm(file)
   for (const atS of [1, 4, 5, 9, 13]) expect(Math.abs(lagSamples(heard, source, atS * 48_000))).toBeLessThan(0.025 * 48_000)
 })
@@ -62,10 +62,10 @@ test('sound has exactly its planned frames, each once, and its times have no gap
   const file = path.join(folder, 'sound.flac')
   await ffmpeg(...SWEEP, file)
   const video = await openVideo(file)
-  expect(video.plan).toMatchObject({ picture: undefined, durationS: expect.closeTo(20, 1) })
+  expect(video.plan).toMatchObject({ videoTrack: undefined, durationS: expect.closeTo(20, 1) })
   const encoded = await encodeVideo(video, { chunkSegments: 2 })
   const frames = Math.ceil((20 * 48_000) / 1024)
-  expect(video.plan.sound?.frameCount).toBe(frames)
+  expect(video.plan.audioTrack?.frameCount).toBe(frames)
   expect(presentationTimes(encoded, 1, 1024)).toEqual(count(frames).map((frame) => frame * 1024))
   expect((await decode(folder, encoded, 1)).length).toBe(frames * 1024)
   const inits = encoded.inits.get(1) ?? []
@@ -74,34 +74,42 @@ test('sound has exactly its planned frames, each once, and its times have no gap
 
 test('sound that begins late is silent until then', async () => {
   const folder = await newFolder()
-  const [picture, sound, file] = ['picture.mp4', 'sound.m4a', 'late.mp4'].map((name) => path.join(folder, name))
-  if (!picture || !sound || !file) throw new Error('unreachable')
-  await ffmpeg(...PICTURE, ...H264, '-t', '10', picture)
-  await ffmpeg('-f', 'lavfi', '-i', 'sine=800:d=8', sound)
-  await ffmpeg('-i', picture, '-itsoffset', '1.5', '-i', sound, '-c', 'copy', file)
+  const [videoTrack, audioTrack, file] = ['picture.mp4', 'sound.m4a', 'late.mp4'].map((name) => path.join(folder, name))
+  if (!videoTrack || !audioTrack || !file) throw new Error('unreachable')
+  await ffmpeg(...PICTURE, ...H264, '-t', '10', videoTrack)
+  await ffmpeg('-f', 'lavfi', '-i', 'sine=800:d=8', audioTrack)
+  await ffmpeg('-i', videoTrack, '-itsoffset', '1.5', '-i', audioTrack, '-c', 'copy', file)
   const video = await openVideo(file)
-  const id = video.plan.sound?.renditionId ?? 0
-  const heard = await decode(folder, await encodeVideo({ ...video, plan: soundOnly(video.plan) }, { chunkSegments: 1 }), id)
+  const id = video.plan.audioTrack?.renditionId ?? 0
+  const heard = await decode(folder, await encodeVideo({ ...video, plan: audioOnly(video.plan) }, { chunkSegments: 1 }), id)
   const beginsAt = heard.findIndex((sample) => Math.abs(sample) > 1000) / 48_000
   expect(Math.abs(beginsAt - 1.5)).toBeLessThan(0.025)
 })
 
 test('a silent video has no sound, a video of sound no picture', async () => {
   const folder = await newFolder()
-  const [silent, sound] = [path.join(folder, 'silent.mp4'), path.join(folder, 'sound.mp3')]
+  const [silent, audioTrack] = [path.join(folder, 'silent.mp4'), path.join(folder, 'sound.mp3')]
   await ffmpeg(...PICTURE, ...H264, '-t', '2', silent)
-  await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=2', sound)
-  expect((await openVideo(silent)).plan).toMatchObject({ sound: undefined, picture: { frameCount: 50 }, durationS: 2 })
-  expect((await openVideo(sound)).plan).toMatchObject({ picture: undefined, sound: { renditionId: 1 }, mayBeSought: false })
+  await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=2', audioTrack)
+  expect((await openVideo(silent)).plan).toMatchObject({ audioTrack: undefined, videoTrack: { frameCount: 50 }, durationS: 2 })
+  expect((await openVideo(audioTrack)).plan).toMatchObject({
+    videoTrack: undefined,
+    audioTrack: { renditionId: 1 },
+    mayBeSought: false,
+  })
 })
 
 test('a cover picture in a sound file is not taken for a video', async () => {
   const folder = await newFolder()
-  const [cover, sound, both] = [path.join(folder, 'cover.png'), path.join(folder, 'sound.mp3'), path.join(folder, 'both.mp3')]
+  const [cover, audioTrack, both] = [
+    path.join(folder, 'cover.png'),
+    path.join(folder, 'sound.mp3'),
+    path.join(folder, 'both.mp3'),
+  ]
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x320', '-frames:v', '1', cover)
-  await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=2', sound)
-  await ffmpeg('-i', sound, '-i', cover, '-map', '0', '-map', '1', '-c', 'copy', '-disposition:v', 'attached_pic', both)
-  expect((await openVideo(both)).plan.picture).toBeUndefined()
+  await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=2', audioTrack)
+  await ffmpeg('-i', audioTrack, '-i', cover, '-map', '0', '-map', '1', '-c', 'copy', '-disposition:v', 'attached_pic', both)
+  expect((await openVideo(both)).plan.videoTrack).toBeUndefined()
 })
 
 test('a sound chunk that complains after its seek is refused as not clean', async () => {
@@ -120,8 +128,8 @@ test('a sound chunk that complains after its seek is refused as not clean', asyn
   expect(whole.segments.get(1)?.size).toBe(5)
 })
 
-function soundOnly<T extends { picture?: unknown }>(plan: T): T & { picture: undefined } {
-  return { ...plan, picture: undefined }
+function audioOnly<T extends { videoTrack?: unknown }>(plan: T): T & { videoTrack: undefined } {
+  return { ...plan, videoTrack: undefined }
 }
 
 async function pcm(file: string): Promise<Int16Array> {

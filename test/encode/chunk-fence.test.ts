@@ -9,7 +9,7 @@ const VIDEO = '0123456789abcdef'.repeat(2)
 
 test('a run whose chunk was replaced by one that begins at the same segment cannot publish into it or end it', async () => {
   const write = await openDatabaseWithVideo()
-  const chunk = { kind: 'picture', segmentCount: 2, fromStart: false, priority: 0 } as const
+  const chunk = { kind: 'video', segmentCount: 2, fromStart: false, priority: 0 } as const
   await write(async (tx) => {
     await addChunks(tx, rowQueue, VIDEO, 1, [
       { ...chunk, firstSegment: 1 },

@@ -9,7 +9,7 @@ function videoOf(segmentCount: number, mayBeSought = true): Plan {
   return {
     durationS,
     mayBeSought,
-    picture: {
+    videoTrack: {
       rateNum: 25,
       rateDen: 1,
       timescale: 90_000,
@@ -21,7 +21,7 @@ function videoOf(segmentCount: number, mayBeSought = true): Plan {
       aspectRatio: 16 / 9,
       renditions: [{ id: 1, widthPx: 426, heightPx: 240, maxBitrateBps: 400_000, level: 21 }],
     },
-    sound: { renditionId: 2, bitrateBps: 128_000, frameCount: Math.ceil((durationS * 48_000) / 1024) },
+    audioTrack: { renditionId: 2, bitrateBps: 128_000, frameCount: Math.ceil((durationS * 48_000) / 1024) },
   }
 }
 
@@ -29,27 +29,27 @@ function segmentsOf(chunks: readonly Chunk[]): number[] {
   return chunks.flatMap((chunk) => Array.from({ length: chunk.segmentCount }, (_, index) => chunk.firstSegment + index))
 }
 
-const isPicture = (chunk: Chunk) => chunk.kind === 'picture'
+const isVideo = (chunk: Chunk) => chunk.kind === 'video'
 
 test('every segment of a video is in exactly one chunk, in order', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 3000 }), (segmentCount) => {
-      const pictures = planChunks(videoOf(segmentCount)).filter(isPicture)
-      expect(segmentsOf(pictures)).toEqual(Array.from({ length: segmentCount }, (_, index) => index))
+      const videoRenditions = planChunks(videoOf(segmentCount)).filter(isVideo)
+      expect(segmentsOf(videoRenditions)).toEqual(Array.from({ length: segmentCount }, (_, index) => index))
     }),
   )
 })
 
 test('a video begins with a chunk of one segment, so that it plays soon', () => {
-  for (const kind of ['picture', 'sound']) {
+  for (const kind of ['video', 'audio']) {
     const [first] = planChunks(videoOf(100)).filter((chunk) => chunk.kind === kind)
     expect(first).toMatchObject({ firstSegment: 0, segmentCount: 1, priority: 0 })
   }
 })
 
 test('a video that cannot be sought is one chunk from its start', () => {
-  expect(planChunks(videoOf(50, false)).filter(isPicture)).toEqual([
-    { kind: 'picture', firstSegment: 0, segmentCount: 50, fromStart: true, priority: 0 },
+  expect(planChunks(videoOf(50, false)).filter(isVideo)).toEqual([
+    { kind: 'video', firstSegment: 0, segmentCount: 50, fromStart: true, priority: 0 },
   ])
 })
 
@@ -60,7 +60,7 @@ test('the segment that a viewer waits for begins a short chunk before all others
       fc.integer({ min: 1, max: 8 }),
       fc.nat(7),
       (firstSegment, segmentCount, offset) => {
-        const chunk: Chunk = { kind: 'picture', firstSegment, segmentCount, fromStart: false, priority: firstSegment }
+        const chunk: Chunk = { kind: 'video', firstSegment, segmentCount, fromStart: false, priority: firstSegment }
         const awaited = firstSegment + (offset % segmentCount)
         const pieces = splitForViewer(chunk, awaited)
         expect(segmentsOf(pieces)).toEqual(segmentsOf([chunk]))
@@ -74,10 +74,10 @@ test('the segment that a viewer waits for begins a short chunk before all others
 })
 
 test('what goes on in sequence covers everything unfinished, from its first segment, without a seek', () => {
-  const [, second, third, ...rest] = planChunks(videoOf(30)).filter(isPicture)
+  const [, second, third, ...rest] = planChunks(videoOf(30)).filter(isVideo)
   if (!second || !third) throw new Error('the video is too short for this test')
   expect(sequentialChunk([second, third, ...rest])).toEqual({
-    kind: 'picture',
+    kind: 'video',
     firstSegment: 1,
     segmentCount: 29,
     fromStart: true,

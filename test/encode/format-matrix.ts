@@ -18,7 +18,7 @@ export type OddVideo = {
   /** Width ÷ height of one sample. */
   sar?: number
   /** Seconds of sound: beeps on every odd second; 0 for none. */
-  soundS?: number
+  audioS?: number
   encode: string[]
   /** What is done to the encoded file, step by step, without decoding it. */
   changes?: Change[]
@@ -32,9 +32,9 @@ export type OddVideo = {
     waits?: number
     /** The number that frame i shows; by default i less what it waits, and the last one for ever. */
     shows?: (frame: number) => number
-    soundS?: number
+    audioS?: number
     /** By how much the file itself has its sound late. */
-    soundLateS?: number
+    audioLateS?: number
     /** How many beeps are heard; one for each odd second of sound, unless told. */
     beeps?: number
   }
@@ -101,7 +101,7 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     size: [320, 240],
     sar: 1 / 2,
     encode: [...H264, '-vf', 'setsar=1/2', ...AAC],
-    becomes: { rungs: '160×240', frames: 251, waits: 1, soundS: 10.04 },
+    becomes: { rungs: '160×240', frames: 251, waits: 1, audioS: 10.04 },
   },
   {
     is: 'of odd sides, 4:4:4',
@@ -110,7 +110,7 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     encode: [...H264, '-pix_fmt', 'yuv444p', ...AAC],
     becomes: { rungs: FULL },
   },
-  { is: 'a narrow strip', file: 'a.mp4', size: [600, 62], soundS: 0, encode: H264, becomes: { rungs: '600×62' } },
+  { is: 'a narrow strip', file: 'a.mp4', size: [600, 62], audioS: 0, encode: H264, becomes: { rungs: '600×62' } },
   {
     is: 'interlaced, upper field first',
     file: 'a.mp4',
@@ -124,7 +124,7 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     size: [320, 240],
     sar: 32 / 27,
     encode: [...H264, '-vf', 'setsar=32/27,setfield=bff', '-flags', '+ildct+ilme', ...AAC],
-    becomes: { rungs: '378×240', frames: 301, waits: 1, soundS: 10.04 },
+    becomes: { rungs: '378×240', frames: 301, waits: 1, audioS: 10.04 },
   },
   ...['24000/1001', '24/1', '30000/1001', '50/1', '60000/1001', '60/1'].map(
     (rate): OddVideo => ({
@@ -140,7 +140,7 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     file: 'a.mp4',
     rate: '120/1',
     frames: 720,
-    soundS: 6,
+    audioS: 6,
     encode: [...H264, ...AAC],
     becomes: { rungs: FULL, rate: '60/1', frames: 360, shows: (frame) => 2 * frame },
   },
@@ -150,7 +150,7 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     rate: '15/1',
     frames: 150,
     encode: ['-c:v', 'mpeg4', '-q:v', '3', '-bf', '2', '-c:a', 'libmp3lame'],
-    becomes: { rungs: FULL, frames: 151, waits: 1, soundS: 10.05, soundLateS: -0.047 },
+    becomes: { rungs: FULL, frames: 151, waits: 1, audioS: 10.05, audioLateS: -0.047 },
   },
   {
     is: 'of a varying rate, as phones make them',
@@ -176,36 +176,36 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     is: 'beginning at 5 s, MP4',
     file: 'a.mp4',
     encode: [...H264, ...AAC, '-output_ts_offset', '5'],
-    becomes: { rungs: FULL, frames: 251, waits: 1, soundS: 10.04 },
+    becomes: { rungs: FULL, frames: 251, waits: 1, audioS: 10.04 },
   },
   {
     is: 'beginning at 5 s, Matroska',
     file: 'a.mkv',
     encode: [...H264, ...AAC, '-output_ts_offset', '5'],
-    becomes: { rungs: FULL, frames: 251, waits: 1, soundS: 10.04 },
+    becomes: { rungs: FULL, frames: 251, waits: 1, audioS: 10.04 },
   },
   {
     is: 'with sound that begins 1.5 s late',
     file: 'a.mp4',
     encode: [...H264, ...AAC],
     changes: [{ copied: PICTURE_THEN_SOUND, from: ['-itsoffset', '1.5'] }],
-    becomes: { rungs: FULL, frames: 288, soundS: 11.5, soundLateS: 1.5 },
+    becomes: { rungs: FULL, frames: 288, audioS: 11.5, audioLateS: 1.5 },
   },
   {
     is: 'with a picture that begins 1.5 s late',
     file: 'a.mp4',
     encode: [...H264, ...AAC],
     changes: [{ copied: SOUND_THEN_PICTURE, from: ['-itsoffset', '1.5'] }],
-    becomes: { rungs: FULL, frames: 288, waits: 38, soundS: 11.5, soundLateS: -1.5 },
+    becomes: { rungs: FULL, frames: 288, waits: 38, audioS: 11.5, audioLateS: -1.5 },
   },
-  { is: 'without sound', file: 'a.mp4', soundS: 0, encode: H264, becomes: { rungs: FULL } },
-  { is: 'of sound only, AAC', file: 'a.m4a', frames: 0, encode: ['-vn', ...AAC], becomes: { rungs: '', soundS: 10 } },
+  { is: 'without sound', file: 'a.mp4', audioS: 0, encode: H264, becomes: { rungs: FULL } },
+  { is: 'of sound only, AAC', file: 'a.m4a', frames: 0, encode: ['-vn', ...AAC], becomes: { rungs: '', audioS: 10 } },
   {
     is: 'of sound only, MP3',
     file: 'a.mp3',
     frames: 0,
     encode: ['-vn', '-c:a', 'libmp3lame'],
-    becomes: { rungs: '', soundS: 10 },
+    becomes: { rungs: '', audioS: 10 },
     inSequence: true,
   },
   {
@@ -213,35 +213,35 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     file: 'a.ogg',
     frames: 0,
     encode: ['-vn', '-c:a', 'libvorbis'],
-    becomes: { rungs: '', soundS: 10 },
+    becomes: { rungs: '', audioS: 10 },
     inSequence: true,
   },
   {
     is: 'whose sound goes on for 6 s',
     file: 'a.mp4',
     frames: 150,
-    soundS: 12,
+    audioS: 12,
     encode: [...H264, ...AAC],
-    becomes: { rungs: FULL, frames: 300, soundS: 12 },
+    becomes: { rungs: FULL, frames: 300, audioS: 12 },
   },
   {
     is: 'whose sound ends 8 s early',
     file: 'a.mp4',
-    soundS: 4,
+    audioS: 4,
     frames: 300,
     encode: [...H264, ...AAC],
-    becomes: { rungs: FULL, soundS: 12 },
+    becomes: { rungs: FULL, audioS: 12 },
   },
   {
     is: 'whose sound ends 8 s early, Matroska',
     file: 'a.mkv',
-    soundS: 4,
+    audioS: 4,
     frames: 300,
     encode: [...H264, ...AAC],
-    becomes: { rungs: FULL, frames: 301, waits: 1, soundS: 12.04 },
+    becomes: { rungs: FULL, frames: 301, waits: 1, audioS: 12.04 },
   },
-  { is: 'of one frame', file: 'a.mp4', frames: 1, soundS: 0, encode: H264, becomes: { rungs: FULL } },
-  { is: 'of 0.2 s', file: 'a.mp4', frames: 6, rate: '30/1', soundS: 0.2, encode: [...H264, ...AAC], becomes: { rungs: FULL } },
+  { is: 'of one frame', file: 'a.mp4', frames: 1, audioS: 0, encode: H264, becomes: { rungs: FULL } },
+  { is: 'of 0.2 s', file: 'a.mp4', frames: 6, rate: '30/1', audioS: 0.2, encode: [...H264, ...AAC], becomes: { rungs: FULL } },
   {
     is: 'with one key frame in 14 s',
     file: 'a.mp4',
@@ -287,12 +287,12 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     encode: ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8', '-g', '90', '-b:v', '300k', '-c:a', 'libopus'],
     becomes: { rungs: FULL },
   },
-  { is: 'FLV', file: 'a.flv', encode: [...H264, ...AAC], becomes: { rungs: FULL, frames: 251, waits: 1, soundS: 10.04 } },
+  { is: 'FLV', file: 'a.flv', encode: [...H264, ...AAC], becomes: { rungs: FULL, frames: 251, waits: 1, audioS: 10.04 } },
   {
     is: 'FLV recorded live, which does not know how long it is',
     file: 'a.flv',
     encode: [...H264, ...AAC, '-flvflags', 'no_duration_filesize'],
-    becomes: { rungs: FULL, frames: 251, waits: 1, soundS: 10.04 },
+    becomes: { rungs: FULL, frames: 251, waits: 1, audioS: 10.04 },
   },
   {
     is: 'with one channel of sound at 22 kHz',
@@ -310,13 +310,13 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     is: 'Matroska without cues, written as a stream',
     file: 'a.mkv',
     encode: [...H264, ...AAC, '-f', 'matroska', '-live', '1'],
-    becomes: { rungs: FULL, frames: 251, waits: 1, soundS: 10.04 },
+    becomes: { rungs: FULL, frames: 251, waits: 1, audioS: 10.04 },
   },
   {
     is: 'fragmented MP4',
     file: 'a.mp4',
     encode: [...H264, '-g', '50', ...AAC, '-movflags', '+frag_keyframe+empty_moov'],
-    becomes: { rungs: FULL, frames: 252, waits: 2, soundS: 10.09 },
+    becomes: { rungs: FULL, frames: 252, waits: 2, audioS: 10.09 },
   },
   {
     is: 'cut out of an MP4 without encoding',
@@ -324,13 +324,13 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     frames: 300,
     encode: [...H264, ...AAC],
     changes: [{ copied: ALL, from: ['-ss', '3.2'] }],
-    becomes: { rungs: FULL, frames: 220, shows: (frame) => frame + 80, soundS: 8.8, beeps: 3 },
+    becomes: { rungs: FULL, frames: 220, shows: (frame) => frame + 80, audioS: 8.8, beeps: 3 },
   },
   {
     is: 'MPEG-TS',
     file: 'a.ts',
     encode: [...H264, '-g', '50', ...AAC],
-    becomes: { rungs: FULL, frames: 251, waits: 1, soundS: 10.04 },
+    becomes: { rungs: FULL, frames: 251, waits: 1, audioS: 10.04 },
     inSequence: true,
   },
   {
@@ -338,14 +338,14 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     file: 'a.ts',
     encode: [...H264, '-g', '50', ...AAC],
     changes: [{ copied: SOUND_THEN_PICTURE, from: ['-itsoffset', '0.8'] }],
-    becomes: { rungs: FULL, frames: 271, waits: 21, soundS: 10.84, soundLateS: -0.8 },
+    becomes: { rungs: FULL, frames: 271, waits: 21, audioS: 10.84, audioLateS: -0.8 },
     inSequence: true,
   },
   {
     is: 'MPEG-TS whose clock wraps',
     file: 'a.ts',
     encode: [...H264, '-g', '50', ...AAC, '-output_ts_offset', '95439.5'],
-    becomes: { rungs: FULL, frames: 251, waits: 1, soundS: 10.04 },
+    becomes: { rungs: FULL, frames: 251, waits: 1, audioS: 10.04 },
     inSequence: true,
   },
   {
@@ -354,14 +354,14 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     size: [352, 288],
     sar: 16 / 11,
     encode: [...MPEG2, '-vf', 'setsar=16/11,setfield=tff', '-flags', '+ildct+ilme', '-f', 'vob'],
-    becomes: { rungs: '512×288 426×240', frames: 252, soundS: 10.08 },
+    becomes: { rungs: '512×288 426×240', frames: 252, audioS: 10.08 },
     inSequence: true,
   },
   {
     is: 'Windows Media',
     file: 'a.wmv',
     encode: ['-c:v', 'wmv2', '-q:v', '3', '-c:a', 'wmav2'],
-    becomes: { rungs: FULL, frames: 251, waits: 1, soundS: 10.04 },
+    becomes: { rungs: FULL, frames: 251, waits: 1, audioS: 10.04 },
     inSequence: true,
   },
   {
@@ -389,7 +389,7 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
       frames: 138,
       // Of its last pictures every second one did not arrive.
       shows: (frame) => (frame < 134 ? Math.max(0, frame - 1) : 2 * Math.floor((frame - 1) / 2)),
-      soundS: 5.5,
+      audioS: 5.5,
       beeps: 3,
     },
   },
@@ -397,7 +397,7 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     is: 'HDR (perceptual quantiser)',
     file: 'a.mp4',
     frames: 150,
-    soundS: 6,
+    audioS: 6,
     encode: [
       '-c:v',
       'libx265',
@@ -416,7 +416,7 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     is: 'growing in mid-video',
     file: 'a.ts',
     frames: 100,
-    soundS: 0,
+    audioS: 0,
     encode: [...H264, '-bf', '0'],
     changes: [{ goesOnIn: [640, 360] }],
     becomes: { rungs: FULL, frames: 200, shows: (frame) => frame % 100 },
@@ -427,7 +427,7 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     file: 'a.ts',
     frames: 100,
     size: [352, 288],
-    soundS: 0,
+    audioS: 0,
     encode: [...MPEG2.slice(0, 4), '-vf', 'setfield=tff', '-flags', '+ildct+ilme'],
     changes: [{ goesOnIn: [176, 144] }],
     // The decoder itself forgets the last picture before the change.
@@ -466,7 +466,7 @@ export async function makeOddVideo(video: OddVideo): Promise<string> {
 
 function draw(video: OddVideo, to: string, size = video.size ?? [320, 180], more: string[] = []): Promise<string> {
   const [widthPx = 0, heightPx = 0] = size
-  const inputs = video.soundS === 0 ? [] : beeps(video.soundS ?? 10)
+  const inputs = video.audioS === 0 ? [] : beeps(video.audioS ?? 10)
   // A video of sound only is drawn as one picture, which is left out.
   const frames = Math.max(1, framesOf(video))
   const encode = [...video.encode, ...more]

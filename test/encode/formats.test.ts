@@ -37,47 +37,47 @@ describe.each(MEASURED)('a video $is', (video) => {
 
   test('M16: has the right ladder, rate and length', async () => {
     const { plan } = await openVideo(await makeOddVideo(video))
-    const { picture, sound } = plan
-    expect(sizesOf(picture)).toBe(becomes.rungs)
+    const { videoTrack, audioTrack } = plan
+    expect(sizesOf(videoTrack)).toBe(becomes.rungs)
     expect(plan.mayBeSought).toBe(!video.inSequence)
-    if (picture) {
-      expect(`${picture.rateNum}/${picture.rateDen}`).toBe(becomes.rate ?? drawnRate(video))
-      expect(picture.frameCount).toBe(becomes.frames ?? framesOf(video))
+    if (videoTrack) {
+      expect(`${videoTrack.rateNum}/${videoTrack.rateDen}`).toBe(becomes.rate ?? drawnRate(video))
+      expect(videoTrack.frameCount).toBe(becomes.frames ?? framesOf(video))
     }
-    expect(sound === undefined).toBe(video.soundS === 0)
+    expect(audioTrack === undefined).toBe(video.audioS === 0)
     // Sound lasts as long as the picture, and where it goes on, the picture lasts as long as the sound.
-    const pictureS = picture ? picture.frameCount / rateHz(picture) : 0
-    const soundS = sound ? (sound.frameCount * 1024) / 48_000 : pictureS
-    expect(Math.abs(soundS - (becomes.soundS ?? pictureS))).toBeLessThan(0.05)
-    expect(plan.durationS).toBe(Math.max(pictureS, soundS))
+    const videoS = videoTrack ? videoTrack.frameCount / rateHz(videoTrack) : 0
+    const audioS = audioTrack ? (audioTrack.frameCount * 1024) / 48_000 : videoS
+    expect(Math.abs(audioS - (becomes.audioS ?? videoS))).toBeLessThan(0.05)
+    expect(plan.durationS).toBe(Math.max(videoS, audioS))
   })
 
   if (!ENCODED.has(video)) return
   test('M16: shows every picture at its time and in its shape, with its sound, in chunks as in one pass', async () => {
     const folder = await newFolder()
     const opened = await openVideo(await makeOddVideo(video))
-    const { picture, sound } = opened.plan
+    const { videoTrack, audioTrack } = opened.plan
     const chunked = await encodeAsServed(opened)
     const unbroken = await encodeVideo(opened, { chunkSegments: 9999, fromStart: true })
     let numbers: number[] = []
-    for (const { id, widthPx, heightPx } of picture?.renditions ?? []) {
+    for (const { id, widthPx, heightPx } of videoTrack?.renditions ?? []) {
       const file = await joinRendition(folder, chunked, id)
       numbers = await readNumbers(file, video.turn)
-      expect(numbers).toEqual(numbersOf(video, picture?.frameCount ?? 0))
+      expect(numbers).toEqual(numbersOf(video, videoTrack?.frameCount ?? 0))
       expect(await readShape(file)).toBe(`${widthPx}x${heightPx}x1:1`)
       expect(Math.min(...(await likeness(file, await joinRendition(folder, unbroken, id))))).toBeGreaterThan(SIMILAR)
       const square = await measureSquare(file, video.turn)
       expect(square.heightPx).toBeGreaterThan(5)
       expect(Math.abs(square.widthPx - square.heightPx)).toBeLessThan(1 + 0.04 * square.heightPx)
     }
-    for (const { id } of picture?.renditions ?? []) expectEvenTimes(chunked, id, picture)
-    if (sound) {
-      const beeps = await beepsOf(folder, chunked, sound.renditionId)
-      const unbrokenBeeps = await beepsOf(folder, unbroken, sound.renditionId)
-      expect(beeps).toHaveLength(becomes.beeps ?? Math.floor(((video.soundS ?? 10) + 1) / 2))
+    for (const { id } of videoTrack?.renditions ?? []) expectEvenTimes(chunked, id, videoTrack)
+    if (audioTrack) {
+      const beeps = await beepsOf(folder, chunked, audioTrack.renditionId)
+      const unbrokenBeeps = await beepsOf(folder, unbroken, audioTrack.renditionId)
+      expect(beeps).toHaveLength(becomes.beeps ?? Math.floor(((video.audioS ?? 10) + 1) / 2))
       for (const [index, atS] of beeps.entries()) {
         expect(Math.abs(atS - (unbrokenBeeps[index] ?? 0))).toBeLessThan(SOUND_TOLERANCE_S)
-        const drawnS = drawnAt(video, picture, numbers, atS - (becomes.soundLateS ?? 0))
+        const drawnS = drawnAt(video, videoTrack, numbers, atS - (becomes.audioLateS ?? 0))
         const oddSecond = 2 * Math.round((drawnS - 1) / 2) + 1
         expect(Math.abs(drawnS - oddSecond)).toBeLessThan(SOUND_TOLERANCE_S)
       }
@@ -93,7 +93,7 @@ async function encodeAsServed(video: Awaited<ReturnType<typeof openVideo>>): Pro
     const { kind } = chunk
     const own = newSink()
     try {
-      if (kind === 'sound') await encodeAudioChunk({ ...video, chunk }, own)
+      if (kind === 'audio') await encodeAudioChunk({ ...video, chunk }, own)
       else await encodeVideoChunk({ ...video, chunk, threads: 1 }, own)
     } catch (error) {
       if (!(error instanceof InexactSeek)) throw error
@@ -107,17 +107,17 @@ async function encodeAsServed(video: Awaited<ReturnType<typeof openVideo>>): Pro
   return served
 }
 
-function expectEvenTimes(video: EncodedVideo, id: number, picture: VideoTrackPlan | undefined) {
-  if (!picture) return
-  const ticks = (picture.timescale * picture.rateDen) / picture.rateNum
-  expect(presentationTimes(video, id, ticks)).toEqual(count(picture.frameCount).map((frame) => frame * ticks))
+function expectEvenTimes(video: EncodedVideo, id: number, videoTrack: VideoTrackPlan | undefined) {
+  if (!videoTrack) return
+  const ticks = (videoTrack.timescale * videoTrack.rateDen) / videoTrack.rateNum
+  expect(presentationTimes(video, id, ticks)).toEqual(count(videoTrack.frameCount).map((frame) => frame * ticks))
 }
 
 /** The moment of the drawing that is on screen at a time: while a picture stands, its moment goes on. */
-function drawnAt(video: OddVideo, picture: VideoTrackPlan | undefined, numbers: readonly number[], atS: number): number {
-  if (!picture) return atS
-  const number = numbers[Math.min(numbers.length - 1, Math.floor(atS * rateHz(picture)))] ?? 0
-  return number / drawnHz(video) + atS - numbers.indexOf(number) / rateHz(picture)
+function drawnAt(video: OddVideo, videoTrack: VideoTrackPlan | undefined, numbers: readonly number[], atS: number): number {
+  if (!videoTrack) return atS
+  const number = numbers[Math.min(numbers.length - 1, Math.floor(atS * rateHz(videoTrack)))] ?? 0
+  return number / drawnHz(video) + atS - numbers.indexOf(number) / rateHz(videoTrack)
 }
 
 async function beepsOf(folder: string, video: EncodedVideo, renditionId: number): Promise<number[]> {
@@ -131,8 +131,8 @@ async function likeness(a: string, b: string): Promise<number[]> {
   return [...text.matchAll(/All:(\d\.\d+)/g)].map(([, value]) => Number(value))
 }
 
-function sizesOf(picture: VideoTrackPlan | undefined): string {
-  return (picture?.renditions ?? []).map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`).join(' ')
+function sizesOf(videoTrack: VideoTrackPlan | undefined): string {
+  return (videoTrack?.renditions ?? []).map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`).join(' ')
 }
 
 function rateHz({ rateNum, rateDen }: VideoTrackPlan): number {

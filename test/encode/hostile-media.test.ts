@@ -79,7 +79,7 @@ test('M14: a million frames a second become as many as can be seen', async () =>
     ...H264,
   )
   const { plan } = await openVideo(file)
-  expect(plan.picture?.frameCount).toBeLessThan(3)
+  expect(plan.videoTrack?.frameCount).toBeLessThan(3)
   await encode(file)
 })
 
@@ -131,12 +131,12 @@ test.each([
 })
 
 test('M16: of 256 tracks of sound the first is heard', async () => {
-  const sound = await make('a.m4a', ...TONE, '-c:a', 'aac')
+  const audioTrack = await make('a.m4a', ...TONE, '-c:a', 'aac')
   const file = await make(
     'b.mp4',
     ...PICTURE,
     '-i',
-    sound,
+    audioTrack,
     '-map',
     '0:v',
     ...count(256).flatMap(() => ['-map', '1:a']),
@@ -144,7 +144,7 @@ test('M16: of 256 tracks of sound the first is heard', async () => {
     '-c:a',
     'copy',
   )
-  expect((await openVideo(file)).plan.sound).toMatchObject({ renditionId: 2 })
+  expect((await openVideo(file)).plan.audioTrack).toMatchObject({ renditionId: 2 })
   expect((await encode(file)).segments.get(2)?.size).toBe(1)
 })
 
@@ -273,7 +273,7 @@ function avi(jpegs: Buffer, text?: string): Buffer {
   const header = (type: string, handler: string, length: number) =>
     chunk('strh', Buffer.from(type + handler), le(0, 0, 0, 1, 25, 0, length, 0, 0xffff_ffff, 0, 0, 0))
   const bitmap = chunk('strf', le(40, 64, 36, 0x18_0001), Buffer.from('MJPG'), le(64 * 36 * 3, 0, 0, 0, 0))
-  const picture = list('strl', header('vids', 'MJPG', frames.length), bitmap)
+  const image = list('strl', header('vids', 'MJPG', frames.length), bitmap)
   const subtitles = text === undefined ? [] : [list('strl', header('txts', '\0\0\0\0', 1), chunk('strf'))]
   const main = chunk('avih', le(40_000, 0, 0, 0, frames.length, 0, 1 + subtitles.length, 0, 64, 36, 0, 0, 0, 0))
   const block = Buffer.concat([
@@ -289,7 +289,7 @@ function avi(jpegs: Buffer, text?: string): Buffer {
     ...(text === undefined ? [] : [chunk('01tx', block)]),
     ...frames.map((frame) => chunk('00dc', frame)),
   )
-  return chunk('RIFF', Buffer.from('AVI '), list('hdrl', main, picture, ...subtitles), movie)
+  return chunk('RIFF', Buffer.from('AVI '), list('hdrl', main, image, ...subtitles), movie)
 }
 
 type HandMade = { png: Buffer; sidePx?: number; streams?: number; attachments?: number }

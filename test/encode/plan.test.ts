@@ -16,7 +16,7 @@ const PICTURE = {
   hdr: false,
   durationS: 60,
 }
-const PROBE: Probe = { formatName: 'mov,mp4', mayBeSought: true, picture: PICTURE, sound: { durationS: 60.02 } }
+const PROBE: Probe = { formatName: 'mov,mp4', mayBeSought: true, videoTrack: PICTURE, audioTrack: { durationS: 60.02 } }
 
 test.each([
   { source: '1920×1080', rungs: '1920×1080 1280×720 854×480 426×240' },
@@ -66,11 +66,11 @@ test.each([
 })
 
 test('the grid is about four seconds, and every frame belongs to one segment', () => {
-  const { picture, sound } = planVideo(PROBE)
-  expect(picture).toMatchObject({ frameCount: 1800, gopFrames: 120, timescale: 90_000, heldFrames: 0 })
-  expect(picture && videoSegmentCount(picture)).toBe(15)
-  expect(sound).toEqual({ renditionId: 4, bitrateBps: 128_000, frameCount: 2814, silentFrames: 0 })
-  expect(sound && audioSegmentCount(sound)).toBe(15)
+  const { videoTrack, audioTrack } = planVideo(PROBE)
+  expect(videoTrack).toMatchObject({ frameCount: 1800, gopFrames: 120, timescale: 90_000, heldFrames: 0 })
+  expect(videoTrack && videoSegmentCount(videoTrack)).toBe(15)
+  expect(audioTrack).toEqual({ renditionId: 4, bitrateBps: 128_000, frameCount: 2814, silentFrames: 0 })
+  expect(audioTrack && audioSegmentCount(audioTrack)).toBe(15)
 })
 
 test('the same probe gives the same plan, also after it was kept as JSON', () => {
@@ -80,13 +80,13 @@ test('the same probe gives the same plan, also after it was kept as JSON', () =>
 })
 
 test('a cover with an hour of talk is an hour long', () => {
-  const plan = planVideo({ ...PROBE, picture: { ...PICTURE, durationS: 0.04 }, sound: { durationS: 3600 } })
+  const plan = planVideo({ ...PROBE, videoTrack: { ...PICTURE, durationS: 0.04 }, audioTrack: { durationS: 3600 } })
   expect(plan.durationS).toBeCloseTo(3600, 0)
-  const { frameCount, heldFrames = 0 } = plan.picture as VideoTrackPlan
+  const { frameCount, heldFrames = 0 } = plan.videoTrack as VideoTrackPlan
   expect([frameCount, frameCount - heldFrames]).toEqual([108_000, 1])
 })
 
 test('interlaced video is counted in whole pictures, not in fields', () => {
-  const plan = planVideo({ ...PROBE, picture: { ...PICTURE, interlaced: true, baseRateHz: 50, averageRateHz: 25 } })
-  expect(plan.picture).toMatchObject({ rateNum: 25, rateDen: 1 })
+  const plan = planVideo({ ...PROBE, videoTrack: { ...PICTURE, interlaced: true, baseRateHz: 50, averageRateHz: 25 } })
+  expect(plan.videoTrack).toMatchObject({ rateNum: 25, rateDen: 1 })
 })

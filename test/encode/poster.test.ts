@@ -31,13 +31,13 @@ test('a video that begins in the dark has a poster that is not black', async () 
 
 test('a video of darkness has a poster all the same, a video of sound none', async () => {
   const folder = await newFolder()
-  const [dark, sound] = [path.join(folder, 'dark.mp4'), path.join(folder, 'sound.mp3')]
+  const [dark, audioTrack] = [path.join(folder, 'dark.mp4'), path.join(folder, 'sound.mp3')]
   await ffmpeg('-f', 'lavfi', '-i', 'color=black:s=320x180:r=10:d=2', '-c:v', 'libx264', dark)
-  await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=1', sound)
+  await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=1', audioTrack)
   const darkVideo = await openVideo(dark)
   expect(await extractPosters(darkVideo.sandbox, darkVideo.source, darkVideo.plan)).toHaveLength(2)
-  const soundVideo = await openVideo(sound)
-  expect(await extractPosters(soundVideo.sandbox, soundVideo.source, soundVideo.plan)).toEqual([])
+  const audioOnlyVideo = await openVideo(audioTrack)
+  expect(await extractPosters(audioOnlyVideo.sandbox, audioOnlyVideo.source, audioOnlyVideo.plan)).toEqual([])
 })
 
 test('the poster of cockatoo.mp4, whose later key frames do not decode alone, is one of its true pictures', async () => {

@@ -46,7 +46,7 @@ test('M30: where there is no bubblewrap nothing is opened, and it says what to d
   )
   const weak = await openSandbox({ toolFolders: [folder], sandbox: 'weak' })
   expect(said(weak)).toMatch(/runs without it/)
-  expect((await probeSource(weak, source)).picture).toMatchObject({ widthPx: 160, heightPx: 90 })
+  expect((await probeSource(weak, source)).videoTrack).toMatchObject({ widthPx: 160, heightPx: 90 })
 })
 
 test('M30: a bubblewrap that fails once when it is tried is tried again', async () => {
@@ -69,7 +69,7 @@ test('M30: where bubblewrap fails nothing of others is opened until it works; wh
   expect(output.bytes()).toHaveLength(6)
   await rm(failing)
   sandbox.nextTryMs = 0 // what some seconds do
-  expect(await probeSource(sandbox, source)).toMatchObject({ picture: { widthPx: 160 } })
+  expect(await probeSource(sandbox, source)).toMatchObject({ videoTrack: { widthPx: 160 } })
 })
 
 test('M30: where bubblewrap has worked, nothing runs without it, whatever the owner allowed', async () => {
@@ -83,7 +83,7 @@ test('M30: where bubblewrap has worked, nothing runs without it, whatever the ow
     message: 'the sandbox did not start: bwrap: not now',
   })
   await rm(failing)
-  expect(await probeSource(sandbox, source)).toMatchObject({ picture: { widthPx: 160 } })
+  expect(await probeSource(sandbox, source)).toMatchObject({ videoTrack: { widthPx: 160 } })
 })
 
 test('M30: a bubblewrap that does not start is the machine’s trouble, whatever it was started for, never a fault of the file', async () => {
@@ -110,13 +110,13 @@ test('M30: a bubblewrap that does not start is the machine’s trouble, whatever
   await writeFile(failing, '')
   const sink = { onInit: () => undefined, onSegment: () => undefined }
   const request = { sandbox, source, plan, chunk: { firstSegment: 0, segmentCount: 1, fromStart: true } }
-  const picture = await sealImage(folder, Readable.from([image]))
+  const videoTrack = await sealImage(folder, Readable.from([image]))
   const uses = {
     probe: () => probeSource(sandbox, source),
     video: () => encodeVideoChunk({ ...request, threads: 1 }, sink),
     audio: () => encodeAudioChunk(request, sink),
     posters: () => extractPosters(sandbox, source, plan),
-    poster: () => renderPosterSizes(sandbox, picture),
+    poster: () => renderPosterSizes(sandbox, videoTrack),
     watermark: () => reencodeImage(sandbox, folder, image),
   }
   for (const [use, start] of Object.entries(uses))
@@ -138,7 +138,7 @@ eachSandbox('M21: a source may have any name', async (sandbox) => {
   for (const name of ['-i', '--', '|cat', '$(touch x)', '%d.mp4', 'concat:a|b', 'http:x', '*', 'a b,c:d', '\'";\n']) {
     const file = path.join(folder, name)
     await copyFile(video.path, file)
-    expect(await probeSource(sandbox, { ...video, path: file })).toMatchObject({ picture: { widthPx: 160 } })
+    expect(await probeSource(sandbox, { ...video, path: file })).toMatchObject({ videoTrack: { widthPx: 160 } })
   }
   expect(await readdir(folder)).toHaveLength(10)
 })
@@ -242,7 +242,7 @@ test('M29: each of them is hidden in a folder of ffmpeg’s own libraries, too, 
   await expectUnreadable(sandbox, parts, skip)
   await expectUnreadable(await openSandbox({ dataDir }), [database], skip)
   await expectUnreadable(await openSandbox({ masterKeyFile: key }), [key], skip)
-  expect(await probeSource(sandbox, await seal(await makeVideo()))).toMatchObject({ picture: { widthPx: 160 } })
+  expect(await probeSource(sandbox, await seal(await makeVideo()))).toMatchObject({ videoTrack: { widthPx: 160 } })
 })
 
 test('M29: of a folder that holds what is hidden, or is in it, only the libraries are seen; of another the folder', async () => {
@@ -264,7 +264,7 @@ test('the loader’s list of libraries is read as it is printed; a program witho
 })
 
 eachSandbox('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbox) => {
-  const video = await openVideo(await makeLongVideo({ seconds: 60, size: '640x360', sound: false }))
+  const video = await openVideo(await makeLongVideo({ seconds: 60, size: '640x360', audioTrack: false }))
   const server = spawn(process.execPath, [path.join(import.meta.dirname, 'encode-for-ever.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })

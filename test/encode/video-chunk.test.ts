@@ -35,10 +35,10 @@ test('a video encoded in chunks shows every frame once, in order, from 0 on, in 
     encode: H264,
   })
   const video = await openVideo(file)
-  const picture = getPicture(video.plan)
-  expect(picture.renditions).toHaveLength(2)
+  const videoTrack = getFrame(video.plan)
+  expect(videoTrack.renditions).toHaveLength(2)
   const encoded = await encodeVideo(video, { chunkSegments: 1 })
-  for (const { id } of picture.renditions) {
+  for (const { id } of videoTrack.renditions) {
     expect(await readNumbers(await joinRendition(folder, encoded, id))).toEqual(count(375))
     expect(presentationTimes(encoded, id, 3000)).toEqual(count(375).map((frame) => frame * 3000))
   }
@@ -69,9 +69,9 @@ test('all chunks of a video have the same init segment, with size, rate and code
     encode: H264,
   })
   const video = await openVideo(file)
-  const picture = getPicture(video.plan)
+  const videoTrack = getFrame(video.plan)
   const encoded = await encodeVideo(video, { chunkSegments: 1 })
-  for (const rendition of picture.renditions) {
+  for (const rendition of videoTrack.renditions) {
     const inits = encoded.inits.get(rendition.id) ?? []
     expect(inits).toHaveLength(3)
     expect(inits.every((init) => inits[0]?.equals(init))).toBe(true)
@@ -95,12 +95,12 @@ test.each([
   const video = await openVideo(
     await makeNumberedVideo(path.join(folder, `video.${container}`), { frames, rate, ...SMALL, encode }),
   )
-  const picture = getPicture(video.plan)
-  expect(`${picture.rateNum}/${picture.rateDen}`).toBe(rate.includes('/') ? rate : `${rate}/1`)
+  const videoTrack = getFrame(video.plan)
+  expect(`${videoTrack.rateNum}/${videoTrack.rateDen}`).toBe(rate.includes('/') ? rate : `${rate}/1`)
   const encoded = await encodeVideo(video, { chunkSegments: 1 })
   const numbers = await readNumbers(await joinRendition(folder, encoded, 1))
   expect(numbers.slice(0, frames)).toEqual(count(frames))
-  expect(presentationTimes(encoded, 1, ticks)).toEqual(count(picture.frameCount).map((frame) => frame * ticks))
+  expect(presentationTimes(encoded, 1, ticks)).toEqual(count(videoTrack.frameCount).map((frame) => frame * ticks))
 })
 
 test('AVI with B-frames, which tells no times of showing, loses no frame', async () => {
@@ -125,10 +125,7 @@ test('a video that lies on its side is upright, and its ladder is counted on the
   const file = path.join(folder, 'turned.mp4')
   await ffmpeg('-i', lying, '-c', 'copy', '-metadata:s:v', 'rotate=90', file)
   const video = await openVideo(file)
-  expect(getPicture(video.plan).renditions.map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`)).toEqual([
-    '360×640',
-    '240×426',
-  ])
+  expect(getFrame(video.plan).renditions.map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`)).toEqual(['360×640', '240×426'])
   const encoded = await encodeVideo(video, { chunkSegments: 1 })
   expect(await readNumbers(await joinRendition(folder, encoded, 1), 'transpose=1')).toEqual(count(60))
 })
@@ -141,11 +138,11 @@ test('slides that stand for seconds show at the right time, or the chunk is refu
   const video = await openVideo(
     await makeNumberedVideo(path.join(folder, 'slides.mp4'), { frames: 600, rate: '30', ...SMALL, encode }),
   )
-  const picture = getPicture(video.plan)
-  const truth = count(picture.frameCount).map((frame) => lastShown(frame, (n) => n % 300 < 60 || n % 150 === 0))
+  const videoTrack = getFrame(video.plan)
+  const truth = count(videoTrack.frameCount).map((frame) => lastShown(frame, (n) => n % 300 < 60 || n % 150 === 0))
   const sink = newSink()
   const refused: number[] = []
-  for (const firstSegment of count(videoSegmentCount(picture))) {
+  for (const firstSegment of count(videoSegmentCount(videoTrack))) {
     const own = newSink()
     try {
       await encodeVideoChunk({ ...video, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: false } }, own)
@@ -226,10 +223,10 @@ test('frames missing at the end are counted, and the last picture stands in for 
   const video = await openVideo(
     await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
   )
-  const picture = { ...getPicture(video.plan), frameCount: 220 }
+  const videoTrack = { ...getFrame(video.plan), frameCount: 220 }
   const sink = newSink()
   const chunk = { firstSegment: 1, segmentCount: 2, fromStart: false }
-  const end = await encodeVideoChunk({ ...video, plan: { ...video.plan, picture }, threads: 'auto', chunk }, sink)
+  const end = await encodeVideoChunk({ ...video, plan: { ...video.plan, videoTrack }, threads: 'auto', chunk }, sink)
   expect(end).toEqual({ missingFrames: 20 })
   expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(count(120).map((n) => Math.min(n + 100, 199)))
 })
@@ -239,7 +236,7 @@ test('a video whose picture breaks off long before its end fails with a sentence
   const video = await openVideo(
     await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
   )
-  const plan = { ...video.plan, picture: { ...getPicture(video.plan), frameCount: 1000 } }
+  const plan = { ...video.plan, videoTrack: { ...getFrame(video.plan), frameCount: 1000 } }
   const chunk = { firstSegment: 0, segmentCount: 10, fromStart: true }
   const failed = encodeVideoChunk({ ...video, plan, threads: 'auto', chunk }, newSink())
   await expect(failed).rejects.toThrow(/^The picture cannot be read past 0:\d\d: the file is damaged/)
@@ -250,8 +247,8 @@ test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wr
   const folder = await newFolder()
   const video = await openVideo(footage.cockatoo)
   // The lowest rung alone: the same decoder, a tenth of the time.
-  const lowest = getPicture(video.plan).renditions.slice(-1)
-  const plan = { picture: { ...getPicture(video.plan), renditions: lowest }, durationS: video.plan.durationS, mayBeSought: true }
+  const lowest = getFrame(video.plan).renditions.slice(-1)
+  const plan = { videoTrack: { ...getFrame(video.plan), renditions: lowest }, durationS: video.plan.durationS, mayBeSought: true }
   const [id] = lowest.map((rendition) => rendition.id)
   const published = newSink()
   let uncleanFrom: number | undefined
@@ -272,8 +269,8 @@ test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wr
   }
   expect(uncleanFrom).toBe(2)
   const unbroken = await encodeVideo({ ...video, plan }, { chunkSegments: 100, fromStart: true })
-  const ours = await likeness(await joinRendition(folder, published, id ?? 0), footage.cockatoo, plan.picture)
-  const passes = await likeness(await joinRendition(folder, unbroken, id ?? 0), footage.cockatoo, plan.picture)
+  const ours = await likeness(await joinRendition(folder, published, id ?? 0), footage.cockatoo, plan.videoTrack)
+  const passes = await likeness(await joinRendition(folder, unbroken, id ?? 0), footage.cockatoo, plan.videoTrack)
   expect(ours).toHaveLength(280)
   expect(Math.min(...ours)).toBeGreaterThan(0.9)
   expect(Math.min(...ours)).toBeGreaterThan(Math.min(...passes) - 0.02)
@@ -284,12 +281,12 @@ test('a chunk is as good at its borders as one unbroken pass', async () => {
   const file = path.join(folder, 'video.mp4')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=30:d=12', ...H264, '-crf', '12', file)
   const video = await openVideo(file)
-  const picture = getPicture(video.plan)
-  const chunked = await likeness(await joinRendition(folder, await encodeVideo(video, { chunkSegments: 1 }), 1), file, picture)
+  const videoTrack = getFrame(video.plan)
+  const chunked = await likeness(await joinRendition(folder, await encodeVideo(video, { chunkSegments: 1 }), 1), file, videoTrack)
   const unbroken = await likeness(
     await joinRendition(folder, await encodeVideo(video, { chunkSegments: 99, fromStart: true }), 1),
     file,
-    picture,
+    videoTrack,
   )
   for (const border of [120, 240]) {
     for (const frame of [border - 1, border, border + 1]) expect(chunked[frame]).toBeGreaterThan((unbroken[frame] ?? 0) - 0.02)
@@ -323,9 +320,9 @@ test('what the caller throws while it stores a segment ends the encoder and come
   )
 })
 
-function getPicture(plan: { picture?: VideoTrackPlan }): VideoTrackPlan {
-  if (!plan.picture) throw new Error('the video has no picture')
-  return plan.picture
+function getFrame(plan: { videoTrack?: VideoTrackPlan }): VideoTrackPlan {
+  if (!plan.videoTrack) throw new Error('the video has no picture')
+  return plan.videoTrack
 }
 
 function lastShown(frame: number, isShown: (n: number) => boolean): number {

@@ -179,10 +179,10 @@ export async function encodeVideo(
       segmentCount: chunkSegments,
       fromStart,
     }))
-  for (const chunk of video.plan.picture ? spans(videoSegmentCount(video.plan.picture)) : []) {
+  for (const chunk of video.plan.videoTrack ? spans(videoSegmentCount(video.plan.videoTrack)) : []) {
     await encodeVideoChunk({ ...video, chunk, threads: 'auto' }, sink)
   }
-  for (const chunk of video.plan.sound ? spans(audioSegmentCount(video.plan.sound)) : [])
+  for (const chunk of video.plan.audioTrack ? spans(audioSegmentCount(video.plan.audioTrack)) : [])
     await encodeAudioChunk({ ...video, chunk }, sink)
   return sink
 }

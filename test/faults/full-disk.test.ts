@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
 import { expect } from 'vitest'
-import { addFile, makePicture } from '../assets/sample-files.ts'
+import { addFile, makeImage } from '../assets/sample-files.ts'
 import type { Owner } from '../client.ts'
 import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
 import { formBody, post, uploadParts } from '../ingest/raw-form.ts'
@@ -67,9 +67,9 @@ test('F-13: a nearly full disk takes no poster, keeps nothing of one, and takes 
   const disk = await mountSmallDisk(64)
   const reelgate = await startReelgate({ within: disk.path })
   const { videoId } = await reelgate.owner.credentials('It will come')
-  const picture = await makePicture('640x360')
+  const videoTrack = await makeImage('640x360')
   await disk.leave(4 * MIB)
-  const refused = await addFile(reelgate.owner, videoId, picture)
+  const refused = await addFile(reelgate.owner, videoId, videoTrack)
   expect([refused.status, refused.headers.has('retry-after'), await refused.json()]).toMatchObject([
     503,
     true,
@@ -77,7 +77,7 @@ test('F-13: a nearly full disk takes no poster, keeps nothing of one, and takes 
   ])
   expect([await listFiles(reelgate, 'tmp'), await listFiles(reelgate, 'posters')]).toEqual([[], []])
   await disk.makeRoom()
-  expect((await addFile(reelgate.owner, videoId, picture)).status).toBe(200)
+  expect((await addFile(reelgate.owner, videoId, videoTrack)).status).toBe(200)
 })
 
 test('F-11: a disk that is full in mid-upload refuses it in words and keeps nothing of it; reads and deletions go on, and then uploads', async () => {

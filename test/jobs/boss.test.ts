@@ -55,7 +55,7 @@ test('the chunk that a viewer waits for comes before all others, cut for them, a
       { ...chunkAt(5), segmentCount: 5 },
     ]),
   )
-  expect(await prioritizeSegment({ db, write, chunkQueue: queue }, { videoId: VIDEO, generation: 1 }, 'picture', 7)).toBe(true)
+  expect(await prioritizeSegment({ db, write, chunkQueue: queue }, { videoId: VIDEO, generation: 1 }, 'video', 7)).toBe(true)
   expect(await take({ upToPriority: -1 })).toMatchObject({ firstSegment: 7, segmentCount: 2 })
   expect(await take({ upToPriority: -1 })).toBe(undefined)
   expect(await takeAll()).toEqual([0, 5, 9])
@@ -209,7 +209,7 @@ async function addVideos(write: Write): Promise<void> {
 }
 
 function chunkAt(firstSegment: number): Chunk {
-  return { kind: 'picture', firstSegment, segmentCount: 1, fromStart: false, priority: firstSegment }
+  return { kind: 'video', firstSegment, segmentCount: 1, fromStart: false, priority: firstSegment }
 }
 
 type Worker = { process: ChildProcess; output(): string }

@@ -24,10 +24,10 @@ export async function expectWhole(reelgate: Reelgate, videoId: string): Promise<
     const path = await writeRendition(folder, download)
     const { bytes, warnings } = await decode(
       path,
-      ...(download.kind === 'sound' ? ['-f', 's16le', '-ac', '1', '-ar', '8000', '-'] : ['-f', 'null', '-']),
+      ...(download.kind === 'audio' ? ['-f', 's16le', '-ac', '1', '-ar', '8000', '-'] : ['-f', 'null', '-']),
     )
     expect(warnings).toBe('')
-    if (download.kind === 'sound') expect(bytes.length / 2 / 8000).toBeCloseTo(FRAMES / 25, 0)
+    if (download.kind === 'audio') expect(bytes.length / 2 / 8000).toBeCloseTo(FRAMES / 25, 0)
     else expect(await readNumbers(path)).toEqual(count(FRAMES))
   }
 }

@@ -49,8 +49,8 @@ afterAll(() => reelgate.remove())
 
 describe.each(DRAWN)('%s', (name) => {
   const video = () => videoOf(name)
-  const pictures = () => (downloads[name] ?? []).filter(({ kind }) => kind === 'picture')
-  const sound = () => (downloads[name] ?? []).find(({ kind }) => kind === 'sound')
+  const videoRenditions = () => (downloads[name] ?? []).filter(({ kind }) => kind === 'video')
+  const audioTrack = () => (downloads[name] ?? []).find(({ kind }) => kind === 'audio')
 
   test('F-03: no segment ever was another text than when it was first seen', async () => {
     expect(await findChanged(reelgate, videoIds[name] ?? '', seen[name] ?? new Map())).toEqual([])
@@ -59,8 +59,8 @@ describe.each(DRAWN)('%s', (name) => {
 
   test('every rendition of the ladder has every frame once, in order, frame i at exactly i times a frame’s duration', async () => {
     const frameCount = await countFrames(video())
-    expect(pictures()).toHaveLength(video().rungs)
-    for (const { init, segments } of pictures()) {
+    expect(videoRenditions()).toHaveLength(video().rungs)
+    for (const { init, segments } of videoRenditions()) {
       const timescale = readTimescale(init)
       const [num, den] = video().rate
       const ticks = BigInt((timescale * den) / num)
@@ -85,7 +85,7 @@ describe.each(DRAWN)('%s', (name) => {
   test('ffmpeg decodes every rendition from end to end without a warning, into the frames of the source', async () => {
     const folder = await newFolder()
     const expected = await thumbnails(video().path, video())
-    for (const download of pictures()) {
+    for (const download of videoRenditions()) {
       const { bytes, warnings } = await decode(await writeRendition(folder, download), ...smallGray('null'), '-')
       expect(warnings).toBe('')
       const shown = framesOf(bytes)
@@ -104,7 +104,7 @@ describe.each(DRAWN)('%s', (name) => {
   })
 
   test('the sound is the source’s, every AAC frame once, within 25 ms wherever one listens', async () => {
-    const download = sound()
+    const download = audioTrack()
     if (!download) throw new Error('no sound')
     const folder = await newFolder()
     const starts = download.segments.map((bytes) => readSegment(bytes).decodeTime)
@@ -114,7 +114,7 @@ describe.each(DRAWN)('%s', (name) => {
     const [heard, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', video().path, ...mono(8000)))]
     // Silence goes on to the end of the picture.
     const [num, den] = video().rate
-    const frames = (pictures()[0]?.segments ?? []).reduce((sum, segment) => sum + readSegment(segment).durations.length, 0)
+    const frames = (videoRenditions()[0]?.segments ?? []).reduce((sum, segment) => sum + readSegment(segment).durations.length, 0)
     const longest = Math.max(expected.length, (frames * den * 8000) / num)
     expect(Math.abs(heard.length - longest)).toBeLessThan(0.05 * 8000)
     const places = count(12).map((i) => Math.floor(((expected.length - 8000) * i) / 11))
@@ -128,13 +128,13 @@ describe.each(DRAWN)('%s', (name) => {
   })
 
   test('nothing clicks where one chunk of sound ends and the next begins', async () => {
-    const download = sound()
+    const download = audioTrack()
     if (!download) throw new Error('no sound')
     const { bytes } = await decode(await writeRendition(await newFolder(), download), ...mono(48_000))
     const [heard, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', video().path, ...mono(48_000)))]
     const chunks = readRows<{ first_segment: number }>(
       reelgate,
-      `select first_segment from chunk where kind = 'sound' and first_segment > 0 and video_id = ?`,
+      `select first_segment from chunk where kind = 'audio' and first_segment > 0 and video_id = ?`,
       videoIds[name] ?? '',
     )
     const borders = chunks.map(({ first_segment }) => first_segment * SOUND_SEGMENT_SAMPLES)
@@ -151,7 +151,7 @@ describe.each(DRAWN)('%s', (name) => {
   if (name !== 'numbered') return
   test('the video shows exactly its numbers, 0 to the last, in every rendition', async () => {
     const folder = await newFolder()
-    for (const download of (downloads.numbered ?? []).filter(({ kind }) => kind === 'picture')) {
+    for (const download of (downloads.numbered ?? []).filter(({ kind }) => kind === 'video')) {
       expect(await readNumbers(await writeRendition(folder, download))).toEqual(count(NUMBERED_FRAMES))
     }
   })

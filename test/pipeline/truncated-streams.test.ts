@@ -29,9 +29,9 @@ afterAll(async () => {
   await receivers.close()
 })
 
-async function makeOgg(soundCodec = 'libvorbis'): Promise<string> {
+async function makeOgg(audioCodec = 'libvorbis'): Promise<string> {
   const file = join(await newFolder(), 'a.ogv')
-  await ffmpeg(...PICTURE, ...SOUND, '-c:v', 'libtheora', '-g', '5', '-c:a', soundCodec, file)
+  await ffmpeg(...PICTURE, ...SOUND, '-c:v', 'libtheora', '-g', '5', '-c:a', audioCodec, file)
   return file
 }
 
@@ -48,17 +48,17 @@ test.each([
   { what: 'Vorbis on pages of wrong checksums', codec: 'libvorbis', checksum: 'wrong', from: 0.5, at: '0:0[34]' },
 ] as const)('M17: of an Ogg that ends in $what the picture is whole, and its owner reads where the sound ends', async (fault) => {
   const file = await makeOgg(fault.codec)
-  await damageOgg(file, { stream: 'sound', ...fault })
+  await damageOgg(file, { stream: 'audio', ...fault })
   const { id, statusReason } = await finish(file)
   expect(statusReason).toMatch(new RegExp(`^The sound breaks off at ${fault.at} of 0:08\\.$`))
-  expect(await countPictures(id)).toBe(FRAMES)
+  expect(await countFrames(id)).toBe(FRAMES)
 })
 
 test('M17: both interfaces and the webhooks say where a stream breaks off', async () => {
   const receiver = receivers.newReceiver()
   const { uuid } = await hooksOf(reelgate.owner).create(receiver.url, 'video:readyall')
   const file = await makeOgg()
-  await damageOgg(file, { stream: 'sound', from: 0.9, checksum: 'right' })
+  await damageOgg(file, { stream: 'audio', from: 0.9, checksum: 'right' })
   const { id } = await finish(file)
   const reason = 'The sound breaks off at 0:08 of 0:08.'
   const { rows } = await reelgate.owner.list(`?q=${id}`)
@@ -70,17 +70,17 @@ test('M17: both interfaces and the webhooks say where a stream breaks off', asyn
 
 test('M17: a picture that breaks off in its last tenth is shown as far as it goes', async () => {
   const file = await makeOgg()
-  await damageOgg(file, { stream: 'picture', from: 0.95, checksum: 'right' })
+  await damageOgg(file, { stream: 'video', from: 0.95, checksum: 'right' })
   const { id, statusReason } = await finish(file)
   expect(statusReason).toMatch(/^The picture breaks off at 0:0[78] of 0:08\.$/)
-  expect(await countPictures(id)).toBe(FRAMES)
+  expect(await countFrames(id)).toBe(FRAMES)
 })
 
 test.each(['right', 'wrong'] as const)(
   'M17: a picture that breaks off before (checksums %s) is an error that says where',
   async (checksum) => {
     const file = await makeOgg()
-    await damageOgg(file, { stream: 'picture', from: 0.5, checksum })
+    await damageOgg(file, { stream: 'video', from: 0.5, checksum })
     const { owner } = reelgate
     const { statusReason } = await owner.until(await owner.upload('Breaks off', file), 'Encoding error')
     expect(statusReason).toBe('The picture cannot be read past 0:04: the file is damaged or was cut off. Upload it again.')
@@ -93,9 +93,9 @@ test('M17: an Ogg of many empty packets is heard whole, and its owner reads noth
   const { id, statusReason } = await finish(file)
   expect(statusReason).toBeUndefined()
   const folder = await newFolder()
-  const sound = (await downloadVideo(reelgate, id)).find(({ kind }) => kind === 'sound')
-  if (!sound) throw new Error('there is no sound')
-  const { bytes } = await decode(await writeRendition(folder, sound), '-ac', '1', '-ar', '8000', '-f', 's16le', '-')
+  const audioTrack = (await downloadVideo(reelgate, id)).find(({ kind }) => kind === 'audio')
+  if (!audioTrack) throw new Error('there is no sound')
+  const { bytes } = await decode(await writeRendition(folder, audioTrack), '-ac', '1', '-ar', '8000', '-f', 's16le', '-')
   expect(silentTenths(bytes)).toEqual([])
 })
 
@@ -105,11 +105,11 @@ test('of a video that is whole nothing is said', async () => {
   expect(await v2Video(id)).not.toHaveProperty('statusReason')
 })
 
-async function countPictures(videoId: string): Promise<number> {
-  const picture = (await downloadVideo(reelgate, videoId)).find(({ kind }) => kind === 'picture')
-  if (!picture) throw new Error('there is no picture')
+async function countFrames(videoId: string): Promise<number> {
+  const videoTrack = (await downloadVideo(reelgate, videoId)).find(({ kind }) => kind === 'video')
+  if (!videoTrack) throw new Error('there is no picture')
   const { bytes } = await decode(
-    await writeRendition(await newFolder(), picture),
+    await writeRendition(await newFolder(), videoTrack),
     ...['-vf', 'scale=2:2,format=gray', '-fps_mode', 'passthrough', '-f', 'rawvideo', '-'],
   )
   return bytes.length / 4

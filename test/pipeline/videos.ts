@@ -12,7 +12,7 @@ import { readRenditions } from '../viewer.ts'
 /** A whole rendition, decrypted. */
 export type Download = {
   name: string
-  kind: 'picture' | 'sound'
+  kind: 'video' | 'audio'
   widthPx: number
   heightPx: number
   init: Buffer
@@ -25,15 +25,15 @@ export async function downloadVideo(reelgate: Pick<Reelgate, 'newViewer' | 'owne
   const { playing, body } = await viewer.redeem(await reelgate.owner.issueOtp(videoId))
   if (!playing) throw new Error(`no playback: ${JSON.stringify(body)}`)
   const multivariant = await viewer.playlist('main')
-  const pictures = readRenditions(multivariant).map((rendition) => ({ ...rendition, kind: 'picture' as const }))
-  const sounds = Array.from(multivariant.matchAll(/TYPE=AUDIO.*URI="([^"]+)"/g), ([, uri = '']) => ({
+  const videoRenditions = readRenditions(multivariant).map((rendition) => ({ ...rendition, kind: 'video' as const }))
+  const audioRenditions = Array.from(multivariant.matchAll(/TYPE=AUDIO.*URI="([^"]+)"/g), ([, uri = '']) => ({
     uri,
     widthPx: 0,
     heightPx: 0,
-    kind: 'sound' as const,
+    kind: 'audio' as const,
   }))
   const downloads: Download[] = []
-  for (const { uri, kind, widthPx, heightPx } of [...pictures, ...sounds]) {
+  for (const { uri, kind, widthPx, heightPx } of [...videoRenditions, ...audioRenditions]) {
     downloads.push({ name: uri, kind, widthPx, heightPx, ...(await viewer.download(uri)) })
   }
   return downloads

@@ -10,10 +10,10 @@ const SEGMENT_BYTES = LENGTH_BYTES / 10
 async function openTraffic() {
   const bare = await openBarePlayback()
   const rendition = { id: 1, widthPx: 320, heightPx: 180, maxBitrateBps: 60_000, level: 30 }
-  const picture = { rateNum: 25, rateDen: 1, timescale: 12_800, frameCount: 1500, gopFrames: 100, interlaced: false }
+  const videoTrack = { rateNum: 25, rateDen: 1, timescale: 12_800, frameCount: 1500, gopFrames: 100, interlaced: false }
   const plan = {
-    picture: { ...picture, aspectRatio: 16 / 9, renditions: [{ ...rendition, id: 2, maxBitrateBps: 30_000 }, rendition] },
-    sound: { renditionId: 3, bitrateBps: 20_000, frameCount: 2813 },
+    videoTrack: { ...videoTrack, aspectRatio: 16 / 9, renditions: [{ ...rendition, id: 2, maxBitrateBps: 30_000 }, rendition] },
+    audioTrack: { renditionId: 3, bitrateBps: 20_000, frameCount: 2813 },
     durationS: 60,
     mayBeSought: true,
   }

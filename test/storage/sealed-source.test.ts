@@ -135,16 +135,16 @@ test('ffmpeg reads a sealed source with seeks: the same pictures as from the cle
     await writeFile(path, sealed)
     const source = { path, keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex'), sizeBytes: clear.length }
     for (const seekS of ['0', '5.25']) {
-      const pictures = ['-map', '0:v:0', '-frames:v', '10', '-f', 'framemd5']
+      const videoRenditions = ['-map', '0:v:0', '-frames:v', '10', '-f', 'framemd5']
       const output = collect(MIB)
       const run = {
         inputArgs: ['-ss', seekS],
-        outputArgs: [...pictures, 'pipe:3'],
+        outputArgs: [...videoRenditions, 'pipe:3'],
         pipes: [output.reader],
         limits: { cpuS: 30, wallS: 60 },
       }
       expect(await runMedia(sandbox, { tool: 'ffmpeg', source, ...run })).toMatchObject({ exitCode: 0, errorLines: 0 })
-      const fromClear = await ffmpeg('-ss', seekS, '-i', video, ...pictures, '-')
+      const fromClear = await ffmpeg('-ss', seekS, '-i', video, ...videoRenditions, '-')
       expect(output.bytes().toString()).toBe(fromClear.toString())
       expect(fromClear.toString().match(/^0,.*/gm)).toHaveLength(10)
     }

@@ -132,14 +132,14 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   })
 
   async function takePoster(request: FastifyRequest, holder: ApiKeyHolder, videoId: string): Promise<Static<typeof PosterReply>> {
-    const picture = await readUploadForm(request.raw, {
+    const image = await readUploadForm(request.raw, {
       receive: ({ file, fileName }) => {
         if (/\.(vtt|srt)$/i.test(fileName)) throw NO_LANGUAGE
         return receivePoster(deps, file)
       },
       discard: discardPoster,
     })
-    const sizes = await addPoster(deps, holder.accountId, holder, videoId, picture)
+    const sizes = await addPoster(deps, holder.accountId, holder, videoId, image)
     return sizes.map(({ id, widthPx, heightPx, createdAtS, sizeBytes }) => ({
       id,
       format: 'jpeg',

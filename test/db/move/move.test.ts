@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
 import { KEYS } from '../../../src/db/move/tables.ts'
-import { addFile, listFiles, makePicture, SRT } from '../../assets/sample-files.ts'
+import { addFile, listFiles, makeImage, SRT } from '../../assets/sample-files.ts'
 import type { Owner, UploadCredentials } from '../../client.ts'
 import { untilFinished } from '../../data-folder.ts'
 import { makePlace, type Place } from '../../installation-folder.ts'
@@ -146,7 +146,7 @@ async function startFull() {
   const second = kept.videoId
   await untilFinished(reelgate, video)
   await addFile(owner, video, SRT, 'en')
-  await addFile(owner, second, await makePicture('320x180'))
+  await addFile(owner, second, await makeImage('320x180'))
   const folder = await bodyOf<{ id: string }>(owner, 'POST', '/api/videos/folders', { name: 'Ärzte', parent: 'root' })
   await bodyOf(owner, 'POST', '/api/videos/folders', { name: 'below', parent: folder.id })
   await bodyOf(owner, 'PUT', '/api/videos/importUrl', { url: `http://${SILENT}/video.mp4` })
