@@ -79,7 +79,7 @@ async function beginWorld(): Promise<{ world: World; end(): Promise<void> }> {
 type Inside = { pid: number; ask(wish: Wish): Promise<Server | Datagrams | undefined>; end(): Promise<void> }
 
 async function enter(folder: string): Promise<Inside> {
-  const inside = join(import.meta.dirname, 'inside.ts')
+  const inside = join(import.meta.dirname, 'server-in-namespace.ts')
   const command = ['--net', '--mount', '--propagation', 'private', '--', process.execPath, inside, folder]
   const child = spawn('unshare', command, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] })
   const ended = once(child, 'exit')
