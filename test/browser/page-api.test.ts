@@ -137,6 +137,21 @@ describe('a page with the frame and api.js', () => {
     expect(player.frame.url()).not.toContain('otp=')
   })
 
+  test('gets from getMetaData the sentence of a refusal, whether it asks before or after it', async () => {
+    const { page, player } = await openPage(
+      `<script src="${reelgate.url}/v2/api.js"></script><iframe src="${reelgate.url}/v2/?otp=${'x'.repeat(64)}"></iframe>
+      <script>
+        const player = VdoPlayer.getInstance(document.querySelector('iframe'))
+        const ask = () => player.api.getMetaData().catch(({ name, message }) => [name, message])
+        const early = ask()
+      </script>`,
+    )
+    const refusal = ['NotAllowedError', 'This link is not valid. Reload the page you came from to get a new one.']
+    expect(await inPage(page, 'early')).toEqual(refusal)
+    await player.shows('refused')
+    expect(await inPage(page, 'ask()')).toEqual(refusal)
+  })
+
   test('is called onVdoPlayerV2APIReady', async () => {
     const script = `<script>window.ready = 0; function onVdoPlayerV2APIReady() { ready += 1 }</script>`
     const { page } = await openPage(script + (await frameHtml()))

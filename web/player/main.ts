@@ -82,6 +82,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
       const { refusal } = outcome
       const reload = refusal.code === 'internal'
       screen.show({ state: 'refused', refusal, onAction: reload ? () => location.reload() : again })
+      pageApi.refused(refusal)
       return
     }
     const { pair, signer, answer } = outcome

@@ -10,6 +10,7 @@ import {
   type VideoState,
 } from '../embed/messages.ts'
 import type { Playback } from './playback.ts'
+import { type Refusal, refusalSentence } from './refusals.ts'
 import type { SessionAnswer } from './wire.ts'
 
 /** The video element's own events. Those of its metadata come when the session is open, long before the element has any. */
@@ -32,7 +33,11 @@ const EVENTS = [
 const METADATA_EVENTS = ['loadstart', 'durationchange', 'loadedmetadata']
 const LOADING_EVENTS = new Set([...METADATA_EVENTS, 'loadeddata', 'canplay', 'canplaythrough'])
 
-export type PageApi = { opened(answer: SessionAnswer): void }
+export type PageApi = {
+  opened(answer: SessionAnswer): void
+  /** The viewer may not watch, unless another try opens the session. */
+  refused(refusal: Refusal): void
+}
 
 /** @param playback undefined until the session is open */
 type Controlled = { video: HTMLVideoElement; playback(): Playback | undefined }
@@ -50,6 +55,8 @@ export function servePage({ video, playback }: Controlled): PageApi {
   const opened = new Promise<MetaData>((resolve) => {
     openedNow = resolve
   })
+  let refusal: DOMException | undefined
+  const waiting: ((refusal: DOMException) => void)[] = []
 
   if (parent !== window) {
     addEventListener('message', greeted)
@@ -62,6 +69,10 @@ export function servePage({ video, playback }: Controlled): PageApi {
       metaData = { title, duration: durationS, aspectRatio }
       openedNow(metaData)
       for (const name of METADATA_EVENTS) report(name)
+    },
+    refused(reason) {
+      refusal = new DOMException(refusalSentence(reason), 'NotAllowedError')
+      for (const reject of waiting.splice(0)) reject(refusal)
     },
   }
 
@@ -107,11 +118,21 @@ export function servePage({ video, playback }: Controlled): PageApi {
       case 'pause':
         return video.pause()
       case 'getMetaData':
-        return opened
+        return readMetaData()
       case 'updatePlayerConfig':
         await opened
         return playback()?.offerRates(readRates(argument))
     }
+  }
+
+  /** Known while a session is open, and after it. @throws DOMException with the sentence that the viewer reads instead of the video */
+  async function readMetaData(): Promise<MetaData> {
+    if (metaData) return metaData
+    if (refusal) throw refusal
+    return new Promise((resolve, reject) => {
+      waiting.push(reject)
+      opened.then(resolve)
+    })
   }
 
   async function set(property: SettableProperty, value: number | boolean) {
