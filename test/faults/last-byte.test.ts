@@ -1,10 +1,12 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { dataPaths } from '../../src/config.ts'
 import { refillReserve } from '../../src/storage/reserve.ts'
 import { listFiles } from '../data-folder.ts'
+import { startPostgres } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
+import { changeRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { mountSmallDisk } from './small-disk.ts'
 
@@ -65,6 +67,26 @@ test('F-44: /readyz says low as soon as a write has found the disk full, whateve
   expect(await space()).toBe('ok')
   await disk.leaveNoFile()
   expect((await owner.send(upload, new Blob(['a video']))).status).toBe(503)
+  expect(await space()).toBe('low')
+})
+
+test('F-44: /readyz says low as soon as a write has found the disk of PostgreSQL full, though the data folder has room', async () => {
+  const disk = await mountSmallDisk(256)
+  const postgres = await startPostgres({ durable: true, within: disk.path })
+  const { owner, url } = await startReelgate({ database: postgres })
+  onTestFinished(() => disk.makeRoom()) // what removes the database writes
+  const space = async () => ((await (await fetch(`${url}/readyz`)).json()) as { checks: { space: string } }).checks.space
+  expect(await space()).toBe('ok')
+  // Its log begins another file of 16 MiB, which is whole before the disk is full: without room for its log it would end itself.
+  changeRows({ dataDir: '', databaseUrl: postgres.adminUrl }, 'select pg_switch_wal()')
+  await owner.credentials('the first in that file')
+  await disk.fill()
+  // The table grows until it needs another page.
+  const refusal = async () => {
+    const answer = await owner.call('PUT', `/api/videos?title=${'x'.repeat(200)}`)
+    return answer.status === 200 ? undefined : ((await answer.json()) as { message: string }).message
+  }
+  await expect.poll(refusal, { interval: 0 }).toContain('The disk of the database is full')
   expect(await space()).toBe('low')
 })
 
