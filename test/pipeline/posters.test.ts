@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { ffmpeg, newFolder } from '../encode/videos.ts'
+import { count, ffmpeg, newFolder } from '../encode/videos.ts'
+
 import { processesWith } from '../processes.ts'
 import type { Reelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -31,6 +33,25 @@ test.each([
     const poster = await fetch(posterUrl)
     expect(poster.headers.get('Content-Type')).toBe('image/jpeg')
   }
+})
+
+test.each([
+  { crashes: 2, from: 'the source' },
+  { crashes: 3, from: 'the first segment' },
+])('F-24: after $crashes crashes of drawing, the posters come from $from', async ({ crashes }) => {
+  const { reelgate, programs } = await startWithPrograms()
+  const seen = await newFolder()
+  // Folders count the searches, since no file may grow there. Video is encoded once none crashes any more, so a slow search is never given up.
+  const countAndCrash = count(crashes).map(
+    (n) => `mkdir ${seen}/${n} 2>/dev/null && { [ ${n} = ${crashes - 1} ] && mkdir ${seen}/last; kill -SEGV $$; }`,
+  )
+  const search = `${countAndCrash.join('; ')}; /usr/bin/ffmpeg "$@"; code=$?; mkdir ${seen}/drawn; exit $code`
+  const wait = `until [ -d ${seen}/${crashes < 3 ? 'drawn' : 'last'} ]; do sleep 0.1; done`
+  await programs.becomes('ffmpeg', `case "$*" in *nokey*) ${search};; *libx264*) ${wait};; esac\n${PASS_ON}`)
+  const videoId = await reelgate.owner.upload('A video', await makeVideo())
+  expect((await reelgate.owner.until(videoId, 'ready')).posters).toHaveLength(2)
+  expect(existsSync(join(seen, 'drawn'))).toBe(crashes < 3)
+  expect(reelgate.output().includes('posters: not drawn from the source')).toBe(crashes === 3)
 })
 
 test('F-24: a video whose posters a kill prevented becomes ready after the restart, with posters', async () => {
