@@ -71,7 +71,8 @@ export async function encodeVideoChunk(
   if (landing.some((early) => early.frames() === 0)) throw new InexactSeek('it landed after the chunk’s first picture')
   const shortest = Math.min(...rungs.map((rung) => rung.frames()))
   const missingFrames = Math.max(0, ...ending.map((real) => frames.real - real.frames()))
-  if (shortest < frames.count) {
+  const isBroken = end.errorLines > 0 && missingFrames > maxMissingFrames(videoTrack)
+  if (shortest < frames.count || isBroken) {
     const lastRead = missingFrames > 0 ? frames.first - frames.trimmed + frames.real - missingFrames : frames.first + shortest
     throw brokenOff(Math.max(0, lastRead) / rateHz(videoTrack))
   }
@@ -187,19 +188,28 @@ function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' |
   ]
 }
 
+function maxMissingFrames({ frameCount, heldFrames = 0 }: VideoTrackPlan): number {
+  return Math.max(TOLERATED_FRAMES, Math.floor((frameCount - heldFrames) * MAX_MISSING_PART))
+}
+
 function dropFrames(count: number): string[] {
   return count > 0 ? [`trim=start_frame=${count}`, 'setpts=PTS-STARTPTS'] : []
 }
 
 /** The last picture again, for the time when only the sound goes on and for an end that cannot be read. */
-function holdLastFrame({ frameCount, heldFrames = 0 }: VideoTrackPlan, { trimmed, count, real }: Frames): string[] {
+function holdLastFrame(videoTrack: VideoTrackPlan, { trimmed, count, real }: Frames): string[] {
   // Never without end: ffmpeg 5.1 then spins for ever where the source has a frame less than planned.
-  const held = trimmed + count - real + Math.floor((frameCount - heldFrames) * MAX_MISSING_PART)
+  const longest = Math.max(maxMissingFrames(videoTrack), Math.ceil(MAX_LAST_FRAME_S * rateHz(videoTrack)))
+  const held = trimmed + count - real + longest
   return [`split=2[whole][ends];[ends]crop=2:2:0:0[ending];[whole]tpad=stop_mode=clone:stop=${held}`]
 }
 
+/** A file may lack so many frames at its end without anyone noticing. */
+export const TOLERATED_FRAMES = 3
 /** A video of which less than nine tenths can be read is refused: too much of it would be one picture. */
 const MAX_MISSING_PART = 0.1
+/** The last frame of slides and screen recordings may be shown for so long; it is one frame, so the rest is missing without an error. */
+const MAX_LAST_FRAME_S = 10
 const ONE_THREAD = ['-threads', '1']
 
 function readRung(videoTrack: VideoTrackPlan, rendition: VideoRendition, planned: Frames, sink: ChunkSink): CountingReader {

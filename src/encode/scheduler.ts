@@ -18,7 +18,7 @@ import { blobPath, isEmptyFolder } from '../storage/folder.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { addPosters } from './add-posters.ts'
 import { encodeAudioChunk } from './audio-chunk.ts'
-import { type ChunkSink, encodeVideoChunk } from './chunk.ts'
+import { type ChunkSink, encodeVideoChunk, TOLERATED_FRAMES } from './chunk.ts'
 import { type Chunk, planChunks, sequentialChunk, URGENT_SEGMENTS } from './chunk-plan.ts'
 import { addChunks, type ChunkQueue, claimChunk, forVideo, replaceChunk } from './chunk-queue.ts'
 import {
@@ -85,8 +85,6 @@ const LOOK_FOR_ROOM_MS = 2_000
 const CORES_OF_ONE = 4
 /** A video that takes longer for its first seconds holds up the others no more. */
 const HURRY_MS = 5_000
-/** A file may lack so many frames at its end without anybody noticing. */
-const TOLERATED_FRAMES = 3
 
 /**
  * What there is to do for videos, in the order in which it matters: examine a new source, encode the most wanted chunk, finish a video.

@@ -218,18 +218,23 @@ test('a picture that changes its size in mid-video goes on in the planned size',
   expect(numbers.slice(0, 178)).toEqual([...count(90), ...count(88)])
 })
 
-test('frames missing at the end are counted, and the last picture stands in for them', async () => {
-  const folder = await newFolder()
-  const video = await openVideo(
-    await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
-  )
-  const videoTrack = { ...getFrame(video.plan), frameCount: 220 }
-  const sink = newSink()
-  const chunk = { firstSegment: 1, segmentCount: 2, fromStart: false }
-  const end = await encodeVideoChunk({ ...video, plan: { ...video.plan, videoTrack }, threads: 'auto', chunk }, sink)
-  expect(end).toEqual({ missingFrames: 20 })
-  expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(count(120).map((n) => Math.min(n + 100, 199)))
-})
+test.each([220, 300])(
+  'frames missing at the end (200 of %i are there) are counted, and the last one is shown for up to 10 s',
+  async (frameCount) => {
+    const folder = await newFolder()
+    const video = await openVideo(
+      await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
+    )
+    const videoTrack = { ...getFrame(video.plan), frameCount }
+    const sink = newSink()
+    const chunk = { firstSegment: 1, segmentCount: 2, fromStart: false }
+    const end = await encodeVideoChunk({ ...video, plan: { ...video.plan, videoTrack }, threads: 'auto', chunk }, sink)
+    expect(end).toEqual({ missingFrames: frameCount - 200 })
+    expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(
+      count(frameCount - 100).map((n) => Math.min(n + 100, 199)),
+    )
+  },
+)
 
 test('a video whose picture breaks off long before its end fails with a sentence that says where', async () => {
   const folder = await newFolder()
