@@ -266,12 +266,6 @@ export function listUnknownVariables(environment: NodeJS.ProcessEnv = process.en
   return Object.keys(environment).filter((name) => name.startsWith('REELGATE_') && !(name in VARIABLES))
 }
 
-/** The address that a server listening on `host:port` has for clients on this machine. */
-export function listenUrl(host: string, port: number): string {
-  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`
-}
-
 /** Where the parts of an installation lie in its data folder. */
 export function dataPaths(dataDir: string) {
   return {

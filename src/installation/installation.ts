@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { access, constants } from 'node:fs/promises'
 import { type Config, dataPaths } from '../config.ts'
 import {
   createMasterKey,
@@ -188,11 +187,6 @@ async function refuseLeftDatabase(source: DatabaseLocation, target: DatabaseLoca
     'conflict',
     `${target.name} has this installation as it was moved there before, and ${source.name} has gone on since. Make an empty database and name that one. Nothing was changed.`,
   )
-}
-
-/** Whether the folder of files can still be written and read. */
-export async function checkStorage(installation: Pick<Installation, 'folders'>): Promise<undefined> {
-  for (const folder of Object.values(installation.folders)) await access(folder.root, constants.R_OK | constants.W_OK)
 }
 
 async function refuseLostDatabase(config: Config, place: DatabaseLocation): Promise<void> {

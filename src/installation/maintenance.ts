@@ -1,8 +1,10 @@
 import type { Logger } from 'pino'
 import type { KeyUseTracker } from '../accounts/key-use.ts'
 import { pruneAuditLog } from '../audit/audit-log.ts'
-import type { DeletionDeps } from '../catalogue/deletion.ts'
+import type { DeletionDeps, VideoFolders } from '../catalogue/deletion.ts'
 import { FILE_BLOB, listReferencedFileBlobs } from '../catalogue/file-store.ts'
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
 import { listReferencedSegments, SEGMENT_BLOB } from '../encode/generation-store.ts'
 import { type CheckDeps, sweepSegments } from '../encode/media-check.ts'
 import { levelOf } from '../errors.ts'
@@ -10,23 +12,27 @@ import { pruneStoredResponses } from '../idempotency/idempotency.ts'
 import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
 import { listReferencedSources, SOURCE_BLOB } from '../ingest/source-store.ts'
 import { prunePlayback } from '../playback/prune.ts'
-import { type PlaybackDeps, saveSessions } from '../playback/session.ts'
+import { type LiveSessions, saveSessions } from '../playback/session.ts'
 import { type BanPruneDeps, pruneBans } from '../rate-limits/bans.ts'
 import { createOrphanSweep, createUnfinishedSweep, fileSystemNowS } from '../storage/orphan-sweep.ts'
 import { refillReserve } from '../storage/reserve.ts'
 import { sweepUsage, type Usage } from '../usage/usage.ts'
 import { pruneDeliveries } from '../webhooks/batch-jobs.ts'
-import type { Installation } from './installation.ts'
 
-// What is done by the clock, not by a request: memory is saved, and what nobody needs is removed.
+// What runs by the clock, not for a request.
 
 const SWEEP_EVERY_MS = 3_600_000
-/** Names of one folder that a sweep looks at: a second or two of work, never the whole of a large installation at once. */
+/** How many names of a folder one sweep checks: a second or two of work, never a whole large installation. */
 const SWEPT_NAMES = 100_000
 
 export type MaintenanceDeps = {
-  installation: Installation
-  playback: PlaybackDeps
+  db: Db
+  slowDb: Db
+  write: Write
+  /** The playback clock: it only goes as time does, so that a jump of the wall clock makes no fresh file look old. */
+  nowS: () => number
+  folders: VideoFolders
+  sessions: LiveSessions
   deletion: DeletionDeps
   noteDamage: CheckDeps['noteDamage']
   keyUses: KeyUseTracker
@@ -37,65 +43,52 @@ export type MaintenanceDeps = {
   log: Logger
 }
 
-/** Begins with a sweep. `stop` resolves when nothing of it runs any more. */
-export function startMaintenance({
-  installation,
-  playback,
-  deletion,
-  noteDamage,
-  keyUses,
-  bans,
-  usage,
-  reserve,
-  log,
-}: MaintenanceDeps): {
-  stop(): Promise<void>
-} {
+/** Saves what is in memory and removes what is no longer needed, from now on. `stop` resolves when nothing of it runs any more. */
+export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void> } {
+  const { nowS, deletion, keyUses, bans, usage, reserve, log } = deps
   const stopping = new AbortController()
-  // A clock that has jumped must not make fresh files look old: the playback clock only goes as time does.
-  const sweeps = sweepsOf(installation, playback.nowS, log)
+  const sweeps = createSweeps(deps)
   let sweeping = sweepAll()
   let isChecking = false
   let checking = checkMedia()
 
   async function sweepAll(): Promise<void> {
     const steps = [
-      () => prunePlayback(playback),
-      () => pruneStoredResponses(playback),
+      () => prunePlayback(deps),
+      () => pruneStoredResponses(deps),
       () => pruneBans(bans),
-      () => pruneAuditLog(playback),
-      () => pruneDeliveries(playback),
-      () => sweepUsage(playback),
-      () => deleteExpiredUploads(deletion, playback.nowS()),
-      async () => deletion.removeFiles(), // what met trouble, such as a database that was away
+      () => pruneAuditLog(deps),
+      () => pruneDeliveries(deps),
+      () => sweepUsage(deps),
+      () => deleteExpiredUploads(deletion, nowS()),
+      async () => deletion.removeFiles(), // what failed before, such as while the database was unavailable
       ...sweeps,
     ]
     for (const step of steps) {
       if (stopping.signal.aborted) return
-      await tried(log, 'what nobody needs could not be removed', step)
+      await logErrorsQuietly(log, 'maintenance: sweep failed', step)
     }
   }
 
   /** At its own pace: a large installation takes days. */
   async function checkMedia(): Promise<void> {
     isChecking = true
-    const deps = { ...installation, nowS: playback.nowS, noteDamage }
-    await tried(log, 'the segments could not be checked', () => sweepSegments(deps, stopping.signal))
+    await logErrorsQuietly(log, 'maintenance: checking segments failed', () => sweepSegments(deps, stopping.signal))
     isChecking = false
   }
 
   const saves = [
-    { everyMs: 5_000, save: refill, trouble: 'the reserve for a full disk could not be made' },
-    { everyMs: 5_000, save: () => saveSessions(playback), trouble: 'sessions could not be saved' },
-    { everyMs: 5_000, save: usage.save, trouble: 'usage could not be saved' },
-    { everyMs: 60_000, save: keyUses.save, trouble: 'the last use of keys could not be saved' },
+    { everyMs: 5_000, save: refill, failure: 'disk: reserving space failed' },
+    { everyMs: 5_000, save: () => saveSessions(deps), failure: 'sessions: saving them failed' },
+    { everyMs: 5_000, save: usage.save, failure: 'usage: saving it failed' },
+    { everyMs: 60_000, save: keyUses.save, failure: 'API keys: saving their last use failed' },
   ]
   async function refill(): Promise<void> {
-    if (await refillReserve(reserve)) log.info('space is kept in reserve for a full disk')
+    if (await refillReserve(reserve)) log.info('disk: space reserved for when it is full')
   }
 
   const timers = [
-    ...saves.map(({ everyMs, save, trouble }) => setInterval(() => tried(log, trouble, save), everyMs)),
+    ...saves.map(({ everyMs, save, failure }) => setInterval(() => logErrorsQuietly(log, failure, save), everyMs)),
     setInterval(() => {
       sweeping = sweeping.then(sweepAll)
       if (!isChecking) checking = checkMedia()
@@ -110,8 +103,8 @@ export function startMaintenance({
   }
 }
 
-/** Each removes, a part in each run, what lies in one folder and no row names: a crash between a rename and its commit leaves it. */
-function sweepsOf({ db, folders }: Installation, nowS: () => number, log: Logger): (() => Promise<void>)[] {
+/** Each removes orphaned files from one folder, some in each run: a crash between a rename and its commit leaves them. */
+function createSweeps({ db, folders, nowS, log }: MaintenanceDeps): (() => Promise<void>)[] {
   const sweeps = {
     sources: createOrphanSweep(folders.sources, SOURCE_BLOB, (names) => listReferencedSources(db, names)),
     segments: createOrphanSweep(folders.segments, SEGMENT_BLOB, (names) => listReferencedSegments(db, names)),
@@ -121,16 +114,11 @@ function sweepsOf({ db, folders }: Installation, nowS: () => number, log: Logger
   }
   return Object.entries(sweeps).map(([folder, sweep]) => async () => {
     const removed = await sweep(Math.min(nowS(), fileSystemNowS(folders.sources)), SWEPT_NAMES)
-    if (removed > 0) log.info({ folder, removed }, 'files that nothing names were removed')
+    if (removed > 0) log.info({ folder, removed }, 'maintenance: orphaned files removed')
   })
 }
 
-/** Does what nobody waits for; its failure is for the log. */
-export async function logErrors(log: Logger, words: string, work: () => Promise<void>): Promise<void> {
-  await work().catch((error) => log.error({ err: error }, words))
-}
-
-/** The same for what is done again before long. */
-async function tried(log: Logger, words: string, work: () => Promise<void>): Promise<void> {
-  await work().catch((error) => log[levelOf(error, 'error')]({ err: error }, words))
+/** For work that is soon repeated: while the database is unavailable, which is logged once, its errors are for debugging only. */
+async function logErrorsQuietly(log: Logger, message: string, work: () => Promise<void>): Promise<void> {
+  await work().catch((error) => log[levelOf(error, 'error')]({ err: error }, message))
 }

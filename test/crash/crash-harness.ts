@@ -94,7 +94,8 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
   function errorsLogged(): string[] {
     const lines = reelgate.output().split('\n')
     return lines.filter(
-      (line) => /"level":[56]0/.test(line) && !/the database (is away|cannot be reached now|did not say)/i.test(line),
+      (line) =>
+        /"level":[56]0/.test(line) && !/database: unavailable|the database (cannot be reached now|did not say)/i.test(line),
     )
   }
 

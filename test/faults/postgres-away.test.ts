@@ -78,8 +78,8 @@ test('F-10: the log says that PostgreSQL is away and why, and that it is back; i
 })
 
 const OUTAGE = new Set([
-  'the database is away: calls are refused, all else waits for it',
-  'the database is back: everything goes on',
+  'database: unavailable; rejecting calls until it is back',
+  'database: available again',
   'the queue of work cannot be kept now; it is tried again',
   'the queue of work is kept again',
 ])

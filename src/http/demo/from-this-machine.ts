@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Config } from '../../config.ts'
 import { parseAddress } from '../../net/ip.ts'
+import { listenUrl } from '../server/listen.ts'
 
 /** What proxies and tunnels say of the one they speak for. */
 const PROXY_HEADERS =
@@ -26,4 +28,18 @@ export function isFromThisMachine({ socket, rawHeaders, httpVersion }: Asking): 
 /** Whether `host` or `host:port` names this machine to itself: `localhost`, `127.…` or `[::1]`. */
 export function isLoopbackHost(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i.test(host)
+}
+
+/**
+ * The demo is for this machine alone. A public address or a trusted proxy means a proxy in front, and its requests look as if they came
+ * from this machine unless it adds a header; and where no loopback address is listened on, nobody could open the demo.
+ */
+export function isDemoAllowed({
+  demo,
+  publicUrl,
+  host,
+  trustedProxies,
+}: Pick<Config, 'demo' | 'publicUrl' | 'host' | 'trustedProxies'>): boolean {
+  const addresses = [listenUrl(host, 80), ...(publicUrl === undefined ? [] : [publicUrl])]
+  return demo && trustedProxies.length === 0 && addresses.every((address) => isLoopbackHost(new URL(address).host))
 }

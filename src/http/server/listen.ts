@@ -1,17 +1,17 @@
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, isIP } from 'node:net'
 import type { Config } from '../../config.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from './app.ts'
 
-/** In-flight answers get so long at a stop; then their connections are closed. */
+/** How long responses in flight may take at a stop before their connections are closed. */
 const STOP_GRACE_MS = 6_000
 
 /**
- * Begins to answer.
- * @returns the port
+ * Starts to accept connections.
+ * @returns the URL for clients on this machine
  * @throws Failure `unavailable` when the port is taken or the address is not one of this machine
  */
-export async function listen(app: App, { host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
+export async function listen(app: App, { host, port }: Pick<Config, 'host' | 'port'>): Promise<string> {
   try {
     await app.listen({ host, port })
   } catch (cause) {
@@ -21,12 +21,18 @@ export async function listen(app: App, { host, port }: Pick<Config, 'host' | 'po
       : `Reelgate cannot listen on ${host}:${port}. Set HOST and PORT to an address of this machine.`
     throw new Failure('unavailable', sentence, { cause })
   }
-  return (app.server.address() as AddressInfo).port
+  return listenUrl(host, (app.server.address() as AddressInfo).port)
 }
 
-/** Stops accepting and lets answers finish, within bounds. */
+/** The URL that a server listening on `host:port` has for clients on this machine. */
+export function listenUrl(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`
+}
+
+/** Stops accepting connections and lets responses in flight finish, within `STOP_GRACE_MS`. */
 export async function closeApp(app: App): Promise<void> {
-  const impatience = setTimeout(() => app.server.closeAllConnections(), STOP_GRACE_MS)
+  const forceClose = setTimeout(() => app.server.closeAllConnections(), STOP_GRACE_MS)
   await app.close()
-  clearTimeout(impatience)
+  clearTimeout(forceClose)
 }

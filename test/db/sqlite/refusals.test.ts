@@ -117,7 +117,7 @@ test('F-17: damage in a database too large to be checked before it serves is fou
     expect(reelgate).toContain('The database is damaged: nothing was changed. Stop Reelgate and restore it from a backup.')
     return
   }
-  await expect.poll(() => reelgate.output()).toContain('the database is damaged: nothing is written any more')
+  await expect.poll(() => reelgate.output()).toContain('database: damaged; rejecting writes')
   const { stdout } = await reelgate.cli('account', 'list', '--json') // reads go on
   expect(JSON.parse(stdout)).toHaveLength(1)
   expect(await reelgate.cli('account', 'create', 'x')).toRefuse(/The database is damaged: nothing was changed/)

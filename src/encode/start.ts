@@ -1,0 +1,68 @@
+import type { Logger } from 'pino'
+import { startDispatcher } from '../jobs/dispatcher.ts'
+import { type ChunkJob, type ChunkQueue, resumeChunks, rowQueue } from './chunk-queue.ts'
+import { createSegmentEvents, type SegmentEvents } from './publication.ts'
+import { type Damage, reportDamage } from './repair.ts'
+import { createEncodeScheduler, type EncodeDeps } from './scheduler.ts'
+
+export type EncodingDeps = Omit<EncodeDeps, 'chunkQueue' | 'news' | 'stopJobs'> & {
+  /** PostgreSQL, where the chunks are queued in it. */
+  databaseUrl: string | undefined
+  /** How many chunks are encoded concurrently. */
+  places: number
+  /** Another server has taken the database: encoding ends. */
+  databaseLost: Promise<void>
+  /** Runs when a segment was found damaged, so that no cache goes on sending it. */
+  forgetSegment(damage: Damage): void
+}
+
+export type Encoding = {
+  chunkQueue: ChunkQueue
+  segmentEvents: SegmentEvents
+  /** Has a damaged segment encoded again. @returns false when it is no longer published */
+  repairSegment(damage: Damage): Promise<boolean>
+  /** Looks for work now. */
+  wake(): void
+  stopJobs(videoId: string): Promise<void>
+}
+
+/** How often to look for work that nothing announced: a source whose commit got no answer may have been kept. */
+const POLL_INTERVAL_MS = 5_000
+
+/** Encodes what is uploaded, from now on. @param opened stops it */
+export async function startEncoding(
+  { databaseUrl, places, databaseLost, forgetSegment, ...deps }: EncodingDeps,
+  opened: AsyncDisposableStack,
+): Promise<Encoding> {
+  const { write, log } = deps
+  const segmentEvents = createSegmentEvents()
+  const chunkQueue = await openChunkQueue(databaseUrl, log, opened)
+  const stopJobs = (videoId: string) => dispatcher.stopJobs(videoId)
+  const scheduler = createEncodeScheduler({ ...deps, chunkQueue, news: segmentEvents, stopJobs }, () => dispatcher.wake())
+  const dispatcher = startDispatcher({ places, claim: scheduler.claim, lookEveryMs: POLL_INTERVAL_MS, log })
+  opened.defer(() => dispatcher.stop())
+  void databaseLost.then(() => dispatcher.stop()) // the queue has connections of its own
+  await resumeChunks(write, chunkQueue)
+  chunkQueue.watch(dispatcher.wake)
+  return {
+    chunkQueue,
+    segmentEvents,
+    async repairSegment(damage) {
+      const isDamaged = await reportDamage({ write, chunkQueue, log }, damage)
+      forgetSegment(damage)
+      dispatcher.wake()
+      return isDamaged
+    },
+    wake: dispatcher.wake,
+    stopJobs,
+  }
+}
+
+/** pg-boss is loaded only where there is a PostgreSQL. */
+async function openChunkQueue(databaseUrl: string | undefined, log: Logger, opened: AsyncDisposableStack): Promise<ChunkQueue> {
+  if (databaseUrl === undefined) return rowQueue
+  const { openBossQueue } = await import('../jobs/boss.ts')
+  const queue = await openBossQueue<ChunkJob>({ url: databaseUrl, name: 'chunk', log })
+  opened.defer(() => queue.stop())
+  return queue
+}

@@ -1,0 +1,92 @@
+import { fileURLToPath } from 'node:url'
+import type { Logger } from 'pino'
+import { type CaptionDeps, createCaptionParser } from '../../assets/caption.ts'
+import type { DownloadDeps } from '../../assets/download.ts'
+import { createPosterRenderer, type PosterDeps } from '../../assets/poster.ts'
+import type { Config } from '../../config.ts'
+import type { Demo } from '../../demo/demo.ts'
+import type { DatabaseInUse } from '../../errors.ts'
+import type { SourceDeps } from '../../ingest/source.ts'
+import type { SegmentDeps } from '../../playback/segments.ts'
+import type { PlaybackDeps } from '../../playback/session.ts'
+import { createTrafficMeter } from '../../playback/traffic.ts'
+import type { RateLimits } from '../../rate-limits/rate-limits.ts'
+import type { Usage } from '../../usage/usage.ts'
+import { type ApiDeps, apiInterface } from '../api/interface.ts'
+import { metaInterface } from '../api/meta.ts'
+import { demoInterface } from '../demo/routes.ts'
+import { collectApiRoutes } from '../docs/api-routes.ts'
+import { docsInterface } from '../docs/routes.ts'
+import { downloadInterface } from '../media/downloads.ts'
+import { posterInterface } from '../media/posters.ts'
+import { mediaInterface } from '../media/segments.ts'
+import { playbackInterface } from '../play/routes.ts'
+import { readPlayerAssets } from '../player/assets.ts'
+import { playerInterface } from '../player/routes.ts'
+import { uploadInterface } from '../upload/routes.ts'
+import { type V2Deps, v2Interface } from '../v2/interface.ts'
+import { type App, createApp } from './app.ts'
+import { clientAddresses, proxiesAmong } from './client-address.ts'
+import { limitConnections } from './connections.ts'
+import { type HealthDeps, healthInterface, refuseWhileDatabaseInUse } from './health.ts'
+import type { LimitDeps } from './rate-limits.ts'
+
+/** What the interfaces need of the features. */
+export type InterfaceDeps = {
+  config: Pick<Config, 'trustedProxies' | 'limits'>
+  log: Logger
+  limits: RateLimits | undefined
+  publicUrl(): string
+  /** The error for every call while another server has the database. */
+  refusal(): DatabaseInUse | undefined
+  /** For calls with an API key, in either version of the API. */
+  owners: DownloadDeps &
+    Omit<ApiDeps & V2Deps, keyof LimitDeps | keyof ParsingLimits | 'publicUrl' | 'idempotency' | 'hooks' | 'downloads'>
+  uploads: SourceDeps
+  playback: PlaybackDeps
+  usage: Usage
+  segments: Pick<SegmentDeps, 'hotSegments' | 'chunkQueue' | 'news' | 'wakeEncoders' | 'noteDamage'>
+  health: Pick<HealthDeps, 'checks' | 'notices'>
+  demo: Demo | undefined
+}
+
+type ParsingLimits = Pick<PosterDeps & CaptionDeps, 'drawing' | 'reading'>
+
+/** The server with everything that it answers over HTTP; it does not listen yet. */
+export function createInterfaces(deps: InterfaceDeps): App {
+  const { config, log, limits, publicUrl, playback, usage, demo } = deps
+  const isProxy = proxiesAmong(config.trustedProxies)
+  const limiting = { limits, addressOf: clientAddresses(isProxy) }
+  const { masterKey, folders, authenticate } = deps.owners
+  const parsing: ParsingLimits = { drawing: createPosterRenderer(), reading: createCaptionParser() }
+  const parts = { idempotency: deps.owners, hooks: deps.owners, downloads: deps.owners }
+  const owners = { ...deps.owners, ...limiting, ...parsing, ...parts, publicUrl }
+  const segments = { ...deps.segments, segments: folders.segments }
+  const traffic = limits && createTrafficMeter(playback.sessions, playback.nowS)
+  const player = readPlayerAssets(fileURLToPath(import.meta.resolve('#player/manifest.json')))
+
+  const app = createApp(log, limiting)
+  limitConnections(app, isProxy)
+  refuseWhileDatabaseInUse(app, deps.refusal)
+  const routes = collectApiRoutes(app)
+  app.register(apiInterface, { ...owners, prefix: '/api' })
+  app.register(metaInterface, { ...limiting, db: playback.db, publicUrl, prefix: '/api/meta' })
+  app.register(v2Interface, { ...owners, prefix: '/v2' })
+  app.register(uploadInterface, { ...deps.uploads, ...limiting, publicUrl, prefix: '/upload' })
+  app.register(playerInterface, { ...playback, ...limiting, player })
+  app.register(playbackInterface, { ...playback, ...limiting, usage, prefix: '/play' })
+  app.register(mediaInterface, { ...playback, ...limiting, ...segments, usage, traffic, prefix: '/media' })
+  app.register(downloadInterface, { ...deps.owners, ...limiting, usage, prefix: '/download' })
+  app.register(posterInterface, {
+    ...limiting,
+    db: playback.db,
+    masterKey,
+    posters: folders.posters,
+    authenticate,
+    prefix: '/poster',
+  })
+  app.register(docsInterface, { ...limiting, routes, publicUrl, limitNumbers: config.limits })
+  app.register(healthInterface, { ...deps.health, ...limiting })
+  if (demo) app.register(demoInterface, { ...limiting, demo })
+  return app
+}

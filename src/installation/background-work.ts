@@ -1,0 +1,82 @@
+import { availableParallelism } from 'node:os'
+import type { Logger } from 'pino'
+import { startMp4Scheduler } from '../assets/mp4-scheduler.ts'
+import { type DeletionDeps, startRemovals, type VideoSessions } from '../catalogue/deletion.ts'
+import type { Config } from '../config.ts'
+import { findDemoVideo } from '../demo/demo-store.ts'
+import type { Damage } from '../encode/repair.ts'
+import { type Encoding, startEncoding } from '../encode/start.ts'
+import { startImportScheduler } from '../ingest/import-work.ts'
+import type { SourceDeps } from '../ingest/source.ts'
+import type { Dispatcher } from '../jobs/dispatcher.ts'
+import { startWebhookSender } from '../webhooks/sender.ts'
+import type { Foundation } from './open-foundation.ts'
+
+export type BackgroundWorkDeps = {
+  config: Pick<Config, 'encoders' | 'databaseUrl' | 'uploadMaxBytes' | 'importMaxS'>
+  /** The playback sessions on videos. */
+  sessions: VideoSessions
+  saveUsage(): Promise<void>
+  /** Runs when a segment was found damaged, so that no cache goes on sending it. */
+  forgetSegment(damage: Damage): void
+  log: Logger
+}
+
+/** What runs behind the requests. */
+export type BackgroundWork = {
+  encoding: Encoding
+  imports: Dispatcher
+  mp4s: Dispatcher
+  /** What an upload or an import needs to become a video. */
+  receiving: SourceDeps
+  deletion: DeletionDeps
+  /** Looks for all work that earlier runs left. */
+  wake(): void
+}
+
+/** Starts encoding, imports, MP4 exports, the removal of deleted videos, and webhooks. @param opened stops them */
+export async function startBackgroundWork(
+  { db, slowDb, write, clearLog, masterKey, folders, nowS, wallNowS, sandbox, outbound, ...foundation }: Foundation,
+  { config, sessions, saveUsage, forgetSegment, log }: BackgroundWorkDeps,
+  opened: AsyncDisposableStack,
+): Promise<BackgroundWork> {
+  const { hasRoom } = foundation.space
+  const { uploadMaxBytes, importMaxS, databaseUrl, encoders } = config
+  const encoding = await startEncoding(
+    {
+      ...{ db, slowDb, write, wallNowS, masterKey, sandbox, folders, sessions, forgetSegment, databaseUrl, log },
+      places: encoders ?? availableParallelism(),
+      databaseLost: foundation.ownership.lost,
+      hasRoom: () => hasRoom(0),
+      findOwnVideo: async () => (await findDemoVideo(db))?.id,
+    },
+    opened,
+  )
+  const { repairSegment, wake } = encoding
+  const { sources } = folders
+  const receiving = { db, write, nowS, wallNowS, masterKey, sources, uploadMaxBytes, hasRoom, sourceArrived: wake, log }
+  const imports = await startImportScheduler({ ...receiving, outbound, importMaxS })
+  opened.defer(() => imports.stop())
+  const mp4s = startMp4Scheduler({ db, slowDb, write, masterKey, folders, hasRoom, noteDamage: repairSegment, log })
+  opened.defer(() => mp4s.stop())
+  const removals = startRemovals({ db, write, clearLog, folders, saveUsage, log })
+  opened.defer(() => removals.stop())
+  const copy = foundation.restoredCopy
+  const sender = await startWebhookSender({ db, write, nowS, wallNowS, masterKey, outbound, copy, log })
+  opened.defer(() => sender.stop())
+
+  async function stopWork(videoIds: readonly string[]): Promise<void> {
+    await Promise.all(videoIds.flatMap((id) => [imports, encoding, mp4s].map(({ stopJobs }) => stopJobs(id))))
+  }
+  return {
+    encoding,
+    imports,
+    mp4s,
+    receiving,
+    deletion: { db, write, wallNowS, sessions, stopWork, removeFiles: removals.run },
+    wake() {
+      for (const work of [encoding, imports, mp4s]) work.wake()
+      removals.run()
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { VideoFolders } from '../catalogue/deletion.ts'
+import { type Config, dataPaths } from '../config.ts'
+import type { MasterKey } from '../crypto/master-key.ts'
+import type { Database } from '../db/database.ts'
+import { findSandbox, type Sandbox } from '../encode/sandbox.ts'
+import { Failure } from '../errors.ts'
+import { createOutboundPolicy, type OutboundPolicy } from '../outbound/policy.ts'
+import { type PlaybackClock, startPlaybackClock } from '../playback/playback-clock.ts'
+import type { FolderLock } from '../storage/folder-lock.ts'
+import { type Space, watchSpace } from '../storage/space.ts'
+import { openRestoredCopy, type RestoredCopy, WHY_PAUSED } from '../webhooks/restored-copy.ts'
+import { identifyingFiles, lockDataFolder, openInstallation } from './installation.ts'
+import { logErrors } from './log-errors.ts'
+import { type DatabaseOwnership, watchDatabase } from './watch-database.ts'
+
+/** What every feature of a server is built on: the locked data folder, its database and key, clocks, ffmpeg, outbound requests. */
+export type Foundation = Pick<Database, 'db' | 'slowDb' | 'write' | 'clearLog'> & {
+  masterKey: MasterKey
+  /** Whether this start made the master key. */
+  masterKeyIsNew: boolean
+  folders: VideoFolders
+  ownership: DatabaseOwnership
+  restoredCopy: RestoredCopy
+  sandbox: Sandbox
+  outbound: OutboundPolicy
+  space: Space
+  wallNowS: () => number
+  /** The playback clock, which never goes back. */
+  nowS: () => number
+  clock: PlaybackClock
+}
+
+/** What a caller has already, and what tests replace: the clock. */
+export type Overrides = { sandbox?: Promise<Sandbox>; wallNowS?: () => number }
+
+const LOCK_TRIES = 10
+const LOCK_PAUSE_MS = 150
+
+/**
+ * Locks and opens the data folder for a server.
+ * @param opened closes what was opened, in reverse order
+ * @throws Failure with one sentence that says what to do
+ */
+export async function openFoundation(
+  config: Config,
+  log: Logger,
+  overrides: Overrides,
+  opened: AsyncDisposableStack,
+): Promise<Foundation> {
+  const findingSandbox = overrides.sandbox ?? findSandbox(config) // ffmpeg is tried while everything else opens
+  findingSandbox.catch(() => undefined) // its error is thrown below, after those of the database
+  const outbound = createOutboundPolicy(config.outboundAllow)
+  const lock = await lockForServer(config)
+  opened.defer(() => lock.release())
+  const { sources, segments, posters, files, tmp } = dataPaths(config.dataDir)
+  const space = watchSpace([config.dataDir, sources, segments, posters, files, tmp], log)
+  const installation = await openInstallation(config, space.noteFull)
+  opened.defer(() => installation.close())
+  const sandbox = await findingSandbox
+  const ownership = watchDatabase(installation, log, space.noteFull)
+
+  const { db, slowDb, write, clearLog, masterKey, masterKeyIsNew, folders } = installation
+  const wallNowS = overrides.wallNowS ?? (() => Math.floor(Date.now() / 1000))
+  const clockS = overrides.wallNowS ? undefined : installation.clockS
+  const clock = await startPlaybackClock({ db, write, clockS }, wallNowS, (markS) =>
+    logErrors(log, 'database: saving its high-water mark failed', () => installation.noteMark(markS)),
+  )
+  opened.defer(() => logErrors(log, 'playback clock: saving it failed', () => clock.stop()))
+  const restoredCopy = await openRestoredCopy({ db, write }, identifyingFiles(config), clock.nowS)
+  if (restoredCopy.isHeld()) log.warn({ why: WHY_PAUSED }, 'webhook: held')
+  const database = { db, slowDb, write, clearLog }
+  const clocks = { wallNowS, clock, nowS: clock.nowS }
+  return { ...database, ...clocks, masterKey, masterKeyIsNew, folders, ownership, restoredCopy, sandbox, outbound, space }
+}
+
+/** A command holds the lock for a moment only, a server for its whole life. */
+async function lockForServer(config: Config): Promise<FolderLock> {
+  for (let tries = 0; tries < LOCK_TRIES; tries++) {
+    const lock = lockDataFolder(config)
+    if (lock) return lock
+    await pause(LOCK_PAUSE_MS)
+  }
+  throw new Failure(
+    'unavailable',
+    `Another Reelgate server runs on ${config.dataDir}. Stop it first, or set REELGATE_DATA to another folder.`,
+  )
+}

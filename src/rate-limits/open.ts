@@ -1,0 +1,26 @@
+import type { Logger } from 'pino'
+import type { RateLimitConfig } from '../config.ts'
+import type { BanAdmin, BanDeps, BanPruneDeps } from './bans.ts'
+import { openRateLimits, type RateLimits } from './rate-limits.ts'
+
+export type RateLimiting = {
+  /** Undefined: `REELGATE_LIMITS` is off. */
+  limits: RateLimits | undefined
+  bans: BanAdmin & BanPruneDeps
+}
+
+/** Opens the rate limits, and the bans so that what is lifted or pruned in their rows is forgotten in memory, too. */
+export async function openRateLimiting(
+  { log, ...rows }: BanDeps & { log: Logger },
+  numbers: RateLimitConfig | undefined,
+): Promise<RateLimiting> {
+  const limits = numbers && (await openRateLimits({ ...rows, log }, numbers))
+  const bans = {
+    ...rows,
+    forget: (subject: string) => limits?.forget(subject),
+    pardon: (subject: string) => limits?.pardon(subject),
+    forgetEnded: () => limits?.forgetEnded(),
+    endOf: (ban: Parameters<BanAdmin['endOf']>[0]) => limits?.endOf(ban) ?? ban.endsAtS,
+  }
+  return { limits, bans }
+}
