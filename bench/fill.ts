@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { CompiledQuery } from 'kysely'
 import { createAccount } from '../src/accounts/account.ts'
 import { readConfig } from '../src/config.ts'
-import { openInstallation } from '../src/installation/installation.ts'
+import { openInstallation } from '../src/installation/open.ts'
 import { MARK, WORDS } from './random-words.ts'
 import { CACHE, type Scope } from './row.ts'
 

@@ -12,7 +12,9 @@ import { assertServerRuns, sendCommand } from '../control/socket.ts'
 import { rowQueue } from '../encode/chunk-queue.ts'
 import { reportDamage } from '../encode/repair.ts'
 import { Failure, hostFailure } from '../errors.ts'
-import { identifyingFiles, lockDataFolder, openDatabase, recoveryPhrase, restoreMasterKey } from '../installation/installation.ts'
+import { identifyingFiles, openDatabase } from '../installation/database.ts'
+import { lockDataFolder } from '../installation/lock.ts'
+import { getRecoveryPhrase, restoreMasterKey } from '../installation/master-key.ts'
 import { sessionsOfAccounts } from '../playback/session.ts'
 import { openRestoredCopy } from '../webhooks/restored-copy.ts'
 import { openLog } from './log.ts'
@@ -322,7 +324,7 @@ async function restoreKey(options: { json?: true }): Promise<void> {
 const KeyId = Type.Object({ id: Type.String() })
 
 async function showPhrase(options: { json?: true }): Promise<void> {
-  const phrase = recoveryPhrase(readConfig())
+  const phrase = getRecoveryPhrase(readConfig())
   print(options.json ? { phrase: phrase.join(' ') } : formatPhrase(phrase), options)
 }
 

@@ -1,6 +1,7 @@
 import { type Config, dataPaths } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { lockDataFolder, type MovedInstallation, moveInstallation } from '../installation/installation.ts'
+import { lockDataFolder } from '../installation/lock.ts'
+import { type MovedInstallation, moveInstallation } from '../installation/migrate.ts'
 import { listenForInterruption } from './on-interrupt.ts'
 import { openProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
 

@@ -6,7 +6,7 @@ import { type AccountDeps, createApiKey, findApiKeys, PERMISSIONS, revokeKey, ro
 import { listAuditEvents } from '../audit/audit-log.ts'
 import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/media-check.ts'
 import { Failure } from '../errors.ts'
-import { boundKeyId } from '../installation/installation.ts'
+import { findMasterKeyId } from '../installation/master-key.ts'
 import { type BanAdmin, liftBan, listBans } from '../rate-limits/bans.ts'
 import type { RestoredCopy } from '../webhooks/restored-copy.ts'
 import { listWebhooks } from '../webhooks/webhook.ts'
@@ -119,7 +119,7 @@ export const COMMANDS = {
     async ({ media }: CommandDeps, { last, damaged }) => ({ damaged: await saveCheck(media, last, damaged) }),
   ),
   'master key id': command(Type.Object({}), async ({ accounts }: CommandDeps) => ({
-    id: (await boundKeyId(accounts.db)) ?? null,
+    id: (await findMasterKeyId(accounts.db)) ?? null,
   })),
 } as const satisfies Record<string, Command<CommandDeps>>
 

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import type { Logger } from 'pino'
 import { type Config, dataPaths } from '../config.ts'
 import { Failure, type FailureKind } from '../errors.ts'
-import { lockDataFolder } from '../installation/installation.ts'
+import { lockDataFolder } from '../installation/lock.ts'
 import { COMMANDS, type CommandName } from './commands.ts'
 import { SERVER_COMMANDS, type ServerCommandName, type ServerDeps } from './server-commands.ts'
 

@@ -6,7 +6,8 @@ import { Failure, hostFailure } from '../errors.ts'
 import { type Check, type Finding, failure, judgeSync, ok, timeSyncs, warning } from '../health-check.ts'
 import { hasRoomIn, isFull } from '../storage/space.ts'
 import { isRestoredCopy, WHY_PAUSED } from '../webhooks/restored-copy.ts'
-import { checkMasterKey, examineDatabase, identifyingFiles, readSettingUnopened } from './installation.ts'
+import { examineDatabase, identifyingFiles, peekSetting } from './database.ts'
+import { checkMasterKey } from './master-key.ts'
 
 const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Finding>>> = {
   async 'data folder'({ dataDir }) {
@@ -51,7 +52,7 @@ export async function examineInstallation(config: Config): Promise<Check[]> {
   // Whose key it must be is known to the database, and which installation is the original.
   if (checks.every(({ check, state }) => check !== 'database' || state !== 'trouble')) {
     checks.push({ check: 'master key', ...(await inWords(() => examineMasterKey(config))) })
-    const noted = (setting: string) => readSettingUnopened(config, setting)
+    const noted = (setting: string) => peekSetting(config, setting)
     if (await isRestoredCopy(noted, identifyingFiles(config)).catch(() => false))
       checks.push({ check: 'webhooks', ...warning(WHY_PAUSED) })
   }

@@ -11,8 +11,10 @@ import { type PlaybackClock, startPlaybackClock } from '../playback/playback-clo
 import type { FolderLock } from '../storage/folder-lock.ts'
 import { type Space, watchSpace } from '../storage/space.ts'
 import { openRestoredCopy, type RestoredCopy, WHY_PAUSED } from '../webhooks/restored-copy.ts'
-import { identifyingFiles, lockDataFolder, openInstallation } from './installation.ts'
+import { identifyingFiles } from './database.ts'
+import { lockDataFolder } from './lock.ts'
 import { logErrors } from './log-errors.ts'
+import { openInstallation } from './open.ts'
 import { type DatabaseOwnership, watchDatabase } from './watch-database.ts'
 
 /** What every feature of a server is built on: the locked data folder, its database and key, clocks, ffmpeg, outbound requests. */
@@ -65,7 +67,7 @@ export async function openFoundation(
   const wallNowS = overrides.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const clockS = overrides.wallNowS ? undefined : installation.clockS
   const clock = await startPlaybackClock({ db, write, clockS }, wallNowS, (markS) =>
-    logErrors(log, 'database: saving its high-water mark failed', () => installation.noteMark(markS)),
+    logErrors(log, 'database: saving its high-water mark failed', () => installation.saveHighWaterMark(markS)),
   )
   opened.defer(() => logErrors(log, 'playback clock: saving it failed', () => clock.stop()))
   const restoredCopy = await openRestoredCopy({ db, write }, identifyingFiles(config), clock.nowS)

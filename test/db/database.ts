@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { onTestFinished } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/installation/installation.ts'
+import { openDatabase } from '../../src/installation/database.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
 import { DATABASE, type DatabaseKind } from '../postgres.ts'
 

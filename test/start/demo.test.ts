@@ -39,8 +39,8 @@ describe('a first start with a demo video', () => {
       'select name, duration_s, plan from video join account on account.id = account_id join generation on video_id = video.id',
     )
     expect(video).toMatchObject({ name: 'Demo', duration_s: expect.closeTo(20, 0) })
-    const { image, audioTrack } = JSON.parse(String(video?.plan))
-    expect(image.renditions).toMatchObject([{ widthPx: 426, heightPx: 240 }])
+    const { videoTrack, audioTrack } = JSON.parse(String(video?.plan))
+    expect(videoTrack.renditions).toMatchObject([{ widthPx: 426, heightPx: 240 }])
     expect(audioTrack).toBeDefined()
     expect((await reelgate.owner.list()).count).toBe(0) // nothing of it stands among the owner's videos
   })

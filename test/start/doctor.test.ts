@@ -53,7 +53,7 @@ test('what is missing is trouble, named with what to do: the key, ffmpeg, the da
   expect(found.says('ffmpeg')).toContain('apt-get install ffmpeg')
   expect(found.says('master key')).toContain('Put the key file back')
   const other = await doctor({ ...reelgate.env, REELGATE_MASTER_KEY: 'ab'.repeat(32) })
-  expect(other.says('master key')).toContain('is not the one of this data folder')
+  expect(other.says('master key')).toContain('does not belong to this data folder')
   const gone = await doctor({ ...reelgate.env, REELGATE_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
   expect(gone).toMatchObject({ code: 1, states: { database: 'trouble' } })
   expect(gone.says('database')).toMatch(/^The database postgres:\/\/127\.0\.0\.1:1\/none cannot be opened/)

@@ -78,7 +78,7 @@ test('wrong words are refused by their place, and nothing is written', async () 
     [[], 'A recovery phrase has 24 words; these are 0. Nothing was changed.'],
     [
       'abandon '.repeat(23).concat('art').split(' '),
-      `This recovery phrase is another installation’s: it does not open ${copy.dataDir}. Nothing was changed.`,
+      `This recovery phrase belongs to another installation: it does not open ${copy.dataDir}. Nothing was changed.`,
     ],
   ] as const)
     expect(await restore(copy, given.join(' '))).toEqual({ code: 1, stdout: '', stderr: `${sentence}\n` })

@@ -28,8 +28,8 @@ test('F-39: without its master key an installation does not start, and no new ke
 test('F-39: with another installation’s master key it does not start', async () => {
   const { dataDir, start } = await newInstallation()
   await writeFile(`${dataDir}.key`, '0'.repeat(64), { mode: 0o600 })
-  expect(await start()).toRefuse(/master key is not the one of this data folder/)
-  expect(await start({ REELGATE_MASTER_KEY: '1'.repeat(64) })).toRefuse(/master key is not the one of this data folder/)
+  expect(await start()).toRefuse(/master key does not belong to this data folder/)
+  expect(await start({ REELGATE_MASTER_KEY: '1'.repeat(64) })).toRefuse(/master key does not belong to this data folder/)
 })
 
 test.each([

@@ -10,7 +10,7 @@ import { createAccount } from '../../../src/accounts/account.ts'
 import { dataPaths, readConfig } from '../../../src/config.ts'
 import { moveToPostgres } from '../../../src/db/move/move.ts'
 import { openSource } from '../../../src/db/move/source.ts'
-import { openInstallation } from '../../../src/installation/installation.ts'
+import { openInstallation } from '../../../src/installation/open.ts'
 import { startProxy } from '../../faults/proxy.ts'
 import { makePlace, type Place } from '../../installation-folder.ts'
 import { createDatabase } from '../../postgres/cluster.ts'
@@ -120,7 +120,7 @@ test('what came over differently is noticed, and no server starts on it', async 
   expect((await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url })).stderr).toMatch(/in part only/)
 })
 
-test('a move that cannot be noted in the data folder says so, and the same command notes it', async () => {
+test('a move that cannot be recorded in the data folder says so, and the same command records it', async () => {
   const place = await newInstallation(1)
   const url = await newTarget()
   const { mark } = dataPaths(place.dataDir)
@@ -129,7 +129,7 @@ test('a move that cannot be noted in the data folder says so, and the same comma
   try {
     expect(await migrate(place.env, url)).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/is in postgres:.*, whole, but that cannot be noted in /),
+      stderr: expect.stringMatching(/moved to postgres:.*, but that cannot be recorded in /),
     })
   } finally {
     await promisify(execFile)('chattr', ['-i', mark])
@@ -161,11 +161,11 @@ test('after a move one database alone is the installation’s: the left one is r
   expect((await runCli(['serve'], there)).stderr).toMatch(/is older than its data folder: .*was left for reelgate\.db again/)
   expect(await migrate(place.env, url)).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/as it was moved there before, and .*reelgate\.db has gone on since\. Make an empty database/),
+    stderr: expect.stringMatching(/as it was when it was moved there, and .*reelgate\.db has been used since\. Create an empty database/),
   })
 })
 
-test('a server that is told of a new database before the installation has moved there does not begin anew: it says what to do', async () => {
+test('a server that is told of a new database before the installation has moved there does not start from scratch: it says what to do', async () => {
   const place = await newInstallation(1)
   const url = await newTarget()
   expect(await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url, PORT: '0' })).toMatchObject({

@@ -1,0 +1,94 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { type Config, dataPaths } from '../config.ts'
+import type { Database, DatabaseLocation } from '../db/database.ts'
+import { assertNotOlderThanMark, readHighWaterMark, saveHighWaterMark } from '../db/high-water-mark.ts'
+import { sqliteLocation } from '../db/sqlite/database.ts'
+import { Failure } from '../errors.ts'
+import type { Check } from '../health-check.ts'
+import type { IdentifyingFile } from '../storage/identity.ts'
+import { releaseReserve, releaseReserveAtStart } from '../storage/reserve.ts'
+
+export type RecordedDatabase = Database & {
+  /** Records in the data folder how far the database has come. */
+  saveHighWaterMark(mark: number): Promise<void>
+}
+
+/**
+ * Opens only the database, for commands that need nothing else.
+ * @throws Failure `unavailable` when it is missing although there are videos, is damaged, or belongs to a newer version
+ */
+export async function openDatabase(config: Config): Promise<RecordedDatabase> {
+  const { mark: markFile, reserve } = dataPaths(config.dataDir)
+  releaseReserveAtStart(reserve)
+  const location = await locateDatabase(config)
+  await assertDatabaseNotLost(config, location)
+  await assertNotOlderThanMark(location, markFile)
+  const database = await location.open()
+  return { ...database, saveHighWaterMark: (mark) => saveHighWaterMark(markFile, { mark, address: location.address }) }
+}
+
+/** Where the database is, or will be. PostgreSQL's driver is loaded only where it is used. */
+export async function locateDatabase({ databaseUrl, dataDir }: Config): Promise<DatabaseLocation> {
+  if (databaseUrl === undefined) {
+    const { database, reserve } = dataPaths(dataDir)
+    return sqliteLocation(database, () => releaseReserve(reserve))
+  }
+  const { postgresLocation } = await import('../db/postgres/location.ts')
+  return postgresLocation(databaseUrl)
+}
+
+/** The files whose identity tells an installation from its copy: the database, or with PostgreSQL the lock of the data folder. */
+export function identifyingFiles({ databaseUrl, dataDir }: Config): IdentifyingFile[] {
+  const { database, lock } = dataPaths(dataDir)
+  const inFolder = { setting: 'database-file', path: database } as const
+  return databaseUrl === undefined ? [inFolder] : [{ setting: 'lock-file', path: lock }, inFolder] // the second: it may have been moved from SQLite
+}
+
+/** A setting of the database, read without opening it to write. */
+export async function peekSetting(config: Config, name: string): Promise<string | undefined> {
+  return (await locateDatabase(config)).peekSetting(name)
+}
+
+/** Checks the database without changing it; a server may be using it. */
+export async function examineDatabase({ databaseUrl, dataDir }: Config): Promise<Check[]> {
+  if (databaseUrl === undefined) {
+    const { examineSqlite } = await import('../db/sqlite/health.ts')
+    return [{ check: 'database', ...examineSqlite(dataPaths(dataDir).database) }]
+  }
+  const { examinePostgres } = await import('../db/postgres/health.ts')
+  return examinePostgres(databaseUrl)
+}
+
+/** @throws Failure `unavailable` when the data folder had a database that is no longer where it should be */
+async function assertDatabaseNotLost(config: Config, location: DatabaseLocation): Promise<void> {
+  if (await location.exists()) return
+  const paths = dataPaths(config.dataDir)
+  const isNotMoved =
+    location.address !== undefined && existsSync(paths.database) && readHighWaterMark(paths.mark).address === undefined
+  if (isNotMoved) {
+    throw new Failure(
+      'unavailable',
+      `The installation has not moved yet: its database is ${paths.database}, and ${location.name} is empty. Run reelgate migrate, then start again; to start from scratch, set REELGATE_DATA to another folder.`,
+    )
+  }
+  const { address } = readHighWaterMark(paths.mark)
+  if (location.address === undefined && address !== undefined) {
+    throw new Failure(
+      'unavailable',
+      `The installation in ${config.dataDir} has its database in ${address}. Set REELGATE_DATABASE_URL to it.`,
+    )
+  }
+  const folderWithVideos = [paths.sources, paths.segments].find((folder) => existsSync(folder) && readdirSync(folder).length > 0)
+  if (folderWithVideos) {
+    throw new Failure(
+      'unavailable',
+      `There are videos in ${folderWithVideos} but no database ${location.name}. Restore it from a backup; a new one is never created over existing videos.`,
+    )
+  }
+  if (existsSync(paths.mark)) {
+    throw new Failure(
+      'unavailable',
+      `The database ${location.name} is missing. Restore it from a backup; to start from scratch, remove the whole folder ${config.dataDir}.`,
+    )
+  }
+}

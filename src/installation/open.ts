@@ -1,0 +1,41 @@
+import { type Config, dataPaths } from '../config.ts'
+import { createMasterKey, type MasterKey, readMasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
+import { type BlobFolder, openBlobFolder, removeUnfinished } from '../storage/folder.ts'
+import { openDatabase, type RecordedDatabase } from './database.ts'
+import { assertNoKeyIsLost, bindMasterKey } from './master-key.ts'
+
+/** An open data folder: its database, its files, and the master key that belongs to it. */
+export type Installation = RecordedDatabase & {
+  masterKey: MasterKey
+  folders: { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder; files: BlobFolder }
+  /** Whether the master key was created just now. */
+  masterKeyIsNew: boolean
+}
+
+/**
+ * Opens the data folder, and creates what is missing in an empty one. The caller holds its lock.
+ * @param noteFull called when the disk is full
+ */
+export async function openInstallation(config: Config, noteFull?: () => void): Promise<Installation> {
+  const paths = dataPaths(config.dataDir)
+  // Before the database is opened: a folder without its key must stay as it is.
+  const existingKey = readMasterKey(config)
+  if (!existingKey) await assertNoKeyIsLost(config)
+  const database = await openDatabase(config)
+  try {
+    const masterKey = existingKey ?? createMasterKey(config.masterKeyFile)
+    await bindMasterKey(database, masterKey, config)
+    removeUnfinishedKey(config.masterKeyFile)
+    const folders = {
+      sources: await openBlobFolder(paths.sources, paths.tmp, noteFull),
+      segments: await openBlobFolder(paths.segments, paths.tmp, noteFull),
+      posters: await openBlobFolder(paths.posters, paths.tmp, noteFull),
+      files: await openBlobFolder(paths.files, paths.tmp, noteFull),
+    }
+    await removeUnfinished(folders.sources)
+    return { ...database, masterKey, folders, masterKeyIsNew: !existingKey }
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
