@@ -161,7 +161,9 @@ test('after a move one database alone is the installation’s: the left one is r
   expect((await runCli(['serve'], there)).stderr).toMatch(/is older than its data folder: .*was left for reelgate\.db again/)
   expect(await migrate(place.env, url)).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/as it was when it was moved there, and .*reelgate\.db has been used since\. Create an empty database/),
+    stderr: expect.stringMatching(
+      /as it was when it was moved there, and .*reelgate\.db has been used since\. Create an empty database/,
+    ),
   })
 })
 
