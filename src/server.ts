@@ -65,7 +65,7 @@ async function openServer(
   opened.defer(() => markImages.stop())
   const usage = openUsage({ write, wallNowS })
   opened.defer(() => logErrors(log, 'usage: saving it failed', usage.save))
-  const playing = { db, write, masterKey, folders, clock, noteView: usage.noteView, watermarkImages: markImages, log }
+  const playing = { db, write, masterKey, folders, clock, recordView: usage.recordView, watermarkImages: markImages, log }
   const playback = await openPlayback({ ...playing, countriesFile: config.countriesFile, isRateLimited: limits !== undefined })
   opened.defer(() => logErrors(log, 'sessions: saving them failed', () => saveSessions(playback)))
   const hotSegments = createSegmentCache()
@@ -87,7 +87,7 @@ async function openServer(
     owners: {
       ...{ ...deletion, slowDb, masterKey, nowS, folders, bans, outbound, sandbox, hasRoom: space.hasRoom, playbackOtps },
       authenticate: createAuthenticate({ db, write, nowS }, keyUses.note),
-      importWaits: imports.wake,
+      onImportQueued: imports.wake,
       mp4Waits: mp4s.wake,
       stopMp4: mp4s.stopJobs,
     },

@@ -1,5 +1,5 @@
 import { sql, type Updateable } from 'kysely'
-import { BY_ACCOUNT, NOT_DELETED } from '../catalogue/video-store.ts'
+import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { NewFile, Tables } from '../db/tables.ts'
 
@@ -37,7 +37,7 @@ export async function listAccountsWithPendingMp4s(db: Db, notNow: readonly numbe
 export async function findPendingMp4(db: Db, accountId: string, notNow: readonly number[]): Promise<PendingMp4 | undefined> {
   return unmadeMp4s(db, notNow)
     .select(['file.id', 'file.videoId', 'file.tries', 'video.generation'])
-    .where(BY_ACCOUNT, '=', accountId)
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .orderBy('file.id')
     .limit(1)
     .executeTakeFirst()
@@ -85,7 +85,7 @@ export async function finishMp4(tx: Db, id: number, outcome: Updateable<Tables['
     .where('id', '=', id)
     .where('blob', 'is', null)
     .where(({ exists, selectFrom }) =>
-      exists(selectFrom('video').select('video.id').whereRef('video.id', '=', 'file.videoId').where(NOT_DELETED)),
+      exists(selectFrom('video').select('video.id').whereRef('video.id', '=', 'file.videoId').where(NOT_DELETED_UNINDEXED)),
     )
     .executeTakeFirst()
   return ended.numUpdatedRows > 0n

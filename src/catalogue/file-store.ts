@@ -101,11 +101,11 @@ export async function listFileRows(db: Db, videoId: string): Promise<FileRow[]> 
 }
 
 /** The name of a poster's, a caption's or an MP4's blob: its video, then a name of its own. */
-export const FILE_BLOB = /^([0-9a-f]{32})\/[\w-]{22}\.sealed$/
+export const FILE_BLOB_NAME = /^([0-9a-f]{32})\/[\w-]{22}\.sealed$/
 
 /** Which of these blobs a file is. */
 export async function listReferencedFileBlobs(db: Db, blobs: readonly string[]): Promise<Set<string>> {
-  const videoIds = new Set(blobs.map((blob) => FILE_BLOB.exec(blob)?.[1] ?? ''))
+  const videoIds = new Set(blobs.map((blob) => FILE_BLOB_NAME.exec(blob)?.[1] ?? ''))
   const rows = await db
     .selectFrom('file')
     .select('blob')

@@ -20,7 +20,7 @@ import { parseFolderName } from './title.ts'
 import type { CatalogueDeps, ListDeps } from './video.ts'
 
 /** The folder in which all others lie. It has no parent, keeps its name, and stays. */
-export const ROOT = 'root'
+export const ROOT_FOLDER_ID = 'root'
 
 /** As people nest folders, and more; it bounds every walk to the root. */
 const MAX_DEPTH = 20
@@ -70,7 +70,10 @@ export async function searchFolders(
   const folders = await listFoldersByPrefix(slowDb, accountId, wanted, MAX_FOUND)
   const ids = folders.map(({ id }) => id)
   const ancestors = await listAncestors(slowDb, accountId, ids)
-  return folders.map((folder) => ({ ...folder, path: (ancestors.get(folder.id) ?? []).filter(({ id }) => id !== ROOT) }))
+  return folders.map((folder) => ({
+    ...folder,
+    path: (ancestors.get(folder.id) ?? []).filter(({ id }) => id !== ROOT_FOLDER_ID),
+  }))
 }
 
 /**

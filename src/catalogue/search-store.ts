@@ -32,7 +32,7 @@ export type VideoFilter = {
 const LONGER_THAN_ANY = 2000
 
 /** True when finding these may take milliseconds: such a read belongs into a thread of its own. */
-export function isSlow(filter: VideoFilter): boolean {
+export function isSlowSearch(filter: VideoFilter): boolean {
   const shelves = (filter.tags ?? []).length + (filter.folderId === undefined ? 0 : 1)
   return textsOf(filter).length > 0 || shelves > 1 || filter.statuses !== undefined
 }

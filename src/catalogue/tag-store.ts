@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { jsonEntries } from '../db/dialect.ts'
-import { BY_ACCOUNT } from './video-store.ts'
+import { ACCOUNT_ID_UNINDEXED } from './video-store.ts'
 
 /** Names of all tags that videos of the account carry, in the order of their code points. */
 export async function listTagRows(db: Db, accountId: string): Promise<string[]> {
@@ -62,7 +62,7 @@ export async function removeVideoTags(
 ): Promise<void> {
   await tx
     .deleteFrom('videoTag')
-    .where(BY_ACCOUNT, '=', accountId)
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .where('position', 'in', positions)
     .$if(names !== undefined, (pairs) => pairs.where('name', 'in', names ?? []))
     .execute()

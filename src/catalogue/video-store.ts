@@ -34,31 +34,31 @@ export async function insertVideo(
  * `account_id`, by which no index is chosen: what is named by id or position is found by that. PostgreSQL takes hundreds of ids for more
  * than an account has, and before a table's first ANALYZE a single one, and would walk all that the account has.
  */
-export const BY_ACCOUNT = sql<string>`account_id || ''`
+export const ACCOUNT_ID_UNINDEXED = sql<string>`account_id || ''`
 
 /**
  * `deleted_at_s is null`, by which no index is chosen: where rows of another table name a few videos, PostgreSQL would begin with all that
  * are present.
  */
-export const NOT_DELETED = sql<boolean>`coalesce(video.deleted_at_s, 0) = 0`
+export const NOT_DELETED_UNINDEXED = sql<boolean>`coalesce(video.deleted_at_s, 0) = 0`
 
 export async function findVideo(db: Db, accountId: string, videoId: string): Promise<VideoRow | undefined> {
   return db
     .selectFrom('video')
     .selectAll()
-    .where(BY_ACCOUNT, '=', accountId)
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .where('id', '=', videoId)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
 }
 
 /** The videos at these positions, newest first; one that was deleted meanwhile is missing. */
-export async function findVideosAt(db: Db, accountId: string, positions: readonly number[]): Promise<VideoRow[]> {
+export async function findVideosByPosition(db: Db, accountId: string, positions: readonly number[]): Promise<VideoRow[]> {
   if (positions.length === 0) return []
   const rows = await db
     .selectFrom('video')
     .selectAll()
-    .where(BY_ACCOUNT, '=', accountId)
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .where('position', 'in', positions)
     .orderBy('position', 'desc')
     .execute()
@@ -70,7 +70,7 @@ export async function listPositions(db: Db, accountId: string, videoIds: readonl
   const rows = await db
     .selectFrom('video')
     .select('position')
-    .where(BY_ACCOUNT, '=', accountId)
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .where('id', 'in', videoIds)
     .where('deletedAtS', 'is', null)
     .execute()
@@ -85,7 +85,7 @@ export async function updateVideo(tx: Db, accountId: string, videoId: string, ch
   const updated = await tx
     .updateTable('video')
     .set(changes)
-    .where(BY_ACCOUNT, '=', accountId)
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .where('id', '=', videoId)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
@@ -105,7 +105,7 @@ export async function listExisting(
   const rows = await db
     .selectFrom('video')
     .select('id')
-    .where(BY_ACCOUNT, '=', accountId)
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .where('id', 'in', videoIds)
     .where('deletedAtS', 'is', null)
     .$if(only !== undefined, (videos) => videos.where('status', '=', only ?? ''))
@@ -115,7 +115,12 @@ export async function listExisting(
 
 /** Marks videos deleted that are the account's and present, and uncounts them. */
 export async function tombstoneVideos(tx: Db, accountId: string, videoIds: readonly string[], nowS: number): Promise<void> {
-  await tx.updateTable('video').set({ deletedAtS: nowS }).where(BY_ACCOUNT, '=', accountId).where('id', 'in', videoIds).execute()
+  await tx
+    .updateTable('video')
+    .set({ deletedAtS: nowS })
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
+    .where('id', 'in', videoIds)
+    .execute()
   await tx
     .updateTable('account')
     .set((account) => ({ videoCount: account('videoCount', '-', videoIds.length) }))

@@ -5,10 +5,10 @@ import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { getFolder } from './folder.ts'
 import { listPosters, type Poster } from './poster-store.ts'
-import { findPositions, isSlow, type VideoFilter } from './search-store.ts'
+import { findPositions, isSlowSearch, type VideoFilter } from './search-store.ts'
 import { listTagsOfVideos } from './tag-store.ts'
 import { parseDescription, parseTitle } from './title.ts'
-import { findVideosAt, listPositions, updateVideo, type VideoChanges } from './video-store.ts'
+import { findVideosByPosition, listPositions, updateVideo, type VideoChanges } from './video-store.ts'
 
 export type CatalogueDeps = {
   db: Db
@@ -43,7 +43,7 @@ export async function findVideos(
   const { limit } = wanted
   if (filter.folderId !== undefined) await getFolder(db, accountId, filter.folderId)
   const place = 'page' in wanted ? { offset: (wanted.page - 1) * limit } : { offset: 0, below: wanted.below }
-  const reader = isSlow(filter) || place.offset > FEW_ROWS ? slowDb : db
+  const reader = isSlowSearch(filter) || place.offset > FEW_ROWS ? slowDb : db
   // One more than a page shows whether anything follows.
   const { count, positions: found } = await findPositions(reader, accountId, filter, { limit: limit + 1, ...place })
   const positions = found.slice(0, limit)
@@ -80,7 +80,7 @@ export async function editVideo(
 async function readVideos(db: Db, accountId: string, positions: readonly number[]): Promise<Video[]> {
   // First what goes with a video, then the video: one that is deleted meanwhile is missing, and never seen without its tags.
   const tags = await listTagsOfVideos(db, positions)
-  const rows = await findVideosAt(db, accountId, positions)
+  const rows = await findVideosByPosition(db, accountId, positions)
   const posters = await listPosters(
     db,
     rows.map((row) => row.id),

@@ -292,7 +292,7 @@ async function runHere(config: Config, name: CommandName, args: unknown): Promis
       {
         accounts: { ...deps, sessions },
         copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
-        bans: { ...deps, forget: () => undefined, pardon: () => undefined, endOf: ({ endsAtS }) => endsAtS },
+        bans: { ...deps, forget: () => undefined, pardon: () => undefined, banEndsAtS: ({ endsAtS }) => endsAtS },
         // No server works on it: the rows wait for the next start.
         media: {
           ...deps,

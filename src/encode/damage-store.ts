@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { NOT_DELETED } from '../catalogue/video-store.ts'
+import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { SegmentRow } from '../db/tables.ts'
 import { type ChunkKey, ENCODABLE_STATUSES, type VideoChunk } from './chunk-store.ts'
@@ -114,7 +114,7 @@ export async function findPlayable(db: Db, videoIds: readonly string[]): Promise
     .selectFrom('video')
     .select('id')
     .where('id', 'in', [...videoIds])
-    .where(NOT_DELETED)
+    .where(NOT_DELETED_UNINDEXED)
     .where('status', 'in', ENCODABLE_STATUSES)
     .execute()
   return new Set(rows.map(({ id }) => id))

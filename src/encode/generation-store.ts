@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { arePostersExtracted } from '../catalogue/poster-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
-import { NOT_DELETED } from '../catalogue/video-store.ts'
+import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
 
@@ -237,7 +237,7 @@ export async function findUnfinished(
     .where('video.id', 'not in', [...inHand])
     .$if(only !== undefined, (unfinished) => unfinished.where('video.id', '=', only ?? ''))
     .where('video.status', '=', 'ready')
-    .where(NOT_DELETED)
+    .where(NOT_DELETED_UNINDEXED)
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(

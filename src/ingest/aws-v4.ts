@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 
 // AWS Signature Version 4 over an S3 POST policy ("Authenticating Requests: Browser-Based Uploads Using POST").
 
-export const ALGORITHM = 'AWS4-HMAC-SHA256'
+export const SIGNATURE_ALGORITHM = 'AWS4-HMAC-SHA256'
 const SERVICE = 's3'
 
 export type Signer = { accessKeyId: string; secret: string; region: string }

@@ -28,7 +28,7 @@ export type ImportSchedulerDeps = FetchDeps & {
   importMaxS: number
   log: Logger
   /** Told after the commit that a video's source is there. */
-  sourceArrived(videoId: string): void
+  onSourceReceived(videoId: string): void
 }
 
 const AT_ONCE = { inAll: 8, perAccount: 4, perHost: 2 }
@@ -95,7 +95,7 @@ function claimsOfImports(deps: ImportSchedulerDeps) {
       await pause(REST_MS, undefined, { signal }).catch(() => undefined)
       return
     }
-    deps.sourceArrived(videoId)
+    deps.onSourceReceived(videoId)
   }
 
   /** The source is the video's from here on, and the address is forgotten, in one transaction. */
@@ -107,7 +107,7 @@ function claimsOfImports(deps: ImportSchedulerDeps) {
   /** What becomes of an import whose try has failed. */
   async function settle(videoId: string, error: unknown, signal: AbortSignal): Promise<void> {
     const row = await findImport(deps.db, videoId)
-    if (!row && (await findSource(deps.db, videoId))) return deps.sourceArrived(videoId) // it was kept, though nobody said so
+    if (!row && (await findSource(deps.db, videoId))) return deps.onSourceReceived(videoId) // it was kept, though nobody said so
     if (!row) return removeBlobs(deps.sources, videoId) // deleted meanwhile: nothing else may be left of it
     if (signal.aborted) return postpone(row, 0, row.tries - 1) // cut off by us
     const ofTheMachine = error === NO_ROOM ? NO_ROOM : hostFailure(error)

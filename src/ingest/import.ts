@@ -1,5 +1,5 @@
 import type { ApiKeyHolder } from '../accounts/api-key.ts'
-import { getFolder, ROOT } from '../catalogue/folder.ts'
+import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { parseTitle } from '../catalogue/title.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
 import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
@@ -14,7 +14,7 @@ import type { PolicyDeps } from './upload-policy.ts'
 export type ImportDeps = PolicyDeps & {
   outbound: OutboundPolicy
   /** Told after the commit that an import waits. */
-  importWaits(): void
+  onImportQueued(): void
 }
 
 /** A video that waits for its import. */
@@ -43,7 +43,7 @@ export async function requestImport(
   const title = parseTitle(request.title || fileName || url.hostname)
   const videoId = newId()
   const uploadTimeS = deps.wallNowS()
-  const folderId = request.folderId ?? ROOT
+  const folderId = request.folderId ?? ROOT_FOLDER_ID
   const wrappedUrl = wrap(deps.masterKey, urlPurpose(videoId), Buffer.from(url.href))
   await deps.write(async (tx) => {
     if ((await countImports(tx, holder.accountId)) >= WAITING_PER_ACCOUNT)
@@ -55,7 +55,7 @@ export async function requestImport(
     await insertImport(tx, { videoId, accountId: holder.accountId, host: url.hostname, wrappedUrl, nextTryAtS: 0 })
     await alongside?.(tx, { videoId, title })
   })
-  deps.importWaits()
+  deps.onImportQueued()
   return { videoId, title }
 }
 

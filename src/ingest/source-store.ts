@@ -13,11 +13,11 @@ export async function findSource(db: Db, videoId: string): Promise<SourceRow | u
 }
 
 /** The name of a source's blob: its video, then a name of its own. */
-export const SOURCE_BLOB = /^([0-9a-f]{32})\/[0-9a-f]{32}\.sealed$/
+export const SOURCE_BLOB_NAME = /^([0-9a-f]{32})\/[0-9a-f]{32}\.sealed$/
 
 /** Which of these blobs are a video's source, or on the way to it. */
 export async function listReferencedSources(db: Db, blobs: readonly string[]): Promise<Set<string>> {
-  const videoIds = new Set(blobs.map((blob) => SOURCE_BLOB.exec(blob)?.[1] ?? ''))
+  const videoIds = new Set(blobs.map((blob) => SOURCE_BLOB_NAME.exec(blob)?.[1] ?? ''))
   const tables = ['source', 'import'] as const
   const rows = await Promise.all(
     tables.map((table) =>

@@ -21,7 +21,7 @@ export type SourceDeps = PolicyDeps & {
   /** Whether the disk has room for so many bytes more. */
   hasRoom(forBytes: number): Promise<boolean>
   /** Told after the commit that a video's source is there. */
-  sourceArrived(videoId: string): void
+  onSourceReceived(videoId: string): void
   log: Logger
 }
 
@@ -101,7 +101,7 @@ export async function acceptSource(
     throw new Failure('conflict', 'This policy was already used by another upload. Ask for a new one.')
   }
   deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'upload: received')
-  deps.sourceArrived(videoId)
+  deps.onSourceReceived(videoId)
 }
 
 /** Gives a video its source, inside the transaction of whoever received it. */

@@ -1,4 +1,4 @@
-import { NOT_DELETED } from '../catalogue/video-store.ts'
+import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 
 export async function insertPolicy(
@@ -33,7 +33,7 @@ export async function listExpiredUploads(db: Db, endedBeforeS: number, limit: nu
     .where('uploadPolicy.spentAtS', 'is', null)
     .where('uploadPolicy.expiresAtS', '<', endedBeforeS)
     .where('video.status', '=', 'PRE-Upload')
-    .where(NOT_DELETED)
+    .where(NOT_DELETED_UNINDEXED)
     .orderBy('uploadPolicy.expiresAtS')
     .limit(limit)
     .execute()

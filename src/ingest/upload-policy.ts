@@ -1,5 +1,5 @@
 import type { ApiKeyHolder } from '../accounts/api-key.ts'
-import { getFolder, ROOT } from '../catalogue/folder.ts'
+import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { parseTitle } from '../catalogue/title.ts'
 import type { CatalogueDeps } from '../catalogue/video.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
@@ -7,7 +7,7 @@ import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { newId } from '../crypto/secret.ts'
 import type { AlsoInTransaction } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { ALGORITHM, amzCredential, amzDate, isValidSignature, type Signer, signPolicy } from './aws-v4.ts'
+import { amzCredential, amzDate, isValidSignature, SIGNATURE_ALGORITHM, type Signer, signPolicy } from './aws-v4.ts'
 import { findPolicy, insertPolicy } from './upload-policy-store.ts'
 
 export type PolicyDeps = CatalogueDeps & {
@@ -38,7 +38,7 @@ const FREE_FIELDS = ['success_action_status', 'success_action_redirect']
 export async function issueUploadPolicy(
   deps: PolicyDeps,
   holder: Pick<ApiKeyHolder, 'accountId' | 'mayUpload'>,
-  { title, folderId = ROOT }: { title: string; folderId?: string },
+  { title, folderId = ROOT_FOLDER_ID }: { title: string; folderId?: string },
   alongside?: AlsoInTransaction<IssuedUpload>,
 ): Promise<IssuedUpload> {
   if (!holder.mayUpload)
@@ -62,7 +62,7 @@ function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: numbe
   const conditions = [
     { bucket: BUCKET },
     { key },
-    { 'x-amz-algorithm': ALGORITHM },
+    { 'x-amz-algorithm': SIGNATURE_ALGORITHM },
     { 'x-amz-credential': credential },
     { 'x-amz-date': date },
     ...FREE_FIELDS.map((field) => ['starts-with', `$${field}`, '']),
@@ -73,7 +73,7 @@ function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: numbe
     policy,
     key,
     'x-amz-signature': signPolicy(signer, date, policy),
-    'x-amz-algorithm': ALGORITHM,
+    'x-amz-algorithm': SIGNATURE_ALGORITHM,
     'x-amz-date': date,
     'x-amz-credential': credential,
   }

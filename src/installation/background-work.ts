@@ -54,7 +54,7 @@ export async function startBackgroundWork(
   )
   const { repairSegment, wake } = encoding
   const { sources } = folders
-  const receiving = { db, write, nowS, wallNowS, masterKey, sources, uploadMaxBytes, hasRoom, sourceArrived: wake, log }
+  const receiving = { db, write, nowS, wallNowS, masterKey, sources, uploadMaxBytes, hasRoom, onSourceReceived: wake, log }
   const imports = await startImportScheduler({ ...receiving, outbound, importMaxS })
   opened.defer(() => imports.stop())
   const mp4s = startMp4Scheduler({ db, slowDb, write, masterKey, folders, hasRoom, noteDamage: repairSegment, log })

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { KeyUseTracker } from '../accounts/key-use.ts'
 import { pruneAuditLog } from '../audit/audit-log.ts'
 import type { DeletionDeps, VideoFolders } from '../catalogue/deletion.ts'
-import { FILE_BLOB, listReferencedFileBlobs } from '../catalogue/file-store.ts'
+import { FILE_BLOB_NAME, listReferencedFileBlobs } from '../catalogue/file-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { listReferencedSegments, SEGMENT_BLOB } from '../encode/generation-store.ts'
@@ -10,13 +10,13 @@ import { type CheckDeps, sweepSegments } from '../encode/media-check.ts'
 import { levelOf } from '../errors.ts'
 import { pruneStoredResponses } from '../idempotency/idempotency.ts'
 import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
-import { listReferencedSources, SOURCE_BLOB } from '../ingest/source-store.ts'
+import { listReferencedSources, SOURCE_BLOB_NAME } from '../ingest/source-store.ts'
 import { prunePlayback } from '../playback/prune.ts'
 import { type LiveSessions, saveSessions } from '../playback/session.ts'
 import { type BanPruneDeps, pruneBans } from '../rate-limits/bans.ts'
 import { createOrphanSweep, createUnfinishedSweep, fileSystemNowS } from '../storage/orphan-sweep.ts'
 import { refillReserve } from '../storage/reserve.ts'
-import { sweepUsage, type Usage } from '../usage/usage.ts'
+import { pruneUsage, type Usage } from '../usage/usage.ts'
 import { pruneDeliveries } from '../webhooks/batch-jobs.ts'
 
 // What runs by the clock, not for a request.
@@ -59,7 +59,7 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
       () => pruneBans(bans),
       () => pruneAuditLog(deps),
       () => pruneDeliveries(deps),
-      () => sweepUsage(deps),
+      () => pruneUsage(deps),
       () => deleteExpiredUploads(deletion, nowS()),
       async () => deletion.removeFiles(), // what failed before, such as while the database was unavailable
       ...sweeps,
@@ -106,10 +106,10 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
 /** Each removes orphaned files from one folder, some in each run: a crash between a rename and its commit leaves them. */
 function createSweeps({ db, folders, nowS, log }: MaintenanceDeps): (() => Promise<void>)[] {
   const sweeps = {
-    sources: createOrphanSweep(folders.sources, SOURCE_BLOB, (names) => listReferencedSources(db, names)),
+    sources: createOrphanSweep(folders.sources, SOURCE_BLOB_NAME, (names) => listReferencedSources(db, names)),
     segments: createOrphanSweep(folders.segments, SEGMENT_BLOB, (names) => listReferencedSegments(db, names)),
-    posters: createOrphanSweep(folders.posters, FILE_BLOB, (names) => listReferencedFileBlobs(db, names)),
-    files: createOrphanSweep(folders.files, FILE_BLOB, (names) => listReferencedFileBlobs(db, names)),
+    posters: createOrphanSweep(folders.posters, FILE_BLOB_NAME, (names) => listReferencedFileBlobs(db, names)),
+    files: createOrphanSweep(folders.files, FILE_BLOB_NAME, (names) => listReferencedFileBlobs(db, names)),
     tmp: createUnfinishedSweep(folders.sources),
   }
   return Object.entries(sweeps).map(([folder, sweep]) => async () => {

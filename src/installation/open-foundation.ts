@@ -71,7 +71,7 @@ export async function openFoundation(
   )
   opened.defer(() => logErrors(log, 'playback clock: saving it failed', () => clock.stop()))
   const restoredCopy = await openRestoredCopy({ db, write }, identifyingFiles(config), clock.nowS)
-  if (restoredCopy.isHeld()) log.warn({ why: WHY_PAUSED }, 'webhook: held')
+  if (restoredCopy.isPaused()) log.warn({ why: WHY_PAUSED }, 'webhook: held')
   const database = { db, slowDb, write, clearLog }
   const clocks = { wallNowS, clock, nowS: clock.nowS }
   return { ...database, ...clocks, masterKey, masterKeyIsNew, folders, ownership, restoredCopy, sandbox, outbound, space }

@@ -39,7 +39,7 @@ export function createReadiness({
     },
     notices: async () => ({
       space: (await space.isLow()) ? 'low' : 'ok',
-      ...(restoredCopy.isHeld() && { webhooks: 'held' as const }),
+      ...(restoredCopy.isPaused() && { webhooks: 'held' as const }),
     }),
   }
 }

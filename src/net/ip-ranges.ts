@@ -24,12 +24,12 @@ export function isPublicAddress(address: string): boolean {
 /** @param ranges such as `10.0.0.0/8`; known to be well formed */
 function blockListOf(ranges: readonly string[]): BlockList {
   const list = new BlockList()
-  for (const range of ranges) parseRange(list, range)
+  for (const range of ranges) addIpRange(list, range)
   return list
 }
 
 /** False: the text is not a range. */
-export function parseRange(list: BlockList, range: string): boolean {
+export function addIpRange(list: BlockList, range: string): boolean {
   const [, network = '', bits = ''] = /^(.+)\/(\d{1,3})$/.exec(range) ?? []
   const family = isIP(network)
   if (family === 0 || Number(bits) > (family === 4 ? 32 : 128)) return false
@@ -37,7 +37,7 @@ export function parseRange(list: BlockList, range: string): boolean {
   return true
 }
 
-export function isInRanges(list: BlockList, address: string): boolean {
+export function isInBlockList(list: BlockList, address: string): boolean {
   const family = isIP(address)
   return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }

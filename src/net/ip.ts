@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
  * Whom an address stands for: an IPv4 address itself, also where it comes mapped into IPv6; of an IPv6 address its /64, since
  * whoever has one address of it has all 2^64.
  */
-export function addressKey(address: string): string {
+export function ipRateLimitKey(address: string): string {
   if (!address.includes(':')) return address
   const groups = ipv6Groups(address.split('%')[0] ?? '')
   const mapped = mappedIpv4(groups)
@@ -16,19 +16,19 @@ export function addressKey(address: string): string {
 }
 
 /** The network around the /64 of an IPv6 address: its /48, which one customer of a provider often has whole. Undefined for IPv4. */
-export function wideNetworkKey(subject: string): string | undefined {
+export function ipNetworkKey(subject: string): string | undefined {
   return subject.endsWith('::/64') ? `${subject.split(':', 3).join(':')}::/48` : undefined
 }
 
 /** The address in a text that a proxy may have written with brackets or a port. Undefined: there is none. */
-export function parseAddress(text: string): string | undefined {
+export function parseIpAddress(text: string): string | undefined {
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
   if (isIP(bare) === 0) return undefined
   return bare.includes(':') ? (mappedIpv4(ipv6Groups(bare.split('%')[0] ?? '')) ?? bare) : bare
 }
 
 /** The 16-bit numbers of an address: two of IPv4, eight of IPv6, none of what is no address. */
-export function addressGroups(address: string): number[] {
+export function parseIpGroups(address: string): number[] {
   const family = isIP(address)
   if (family === 6) return ipv6Groups(address.split('%')[0] ?? '')
   const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)

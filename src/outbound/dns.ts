@@ -2,7 +2,7 @@ import type { LookupAddress, LookupOptions, lookup } from 'node:dns'
 import { createFairSemaphore } from '../jobs/fair-semaphore.ts'
 
 /** Finds the addresses of a name, in the account's turn. @throws what getaddrinfo says; Failure `unavailable` */
-export type LookUp = (accountId: string, name: string, options?: LookupOptions) => Promise<LookupAddress[]>
+export type DnsLookup = (accountId: string, name: string, options?: LookupOptions) => Promise<LookupAddress[]>
 
 /**
  * A look-up holds a thread of the runtime for as long as a name server is silent, ten seconds as Debian comes, and cannot be given up.
@@ -16,7 +16,7 @@ const GATE = {
 const WAIT_MS = 10_000
 
 /** @param resolve as the machine does it: /etc/hosts and all that its administrator set up apply */
-export function createLookUp(resolve: typeof lookup): LookUp {
+export function createDnsLookup(resolve: typeof lookup): DnsLookup {
   const inTurn = createFairSemaphore(GATE)
   return (accountId, name, options) => {
     const latestMs = performance.now() + WAIT_MS

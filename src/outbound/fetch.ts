@@ -13,7 +13,7 @@ export type OutboundRequest = {
   headers?: Readonly<Record<string, string>>
   body?: string
   /** False: an answer that leads on is read like any other. */
-  followsRedirects?: boolean
+  followRedirects?: boolean
   /** Longest body that is read; a longer one is refused, by its announced or its real length. */
   maxBytes: number
   /** Longest silence: until it is connected, until the answer begins, between two pieces of it. */
@@ -64,7 +64,7 @@ async function ask<T>(
   signal: AbortSignal,
   read: (answer: OutboundResponse) => Promise<T>,
 ): Promise<{ location: string } | { value: T }> {
-  const { accountId, method = 'GET', body: sent, idleMs, followsRedirects = true } = request
+  const { accountId, method = 'GET', body: sent, idleMs, followRedirects = true } = request
   const { Agent } = await import('undici') // many installations never ask outside
   const agent = new Agent({
     connect: { lookup: checkedLookup(outbound, accountId, url), timeout: idleMs },
@@ -83,7 +83,7 @@ async function ask<T>(
     const headers = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 'Reelgate', ...request.headers }
     const { statusCode, headers: answered, body } = await agent.request({ ...asked, headers, signal }).catch(explain)
     body.on('error', () => {}) // read below, or given up on purpose
-    const location = followsRedirects && statusCode >= 300 && statusCode < 400 ? answered.location : undefined
+    const location = followRedirects && statusCode >= 300 && statusCode < 400 ? answered.location : undefined
     if (typeof location === 'string') return { location }
     refuseLength(url, answered, request.maxBytes)
     return { value: await read({ status: statusCode, headers: answered, bytes: bounded(body, url, request.maxBytes, explain) }) }
@@ -95,7 +95,7 @@ async function ask<T>(
 /** Addresses are checked here and nowhere earlier: what this gives is what the socket dials, whatever the name answers next time. */
 function checkedLookup(outbound: OutboundPolicy, accountId: string, url: URL): LookupFunction {
   return (hostname, options, done) => {
-    const chosen = outbound.lookUp(accountId, hostname, options).then((addresses) => {
+    const chosen = outbound.lookUpHost(accountId, hostname, options).then((addresses) => {
       const allowed = addresses.filter(({ address }) => isDialAllowed(outbound, url, address))
       const [first] = allowed
       if (!first) throw new Failure('forbidden', notPublic(url))

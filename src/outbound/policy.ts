@@ -3,15 +3,15 @@ import { BlockList, isIP } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { domainToUnicode } from 'node:url'
 import { Failure } from '../errors.ts'
-import { isInRanges, isPublicAddress, parseRange } from '../net/ip-ranges.ts'
-import { createLookUp, type LookUp } from './dns.ts'
+import { addIpRange, isInBlockList, isPublicAddress } from '../net/ip-ranges.ts'
+import { createDnsLookup, type DnsLookup } from './dns.ts'
 
 /** What this installation may ask outside, and how names become addresses. */
 export type OutboundPolicy = {
   /** `host:port` as an address has them; these may be dialled wherever they are. */
   hosts: ReadonlySet<string>
   ranges: BlockList
-  lookUp: LookUp
+  lookUpHost: DnsLookup
 }
 
 /**
@@ -22,7 +22,7 @@ export function createOutboundPolicy(allowed: readonly string[], resolve: typeof
   const hosts = new Set<string>()
   const ranges = new BlockList()
   for (const entry of allowed) {
-    if (parseRange(ranges, entry)) continue
+    if (addIpRange(ranges, entry)) continue
     const host = readHost(entry)
     if (!host)
       throw new Failure(
@@ -31,7 +31,7 @@ export function createOutboundPolicy(allowed: readonly string[], resolve: typeof
       )
     hosts.add(host)
   }
-  return { hosts, ranges, lookUp: createLookUp(resolve) }
+  return { hosts, ranges, lookUpHost: createDnsLookup(resolve) }
 }
 
 const LONGEST_ADDRESS = 8192
@@ -72,7 +72,7 @@ const LOOK_UP_MS = 2_000
  */
 export async function assertPublicDestination(outbound: OutboundPolicy, accountId: string, text: string): Promise<URL> {
   const url = parseOutboundUrl(outbound, text)
-  const found = outbound.lookUp(accountId, hostOf(url)).catch(() => [])
+  const found = outbound.lookUpHost(accountId, hostOf(url)).catch(() => [])
   const addresses = await Promise.race([found, pause(LOOK_UP_MS, [], { ref: false })])
   if (addresses.length > 0 && !addresses.some(({ address }) => isDialAllowed(outbound, url, address)))
     throw new Failure('invalid', `${describeUrl(url)} is not asked: its host is not on the public internet.`)
@@ -81,7 +81,9 @@ export async function assertPublicDestination(outbound: OutboundPolicy, accountI
 
 /** Whether the connection for `url` may be made to this address. */
 export function isDialAllowed(outbound: OutboundPolicy, url: URL, address: string): boolean {
-  return outbound.hosts.has(`${url.hostname}:${portOf(url)}`) || isPublicAddress(address) || isInRanges(outbound.ranges, address)
+  return (
+    outbound.hosts.has(`${url.hostname}:${portOf(url)}`) || isPublicAddress(address) || isInBlockList(outbound.ranges, address)
+  )
 }
 
 /** For sentences and logs: without the query, which may hold a signature. */

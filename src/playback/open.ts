@@ -16,7 +16,7 @@ export type OpenPlaybackDeps = PublicCaptionDeps & {
   write: Write
   clock: PlaybackClock
   watermarkImages: WatermarkImages
-  noteView: PlaybackDeps['noteView']
+  recordView: PlaybackDeps['recordView']
   countriesFile: string | undefined
   /** Whether the proofs of a session are limited. */
   isRateLimited: boolean
@@ -45,7 +45,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     markImages: deps.watermarkImages,
     countries: openCountries(deps.countriesFile),
     paced: deps.isRateLimited,
-    noteView: deps.noteView,
+    recordView: deps.recordView,
     log,
   }
 }

@@ -1,4 +1,4 @@
-import { BY_ACCOUNT } from '../catalogue/video-store.ts'
+import { ACCOUNT_ID_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { NewOtp } from '../db/tables.ts'
@@ -40,7 +40,7 @@ const insertForVideo = prepared<OtpToIssue>()((db, value) =>
           value('expiresAtS').as('expiresAtS'),
         ])
         .where('video.id', '=', value('videoId'))
-        .where(BY_ACCOUNT, '=', value('accountId'))
+        .where(ACCOUNT_ID_UNINDEXED, '=', value('accountId'))
         .where('video.deletedAtS', 'is', null),
     ),
 )

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { Failure } from '../errors.ts'
-import { addressGroups, parseAddress } from '../net/ip.ts'
+import { parseIpAddress, parseIpGroups } from '../net/ip.ts'
 import { type Countries, isCountry } from './countries.ts'
 import { readWhitelist, type Whitelist } from './whitelist.ts'
 
@@ -31,7 +31,7 @@ export async function findRefusingRule(countries: Countries, rules: Rules, addre
  * Undefined: none does.
  */
 export function findRefusingLocationRule({ ipGeo, ipGeoRules }: Rules, { address, country }: ViewerLocation): string | undefined {
-  const viewer = { groups: addressGroups(address), country }
+  const viewer = { groups: parseIpGroups(address), country }
   return (ipGeo && refusedByLists(ipGeo, viewer)) ?? (ipGeoRules && refusedInOrder(ipGeoRules, viewer))
 }
 
@@ -61,7 +61,7 @@ type Viewer = { groups: readonly number[]; country: string | undefined }
 function isAt({ groups, country }: Viewer, place: Place): boolean {
   if (isCountry(place)) return place === country
   const [network = '', bits] = place.split('/')
-  const first = addressGroups(network)
+  const first = parseIpGroups(network)
   return first.length === groups.length && first.every((group, n) => isSameBefore(Number(bits) - 16 * n, group, groups[n] ?? 0))
 }
 
@@ -187,7 +187,7 @@ function readRange(text: string): string | undefined {
   const most = family === 4 ? 32 : 128
   const length = Number(bits ?? most)
   if (family === 0 || length > most) return undefined
-  const folded = parseAddress(network) ?? network
+  const folded = parseIpAddress(network) ?? network
   return family === 6 && isIP(folded) === 4 && length >= 96 ? `${folded}/${length - 96}` : `${network}/${length}`
 }
 

@@ -44,7 +44,7 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
 function noteFirstKey(deps: PlaybackDeps, session: LiveSession): void {
   if (session.row.viewedAtS !== null) return
   session.row = { ...session.row, viewedAtS: deps.nowS() }
-  deps.noteView(session.row)
+  deps.recordView(session.row)
 }
 
 export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; positionS: number }

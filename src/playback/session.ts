@@ -7,7 +7,7 @@ import { findPublicVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
-import { CHECKS, createTokenBucket, PROOFS, type TokenBucket, takeToken } from '../rate-limits/token-bucket.ts'
+import { createTokenBucket, PROOF_CHECK_RATE, PROOF_RATE, type TokenBucket, takeToken } from '../rate-limits/token-bucket.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import type { Countries } from './countries.ts'
 import type { PlayableVideos } from './playable-video.ts'
@@ -56,7 +56,7 @@ export type PlaybackDeps = {
   paced: boolean
   log: Logger
   /** Told of each session that is given its first key. */
-  noteView(session: PlaybackSessionRow): void
+  recordView(session: PlaybackSessionRow): void
 }
 
 /** What a video's viewers may read along. */
@@ -270,8 +270,8 @@ export function keepLive(
   if (!publicKey) return undefined
   const pages: string[] = JSON.parse(row.pages)
   const { lastSeenAtS, leftAtS } = row
-  const pace = createTokenBucket(PROOFS, nowMs())
-  const checks = createTokenBucket(CHECKS, nowMs())
+  const pace = createTokenBucket(PROOF_RATE, nowMs())
+  const checks = createTokenBucket(PROOF_CHECK_RATE, nowMs())
   const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS, savedPositionS: positionS, address: '', place: undefined }
   const live: LiveSession = { row, publicKey, pages, seqs: newSeqWindow(), pace, checks, ...seen }
   sessions.set(row.id, live)

@@ -1,4 +1,4 @@
-import { addressKey } from '../net/ip.ts'
+import { ipRateLimitKey } from '../net/ip.ts'
 import { createSlidingWindows } from '../rate-limits/sliding-window.ts'
 import type { PlayableVideo } from './playable-video.ts'
 import type { LiveSessions } from './session.ts'
@@ -19,17 +19,17 @@ export function createTrafficMeter(sessions: LiveSessions, nowS: () => number): 
   function countSessions(subject: string, videoId: string): number {
     let count = 0
     for (const { row, address } of sessions.values()) {
-      if (row.videoId === videoId && row.endedAtS === null && addressKey(address) === subject) count++
+      if (row.videoId === videoId && row.endedAtS === null && ipRateLimitKey(address) === subject) count++
     }
     return count
   }
 
   return {
     take(address, video, sizeBytes) {
-      const subject = addressKey(address)
+      const subject = ipRateLimitKey(address)
       const name = `${subject} ${video.videoId}`
       // Counting the sessions costs a look at each, and few addresses come this far.
-      const viewers = windows.isSpent(name, LENGTHS_AN_HOUR) ? Math.max(1, countSessions(subject, video.videoId)) : 1
+      const viewers = windows.isExhausted(name, LENGTHS_AN_HOUR) ? Math.max(1, countSessions(subject, video.videoId)) : 1
       const { passed, waitS } = windows.take(name, viewers * LENGTHS_AN_HOUR, sizeBytes / lengthBytesOf(video))
       return passed ? undefined : waitS
     },

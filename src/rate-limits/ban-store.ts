@@ -46,7 +46,7 @@ export async function listBanRows(db: Db, nowS: number): Promise<BanRow[]> {
 }
 
 /** The bans that stand of an account and of its keys. */
-export async function listBanRowsOfAccount(db: Db, accountId: string, nowS: number): Promise<BanRow[]> {
+export async function listAccountBanRows(db: Db, accountId: string, nowS: number): Promise<BanRow[]> {
   return db
     .selectFrom('ban')
     .selectAll()
@@ -57,7 +57,7 @@ export async function listBanRowsOfAccount(db: Db, accountId: string, nowS: numb
 }
 
 /** Whether the account, or one of its keys, is the subject of a ban. */
-export async function isBanOfAccount(db: Db, accountId: string, subject: string): Promise<boolean> {
+export async function hasAccountBan(db: Db, accountId: string, subject: string): Promise<boolean> {
   const ban = await db
     .selectFrom('ban')
     .select('subject')
@@ -68,7 +68,7 @@ export async function isBanOfAccount(db: Db, accountId: string, subject: string)
 }
 
 /** Removes the ban of an account, or of one of its keys. False: there is none. */
-export async function removeBanOfAccount(tx: Db, accountId: string, subject: string): Promise<boolean> {
+export async function removeAccountBan(tx: Db, accountId: string, subject: string): Promise<boolean> {
   const { numDeletedRows } = await tx
     .deleteFrom('ban')
     .where('subject', '=', subject)

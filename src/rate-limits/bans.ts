@@ -5,15 +5,15 @@ import type { Db } from '../db/database.ts'
 import type { BanRow } from '../db/tables.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { addressKey, parseAddress } from '../net/ip.ts'
+import { ipRateLimitKey, parseIpAddress } from '../net/ip.ts'
 import {
   countStrikes,
+  hasAccountBan,
   insertStrike,
-  isBanOfAccount,
   lengthenBan,
+  listAccountBanRows,
   listBanRows,
-  listBanRowsOfAccount,
-  removeBanOfAccount,
+  removeAccountBan,
   removeBans,
   removeOldBans,
   removeStrikes,
@@ -55,7 +55,7 @@ export function banDurationS(excess: number, earlierStrikes: number): number {
   return Math.min(LONGEST_S, Math.ceil(BASE_S + severityS + PER_EARLIER_STRIKE_S * earlierStrikes))
 }
 
-export type BansOfClass = ReturnType<Awaited<ReturnType<typeof openBans>>['bansOf']>
+export type ClassBans = ReturnType<Awaited<ReturnType<typeof openBans>>['bansInClass']>
 
 /** The bans in memory: requests of the banned are answered from here alone. The rows are what a restart knows. */
 export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger }) {
@@ -87,11 +87,11 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
   }
 
   /** The bans of one class of calls. */
-  function bansOf(scope: Scope, budget: string) {
+  function bansInClass(scope: Scope, budget: string) {
     const bans = bansIn(scope, budget)
     return {
       /** When the subject's ban ends; 0: it has none. Counts a call of this weight: a flood that goes on makes its ban longer. */
-      endForCallS(subject: string, weight: number): number {
+      countAndGetEndS(subject: string, weight: number): number {
         const ban = bans.size === 0 ? undefined : bans.get(subject)
         if (!ban) return 0
         const now = nowS()
@@ -152,12 +152,12 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
   }
 
   return {
-    bansOf,
+    bansInClass,
     forget(subject: string): void {
       for (const bans of classes.values()) bans.delete(subject)
     },
     /** Drops those that are over: those who were banned need not come back. */
-    forgetEnded(): void {
+    forgetExpired(): void {
       const now = nowS()
       for (const bans of classes.values()) for (const [subject, ban] of bans) if (now >= ban.endsAtS) bans.delete(subject)
     },
@@ -174,34 +174,34 @@ async function accountOf(tx: Db, scope: Scope, subject: string): Promise<string 
 const MOST_SAVED_EXCESS = SEVERE_FROM + MOST_BY_SEVERITY_S / STEP_S
 
 /** A running server knows it first, and to the second: a ban grows while its flood goes on. */
-export type BanReading = Pick<BanDeps, 'db' | 'nowS'> & { endOf(ban: BanRow): number }
+export type BanReader = Pick<BanDeps, 'db' | 'nowS'> & { banEndsAtS(ban: BanRow): number }
 
 /** What `reelgate ban list` shows of those that stand. */
-export async function listBans(deps: BanReading) {
+export async function listBans(deps: BanReader) {
   return (await listBanRows(deps.db, deps.nowS())).map((ban) => shownBan(deps, ban))
 }
 
 /** What an owner is shown: the bans of the account and of its keys. Addresses are shared, so theirs are the installation's alone. */
-export async function listBansOfAccount(deps: BanReading, accountId: string) {
-  return (await listBanRowsOfAccount(deps.db, accountId, deps.nowS())).map((ban) => shownBan(deps, ban))
+export async function listAccountBans(deps: BanReader, accountId: string) {
+  return (await listAccountBanRows(deps.db, accountId, deps.nowS())).map((ban) => shownBan(deps, ban))
 }
 
-function shownBan({ endOf, nowS }: BanReading, ban: BanRow) {
+function shownBan({ banEndsAtS, nowS }: BanReader, ban: BanRow) {
   const { scope, subject, budget } = ban
-  const endsAtS = endOf(ban)
+  const endsAtS = banEndsAtS(ban)
   return { scope, subject, budget, secondsLeft: endsAtS - nowS(), endsAt: new Date(endsAtS * 1000).toISOString() }
 }
 
 /** What a running server must forget of a subject whose ban is lifted: all of it, or the ban alone. */
-export type BanAdmin = BanDeps & BanReading & { forget(subject: string): void; pardon(subject: string): void }
+export type BanAdmin = BanDeps & BanReader & { forget(subject: string): void; pardon(subject: string): void }
 
 /**
  * Lifts the bans of an address, key or account, and forgets its strikes.
  * @throws Failure `not-found` when it has none
  */
 export async function liftBan({ write, nowS, forget }: BanAdmin, text: string): Promise<{ subject: string; lifted: true }> {
-  const address = parseAddress(text.replace(/\/64$/, '')) // a /48 is given as the list shows it
-  const subject = address === undefined ? text : addressKey(address)
+  const address = parseIpAddress(text.replace(/\/64$/, '')) // a /48 is given as the list shows it
+  const subject = address === undefined ? text : ipRateLimitKey(address)
   const lifted = await write(async (tx) => {
     await removeStrikes(tx, subject)
     return removeBan(tx, subject, 'command-line', nowS())
@@ -216,16 +216,16 @@ export async function liftBan({ write, nowS, forget }: BanAdmin, text: string): 
  * passed in the last minute: whoever may lift bans may not ask more often for it.
  * @throws Failure `not-found` when it has none, also for another account's
  */
-export async function liftOwnBan(
+export async function liftAccountBan(
   { db, write, nowS, pardon }: BanAdmin,
   accountId: string,
   by: Actor,
   subject: string,
 ): Promise<void> {
   // Before anything: of a commit that may have been kept nobody else could tell whose the ban was.
-  if (!(await isBanOfAccount(db, accountId, subject))) throw NO_SUCH_BAN
+  if (!(await hasAccountBan(db, accountId, subject))) throw NO_SUCH_BAN
   await write(async (tx) => {
-    if (!(await removeBanOfAccount(tx, accountId, subject))) throw NO_SUCH_BAN // another call was first
+    if (!(await removeAccountBan(tx, accountId, subject))) throw NO_SUCH_BAN // another call was first
     await recordAuditEvent(tx, { atS: nowS(), accountId, by, kind: 'ban:lifted', subjects: [subject] })
   }).catch(ifUnknown(() => pardon(subject)))
   pardon(subject)
@@ -254,10 +254,10 @@ async function removeBan(tx: Db, subject: string, by: Actor, atS: number): Promi
 }
 
 /** What a running server must forget of bans that are over. */
-export type BanPruneDeps = Pick<BanDeps, 'write' | 'nowS'> & { forgetEnded(): void }
+export type BanPruneDeps = Pick<BanDeps, 'write' | 'nowS'> & { forgetExpired(): void }
 
 /** Removes what no answer needs any more: bans that are over, strikes of more than 7 days ago. */
-export async function pruneBans({ write, nowS, forgetEnded }: BanPruneDeps): Promise<void> {
-  forgetEnded()
+export async function pruneBans({ write, nowS, forgetExpired }: BanPruneDeps): Promise<void> {
+  forgetExpired()
   await write((tx) => removeOldBans(tx, nowS(), nowS() - STRIKE_KEPT_S))
 }

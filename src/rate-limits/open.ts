@@ -19,8 +19,8 @@ export async function openRateLimiting(
     ...rows,
     forget: (subject: string) => limits?.forget(subject),
     pardon: (subject: string) => limits?.pardon(subject),
-    forgetEnded: () => limits?.forgetEnded(),
-    endOf: (ban: Parameters<BanAdmin['endOf']>[0]) => limits?.endOf(ban) ?? ban.endsAtS,
+    forgetExpired: () => limits?.forgetExpired(),
+    banEndsAtS: (ban: Parameters<BanAdmin['banEndsAtS']>[0]) => limits?.banEndsAtS(ban) ?? ban.endsAtS,
   }
   return { limits, bans }
 }

@@ -1,15 +1,15 @@
 import type { Logger } from 'pino'
 import type { RateLimitConfig } from '../config.ts'
 import type { BanRow } from '../db/tables.ts'
-import { wideNetworkKey } from '../net/ip.ts'
-import { type BanDeps, type BansOfClass, openBans, type Scope } from './bans.ts'
+import { ipNetworkKey } from '../net/ip.ts'
+import { type BanDeps, type ClassBans, openBans, type Scope } from './bans.ts'
 import { createSlidingWindows } from './sliding-window.ts'
 
 /**
- * A refusal. `bannedTillS` (Unix seconds of the playback clock) is there for a ban, `settled` on the call that brought it about: answer
+ * A refusal. `bannedUntilS` (Unix seconds of the playback clock) is there for a ban, `settled` on the call that brought it about: answer
  * when it has resolved, with the length as it is then.
  */
-export type LimitExceeded = { subject: string; bannedTillS?(): number; retryAfterS(): number; settled?: Promise<void> }
+export type LimitExceeded = { subject: string; bannedUntilS?(): number; retryAfterS(): number; settled?: Promise<void> }
 
 /** What a call found of one limit. `quota` and `remaining` count calls, `waitS` till there are more of them. */
 export type LimitResult = { budget: string; quota: number; remaining: number; waitS: number; refused?: LimitExceeded }
@@ -19,9 +19,9 @@ export type Limiter = {
   /** Counts a call. `factor`: how many times as often its account may ask. */
   take(subject: string, factor?: number): LimitResult
   /** Whether the next call would be refused, without counting one. */
-  isSpent(subject: string): boolean
+  isExhausted(subject: string): boolean
   /** Takes back the call that was just counted: it did no harm. */
-  giveBack(subject: string): void
+  refund(subject: string): void
 }
 
 /** A limiter with what lifting a ban does to it. */
@@ -53,9 +53,9 @@ export type RateLimits = Readonly<
     /** Forgets bans and counts of a subject. */
     forget(subject: string): void
     /** Forgets the bans that are over. */
-    forgetEnded(): void
+    forgetExpired(): void
     /** When a ban ends: it may have grown since its row was written. */
-    endOf(ban: BanRow): number
+    banEndsAtS(ban: BanRow): number
   }
 >
 
@@ -66,7 +66,7 @@ export async function openRateLimits(deps: BanDeps & { log: Logger }, numbers: R
   const bans = await openBans(deps)
   const limiters: OwnLimiter[] = []
   function limiter(budget: string, limit: number, scope?: Scope): Limiter {
-    const made = createLimiter(deps.nowS, { budget, limit, bans: scope && bans.bansOf(scope, budget) })
+    const made = createLimiter(deps.nowS, { budget, limit, bans: scope && bans.bansInClass(scope, budget) })
     limiters.push(made)
     return made
   }
@@ -101,8 +101,8 @@ export async function openRateLimits(deps: BanDeps & { log: Logger }, numbers: R
       bans.forget(subject)
       for (const { forget } of limiters) forget(subject)
     },
-    forgetEnded: bans.forgetEnded,
-    endOf: (ban) => bans.bansOf(ban.scope, ban.budget).endS(ban.subject) || ban.endsAtS,
+    forgetExpired: bans.forgetExpired,
+    banEndsAtS: (ban) => bans.bansInClass(ban.scope, ban.budget).endS(ban.subject) || ban.endsAtS,
   }
 }
 
@@ -114,24 +114,24 @@ const MOST_EXCESSES = 3
 const NETWORK_FACTOR = 16
 const SPENDABLE_PART = 0.4
 
-type LimiterOptions = { budget: string; limit: number; bans: BansOfClass | undefined }
+type LimiterOptions = { budget: string; limit: number; bans: ClassBans | undefined }
 
 /** Without `bans` what is too much waits, and is never a flood. */
 function createLimiter(nowS: () => number, { bans, budget, limit }: LimiterOptions): OwnLimiter {
   const windows = createSlidingWindows(nowS)
 
-  function refusedByBan({ endS }: BansOfClass, subject: string, settled?: Promise<void>): LimitExceeded {
-    const bannedTillS = () => endS(subject)
-    return { subject, bannedTillS, retryAfterS: () => Math.max(1, bannedTillS() - nowS()), settled }
+  function refusedByBan({ endS }: ClassBans, subject: string, settled?: Promise<void>): LimitExceeded {
+    const bannedUntilS = () => endS(subject)
+    return { subject, bannedUntilS, retryAfterS: () => Math.max(1, bannedUntilS() - nowS()), settled }
   }
 
   return {
     take(subject, factor = 1) {
       const quota = limit * factor
       const weight = 1 / factor
-      const bannedTillS = bans?.endForCallS(subject, weight) ?? 0
-      if (bans && bannedTillS > 0)
-        return { budget, quota, remaining: 0, waitS: bannedTillS - nowS(), refused: refusedByBan(bans, subject) }
+      const bannedUntilS = bans?.countAndGetEndS(subject, weight) ?? 0
+      if (bans && bannedUntilS > 0)
+        return { budget, quota, remaining: 0, waitS: bannedUntilS - nowS(), refused: refusedByBan(bans, subject) }
       const { passed, all, excesses, remaining, waitS, endsAtS } = windows.take(subject, limit, weight)
       const taken = { budget, quota, remaining: remaining * factor, waitS }
       if (passed) return taken
@@ -140,8 +140,8 @@ function createLimiter(nowS: () => number, { bans, budget, limit }: LimiterOptio
       const settled = bans.strike({ subject, limit, all, windowEndsAtS: endsAtS })
       return { ...taken, refused: refusedByBan(bans, subject, settled) }
     },
-    isSpent: (subject) => (bans?.endS(subject) ?? 0) > 0 || windows.isSpent(subject, limit),
-    giveBack: windows.giveBack,
+    isExhausted: (subject) => (bans?.endS(subject) ?? 0) > 0 || windows.isExhausted(subject, limit),
+    refund: windows.refund,
     pardon: windows.pardon,
     forget: windows.forget,
   }
@@ -152,19 +152,19 @@ function withNetworks(ofAddress: Limiter, ofNetwork: Limiter): Limiter {
   return {
     take(address, factor) {
       const taken = ofAddress.take(address, factor)
-      const network = wideNetworkKey(address)
+      const network = ipNetworkKey(address)
       if (network === undefined || taken.refused) return taken
       const around = ofNetwork.take(network, factor)
       return around.refused ? around : taken
     },
-    isSpent(address) {
-      const network = wideNetworkKey(address)
-      return ofAddress.isSpent(address) || (network !== undefined && ofNetwork.isSpent(network))
+    isExhausted(address) {
+      const network = ipNetworkKey(address)
+      return ofAddress.isExhausted(address) || (network !== undefined && ofNetwork.isExhausted(network))
     },
-    giveBack(address) {
-      const network = wideNetworkKey(address)
-      if (network !== undefined) ofNetwork.giveBack(network)
-      ofAddress.giveBack(address)
+    refund(address) {
+      const network = ipNetworkKey(address)
+      if (network !== undefined) ofNetwork.refund(network)
+      ofAddress.refund(address)
     },
   }
 }

@@ -95,14 +95,14 @@ export function createSlidingWindows(nowS: () => number, { windowS, sliceS }: Wi
       }
     },
     /** Whether the next call would be refused. Counts nothing. */
-    isSpent(subject: string, limit: number): boolean {
+    isExhausted(subject: string, limit: number): boolean {
       const window = windows.get(subject)
       if (!window) return false
       dropOld(window, nowS() - windowS)
       return window.passed >= limit - ROUNDING
     },
     /** Takes back the call that was just counted. */
-    giveBack(subject: string): void {
+    refund(subject: string): void {
       const window = windows.get(subject)
       const slice = window?.slices.at(-1)
       if (!window || !slice) return

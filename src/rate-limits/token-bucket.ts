@@ -2,9 +2,9 @@
 type Rate = { perS: number; burst: number }
 
 /** True proofs of a session. */
-export const PROOFS: Rate = { perS: 20, burst: 60 }
+export const PROOF_RATE: Rate = { perS: 20, burst: 60 }
 /** Proofs of a session that are checked where its address floods: enough for a player, too few to keep a processor busy. */
-export const CHECKS: Rate = { perS: 5, burst: 20 }
+export const PROOF_CHECK_RATE: Rate = { perS: 5, burst: 20 }
 
 /** What a playback session may ask yet: its true proofs count against itself, so a school behind one address watches in peace. */
 export type TokenBucket = { rate: Rate; left: number; atMs: number }

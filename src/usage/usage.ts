@@ -41,7 +41,7 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
 
   /** To the label that watches the video from the address; to several, in equal parts. */
   function attribute({ dayNumber, videoId, address, sentBytes }: Delivered): void {
-    const labels = watchers.labelsOf(videoId, address)
+    const labels = watchers.viewerLabels(videoId, address)
     const share = Math.floor(sentBytes / labels.length)
     let left = sentBytes - share * labels.length
     for (const label of labels) {
@@ -53,7 +53,7 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
   async function saveAll(): Promise<void> {
     for (const bytes of delivered.values()) attribute(bytes)
     delivered.clear()
-    watchers.forgetGone()
+    watchers.forgetInactive()
     const parts = [...unsaved.values()]
     unsaved.clear()
     while (parts.length > 0) {
@@ -77,12 +77,12 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
 
   return {
     /** A session made a signed request from an address. */
-    noteWatching({ videoId, userId }: Pick<PlaybackSessionRow, 'videoId' | 'userId'>, address: string): void {
+    recordWatching({ videoId, userId }: Pick<PlaybackSessionRow, 'videoId' | 'userId'>, address: string): void {
       watchers.note(videoId, address, userId ?? '')
     },
 
     /** So many bytes of a video went to an address. */
-    noteSent(videoId: string, address: string, sentBytes: number): void {
+    recordSentBytes(videoId: string, address: string, sentBytes: number): void {
       const dayNumber = today()
       const name = `${dayNumber} ${videoId} ${address}`
       const known = delivered.get(name)
@@ -91,12 +91,12 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
     },
 
     /** So many bytes of one of a video's files went to somebody who had its short-lived address. */
-    noteDownloaded(videoId: string, sentBytes: number): void {
+    recordDownloadedBytes(videoId: string, sentBytes: number): void {
       partOf(today(), videoId, '').sentBytes += sentBytes
     },
 
     /** A session was given its first key: its viewer could see the picture. */
-    noteView({ id, videoId, userId }: PlaybackSessionRow): void {
+    recordView({ id, videoId, userId }: PlaybackSessionRow): void {
       partOf(today(), videoId, userId ?? '').sessionIds.push(id)
     },
 
@@ -147,7 +147,7 @@ const KEPT_DAYS = 400
 const REMOVED_AT_ONCE = 2_000
 
 /** Removes what is older than thirteen months, by the playback clock: a step of the wall clock makes no day old. */
-export async function sweepUsage({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
+export async function pruneUsage({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
   const firstKept = dayOf(nowS() - KEPT_DAYS * DAY_S)
   while ((await write((tx) => removeUsageBefore(tx, firstKept, REMOVED_AT_ONCE))) > 0);
 }

@@ -6,9 +6,9 @@ export type ViewersByAddress = {
   /** A session's label, '' where it has none, was seen at an address. */
   note(videoId: string, address: string, label: string): void
   /** Every label that watches the video from there; '' alone where none is known. */
-  labelsOf(videoId: string, address: string): readonly string[]
+  viewerLabels(videoId: string, address: string): readonly string[]
   /** Forgets who has not been seen for a minute. */
-  forgetGone(): void
+  forgetInactive(): void
 }
 
 /** A player that plays is heard every six seconds. */
@@ -19,7 +19,7 @@ export function createViewersByAddress(nowMs: () => number = () => performance.n
   /** By video and address: labels, with when each was seen last. */
   const places = new Map<string, Map<string, number>>()
 
-  function forgetGone(): void {
+  function forgetInactive(): void {
     const goneBeforeMs = nowMs() - GONE_AFTER_MS
     for (const [place, labels] of places) {
       for (const [label, seenAtMs] of labels) if (seenAtMs < goneBeforeMs) labels.delete(label)
@@ -34,10 +34,10 @@ export function createViewersByAddress(nowMs: () => number = () => performance.n
       labels.set(label, nowMs())
       places.set(place, labels)
     },
-    labelsOf(videoId, address) {
+    viewerLabels(videoId, address) {
       const labels = places.get(`${videoId} ${address}`)
       return labels ? [...labels.keys()] : NOBODY
     },
-    forgetGone,
+    forgetInactive,
   }
 }

@@ -4,7 +4,7 @@ import { guardedFetch } from '../outbound/fetch.ts'
 import type { OutboundPolicy } from '../outbound/policy.ts'
 import type { ClaimedDelivery } from './delivery-store.ts'
 import { signedHeaders } from './signature.ts'
-import { secretsOf, type WebhookDeps } from './webhook.ts'
+import { getSigningSecrets, type WebhookDeps } from './webhook.ts'
 
 /** `wallNowS`: receivers compare the timestamp with their own clock. */
 export type AttemptDeps = Pick<WebhookDeps, 'masterKey' | 'nowS'> & { outbound: OutboundPolicy; wallNowS: () => number }
@@ -14,7 +14,7 @@ export type Attempt = { status?: number; problem?: string; retryAfterS?: number 
 
 const SILENCE_MS = 15_000
 /** From the look-up of the name to the status; the longest that a delivery is on its way. */
-export const TRY_MS = 20_000
+export const ATTEMPT_TIMEOUT_MS = 20_000
 
 /**
  * Sends a delivery once. Its id and body are those of every attempt, timestamp and signatures its own (Standard Webhooks 1.0).
@@ -27,19 +27,19 @@ export async function attemptDelivery(
   signal: AbortSignal,
 ): Promise<Attempt> {
   const message = { id: webhookId(hookId, sequence), timestampS: deps.wallNowS(), body }
-  const headers = { 'Content-Type': 'application/json', ...signedHeaders(secretsOf(deps, hook), message) }
+  const headers = { 'Content-Type': 'application/json', ...signedHeaders(getSigningSecrets(deps, hook), message) }
   const sent = {
     accountId: hook.accountId,
     url: hook.url,
     method: 'POST',
     headers,
     body,
-    followsRedirects: false,
+    followRedirects: false,
     signal,
   } as const
   try {
     // The status says it all: nothing of the answer's body is read, however long it is.
-    const bounds = { maxBytes: Number.POSITIVE_INFINITY, idleMs: SILENCE_MS, totalMs: TRY_MS }
+    const bounds = { maxBytes: Number.POSITIVE_INFINITY, idleMs: SILENCE_MS, totalMs: ATTEMPT_TIMEOUT_MS }
     return await guardedFetch(deps.outbound, { ...sent, ...bounds }, async ({ status, headers: answered }) =>
       judge(status, answered['retry-after'], deps.wallNowS()),
     )

@@ -27,7 +27,7 @@ export async function isRestoredCopy(
 
 export type RestoredCopy = {
   /** Whether deliveries wait. */
-  isHeld(): boolean
+  isPaused(): boolean
   /** Makes this the original. False: it was. */
   resume(): Promise<boolean>
 }
@@ -41,7 +41,7 @@ export async function openRestoredCopy(
   const [{ setting, path } = { setting: 'database-file', path: '' }] = files
   const noted = (name: string) => settingOf(db, name)
   for (const file of files) if (existsSync(file.path)) ensureDistinctTimes(file.path)
-  let isHeld = await isRestoredCopy(noted, files)
+  let isPaused = await isRestoredCopy(noted, files)
 
   async function note(also: (tx: Db) => Promise<void>): Promise<void> {
     const value = fileIdentity(path)
@@ -56,14 +56,14 @@ export async function openRestoredCopy(
     })
   }
 
-  if (!isHeld && (await noted(setting)) === undefined) await note(async () => undefined)
+  if (!isPaused && (await noted(setting)) === undefined) await note(async () => undefined)
   return {
-    isHeld: () => isHeld,
+    isPaused: () => isPaused,
     async resume() {
-      if (!isHeld) return false
+      if (!isPaused) return false
       const act = { atS: nowS(), accountId: undefined, by: 'command-line', kind: 'hook:resumed', subjects: ['webhooks'] } as const
       await note((tx) => recordAuditEvent(tx, act))
-      isHeld = false
+      isPaused = false
       return true
     },
   }

@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import type { WebhookRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { type Attempt, type AttemptDeps, attemptDelivery, TRY_MS } from './attempt.ts'
+import { ATTEMPT_TIMEOUT_MS, type Attempt, type AttemptDeps, attemptDelivery } from './attempt.ts'
 import { failPendingDeliveries } from './batch-jobs.ts'
 import {
   backOffWebhook,
@@ -23,7 +23,7 @@ import { disableWebhook } from './webhook-store.ts'
 export type WebhookSenderDeps = AttemptDeps & {
   db: Db
   write: Write
-  copy: Pick<RestoredCopy, 'isHeld'>
+  copy: Pick<RestoredCopy, 'isPaused'>
   log: Logger
 }
 
@@ -32,7 +32,7 @@ const PLACES = 32
 const PLACES_OF_ACCOUNT = 8
 const PLACES_OF_FAILING = 16
 /** Beyond the longest attempt, so that nobody sends what somebody is sending. */
-const LEASE_S = TRY_MS / 1000 + 40
+const LEASE_S = ATTEMPT_TIMEOUT_MS / 1000 + 40
 
 /** How soon a change is noticed that may have brought events, and how often what has become due. */
 const LOOK_EVERY_MS = 100
@@ -45,7 +45,7 @@ export async function startWebhookSender(deps: WebhookSenderDeps): Promise<{ sto
   await write(resumeInterruptedDeliveries)
 
   async function claim(onlyUrgent: boolean): Promise<Job | undefined> {
-    if (onlyUrgent || copy.isHeld()) return undefined
+    if (onlyUrgent || copy.isPaused()) return undefined
     const hook = await findDueWebhook(db, nowS(), roomBeside([...engaged.values()]))
     const delivery = hook && (await write((tx) => claimDelivery(tx, hook.id, { nowS: nowS(), endsAtS: nowS() + LEASE_S })))
     if (!delivery) return undefined

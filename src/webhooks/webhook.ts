@@ -132,7 +132,7 @@ async function note(
 }
 
 /** The secrets with which a delivery is signed now, the newest first. */
-export function secretsOf({ masterKey, nowS }: Pick<WebhookDeps, 'masterKey' | 'nowS'>, hook: WebhookRow): string[] {
+export function getSigningSecrets({ masterKey, nowS }: Pick<WebhookDeps, 'masterKey' | 'nowS'>, hook: WebhookRow): string[] {
   const isOlderValid = hook.olderWrappedSecret !== null && nowS() < (hook.olderSecretEndsAtS ?? 0)
   const wrapped = isOlderValid ? [hook.wrappedSecret, hook.olderWrappedSecret] : [hook.wrappedSecret]
   return wrapped.flatMap((secret) => (secret === null ? [] : unwrap(masterKey, secretPurpose(hook.id), secret).toString('ascii')))

@@ -1,22 +1,22 @@
 import { BlockList } from 'node:net'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addressKey, parseAddress } from '../../src/net/ip.ts'
+import { ipRateLimitKey, parseIpAddress } from '../../src/net/ip.ts'
 
 test('R05: all addresses of a /64 are one, and no other is', () => {
   fc.assert(
     fc.property(fc.ipV6(), fc.ipV6(), (one, other) => {
-      const subject = addressKey(one)
+      const subject = ipRateLimitKey(one)
       fc.pre(subject.includes(':')) // an IPv4 address in IPv6 form has a test of its own
       const network = new BlockList()
       network.addSubnet(subject.replace('/64', ''), 64, 'ipv6')
       expect(network.check(one, 'ipv6')).toBe(true)
-      expect(addressKey(other) === subject).toBe(network.check(other, 'ipv6'))
+      expect(ipRateLimitKey(other) === subject).toBe(network.check(other, 'ipv6'))
     }),
   )
   const subjects = ['2001:db8:0:1::', '2001:DB8::1:ffff:ffff:ffff:ffff', '2001:db8:0:1:0:0:192.0.2.7', '2001:db8:0:1::9%eth0']
-  expect(new Set(subjects.map(addressKey))).toEqual(new Set(['2001:db8:0:1::/64']))
-  expect(addressKey('::1')).toBe('0:0:0:0::/64')
+  expect(new Set(subjects.map(ipRateLimitKey))).toEqual(new Set(['2001:db8:0:1::/64']))
+  expect(ipRateLimitKey('::1')).toBe('0:0:0:0::/64')
 })
 
 test('R06: an IPv4 address is one, plain or mapped into IPv6 in any spelling', () => {
@@ -25,10 +25,10 @@ test('R06: an IPv4 address is one, plain or mapped into IPv6 in any spelling', (
       const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
       const hex = `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
       for (const spelling of [`::ffff:${address}`, `::FFFF:${hex}`, `0:0:0:0:0:ffff:${hex}`, `0::ffff:${address}`]) {
-        expect(addressKey(spelling)).toBe(address)
-        expect(parseAddress(spelling)).toBe(address)
+        expect(ipRateLimitKey(spelling)).toBe(address)
+        expect(parseIpAddress(spelling)).toBe(address)
       }
-      expect(addressKey(address)).toBe(address)
+      expect(ipRateLimitKey(address)).toBe(address)
     }),
   )
 })
@@ -47,5 +47,5 @@ test.each([
   ['192.0.2.256', undefined],
   ['\0', undefined],
 ])('R04: a proxy that writes "%s" means %s', (written, address) => {
-  expect(parseAddress(written)).toBe(address)
+  expect(parseIpAddress(written)).toBe(address)
 })

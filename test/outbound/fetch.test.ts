@@ -273,7 +273,7 @@ describe('what is read', () => {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
       body: '{"ü":1}',
-      followsRedirects: false,
+      followRedirects: false,
     } as const
     expect(await get(outbound, url, sent)).toEqual({ status: 307, text: 'moved' })
     expect(heard).toEqual(['POST application/json identity {"ü":1}'])

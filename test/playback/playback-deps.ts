@@ -49,7 +49,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     markImages: noMarkImages,
     countries: { find: async (address) => COUNTRIES[address] },
     paced: false,
-    noteView() {},
+    recordView() {},
     log: pino({ level: 'silent' }),
   })
   let deps = newDeps()

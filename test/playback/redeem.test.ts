@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => reelgate.remove())
 
 const hashOf = (otp: string) => createHash('sha256').update(otp).digest()
-const isSpent = (otp: string) =>
+const isExhausted = (otp: string) =>
   readRows<{ at: number | null }>(reelgate, 'select spent_at_s as at from otp where hash = ?', hashOf(otp))[0]?.at !== null
 const sessionsOf = (otp: string) =>
   readRows<{ id: string }>(reelgate, 'select id from playback_session where otp_hash = ?', hashOf(otp)).map((row) => row.id)
@@ -133,7 +133,7 @@ describe('O05: an OTP opens the video it was issued for', () => {
     const viewer = reelgate.newViewer()
     expectRefused(await viewer.redeem(otp, { videoId: other.videoId }), 403, 'otp-unknown')
     expectRefused(await viewer.redeem(otp, { videoId: '0'.repeat(32) }), 403, 'otp-unknown')
-    expect(isSpent(otp)).toBe(false)
+    expect(isExhausted(otp)).toBe(false)
     const { body } = await viewer.redeem(otp, { videoId })
     expect(body.video).toMatchObject({ id: videoId })
   })
@@ -145,7 +145,7 @@ describe('O07: an OTP is worthless', () => {
     const otp = await owner.issueOtp(doomed)
     await owner.delete([doomed])
     expectRefused(await reelgate.newViewer().redeem(otp), 403, 'video-gone')
-    expect(isSpent(otp)).toBe(false)
+    expect(isExhausted(otp)).toBe(false)
     expect(sessionsOf(otp)).toEqual([])
     expect((await owner.call('POST', `/api/videos/${doomed}/otp`, { body: {} })).status).toBe(404)
   })
@@ -180,7 +180,7 @@ describe('before its video is ready an OTP is not spent', () => {
     const otp = await owner.issueOtp(upload.videoId)
     const viewer = reelgate.newViewer()
     expectRefused(await viewer.redeem(otp), 409, 'video-not-ready', { waitMs: 15_000 })
-    expect(isSpent(otp)).toBe(false)
+    expect(isExhausted(otp)).toBe(false)
     await owner.send(upload, await openAsBlob(await makeVideo()))
     await owner.until(upload.videoId, 'ready')
     expect((await viewer.redeem(otp)).playing).toBe(true)
@@ -223,7 +223,7 @@ describe('O15: odd OTPs are refused like unknown ones, without effect', () => {
     )) {
       expectRefused(await reelgate.newViewer().redeem(odd), 403, 'otp-unknown')
     }
-    expect(isSpent(otp)).toBe(false)
+    expect(isExhausted(otp)).toBe(false)
   })
 
   test.each([[5], [null], [['x']], [{ $ne: 1 }], [undefined]])('%j instead of a text is 400', async (otp) => {
@@ -258,7 +258,7 @@ describe('O09: only the player’s own redeem spends an OTP', () => {
   ])('%s does not', async (_, ask) => {
     const otp = await owner.issueOtp(videoId)
     await ask(otp)
-    expect(isSpent(otp)).toBe(false)
+    expect(isExhausted(otp)).toBe(false)
     expect(attemptsOf(otp)).toEqual([])
     expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)
   })
@@ -299,7 +299,7 @@ describe('the browser’s key', () => {
     await viewer.openPage()
     const body = JSON.stringify({ otp, publicKey: publicKeyText, ticket: viewer.state.ticket })
     const response = await viewer.send('POST', '/play/redeem', viewer.proof({ operation: 'redeem', body }, privateKey), body)
-    expect(isSpent(otp)).toBe(response.status === 200)
+    expect(isExhausted(otp)).toBe(response.status === 200)
     return { status: response.status, body: JSON.parse(await response.text()) }
   }
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -356,7 +356,7 @@ describe('the proof of a redeem', () => {
         changed.includes('null') ? [400, 'bad-request'] : [403, 'not-allowed'],
       )
     }
-    expect([isSpent(otp), isSpent(other)]).toEqual([false, false])
+    expect([isExhausted(otp), isExhausted(other)]).toEqual([false, false])
     expect((await viewer.send('POST', '/play/redeem', header(), body)).status).toBe(200)
   })
 
@@ -409,7 +409,7 @@ describe('the proof of a redeem', () => {
     const viewer = reelgate.newViewer()
     viewer.state.nonce = 'A'.repeat(24)
     expectRefused(await viewer.redeem(otp), 401, 'proof-stale')
-    expect(isSpent(otp)).toBe(false)
+    expect(isExhausted(otp)).toBe(false)
     expect(viewer.state.nonce).toMatch(/^[\w-]{24}$/)
     expect((await viewer.redeem(otp)).playing).toBe(true)
   })

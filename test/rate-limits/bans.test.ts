@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
 import type { BanRow } from '../../src/db/tables.ts'
 import { CommitOutcomeUnknown, type Write } from '../../src/db/write.ts'
-import { banDurationS, liftBan, liftOwnBan, listBans, pruneBans } from '../../src/rate-limits/bans.ts'
+import { banDurationS, liftAccountBan, liftBan, listBans, pruneBans } from '../../src/rate-limits/bans.ts'
 import { type LimitResult, openRateLimits, type RateLimits } from '../../src/rate-limits/rate-limits.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { rounds } from '../seeded-random.ts'
@@ -25,7 +25,7 @@ async function openBareLimits() {
   const deps = {
     ...database,
     nowS: () => clock.nowS,
-    endOf: (ban: BanRow) => limits.endOf(ban),
+    banEndsAtS: (ban: BanRow) => limits.banEndsAtS(ban),
     log: pino({ level: 'silent' }),
   }
   const ofOwners = { ip: LIMIT, key: LIMIT, account: LIMIT }
@@ -57,14 +57,14 @@ async function openBareLimits() {
       for (let i = 0; i < 2; i++) await database.write(async () => undefined)
       return last.refused?.retryAfterS() ?? 0
     },
-    sweep: () => pruneBans({ ...deps, forgetEnded: limits.forgetEnded }),
+    sweep: () => pruneBans({ ...deps, forgetExpired: limits.forgetExpired }),
     async restart() {
       limits = await openRateLimits(deps, numbers)
     },
   }
 }
 
-const isBan = ({ refused }: LimitResult) => refused?.bannedTillS !== undefined
+const isBan = ({ refused }: LimitResult) => refused?.bannedUntilS !== undefined
 
 test('R01: up to the limit all pass, then none to the window’s end, then they pass again', async () => {
   const { take, clock } = await openBareLimits()
@@ -345,7 +345,7 @@ test('R05: of an IPv6 network, each /64 has the limit and the /48 sixteen times 
   for (let n = 0; n < 16; n++) for (let i = 0; i < LIMIT; i++) expect(take(subject(n)).refused).toBeUndefined()
   expect(take(subject(99)).refused).toMatchObject({ subject: '2001:db8:7::/48' })
   expect(take('2001:db8:8:0::/64').refused).toBeUndefined()
-  expect(limits().reads.ip.isSpent(subject(77))).toBe(true)
+  expect(limits().reads.ip.isExhausted(subject(77))).toBe(true)
 })
 
 test('a lifted ban is lifted at once and for good, with its strikes', async () => {
@@ -396,7 +396,7 @@ describe('F-10: of a ban whose lifting nobody knows of, because the database did
     const { banned, deps, lifting, restart } = await openBanned()
     expect(banned()).toEqual([true, true])
     const unknown = lifting(unanswered(deps.write, isKept))
-    await expect(liftOwnBan(unknown, 'ann', 'command-line', 'ann')).rejects.toThrow('nobody knows')
+    await expect(liftAccountBan(unknown, 'ann', 'command-line', 'ann')).rejects.toThrow('nobody knows')
     await expect(liftBan(unknown, '192.0.2.1')).rejects.toThrow('nobody knows')
     expect(banned()).toEqual([false, false])
     const listed = await listBans(deps)
@@ -408,7 +408,7 @@ describe('F-10: of a ban whose lifting nobody knows of, because the database did
 
   test('no owner lets another’s go', async () => {
     const { banned, deps, lifting } = await openBanned()
-    await expect(liftOwnBan(lifting(unanswered(deps.write, false)), 'ben', 'command-line', 'ann')).rejects.toMatchObject({
+    await expect(liftAccountBan(lifting(unanswered(deps.write, false)), 'ben', 'command-line', 'ann')).rejects.toMatchObject({
       kind: 'not-found',
     })
     expect(banned()).toEqual([true, true])

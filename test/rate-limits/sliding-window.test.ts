@@ -34,9 +34,9 @@ test('of any calls at any time, the same pass as by counting them one by one; wh
           const isFirst = Math.abs(found.all - weight - sum(stillIn(subject, nowS))) < 1e-6
           if (isFirst) expect(wouldPass(subject, nowS + found.waitS - 1)).toBe(false)
         }
-        expect(windows.isSpent(subject, limit)).toBe(!wouldPass(subject, nowS))
+        expect(windows.isExhausted(subject, limit)).toBe(!wouldPass(subject, nowS))
         if (passes && weight === 1 && isGivenBack) {
-          windows.giveBack(subject)
+          windows.refund(subject)
           seen.pop()
         }
       }

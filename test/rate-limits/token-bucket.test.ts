@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { PlaybackRefusal } from '../../src/playback/refusal.ts'
-import { createTokenBucket, PROOFS, takeToken } from '../../src/rate-limits/token-bucket.ts'
+import { createTokenBucket, PROOF_RATE, takeToken } from '../../src/rate-limits/token-bucket.ts'
 import { openBarePlayback } from '../playback/playback-deps.ts'
 
 test('a session’s true proofs pass at 20 a second, and 60 at once, in any stretch of time', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 300 }), (gapsMs) => {
       let nowMs = 5000
-      const pace = createTokenBucket(PROOFS, nowMs)
+      const pace = createTokenBucket(PROOF_RATE, nowMs)
       const passedAtMs: number[] = []
       for (const gapMs of gapsMs) {
         nowMs += gapMs

@@ -49,8 +49,8 @@ function sessionOf(i: number) {
 function watchedByMany(write: Write) {
   const usage = openUsage({ write, wallNowS: () => 1_800_000_000 })
   for (let i = 0; i < VIEWERS; i++) {
-    usage.noteWatching({ videoId: VIDEO, userId: `viewer ${i}` }, `address ${i}`)
-    usage.noteSent(VIDEO, `address ${i}`, SENT_BYTES)
+    usage.recordWatching({ videoId: VIDEO, userId: `viewer ${i}` }, `address ${i}`)
+    usage.recordSentBytes(VIDEO, `address ${i}`, SENT_BYTES)
   }
   return usage
 }
@@ -70,7 +70,7 @@ test('a writing that fails in its middle loses nothing and counts nothing twice'
   await expect(usage.save()).rejects.toThrow('the disk is full')
   const written = await sentBytes()
   expect([written > 0, written < VIEWERS * SENT_BYTES]).toEqual([true, true])
-  usage.noteSent(VIDEO, 'address 0', 1)
+  usage.recordSentBytes(VIDEO, 'address 0', 1)
   await usage.save()
   expect(await sentBytes()).toBe(VIEWERS * SENT_BYTES + 1)
 })
@@ -82,7 +82,7 @@ test.each([
   const { db, write, sentBytes } = await openWithVideo()
   const usage = watchedByMany(failingOnce(write, 2, unknown))
   await write(async (tx) => {
-    for (let i = 0; i < VIEWERS; i++) usage.noteView(await insertSession(tx, sessionOf(i)))
+    for (let i = 0; i < VIEWERS; i++) usage.recordView(await insertSession(tx, sessionOf(i)))
   })
   await expect(usage.save()).rejects.toThrow('nobody knows')
   await usage.save()

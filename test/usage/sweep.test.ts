@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sweepUsage } from '../../src/usage/usage.ts'
+import { pruneUsage } from '../../src/usage/usage.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 const nowS = () => Date.parse('2027-03-10T12:00:00Z') / 1000
@@ -20,7 +20,7 @@ test('the usage of thirteen months is kept, and older days are removed', async (
         .values(many.slice(first, first + 1_000))
         .execute()
   })
-  await sweepUsage({ write, nowS })
+  await pruneUsage({ write, nowS })
   const left = await db.selectFrom('videoUsage').select('day').orderBy('day').execute()
   expect(left.map(({ day }) => day)).toEqual(['2026-02-03', '2027-03-10'])
 })

@@ -8,13 +8,13 @@ test('who has not been seen at a place for a minute watches there no more', () =
   nowMs = 30_000
   watchers.note('video', '10.0.0.1', 'ben')
   watchers.note('another', '10.0.0.1', 'carl')
-  watchers.forgetGone()
-  expect(watchers.labelsOf('video', '10.0.0.1')).toEqual(['ann', 'ben'])
+  watchers.forgetInactive()
+  expect(watchers.viewerLabels('video', '10.0.0.1')).toEqual(['ann', 'ben'])
   nowMs = 60_001
-  watchers.forgetGone()
-  expect(watchers.labelsOf('video', '10.0.0.1')).toEqual(['ben'])
+  watchers.forgetInactive()
+  expect(watchers.viewerLabels('video', '10.0.0.1')).toEqual(['ben'])
   nowMs = 200_000
-  watchers.forgetGone()
-  expect(watchers.labelsOf('video', '10.0.0.1')).toEqual([''])
-  expect(watchers.labelsOf('video', '10.0.0.2')).toEqual([''])
+  watchers.forgetInactive()
+  expect(watchers.viewerLabels('video', '10.0.0.1')).toEqual([''])
+  expect(watchers.viewerLabels('video', '10.0.0.2')).toEqual([''])
 })

@@ -37,7 +37,7 @@ async function newOutbox() {
   const nowS = () => clock.nowS
   const deps = {
     ...{ db, slowDb, write, nowS, wallNowS: nowS, log: pino({ level: 'silent' }) },
-    copy: { isHeld: () => false },
+    copy: { isPaused: () => false },
     masterKey: parseMasterKey(Buffer.alloc(32, 7)),
     outbound: createOutboundPolicy([receivers.host, deadHost]),
   }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
-import { type BanAdmin, liftOwnBan, listBansOfAccount } from '../../rate-limits/bans.ts'
+import { type BanAdmin, liftAccountBan, listAccountBans } from '../../rate-limits/bans.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
 import { authenticateRequest } from './key.ts'
@@ -36,7 +36,7 @@ export function banRoutes(app: App, { bans }: BanRoutesDeps): void {
       },
     },
     async (request) => ({
-      rows: await listBansOfAccount(bans, authenticateRequest(request).accountId),
+      rows: await listAccountBans(bans, authenticateRequest(request).accountId),
     }),
   )
 
@@ -55,7 +55,7 @@ export function banRoutes(app: App, { bans }: BanRoutesDeps): void {
       const subject = request.query.subject ?? request.body?.subject
       if (!subject) throw new Failure('invalid', 'Name the ban by its subject: DELETE /api/bans?subject=ID.')
       const holder = authenticateRequest(request)
-      await liftOwnBan(bans, holder.accountId, holder, subject)
+      await liftAccountBan(bans, holder.accountId, holder, subject)
       return { message: 'Lifted' as const }
     },
   )

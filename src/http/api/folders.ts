@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { createFolder, deleteFolder, editFolder, openFolder, ROOT, searchFolders } from '../../catalogue/folder.ts'
+import { createFolder, deleteFolder, editFolder, openFolder, ROOT_FOLDER_ID, searchFolders } from '../../catalogue/folder.ts'
 import type { CatalogueDeps, ListDeps } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
@@ -66,7 +66,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
     async (request) => {
       const { folder, folders, parent } = await openFolder(deps, authenticateRequest(request).accountId, request.params.id)
       // The root is told as the contract tells it: as null, wherever it is a parent.
-      const around = parent === undefined || parent.id === ROOT ? null : placed(parent)
+      const around = parent === undefined || parent.id === ROOT_FOLDER_ID ? null : placed(parent)
       return { folderList: folders.map(counted), current: placed(folder), parent: around }
     },
   )
@@ -95,7 +95,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
     async (request) => {
       const holder = authenticateRequest(request)
       const { name, parent } = request.body
-      return counted(await createFolder(deps, holder.accountId, holder, { name, parentId: parent || ROOT }))
+      return counted(await createFolder(deps, holder.accountId, holder, { name, parentId: parent || ROOT_FOLDER_ID }))
     },
   )
 
@@ -133,13 +133,13 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
 
 function readChanges({ name, parent }: Static<typeof EditBody>): { name?: string; parentId?: string } {
   if (name === undefined && parent === undefined) throw new Failure('invalid', 'Nothing to change. Send name, parent or both.')
-  return { ...(name === undefined ? {} : { name }), ...(parent === undefined ? {} : { parentId: parent || ROOT }) }
+  return { ...(name === undefined ? {} : { name }), ...(parent === undefined ? {} : { parentId: parent || ROOT_FOLDER_ID }) }
 }
 
 type FolderRow = Awaited<ReturnType<typeof openFolder>>['folders'][number]
 
 function placed({ id, name, parentId }: FolderRow): Static<typeof Placed> {
-  return { id, name, parent: parentId === ROOT ? null : parentId }
+  return { id, name, parent: parentId === ROOT_FOLDER_ID ? null : parentId }
 }
 
 function counted(folder: FolderRow): Static<typeof Counted> {

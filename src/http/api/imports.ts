@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { ROOT } from '../../catalogue/folder.ts'
+import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
@@ -43,7 +43,7 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
       return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
-        (alongside) => requestImport(deps, holder, { url, title, folderId: folderId || ROOT }, alongside),
+        (alongside) => requestImport(deps, holder, { url, title, folderId: folderId || ROOT_FOLDER_ID }, alongside),
         jsonRepresentation(
           ({ videoId, title }: RequestedImport): Static<typeof ImportReply> => ({ id: videoId, status: 'Queued', title }),
         ),

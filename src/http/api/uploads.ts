@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { ROOT } from '../../catalogue/folder.ts'
+import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
 import type { App } from '../server/app.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
@@ -41,7 +41,7 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
       return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
-        (alongside) => issueUploadPolicy(deps, holder, { title, folderId: folderId || ROOT }, alongside),
+        (alongside) => issueUploadPolicy(deps, holder, { title, folderId: folderId || ROOT_FOLDER_ID }, alongside),
         jsonRepresentation(
           ({ videoId, form }: IssuedUpload): Static<typeof UploadReply> => ({
             clientPayload: { ...form, uploadLink: `${deps.publicUrl()}/upload` },

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
-import { ROOT } from '../../catalogue/folder.ts'
+import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { editVideo, getVideo } from '../../catalogue/video.ts'
 import type { VideoChanges } from '../../catalogue/video-store.ts'
 import { Failure } from '../../errors.ts'
@@ -103,7 +103,7 @@ function readChanges({ title, description, folderId, public: isPublic }: Static<
   return {
     ...(title === undefined ? {} : { title }),
     ...(description === undefined ? {} : { description }),
-    ...(folderId === undefined ? {} : { folderId: folderId || ROOT }),
+    ...(folderId === undefined ? {} : { folderId: folderId || ROOT_FOLDER_ID }),
     ...(isPublic === undefined ? {} : { public: isOn(isPublic) ? 1 : 0 }),
   }
 }

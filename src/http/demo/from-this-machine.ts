@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Config } from '../../config.ts'
-import { parseAddress } from '../../net/ip.ts'
+import { parseIpAddress } from '../../net/ip.ts'
 import { listenUrl } from '../server/listen.ts'
 
 /** What proxies and tunnels say of the one they speak for. */
@@ -17,7 +17,7 @@ type Asking = Pick<IncomingMessage, 'rawHeaders' | 'httpVersion'> & { socket: Pi
  * that was told nothing.
  */
 export function isFromThisMachine({ socket, rawHeaders, httpVersion }: Asking): boolean {
-  const peer = parseAddress(socket.remoteAddress ?? '') ?? '' // an IPv4 address mapped into IPv6 becomes itself
+  const peer = parseIpAddress(socket.remoteAddress ?? '') ?? '' // an IPv4 address mapped into IPv6 becomes itself
   if (!isLoopbackHost(peer.includes(':') ? `[${peer}]` : peer)) return false
   const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase())
   if (httpVersion === '1.0' || names.some((name) => PROXY_HEADERS.test(name))) return false

@@ -18,7 +18,7 @@ const DownloadParams = Type.Object({
 /** Files on short-lived, signed addresses: opened while they are sent, and never shown by a browser as a page of ours. */
 export async function downloadInterface(
   app: App,
-  deps: DownloadDeps & LimitDeps & { usage: Pick<Usage, 'noteDownloaded'> },
+  deps: DownloadDeps & LimitDeps & { usage: Pick<Usage, 'recordDownloadedBytes'> },
 ): Promise<void> {
   refuseViewers(app, deps, ['bad-request', 'not-allowed'])
   app.addHook('onRequest', async (_request, reply) => {
@@ -55,7 +55,7 @@ export async function downloadInterface(
       const lengthBytes = part.last - part.first + 1
       reply.header('Content-Length', lengthBytes)
       if (request.method === 'HEAD' || lengthBytes === 0) return reply.send()
-      onResponseSent(reply, lengthBytes, (sentBytes) => deps.usage.noteDownloaded(videoId, sentBytes))
+      onResponseSent(reply, lengthBytes, (sentBytes) => deps.usage.recordDownloadedBytes(videoId, sentBytes))
       return reply.send(await download.read(part))
     },
   })

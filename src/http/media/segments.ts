@@ -21,7 +21,7 @@ const MediaParams = Type.Object({
 const READ_BYTES = 256 * 1024
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-export type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'noteSent'>; traffic: TrafficMeter | undefined }
+export type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'recordSentBytes'>; traffic: TrafficMeter | undefined }
 
 /** Ciphertext on signed paths: cacheable for ever, open to any origin, no credentials (playback-protocol.md, section 8). */
 export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
@@ -40,7 +40,7 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
     const closed = new AbortController()
     reply.raw.once('close', () => closed.abort())
     const address = deps.addressOf(request) // a connection that has broken off has none any more
-    const tell = (sentBytes: number) => deps.usage.noteSent(params.videoId, address, sentBytes)
+    const tell = (sentBytes: number) => deps.usage.recordSentBytes(params.videoId, address, sentBytes)
     if (params.file === 'init.mp4') {
       const init = await openInit(deps, path, Number(params.rendition), closed.signal)
       onResponseSent(reply, init.length, tell)

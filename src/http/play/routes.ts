@@ -32,7 +32,7 @@ const KeyParams = Type.Object({ session: Token, window: Type.String({ pattern: '
 
 export async function playbackInterface(
   app: App,
-  deps: PlaybackDeps & LimitDeps & { usage: Pick<Usage, 'noteWatching'> },
+  deps: PlaybackDeps & LimitDeps & { usage: Pick<Usage, 'recordWatching'> },
 ): Promise<void> {
   // The proof covers the body's bytes, so they are kept as they came.
   app.removeAllContentTypeParsers()
@@ -103,7 +103,7 @@ export async function playbackInterface(
     const proof = readProof(proofHeader(request))
     const signed = { operation, argument, body: bodyOf(request) }
     const session = await admitRequest(deps, id, proof, signed, { ...visit, isFlooding: isFlooding(deps, request) })
-    deps.usage.noteWatching(session.row, visit.address)
+    deps.usage.recordWatching(session.row, visit.address)
     return session
   }
 

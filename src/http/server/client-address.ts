@@ -1,6 +1,6 @@
 import { BlockList, isIP, type Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { parseAddress } from '../../net/ip.ts'
+import { parseIpAddress } from '../../net/ip.ts'
 
 /** The address that a request comes from. */
 export type AddressOf = (request: FastifyRequest) => string
@@ -15,7 +15,7 @@ export function clientAddresses(isProxy: (address: string) => boolean): AddressO
     if (!isProxy(address)) return address
     const seen = request.headers['x-forwarded-for']?.toString().split(',') ?? []
     while (isProxy(address)) {
-      const before = parseAddress(seen.pop()?.trim() ?? '')
+      const before = parseIpAddress(seen.pop()?.trim() ?? '')
       if (before === undefined) break // nothing left, or a proxy that does not say whom it saw: it stands for them itself
       address = before
     }
@@ -37,5 +37,5 @@ export function proxiesAmong(trustedProxies: readonly string[]): (address: strin
 
 /** The other end of a connection. */
 export function peerOf({ remoteAddress: peer = '' }: Socket): string {
-  return peer.includes(':') ? (parseAddress(peer) ?? peer) : peer
+  return peer.includes(':') ? (parseIpAddress(peer) ?? peer) : peer
 }

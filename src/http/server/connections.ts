@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
-import { addressKey } from '../../net/ip.ts'
+import { ipRateLimitKey } from '../../net/ip.ts'
 import type { App } from './app.ts'
 import { peerOf } from './client-address.ts'
 
@@ -20,7 +20,7 @@ export function limitConnections(app: App, isProxy: (address: string) => boolean
   app.server.on('connection', (socket: Socket) => {
     const peer = peerOf(socket)
     if (isProxy(peer)) return
-    const subject = addressKey(peer)
+    const subject = ipRateLimitKey(peer)
     const count = open.get(subject) ?? 0
     if (count >= MOST_PER_ADDRESS) return void socket.end(TOO_MANY, () => socket.destroy())
     open.set(subject, count + 1)

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiKeyHolder, type Permission, requirePermission } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
-import { addressKey } from '../../net/ip.ts'
+import { ipRateLimitKey } from '../../net/ip.ts'
 import { PlaybackRefusal, type RefusalCode } from '../../playback/refusal.ts'
 import type { LimitExceeded, LimitResult, OwnerBudget, RateLimits } from '../../rate-limits/rate-limits.ts'
 import { isMethodNotAllowed, sendRefusal } from '../play/errors.ts'
@@ -98,7 +98,7 @@ async function limitHolder(
   const budget = (permission === config.permission && config.budget) || BUDGETS[permission]
   const { ip, key, account } = limits[budget]
   const subjects = [
-    { limiter: ip, subject: addressKey(addressOf(request)), who: 'address' },
+    { limiter: ip, subject: ipRateLimitKey(addressOf(request)), who: 'address' },
     { limiter: key, subject: holder.apiKeyId, who: 'API key' },
     { limiter: account, subject: holder.accountId, who: 'account' },
   ]
@@ -106,7 +106,7 @@ async function limitHolder(
   for (const { limiter, subject, who } of subjects) {
     const taken = limiter.take(subject, holder.limitFactor)
     const { refused } = taken
-    const isOpen = who === 'account' && refused?.bannedTillS !== undefined && config.isOpenToBanned === true
+    const isOpen = who === 'account' && refused?.bannedUntilS !== undefined && config.isOpenToBanned === true
     if (refused && !isOpen) {
       tellLimit(reply, taken)
       throw await refusalOf(taken, refused, { who, holder })
@@ -128,7 +128,7 @@ export async function countUnauthenticated(
   const isOfCaller = error instanceof Failure ? error.kind !== 'unavailable' : isFrameworkRefusal(error)
   if (!limits || request.isCounted || !isOfCaller) return error
   request.isCounted = true
-  const taken = limits.unauthenticated.take(addressKey(addressOf(request)))
+  const taken = limits.unauthenticated.take(ipRateLimitKey(addressOf(request)))
   tellLimit(reply, taken)
   return taken.refused ? refusalOf(taken, taken.refused) : error
 }
@@ -136,7 +136,7 @@ export async function countUnauthenticated(
 /** Counts a call whose address leads to no interface where it seemed to go. @returns what it is refused with */
 export async function limitUnroutedRequest(deps: LimitDeps, call: LimitedCall, error: Failure): Promise<unknown> {
   if (/^\/(api|v2)(\/|$)/.test(call.request.url)) return countUnauthenticated(deps, call, error)
-  const taken = deps.limits?.playback.take(addressKey(deps.addressOf(call.request)))
+  const taken = deps.limits?.playback.take(ipRateLimitKey(deps.addressOf(call.request)))
   return taken?.refused ? refusalOf(taken, taken.refused) : error
 }
 
@@ -144,7 +144,7 @@ export async function limitUnroutedRequest(deps: LimitDeps, call: LimitedCall, e
 export function limitByAddress(app: App, { limits, addressOf }: LimitDeps, budget: 'playback' | VisitorBudget): void {
   if (!limits) return
   app.addHook('onRequest', async (request, reply) => {
-    const taken = limits[budget].take(addressKey(addressOf(request)))
+    const taken = limits[budget].take(ipRateLimitKey(addressOf(request)))
     if (budget === 'playback') tellLimit(reply, taken)
     if (taken.refused) throw await refusalOf(taken, taken.refused)
   })
@@ -154,7 +154,7 @@ type VisitorBudget = 'pages' | 'posters' | 'docs' | 'health'
 
 /** Counts a request for an unknown OTP or poster as a guess. @throws Failure `limited` */
 export async function countGuess({ limits, addressOf }: LimitDeps, request: FastifyRequest): Promise<void> {
-  const taken = limits?.redeem.take(addressKey(addressOf(request)))
+  const taken = limits?.redeem.take(ipRateLimitKey(addressOf(request)))
   if (taken?.refused) throw await refusalOf(taken, taken.refused)
 }
 
@@ -163,9 +163,9 @@ export function limitForms(app: App, { limits, addressOf }: LimitDeps): void {
   if (!limits) return
   app.addHook('onRequest', async (request) => {
     if (request.method === 'OPTIONS') return
-    const taken = limits.forms.take(addressKey(addressOf(request)))
+    const taken = limits.forms.take(ipRateLimitKey(addressOf(request)))
     if (!taken.refused) return
-    request.isBanned = taken.refused.bannedTillS !== undefined
+    request.isBanned = taken.refused.bannedUntilS !== undefined
     throw await refusalOf(taken, taken.refused)
   })
 }
@@ -180,12 +180,12 @@ export function limitBodies(app: App, { limits, addressOf }: LimitDeps): void {
   if (!limits) return
   const turns = createTurns(MOST_WAITING)
   app.addHook('preParsing', async (request, reply, payload) => {
-    const address = addressKey(addressOf(request))
-    if (!limits.unauthenticated.isSpent(address)) return payload
+    const address = ipRateLimitKey(addressOf(request))
+    if (!limits.unauthenticated.isExhausted(address)) return payload
     const tooMuch = async () => {
       const taken = limits.unauthenticated.take(address)
       request.isCounted = true
-      if (taken.refused?.bannedTillS) closeUnreadRequests(request, reply)
+      if (taken.refused?.bannedUntilS) closeUnreadRequests(request, reply)
       return taken.refused
         ? refusalOf(taken, taken.refused)
         : new Failure('too-large', `The body is larger than ${SMALL_BODY_BYTES} bytes.`)
@@ -241,7 +241,7 @@ export function refuseViewers(app: App, { limits, addressOf }: LimitDeps, reason
   async function counted(error: unknown, request: FastifyRequest): Promise<unknown> {
     if (!limits || request.isCounted || !isOneOf(error, reasons)) return error
     const limiter = request.routeOptions.config?.isRedeem ? limits.redeem : limits.playback
-    const { refused } = limiter.take(addressKey(addressOf(request)))
+    const { refused } = limiter.take(ipRateLimitKey(addressOf(request)))
     // The newest nonce comes with it: without it the true holder of a session could never prove anything again.
     if (!refused || (error instanceof PlaybackRefusal && error.code === 'proof-stale')) return error
     return slowDown(refused)
@@ -250,7 +250,7 @@ export function refuseViewers(app: App, { limits, addressOf }: LimitDeps, reason
 
 /** Whether what an address may ask without a true proof is used up: then proofs are checked at a slow pace of each session. */
 export function isFlooding({ limits, addressOf }: LimitDeps, request: FastifyRequest): boolean {
-  return limits?.playback.isSpent(addressKey(addressOf(request))) ?? false
+  return limits?.playback.isExhausted(ipRateLimitKey(addressOf(request))) ?? false
 }
 
 /** A redeem: the OTP it names, whether it could succeed, and itself. */
@@ -268,7 +268,7 @@ export async function redeemWithin<T>(
 ): Promise<T> {
   request.isCounted = true
   if (!limits) return redeem()
-  const address = addressKey(addressOf(request))
+  const address = ipRateLimitKey(addressOf(request))
   const { refused } = limits.redeem.take(address)
   const mayPass = !refused || ((await isSpendable()) && !limits.spendable.take(address).refused)
   if (!mayPass) throw await slowDown(refused)
@@ -276,7 +276,7 @@ export async function redeemWithin<T>(
     return await redeem()
   } catch (error) {
     const isWaiting = error instanceof PlaybackRefusal && error.code === 'video-not-ready'
-    if (isWaiting && !limits.waiting.take(otp).refused) (refused ? limits.spendable : limits.redeem).giveBack(address)
+    if (isWaiting && !limits.waiting.take(otp).refused) (refused ? limits.spendable : limits.redeem).refund(address)
     throw error
   }
 }
@@ -299,15 +299,15 @@ async function slowDown(refused: LimitExceeded): Promise<PlaybackRefusal> {
 /** One who is banned by this very call is told how long once that is on disk. `of` is absent without a live key. */
 async function refusalOf(
   { budget, quota }: LimitResult,
-  { subject, settled, retryAfterS, bannedTillS }: LimitExceeded,
+  { subject, settled, retryAfterS, bannedUntilS }: LimitExceeded,
   of?: { who: string; holder: ApiKeyHolder },
 ): Promise<Failure> {
   await settled
   const who = of?.who ?? 'address'
   const limit = `${quota} ${CLASSES[budget] ?? budget} a minute`
-  const sentences = bannedTillS
+  const sentences = bannedUntilS
     ? [
-        `This ${who} is banned from ${CLASSES[budget] ?? budget} until ${isoTime(bannedTillS())}: it asked for far more than ${limit}.`,
+        `This ${who} is banned from ${CLASSES[budget] ?? budget} until ${isoTime(bannedUntilS())}: it asked for far more than ${limit}.`,
         ...(of ? [liftingSentence(subject, of)] : []),
       ]
     : [`Too many requests from this ${who}: at most ${limit}. Wait ${retryAfterS()} seconds, then go on.`]

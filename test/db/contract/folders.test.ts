@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createFolder, deleteFolder, editFolder, openFolder, ROOT, searchFolders } from '../../../src/catalogue/folder.ts'
+import {
+  createFolder,
+  deleteFolder,
+  editFolder,
+  openFolder,
+  ROOT_FOLDER_ID,
+  searchFolders,
+} from '../../../src/catalogue/folder.ts'
 import { editVideo, findVideos } from '../../../src/catalogue/video.ts'
 import { insertVideo, tombstoneVideos } from '../../../src/catalogue/video-store.ts'
 import { newId } from '../../../src/crypto/secret.ts'
@@ -40,7 +47,7 @@ test('after any changes each folder shows, counts and finds what lies in it', as
 
       for (const { what, a, b } of steps) {
         const chosen = pick(parents.keys(), a)
-        const target = pick([ROOT, ...parents.keys()], b) ?? ROOT
+        const target = pick([ROOT_FOLDER_ID, ...parents.keys()], b) ?? ROOT_FOLDER_ID
         const video = pick(videos.keys(), a)
         if (what === 'make') {
           const name = `${'ab'[a % 2]}${b}`
@@ -53,7 +60,7 @@ test('after any changes each folder shows, counts and finds what lies in it', as
           else await moved.then(() => parents.set(chosen, target))
         } else if (what === 'delete' && chosen) {
           await deleteFolder(deps, accountId, 'server', chosen)
-          const parent = parents.get(chosen) ?? ROOT
+          const parent = parents.get(chosen) ?? ROOT_FOLDER_ID
           parents.delete(chosen)
           names.delete(chosen)
           for (const map of [parents, videos]) for (const [id, at] of map) if (at === chosen) map.set(id, parent)
@@ -70,13 +77,13 @@ test('after any changes each folder shows, counts and finds what lies in it', as
         }
       }
 
-      for (const id of [ROOT, ...parents.keys()]) {
+      for (const id of [ROOT_FOLDER_ID, ...parents.keys()]) {
         const inIt = (map: Map<string, string>) => [...map].flatMap(([each, at]) => (at === id ? [each] : []))
         const opened = await openFolder(deps, accountId, id)
         const byName = inIt(parents).toSorted((x, y) => `${names.get(x)} ${x}`.localeCompare(`${names.get(y)} ${y}`))
         expect(opened.folders.map((each) => each.id)).toEqual(byName)
         expect(opened.folder).toMatchObject({ videoCount: inIt(videos).length, folderCount: inIt(parents).length })
-        expect(opened.parent?.id).toBe(id === ROOT ? undefined : parents.get(id))
+        expect(opened.parent?.id).toBe(id === ROOT_FOLDER_ID ? undefined : parents.get(id))
         const listed = await findVideos(deps, accountId, { folderId: id }, { page: 1, limit: 100 })
         expect(listed.videos.map((each) => each.id)).toEqual(inIt(videos).toReversed().sort(byPosition(listed.videos)))
         expect(listed.count).toBe(inIt(videos).length)
@@ -87,7 +94,7 @@ test('after any changes each folder shows, counts and finds what lies in it', as
 
       function above(id: string): string[] {
         const parent = parents.get(id)
-        return parent === undefined || parent === ROOT ? [] : [parent, ...above(parent)]
+        return parent === undefined || parent === ROOT_FOLDER_ID ? [] : [parent, ...above(parent)]
       }
     }),
     { numRuns: 40 },
@@ -101,18 +108,18 @@ function byPosition(videos: readonly { id: string; position: number }[]) {
 
 test('an account has at most 20 000 folders, and a folder that holds ten thousand is opened and deleted', async () => {
   const { deps, accountId } = await newAccount()
-  const full = await createFolder(deps, accountId, 'command-line', { name: 'full', parentId: ROOT })
+  const full = await createFolder(deps, accountId, 'command-line', { name: 'full', parentId: ROOT_FOLDER_ID })
   await addFolders(accountId, full.id, 10_000)
   const opened = await openFolder(deps, accountId, full.id)
   expect(opened.folders).toHaveLength(10_000)
   expect(opened.folders.map(({ name }) => name)).toEqual(opened.folders.map(({ name }) => name).toSorted())
   expect(await searchFolders(deps, accountId, { name: 'many', isWhole: false })).toHaveLength(1_000)
-  await addFolders(accountId, ROOT, 9_999)
-  const one = createFolder(deps, accountId, 'command-line', { name: 'one too many', parentId: ROOT })
+  await addFolders(accountId, ROOT_FOLDER_ID, 9_999)
+  const one = createFolder(deps, accountId, 'command-line', { name: 'one too many', parentId: ROOT_FOLDER_ID })
   await expect(one).rejects.toBeInstanceOf(Failure)
   await deleteFolder(deps, accountId, 'server', full.id)
-  expect((await openFolder(deps, accountId, ROOT)).folder.folderCount).toBe(19_999)
-  await createFolder(deps, accountId, 'command-line', { name: 'one again', parentId: ROOT })
+  expect((await openFolder(deps, accountId, ROOT_FOLDER_ID)).folder.folderCount).toBe(19_999)
+  await createFolder(deps, accountId, 'command-line', { name: 'one again', parentId: ROOT_FOLDER_ID })
 })
 
 async function newAccount() {
