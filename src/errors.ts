@@ -43,6 +43,11 @@ export function levelOf<Level extends string>(error: unknown, level: Level): Lev
   return error instanceof DatabaseUnavailable ? 'debug' : level
 }
 
+/** The same for an id that does not exist, for a deleted video and for another account's. */
+export function videoNotFound(): Failure {
+  return new Failure('not-found', 'Video not found')
+}
+
 const MACHINE_TROUBLE: Readonly<Record<string, string>> = {
   ENOSPC: 'The disk of this server is full. Try again when there is space.',
   EDQUOT: 'The disk quota of this server is used up. Try again when there is space.',

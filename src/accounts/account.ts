@@ -5,7 +5,8 @@ import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { findAccountId } from './account-id.ts'
 import { type AccountChanges, countAccounts, insertAccount, listAccounts, setDisabled, updateAccount } from './account-store.ts'
-import { type AccountDeps, addApiKey, PERMISSIONS } from './api-key.ts'
+import { type AccountDeps, addApiKey } from './api-key.ts'
+import { PERMISSIONS } from './permission.ts'
 
 /**
  * Makes an account with one key that holds every permission.

@@ -2,7 +2,7 @@ import type { Insertable } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { Tables } from '../db/tables.ts'
-import type { ApiKeyHolder, Permission } from './api-key.ts'
+import type { ApiKeyHolder, Permission } from './permission.ts'
 
 type NewApiKey = Omit<Insertable<Tables['apiKey']>, 'revokedAtS' | 'lastUsedAtS'>
 

@@ -14,30 +14,13 @@ import {
   revokeApiKey,
   setExpiry,
 } from './api-key-store.ts'
-
-/** What a key may do: every read but of clear files, these files, issuing OTPs, uploads and imports, all management (wire-contract.md, section 1). */
-export const PERMISSIONS = ['viewer', 'downloader', 'otpCreator', 'uploader', 'editor'] as const
-export type Permission = (typeof PERMISSIONS)[number]
+import type { ApiKeyHolder, Permission } from './permission.ts'
 
 export type AccountDeps = {
   db: Db
   write: Write
   /** The playback clock where a server runs: it never goes back, so no expired key revives. */
   nowS: () => number
-}
-
-/** Who a request speaks for. */
-export type ApiKeyHolder = {
-  accountId: string
-  apiKeyId: string
-  permissions: readonly Permission[]
-  mayUpload: boolean
-  mayImport: boolean
-  pageMax: number
-  /** Stands as long as nothing that a list of the account's videos could show has changed. */
-  changeNumber: number
-  /** How many times the limits it may ask for. */
-  limitFactor: number
 }
 
 /** Characters of a key that are shown in lists. */

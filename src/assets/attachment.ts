@@ -10,14 +10,14 @@ import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
 import type { NewFile } from '../db/tables.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
-import { Failure } from '../errors.ts'
+import { videoNotFound } from '../errors.ts'
 import { putBlob, removeBlobAndEmptyFolders } from '../storage/folder.ts'
 
 export type AttachmentDeps = CatalogueDeps & { masterKey: MasterKey; folders: VideoFolders }
 
 /** Before anything is read of what is to be added. @throws Failure `not-found` when the account has no such video */
 export async function assertVideoExists({ db }: Pick<AttachmentDeps, 'db'>, accountId: string, videoId: string): Promise<void> {
-  if (!(await findVideo(db, accountId, videoId))) throw new Failure('not-found', 'Video not found')
+  if (!(await findVideo(db, accountId, videoId))) throw videoNotFound()
 }
 
 /** One file of what an owner adds to a video by one call. */
@@ -51,7 +51,7 @@ export async function storeAttachment(
     }
     const ids = await deps.write(async (tx) => {
       const ids = await insertAttachment(tx, accountId, place, files)
-      if (!ids) throw new Failure('not-found', 'Video not found')
+      if (!ids) throw videoNotFound()
       const act = { atS: common.createdAtS, accountId, by, kind: 'file:added', details: place } as const
       await recordAuditEvent(tx, { ...act, subjects: ids.map(String) })
       return ids

@@ -1,12 +1,14 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import { type ApiKeyHolder, requirePermission } from '../accounts/api-key.ts'
+import { requirePermission } from '../accounts/api-key.ts'
 import { findLiveKey } from '../accounts/api-key-store.ts'
+import type { ApiKeyHolder } from '../accounts/permission.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
 import { findFileAnywhere } from '../catalogue/file-store.ts'
+import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import { readSealed, type Seal } from '../crypto/sealed-file.ts'
@@ -77,9 +79,7 @@ export async function mayDownload(
   { db, masterKey, nowS }: Pick<DownloadDeps, 'db' | 'masterKey' | 'nowS'>,
   path: DownloadPath & { sig: string },
 ): Promise<boolean> {
-  const expected = Buffer.from(signatureOf(masterKey, path))
-  const given = Buffer.from(path.sig)
-  const isSigned = path.exp > nowS() && expected.length === given.length && timingSafeEqual(expected, given)
+  const isSigned = path.exp > nowS() && equalsInConstantTime(signatureOf(masterKey, path), path.sig)
   return isSigned && (await findLiveKey(db, path.keyId, nowS())) !== undefined
 }
 

@@ -2,7 +2,7 @@ import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { CatalogueDeps, ListDeps } from '../catalogue/video.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import { findGeneration, isFinished } from '../encode/generation-store.ts'
-import { Failure } from '../errors.ts'
+import { Failure, videoNotFound } from '../errors.ts'
 import { insertRequestedMp4 } from './mp4-store.ts'
 import { getFile, type VideoFile } from './video-file.ts'
 
@@ -22,7 +22,7 @@ export async function requestMp4(deps: Mp4Deps, accountId: string, by: Actor, vi
   const atS = deps.wallNowS()
   const id = await deps.write(async (tx) => {
     const video = await findVideo(tx, accountId, videoId)
-    if (!video) throw new Failure('not-found', 'Video not found')
+    if (!video) throw videoNotFound()
     const generation = await findGeneration(tx, videoId, video.generation)
     if (!generation || !(await isFinished(tx, generation)))
       throw new Failure(

@@ -6,7 +6,7 @@ import { findVideo } from '../catalogue/video-store.ts'
 import type { FileRow, VideoRow } from '../db/tables.ts'
 import { findGeneration, renditionSizes } from '../encode/generation-store.ts'
 import type { Plan } from '../encode/plan.ts'
-import { Failure } from '../errors.ts'
+import { Failure, videoNotFound } from '../errors.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { removeBlobAndEmptyFolders } from '../storage/folder.ts'
 
@@ -45,7 +45,7 @@ const MOBILE_SHORT_SIDE_PX = 480
 /** All files of a video, oldest first. @throws Failure `not-found` when the account has no such video */
 export async function listFiles(deps: ListDeps, accountId: string, videoId: string): Promise<VideoFile[]> {
   const video = await findVideo(deps.db, accountId, videoId)
-  if (!video) throw new Failure('not-found', 'Video not found')
+  if (!video) throw videoNotFound()
   const rows = await listFileRows(deps.db, videoId)
   const context = await contextOf(deps, video, rows)
   return rows.map((row) => viewFile(row, context))

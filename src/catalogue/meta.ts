@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { Failure } from '../errors.ts'
+import { videoNotFound } from '../errors.ts'
 import { listPosters, type Poster } from './poster-store.ts'
 import { findPublicVideo } from './video-store.ts'
 
@@ -13,7 +13,7 @@ const USUAL_ASPECT_RATIO = 16 / 9
 /** @throws Failure `not-found`, the same for a video that does not exist and for one whose `public` is 0 */
 export async function getPublicMeta({ db }: MetaDeps, videoId: string): Promise<Meta> {
   const video = await findPublicVideo(db, videoId)
-  if (video?.public !== 1) throw new Failure('not-found', 'Video not found')
+  if (video?.public !== 1) throw videoNotFound()
   const posters = (await listPosters(db, [videoId])).get(videoId) ?? []
   return {
     title: video.title,

@@ -1,7 +1,7 @@
 import { type Actor, type AuditAction, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import { Failure } from '../errors.ts'
+import { Failure, videoNotFound } from '../errors.ts'
 import { insertTags, listTagRows, maxTagCount, removeVideoTags } from './tag-store.ts'
 import { listPositions } from './video-store.ts'
 
@@ -78,7 +78,7 @@ async function changeTags(
   const atS = wallNowS()
   await write(async (tx) => {
     const positions = await listPositions(tx, accountId, videoIds)
-    if (positions.length < videoIds.length) throw new Failure('not-found', 'Video not found')
+    if (positions.length < videoIds.length) throw videoNotFound()
     await change(tx, positions, tags)
     if ((await maxTagCount(tx, positions)) > MAX_TAGS)
       throw new Failure('invalid', `A video has at most ${MAX_TAGS} tags. Remove some first.`)

@@ -2,7 +2,7 @@ import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { VideoRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
-import { Failure } from '../errors.ts'
+import { videoNotFound } from '../errors.ts'
 import { getFolder } from './folder.ts'
 import { listPosters, type Poster } from './poster-store.ts'
 import { findPositions, isSlowSearch, type VideoFilter } from './search-store.ts'
@@ -54,7 +54,7 @@ export async function findVideos(
 /** @throws Failure `not-found`, the same for an id that does not exist and for another account's */
 export async function getVideo({ db }: Pick<CatalogueDeps, 'db'>, accountId: string, videoId: string): Promise<Video> {
   const [video] = await readVideos(db, accountId, await listPositions(db, accountId, [videoId]))
-  if (!video) throw new Failure('not-found', 'Video not found')
+  if (!video) throw videoNotFound()
   return video
 }
 
@@ -71,7 +71,7 @@ export async function editVideo(
   const atS = wallNowS()
   await write(async (tx) => {
     if (changes.folderId !== undefined) await getFolder(tx, accountId, changes.folderId)
-    if (!(await updateVideo(tx, accountId, videoId, changes))) throw new Failure('not-found', 'Video not found')
+    if (!(await updateVideo(tx, accountId, videoId, changes))) throw videoNotFound()
     const details = { changed: Object.keys(changes) }
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:edited', subjects: [videoId], details })
   })

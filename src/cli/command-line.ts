@@ -5,7 +5,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import packageJson from '../../package.json' with { type: 'json' }
-import { PERMISSIONS } from '../accounts/api-key.ts'
+import { PERMISSIONS } from '../accounts/permission.ts'
 import { type Config, dataPaths, isDatabaseUrl, listUnknownVariables, readConfig, VARIABLES } from '../config.ts'
 import { COMMANDS, type CommandName } from '../control/commands.ts'
 import { assertServerRuns, sendCommand } from '../control/socket.ts'

@@ -1,16 +1,8 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  type Hash,
-  randomBytes,
-  subtle,
-  timingSafeEqual,
-} from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, type Hash, randomBytes, subtle } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { Transform, type TransformCallback } from 'node:stream'
+import { equalsInConstantTime } from './constant-time.ts'
 import { deriveKey } from './master-key.ts'
 
 /**
@@ -169,7 +161,7 @@ export async function isSealIntact(path: string, seal: Seal, macs: Buffer, signa
     found.add(bytes)
   }
   const now = found.end()
-  return now.length === macs.length && now.length % MAC_BYTES === 0 && timingSafeEqual(now, macs)
+  return now.length % MAC_BYTES === 0 && equalsInConstantTime(now, macs)
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { Failure } from '../errors.ts'
+import { videoNotFound } from '../errors.ts'
 import { countSegments } from './generation-store.ts'
 import { plannedSegmentCount } from './plan.ts'
 import { countChunks, findEncodeState } from './progress-store.ts'
@@ -20,7 +20,7 @@ export type Progress = {
 /** @throws Failure `not-found` when the account has no such video */
 export async function findProgress(db: Db, accountId: string, videoId: string): Promise<Progress> {
   const video = await findEncodeState(db, accountId, videoId)
-  if (!video) throw new Failure('not-found', 'Video not found')
+  if (!video) throw videoNotFound()
   const { status, statusReason: reason, generation, plan } = video
   const isWhole = video.finishedAtS !== null
   if (!plan) return { status, reason, part: 0, isWhole, step: WORDS_BEFORE_THE_PLAN[status] ?? status }

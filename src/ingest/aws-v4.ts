@@ -1,4 +1,5 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
+import { equalsInConstantTime } from '../crypto/constant-time.ts'
 
 // AWS Signature Version 4 over an S3 POST policy ("Authenticating Requests: Browser-Based Uploads Using POST").
 
@@ -25,9 +26,7 @@ export function signPolicy(signer: Signer, date: string, policyBase64: string): 
 }
 
 export function isValidSignature(signer: Signer, date: string, policyBase64: string, signature: string): boolean {
-  const expected = Buffer.from(signPolicy(signer, date, policyBase64))
-  const given = Buffer.from(signature)
-  return expected.length === given.length && timingSafeEqual(expected, given)
+  return equalsInConstantTime(signPolicy(signer, date, policyBase64), signature)
 }
 
 function hmac(key: string | Buffer, text: string): Buffer {

@@ -1,4 +1,4 @@
-import type { ApiKeyHolder } from '../accounts/api-key.ts'
+import type { ApiKeyHolder } from '../accounts/permission.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { parseTitle } from '../catalogue/title.ts'
 import type { CatalogueDeps } from '../catalogue/video.ts'

@@ -1,4 +1,5 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 
 // Signed paths of segments: playback-protocol.md, section 8. MD5 because nginx's secure_link checks it by itself; the secret comes
@@ -27,7 +28,5 @@ export function isSignedMediaPath(
   path: { exp: number; sig: string; videoId: string; generation: number },
   nowS: number,
 ): boolean {
-  const expected = Buffer.from(mediaSignature(secret, path.exp, path))
-  const given = Buffer.from(path.sig)
-  return path.exp > nowS && expected.length === given.length && timingSafeEqual(expected, given)
+  return path.exp > nowS && equalsInConstantTime(mediaSignature(secret, path.exp, path), path.sig)
 }

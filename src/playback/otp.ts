@@ -1,6 +1,6 @@
 import { hashSecret, newSecret } from '../crypto/secret.ts'
 import type { AlsoInTransaction, Write } from '../db/write.ts'
-import { Failure } from '../errors.ts'
+import { videoNotFound } from '../errors.ts'
 import type { OutboundPolicy } from '../outbound/policy.ts'
 import { imageUrls, type Watermark } from '../watermark/watermark.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
@@ -69,7 +69,7 @@ export async function issueOtp(
         return isOurs
       })
     : await write.one((tx) => insertOtp(tx, row))
-  if (!issued) throw new Failure('not-found', 'Video not found')
+  if (!issued) throw videoNotFound()
   markImages.want(request.accountId, imageUrls(request.marks))
   return otp
 }

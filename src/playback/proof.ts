@@ -1,4 +1,5 @@
-import { createHash, createHmac, createPublicKey, type KeyObject, randomBytes, timingSafeEqual, verify } from 'node:crypto'
+import { createHash, createHmac, createPublicKey, type KeyObject, randomBytes, verify } from 'node:crypto'
+import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { PlaybackRefusal } from './refusal.ts'
 
@@ -92,7 +93,7 @@ export function createNonces(master: MasterKey, nowS: () => number): Nonces {
     isFresh(nonce) {
       const slot = Buffer.from(nonce, 'base64url').readUInt32BE(0)
       const age = currentSlot() - slot
-      return age >= 0 && age < VALID_SLOTS && timingSafeEqual(Buffer.from(nonceOf(slot)), Buffer.from(nonce))
+      return age >= 0 && age < VALID_SLOTS && equalsInConstantTime(nonceOf(slot), nonce)
     },
   }
 }

@@ -1,4 +1,5 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
+import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 
 const TICKET_LIFE_S = 24 * 3600
@@ -19,7 +20,7 @@ export function createTickets(master: MasterKey, nowS: () => number) {
     hostOf(ticket: string): string | undefined {
       const [, text, host, issuedAtS, mac] = /^((.+)\.(\d+))\.([\w-]{43})$/.exec(ticket) ?? []
       if (!text || !host || !issuedAtS || !mac) return undefined
-      const isTrue = timingSafeEqual(Buffer.from(macOf(text)), Buffer.from(mac))
+      const isTrue = equalsInConstantTime(macOf(text), mac)
       return isTrue && nowS() - Number(issuedAtS) < TICKET_LIFE_S ? host : undefined
     },
   }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { ApiKeyHolder } from '../../accounts/api-key.ts'
+import type { ApiKeyHolder } from '../../accounts/permission.ts'
 import { assertVideoExists } from '../../assets/attachment.ts'
 import { addCaption, type CaptionDeps, parseLanguage, receiveCaption } from '../../assets/caption.ts'
 import { type DownloadDeps, downloadPath } from '../../assets/download.ts'

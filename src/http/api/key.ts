@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { ApiKeyHolder, Permission } from '../../accounts/api-key.ts'
+import type { ApiKeyHolder, Permission } from '../../accounts/permission.ts'
 import { Failure } from '../../errors.ts'
 
 declare module 'fastify' {

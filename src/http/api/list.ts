@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { ApiKeyHolder } from '../../accounts/api-key.ts'
+import type { ApiKeyHolder } from '../../accounts/permission.ts'
 import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
 import { VIDEO_STATUSES, type VideoStatus } from '../../catalogue/status.ts'

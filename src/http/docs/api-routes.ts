@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify'
-import type { Permission } from '../../accounts/api-key.ts'
+import type { Permission } from '../../accounts/permission.ts'
 import type { OwnerBudget } from '../../rate-limits/rate-limits.ts'
 import type { App } from '../server/app.ts'
 

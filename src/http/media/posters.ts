@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { ApiKeyHolder } from '../../accounts/api-key.ts'
+import type { ApiKeyHolder } from '../../accounts/permission.ts'
 import { openPoster, type PublicPosterDeps } from '../../assets/public-poster.ts'
 import { Failure } from '../../errors.ts'
 import { readApiKey } from '../api/key.ts'

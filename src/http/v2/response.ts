@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
-import type { ApiKeyHolder, Authenticate, Permission } from '../../accounts/api-key.ts'
+import type { Authenticate } from '../../accounts/api-key.ts'
+import type { ApiKeyHolder, Permission } from '../../accounts/permission.ts'
 import { Failure } from '../../errors.ts'
 import { identify, type LimitDeps, type LimitedCall } from '../server/rate-limits.ts'
 import type { Representation } from '../wire/idempotency.ts'

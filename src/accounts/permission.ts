@@ -1,0 +1,17 @@
+/** What a key may do: every read but of clear files, these files, issuing OTPs, uploads and imports, all management (wire-contract.md, section 1). */
+export const PERMISSIONS = ['viewer', 'downloader', 'otpCreator', 'uploader', 'editor'] as const
+export type Permission = (typeof PERMISSIONS)[number]
+
+/** The account and key that a request is authenticated as. */
+export type ApiKeyHolder = {
+  accountId: string
+  apiKeyId: string
+  permissions: readonly Permission[]
+  mayUpload: boolean
+  mayImport: boolean
+  pageMax: number
+  /** Unchanged as long as nothing that a list of the account's videos could show has changed. */
+  changeNumber: number
+  /** The account's rate limits are multiplied by this. */
+  limitFactor: number
+}
