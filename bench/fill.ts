@@ -58,7 +58,7 @@ function hashOfTables(): string {
         .sort()
         .map((name) => join(folder, name)),
     ),
-    join(import.meta.dirname, 'words.ts'),
+    join(import.meta.dirname, 'random-words.ts'),
     import.meta.filename,
   ]
   const hash = createHash('sha256')
@@ -105,7 +105,7 @@ const INSERTS = [
     select video.value ->> 'id', given.account_id, video.value ->> 'title', '', video.value ->> 'fileName',
       video.value ->> 'uploadTimeS', 'ready', video.value ->> 'durationS', 1.7778, video.value ->> 'sizeBytes', 1, '${FOLDER}'
     from json_each(?) as video, (select ? as account_id) as given`,
-  `insert into file (video_id, type, addition, generation, width_px, height_px, size_bytes, token, blob, created_at_s)
+  `insert into file (video_id, type, attachment_id, generation, width_px, height_px, size_bytes, token, blob, created_at_s)
     select video.value ->> 'id', 'poster', 'drawn', 1, size.value ->> 0, size.value ->> 1, 24000,
       substr(video.value ->> 'id', 1, 21) || size.key,
       (video.value ->> 'id') || '/' || substr(video.value ->> 'id', 1, 21) || size.key || '.sealed', video.value ->> 'uploadTimeS'

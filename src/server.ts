@@ -61,11 +61,11 @@ async function openServer(
   const { db, slowDb, write, masterKey, folders, nowS, wallNowS, clock, sandbox, outbound, ownership, space } = foundation
   const { limits, bans } = await openRateLimiting({ db, write, nowS, log }, config.limits)
 
-  const markImages = createWatermarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp: folders.sources.tmp, log })
-  opened.defer(() => markImages.stop())
+  const watermarkImages = createWatermarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp: folders.sources.tmp, log })
+  opened.defer(() => watermarkImages.stop())
   const usage = openUsage({ write, wallNowS })
   opened.defer(() => logErrors(log, 'usage: saving it failed', usage.save))
-  const playing = { db, write, masterKey, folders, clock, recordView: usage.recordView, watermarkImages: markImages, log }
+  const playing = { db, write, masterKey, folders, clock, recordView: usage.recordView, watermarkImages: watermarkImages, log }
   const playback = await openPlayback({ ...playing, countriesFile: config.countriesFile, isRateLimited: limits !== undefined })
   opened.defer(() => logErrors(log, 'sessions: saving them failed', () => saveSessions(playback)))
   const hotSegments = createSegmentCache()
@@ -80,7 +80,7 @@ async function openServer(
   const publicUrl = () => config.publicUrl ?? url
   const keyUses = createKeyUseTracker({ write, nowS })
   opened.defer(() => logErrors(log, 'API keys: saving their last use failed', () => keyUses.save()))
-  const playbackOtps = { write, nowS, outbound, markImages }
+  const playbackOtps = { write, nowS, outbound, watermarkImages }
   const demo = isDemoAllowed(config) ? openDemo({ ...receiving, sandbox, playbackOtps }) : undefined
   const app = createInterfaces({
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },

@@ -19,11 +19,12 @@ export type AccountChanges = {
 }
 
 export async function updateAccount(tx: Db, accountId: string, changes: AccountChanges): Promise<void> {
-  const { mayUpload, mayImport, ...rest } = changes
+  const { mayUpload, mayImport, whenFull, ...rest } = changes
   await tx
     .updateTable('account')
     .set({
       ...rest,
+      ...(whenFull === undefined ? {} : { streamLimitPolicy: whenFull }),
       ...(mayUpload === undefined ? {} : { mayUpload: Number(mayUpload) }),
       ...(mayImport === undefined ? {} : { mayImport: Number(mayImport) }),
     })
@@ -70,7 +71,7 @@ export async function listAccounts(db: Db) {
       'pageMax',
       'limitFactor',
       'streamLimit',
-      'whenFull',
+      'streamLimitPolicy as whenFull',
       'videoCount',
     ])
     .orderBy('createdAtS')

@@ -37,7 +37,7 @@ export async function storeAttachment(
   added: readonly NewAttachment[],
 ): Promise<{ id: number; createdAtS: number }[]> {
   const folder = place.type === 'poster' ? deps.folders.posters : deps.folders.files
-  const common = { ...place, createdAtS: deps.wallNowS(), addition: newToken() }
+  const common = { ...place, createdAtS: deps.wallNowS(), attachmentId: newToken() }
   const files: NewFile[] = added.map(({ bytes, ...shape }) => {
     const blob = `${place.videoId}/${newToken()}.sealed`
     return { ...common, ...shape, blob, sizeBytes: bytes.length }

@@ -68,7 +68,7 @@ function claimsOfMp4s(deps: Mp4SchedulerDeps) {
   }
 
   async function tryToMake(unmade: PendingMp4, signal: AbortSignal): Promise<void> {
-    if (unmade.tries >= TRIES) return giveUp(unmade, ENDED_THE_SERVER)
+    if (unmade.attempts >= TRIES) return giveUp(unmade, ENDED_THE_SERVER)
     try {
       if (await deps.write((tx) => beginMp4Attempt(tx, unmade))) await makeMp4(deps, unmade, signal)
     } catch (error) {
@@ -78,9 +78,9 @@ function claimsOfMp4s(deps: Mp4SchedulerDeps) {
 
   /** What becomes of an MP4 after a try that failed. */
   async function settle(unmade: PendingMp4, error: unknown, signal: AbortSignal): Promise<void> {
-    const { id, videoId, tries } = unmade
+    const { id, videoId, attempts } = unmade
     const isForgiven = signal.aborted || isHostFailure(error)
-    if (!isForgiven && tries + 1 >= TRIES) return giveUp(unmade, CAUSE_IN_LOG, error)
+    if (!isForgiven && attempts + 1 >= TRIES) return giveUp(unmade, CAUSE_IN_LOG, error)
     if (isForgiven) await end((tx) => uncountMp4Attempt(tx, unmade))
     if (signal.aborted) return
     deps.log.warn({ err: error, videoId }, 'making an MP4 failed and is tried again')

@@ -20,12 +20,12 @@ export async function insertRequestedMp4(
     .where('type', '=', 'mp4')
     .executeTakeFirstOrThrow()
   if (mp4.enabled === 0)
-    await tx.updateTable('file').set({ enabled: 1, tries: 0, problem: null }).where('id', '=', mp4.id).execute()
+    await tx.updateTable('file').set({ enabled: 1, attempts: 0, problem: null }).where('id', '=', mp4.id).execute()
   return mp4.id
 }
 
 /** An MP4 that is to be made, how often that was begun, and the generation that it is made of. */
-export type PendingMp4 = { id: number; videoId: string; tries: number; generation: number }
+export type PendingMp4 = { id: number; videoId: string; attempts: number; generation: number }
 
 /** Accounts that have an MP4 to be made. */
 export async function listAccountsWithPendingMp4s(db: Db, notNow: readonly number[]): Promise<string[]> {
@@ -36,7 +36,7 @@ export async function listAccountsWithPendingMp4s(db: Db, notNow: readonly numbe
 /** The account's MP4 that was asked for first. */
 export async function findPendingMp4(db: Db, accountId: string, notNow: readonly number[]): Promise<PendingMp4 | undefined> {
   return unmadeMp4s(db, notNow)
-    .select(['file.id', 'file.videoId', 'file.tries', 'video.generation'])
+    .select(['file.id', 'file.videoId', 'file.attempts', 'video.generation'])
     .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .orderBy('file.id')
     .limit(1)
@@ -58,22 +58,22 @@ function unmadeMp4s(db: Db, notNow: readonly number[]) {
 }
 
 /** Counts a try before it is made, so that one which ends this process counts, too. False: deleted meanwhile. */
-export async function beginMp4Attempt(tx: Db, { id, tries }: PendingMp4): Promise<boolean> {
+export async function beginMp4Attempt(tx: Db, { id, attempts }: PendingMp4): Promise<boolean> {
   const begun = await tx
     .updateTable('file')
-    .set({ tries: tries + 1 })
+    .set({ attempts: attempts + 1 })
     .where('id', '=', id)
     .executeTakeFirst()
   return begun.numUpdatedRows > 0n
 }
 
 /** Takes back the count of a try that failed through no fault of its own; as often as one likes. */
-export async function uncountMp4Attempt(tx: Db, { id, tries }: PendingMp4): Promise<void> {
+export async function uncountMp4Attempt(tx: Db, { id, attempts }: PendingMp4): Promise<void> {
   await tx
     .updateTable('file')
-    .set({ tries })
+    .set({ attempts })
     .where('id', '=', id)
-    .where('tries', '=', tries + 1)
+    .where('attempts', '=', attempts + 1)
     .execute()
 }
 

@@ -55,7 +55,7 @@ export type AuditEvent = {
 /** Notes a management act, in the transaction that does it. */
 export async function recordAuditEvent(tx: Db, { atS, accountId, by, kind, subjects, details }: AuditEvent): Promise<void> {
   const actor = typeof by === 'string' ? by : by.apiKeyId
-  const rest = { atS, accountId: accountId ?? null, actor, kind, details: details ? JSON.stringify(details) : null }
+  const rest = { atS, accountId: accountId ?? null, actor, action: kind, details: details ? JSON.stringify(details) : null }
   await insertAuditEvents(
     tx,
     subjects.map((subject) => ({ ...rest, subject })),

@@ -31,14 +31,14 @@ export async function removeFile(tx: Db, file: FileRow): Promise<void> {
   if (await hasPublicFile(tx, file)) return
   const newest = await tx
     .selectFrom('file')
-    .select('addition')
+    .select('attachmentId')
     .where('videoId', '=', file.videoId)
     .where('type', '=', file.type)
     .where('language', 'is not distinct from', file.language)
     .orderBy('generation', (by) => by.asc().nullsFirst()) // what owners gave comes before what was drawn
     .orderBy('id', 'desc')
     .executeTakeFirst()
-  if (newest) await inPlace(tx, file).set({ enabled: 1 }).where('addition', '=', newest.addition).execute()
+  if (newest) await inPlace(tx, file).set({ enabled: 1 }).where('attachmentId', '=', newest.attachmentId).execute()
 }
 
 /** Whether anything shows in a place. */

@@ -37,7 +37,7 @@ export async function insertExtractedPosters(
     ...poster,
     type: 'poster' as const,
     enabled,
-    addition: DRAWN,
+    attachmentId: DRAWN,
     generation: key.generation,
   }))
   if (rows.length > 0) await tx.insertInto('file').values(rows).execute()
@@ -52,7 +52,7 @@ export async function publishExtractedPosters(tx: Db, video: { videoId: string; 
     .set({ enabled: 1 })
     .where('videoId', '=', video.videoId)
     .where('generation', '=', video.generation)
-    .where('addition', '=', DRAWN)
+    .where('attachmentId', '=', DRAWN)
     .execute()
 }
 
@@ -75,7 +75,7 @@ export async function listExtractedPosters(db: Db, video: { videoId: string; gen
     .select('blob')
     .where('videoId', '=', video.videoId)
     .where('generation', '=', video.generation)
-    .where('addition', '=', DRAWN)
+    .where('attachmentId', '=', DRAWN)
     .execute()
   return rows.flatMap(({ blob }) => blob ?? [])
 }

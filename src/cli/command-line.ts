@@ -206,7 +206,7 @@ function commandLine(): Command {
     .option('--from-start', 'with --media: from the first segment on')
     .option('--pace <MB>', 'with --media: read so many MB a second at most', wholeNumber(1, 100_000), DEFAULT_PACE_MB)
     .addOption(jsonOption())
-    .action(async (options: { json?: true; media?: true; fromStart?: true; pace: number }) => {
+    .action(async (options: { json?: true; media?: true; decodesFromStart?: true; pace: number }) => {
       const { doctor } = await import('./doctor.ts')
       const config = readConfig()
       await doctor(config, options, (name, args) => ask(config, name, args))

@@ -67,7 +67,7 @@ export const SERVER_COMMANDS = {
       apiKeyId: await getOtpKey(deps, accountId),
       videoId,
       ttlS: TRY_LINK_TTL_S,
-      marks: [],
+      watermarks: [],
     })
     const playbackInfo = encodePlaybackInfo(videoId)
     return { url: `${deps.publicUrl()}/player/?${new URLSearchParams({ otp, playbackInfo })}`, ttlS: TRY_LINK_TTL_S }

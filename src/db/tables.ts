@@ -7,7 +7,7 @@ import type { Generated, Insertable, Selectable } from 'kysely'
 export type Tables = {
   account: AccountTable
   apiKey: ApiKeyTable
-  act: ActTable
+  auditEvent: AuditEventTable
   video: VideoTable
   folder: FolderTable
   tag: TagTable
@@ -26,12 +26,12 @@ export type Tables = {
   streamSlot: StreamSlotTable
   watchPosition: WatchPositionTable
   redeemAttempt: RedeemAttemptTable
-  markImage: MarkImageTable
+  watermarkImage: WatermarkImageTable
   setting: SettingTable
   strike: StrikeTable
   ban: BanTable
-  keptAnswer: KeptAnswerTable
-  hook: HookTable
+  storedResponse: StoredResponseTable
+  webhook: WebhookTable
   delivery: DeliveryTable
   videoUsage: VideoUsageTable
   viewTotal: ViewTotalTable
@@ -51,7 +51,7 @@ type AccountTable = {
   /** Most streams of one userId at once, where its OTP does not say; 0: no limit. */
   streamLimit: Generated<number>
   /** What becomes of one stream more: it is refused, or the viewer's oldest is stopped. */
-  whenFull: Generated<'refuse' | 'stop-oldest'>
+  streamLimitPolicy: Generated<'refuse' | 'stop-oldest'>
   /** Videos not deleted: kept in step with `video` in the same transaction, so that a list needs no count. */
   videoCount: Generated<number>
   /** Folders besides the root; kept by triggers. */
@@ -79,14 +79,14 @@ type ApiKeyTable = {
 }
 
 /** What somebody did to an account, and who it was. */
-type ActTable = {
+type AuditEventTable = {
   id: Generated<number>
   atS: number
   /** Null where it concerns no account: the ban of an address. */
   accountId: string | null
   /** The id of an API key, or a word of audit/audit-log.ts. */
   actor: string
-  kind: string
+  action: string
   /** The id of what it was done to. */
   subject: string
   /** JSON, without secrets. */
@@ -187,10 +187,10 @@ type ImportTable = {
   /** Of those bytes. */
   receivedSha256: Buffer | null
   /** The most that was ever received: only a try that gets further is no lost one. */
-  furthestBytes: Generated<number>
+  maxReceivedBytes: Generated<number>
   /** Tries that got no further. */
-  tries: Generated<number>
-  nextTryAtS: number
+  attempts: Generated<number>
+  nextAttemptAtS: number
   /** When it is given up; null before the first try. */
   endsAtS: number | null
 }
@@ -240,8 +240,8 @@ type ChunkTable = {
   firstSegment: number
   segmentCount: number
   /** 1: decoded from the video's start, without a seek. */
-  fromStart: number
-  state: 'waiting' | 'running' | 'done' | 'failed'
+  decodesFromStart: number
+  state: 'pending' | 'running' | 'done' | 'failed'
   /** Rises with each start; names the files of one run and fences off an older one. */
   attempt: Generated<number>
   /** Lower runs first. */
@@ -275,7 +275,7 @@ type FileTable = {
   /** 0: a newer one has taken its place; of an MP4, it could not be made. */
   enabled: Generated<number>
   /** What was added by one call, such as the sizes of one poster, which come and go together; `drawn`: the video's own posters. */
-  addition: string | null
+  attachmentId: string | null
   /** What comes with a generation goes with it, and its content key opens it; null: it has a key of its own. */
   generation: number | null
   renditionId: number | null
@@ -294,7 +294,7 @@ type FileTable = {
   iv: Buffer | null
   macs: Buffer | null
   /** Of an MP4: how often its making was begun. */
-  tries: Generated<number>
+  attempts: Generated<number>
   /** Of an MP4 that could not be made: why, for its owner. */
   problem: string | null
 }
@@ -307,7 +307,7 @@ type OtpTable = {
   videoId: string
   userId: string | null
   /** JSON of watermark/watermark.ts `Mark[]`. */
-  marks: string
+  watermarks: string
   forcedBitrateKbps: number | null
   /** JSON kept for DRM licences. */
   licenseRules: string | null
@@ -334,7 +334,7 @@ type PlaybackSessionTable = {
   keyId: Buffer
   /** JSON list of page ids, newest last. */
   pages: string
-  marks: string
+  watermarks: string
   forcedBitrateKbps: number | null
   startedAtS: number
   endsAtS: number
@@ -385,10 +385,10 @@ type RedeemAttemptTable = {
   /** Of the OTP's rules the one that refused. */
   rule: string | null
   /** More than 1 on the last row that is kept of an OTP: attempts that came after it are only counted. */
-  times: Generated<number>
+  attemptCount: Generated<number>
 }
 
-type MarkImageTable = {
+type WatermarkImageTable = {
   accountId: string
   /** SHA-256 of the address it comes from. */
   urlHash: Buffer
@@ -420,7 +420,7 @@ type VideoUsageTable = {
   accountId: string
   videoId: string
   /** The `userId` of its OTPs; '' where they had none. */
-  viewerLabel: string
+  userId: string
   sentBytes: number
   viewCount: number
 }
@@ -429,21 +429,21 @@ type VideoUsageTable = {
 type ViewTotalTable = { videoId: string; viewCount: number }
 
 /** What a call with an Idempotency-Key was answered. */
-type KeptAnswerTable = {
+type StoredResponseTable = {
   accountId: string
   idempotencyKey: string
   /** SHA-256 of what was asked: the same key for something else is refused. */
   requestHash: Buffer
   /** Wrapped by the master key, since it may hold a secret. */
-  wrappedAnswer: Buffer
-  answeredAtS: number
+  wrappedResponse: Buffer
+  respondedAtS: number
 }
 
 /** `viewer`: an address, as players ask from it. */
 type LimitScope = 'ip' | 'key' | 'account' | 'viewer'
 
 /** An owner's webhook endpoint. Its times are of the playback clock, as those of its deliveries. */
-type HookTable = {
+type WebhookTable = {
   id: string
   accountId: string
   url: string
@@ -452,25 +452,25 @@ type HookTable = {
   /** Wrapped by the master key. */
   wrappedSecret: Buffer
   /** The secret before the last rotation: what is sent is signed with it, too, until then. */
-  olderWrappedSecret: Buffer | null
-  olderSecretEndsAtS: number | null
+  previousWrappedSecret: Buffer | null
+  previousSecretExpiresAtS: number | null
   createdAtS: number
   /** Of the newest delivery: numbers of an endpoint rise by one, in the order in which things happened. */
   lastSequence: Generated<number>
   /** Why nothing is sent to it; null while it is on. */
   disabledReason: string | null
   /** Since the last delivery that arrived. */
-  failuresInRow: Generated<number>
+  consecutiveFailures: Generated<number>
   failingSinceS: number | null
   /** Nothing is sent before then; also the time of the last delivery that arrived, so that whoever has waited longest is next. */
-  restsUntilS: Generated<number>
+  nextAttemptAtS: Generated<number>
   /** What failed is sent again from this number on, some at a time; null: it is not, or all has been taken. */
-  replayFrom: number | null
+  replayFromSequence: number | null
 }
 
 /** One event on its way to one endpoint. */
 type DeliveryTable = {
-  hookId: string
+  webhookId: string
   sequence: number
   event: string
   /** As it is sent, byte for byte, in every attempt. */
@@ -496,15 +496,15 @@ export type FolderRow = Selectable<FolderTable>
 export type ChunkRow = Selectable<ChunkTable>
 export type SegmentRow = Selectable<SegmentTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
-export type WatermarkImageRow = Selectable<MarkImageTable>
-export type StoredResponseRow = Selectable<KeptAnswerTable>
-export type WebhookRow = Selectable<HookTable>
+export type WatermarkImageRow = Selectable<WatermarkImageTable>
+export type StoredResponseRow = Selectable<StoredResponseTable>
+export type WebhookRow = Selectable<WebhookTable>
 export type DeliveryRow = Selectable<DeliveryTable>
 export type ImportRow = Selectable<ImportTable>
 export type BanRow = Selectable<BanTable>
 export type FileRow = Selectable<FileTable>
 export type NewFile = Insertable<FileTable>
 export type NewBan = Insertable<BanTable>
-export type NewAuditEvent = Insertable<ActTable>
+export type NewAuditEvent = Insertable<AuditEventTable>
 export type NewOtp = Insertable<OtpTable>
 export type NewRedeemAttempt = Insertable<RedeemAttemptTable>

@@ -114,7 +114,7 @@ async function issueDemoOtp(deps: DemoDeps): Promise<{ otp: string; videoId: str
     apiKeyId: await getOtpKey(deps, video.accountId),
     videoId: video.id,
     ttlS: OTP_TTL_S,
-    marks: MARKS,
+    watermarks: MARKS,
   })
   return { otp, videoId: video.id }
 }

@@ -31,7 +31,7 @@ export async function encodeAudioChunk(
   const dropped = Math.min(PREROLL_FRAMES, first)
   // The encoder puts 1024 samples of its own before the first.
   const startSample = (first - dropped + 1) * AAC_FRAME_SAMPLES
-  const seekToS = chunk.fromStart ? 0 : Math.max(0, Math.floor(startSample / AAC_RATE_HZ) - 1)
+  const seekToS = chunk.decodesFromStart ? 0 : Math.max(0, Math.floor(startSample / AAC_RATE_HZ) - 1)
   const decoded = countSamples()
   let frames = 0
   const end = await runMedia(sandbox, {

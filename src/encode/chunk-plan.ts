@@ -5,7 +5,7 @@ export type Chunk = {
   kind: 'video' | 'audio'
   firstSegment: number
   segmentCount: number
-  fromStart: boolean
+  decodesFromStart: boolean
   priority: number
 }
 
@@ -26,7 +26,7 @@ export function planChunks(plan: Plan): Chunk[] {
 }
 
 function cut(kind: Chunk['kind'], segmentCount: number, mayBeSought: boolean): Chunk[] {
-  if (!mayBeSought) return [{ kind, firstSegment: 0, segmentCount, fromStart: true, priority: 0 }]
+  if (!mayBeSought) return [{ kind, firstSegment: 0, segmentCount, decodesFromStart: true, priority: 0 }]
   const chunks: Chunk[] = []
   for (let firstSegment = 0; firstSegment < segmentCount; ) {
     const length = LENGTHS[kind][Math.min(chunks.length, 2)] ?? 1
@@ -34,7 +34,7 @@ function cut(kind: Chunk['kind'], segmentCount: number, mayBeSought: boolean): C
       kind,
       firstSegment,
       segmentCount: Math.min(length, segmentCount - firstSegment),
-      fromStart: false,
+      decodesFromStart: false,
       priority: firstSegment,
     })
     firstSegment += length
@@ -44,7 +44,7 @@ function cut(kind: Chunk['kind'], segmentCount: number, mayBeSought: boolean): C
 
 /** Cuts a waiting chunk so that the segment somebody waits for comes first, in a short chunk. */
 export function splitForViewer(chunk: Chunk, segment: number): Chunk[] {
-  if (chunk.fromStart) return [{ ...chunk, priority: VIEWER_PRIORITY }]
+  if (chunk.decodesFromStart) return [{ ...chunk, priority: VIEWER_PRIORITY }]
   const end = chunk.firstSegment + chunk.segmentCount
   const awaitedEnd = Math.min(end, segment + URGENT_SEGMENTS)
   const pieces = [
@@ -59,5 +59,11 @@ export function splitForViewer(chunk: Chunk, segment: number): Chunk[] {
 export function sequentialChunk(unfinished: readonly [Chunk, ...Chunk[]]): Chunk {
   const firstSegment = Math.min(...unfinished.map((chunk) => chunk.firstSegment))
   const end = Math.max(...unfinished.map((chunk) => chunk.firstSegment + chunk.segmentCount))
-  return { kind: unfinished[0].kind, firstSegment, segmentCount: end - firstSegment, fromStart: true, priority: firstSegment }
+  return {
+    kind: unfinished[0].kind,
+    firstSegment,
+    segmentCount: end - firstSegment,
+    decodesFromStart: true,
+    priority: firstSegment,
+  }
 }

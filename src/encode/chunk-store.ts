@@ -10,7 +10,7 @@ export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'first
 export type VideoChunk = Chunk & Pick<ChunkRow, 'videoId' | 'generation' | 'state' | 'attempt' | 'threads'>
 
 function toVideoChunk(row: ChunkRow): VideoChunk {
-  return { ...row, fromStart: row.fromStart === 1 }
+  return { ...row, decodesFromStart: row.decodesFromStart === 1 }
 }
 
 /** What a viewer or a new video waits for right now; everything above is backlog. */
@@ -28,8 +28,8 @@ export async function insertChunks(
 ): Promise<void> {
   if (chunks.length === 0) return
   const { position } = await tx.selectFrom('video').select('position').where('id', '=', videoId).executeTakeFirstOrThrow()
-  const common = { videoId, generation, position, state: 'waiting', attempt } as const
-  const rows = chunks.map((chunk) => ({ ...chunk, fromStart: Number(chunk.fromStart), ...common }))
+  const common = { videoId, generation, position, state: 'pending', attempt } as const
+  const rows = chunks.map((chunk) => ({ ...chunk, decodesFromStart: Number(chunk.decodesFromStart), ...common }))
   await tx.insertInto('chunk').values(rows).execute()
 }
 
@@ -46,7 +46,7 @@ export async function findNextChunk(
     )
     .selectAll('chunk')
     // Written out: an index of the open chunks alone cannot serve a bound value.
-    .where('chunk.state', '=', sql.lit('waiting'))
+    .where('chunk.state', '=', sql.lit('pending'))
     .where('video.deletedAtS', 'is', null)
     .where('video.status', 'in', ENCODABLE_STATUSES)
     .where('chunk.videoId', 'not in', [...except])
@@ -63,7 +63,7 @@ export async function findNextChunk(
 export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | undefined): Promise<VideoChunk | undefined> {
   const row = await chunkOf(tx, key)
     .where((chunk) => {
-      const waits = chunk('state', '=', 'waiting')
+      const waits = chunk('state', '=', 'pending')
       if (deadAttempt === undefined) return waits
       return chunk.or([waits, chunk.and([chunk('state', '=', 'running'), chunk('attempt', '=', deadAttempt)])])
     })
@@ -89,7 +89,7 @@ export function isUrgent({ kind, segmentCount, priority }: VideoChunk): boolean 
 }
 
 export async function hasPendingChunks(db: Db): Promise<boolean> {
-  const row = await db.selectFrom('chunk').select('videoId').where('state', '=', sql.lit('waiting')).limit(1).executeTakeFirst()
+  const row = await db.selectFrom('chunk').select('videoId').where('state', '=', sql.lit('pending')).limit(1).executeTakeFirst()
   return row !== undefined
 }
 
@@ -103,7 +103,7 @@ function chunkOf(tx: Db, key: ChunkKey) {
 }
 
 /** Ends this run of the chunk. False: the run was fenced off, by another or by a deletion. */
-export async function endRun(tx: Db, run: VideoChunk, state: 'done' | 'waiting' | 'failed'): Promise<boolean> {
+export async function endRun(tx: Db, run: VideoChunk, state: 'done' | 'pending' | 'failed'): Promise<boolean> {
   const ended = await chunkOf(tx, run)
     .where('state', '=', 'running')
     .where('attempt', '=', run.attempt)
@@ -114,13 +114,13 @@ export async function endRun(tx: Db, run: VideoChunk, state: 'done' | 'waiting' 
 
 /** Lets a chunk that is done wait once more, since a segment of it is damaged. Undefined: it was not done. */
 export async function reopenChunk(tx: Db, key: ChunkKey): Promise<VideoChunk | undefined> {
-  const row = await chunkOf(tx, key).where('state', '=', 'done').set({ state: 'waiting' }).returningAll().executeTakeFirst()
+  const row = await chunkOf(tx, key).where('state', '=', 'done').set({ state: 'pending' }).returningAll().executeTakeFirst()
   return row && toVideoChunk(row)
 }
 
 /** False: the chunk does not wait any more. */
 export async function setPriority(tx: Db, key: ChunkKey, priority: number): Promise<boolean> {
-  const set = await chunkOf(tx, key).where('state', '=', 'waiting').set({ priority }).executeTakeFirst()
+  const set = await chunkOf(tx, key).where('state', '=', 'pending').set({ priority }).executeTakeFirst()
   return set.numUpdatedRows > 0n
 }
 
@@ -148,7 +148,7 @@ export type PendingChunk = VideoChunk & Pick<ChunkRow, 'position'>
 
 /** Some of those that wait, in the order in which they are needed. */
 export async function listPendingChunks(tx: Db, behind: PendingChunk | undefined, limit: number): Promise<PendingChunk[]> {
-  let waiting = tx.selectFrom('chunk').selectAll().where('state', '=', sql.lit('waiting'))
+  let waiting = tx.selectFrom('chunk').selectAll().where('state', '=', sql.lit('pending'))
   if (behind) {
     const { priority, position, generation, kind, firstSegment } = behind
     waiting = waiting.where(
@@ -162,7 +162,7 @@ export async function listPendingChunks(tx: Db, behind: PendingChunk | undefined
 
 /** Runs that a crash cut off wait again. Only at a start: one process writes to a data folder. */
 export async function resumeInterruptedRuns(tx: Db): Promise<void> {
-  await tx.updateTable('chunk').set({ state: 'waiting' }).where('state', '=', sql.lit('running')).execute()
+  await tx.updateTable('chunk').set({ state: 'pending' }).where('state', '=', sql.lit('running')).execute()
 }
 
 /** Lets go of what a failed video still had to do; its runs are fenced off. */
@@ -186,7 +186,7 @@ export async function findPendingChunk(
     .orderBy('firstSegment', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return row?.state === 'waiting' ? toVideoChunk(row) : undefined
+  return row?.state === 'pending' ? toVideoChunk(row) : undefined
 }
 
 /** False: it was not in that state any more. */

@@ -15,8 +15,8 @@ import {
   wasKilled,
 } from './sandbox.ts'
 
-/** A run of neighbouring segments. `fromStart`: decode from the video's first frame instead of seeking. */
-export type ChunkSpan = { firstSegment: number; segmentCount: number; fromStart: boolean }
+/** A run of neighbouring segments. `decodesFromStart`: decode from the video's first frame instead of seeking. */
+export type ChunkSpan = { firstSegment: number; segmentCount: number; decodesFromStart: boolean }
 
 export type ChunkRequest = {
   sandbox: Sandbox
@@ -126,14 +126,14 @@ type Frames = {
   endsVideo: boolean
 }
 
-function framesOf(videoTrack: VideoTrackPlan, { firstSegment, segmentCount, fromStart }: ChunkSpan): Frames {
+function framesOf(videoTrack: VideoTrackPlan, { firstSegment, segmentCount, decodesFromStart }: ChunkSpan): Frames {
   const first = firstSegment * videoTrack.gopFrames
   const count = Math.min(segmentCount * videoTrack.gopFrames, videoTrack.frameCount - first)
   if (count <= 0) throw new Error('the chunk lies past the end of the video')
   const sourceFrames = videoTrack.frameCount - (videoTrack.heldFrames ?? 0)
   // A whole number of frames early, about a second: half a frame early gave the wrong frame in a third of the files tried.
   const arrival = Math.max(0, Math.min(first, sourceFrames) - Math.ceil(rateHz(videoTrack)))
-  const seekTo = fromStart ? 0 : arrival
+  const seekTo = decodesFromStart ? 0 : arrival
   const end = Math.min(first + count, sourceFrames)
   return {
     first,

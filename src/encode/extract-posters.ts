@@ -58,10 +58,13 @@ type Look = { sandbox: Sandbox; source: SealedSource; videoTrack: VideoTrackPlan
 function searches(plan: Plan): Search[] {
   // Of several threads each would begin a key frame of its own, where one is mostly enough.
   const always = [...videoInputArgs(plan), '-threads', '1']
-  const fromStart: Search = { inputArgs: [...always, '-t', '20'], filters: ['fps=1'], mayComplain: true }
-  if (!plan.mayBeSought) return [fromStart]
+  const decodesFromStart: Search = { inputArgs: [...always, '-t', '20'], filters: ['fps=1'], mayComplain: true }
+  if (!plan.mayBeSought) return [decodesFromStart]
   const atS = (plan.durationS / 10).toFixed(3)
-  return [{ inputArgs: [...always, '-skip_frame', 'nokey', '-ss', atS, '-t', '120'], filters: [], mayComplain: false }, fromStart]
+  return [
+    { inputArgs: [...always, '-skip_frame', 'nokey', '-ss', atS, '-t', '120'], filters: [], mayComplain: false },
+    decodesFromStart,
+  ]
 }
 
 /** The number of the brightest candidate; undefined when there is none, or the decoder complained where it must not. */

@@ -9,7 +9,7 @@ export class MediaFailure extends Error {
 
 /**
  * A chunk was reached by a seek and the decoder complained: its pictures may be wrong although counts and exit code are right
- * (cockatoo.mp4: SSIM 0.59). Publish nothing of it and encode the rest of the video with `fromStart: true`.
+ * (cockatoo.mp4: SSIM 0.59). Publish nothing of it and encode the rest of the video with `decodesFromStart: true`.
  */
 export class InexactSeek extends Error {
   constructor(decoderLine: string) {

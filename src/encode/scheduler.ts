@@ -177,7 +177,7 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
   }
 
   async function giveBack(run: VideoChunk): Promise<void> {
-    await deps.write((tx) => endRun(tx, run, 'waiting')).catch(() => lost.push(run))
+    await deps.write((tx) => endRun(tx, run, 'pending')).catch(() => lost.push(run))
   }
 
   function jobOf(videoId: string, work: (signal: AbortSignal) => Promise<void>): Job {
@@ -286,7 +286,7 @@ async function publishPart(
     await restartGeneration(deps, video, run, 'the encoder has changed since the last one was begun')
     return false
   }
-  const isSought = !part.fromStart && part.firstSegment > 0
+  const isSought = !part.decodesFromStart && part.firstSegment > 0
   const publication = openPublication({ ...deps, segments: deps.folders.segments }, video, run, isSought)
   const threads = await chooseThreads(deps, part)
   try {
@@ -339,7 +339,7 @@ const SOURCES_AWAY = new Failure(
   'The folder of uploaded files is empty. Mount its disk, or restore it from a backup.',
 )
 
-type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'fromStart'>
+type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromStart'>
 
 /** What a run cut off by a crash left to do: the segments it had published at the chunk's beginning stay. */
 async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: VideoChunk): Promise<Part> {
@@ -353,7 +353,7 @@ async function unpublishedPart(deps: EncodeDeps, plan: Plan, run: VideoChunk): P
     while (missing < end && published.has(missing)) missing++
     firstSegment = Math.min(firstSegment, missing)
   }
-  return { kind: run.kind, firstSegment, segmentCount: end - firstSegment, fromStart: run.fromStart }
+  return { kind: run.kind, firstSegment, segmentCount: end - firstSegment, decodesFromStart: run.decodesFromStart }
 }
 
 /**

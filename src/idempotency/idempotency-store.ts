@@ -9,21 +9,21 @@ export async function findStoredResponse(
   sinceS: number,
 ) {
   return db
-    .selectFrom('keptAnswer')
-    .select(['requestHash', 'wrappedAnswer'])
+    .selectFrom('storedResponse')
+    .select(['requestHash', 'wrappedResponse'])
     .where('accountId', '=', accountId)
     .where('idempotencyKey', '=', idempotencyKey)
-    .where('answeredAtS', '>', sinceS)
+    .where('respondedAtS', '>', sinceS)
     .executeTakeFirst()
 }
 
 /** Keeps an answer under a key; one from before then makes room. False: the key has an answer. */
 export async function insertStoredResponse(tx: Db, answer: StoredResponseRow, sinceS: number): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
-    .insertInto('keptAnswer')
+    .insertInto('storedResponse')
     .values(answer)
     .onConflict((conflict) =>
-      conflict.columns(['accountId', 'idempotencyKey']).doUpdateSet(answer).where('keptAnswer.answeredAtS', '<=', sinceS),
+      conflict.columns(['accountId', 'idempotencyKey']).doUpdateSet(answer).where('storedResponse.respondedAtS', '<=', sinceS),
     )
     .executeTakeFirst()
   return Number(numInsertedOrUpdatedRows) > 0
@@ -31,8 +31,8 @@ export async function insertStoredResponse(tx: Db, answer: StoredResponseRow, si
 
 /** Removes some of the answers before then, the oldest first. @returns how many */
 export async function removeStoredResponsesBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from kept_answer where (account_id, idempotency_key) in
-    (select account_id, idempotency_key from kept_answer
-      where answered_at_s <= ${beforeS} order by answered_at_s limit ${limit})`.execute(tx)
+  const { numAffectedRows } = await sql`delete from stored_response where (account_id, idempotency_key) in
+    (select account_id, idempotency_key from stored_response
+      where responded_at_s <= ${beforeS} order by responded_at_s limit ${limit})`.execute(tx)
   return Number(numAffectedRows ?? 0)
 }

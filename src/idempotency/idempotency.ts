@@ -29,15 +29,15 @@ export async function respondOnce<Outcome>(
 ): Promise<{ answer: string; isReplayed: boolean }> {
   const purpose = `reelgate kept-answer 1 ${call.accountId} ${call.idempotencyKey}`
   for (;;) {
-    const answeredAtS = deps.nowS()
-    const sinceS = answeredAtS - KEPT_S
+    const respondedAtS = deps.nowS()
+    const sinceS = respondedAtS - KEPT_S
     const kept = await findStoredResponse(deps.db, call, sinceS)
     if (kept && !kept.requestHash.equals(call.requestHash)) throw new Failure('conflict', ANOTHER_CALL)
-    if (kept) return { answer: unwrap(deps.masterKey, purpose, kept.wrappedAnswer).toString(), isReplayed: true }
+    if (kept) return { answer: unwrap(deps.masterKey, purpose, kept.wrappedResponse).toString(), isReplayed: true }
     try {
       const outcome = await effect(async (tx, outcome) => {
-        const wrappedAnswer = wrap(deps.masterKey, purpose, Buffer.from(answerOf(outcome)))
-        if (!(await insertStoredResponse(tx, { ...call, wrappedAnswer, answeredAtS }, sinceS))) throw new AnsweredMeanwhile()
+        const wrappedResponse = wrap(deps.masterKey, purpose, Buffer.from(answerOf(outcome)))
+        if (!(await insertStoredResponse(tx, { ...call, wrappedResponse, respondedAtS }, sinceS))) throw new AnsweredMeanwhile()
       })
       return { answer: answerOf(outcome), isReplayed: false }
     } catch (error) {

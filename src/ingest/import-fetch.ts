@@ -141,8 +141,8 @@ async function receive(
 async function noteReceived(deps: FetchDeps, row: ImportRow, sealing: Sealing): Promise<void> {
   const receivedBytes = sealing.sizeBytes()
   const received = { receivedBytes, receivedSha256: sealing.sha256() }
-  const isFurther = receivedBytes > row.furthestBytes
-  const changes = isFurther ? { ...received, furthestBytes: receivedBytes, tries: 0 } : received
+  const isFurther = receivedBytes > row.maxReceivedBytes
+  const changes = isFurther ? { ...received, maxReceivedBytes: receivedBytes, attempts: 0 } : received
   if (!(await deps.write((tx) => updateImport(tx, row.videoId, changes)))) throw DELETED
 }
 

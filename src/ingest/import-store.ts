@@ -50,7 +50,7 @@ export async function findDueImport(
   return dueImports(db, nowS, busy)
     .select(['videoId', 'accountId', 'host'])
     .where('accountId', '=', accountId)
-    .orderBy('nextTryAtS')
+    .orderBy('nextAttemptAtS')
     .orderBy('position')
     .limit(1)
     .executeTakeFirst()
@@ -59,7 +59,7 @@ export async function findDueImport(
 function dueImports(db: Db, nowS: number, { hosts, videoIds }: BusySlots) {
   return db
     .selectFrom('import')
-    .where('nextTryAtS', '<=', nowS)
+    .where('nextAttemptAtS', '<=', nowS)
     .where('host', 'not in', [...hosts])
     .where('videoId', 'not in', [...videoIds])
 }
@@ -72,7 +72,7 @@ export async function findImport(db: Db, videoId: string): Promise<ImportRow | u
 export async function beginImportAttempt(tx: Db, videoId: string, endsAtS: number): Promise<ImportRow | undefined> {
   return tx
     .updateTable('import')
-    .set((row) => ({ tries: row('tries', '+', 1), endsAtS: row.fn.coalesce('endsAtS', row.val(endsAtS)) }))
+    .set((row) => ({ attempts: row('attempts', '+', 1), endsAtS: row.fn.coalesce('endsAtS', row.val(endsAtS)) }))
     .where('videoId', '=', videoId)
     .returningAll()
     .executeTakeFirst()
@@ -86,7 +86,7 @@ export async function updateImport(tx: Db, videoId: string, changes: Updateable<
 
 /** After a restart none waits for its time. */
 export async function resumeImports(tx: Db): Promise<void> {
-  await tx.updateTable('import').set({ nextTryAtS: 0 }).where('nextTryAtS', '>', 0).execute()
+  await tx.updateTable('import').set({ nextAttemptAtS: 0 }).where('nextAttemptAtS', '>', 0).execute()
 }
 
 /** Ends an import, and forgets its address. False: the video was deleted. */

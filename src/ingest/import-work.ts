@@ -109,19 +109,19 @@ function claimsOfImports(deps: ImportSchedulerDeps) {
     const row = await findImport(deps.db, videoId)
     if (!row && (await findSource(deps.db, videoId))) return deps.onSourceReceived(videoId) // it was kept, though nobody said so
     if (!row) return removeBlobs(deps.sources, videoId) // deleted meanwhile: nothing else may be left of it
-    if (signal.aborted) return postpone(row, 0, row.tries - 1) // cut off by us
+    if (signal.aborted) return postpone(row, 0, row.attempts - 1) // cut off by us
     const ofTheMachine = error === NO_ROOM ? NO_ROOM : hostFailure(error)
     const problem = ofTheMachine ?? (error instanceof Failure ? error : CAUSE_IN_LOG)
     if (problem === CAUSE_IN_LOG) deps.log.error({ err: error, videoId }, 'an import met trouble')
     if (problem.kind !== 'unavailable') return fail(row, problem)
-    const waitS = ofTheMachine ? MACHINE_WAIT_S : WAITS_S[Math.max(row.tries, 1) - 1]
-    if (waitS === undefined || deps.nowS() + waitS >= (row.endsAtS ?? 0)) return fail(row, withTries(problem, row.tries))
+    const waitS = ofTheMachine ? MACHINE_WAIT_S : WAITS_S[Math.max(row.attempts, 1) - 1]
+    if (waitS === undefined || deps.nowS() + waitS >= (row.endsAtS ?? 0)) return fail(row, withTries(problem, row.attempts))
     deps.log.info({ videoId, problem: problem.message, waitS }, 'an import is tried again')
-    await postpone(row, waitS, ofTheMachine ? row.tries - 1 : row.tries)
+    await postpone(row, waitS, ofTheMachine ? row.attempts - 1 : row.attempts)
   }
 
-  async function postpone({ videoId }: ImportRow, waitS: number, tries: number): Promise<void> {
-    await deps.write((tx) => updateImport(tx, videoId, { nextTryAtS: deps.nowS() + waitS, tries: Math.max(0, tries) }))
+  async function postpone({ videoId }: ImportRow, waitS: number, attempts: number): Promise<void> {
+    await deps.write((tx) => updateImport(tx, videoId, { nextAttemptAtS: deps.nowS() + waitS, attempts: Math.max(0, attempts) }))
   }
 
   async function fail({ videoId, file }: ImportRow, problem: Failure): Promise<void> {

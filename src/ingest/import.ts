@@ -52,7 +52,7 @@ export async function requestImport(
       })
     await getFolder(tx, holder.accountId, folderId)
     await insertVideo(tx, holder.accountId, { id: videoId, title, fileName, uploadTimeS, folderId, status: 'Queued' })
-    await insertImport(tx, { videoId, accountId: holder.accountId, host: url.hostname, wrappedUrl, nextTryAtS: 0 })
+    await insertImport(tx, { videoId, accountId: holder.accountId, host: url.hostname, wrappedUrl, nextAttemptAtS: 0 })
     await alongside?.(tx, { videoId, title })
   })
   deps.onImportQueued()

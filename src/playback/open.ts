@@ -42,7 +42,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
       open: (videoId, id) => openCaption({ db, masterKey, folders }, videoId, id),
     },
     mainPoster: (video) => openMainPoster({ db, masterKey, posters: folders.posters }, video),
-    markImages: deps.watermarkImages,
+    watermarkImages: deps.watermarkImages,
     countries: openCountries(deps.countriesFile),
     paced: deps.isRateLimited,
     recordView: deps.recordView,

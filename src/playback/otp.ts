@@ -12,7 +12,7 @@ export type OtpDeps = {
   write: Write
   nowS: () => number
   outbound: OutboundPolicy
-  markImages: Pick<WatermarkImages, 'want'>
+  watermarkImages: Pick<WatermarkImages, 'want'>
 }
 
 export type OtpRequest = {
@@ -23,7 +23,7 @@ export type OtpRequest = {
   userId?: string
   /** Most streams of the userId at once. */
   streamLimit?: number
-  marks: readonly Watermark[]
+  watermarks: readonly Watermark[]
   forcedBitrateKbps?: number
   /** Checked for form and kept, for DRM licences. */
   licenseRules?: Record<string, unknown>
@@ -35,13 +35,13 @@ const MAX_TTL_S = 365 * 24 * 3600
 
 /**
  * Issues a one-time password for one playback session. Resolves after the row is durable; the returned string is the only copy,
- * the database keeps its SHA-256. Pictures of its marks are fetched afterwards.
+ * the database keeps its SHA-256. Images of its watermarks are fetched afterwards.
  * @returns 64 of `[A-Za-z0-9]`: embedders put it into addresses and element ids unescaped
  * @throws Failure `not-found` when the account has no such video; `invalid` when its whitelist cannot be matched
  * @see playback-protocol.md, section 1
  */
 export async function issueOtp(
-  { write, nowS, markImages }: OtpDeps,
+  { write, nowS, watermarkImages }: OtpDeps,
   request: OtpRequest,
   alongside?: AlsoInTransaction<string>,
 ): Promise<string> {
@@ -55,7 +55,7 @@ export async function issueOtp(
     videoId: request.videoId,
     userId: request.userId ?? null,
     streamLimit: request.streamLimit ?? null,
-    marks: JSON.stringify(request.marks),
+    watermarks: JSON.stringify(request.watermarks),
     forcedBitrateKbps: request.forcedBitrateKbps ?? null,
     licenseRules: request.licenseRules ? JSON.stringify(request.licenseRules) : null,
     rules: request.rules ? JSON.stringify(request.rules) : null,
@@ -70,7 +70,7 @@ export async function issueOtp(
       })
     : await write.one((tx) => insertOtp(tx, row))
   if (!issued) throw videoNotFound()
-  markImages.want(request.accountId, imageUrls(request.marks))
+  watermarkImages.want(request.accountId, imageUrls(request.watermarks))
   return otp
 }
 

@@ -170,7 +170,7 @@ async function settle(deps: PlaybackDeps, tx: Db, sent: Sent, request: RedeemReq
       publicKey: request.publicKey,
       keyId,
       pages: JSON.stringify([proof.pageId]),
-      marks: otp.marks,
+      watermarks: otp.watermarks,
       forcedBitrateKbps: otp.forcedBitrateKbps,
       rules: rulesOfSession(otp.rules, deps.tickets.hostOf(request.ticket)),
       startedAtS: nowS,
@@ -217,7 +217,7 @@ export type VideoView = {
   durationS: number
   aspectRatio: number
   poster: { token: string; isPublic: boolean } | undefined
-  marks: ShownWatermark[]
+  watermarks: ShownWatermark[]
 }
 /** An image mark comes with its picture, and without the address it is from. */
 export type ShownWatermark = TextWatermark | (Omit<ImageWatermark, 'url'> & { png: Buffer })
@@ -233,17 +233,21 @@ export async function viewVideo(deps: PlaybackDeps, { row }: LiveSession): Promi
     durationS: playable.plan.durationS,
     aspectRatio: playable.plan.videoTrack?.aspectRatio ?? 16 / 9,
     poster: poster && { token: poster.token, isPublic: video.public === 1 },
-    marks: await shownMarks(deps, row, JSON.parse(row.marks)),
+    watermarks: await shownWatermarks(deps, row, JSON.parse(row.watermarks)),
   }
 }
 
 /** A mark whose picture cannot be had is left out: a dead image host must not stop an owner's videos. */
-async function shownMarks(deps: PlaybackDeps, row: PlaybackSessionRow, marks: readonly Watermark[]): Promise<ShownWatermark[]> {
+async function shownWatermarks(
+  deps: PlaybackDeps,
+  row: PlaybackSessionRow,
+  marks: readonly Watermark[],
+): Promise<ShownWatermark[]> {
   const shown = await Promise.all(
     marks.map(async (mark): Promise<ShownWatermark[]> => {
       if (mark.type !== 'image') return [mark]
       const { url, ...rest } = mark
-      const png = await deps.markImages.find(row.accountId, url)
+      const png = await deps.watermarkImages.find(row.accountId, url)
       if (png) return [{ ...rest, png }]
       deps.log.warn(
         { accountId: row.accountId, videoId: row.videoId },

@@ -132,7 +132,7 @@ export async function recordAttempt(tx: Db, attempt: NewRedeemAttempt): Promise<
   }
   await tx
     .updateTable('redeemAttempt')
-    .set((row) => ({ times: row('times', '+', 1) }))
+    .set((row) => ({ attemptCount: row('attemptCount', '+', 1) }))
     .where('id', '=', last.id)
     .execute()
 }

@@ -50,7 +50,7 @@ export type PlaybackDeps = {
   captions: Captions
   /** The JPEG of a video's main poster, public or not. */
   mainPoster(video: { videoId: string; accountId: string }): Promise<Buffer | undefined>
-  markImages: Pick<WatermarkImages, 'find'>
+  watermarkImages: Pick<WatermarkImages, 'find'>
   countries: Countries
   /** Whether true proofs are counted: `REELGATE_LIMITS` may be off. */
   paced: boolean

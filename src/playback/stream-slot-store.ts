@@ -72,7 +72,7 @@ export async function takeOldestSlot(tx: Db, claim: StreamClaim, nowS: number, e
     .where('streamSlot.accountId', '=', accountId)
     .where('streamSlot.userId', '=', userId)
     .where('streamSlot.n', '<=', limit)
-    .where('account.whenFull', '=', 'stop-oldest')
+    .where('account.streamLimitPolicy', '=', 'stop-oldest')
     .where('asking.endedAtS', 'is', null)
     .orderBy('streamSlot.takenAtS')
     .orderBy('streamSlot.n')

@@ -2,13 +2,13 @@ import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 
-export type VideoUsage = { day: string; videoId: string; viewerLabel: string; sentBytes: number; viewCount: number }
+export type VideoUsage = { day: string; videoId: string; userId: string; sentBytes: number; viewCount: number }
 
 /** Adds to a video's row of that day and label; nothing where there is no such video any more. */
 export const addVideoUsage = prepared<VideoUsage>()((db, value) =>
   db
     .insertInto('videoUsage')
-    .columns(['day', 'accountId', 'videoId', 'viewerLabel', 'sentBytes', 'viewCount'])
+    .columns(['day', 'accountId', 'videoId', 'userId', 'sentBytes', 'viewCount'])
     .expression((from) =>
       from
         .selectFrom('video')
@@ -16,14 +16,14 @@ export const addVideoUsage = prepared<VideoUsage>()((db, value) =>
           value('day').as('day'),
           'video.accountId',
           'video.id as videoId',
-          value('viewerLabel').as('viewerLabel'),
+          value('userId').as('userId'),
           value('sentBytes').as('sentBytes'),
           value('viewCount').as('viewCount'),
         ])
         .where('video.id', '=', value('videoId')),
     )
     .onConflict((conflict) =>
-      conflict.columns(['day', 'accountId', 'videoId', 'viewerLabel']).doUpdateSet((row) => ({
+      conflict.columns(['day', 'accountId', 'videoId', 'userId']).doUpdateSet((row) => ({
         sentBytes: row('videoUsage.sentBytes', '+', row.ref('excluded.sentBytes')),
         viewCount: row('videoUsage.viewCount', '+', row.ref('excluded.viewCount')),
       })),
@@ -70,7 +70,7 @@ export async function listSentBytes(db: Db, accountId: string, day: string) {
 
 /** Removes some of the rows from before that day, the oldest first. @returns how many */
 export async function removeUsageBefore(tx: Db, day: string, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from video_usage where (day, account_id, video_id, viewer_label) in
-    (select day, account_id, video_id, viewer_label from video_usage where day < ${day} order by day limit ${limit})`.execute(tx)
+  const { numAffectedRows } = await sql`delete from video_usage where (day, account_id, video_id, user_id) in
+    (select day, account_id, video_id, user_id from video_usage where day < ${day} order by day limit ${limit})`.execute(tx)
   return Number(numAffectedRows ?? 0)
 }

@@ -13,7 +13,7 @@ export type UsageDeps = {
 }
 
 /** What is counted and not yet written; days are numbers here, which cost nothing. */
-type Part = { dayNumber: number; videoId: string; viewerLabel: string; sentBytes: number; sessionIds: string[] }
+type Part = { dayNumber: number; videoId: string; userId: string; sentBytes: number; sessionIds: string[] }
 
 /** What went to an address, of which `save` says whose it is: one number here, however many watch from there. */
 type Delivered = { dayNumber: number; videoId: string; address: string; sentBytes: number }
@@ -30,9 +30,9 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
   const unsaved = new Map<string, Part>()
   let saving: Promise<void> = Promise.resolve()
 
-  function partOf(dayNumber: number, videoId: string, viewerLabel: string): Part {
-    const name = `${dayNumber} ${videoId} ${viewerLabel}`
-    const part = unsaved.get(name) ?? { dayNumber, videoId, viewerLabel, sentBytes: 0, sessionIds: [] }
+  function partOf(dayNumber: number, videoId: string, userId: string): Part {
+    const name = `${dayNumber} ${videoId} ${userId}`
+    const part = unsaved.get(name) ?? { dayNumber, videoId, userId, sentBytes: 0, sessionIds: [] }
     unsaved.set(name, part)
     return part
   }
@@ -69,8 +69,8 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
     }
   }
 
-  function keep({ dayNumber, videoId, viewerLabel, sentBytes, sessionIds }: Part): void {
-    const part = partOf(dayNumber, videoId, viewerLabel)
+  function keep({ dayNumber, videoId, userId, sentBytes, sessionIds }: Part): void {
+    const part = partOf(dayNumber, videoId, userId)
     part.sentBytes += sentBytes
     part.sessionIds.push(...sessionIds)
   }
@@ -119,10 +119,10 @@ function viewsOf(parts: readonly Part[]): Part[] {
 
 /** A session's mark makes its view count once, whatever is written or noted twice. */
 async function addParts(tx: Db, parts: readonly Part[], viewedAtS: number): Promise<void> {
-  for (const { dayNumber, videoId, viewerLabel, sentBytes, sessionIds } of parts) {
+  for (const { dayNumber, videoId, userId, sentBytes, sessionIds } of parts) {
     let viewCount = 0
     for (const id of sessionIds) viewCount += Number((await markViewed(tx, { id, viewedAtS })).numAffectedRows)
-    await addVideoUsage(tx, { day: dayOf(dayNumber * DAY_S), videoId, viewerLabel, sentBytes, viewCount })
+    await addVideoUsage(tx, { day: dayOf(dayNumber * DAY_S), videoId, userId, sentBytes, viewCount })
     if (viewCount > 0) await addViews(tx, { videoId, viewCount })
   }
 }

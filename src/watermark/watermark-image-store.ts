@@ -3,7 +3,7 @@ import type { WatermarkImageRow } from '../db/tables.ts'
 
 export async function findWatermarkImage(db: Db, accountId: string, urlHash: Buffer): Promise<WatermarkImageRow | undefined> {
   return db
-    .selectFrom('markImage')
+    .selectFrom('watermarkImage')
     .selectAll()
     .where('accountId', '=', accountId)
     .where('urlHash', '=', urlHash)
@@ -14,7 +14,7 @@ export async function findWatermarkImage(db: Db, accountId: string, urlHash: Buf
 export async function saveWatermarkImage(tx: Db, image: WatermarkImageRow, limit: number): Promise<void> {
   const { accountId, sealed, problem, triedAtS } = image
   await tx
-    .insertInto('markImage')
+    .insertInto('watermarkImage')
     .values(image)
     .onConflict((conflict) =>
       conflict
@@ -23,11 +23,11 @@ export async function saveWatermarkImage(tx: Db, image: WatermarkImageRow, limit
     )
     .execute()
   await tx
-    .deleteFrom('markImage')
+    .deleteFrom('watermarkImage')
     .where('accountId', '=', accountId)
     .where('urlHash', 'in', (of) =>
       of
-        .selectFrom('markImage')
+        .selectFrom('watermarkImage')
         .select('urlHash')
         .where('accountId', '=', accountId)
         .orderBy('triedAtS', 'desc')

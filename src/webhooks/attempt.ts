@@ -23,10 +23,10 @@ export const ATTEMPT_TIMEOUT_MS = 20_000
 export async function attemptDelivery(
   deps: AttemptDeps,
   hook: WebhookRow,
-  { hookId, sequence, body }: ClaimedDelivery,
+  { webhookId, sequence, body }: ClaimedDelivery,
   signal: AbortSignal,
 ): Promise<Attempt> {
-  const message = { id: webhookId(hookId, sequence), timestampS: deps.wallNowS(), body }
+  const message = { id: messageId(webhookId, sequence), timestampS: deps.wallNowS(), body }
   const headers = { 'Content-Type': 'application/json', ...signedHeaders(getSigningSecrets(deps, hook), message) }
   const sent = {
     accountId: hook.accountId,
@@ -50,8 +50,8 @@ export async function attemptDelivery(
 }
 
 /** The same in every attempt and every replay, by which a receiver knows what it has already. */
-export function webhookId(hookId: string, sequence: number): string {
-  return `msg_${hookId}_${sequence}`
+export function messageId(webhookId: string, sequence: number): string {
+  return `msg_${webhookId}_${sequence}`
 }
 
 function judge(status: number, retryAfter: string | undefined, nowS: number): Attempt {

@@ -13,17 +13,17 @@ export const BATCH_SIZE = 250
 /** Lists as failed what waits for an endpoint that is off. Ends early, without harm, by the signal or when it is switched on. */
 export async function failPendingDeliveries(
   { write, nowS }: Omit<BatchDeps, 'db'>,
-  hookId: string,
+  webhookId: string,
   signal?: AbortSignal,
 ): Promise<void> {
-  while (!signal?.aborted && (await write((tx) => failPendingBatch(tx, hookId, nowS(), BATCH_SIZE))) === BATCH_SIZE);
+  while (!signal?.aborted && (await write((tx) => failPendingBatch(tx, webhookId, nowS(), BATCH_SIZE))) === BATCH_SIZE);
 }
 
 /** Sends everything once more that failed, as `beginReplay` has noted. @returns how many */
-export async function replayFailedDeliveries({ write }: Pick<BatchDeps, 'write'>, hookId: string): Promise<number> {
+export async function replayFailedDeliveries({ write }: Pick<BatchDeps, 'write'>, webhookId: string): Promise<number> {
   let count = 0
   for (;;) {
-    const some = await write((tx) => replayFailedBatch(tx, hookId, BATCH_SIZE))
+    const some = await write((tx) => replayFailedBatch(tx, webhookId, BATCH_SIZE))
     count += some
     if (some < BATCH_SIZE) return count
   }
@@ -34,9 +34,9 @@ const KEPT_S = 30 * 24 * 3600
 /** Goes on with what was cut off, and removes what was finished a month ago. */
 export async function pruneDeliveries(deps: BatchDeps): Promise<void> {
   const { db, write, nowS } = deps
-  for (const hookId of await listInterruptedBatches(db)) {
-    await failPendingDeliveries(deps, hookId)
-    await replayFailedDeliveries(deps, hookId)
+  for (const webhookId of await listInterruptedBatches(db)) {
+    await failPendingDeliveries(deps, webhookId)
+    await replayFailedDeliveries(deps, webhookId)
   }
   while ((await write((tx) => removeOldDeliveries(tx, nowS() - KEPT_S, BATCH_SIZE))) > 0);
 }

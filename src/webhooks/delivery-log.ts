@@ -14,14 +14,14 @@ export type DeliveryLogDeps = WebhookDeps & { slowDb: Db }
 export async function listDeliveries(
   deps: DeliveryLogDeps,
   accountId: string,
-  hookId: string,
+  webhookId: string,
   wanted: { page: number; limit: number },
 ): Promise<{ count: number; deliveries: DeliveryRow[] }> {
-  await getWebhook(deps, accountId, hookId)
+  await getWebhook(deps, accountId, webhookId)
   const { limit } = wanted
-  const count = await countDeliveries(deps.slowDb, hookId)
+  const count = await countDeliveries(deps.slowDb, webhookId)
   const offset = (wanted.page - 1) * limit
-  return { count, deliveries: offset < count ? await listDeliveryRows(deps.slowDb, hookId, { limit, offset }) : [] }
+  return { count, deliveries: offset < count ? await listDeliveryRows(deps.slowDb, webhookId, { limit, offset }) : [] }
 }
 
 /**
@@ -34,17 +34,17 @@ export async function replayDeliveries(
   deps: WebhookDeps,
   accountId: string,
   by: Actor,
-  hookId: string,
+  webhookId: string,
   sequence: number | undefined,
 ): Promise<number> {
   const atS = deps.nowS()
   await deps.write(async (tx) => {
-    const { disabledReason } = await getWebhook({ db: tx }, accountId, hookId)
+    const { disabledReason } = await getWebhook({ db: tx }, accountId, webhookId)
     if (disabledReason !== null) throw new Failure('conflict', 'This hook is off. Switch it on by status 1, then replay.')
     const details = { deliveries: sequence ?? 'all that failed' }
-    await recordAuditEvent(tx, { atS, accountId, by, kind: 'hook:replayed', subjects: [hookId], details })
-    if (sequence === undefined) await beginReplay(tx, hookId)
-    else if (!(await replayDelivery(tx, hookId, sequence))) throw new Failure('not-found', 'Delivery not found')
+    await recordAuditEvent(tx, { atS, accountId, by, kind: 'hook:replayed', subjects: [webhookId], details })
+    if (sequence === undefined) await beginReplay(tx, webhookId)
+    else if (!(await replayDelivery(tx, webhookId, sequence))) throw new Failure('not-found', 'Delivery not found')
   })
-  return sequence === undefined ? replayFailedDeliveries(deps, hookId) : 1
+  return sequence === undefined ? replayFailedDeliveries(deps, webhookId) : 1
 }

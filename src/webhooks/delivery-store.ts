@@ -15,36 +15,36 @@ export async function findDueWebhook(
   { hookIds, accountIds, onlyHealthy }: BusySlots,
 ): Promise<WebhookRow | undefined> {
   return db
-    .selectFrom('hook')
+    .selectFrom('webhook')
     .selectAll()
     .where('disabledReason', 'is', null)
-    .where('restsUntilS', '<=', nowS)
+    .where('nextAttemptAtS', '<=', nowS)
     .$if(hookIds.length > 0, (hooks) => hooks.where('id', 'not in', hookIds))
     .$if(accountIds.length > 0, (hooks) => hooks.where('accountId', 'not in', accountIds))
-    .$if(onlyHealthy, (hooks) => hooks.where('failuresInRow', '=', 0))
+    .$if(onlyHealthy, (hooks) => hooks.where('consecutiveFailures', '=', 0))
     .where((hook) =>
       hook.exists(
         hook
           .selectFrom('delivery')
           .select('sequence')
-          .whereRef('hookId', '=', 'hook.id')
+          .whereRef('webhookId', '=', 'webhook.id')
           .where('finishedAtS', 'is', null)
           .where('dueAtS', '<=', nowS),
       ),
     )
-    .orderBy('restsUntilS')
+    .orderBy('nextAttemptAtS')
     .orderBy('id')
     .limit(1)
     .executeTakeFirst()
 }
 
 /** What one attempt sends. `attempts` counts it. */
-export type ClaimedDelivery = Pick<DeliveryRow, 'hookId' | 'sequence' | 'body' | 'attempts'>
+export type ClaimedDelivery = Pick<DeliveryRow, 'webhookId' | 'sequence' | 'body' | 'attempts'>
 
 /** Takes the endpoint's next delivery, for as long as the lease lasts: one statement, so that no two senders have it. */
 export async function claimDelivery(
   tx: Db,
-  hookId: string,
+  webhookId: string,
   lease: { nowS: number; endsAtS: number },
 ): Promise<ClaimedDelivery | undefined> {
   return tx
@@ -55,19 +55,19 @@ export async function claimDelivery(
       dueAtS: lease.endsAtS,
       triedAtS: lease.nowS,
     }))
-    .where('hookId', '=', hookId)
+    .where('webhookId', '=', webhookId)
     .where('sequence', '=', (of) =>
       of
         .selectFrom('delivery')
         .select('sequence')
-        .where('hookId', '=', hookId)
+        .where('webhookId', '=', webhookId)
         .where('finishedAtS', 'is', null)
         .where('dueAtS', '<=', lease.nowS)
         .orderBy('dueAtS')
         .orderBy('sequence')
         .limit(1),
     )
-    .returning(['hookId', 'sequence', 'body', 'attempts'])
+    .returning(['webhookId', 'sequence', 'body', 'attempts'])
     .executeTakeFirst()
 }
 
@@ -76,13 +76,13 @@ type Settled = Partial<Pick<DeliveryRow, 'state' | 'status' | 'problem' | 'finis
 /** Records what became of an attempt. False: another has been made since, which speaks for the delivery. */
 export async function settleDelivery(
   tx: Db,
-  { hookId, sequence, attempts }: ClaimedDelivery,
+  { webhookId, sequence, attempts }: ClaimedDelivery,
   settled: Settled,
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('delivery')
     .set(settled)
-    .where('hookId', '=', hookId)
+    .where('webhookId', '=', webhookId)
     .where('sequence', '=', sequence)
     .where('attempts', '=', attempts)
     .where('state', '=', 'sending')
@@ -90,29 +90,29 @@ export async function settleDelivery(
   return numUpdatedRows > 0n
 }
 
-export async function recordSuccess(tx: Db, hookId: string, nowS: number): Promise<void> {
+export async function recordSuccess(tx: Db, webhookId: string, nowS: number): Promise<void> {
   await tx
-    .updateTable('hook')
-    .set({ failuresInRow: 0, failingSinceS: null, restsUntilS: nowS })
-    .where('id', '=', hookId)
+    .updateTable('webhook')
+    .set({ consecutiveFailures: 0, failingSinceS: null, nextAttemptAtS: nowS })
+    .where('id', '=', webhookId)
     .execute()
 }
 
 /** @returns the hook with this failure counted; undefined when it was deleted meanwhile */
-export async function recordFailure(tx: Db, hookId: string, nowS: number): Promise<WebhookRow | undefined> {
+export async function recordFailure(tx: Db, webhookId: string, nowS: number): Promise<WebhookRow | undefined> {
   return tx
-    .updateTable('hook')
+    .updateTable('webhook')
     .set((hook) => ({
-      failuresInRow: hook('failuresInRow', '+', 1),
+      consecutiveFailures: hook('consecutiveFailures', '+', 1),
       failingSinceS: hook.fn.coalesce('failingSinceS', hook.val(nowS)),
     }))
-    .where('id', '=', hookId)
+    .where('id', '=', webhookId)
     .returningAll()
     .executeTakeFirst()
 }
 
-export async function backOffWebhook(tx: Db, hookId: string, untilS: number): Promise<void> {
-  await tx.updateTable('hook').set({ restsUntilS: untilS }).where('id', '=', hookId).execute()
+export async function backOffWebhook(tx: Db, webhookId: string, untilS: number): Promise<void> {
+  await tx.updateTable('webhook').set({ nextAttemptAtS: untilS }).where('id', '=', webhookId).execute()
 }
 
 /** What a server that ended was sending is due again: whether it arrived is not known. */
@@ -128,24 +128,24 @@ export async function resumeInterruptedDeliveries(tx: Db): Promise<void> {
 /** Newest first. */
 export async function listDeliveryRows(
   db: Db,
-  hookId: string,
+  webhookId: string,
   { limit, offset }: { limit: number; offset: number },
 ): Promise<DeliveryRow[]> {
   return db
     .selectFrom('delivery')
     .selectAll()
-    .where('hookId', '=', hookId)
+    .where('webhookId', '=', webhookId)
     .orderBy('sequence', 'desc')
     .limit(limit)
     .offset(offset)
     .execute()
 }
 
-export async function countDeliveries(db: Db, hookId: string): Promise<number> {
+export async function countDeliveries(db: Db, webhookId: string): Promise<number> {
   const { count } = await db
     .selectFrom('delivery')
     .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('hookId', '=', hookId)
+    .where('webhookId', '=', webhookId)
     .executeTakeFirstOrThrow()
   return Number(count)
 }
@@ -153,57 +153,57 @@ export async function countDeliveries(db: Db, hookId: string): Promise<number> {
 const AS_NEW = { state: 'waiting', attempts: 0, dueAtS: 0, finishedAtS: null } as const
 
 /** Sends a delivery once more, from the beginning of its schedule. False: the hook has no such delivery. */
-export async function replayDelivery(tx: Db, hookId: string, sequence: number): Promise<boolean> {
+export async function replayDelivery(tx: Db, webhookId: string, sequence: number): Promise<boolean> {
   const row = await tx
     .selectFrom('delivery')
     .select('state')
-    .where('hookId', '=', hookId)
+    .where('webhookId', '=', webhookId)
     .where('sequence', '=', sequence)
     .executeTakeFirst()
   if (!row) return false
   if (row.state === 'sending') return true // it is on its way
-  await tx.updateTable('delivery').set(AS_NEW).where('hookId', '=', hookId).where('sequence', '=', sequence).execute()
+  await tx.updateTable('delivery').set(AS_NEW).where('webhookId', '=', webhookId).where('sequence', '=', sequence).execute()
   return true
 }
 
 /** Sends some of what failed once more, in its order, from where the hook's replay has come to. @returns how many */
-export async function replayFailedBatch(tx: Db, hookId: string, limit: number): Promise<number> {
-  const hook = await tx.selectFrom('hook').select('replayFrom').where('id', '=', hookId).executeTakeFirst()
-  if (!hook || hook.replayFrom === null) return 0
+export async function replayFailedBatch(tx: Db, webhookId: string, limit: number): Promise<number> {
+  const hook = await tx.selectFrom('webhook').select('replayFromSequence').where('id', '=', webhookId).executeTakeFirst()
+  if (!hook || hook.replayFromSequence === null) return 0
   const failed = await tx
     .selectFrom('delivery')
     .select('sequence')
-    .where('hookId', '=', hookId)
+    .where('webhookId', '=', webhookId)
     .where('state', '=', sql.lit('failed')) // written out, for the index of these alone
-    .where('sequence', '>=', hook.replayFrom)
+    .where('sequence', '>=', hook.replayFromSequence)
     .orderBy('sequence')
     .limit(limit)
     .execute()
   const sequences = failed.map(({ sequence }) => sequence)
-  await tx.updateTable('delivery').set(AS_NEW).where('hookId', '=', hookId).where('sequence', 'in', sequences).execute()
-  const replayFrom = sequences.length < limit ? null : (sequences.at(-1) ?? 0) + 1
-  await tx.updateTable('hook').set({ replayFrom }).where('id', '=', hookId).execute()
+  await tx.updateTable('delivery').set(AS_NEW).where('webhookId', '=', webhookId).where('sequence', 'in', sequences).execute()
+  const replayFromSequence = sequences.length < limit ? null : (sequences.at(-1) ?? 0) + 1
+  await tx.updateTable('webhook').set({ replayFromSequence }).where('id', '=', webhookId).execute()
   return sequences.length
 }
 
 /** Lists as failed some of what waits for a hook that is off. @returns how many; none while it is on */
-export async function failPendingBatch(tx: Db, hookId: string, nowS: number, limit: number): Promise<number> {
-  const hook = await tx.selectFrom('hook').select('disabledReason').where('id', '=', hookId).executeTakeFirst()
+export async function failPendingBatch(tx: Db, webhookId: string, nowS: number, limit: number): Promise<number> {
+  const hook = await tx.selectFrom('webhook').select('disabledReason').where('id', '=', webhookId).executeTakeFirst()
   if (!hook || hook.disabledReason === null) return 0
   const { numUpdatedRows } = await tx
     .updateTable('delivery')
     .set({ state: 'failed', problem: hook.disabledReason, finishedAtS: nowS })
-    .where('hookId', '=', hookId)
-    .where('sequence', 'in', waitingFor(tx, hookId).orderBy('dueAtS').limit(limit))
+    .where('webhookId', '=', webhookId)
+    .where('sequence', 'in', waitingFor(tx, webhookId).orderBy('dueAtS').limit(limit))
     .executeTakeFirst()
   return Number(numUpdatedRows)
 }
 
-function waitingFor(db: Db, hookId: string) {
+function waitingFor(db: Db, webhookId: string) {
   return db
     .selectFrom('delivery')
     .select('sequence')
-    .where('hookId', '=', hookId)
+    .where('webhookId', '=', webhookId)
     .where('finishedAtS', 'is', null)
     .where('state', '=', 'waiting')
 }
@@ -211,18 +211,18 @@ function waitingFor(db: Db, hookId: string) {
 /** Hooks that are off while something waits for them, or whose replay has not come to its end. */
 export async function listInterruptedBatches(db: Db): Promise<string[]> {
   const rows = await db
-    .selectFrom('hook')
+    .selectFrom('webhook')
     .select('id')
     .where((hook) =>
       hook.or([
-        hook('replayFrom', 'is not', null),
+        hook('replayFromSequence', 'is not', null),
         hook.and([
           hook('disabledReason', 'is not', null),
           hook.exists(
             hook
               .selectFrom('delivery')
               .select('sequence')
-              .whereRef('hookId', '=', 'hook.id')
+              .whereRef('webhookId', '=', 'webhook.id')
               .where('finishedAtS', 'is', null)
               .where('dueAtS', '>=', 0) // always: for the index of what is open, beside all that was delivered
               .where('state', '=', 'waiting'),
@@ -235,11 +235,11 @@ export async function listInterruptedBatches(db: Db): Promise<string[]> {
 }
 
 /** Removes some of a hook's deliveries. @returns how many */
-export async function removeDeliveries(tx: Db, hookId: string, limit: number): Promise<number> {
+export async function removeDeliveries(tx: Db, webhookId: string, limit: number): Promise<number> {
   const { numDeletedRows } = await tx
     .deleteFrom('delivery')
-    .where('hookId', '=', hookId)
-    .where('sequence', 'in', (of) => of.selectFrom('delivery').select('sequence').where('hookId', '=', hookId).limit(limit))
+    .where('webhookId', '=', webhookId)
+    .where('sequence', 'in', (of) => of.selectFrom('delivery').select('sequence').where('webhookId', '=', webhookId).limit(limit))
     .executeTakeFirst()
   return Number(numDeletedRows)
 }
@@ -248,15 +248,15 @@ export async function removeDeliveries(tx: Db, hookId: string, limit: number): P
 export async function removeOldDeliveries(tx: Db, beforeS: number, limit: number): Promise<number> {
   const old = await tx
     .selectFrom('delivery')
-    .select(['hookId', 'sequence'])
+    .select(['webhookId', 'sequence'])
     .where('finishedAtS', '<', beforeS)
     .orderBy('finishedAtS')
     .limit(limit)
     .execute()
-  for (const [hookId, rows] of Map.groupBy(old, (row) => row.hookId))
+  for (const [webhookId, rows] of Map.groupBy(old, (row) => row.webhookId))
     await tx
       .deleteFrom('delivery')
-      .where('hookId', '=', hookId)
+      .where('webhookId', '=', webhookId)
       .where(
         'sequence',
         'in',

@@ -8,7 +8,7 @@ export type SubscribedWebhook = Pick<WebhookRow, 'id' | 'lastSequence' | 'disabl
 /** The endpoints that hear an event of these videos, of one account. Each has a number for each of them; the last is `lastSequence`. */
 export async function takeSequences(tx: Db, event: WebhookEvent, videoIds: readonly string[]): Promise<SubscribedWebhook[]> {
   return tx
-    .updateTable('hook')
+    .updateTable('webhook')
     .set((hook) => ({ lastSequence: hook('lastSequence', '+', videoIds.length) }))
     .where('accountId', 'in', (of) => of.selectFrom('video').select('accountId').where('id', 'in', videoIds))
     .where((hook) => hook.or([hook('event', 'is', null), hook('event', '=', event)]))
@@ -45,7 +45,7 @@ const firstTags = prepared<{ position: number }>()((db, value) =>
 // Prepared, as the tags are: hundreds of videos deleted at once are thousands of these in one transaction.
 const insert = prepared<Omit<DeliveryRow, 'attempts' | 'dueAtS' | 'triedAtS' | 'status'>>()((db, value) =>
   db.insertInto('delivery').values({
-    hookId: value('hookId'),
+    webhookId: value('webhookId'),
     sequence: value('sequence'),
     event: value('event'),
     timeMs: value('timeMs'),
@@ -59,12 +59,12 @@ const insert = prepared<Omit<DeliveryRow, 'attempts' | 'dueAtS' | 'triedAtS' | '
 /** What an endpoint that is switched off misses is listed as failed, so that its owner can have it replayed. */
 export async function insertDelivery(
   tx: Db,
-  { id: hookId, disabledReason }: SubscribedWebhook,
+  { id: webhookId, disabledReason }: SubscribedWebhook,
   delivery: { sequence: number; event: WebhookEvent; timeMs: number; body: string },
 ): Promise<void> {
   const state =
     disabledReason === null
       ? ({ state: 'waiting', problem: null, finishedAtS: null } as const)
       : ({ state: 'failed', problem: disabledReason, finishedAtS: Math.floor(delivery.timeMs / 1000) } as const)
-  await insert(tx, { hookId, ...delivery, ...state })
+  await insert(tx, { webhookId, ...delivery, ...state })
 }

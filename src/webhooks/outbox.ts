@@ -22,7 +22,7 @@ export async function addVideoEvents(
   for (const hook of hooks) {
     for (const [index, video] of videos.entries()) {
       const sequence = hook.lastSequence - videoIds.length + 1 + index
-      const body = { hookId: hook.id, event, time: timeMs, sequence, payload: { ...payloadOf(video), ...more } }
+      const body = { webhookId: hook.id, event, time: timeMs, sequence, payload: { ...payloadOf(video), ...more } }
       await insertDelivery(tx, hook, { sequence, event, timeMs, body: JSON.stringify(body) })
     }
   }

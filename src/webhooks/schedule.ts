@@ -17,13 +17,13 @@ export function retryDelayS(attempts: number, random = Math.random): number | un
 }
 
 /** How long an endpoint is left alone after so many failures one after the other, or as long as it has asked for. */
-export function endpointBackOffS(failuresInRow: number, askedS = 0): number {
-  return Math.min(LONGEST_REST_S, Math.max(askedS, Math.min(USUAL_REST_S, 2 ** failuresInRow)))
+export function endpointBackOffS(consecutiveFailures: number, askedS = 0): number {
+  return Math.min(LONGEST_REST_S, Math.max(askedS, Math.min(USUAL_REST_S, 2 ** consecutiveFailures)))
 }
 
 export function isEndpointDead(
-  { failuresInRow, failingSinceS }: { failuresInRow: number; failingSinceS: number | null },
+  { consecutiveFailures, failingSinceS }: { consecutiveFailures: number; failingSinceS: number | null },
   nowS: number,
 ) {
-  return failuresInRow >= DEAD_AFTER_FAILURES && failingSinceS !== null && nowS - failingSinceS >= DEAD_AFTER_S
+  return consecutiveFailures >= DEAD_AFTER_FAILURES && failingSinceS !== null && nowS - failingSinceS >= DEAD_AFTER_S
 }

@@ -74,7 +74,7 @@ function roomBeside(engaged: readonly WebhookRow[]) {
   return {
     hookIds: engaged.map(({ id }) => id),
     accountIds: [...ofAccount].flatMap(([accountId, hooks]) => (hooks.length < PLACES_OF_ACCOUNT ? [] : accountId)),
-    onlyHealthy: engaged.filter(({ failuresInRow }) => failuresInRow > 0).length >= PLACES_OF_FAILING,
+    onlyHealthy: engaged.filter(({ consecutiveFailures }) => consecutiveFailures > 0).length >= PLACES_OF_FAILING,
   }
 }
 
@@ -90,7 +90,7 @@ async function send(deps: WebhookSenderDeps, hook: WebhookRow, delivery: Claimed
     return settleFailure(tx, delivery, outcome, nowS)
   })
   if (disabledReason === undefined) return
-  deps.log.info({ accountId: hook.accountId, hookId: hook.id, reason: disabledReason }, 'webhook: disabled')
+  deps.log.info({ accountId: hook.accountId, webhookId: hook.id, reason: disabledReason }, 'webhook: disabled')
   await failPendingDeliveries(deps, hook.id, signal)
 }
 
@@ -101,7 +101,7 @@ async function giveBack(tx: Db, delivery: ClaimedDelivery): Promise<undefined> {
 
 async function settleSuccess(tx: Db, delivery: ClaimedDelivery, { status }: Attempt, nowS: number): Promise<undefined> {
   await settleDelivery(tx, delivery, { state: 'delivered', status: status ?? null, problem: null, finishedAtS: nowS })
-  await recordSuccess(tx, delivery.hookId, nowS)
+  await recordSuccess(tx, delivery.webhookId, nowS)
 }
 
 /** One transaction: the delivery's next attempt or its end, and what the endpoint's failures bring about. @returns why it was switched off, if it was */
@@ -111,11 +111,11 @@ async function settleFailure(
   { status, problem = '', retryAfterS }: Attempt,
   nowS: number,
 ): Promise<string | undefined> {
-  const hook = await recordFailure(tx, delivery.hookId, nowS)
+  const hook = await recordFailure(tx, delivery.webhookId, nowS)
   if (!hook) return undefined // deleted meanwhile
   const disabledReason = status === 410 ? GONE : isEndpointDead(hook, nowS) ? DEAD : undefined
   const waitS = retryDelayS(delivery.attempts)
-  const restS = endpointBackOffS(hook.failuresInRow, retryAfterS)
+  const restS = endpointBackOffS(hook.consecutiveFailures, retryAfterS)
   const isOver = disabledReason !== undefined || hook.disabledReason !== null || waitS === undefined
   const next = isOver
     ? ({ state: 'failed', finishedAtS: nowS } as const)

@@ -71,12 +71,12 @@ export async function createWebhook(
 }
 
 /** Deletes an endpoint with everything that waits for it, and its log. @throws Failure `not-found` */
-export async function deleteWebhook(deps: WebhookDeps, accountId: string, by: Actor, hookId: string): Promise<void> {
+export async function deleteWebhook(deps: WebhookDeps, accountId: string, by: Actor, webhookId: string): Promise<void> {
   async function isDeleted(tx: Db): Promise<boolean> {
-    await getWebhook({ db: tx }, accountId, hookId)
-    if ((await removeDeliveries(tx, hookId, BATCH_SIZE)) === BATCH_SIZE) return false
-    await removeWebhook(tx, accountId, hookId)
-    await note(deps, tx, accountId, by, 'hook:deleted', hookId)
+    await getWebhook({ db: tx }, accountId, webhookId)
+    if ((await removeDeliveries(tx, webhookId, BATCH_SIZE)) === BATCH_SIZE) return false
+    await removeWebhook(tx, accountId, webhookId)
+    await note(deps, tx, accountId, by, 'hook:deleted', webhookId)
     return true
   }
   while (!(await deps.write(isDeleted)));
@@ -87,21 +87,21 @@ export async function setWebhookEnabled(
   deps: WebhookDeps,
   accountId: string,
   by: Actor,
-  hookId: string,
+  webhookId: string,
   isOn: boolean,
 ): Promise<Webhook> {
   async function isSwitched(tx: Db): Promise<boolean> {
-    await getWebhook({ db: tx }, accountId, hookId)
+    await getWebhook({ db: tx }, accountId, webhookId)
     // What has waited since it went off is listed as failed, too, before anything is sent again.
-    if ((await failPendingBatch(tx, hookId, deps.nowS(), BATCH_SIZE)) === BATCH_SIZE) return false
-    if (isOn) await enableWebhook(tx, hookId)
-    else await disableWebhook(tx, hookId, SWITCHED_OFF)
-    await note(deps, tx, accountId, by, isOn ? 'hook:enabled' : 'hook:disabled', hookId)
+    if ((await failPendingBatch(tx, webhookId, deps.nowS(), BATCH_SIZE)) === BATCH_SIZE) return false
+    if (isOn) await enableWebhook(tx, webhookId)
+    else await disableWebhook(tx, webhookId, SWITCHED_OFF)
+    await note(deps, tx, accountId, by, isOn ? 'hook:enabled' : 'hook:disabled', webhookId)
     return true
   }
   while (!(await deps.write(isSwitched)));
-  await failPendingDeliveries(deps, hookId)
-  return getWebhook(deps, accountId, hookId)
+  await failPendingDeliveries(deps, webhookId)
+  return getWebhook(deps, accountId, webhookId)
 }
 
 /**
@@ -109,13 +109,13 @@ export async function setWebhookEnabled(
  * @returns the new one; the only time that it is shown
  * @throws Failure `not-found`
  */
-export async function rotateSecret(deps: WebhookDeps, accountId: string, by: Actor, hookId: string): Promise<string> {
+export async function rotateSecret(deps: WebhookDeps, accountId: string, by: Actor, webhookId: string): Promise<string> {
   const secret = newWebhookSecret()
-  const wrapped = wrapSecret(deps.masterKey, hookId, secret)
+  const wrapped = wrapSecret(deps.masterKey, webhookId, secret)
   const olderEndsAtS = deps.nowS() + ROTATION_S
   await deps.write(async (tx) => {
-    if (!(await replaceSecret(tx, accountId, hookId, { wrapped, olderEndsAtS }))) throw notFound()
-    await note(deps, tx, accountId, by, 'hook:rotated', hookId)
+    if (!(await replaceSecret(tx, accountId, webhookId, { wrapped, olderEndsAtS }))) throw notFound()
+    await note(deps, tx, accountId, by, 'hook:rotated', webhookId)
   })
   return secret
 }
@@ -126,29 +126,29 @@ async function note(
   accountId: string,
   by: Actor,
   kind: AuditAction,
-  hookId: string,
+  webhookId: string,
 ): Promise<void> {
-  await recordAuditEvent(tx, { atS: nowS(), accountId, by, kind, subjects: [hookId] })
+  await recordAuditEvent(tx, { atS: nowS(), accountId, by, kind, subjects: [webhookId] })
 }
 
 /** The secrets with which a delivery is signed now, the newest first. */
 export function getSigningSecrets({ masterKey, nowS }: Pick<WebhookDeps, 'masterKey' | 'nowS'>, hook: WebhookRow): string[] {
-  const isOlderValid = hook.olderWrappedSecret !== null && nowS() < (hook.olderSecretEndsAtS ?? 0)
-  const wrapped = isOlderValid ? [hook.wrappedSecret, hook.olderWrappedSecret] : [hook.wrappedSecret]
+  const isOlderValid = hook.previousWrappedSecret !== null && nowS() < (hook.previousSecretExpiresAtS ?? 0)
+  const wrapped = isOlderValid ? [hook.wrappedSecret, hook.previousWrappedSecret] : [hook.wrappedSecret]
   return wrapped.flatMap((secret) => (secret === null ? [] : unwrap(masterKey, secretPurpose(hook.id), secret).toString('ascii')))
 }
 
-function wrapSecret(masterKey: MasterKey, hookId: string, secret: string): Buffer {
-  return wrap(masterKey, secretPurpose(hookId), Buffer.from(secret, 'ascii'))
+function wrapSecret(masterKey: MasterKey, webhookId: string, secret: string): Buffer {
+  return wrap(masterKey, secretPurpose(webhookId), Buffer.from(secret, 'ascii'))
 }
 
-function secretPurpose(hookId: string): string {
-  return `reelgate hook-secret 1 ${hookId}`
+function secretPurpose(webhookId: string): string {
+  return `reelgate hook-secret 1 ${webhookId}`
 }
 
 /** @throws Failure `not-found`, the same for an id that does not exist and for another account's */
-export async function getWebhook({ db }: Pick<WebhookDeps, 'db'>, accountId: string, hookId: string): Promise<WebhookRow> {
-  const hook = await findWebhook(db, accountId, hookId)
+export async function getWebhook({ db }: Pick<WebhookDeps, 'db'>, accountId: string, webhookId: string): Promise<WebhookRow> {
+  const hook = await findWebhook(db, accountId, webhookId)
   if (!hook) throw notFound()
   return hook
 }

@@ -323,7 +323,7 @@ sampled.each(['the file', 'the video'])('deleting %s while it is made ends that,
 
 /** How often making the server's one MP4 was begun, as far as it counts. */
 const triesOf = (reelgate: Reelgate) =>
-  readRows<{ tries: number }>(reelgate, `select tries from file where type = 'mp4'`).map(({ tries }) => tries)
+  readRows<{ attempts: number }>(reelgate, `select attempts from file where type = 'mp4'`).map(({ attempts }) => attempts)
 
 sampled(
   'F-24: one that cannot be made is given up after three tries; its owner reads so, and it is made when it is asked for again',
@@ -451,10 +451,10 @@ sampled('E06: one is made while videos are encoded and others wait for that', as
   await becomes('[ "$1" = -version ] || exec /usr/bin/sleep 60')
   await owner.upload('for ever', await makeVideo({ seconds: 60, size: '320x240' }))
   const chunksIn = (state: string) => readRows(reelgate, 'select 1 from chunk where state = ?', state).length
-  await expect.poll(() => [chunksIn('running') > 0, chunksIn('waiting') > 0]).toEqual([true, true])
+  await expect.poll(() => [chunksIn('running') > 0, chunksIn('pending') > 0]).toEqual([true, true])
   await ask(owner, videoId)
   expect(await untilMade(owner, videoId)).toMatchObject({ enabled: 1, isDownloadable: 1 })
-  expect(chunksIn('waiting')).toBeGreaterThan(0)
+  expect(chunksIn('pending')).toBeGreaterThan(0)
 })
 
 sampled('E06: accounts take turns: one MP4 waits for one of another account, not for its many', async () => {

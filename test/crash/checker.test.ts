@@ -30,8 +30,8 @@ beforeAll(async () => {
 })
 afterAll(() => reelgate.remove())
 
-const AGAIN = `insert into delivery (hook_id, sequence, event, body, time_ms, state, finished_at_s)
-  select hook_id, 3, event, body, time_ms, state, 1 from delivery where event = 'video:ready'`
+const AGAIN = `insert into delivery (webhook_id, sequence, event, body, time_ms, state, finished_at_s)
+  select webhook_id, 3, event, body, time_ms, state, 1 from delivery where event = 'video:ready'`
 
 type Harm = [what: string, harm: string | ((copy: Installed) => Promise<void>), seen: RegExp]
 
@@ -73,8 +73,8 @@ const HARMS: readonly Harm[] = [
     /a poster cannot be opened/,
   ],
   ['an event is told to nobody', `delete from delivery where event = 'video:readyall'`, /readyall .* was told to nobody|gap/],
-  ['no event is told', 'delete from delivery; update hook set last_sequence = 0', /video:ready .* was told to nobody/],
-  ['an event is told twice', `${AGAIN}; update hook set last_sequence = 3`, /video:ready .* was told twice/],
+  ['no event is told', 'delete from delivery; update webhook set last_sequence = 0', /video:ready .* was told to nobody/],
+  ['an event is told twice', `${AGAIN}; update webhook set last_sequence = 3`, /video:ready .* was told twice/],
   ['an event is told of what never happened', `update delivery set event = 'video:deleted'`, /of a video that is ready/],
   ['a delivery has the wrong number', AGAIN, /numbered without a gap/],
 ]

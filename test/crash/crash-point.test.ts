@@ -285,12 +285,12 @@ async function delivery({ reelgate: server, clients }: Ordeal): Promise<() => Pr
 const listening: { uuid: string; receiver: Receiver }[] = []
 
 const openDeliveries = (server: Reelgate, uuid: string) =>
-  readRows(server, 'select 1 from delivery where hook_id = ? and finished_at_s is null', uuid).length
+  readRows(server, 'select 1 from delivery where webhook_id = ? and finished_at_s is null', uuid).length
 
 /** Whatever is in an endpoint's list has arrived there; then nobody needs the endpoint any more. */
 async function hearAll(): Promise<void> {
   for (const { uuid, receiver } of listening.splice(0)) {
-    const listed = readRows<{ body: string }>(reelgate, 'select body from delivery where hook_id = ?', uuid)
+    const listed = readRows<{ body: string }>(reelgate, 'select body from delivery where webhook_id = ?', uuid)
     const heard = () => receiver.received.map(({ body }) => body)
     await expect.poll(() => listed.filter(({ body }) => !heard().includes(body))).toEqual([])
     await expect.poll(() => openDeliveries(reelgate, uuid)).toBe(0)

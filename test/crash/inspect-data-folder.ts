@@ -230,9 +230,9 @@ function eventBreaches(rows: Rows): string[] {
      union all select 'video:readyall ' || video_id from generation where finished_at_s is not null
      union all select 'video:deleted ' || id from video where deleted_at_s is not null`,
   )
-  if (rows.all(`select 1 from hook where disabled_reason is not null and event is null`).length === 0) return []
+  if (rows.all(`select 1 from webhook where disabled_reason is not null and event is null`).length === 0) return []
   const deliveries = rows.all<{ event: string; body: string }>(
-    `select delivery.event, body from hook join delivery on hook_id = hook.id
+    `select delivery.event, body from webhook join delivery on webhook_id = webhook.id
      where disabled_reason is not null and hook.event is null and delivery.event <> 'otp:reused'`,
   )
   const told = Map.groupBy(deliveries, ({ event, body }) => `${event} ${JSON.parse(body).payload.id}`)
@@ -245,8 +245,8 @@ function eventBreaches(rows: Rows): string[] {
     return isTrue ? [] : [`${what} was told of a video that is ${status}`]
   })
   const gaps = rows.all<{ id: string }>(
-    `select hook.id from hook left join delivery on hook_id = hook.id
-     group by hook.id having count(sequence) <> last_sequence or max(sequence) <> last_sequence`,
+    `select webhook.id from webhook left join delivery on webhook_id = webhook.id
+     group by webhook.id having count(sequence) <> last_sequence or max(sequence) <> last_sequence`,
   )
   return [
     ...due.filter(({ event }) => !told.has(event)).map(({ event }) => `${event} was told to nobody`),
@@ -476,8 +476,8 @@ function numberBreaches(rows: Rows, videoId: string): string[] {
        (select count(*) from rendition where video_id = '${videoId}') as renditions`,
   )
   const twice = rows.all<{ type: string }>(
-    `select type from file where video_id = '${videoId}' and enabled = 1 and addition is not null
-     group by type, language having count(distinct addition) > 1`,
+    `select type from file where video_id = '${videoId}' and enabled = 1 and attachment_id is not null
+     group by type, language having count(distinct attachment_id) > 1`,
   )
   const isNumbered = counted && counted.originals === counted.sources && counted.filed === counted.renditions
   return [

@@ -38,7 +38,7 @@ import { ACCOUNTS, hashOf, idOf, NOW_S } from './large.ts'
 export type Call = readonly [what: string, mostPages: number, ask: (db: Db) => Promise<unknown>]
 
 /** These have a row for each owner, each of their endpoints, or each ban that stands; all other tables are large. */
-export const SMALL: ReadonlySet<string> = new Set(['account', 'hook', 'ban'])
+export const SMALL: ReadonlySet<string> = new Set(['account', 'webhook', 'ban'])
 
 const { large, small } = ACCOUNTS
 const V = idOf(7)
@@ -134,7 +134,7 @@ export const ALWAYS: readonly Call[] = [
   ],
   ['a hook that is due', 20, (db) => deliveries.findDueWebhook(db, NOW_S, { hookIds: [], accountIds: [], onlyHealthy: false })],
   ['what a hook sends next', 120, (db) => deliveries.claimDelivery(db, 'h1', { nowS: NOW_S, endsAtS: NOW_S + 20 })],
-  ['some of what failed, once more', 300, (db) => replayFrom(db, 'h38', 1)],
+  ['some of what failed, once more', 300, (db) => replayFromSequence(db, 'h38', 1)],
   [
     'some of what waits for a hook that is off',
     400,
@@ -157,7 +157,7 @@ export const ALWAYS: readonly Call[] = [
   [
     'what was sent of a video',
     150,
-    (db) => usage.addVideoUsage(db, { day: '2026-01-01', videoId: V, viewerLabel: '', sentBytes: 1, viewCount: 1 }),
+    (db) => usage.addVideoUsage(db, { day: '2026-01-01', videoId: V, userId: '', sentBytes: 1, viewCount: 1 }),
   ],
   ['views of a video', 100, (db) => usage.addViews(db, { videoId: V, viewCount: 1 })],
   ['strikes', 30, (db) => bans.countStrikes(db, { scope: 'key', budget: 'reads', subject: idOf(7) }, NOW_S - 60)],
@@ -237,9 +237,9 @@ async function endSomeMp4(db: Db): Promise<void> {
 }
 
 /** A replay that has come to this number. */
-async function replayFrom(db: Db, hookId: string, sequence: number): Promise<void> {
-  await db.updateTable('hook').set({ replayFrom: sequence }).where('id', '=', hookId).execute()
-  await deliveries.replayFailedBatch(db, hookId, 20)
+async function replayFromSequence(db: Db, webhookId: string, sequence: number): Promise<void> {
+  await db.updateTable('webhook').set({ replayFromSequence: sequence }).where('id', '=', webhookId).execute()
+  await deliveries.replayFailedBatch(db, webhookId, 20)
 }
 
 /** The first of those that wait, and some behind it. */

@@ -48,7 +48,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `'orig/' || n, ${ownerOf}, id(n), n, case when n % 500 = 0 then null else n end`,
   ],
   [
-    'import (video_id, account_id, position, host, wrapped_url, next_try_at_s)',
+    'import (video_id, account_id, position, host, wrapped_url, next_attempt_at_s)',
     1_000,
     `id(n), ${ownerOf}, n, 'host-' || (n % 20), '', case when n % 5 = 0 then 0 else ${NOW_S + 1000} end`,
   ],
@@ -58,9 +58,9 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `id(n), 1, '{}', 'e', 1, case when n % 1000 = 0 then null else 2 end`,
   ],
   [
-    'chunk (video_id, generation, kind, first_segment, segment_count, from_start, state, priority, position)',
+    'chunk (video_id, generation, kind, first_segment, segment_count, decodes_from_start, state, priority, position)',
     2 * VIDEOS,
-    `id(n / 2), 1, 'video', n % 2, 1, 0, case when n % 1000 = 0 then 'waiting' when n % 1001 = 0 then 'running' else 'done' end, n % 7, n`,
+    `id(n / 2), 1, 'video', n % 2, 1, 0, case when n % 1000 = 0 then 'pending' when n % 1001 = 0 then 'running' else 'done' end, n % 7, n`,
   ],
   [
     'segment (video_id, generation, rendition_id, number, file, size_bytes, sha256)',
@@ -68,12 +68,12 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `id(n / 4), 1, n % 2, n % 4 / 2, 's' || n, 1, hash(n)`,
   ],
   [
-    'otp (hash, account_id, api_key_id, video_id, marks, issued_at_s, expires_at_s, spent_at_s)',
+    'otp (hash, account_id, api_key_id, video_id, watermarks, issued_at_s, expires_at_s, spent_at_s)',
     VIDEOS,
     `hash(n), ${ownerOf}, id(1 + n % 1000), id(n), '[]', ${NOW_S} - n, ${NOW_S + 300} - n, case when n % 10 < 9 and n > 300 then ${NOW_S} - n + 5 end`,
   ],
   [
-    'playback_session (id, otp_hash, account_id, video_id, generation, user_id, public_key, key_id, pages, marks, started_at_s, ends_at_s, last_seen_at_s, ended_at_s)',
+    'playback_session (id, otp_hash, account_id, video_id, generation, user_id, public_key, key_id, pages, watermarks, started_at_s, ends_at_s, last_seen_at_s, ended_at_s)',
     VIDEOS / 2,
     `id(n), hash(n), ${ownerOf}, id(n), 1, 'viewer ' || (n % 1000), hash(n), hash(n), '[]', '[]', ${NOW_S} - n, ${NOW_S + 9000} - n, 1,
       case when n > 300 then ${NOW_S} - n end`,
@@ -91,24 +91,24 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
   ['file (video_id, type, created_at_s)', 30, `id(n * 99), 'mp4', 1`],
   ['strike (scope, subject, budget, at_s)', 5_000, `'key', id(n % 500), 'reads', ${NOW_S} - n`],
   [
-    'kept_answer (account_id, idempotency_key, request_hash, wrapped_answer, answered_at_s)',
+    'stored_response (account_id, idempotency_key, request_hash, wrapped_response, responded_at_s)',
     5_000,
     `${ownerOf}, id(n), hash(n), '', ${NOW_S} - n`,
   ],
-  ['act (at_s, account_id, actor, kind, subject)', VIDEOS, `n, ${ownerOf}, id(n), 'k', id(n)`],
+  ['audit_event (at_s, account_id, actor, action, subject)', VIDEOS, `n, ${ownerOf}, id(n), 'k', id(n)`],
   [
-    'hook (id, account_id, url, wrapped_secret, created_at_s, rests_until_s)',
+    'webhook (id, account_id, url, wrapped_secret, created_at_s, next_attempt_at_s)',
     40,
     `'h' || n, ${ownerOf}, 'https://a.example', '', 1, n`,
   ],
   [
-    'delivery (hook_id, sequence, event, body, time_ms, state, finished_at_s)',
+    'delivery (webhook_id, sequence, event, body, time_ms, state, finished_at_s)',
     VIDEOS,
     `'h' || (1 + n % 40), n, 'video:ready', '{}', n, case when n % 1000 = 0 then 'waiting' when n % 77 = 0 then 'failed' else 'delivered' end,
       case when n % 1000 = 0 then null else n end`,
   ],
   [
-    'video_usage (day, account_id, video_id, viewer_label, sent_bytes, view_count)',
+    'video_usage (day, account_id, video_id, user_id, sent_bytes, view_count)',
     VIDEOS,
     `'2026-0' || (1 + n % 9) || '-01', ${ownerOf}, id(n), '', 1, 1`,
   ],
@@ -125,7 +125,7 @@ const WITHOUT_TRIGGERS: typeof FILL = [
   ['source (video_id, file, size_bytes, sha256, iv, macs)', VIDEOS, `id(n), id(n) || '/' || n, 1000000, hash(n), '', ''`],
   ['rendition (video_id, generation, id, kind, init)', 2 * VIDEOS, `id(n / 2), 1, n % 2, 'video', hash(n)`],
   [
-    'file (video_id, type, created_at_s, blob, size_bytes, token, generation, addition, language)',
+    'file (video_id, type, created_at_s, blob, size_bytes, token, generation, attachment_id, language)',
     VIDEOS,
     `id(n), case n % 3 when 0 then 'caption' else 'poster' end, 1, id(n) || '/' || n, 5, 'token' || n, 1, 'x', 'de'`,
   ],

@@ -29,7 +29,7 @@ import * as slots from '../../src/playback/stream-slot-store.ts'
 import * as positions from '../../src/playback/watch-position-store.ts'
 import * as bans from '../../src/rate-limits/ban-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
-import * as markImages from '../../src/watermark/watermark-image-store.ts'
+import * as watermarkImages from '../../src/watermark/watermark-image-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
 import * as hooks from '../../src/webhooks/webhook-store.ts'
@@ -63,7 +63,7 @@ const chunk = (firstSegment: number, priority: number): Chunk => ({
   kind: 'audio',
   firstSegment,
   segmentCount: 2,
-  fromStart: firstSegment === 0,
+  decodesFromStart: firstSegment === 0,
   priority,
 })
 const runOf = (chunk: Chunk, attempt: number) => ({ ...VIDEO, ...chunk, state: 'running' as const, attempt, threads: 0 })
@@ -77,7 +77,7 @@ const segment = (number: number, init: Buffer) => ({
   init,
 })
 const caption = { videoId: V1, type: 'caption' as const, language: 'de' }
-const captionFile = (blob: string, addition: string) => ({ ...caption, createdAtS: 1, addition, blob, sizeBytes: 7 })
+const captionFile = (blob: string, attachmentId: string) => ({ ...caption, createdAtS: 1, attachmentId, blob, sizeBytes: 7 })
 const poster = {
   videoId: V1,
   widthPx: 640,
@@ -119,7 +119,7 @@ const attempt = (outcome: string) => ({
 })
 const idle = { hookIds: [], accountIds: [], onlyHealthy: false }
 const free = { videoIds: [], accountIds: [], hosts: [] }
-const delivery = (sequence: number) => ({ hookId: 'h1', sequence, body: `body ${sequence}`, attempts: 1 })
+const delivery = (sequence: number) => ({ webhookId: 'h1', sequence, body: `body ${sequence}`, attempts: 1 })
 const hook = {
   id: 'h1',
   accountId: A,
@@ -207,7 +207,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
             atS: i,
             accountId: i % 2 ? A : null,
             actor: KEY,
-            kind: 'k',
+            action: 'k',
             subject: `${i}`,
             details: null,
           })),
@@ -223,19 +223,19 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) =>
         answers.insertStoredResponse(
           tx,
-          { accountId: A, idempotencyKey: 'k', requestHash: bytes(1), wrappedAnswer: bytes(2), answeredAtS: 10 },
+          { accountId: A, idempotencyKey: 'k', requestHash: bytes(1), wrappedResponse: bytes(2), respondedAtS: 10 },
           0,
         ),
       (tx) =>
         answers.insertStoredResponse(
           tx,
-          { accountId: A, idempotencyKey: 'k', requestHash: bytes(3), wrappedAnswer: bytes(4), answeredAtS: 11 },
+          { accountId: A, idempotencyKey: 'k', requestHash: bytes(3), wrappedResponse: bytes(4), respondedAtS: 11 },
           9,
         ),
       (tx) =>
         answers.insertStoredResponse(
           tx,
-          { accountId: A, idempotencyKey: 'k', requestHash: bytes(3), wrappedAnswer: bytes(4), answeredAtS: 11 },
+          { accountId: A, idempotencyKey: 'k', requestHash: bytes(3), wrappedResponse: bytes(4), respondedAtS: 11 },
           10,
         ),
       (tx) => answers.findStoredResponse(tx, { accountId: A, idempotencyKey: 'k' }, 10),
@@ -337,8 +337,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
   [
     'imports',
     [
-      (tx) => imports.insertImport(tx, { videoId: V2, accountId: A, host: 'a.example', wrappedUrl: bytes(1), nextTryAtS: 5 }),
-      (tx) => imports.insertImport(tx, { videoId: V5, accountId: B, host: 'b.example', wrappedUrl: bytes(1), nextTryAtS: 0 }),
+      (tx) => imports.insertImport(tx, { videoId: V2, accountId: A, host: 'a.example', wrappedUrl: bytes(1), nextAttemptAtS: 5 }),
+      (tx) => imports.insertImport(tx, { videoId: V5, accountId: B, host: 'b.example', wrappedUrl: bytes(1), nextAttemptAtS: 0 }),
       (tx) => imports.countImports(tx, A),
       (tx) => imports.listAccountsWithImports(tx, 5, free),
       (tx) => imports.listAccountsWithImports(tx, 5, { videoIds: [V2], accountIds: ['x'], hosts: ['c.example'] }),
@@ -416,7 +416,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.endRun(tx, runOf(chunk(0, 0), 2), 'done'),
       (tx) => chunks.resumeInterruptedRuns(tx),
       (tx) => chunks.findPendingChunk(tx, { ...VIDEO, kind: 'audio' }, 3),
-      (tx) => chunks.deleteChunk(tx, { ...runOf(chunk(2, 1), 1), state: 'waiting' }),
+      (tx) => chunks.deleteChunk(tx, { ...runOf(chunk(2, 1), 1), state: 'pending' }),
       (tx) => chunks.listUnfinishedChunks(tx, V1, 1, 'audio'),
       (tx) => progress.countChunks(tx, VIDEO),
       (tx) => progress.findEncodeState(tx, A, V1),
@@ -603,11 +603,20 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     'images of watermarks',
     [
       (tx) =>
-        markImages.saveWatermarkImage(tx, { accountId: A, urlHash: bytes(1), sealed: bytes(9), problem: null, triedAtS: 1 }, 2),
+        watermarkImages.saveWatermarkImage(
+          tx,
+          { accountId: A, urlHash: bytes(1), sealed: bytes(9), problem: null, triedAtS: 1 },
+          2,
+        ),
       (tx) =>
-        markImages.saveWatermarkImage(tx, { accountId: A, urlHash: bytes(1), sealed: null, problem: 'gone', triedAtS: 2 }, 2),
-      (tx) => markImages.saveWatermarkImage(tx, { accountId: A, urlHash: bytes(2), sealed: null, problem: 'no', triedAtS: 3 }, 1),
-      (tx) => markImages.findWatermarkImage(tx, A, bytes(2)),
+        watermarkImages.saveWatermarkImage(
+          tx,
+          { accountId: A, urlHash: bytes(1), sealed: null, problem: 'gone', triedAtS: 2 },
+          2,
+        ),
+      (tx) =>
+        watermarkImages.saveWatermarkImage(tx, { accountId: A, urlHash: bytes(2), sealed: null, problem: 'no', triedAtS: 3 }, 1),
+      (tx) => watermarkImages.findWatermarkImage(tx, A, bytes(2)),
       (tx) =>
         tx
           .updateTable('video')
@@ -671,8 +680,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
   [
     'usage',
     [
-      (tx) => usage.addVideoUsage(tx, { day: '2026-01-01', videoId: V1, viewerLabel: '', sentBytes: 2 ** 40, viewCount: 1 }),
-      (tx) => usage.addVideoUsage(tx, { day: '2026-01-01', videoId: V1, viewerLabel: '', sentBytes: 1, viewCount: 1 }),
+      (tx) => usage.addVideoUsage(tx, { day: '2026-01-01', videoId: V1, userId: '', sentBytes: 2 ** 40, viewCount: 1 }),
+      (tx) => usage.addVideoUsage(tx, { day: '2026-01-01', videoId: V1, userId: '', sentBytes: 1, viewCount: 1 }),
       (tx) => usage.addViews(tx, { videoId: V1, viewCount: 2 }),
       (tx) => usage.addViews(tx, { videoId: V1, viewCount: 3 }),
       (tx) => usage.listViewTotals(tx, [V1, V2]),
@@ -698,7 +707,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
 const TABLES = [
   'account',
   'apiKey',
-  'act',
+  'auditEvent',
   'video',
   'folder',
   'tag',
@@ -716,12 +725,12 @@ const TABLES = [
   'playbackSession',
   'streamSlot',
   'redeemAttempt',
-  'markImage',
+  'watermarkImage',
   'setting',
   'strike',
   'ban',
-  'keptAnswer',
-  'hook',
+  'storedResponse',
+  'webhook',
   'delivery',
   'videoUsage',
   'viewTotal',

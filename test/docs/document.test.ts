@@ -167,7 +167,7 @@ async function ownValues(): Promise<(text: string) => string> {
     [EXAMPLE.folderId]: folder.id,
     [EXAMPLE.fileId]: String(poster?.id),
     [EXAMPLE.videoUrl]: `http://${outside}/video.mp4`,
-    [EXAMPLE.hookId]: hook.uuid,
+    [EXAMPLE.webhookId]: hook.uuid,
     [EXAMPLE.hookUrl]: hookUrl,
     SECRET: owner.apiKey,
   })

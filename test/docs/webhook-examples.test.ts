@@ -68,9 +68,9 @@ if (hasProgram('python3'))
 if (hasProgram('php'))
   test('W03: the example in PHP takes a real delivery and refuses a changed one', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'reelgate-php-'))
-    await writeFile(join(folder, 'hook.php'), `<?php\n${example('php')}\necho 'taken';`)
+    await writeFile(join(folder, 'webhook.php'), `<?php\n${example('php')}\necho 'taken';`)
     const place = `127.0.0.1:${await findFreePort()}`
-    const server = spawn('php', ['-S', place, 'hook.php'], {
+    const server = spawn('php', ['-S', place, 'webhook.php'], {
       cwd: folder,
       env: { ...process.env, HOOK_SECRET: secret },
       stdio: 'ignore',

@@ -50,7 +50,7 @@ test('the joins of chunks do not click', async () => {
   await ffmpeg(...SWEEP, '-c:a', 'aac', file)
   const video = await openVideo(file)
   const chunked = await decode(folder, await encodeVideo(video, { chunkSegments: 1 }), 1)
-  const unbroken = await decode(folder, await encodeVideo(video, { chunkSegments: 99, fromStart: true }), 1)
+  const unbroken = await decode(folder, await encodeVideo(video, { chunkSegments: 99, decodesFromStart: true }), 1)
   const border = AAC_FRAMES_PER_SEGMENT * AAC_FRAME_SAMPLES
   for (const join of count(4).map((n) => (n + 1) * border)) {
     expect(worstStep(chunked, join - 2048, join + 2048)).toBeLessThan(worstStep(unbroken, join - 2048, join + 2048) * 1.1)
@@ -121,10 +121,10 @@ test('a sound chunk that complains after its seek is refused as not clean', asyn
   const sealed = await readFile(video.source.path)
   sealed.fill(0x55, Math.floor(sealed.length * 0.5), Math.floor(sealed.length * 0.75))
   await writeFile(video.source.path, sealed)
-  const chunk = { firstSegment: 3, segmentCount: 1, fromStart: false }
+  const chunk = { firstSegment: 3, segmentCount: 1, decodesFromStart: false }
   await expect(encodeAudioChunk({ ...video, chunk }, newSink())).rejects.toBeInstanceOf(InexactSeek)
   const whole = newSink()
-  await encodeAudioChunk({ ...video, chunk: { firstSegment: 0, segmentCount: 9, fromStart: true } }, whole)
+  await encodeAudioChunk({ ...video, chunk: { firstSegment: 0, segmentCount: 9, decodesFromStart: true } }, whole)
   expect(whole.segments.get(1)?.size).toBe(5)
 })
 

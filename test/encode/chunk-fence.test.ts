@@ -9,7 +9,7 @@ const VIDEO = '0123456789abcdef'.repeat(2)
 
 test('a run whose chunk was replaced by one that begins at the same segment cannot publish into it or end it', async () => {
   const write = await openDatabaseWithVideo()
-  const chunk = { kind: 'video', segmentCount: 2, fromStart: false, priority: 0 } as const
+  const chunk = { kind: 'video', segmentCount: 2, decodesFromStart: false, priority: 0 } as const
   await write(async (tx) => {
     await addChunks(tx, rowQueue, VIDEO, 1, [
       { ...chunk, firstSegment: 1 },
@@ -22,7 +22,7 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
     await replaceChunk(tx, rowQueue, first, [sequentialChunk([first, second])])
     const whole = await claim(tx)
     if (!whole) throw new Error('the chunk in their place is not to be claimed')
-    expect(whole).toMatchObject({ firstSegment: 1, segmentCount: 4, fromStart: true })
+    expect(whole).toMatchObject({ firstSegment: 1, segmentCount: 4, decodesFromStart: true })
 
     expect([await mayPublish(tx, first), await mayPublish(tx, second), await mayPublish(tx, whole)]).toEqual([false, false, true])
     expect(await endRun(tx, first, 'done')).toBe(false)

@@ -49,7 +49,7 @@ test('a video begins with a chunk of one segment, so that it plays soon', () => 
 
 test('a video that cannot be sought is one chunk from its start', () => {
   expect(planChunks(videoOf(50, false)).filter(isVideo)).toEqual([
-    { kind: 'video', firstSegment: 0, segmentCount: 50, fromStart: true, priority: 0 },
+    { kind: 'video', firstSegment: 0, segmentCount: 50, decodesFromStart: true, priority: 0 },
   ])
 })
 
@@ -60,7 +60,7 @@ test('the segment that a viewer waits for begins a short chunk before all others
       fc.integer({ min: 1, max: 8 }),
       fc.nat(7),
       (firstSegment, segmentCount, offset) => {
-        const chunk: Chunk = { kind: 'video', firstSegment, segmentCount, fromStart: false, priority: firstSegment }
+        const chunk: Chunk = { kind: 'video', firstSegment, segmentCount, decodesFromStart: false, priority: firstSegment }
         const awaited = firstSegment + (offset % segmentCount)
         const pieces = splitForViewer(chunk, awaited)
         expect(segmentsOf(pieces)).toEqual(segmentsOf([chunk]))
@@ -80,7 +80,7 @@ test('what goes on in sequence covers everything unfinished, from its first segm
     kind: 'video',
     firstSegment: 1,
     segmentCount: 29,
-    fromStart: true,
+    decodesFromStart: true,
     priority: 1,
   })
 })

@@ -7,6 +7,6 @@ const onSegment = () => {
   process.stdout.write('segment\n')
 }
 await encodeVideoChunk(
-  { ...video, threads: 1, chunk: { firstSegment: 0, segmentCount: 1000, fromStart: true } },
+  { ...video, threads: 1, chunk: { firstSegment: 0, segmentCount: 1000, decodesFromStart: true } },
   { onInit: () => {}, onSegment },
 )

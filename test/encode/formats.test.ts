@@ -58,7 +58,7 @@ describe.each(MEASURED)('a video $is', (video) => {
     const opened = await openVideo(await makeOddVideo(video))
     const { videoTrack, audioTrack } = opened.plan
     const chunked = await encodeAsServed(opened)
-    const unbroken = await encodeVideo(opened, { chunkSegments: 9999, fromStart: true })
+    const unbroken = await encodeVideo(opened, { chunkSegments: 9999, decodesFromStart: true })
     let numbers: number[] = []
     for (const { id, widthPx, heightPx } of videoTrack?.renditions ?? []) {
       const file = await joinRendition(folder, chunked, id)

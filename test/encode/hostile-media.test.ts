@@ -240,7 +240,7 @@ async function write(name: string, bytes: Buffer): Promise<string> {
 }
 
 async function encode(file: string): Promise<EncodedVideo> {
-  return encodeVideo(await openVideo(file), { chunkSegments: 1000, fromStart: true })
+  return encodeVideo(await openVideo(file), { chunkSegments: 1000, decodesFromStart: true })
 }
 
 /** What may be said of a video; everything else is a fault of ours. */

@@ -109,7 +109,7 @@ test('M30: a bubblewrap that does not start is the machine’s trouble, whatever
   const sandbox = await openSandbox({ toolFolders: [folder] })
   await writeFile(failing, '')
   const sink = { onInit: () => undefined, onSegment: () => undefined }
-  const request = { sandbox, source, plan, chunk: { firstSegment: 0, segmentCount: 1, fromStart: true } }
+  const request = { sandbox, source, plan, chunk: { firstSegment: 0, segmentCount: 1, decodesFromStart: true } }
   const videoTrack = await sealImage(folder, Readable.from([image]))
   const uses = {
     probe: () => probeSource(sandbox, source),

@@ -145,11 +145,14 @@ test('slides that stand for seconds show at the right time, or the chunk is refu
   for (const firstSegment of count(videoSegmentCount(videoTrack))) {
     const own = newSink()
     try {
-      await encodeVideoChunk({ ...video, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: false } }, own)
+      await encodeVideoChunk(
+        { ...video, threads: 'auto', chunk: { firstSegment, segmentCount: 1, decodesFromStart: false } },
+        own,
+      )
     } catch (error) {
       expect(error).toBeInstanceOf(InexactSeek)
       refused.push(firstSegment)
-      await encodeVideoChunk({ ...video, threads: 'auto', chunk: { firstSegment, segmentCount: 1, fromStart: true } }, own)
+      await encodeVideoChunk({ ...video, threads: 'auto', chunk: { firstSegment, segmentCount: 1, decodesFromStart: true } }, own)
     }
     sink.onInit(1, own.inits.get(1)?.[0] ?? Buffer.alloc(0))
     sink.onSegment(1, firstSegment, own.segments.get(1)?.get(firstSegment) ?? Buffer.alloc(0))
@@ -164,9 +167,9 @@ test('MPEG-TS, where no seek is exact, comes out whole in one pass from the star
     await makeNumberedVideo(path.join(folder, 'video.ts'), { frames: 250, rate: '30', ...SMALL, encode: H264 }),
   )
   expect(video.plan.mayBeSought).toBe(false)
-  const encoded = await encodeVideo(video, { chunkSegments: 100, fromStart: true })
+  const encoded = await encodeVideo(video, { chunkSegments: 100, decodesFromStart: true })
   expect((await readNumbers(await joinRendition(folder, encoded, 1))).slice(0, 250)).toEqual(count(250))
-  const sought = { firstSegment: 1, segmentCount: 1, fromStart: false }
+  const sought = { firstSegment: 1, segmentCount: 1, decodesFromStart: false }
   await expect(encodeVideoChunk({ ...video, threads: 1, chunk: sought }, newSink())).rejects.toBeInstanceOf(InexactSeek)
 })
 
@@ -176,7 +179,7 @@ test('a chunk taken up from the video’s start begins at the very frame', async
     await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 375, rate: '30', ...SMALL, encode: H264 }),
   )
   const sink = newSink()
-  await encodeVideoChunk({ ...video, threads: 1, chunk: { firstSegment: 2, segmentCount: 9, fromStart: true } }, sink)
+  await encodeVideoChunk({ ...video, threads: 1, chunk: { firstSegment: 2, segmentCount: 9, decodesFromStart: true } }, sink)
   expect([...(sink.segments.get(1)?.keys() ?? [])]).toEqual([2, 3])
   expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(count(135).map((n) => n + 240))
 })
@@ -213,7 +216,7 @@ test('a picture that changes its size in mid-video goes on in the planned size',
     joined,
   )
   const video = await openVideo(joined)
-  const encoded = await encodeVideo(video, { chunkSegments: 9, fromStart: true })
+  const encoded = await encodeVideo(video, { chunkSegments: 9, decodesFromStart: true })
   const numbers = await readNumbers(await joinRendition(folder, encoded, 1))
   expect(numbers.slice(0, 178)).toEqual([...count(90), ...count(88)])
 })
@@ -227,7 +230,7 @@ test.each([220, 300])(
     )
     const videoTrack = { ...getFrame(video.plan), frameCount }
     const sink = newSink()
-    const chunk = { firstSegment: 1, segmentCount: 2, fromStart: false }
+    const chunk = { firstSegment: 1, segmentCount: 2, decodesFromStart: false }
     const end = await encodeVideoChunk({ ...video, plan: { ...video.plan, videoTrack }, threads: 'auto', chunk }, sink)
     expect(end).toEqual({ missingFrames: frameCount - 200 })
     expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(
@@ -242,7 +245,7 @@ test('a video whose picture breaks off long before its end fails with a sentence
     await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
   )
   const plan = { ...video.plan, videoTrack: { ...getFrame(video.plan), frameCount: 1000 } }
-  const chunk = { firstSegment: 0, segmentCount: 10, fromStart: true }
+  const chunk = { firstSegment: 0, segmentCount: 10, decodesFromStart: true }
   const failed = encodeVideoChunk({ ...video, plan, threads: 'auto', chunk }, newSink())
   await expect(failed).rejects.toThrow(/^The picture cannot be read past 0:\d\d: the file is damaged/)
   await expect(failed).rejects.toBeInstanceOf(MediaFailure)
@@ -259,13 +262,16 @@ test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wr
   let uncleanFrom: number | undefined
   for (const firstSegment of count(4)) {
     const own = newSink()
-    const chunk = { firstSegment, segmentCount: uncleanFrom === undefined ? 1 : 4, fromStart: uncleanFrom !== undefined }
+    const chunk = { firstSegment, segmentCount: uncleanFrom === undefined ? 1 : 4, decodesFromStart: uncleanFrom !== undefined }
     try {
       await encodeVideoChunk({ ...video, plan, threads: 'auto', chunk }, own)
     } catch (error) {
       expect(error).toBeInstanceOf(InexactSeek)
       uncleanFrom = firstSegment
-      await encodeVideoChunk({ ...video, plan, threads: 'auto', chunk: { firstSegment, segmentCount: 4, fromStart: true } }, own)
+      await encodeVideoChunk(
+        { ...video, plan, threads: 'auto', chunk: { firstSegment, segmentCount: 4, decodesFromStart: true } },
+        own,
+      )
     }
     for (const [rendition, segments] of own.segments)
       for (const [segment, bytes] of segments) published.onSegment(rendition, segment, bytes)
@@ -273,7 +279,7 @@ test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wr
     if (uncleanFrom !== undefined) break
   }
   expect(uncleanFrom).toBe(2)
-  const unbroken = await encodeVideo({ ...video, plan }, { chunkSegments: 100, fromStart: true })
+  const unbroken = await encodeVideo({ ...video, plan }, { chunkSegments: 100, decodesFromStart: true })
   const ours = await likeness(await joinRendition(folder, published, id ?? 0), footage.cockatoo, plan.videoTrack)
   const passes = await likeness(await joinRendition(folder, unbroken, id ?? 0), footage.cockatoo, plan.videoTrack)
   expect(ours).toHaveLength(280)
@@ -289,7 +295,7 @@ test('a chunk is as good at its borders as one unbroken pass', async () => {
   const videoTrack = getFrame(video.plan)
   const chunked = await likeness(await joinRendition(folder, await encodeVideo(video, { chunkSegments: 1 }), 1), file, videoTrack)
   const unbroken = await likeness(
-    await joinRendition(folder, await encodeVideo(video, { chunkSegments: 99, fromStart: true }), 1),
+    await joinRendition(folder, await encodeVideo(video, { chunkSegments: 99, decodesFromStart: true }), 1),
     file,
     videoTrack,
   )
@@ -306,7 +312,7 @@ test('a chunk that is cancelled ends with the reason and gives nothing more', as
   const stop = new AbortController()
   const sink = newSink()
   const encoding = encodeVideoChunk(
-    { ...video, threads: 1, signal: stop.signal, chunk: { firstSegment: 0, segmentCount: 5, fromStart: false } },
+    { ...video, threads: 1, signal: stop.signal, chunk: { firstSegment: 0, segmentCount: 5, decodesFromStart: false } },
     { ...sink, onInit: () => stop.abort(new Error('deleted meanwhile')) },
   )
   await expect(encoding).rejects.toThrow('deleted meanwhile')
@@ -319,7 +325,7 @@ test('what the caller throws while it stores a segment ends the encoder and come
     await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 300, rate: '30', ...SMALL, encode: H264 }),
   )
   const full = () => Promise.reject(new Error('the disk is full'))
-  const chunk = { firstSegment: 0, segmentCount: 3, fromStart: false }
+  const chunk = { firstSegment: 0, segmentCount: 3, decodesFromStart: false }
   await expect(encodeVideoChunk({ ...video, threads: 1, chunk }, { ...newSink(), onSegment: full })).rejects.toThrow(
     'the disk is full',
   )

@@ -167,17 +167,17 @@ export async function openVideo(file: string): Promise<{ sandbox: Sandbox; sourc
   return { sandbox, source, plan: planVideo(await probeSource(sandbox, source)) }
 }
 
-/** Encodes a whole video in chunks of some segments; `fromStart` with a huge number of them is one unbroken pass. */
+/** Encodes a whole video in chunks of some segments; `decodesFromStart` with a huge number of them is one unbroken pass. */
 export async function encodeVideo(
   video: { sandbox: Sandbox; source: SealedSource; plan: Plan },
-  { chunkSegments, fromStart = false }: { chunkSegments: number; fromStart?: boolean },
+  { chunkSegments, decodesFromStart = false }: { chunkSegments: number; decodesFromStart?: boolean },
 ): Promise<EncodedVideo> {
   const sink = newSink()
   const spans = (segments: number) =>
     Array.from({ length: Math.ceil(segments / chunkSegments) }, (_, i) => ({
       firstSegment: i * chunkSegments,
       segmentCount: chunkSegments,
-      fromStart,
+      decodesFromStart,
     }))
   for (const chunk of video.plan.videoTrack ? spans(videoSegmentCount(video.plan.videoTrack)) : []) {
     await encodeVideoChunk({ ...video, chunk, threads: 'auto' }, sink)

@@ -55,7 +55,7 @@ const OPERATIONS: Record<string, Operation> = {
     send: (owner, key, word) => v2(owner, `/importUrl?url=https://host.invalid/${word}.mp4`, key, {}),
   },
   'POST /api/hooks': {
-    rows: 'hook',
+    rows: 'webhook',
     send: (owner, key, word) =>
       owner.call('POST', '/api/hooks', {
         body: { type: 'http', value: `https://host.invalid/${word}`, event: 'video:ready', status: 1 },

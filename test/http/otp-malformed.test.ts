@@ -163,7 +163,7 @@ describe('O17: a protection that was asked for is never passed over', () => {
 
   const options = { annotate: [{ type: 'text', text: 'a & b = c' }], whitelisthref: 'example.org', userId: 'reader' }
   const optionsKept = () =>
-    readRows(reelgate, 'select user_id, marks, rules from otp order by issued_at_s desc, rowid desc limit 1')[0]
+    readRows(reelgate, 'select user_id, watermarks, rules from otp order by issued_at_s desc, rowid desc limit 1')[0]
 
   test.each([
     ['a form', FORM_TYPE, JSON.stringify(options)],
@@ -175,7 +175,7 @@ describe('O17: a protection that was asked for is never passed over', () => {
     expect((await askCurrent(`/${videoId}/otp`, body, type)).status).toBe(200)
     expect(optionsKept()).toMatchObject({
       user_id: 'reader',
-      marks: expect.stringContaining('a & b = c'),
+      watermarks: expect.stringContaining('a & b = c'),
       rules: expect.stringContaining('example.org'),
     })
     const asV2 = JSON.stringify({ clientSecretKey: reelgate.owner.apiKey, ...options, userId: 'reader2' })

@@ -7,31 +7,31 @@ const nowS = () => Date.parse('2027-03-10T12:00:00Z') / 1000
 
 test('an answer kept for an Idempotency-Key is removed after 24 hours', async () => {
   const { db, write } = await openOwnDatabase()
-  const answer = { accountId: 'ann', requestHash: Buffer.alloc(32), wrappedAnswer: Buffer.alloc(64) }
+  const answer = { accountId: 'ann', requestHash: Buffer.alloc(32), wrappedResponse: Buffer.alloc(64) }
   await write((tx) =>
     tx
-      .insertInto('keptAnswer')
+      .insertInto('storedResponse')
       .values([
-        { ...answer, idempotencyKey: 'yesterday', answeredAtS: nowS() - DAY_S },
-        { ...answer, idempotencyKey: 'today', answeredAtS: nowS() - DAY_S + 1 },
+        { ...answer, idempotencyKey: 'yesterday', respondedAtS: nowS() - DAY_S },
+        { ...answer, idempotencyKey: 'today', respondedAtS: nowS() - DAY_S + 1 },
       ])
       .execute(),
   )
   await pruneStoredResponses({ write, nowS })
-  expect(await db.selectFrom('keptAnswer').select('idempotencyKey').execute()).toEqual([{ idempotencyKey: 'today' }])
+  expect(await db.selectFrom('storedResponse').select('idempotencyKey').execute()).toEqual([{ idempotencyKey: 'today' }])
 })
 
 test('many kept answers are removed some at a time, so that other writes go between', async () => {
   const { db, write } = await openOwnDatabase()
-  const answer = { accountId: 'ann', requestHash: Buffer.alloc(32), wrappedAnswer: Buffer.alloc(64), answeredAtS: 1 }
+  const answer = { accountId: 'ann', requestHash: Buffer.alloc(32), wrappedResponse: Buffer.alloc(64), respondedAtS: 1 }
   await write((tx) =>
     tx
-      .insertInto('keptAnswer')
+      .insertInto('storedResponse')
       .values(Array.from({ length: 2_500 }, (_, i) => ({ ...answer, idempotencyKey: String(i) })))
       .execute(),
   )
   const before = write.commits()
   await pruneStoredResponses({ write, nowS })
   expect(write.commits() - before).toBeGreaterThan(2)
-  expect(await db.selectFrom('keptAnswer').select('idempotencyKey').execute()).toEqual([])
+  expect(await db.selectFrom('storedResponse').select('idempotencyKey').execute()).toEqual([])
 })

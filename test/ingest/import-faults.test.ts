@@ -126,7 +126,7 @@ test('F-07: a connection that breaks is taken up again by itself; one that never
   await expect.poll(() => hopeless.asked.length).toBeGreaterThanOrEqual(2)
   await reelgate.kill()
   // An hour later: its tries so far have been five.
-  changeRows(reelgate, 'update import set tries = 5 where video_id = ?', worse)
+  changeRows(reelgate, 'update import set attempts = 5 where video_id = ?', worse)
   await reelgate.restart()
   const { status, statusReason } = await untilDecided(owner, worse)
   expect(`${status}: ${statusReason}`).toBe(

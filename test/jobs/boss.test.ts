@@ -73,7 +73,7 @@ test('a video that rests is left alone', async () => {
 test('a chunk whose run failed is taken again, whether the run could give it back or not; one that is done is not', async () => {
   const { write, queue, add, takeAll } = await openChunks()
   await write((tx) => add(tx, VIDEO, [chunkAt(0), chunkAt(1), chunkAt(3)]))
-  const ends: Record<number, 'waiting' | 'done'> = { 0: 'waiting', 3: 'done' }
+  const ends: Record<number, 'pending' | 'done'> = { 0: 'pending', 3: 'done' }
   const claim = () => claimChunk(write, queue, () => ({ upToPriority: undefined, except: [] }))
   for (const taken of [await claim(), await claim(), await claim()]) {
     const failing = taken?.hold(async () => {
@@ -209,7 +209,7 @@ async function addVideos(write: Write): Promise<void> {
 }
 
 function chunkAt(firstSegment: number): Chunk {
-  return { kind: 'video', firstSegment, segmentCount: 1, fromStart: false, priority: firstSegment }
+  return { kind: 'video', firstSegment, segmentCount: 1, decodesFromStart: false, priority: firstSegment }
 }
 
 type Worker = { process: ChildProcess; output(): string }

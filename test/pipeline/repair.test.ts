@@ -131,7 +131,7 @@ test('F-42: a segment that was put back by hand is sent again without its source
   expect(
     changeRows(reelgate, `update segment set damaged = 1 where number = 1 and file like ?`, `%${path.split('/').at(-1)}`),
   ).toBe(1)
-  changeRows(reelgate, `update chunk set state = 'waiting' where first_segment <= 1 and first_segment + segment_count > 1`)
+  changeRows(reelgate, `update chunk set state = 'pending' where first_segment <= 1 and first_segment + segment_count > 1`)
   await reelgate.restart()
   await expect.poll(async () => (await ask(1)).status).toBe(200)
   expect(Buffer.from(await (await ask(1)).arrayBuffer())).toEqual(whole)

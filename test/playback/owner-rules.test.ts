@@ -38,7 +38,11 @@ const hashOf = (otp: string) => createHash('sha256').update(otp).digest()
 const spentAt = (otp: string) =>
   readRows<{ at: number | null }>(reelgate, 'select spent_at_s as at from otp where hash = ?', hashOf(otp))[0]?.at
 const attemptsOf = (otp: string) =>
-  readRows(reelgate, 'select outcome, rule, address, times from redeem_attempt where otp_hash = ? order by id', hashOf(otp))
+  readRows(
+    reelgate,
+    'select outcome, rule, address, attempt_count from redeem_attempt where otp_hash = ? order by id',
+    hashOf(otp),
+  )
 
 /** The player's page as a browser asks for it in a frame of `referer`. */
 async function page(query: string, headers: Record<string, string> = {}) {
@@ -83,9 +87,9 @@ describe('where the video may be watched', () => {
     goTo(viewer, IN_GERMANY)
     expect((await viewer.redeem(otp)).playing).toBe(true)
     expect(attemptsOf(otp)).toEqual([
-      { outcome: 'place-not-allowed', rule: 'ipGeo.allow', address: IN_JAPAN, times: 1 },
-      { outcome: 'place-not-allowed', rule: 'ipGeo.allow', address: NOWHERE, times: 1 },
-      { outcome: 'opened', rule: null, address: IN_GERMANY, times: 1 },
+      { outcome: 'place-not-allowed', rule: 'ipGeo.allow', address: IN_JAPAN, attempt_count: 1 },
+      { outcome: 'place-not-allowed', rule: 'ipGeo.allow', address: NOWHERE, attempt_count: 1 },
+      { outcome: 'opened', rule: null, address: IN_GERMANY, attempt_count: 1 },
     ])
   })
 
@@ -105,7 +109,9 @@ describe('where the video may be watched', () => {
     expect((await viewer.reopen()).status).toBe(200)
     expect((await viewer.key(0)).status).toBe(200)
     // Once for the change of address, however often it asked there.
-    expect(attemptsOf(otp).slice(1)).toEqual([{ outcome: 'place-not-allowed', rule: 'ipGeo.allow', address: IN_JAPAN, times: 1 }])
+    expect(attemptsOf(otp).slice(1)).toEqual([
+      { outcome: 'place-not-allowed', rule: 'ipGeo.allow', address: IN_JAPAN, attempt_count: 1 },
+    ])
   })
 
   test('O13: who asks from home and from abroad at once is given nothing abroad', async () => {
@@ -171,7 +177,7 @@ describe('where the video may be watched', () => {
     }
     const kept = attemptsOf(otp)
     expect(kept).toHaveLength(20)
-    expect(kept.at(-1)).toMatchObject({ times: 12 })
+    expect(kept.at(-1)).toMatchObject({ attempt_count: 12 })
   })
 })
 

@@ -33,7 +33,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   const clock = { nowS: STARTED_AT_S, nowMs: 0 }
   const nowS = () => clock.nowS
   const masterKey = parseMasterKey(Buffer.alloc(32, 1))
-  const noMarkImages = { want() {}, find: async () => undefined } // its marks are texts
+  const noMarkImages = { want() {}, find: async () => undefined } // its watermarks are texts
   const newDeps = (): PlaybackDeps => ({
     db,
     write,
@@ -46,7 +46,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     mediaSecret: 'secret',
     captions: { find: async () => [], open: async () => undefined },
     mainPoster: async () => undefined,
-    markImages: noMarkImages,
+    watermarkImages: noMarkImages,
     countries: { find: async (address) => COUNTRIES[address] },
     paced: false,
     recordView() {},
@@ -64,13 +64,13 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
 
   const newOtp = (ttlS = 3600, options: Partial<Pick<OtpRequest, 'userId' | 'streamLimit' | 'rules' | 'apiKeyId'>> = {}) =>
     issueOtp(
-      { write, nowS, outbound: createOutboundPolicy([]), markImages: noMarkImages },
+      { write, nowS, outbound: createOutboundPolicy([]), watermarkImages: noMarkImages },
       {
         accountId,
         apiKeyId,
         videoId,
         ttlS,
-        marks: [],
+        watermarks: [],
         ...options,
       },
     )

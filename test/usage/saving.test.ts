@@ -38,7 +38,7 @@ function sessionOf(i: number) {
     publicKey: key,
     keyId: key,
     pages: '[]',
-    marks: '[]',
+    watermarks: '[]',
     startedAtS: 1,
     endsAtS: 2,
     lastSeenAtS: 1,

@@ -33,12 +33,11 @@ async function addressesOf(viewer: Viewer): Promise<string[]> {
   return [init, ...segments.map(({ uri }) => uri)].map((uri) => new URL(uri, base).href)
 }
 
-type Row = { viewer_label: string; sent_bytes: number; view_count: number }
+type Row = { user_id: string; sent_bytes: number; view_count: number }
 const rowsOf = (videoId: string) =>
-  readRows<Row>(reelgate, 'select viewer_label, sent_bytes, view_count from video_usage where video_id = ? order by 1', videoId)
+  readRows<Row>(reelgate, 'select user_id, sent_bytes, view_count from video_usage where video_id = ? order by 1', videoId)
 /** Bytes by label. */
-const sentOf = (videoId: string) =>
-  Object.fromEntries(rowsOf(videoId).map(({ viewer_label, sent_bytes }) => [viewer_label, sent_bytes]))
+const sentOf = (videoId: string) => Object.fromEntries(rowsOf(videoId).map(({ user_id, sent_bytes }) => [user_id, sent_bytes]))
 /** Counts are written down every five seconds. */
 const written = { interval: 100 }
 
@@ -101,7 +100,7 @@ describe('a view', () => {
     expect((await viewer.key(0)).status).toBe(200)
     expect((await (await watching(video)).key(0)).status).toBe(200)
     await expect.poll(async () => (await v2Video(video)).viewCount, written).toBe(2)
-    expect(rowsOf(video).map(({ viewer_label, view_count }) => [viewer_label, view_count])).toEqual([
+    expect(rowsOf(video).map(({ user_id, view_count }) => [user_id, view_count])).toEqual([
       ['', 1],
       ['ann', 1],
     ])

@@ -109,7 +109,7 @@ test.each<[string, () => Promise<Buffer> | Buffer]>([
   const url = serve(path, await bytes())
   expect(await marksOf([{ type: 'image', url }, TEXT])).toMatchObject([TEXT])
   const hash = createHash('sha256').update(url).digest()
-  const [row] = readRows<{ problem: string }>(reelgate, 'select problem from mark_image where url_hash = ?', hash)
+  const [row] = readRows<{ problem: string }>(reelgate, 'select problem from watermark_image where url_hash = ?', hash)
   expect(row?.problem).toMatch(/^The (file|picture) |^http:\S+ was not fetched: it is longer than 1048576 bytes/)
   await expect.poll(() => reelgate.output()).toContain(`"from":"${url.split('?')[0]}","problem":"${row?.problem}"`)
   expect(reelgate.output()).not.toContain('5ecret')
@@ -139,7 +139,7 @@ test('P18: on the disk a picture is sealed', async () => {
   await marksOf([{ type: 'image', url: serve('/sealed.png', pictures.png) }])
   const [{ sealed } = { sealed: empty }] = readRows<{ sealed: Buffer }>(
     reelgate,
-    'select sealed from mark_image where sealed is not null',
+    'select sealed from watermark_image where sealed is not null',
   )
   expect(sealed.length).toBeGreaterThan(100)
   for (const [name, bytes] of await readRowsAtRest(reelgate)) expect(bytes.includes('IHDR'), name).toBe(false)
@@ -260,6 +260,6 @@ async function openBareImages() {
     await images.stop()
     await rm(folder, { recursive: true })
   })
-  const rows = async () => (await db.selectFrom('markImage').select('urlHash').execute()).length
+  const rows = async () => (await db.selectFrom('watermarkImage').select('urlHash').execute()).length
   return { images, clock, accountId, newAccount, rows }
 }

@@ -94,14 +94,14 @@ test.each(Object.entries(CALLS))(
     const { videoId } = await ben.credentials('Gone')
     await ben.delete([videoId])
     await hooksOf(ben).untilNewest(uuid, 'delivered')
-    const before = readRows(reelgate, 'select * from delivery where hook_id = ?', uuid)
+    const before = readRows(reelgate, 'select * from delivery where webhook_id = ?', uuid)
     const answers = [await call(ann, uuid), await call(ann, NO_SUCH)]
     for (const answer of answers) {
       expect(answer.status).toBe(404)
       expect(await answer.json()).toMatchObject({ message: 'Hook not found', code: 'not-found' })
     }
     expect(await hooksOf(ben).list()).toEqual([{ uuid, ...hook }])
-    expect(readRows(reelgate, 'select * from delivery where hook_id = ?', uuid)).toEqual(before)
+    expect(readRows(reelgate, 'select * from delivery where webhook_id = ?', uuid)).toEqual(before)
   },
 )
 
@@ -232,8 +232,8 @@ test('a deleted hook is sent nothing more and leaves no row; what happens while 
   expect(await hooks.replay(uuid)).toEqual({ message: 'Queued', count: 2 })
   expect((await receiver.until(2)).map(({ event }) => event.sequence)).toEqual([1, 2])
   await hooks.remove(uuid)
-  expect(readRows(reelgate, 'select * from delivery where hook_id = ?', uuid)).toEqual([])
-  expect(readRows(reelgate, 'select * from hook where id = ?', uuid)).toEqual([])
+  expect(readRows(reelgate, 'select * from delivery where webhook_id = ?', uuid)).toEqual([])
+  expect(readRows(reelgate, 'select * from webhook where id = ?', uuid)).toEqual([])
 })
 
 test('who makes, switches, rotates and deletes a hook is on record', async () => {
@@ -244,7 +244,7 @@ test('who makes, switches, rotates and deletes a hook is on record', async () =>
   await hooks.set(uuid, 1)
   await hooks.rotate(uuid)
   await hooks.remove(uuid)
-  const kinds = readRows<{ kind: string }>(reelgate, 'select kind from act where subject = ? order by id', uuid)
+  const kinds = readRows<{ kind: string }>(reelgate, 'select action as kind from audit_event where subject = ? order by id', uuid)
   expect(kinds.map(({ kind }) => kind)).toEqual(['hook:created', 'hook:disabled', 'hook:enabled', 'hook:rotated', 'hook:deleted'])
 })
 

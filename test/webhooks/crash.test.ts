@@ -55,7 +55,11 @@ test('W07, I7: killed at any moment after a change was acknowledged, its event a
   const told = () => new Set(receiver.received.map(({ event }) => event.payload.id))
   await expect.poll(() => deleted.filter((id) => !told().has(id))).toEqual([])
   await hooksOf(owner).untilNewest(uuid, 'delivered')
-  const rows = readRows<{ sequence: number }>(reelgate, 'select sequence from delivery where hook_id = ? order by sequence', uuid)
+  const rows = readRows<{ sequence: number }>(
+    reelgate,
+    'select sequence from delivery where webhook_id = ? order by sequence',
+    uuid,
+  )
   expect(rows.map(({ sequence }) => sequence)).toEqual(deleted.map((_, n) => n + 1))
 })
 
@@ -67,13 +71,13 @@ test('I9: killed while an endpoint with thousands of deliveries is switched off,
   changeRows(
     reelgate,
     `with recursive numbers (value) as (select 1 union all select value + 1 from numbers where value < 5000)
-    insert into delivery (hook_id, sequence, event, body, time_ms, state, due_at_s)
+    insert into delivery (webhook_id, sequence, event, body, time_ms, state, due_at_s)
     select ?, value, 'video:ready', '{}', 0, 'waiting', 99999999999 from numbers`,
     uuid,
   )
-  changeRows(reelgate, 'update hook set last_sequence = 5000 where id = ?', uuid)
+  changeRows(reelgate, 'update webhook set last_sequence = 5000 where id = ?', uuid)
   await reelgate.restart()
-  const failed = () => readRows(reelgate, "select 1 from delivery where hook_id = ? and state = 'failed'", uuid).length
+  const failed = () => readRows(reelgate, "select 1 from delivery where webhook_id = ? and state = 'failed'", uuid).length
   const switching = hooksOf(owner)
     .set(uuid, 0)
     .catch(() => undefined) // cut off

@@ -78,7 +78,7 @@ test('W01: every one of those addresses is refused when a delivery is due, too, 
   }
   await reelgate.stop()
   for (const [n, uuid] of owners.flatMap(({ uuids }) => uuids).entries())
-    changeRows(reelgate, 'update hook set url = ? where id = ?', new URL(urls[n] ?? '').href, uuid)
+    changeRows(reelgate, 'update webhook set url = ? where id = ?', new URL(urls[n] ?? '').href, uuid)
   await reelgate.restart()
   for (const { owner, uuids } of owners) {
     await owner.delete([(await owner.credentials('A video')).videoId])

@@ -50,7 +50,7 @@ async function newOutbox() {
   }
   const { accountId, videoId } = await newAccount()
   const hookRow = (id: string): Promise<WebhookRow> =>
-    db.selectFrom('hook').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+    db.selectFrom('webhook').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
   return {
     ...{ deps, db, write, clock, accountId, videoId, newAccount, hookRow },
     newHook: (url: string, owner = accountId) =>
@@ -60,8 +60,8 @@ async function newOutbox() {
       write(async (tx) => {
         for (let n = 0; n < times; n++) await addVideoEvents(tx, 'video:ready', [of])
       }),
-    deliveries: (hookId: string): Promise<DeliveryRow[]> =>
-      db.selectFrom('delivery').selectAll().where('hookId', '=', hookId).orderBy('sequence').execute(),
+    deliveries: (webhookId: string): Promise<DeliveryRow[]> =>
+      db.selectFrom('delivery').selectAll().where('webhookId', '=', webhookId).orderBy('sequence').execute(),
     async start() {
       const sending = await startWebhookSender(deps)
       let stopped: Promise<void> | undefined
@@ -83,8 +83,8 @@ const answering =
     response.writeHead(status, headers).end()
 
 /** Resolves with a delivery once an attempt at it has ended. */
-async function afterAttempt({ deliveries }: Outbox, hookId: string, attempts: number, sequence = 1): Promise<DeliveryRow> {
-  const find = async () => (await deliveries(hookId)).find((delivery) => delivery.sequence === sequence)
+async function afterAttempt({ deliveries }: Outbox, webhookId: string, attempts: number, sequence = 1): Promise<DeliveryRow> {
+  const find = async () => (await deliveries(webhookId)).find((delivery) => delivery.sequence === sequence)
   await expect
     // Half a minute is promised: fifteen seconds for an attempt, and what the machine takes.
     .poll(async () => ((found) => found && [found.attempts, found.state !== 'sending'])(await find()), { timeout: 30_000 })
@@ -215,9 +215,9 @@ test.each([
   const { dueAtS } = await afterAttempt(outbox, hook.id, 1)
   expect(Math.abs(dueAtS - clock.nowS - waitS)).toBeLessThanOrEqual(1)
   await outbox.happen() // what comes meanwhile waits, too
-  const { restsUntilS } = await outbox.hookRow(hook.id)
-  expect(restsUntilS).toBeGreaterThanOrEqual(waitS > 5 ? dueAtS : clock.nowS + 1)
-  clock.nowS = restsUntilS - 1
+  const { nextAttemptAtS } = await outbox.hookRow(hook.id)
+  expect(nextAttemptAtS).toBeGreaterThanOrEqual(waitS > 5 ? dueAtS : clock.nowS + 1)
+  clock.nowS = nextAttemptAtS - 1
   await outbox.happen()
   await witness.until(3)
   expect(receiver.received).toHaveLength(1)
@@ -244,11 +244,11 @@ test('W06: 410 switches an endpoint off at once; what waits for it, and what com
 })
 
 /** How many of an endpoint's deliveries are in each state, and why. */
-async function states({ db }: Outbox, hookId: string) {
+async function states({ db }: Outbox, webhookId: string) {
   const rows = await db
     .selectFrom('delivery')
     .select(({ fn }) => ['state', 'problem', fn.countAll<number>().as('count')])
-    .where('hookId', '=', hookId)
+    .where('webhookId', '=', webhookId)
     .groupBy(['state', 'problem'])
     .orderBy('state')
     .execute()
@@ -393,7 +393,9 @@ test('W08: as many hanging endpoints as there are owners leave room for those th
     await outbox.happen(2, videoId)
   }
   // They have failed before: what hangs for the first time may have every place for the length of one attempt.
-  await outbox.write((tx) => tx.updateTable('hook').set({ failuresInRow: 3, failingSinceS: outbox.clock.nowS }).execute())
+  await outbox.write((tx) =>
+    tx.updateTable('webhook').set({ consecutiveFailures: 3, failingSinceS: outbox.clock.nowS }).execute(),
+  )
   await outbox.start()
   await hanging.until(16)
   const receiver = receivers.newReceiver()
@@ -426,7 +428,7 @@ test('W08: an endpoint dead for five days is switched off, on record, and everyt
   await outbox.start()
   const startedAtS = clock.nowS
   for (let failures = 1; (await outbox.hookRow(hook.id)).disabledReason === null; failures++) {
-    await expect.poll(async () => (await outbox.hookRow(hook.id)).failuresInRow).toBe(failures)
+    await expect.poll(async () => (await outbox.hookRow(hook.id)).consecutiveFailures).toBe(failures)
     expect(failures).toBeLessThan(30)
     clock.nowS += DAY_S / 4
   }
@@ -435,7 +437,7 @@ test('W08: an endpoint dead for five days is switched off, on record, and everyt
   await expect
     .poll(async () => new Set((await states(outbox, hook.id)).map(([state]) => state)), { timeout: 25_000 })
     .toEqual(new Set(['failed']))
-  const act = await outbox.db.selectFrom('act').selectAll().where('kind', '=', 'hook:disabled').executeTakeFirstOrThrow()
+  const act = await outbox.db.selectFrom('auditEvent').selectAll().where('action', '=', 'hook:disabled').executeTakeFirstOrThrow()
   expect(act).toMatchObject({ accountId: outbox.accountId, actor: 'server', subject: hook.id })
 })
 
@@ -513,7 +515,7 @@ test('F-09: a stop in the middle of a delivery ends at once, costs no attempt, a
   await receiver.until(1)
   await first.stop()
   expect(await outbox.deliveries(hook.id)).toMatchObject([{ state: 'waiting', attempts: 0, dueAtS: 0 }])
-  expect(await outbox.hookRow(hook.id)).toMatchObject({ failuresInRow: 0 })
+  expect(await outbox.hookRow(hook.id)).toMatchObject({ consecutiveFailures: 0 })
   receiver.answer(answering(204))
   await outbox.start()
   await receiver.until(2)

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Failure } from '../../errors.ts'
-import { webhookId } from '../../webhooks/attempt.ts'
+import { messageId } from '../../webhooks/attempt.ts'
 import { type DeliveryLogDeps, listDeliveries, replayDeliveries } from '../../webhooks/delivery-log.ts'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../webhooks/event.ts'
 import {
@@ -37,7 +37,7 @@ const HookBody = Type.Object({
   createdAt: Type.String({ description: 'ISO 8601' }),
 })
 const Secret = Type.String({ description: 'whsec_ and base64; shown this once' })
-const HookParams = Type.Object({ uuid: Type.String({ description: 'of the hook', examples: [EXAMPLE.hookId] }) })
+const HookParams = Type.Object({ uuid: Type.String({ description: 'of the hook', examples: [EXAMPLE.webhookId] }) })
 
 const CreateBody = Type.Object({
   type: Type.Optional(Type.Literal('http', { examples: ['http'] })),
@@ -235,7 +235,7 @@ type Delivery = Awaited<ReturnType<typeof listDeliveries>>['deliveries'][number]
 function deliveryBody(delivery: Delivery): Static<typeof DeliveryBody> {
   return {
     id: delivery.sequence,
-    webhookId: webhookId(delivery.hookId, delivery.sequence),
+    webhookId: messageId(delivery.webhookId, delivery.sequence),
     event: delivery.event,
     state: delivery.state,
     attempts: delivery.attempts,

@@ -3,7 +3,7 @@ export const EXAMPLE = {
   videoId: '4d9b5ab0c1fe4d0c8a2f6c7e13a97d52',
   folderId: '7c2f19e0a6b84f6f9d3e5b1a0c4d8e21',
   fileId: '7021',
-  hookId: '0f8fad5bd9cb469fa16570867728950e',
+  webhookId: '0f8fad5bd9cb469fa16570867728950e',
   videoUrl: 'https://example.org/video.mp4',
   keyId: '9a3e1c5b7d2f4a608b1c3d5e7f9a0b2c',
   hookUrl: 'https://example.org/hooks',

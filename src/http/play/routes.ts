@@ -114,7 +114,7 @@ export async function playbackInterface(
 
 /** What the player needs to know, after redeem and after each page load. */
 async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<SessionBody> {
-  const { title, durationS, aspectRatio, poster, marks } = await viewVideo(deps, session)
+  const { title, durationS, aspectRatio, poster, watermarks } = await viewVideo(deps, session)
   const { id, videoId, endsAtS } = session.row
   return {
     session: id,
@@ -127,7 +127,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
       ...(poster && { poster: poster.isPublic ? posterPath(poster.token) : `play/${id}/file/${POSTER_NAME}` }),
     },
     playlist: `/play/${id}/playlist/main`,
-    marks: marks.map(markBody),
+    marks: watermarks.map(markBody),
     resumeAtS: session.positionS,
     keepsPosition: session.row.userId !== null,
     beatEveryMs: BEAT_EVERY_MS,

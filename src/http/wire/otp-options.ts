@@ -118,7 +118,7 @@ function choices(
     ttlS,
     userId: known.userId === undefined ? undefined : String(known.userId),
     streamLimit: known.streamLimit === undefined ? undefined : Number(known.streamLimit),
-    marks: parseWatermarks(outbound, options.annotate, known.viewer),
+    watermarks: parseWatermarks(outbound, options.annotate, known.viewer),
     forcedBitrateKbps: known.forcedBitrate === undefined ? undefined : Math.min(Number(known.forcedBitrate), 1_000_000),
     licenseRules: readLicenseRules(options.licenseRules),
     rules: readRules(options),

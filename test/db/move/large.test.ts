@@ -37,18 +37,18 @@ const LEAST = { video: 1, video_tag: 1, file: 2, folder: 0.1, otp: 1, playback_s
 
 /** From the videos that are there: an OTP for each, every second one spent, bans, a hook that was told of each. */
 const MORE = [
-  `insert into otp (hash, account_id, api_key_id, video_id, user_id, marks, issued_at_s, expires_at_s, spent_at_s)
+  `insert into otp (hash, account_id, api_key_id, video_id, user_id, watermarks, issued_at_s, expires_at_s, spent_at_s)
     select randomblob(32), account_id, 'key', id, 'viewer ' || (position % 1000), '[]', upload_time_s, upload_time_s + 300,
       case when position % 2 = 0 then upload_time_s + 60 end from video`,
-  `insert into playback_session (id, otp_hash, account_id, video_id, generation, user_id, public_key, key_id, pages, marks,
+  `insert into playback_session (id, otp_hash, account_id, video_id, generation, user_id, public_key, key_id, pages, watermarks,
       started_at_s, ends_at_s, last_seen_at_s)
-    select lower(hex(randomblob(16))), hash, account_id, video_id, 1, user_id, randomblob(65), randomblob(16), '[]', marks,
+    select lower(hex(randomblob(16))), hash, account_id, video_id, 1, user_id, randomblob(65), randomblob(16), '[]', watermarks,
       spent_at_s, spent_at_s + 21600, spent_at_s + 120 from otp where spent_at_s is not null`,
   `insert into ban (scope, subject, budget, began_at_s, ends_at_s)
     select 'ip', '2001:db8::' || position, 'reads', upload_time_s, upload_time_s + 1800 from video where position % 100 = 0`,
-  `insert into hook (id, account_id, url, wrapped_secret, created_at_s, last_sequence)
+  `insert into webhook (id, account_id, url, wrapped_secret, created_at_s, last_sequence)
     select lower(hex(randomblob(16))), id, 'https://example.org/hook', randomblob(60), created_at_s, video_count from account`,
-  `insert into delivery (hook_id, sequence, event, body, time_ms, state, finished_at_s)
-    select hook.id, position, 'video:ready', '{"id":"' || video.id || '"}', upload_time_s * 1000, 'delivered', upload_time_s
-    from video join hook using (account_id)`,
+  `insert into delivery (webhook_id, sequence, event, body, time_ms, state, finished_at_s)
+    select webhook.id, position, 'video:ready', '{"id":"' || video.id || '"}', upload_time_s * 1000, 'delivered', upload_time_s
+    from video join webhook using (account_id)`,
 ]

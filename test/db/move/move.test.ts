@@ -106,9 +106,9 @@ test('videos whose encoding was cut off, or had yet to begin, are finished after
   const video = await makeVideo({ seconds: 60, size: '320x240' })
   const videos = [await reelgate.owner.upload('Under way', video), await reelgate.owner.upload('Behind it', video)]
   const states = () => readRows(reelgate, 'select distinct state from chunk order by state').map(({ state }) => state)
-  await expect.poll(states).toEqual(['done', 'running', 'waiting'])
+  await expect.poll(states).toEqual(['done', 'running', 'pending'])
   await reelgate.kill()
-  expect(states()).toContain('waiting')
+  expect(states()).toContain('pending')
   const url = await newTarget()
   await moved(reelgate.env, url)
   const there = await startReelgate({ database: 'postgres', copyOf: { ...reelgate, databaseUrl: url } })

@@ -1,12 +1,10 @@
+import { spawnSync } from 'node:child_process'
 import { open, readFile, writeFile } from 'node:fs/promises'
-import SqliteDatabase from 'better-sqlite3'
-import { Kysely, SqliteDialect } from 'kysely'
-import { Migrator } from 'kysely/migration'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { findPositions } from '../../../src/catalogue/search-store.ts'
 import { openSqlite } from '../../../src/db/sqlite/database.ts'
-import { firstTables } from '../../../src/db/sqlite/migrations/0001-first-tables.ts'
 import { takeFolderLock } from '../../../src/storage/folder-lock.ts'
+import { isLong, newChance } from '../../seeded-random.ts'
 import { newPath, using } from './database.ts'
 
 const schemaOf = (path: string) =>
@@ -53,40 +51,42 @@ test('F-08: a migration that a crash cut off is done whole at the next start', a
   )
 })
 
-test('F-08: a step that fails in its middle leaves nothing of itself, and says so', async () => {
+test('F-08: a migration that fails in its middle leaves nothing of itself, and says so', async () => {
   const path = await newPath()
-  await firstVersion(path)
-  using(path, (database) => database.exec('create table tag (in_the_way text)'))
-  const before = schemaOf(path)
+  using(path, (database) => database.exec('create table view_total (in_the_way text)'))
+  const tablesOf = () => JSON.stringify(schemaOf(path)).match(/create table \w+/gi)
+  const before = tablesOf()
   await expect(openSqlite(path)).rejects.toMatchObject({
     kind: 'unavailable',
     message: expect.stringContaining('nothing was changed'),
   })
-  expect(schemaOf(path)).toEqual(before)
-  using(path, (database) => database.exec('drop table tag'))
+  expect(tablesOf()?.filter((name) => !name.includes('kysely'))).toEqual(before)
+  using(path, (database) => database.exec('drop table view_total'))
   await (await openSqlite(path)).close()
 })
 
-test('F-37: videos of the first version are found by search after the step that brings it', async () => {
-  const path = await newPath()
-  await firstVersion(path)
-  using(path, (database) =>
-    database.exec(`insert into account (id, name, created_at_s, may_upload, may_import) values ('a', 'a', 1, 1, 1);
-      insert into video (id, account_id, title, description, file_name, upload_time_s, status, deleted_at_s)
-        values ('v1', 'a', 'LIGHT and shadow', '', 'video.mp4', 1, 'ready', null), ('v2', 'a', 'Light', '', '', 1, 'ready', 5)`),
-  )
-  const database = await openSqlite(path)
-  expect(await findPositions(database.db, 'a', { text: 'light' }, { limit: 1, offset: 0 })).toEqual({ count: 1, positions: [1] })
-  await database.close()
-})
+test('F-08: whenever kill -9 comes while the tables are made, the next start has all of them', async () => {
+  const chance = newChance('killed migrations')
+  const whole = await newPath()
+  const writes = openTraced(whole, []).stderr.match(/pwrite64\(/g)?.length ?? 0
+  expect(writes).toBeGreaterThan(10)
+  const places = Array.from({ length: writes }, (_, i) => i + 1)
+  let kills = 0
+  for (const nth of isLong ? places : [1, 2, 3].map(() => Math.floor(chance.between(1, writes + 1)))) {
+    const path = await newPath()
+    const { signal } = openTraced(path, ['-e', `inject=pwrite64:signal=KILL:when=${nth}`])
+    kills += Number(signal === 'SIGKILL')
+    await (await openSqlite(path)).close()
+    expect(schemaOf(path), `killed at write ${nth}`).toEqual(schemaOf(whole))
+  }
+  expect(kills).toBeGreaterThan(0)
+}, 3_600_000)
 
-/** A database as the first version made it. */
-async function firstVersion(path: string): Promise<void> {
-  const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: new SqliteDatabase(path) }) })
-  const provider = { getMigrations: async () => ({ '0001-first-tables': firstTables }) }
-  const { error } = await new Migrator({ db, provider }).migrateToLatest()
-  await db.destroy()
-  if (error) throw error
+/** Opens it in a process of its own, of which strace sees every write to the database. */
+function openTraced(path: string, inject: readonly string[]) {
+  const script = join(import.meta.dirname, 'open-once.ts')
+  const args = ['-f', '-e', 'trace=pwrite64', '-e', 'signal=none', ...inject, process.execPath, script, path]
+  return spawnSync('strace', args, { encoding: 'utf8', maxBuffer: 2 ** 26 })
 }
 
 test.each([

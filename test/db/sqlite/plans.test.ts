@@ -8,7 +8,7 @@ import { connectExplaining, type Explained } from './explained.ts'
 // How SQLite would carry out what the stores ask. It holds everybody up meanwhile: one statement runs after the other.
 
 /** Indexes of nothing but what is under way. */
-const UNDER_WAY = new Set(['video_unplanned', 'generation_unfinished', 'chunk_waiting', 'mp4_unmade', 'delivery_open'])
+const UNDER_WAY = new Set(['video_unplanned', 'generation_unfinished', 'chunk_pending', 'mp4_unmade', 'delivery_open'])
 /** What a statement brings with it, or finds step by step. */
 const LISTS = new Set(['json_each', 'above', 'below'])
 
@@ -41,7 +41,7 @@ const isRead = (step: string) => /^(?:SCAN|SEARCH) /.test(step)
 const isScan = (step: string) => step.startsWith('SCAN ')
 
 function isAllOfAnOwner(step: string): boolean {
-  const [, table = ''] = /^SEARCH (\w+) .*\((?:account_id|hook_id)=\?\)$/.exec(step) ?? []
+  const [, table = ''] = /^SEARCH (\w+) .*\((?:account_id|webhook_id)=\?\)$/.exec(step) ?? []
   return table !== '' && !SMALL.has(table)
 }
 
