@@ -4,234 +4,251 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from './errors.ts'
 
-/** Every variable that Reelgate reads, with the sentence `reelgate serve --help` shows for it. */
-export const VARIABLES = {
-  PORT: 'port to listen on (8080)',
-  HOST: 'address to listen on (127.0.0.1)',
-  REELGATE_PUBLIC_URL: 'address that viewers and clients use, such as https://video.example.org (http://HOST:PORT)',
-  REELGATE_DATA: 'data folder (./data)',
-  REELGATE_DATABASE_URL:
-    'PostgreSQL database instead of one in the data folder, such as postgres://USER:PASSWORD@HOST/NAME, signs in the password as %40 for @ (none)',
-  REELGATE_MASTER_KEY_FILE: 'file with the master key (the data folder’s name with .key beside it)',
-  REELGATE_MASTER_KEY: 'the master key itself, 64 hexadecimal digits, instead of a file',
-  REELGATE_UPLOAD_MAX_BYTES: 'largest upload or import in bytes (32212254720, 30 GiB)',
-  REELGATE_IMPORT_MAX_S: 'longest time that an import may take from its first try, in seconds (43200, 12 hours)',
-  REELGATE_OUTBOUND_ALLOW:
-    'what may be asked besides public addresses on ports 80 and 443: HOST:PORT or ADDRESS/BITS, with commas (nothing)',
-  PATH: 'folders in which ffmpeg, ffprobe, prlimit and bwrap are looked for (/usr/local/bin:/usr/bin:/bin)',
-  REELGATE_SANDBOX:
-    'required or weak: whether ffmpeg may open uploads without bubblewrap, with limits alone, where that does not run (required)',
-  REELGATE_ENCODERS: 'videos’ chunks encoded side by side (one per core)',
-  REELGATE_TRUSTED_PROXIES:
-    'addresses or networks (CIDR) of proxies in front, with commas; from others X-Forwarded-For is ignored',
-  REELGATE_LIMITS: 'requests a minute that differ from the defaults, as JSON such as {"reads":{"ip":1200}}, or off',
-  REELGATE_COUNTRIES: 'file with the countries of addresses, in the MaxMind format (.mmdb), instead of the one that comes along',
-  REELGATE_DEMO: 'on or off: the demo video of a new installation (on)',
-  REELGATE_LOG_LEVEL: 'fatal, error, warn, info, debug, trace or silent (info)',
-} as const
+/** What the help, the errors and docs/operations.md say of a variable. `defaultText`: what holds without it, where that is no fixed text. */
+const VariableFacts = Type.Object({
+  description: Type.String(),
+  expected: Type.Optional(Type.String()),
+  default: Type.Optional(Type.String()),
+  defaultText: Type.Optional(Type.String()),
+})
+export type VariableFacts = Static<typeof VariableFacts> & { name: string }
 
+/** Every variable that Reelgate reads. `expected` completes the sentence about a value that is invalid. */
 const Variables = Type.Object({
-  PORT: Type.String({ pattern: '^[0-9]{1,5}$', default: '8080' }),
-  HOST: Type.String({ minLength: 1, default: '127.0.0.1' }),
-  REELGATE_PUBLIC_URL: Type.Optional(Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' })),
-  REELGATE_DATA: Type.String({ minLength: 1, default: './data' }),
-  REELGATE_DATABASE_URL: Type.Optional(Type.String()),
-  REELGATE_MASTER_KEY_FILE: Type.Optional(Type.String({ minLength: 1 })),
-  REELGATE_MASTER_KEY: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$' })),
-  REELGATE_UPLOAD_MAX_BYTES: Type.String({ pattern: '^[1-9][0-9]{0,15}$', default: String(30 * 2 ** 30) }),
-  // A timer counts to 24 days at most.
-  REELGATE_IMPORT_MAX_S: Type.String({ pattern: '^[1-9][0-9]{0,5}$', default: String(12 * 3600) }),
-  REELGATE_OUTBOUND_ALLOW: Type.String({ default: '' }),
-  PATH: Type.String({ default: '/usr/local/bin:/usr/bin:/bin' }),
-  REELGATE_SANDBOX: Type.Union([Type.Literal('required'), Type.Literal('weak')], { default: 'required' }),
-  REELGATE_ENCODERS: Type.Optional(Type.String({ pattern: '^([1-9]|[1-5][0-9]|6[0-4])$' })),
-  REELGATE_TRUSTED_PROXIES: Type.Optional(Type.String()),
-  REELGATE_LIMITS: Type.Optional(Type.String()),
-  REELGATE_COUNTRIES: Type.Optional(Type.String({ minLength: 1 })),
-  REELGATE_DEMO: Type.Union([Type.Literal('on'), Type.Literal('off')], { default: 'on' }),
+  PORT: Type.String({
+    description: 'port to listen on',
+    expected: 'a port from 0 to 65535',
+    pattern: '^([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$',
+    default: '8080',
+  }),
+  HOST: Type.String({ description: 'address to listen on', minLength: 1, default: '127.0.0.1' }),
+  REELGATE_PUBLIC_URL: Type.Optional(
+    Type.String({
+      description: 'URL that viewers and clients use; upload and poster URLs begin with it',
+      expected: 'a URL such as https://video.example.org, without a query',
+      pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
+      defaultText: 'http://HOST:PORT',
+    }),
+  ),
+  REELGATE_DATA: Type.String({ description: 'data folder', minLength: 1, default: './data' }),
+  REELGATE_DATABASE_URL: Type.Optional(
+    Type.String({
+      description: 'PostgreSQL database to use instead of SQLite, such as postgres://USER:PASSWORD@HOST/NAME',
+      expected: 'a URL such as postgres://USER:PASSWORD@HOST/NAME, with %40 for an @ and %2F for a / in the password',
+      defaultText: 'SQLite in the data folder',
+    }),
+  ),
+  REELGATE_MASTER_KEY_FILE: Type.Optional(
+    Type.String({ description: 'file with the master key', minLength: 1, defaultText: 'the data folder’s name with .key' }),
+  ),
+  REELGATE_MASTER_KEY: Type.Optional(
+    Type.String({
+      description: 'the master key itself, 64 hexadecimal digits, instead of a file',
+      expected: '64 hexadecimal digits',
+      pattern: '^[0-9a-fA-F]{64}$',
+      defaultText: 'none',
+    }),
+  ),
+  REELGATE_UPLOAD_MAX_BYTES: Type.String({
+    description: 'largest upload or import, in bytes',
+    expected: 'a positive integer',
+    pattern: '^[1-9][0-9]{0,15}$',
+    default: String(30 * 2 ** 30),
+    defaultText: '32212254720, 30 GiB',
+  }),
+  REELGATE_IMPORT_MAX_S: Type.String({
+    description: 'longest time that an import may take from its first attempt, in seconds',
+    expected: 'an integer from 1 to 999999', // a timer counts to 24 days at most
+    pattern: '^[1-9][0-9]{0,5}$',
+    default: String(12 * 3600),
+    defaultText: '43200, 12 hours',
+  }),
+  REELGATE_OUTBOUND_ALLOW: Type.String({
+    description:
+      'destinations allowed besides public addresses on ports 80 and 443, separated by commas: HOST:PORT, or ADDRESS/BITS on ports 80 and 443',
+    default: '',
+    defaultText: 'none',
+  }),
+  PATH: Type.String({
+    description: 'folders in which ffmpeg, ffprobe (5.1 or newer), prlimit and bwrap are searched for',
+    default: '/usr/local/bin:/usr/bin:/bin',
+  }),
+  REELGATE_SANDBOX: Type.Union([Type.Literal('required'), Type.Literal('weak')], {
+    description:
+      'required or weak: whether ffmpeg may open uploads without bubblewrap, with limits only, where that does not run',
+    expected: 'required or weak',
+    default: 'required',
+  }),
+  REELGATE_ENCODERS: Type.Optional(
+    Type.String({
+      description: 'number of chunks of videos that are encoded concurrently',
+      expected: 'an integer from 1 to 64',
+      pattern: '^([1-9]|[1-5][0-9]|6[0-4])$',
+      defaultText: 'one per core',
+    }),
+  ),
+  REELGATE_TRUSTED_PROXIES: Type.Optional(
+    Type.String({
+      description:
+        'addresses or networks (CIDR) of proxies in front, separated by commas; X-Forwarded-For is ignored from all others',
+      defaultText: 'none',
+    }),
+  ),
+  REELGATE_LIMITS: Type.Optional(
+    Type.String({
+      description: 'requests per minute that differ from the defaults, as JSON such as {"reads":{"ip":1200}}, or off',
+      expected:
+        'off, or JSON such as {"reads":{"ip":1200,"key":2400}}: reads, writes, otp, uploads with ip, key, account; redeem, playback, unauthenticated, pages, posters, docs, health with ip; each a positive integer of requests per minute',
+      defaultText: 'see Limits',
+    }),
+  ),
+  REELGATE_COUNTRIES: Type.Optional(
+    Type.String({
+      description:
+        'file with the countries of addresses, in the MaxMind format (.mmdb); read when first needed, so restart after changing it',
+      minLength: 1,
+      defaultText: 'the packaged file',
+    }),
+  ),
+  REELGATE_DEMO: Type.Union([Type.Literal('on'), Type.Literal('off')], {
+    description: 'on or off: whether a new installation gets a demo video, and whether an existing one is shown',
+    expected: 'on or off',
+    default: 'on',
+  }),
   REELGATE_LOG_LEVEL: Type.Union(
-    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].map((level) => Type.Literal(level)),
-    { default: 'info' },
+    (['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const).map((level) => Type.Literal(level)),
+    {
+      description: 'fatal, error, warn, info, debug, trace or silent; logs go to stderr, one JSON object per line',
+      expected: 'fatal, error, warn, info, debug, trace or silent',
+      default: 'info',
+    },
   ),
 })
 type Variables = Static<typeof Variables>
 
-/** Classes of requests that count against their address alone. */
-export type AddressBudget = 'redeem' | 'playback' | 'unauthenticated' | 'pages' | 'posters' | 'docs' | 'health'
-
-/** Requests a minute. Owners' calls count against address, key and account; viewers' against their address alone. */
-export type RateLimitConfig = Readonly<
-  Record<'reads' | 'writes' | 'otp' | 'uploads', Readonly<{ ip: number; key: number; account: number }>> &
-    Record<AddressBudget, Readonly<{ ip: number }>>
->
-
-const DEFAULT_LIMITS: RateLimitConfig = {
-  reads: { ip: 600, key: 1200, account: 2400 },
-  writes: { ip: 300, key: 600, account: 1200 },
-  otp: { ip: 3000, key: 6000, account: 12_000 },
-  uploads: { ip: 60, key: 120, account: 240 },
-  redeem: { ip: 300 },
-  // Requests of players that carry no true proof; those that do count per session.
-  playback: { ip: 6000 },
-  // Calls of owners' interfaces without a live key.
-  unauthenticated: { ip: 60 },
-  // The player's page and its files, for a school behind one address that opens a lesson.
-  pages: { ip: 6000 },
-  posters: { ip: 12_000 },
-  docs: { ip: 600 },
-  health: { ip: 600 },
+export function describeVariables(): VariableFacts[] {
+  return Object.entries(Variables.properties).map(([name, schema]) => {
+    if (!Value.Check(VariableFacts, schema)) throw new Error(`${name} has no description`)
+    const { description, expected, default: fixed, defaultText } = schema
+    return { name, description, expected, default: fixed, defaultText }
+  })
 }
 
-const PerMinute = Type.Optional(Type.Integer({ minimum: 1, maximum: 1e9 }))
-const OfOwners = Type.Optional(
-  Type.Object({ ip: PerMinute, key: PerMinute, account: PerMinute }, { additionalProperties: false }),
-)
-const OfAddresses = Type.Optional(Type.Object({ ip: PerMinute }, { additionalProperties: false }))
-const LimitChanges = Type.Object(
+const PerMinute = (shipped: number) => Type.Integer({ minimum: 1, maximum: 1e9, default: shipped })
+const OwnerLimits = (ip: number, key: number, account: number) =>
+  Type.Object(
+    { ip: PerMinute(ip), key: PerMinute(key), account: PerMinute(account) },
+    { additionalProperties: false, default: {} },
+  )
+const AddressLimit = (ip: number) => Type.Object({ ip: PerMinute(ip) }, { additionalProperties: false, default: {} })
+
+/** Requests per minute. Owners' calls count against address, key and account; viewers' against their address only. */
+const RateLimitConfig = Type.Object(
   {
-    reads: OfOwners,
-    writes: OfOwners,
-    otp: OfOwners,
-    uploads: OfOwners,
-    redeem: OfAddresses,
-    playback: OfAddresses,
-    unauthenticated: OfAddresses,
-    pages: OfAddresses,
-    posters: OfAddresses,
-    docs: OfAddresses,
-    health: OfAddresses,
+    reads: OwnerLimits(600, 1200, 2400),
+    writes: OwnerLimits(300, 600, 1200),
+    otp: OwnerLimits(3000, 6000, 12_000),
+    uploads: OwnerLimits(60, 120, 240),
+    redeem: AddressLimit(300),
+    // Requests of players without a valid proof; those with one count per session.
+    playback: AddressLimit(6000),
+    // Owners' calls without a valid key.
+    unauthenticated: AddressLimit(60),
+    // The player's page and its files, for a school behind one address that opens a lesson.
+    pages: AddressLimit(6000),
+    posters: AddressLimit(12_000),
+    docs: AddressLimit(600),
+    health: AddressLimit(600),
   },
   { additionalProperties: false },
 )
+export type RateLimitConfig = Static<typeof RateLimitConfig>
 
-/** The one typed, frozen form of the environment. */
-export type Config = Readonly<{
-  port: number
-  host: string
-  /** Without a trailing slash. Undefined: made from the address that the server listens on. */
-  publicUrl: string | undefined
-  dataDir: string
-  /** Holds a password: never to be logged. Undefined: SQLite, in the data folder. */
-  databaseUrl: string | undefined
-  masterKeyFile: string
-  /** 64 hexadecimal digits, when the environment and not a file holds the key. */
-  masterKeyHex: string | undefined
-  uploadMaxBytes: number
-  importMaxS: number
-  /** Entries `HOST:PORT` or `ADDRESS/BITS`, as written: `openOutbound` reads them. */
-  outboundAllow: readonly string[]
-  /** Absolute, in order. */
-  toolFolders: readonly string[]
-  /** Whether ffmpeg may open uploads where bubblewrap does not run. */
-  sandbox: 'required' | 'weak'
-  /** Undefined: one per core. */
-  encoders: number | undefined
-  /** Undefined: off. */
-  limits: RateLimitConfig | undefined
-  /** Addresses and networks, each as `192.0.2.1` or `2001:db8::/32`. */
-  trustedProxies: readonly string[]
-  /** A file of the owner's own; undefined: the packaged one. */
-  countriesFile: string | undefined
-  /** Whether a new installation gets a demo video, and an old one shows the one it has. */
-  demo: boolean
-  logLevel: string
-}>
+/** Classes of requests that count against their address only. */
+export type AddressBudget = Exclude<keyof RateLimitConfig, 'reads' | 'writes' | 'otp' | 'uploads'>
+
+/** The typed, frozen form of the environment. */
+export type Config = Readonly<ReturnType<typeof toConfig>>
 
 /**
- * Reads the environment; the only reader of it.
- * @throws Failure `invalid` that names the variable whose value cannot be
+ * Reads the environment; nothing else reads it.
+ * @throws Failure `invalid` that names the variable with the invalid value
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
-  const set = Object.fromEntries(Object.keys(VARIABLES).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])))
-  const variables = Value.Default(Variables, set)
-  if (!Value.Check(Variables, variables)) throw new Failure('invalid', refusal(variables))
-  return toConfig(variables)
+  const set = Object.keys(Variables.properties).flatMap((name) => (environment[name] ? [[name, environment[name]]] : []))
+  const variables = Value.Default(Variables, Object.fromEntries(set))
+  if (Value.Check(Variables, variables)) return Object.freeze(toConfig(variables))
+  throw invalid(Value.Errors(Variables, variables)[0]?.instancePath.slice(1) ?? '')
 }
 
-function refusal(variables: unknown): string {
-  return cannotBe(Value.Errors(Variables, variables)[0]?.instancePath.slice(1) ?? 'A variable')
+/** The value is not repeated: it may be a secret. */
+function invalid(name: string): Failure {
+  const expected = describeVariables().find((variable) => variable.name === name)?.expected
+  return new Failure('invalid', `${name} is invalid: expected ${expected ?? 'another value'}.`)
 }
 
-function cannotBe(name: string): string {
-  const meaning = Object.entries(VARIABLES).find(([known]) => known === name)?.[1]
-  return `${name} has a value that cannot be. It stands for: ${meaning ?? 'a setting'}. Correct it and start again.`
-}
-
-/** Where the password of an address holds a sign that ends it, such as a slash, its rest stands in what is told of the address. */
+/** Whether it is the URL of a PostgreSQL database. A sign in the password that ends it, such as `/`, would put its rest into messages. */
 export function isDatabaseUrl(text: string): boolean {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return false
   const { username, password } = new URL(text)
   return username + password !== '' || !text.includes('@')
 }
 
-function toConfig(variables: Variables): Config {
-  const port = Number(variables.PORT)
-  if (port > 65_535)
-    throw new Failure('invalid', 'PORT has a value that cannot be: ports go from 0 to 65535. Correct it and start again.')
+function toConfig(variables: Variables) {
   if (variables.REELGATE_MASTER_KEY && variables.REELGATE_MASTER_KEY_FILE) {
     throw new Failure('invalid', 'REELGATE_MASTER_KEY and REELGATE_MASTER_KEY_FILE are both set: keep one of them.')
   }
-  const trustedProxies = readProxies(variables.REELGATE_TRUSTED_PROXIES ?? '')
+  const trustedProxies: readonly string[] = readProxies(variables.REELGATE_TRUSTED_PROXIES ?? '')
   const publicUrl = variables.REELGATE_PUBLIC_URL?.replace(/\/+$/, '')
-  if (publicUrl && !URL.canParse(publicUrl)) throw new Failure('invalid', cannotBe('REELGATE_PUBLIC_URL'))
+  if (publicUrl && !URL.canParse(publicUrl)) throw invalid('REELGATE_PUBLIC_URL')
   if (publicUrl && isLoopback(variables.HOST) && !isLoopback(new URL(publicUrl).hostname) && trustedProxies.length === 0) {
     throw new Failure(
       'invalid',
-      `REELGATE_PUBLIC_URL is ${publicUrl}, and Reelgate listens on ${variables.HOST} alone, so a proxy stands in front. Name its address in REELGATE_TRUSTED_PROXIES (127.0.0.1 for one on this machine): without it all viewers would share one address and its limits.`,
+      `REELGATE_PUBLIC_URL is ${publicUrl} but Reelgate listens on ${variables.HOST} only, so there is a proxy in front. Name its address in REELGATE_TRUSTED_PROXIES (127.0.0.1 for one on this machine): without it all viewers would share one address and its limits.`,
     )
   }
   const databaseUrl = variables.REELGATE_DATABASE_URL
-  if (databaseUrl !== undefined && !isDatabaseUrl(databaseUrl)) throw new Failure('invalid', cannotBe('REELGATE_DATABASE_URL'))
+  if (databaseUrl !== undefined && !isDatabaseUrl(databaseUrl)) throw invalid('REELGATE_DATABASE_URL')
   const dataDir = resolve(variables.REELGATE_DATA)
-  return Object.freeze({
-    port,
+  const outboundAllow: readonly string[] = variables.REELGATE_OUTBOUND_ALLOW.split(',').flatMap((entry) => entry.trim() || [])
+  const toolFolders: readonly string[] = variables.PATH.split(delimiter).filter(isAbsolute)
+  return {
+    port: Number(variables.PORT),
     host: variables.HOST,
+    /** Without a trailing slash. Undefined: made from the address that the server listens on. */
     publicUrl,
     dataDir,
+    /** Holds a password: never to be logged. Undefined: SQLite, in the data folder. */
     databaseUrl,
     masterKeyFile: resolve(variables.REELGATE_MASTER_KEY_FILE ?? `${dataDir}.key`),
+    /** 64 hexadecimal digits, when the environment and not a file holds the key. */
     masterKeyHex: variables.REELGATE_MASTER_KEY,
     uploadMaxBytes: Number(variables.REELGATE_UPLOAD_MAX_BYTES),
     importMaxS: Number(variables.REELGATE_IMPORT_MAX_S),
-    outboundAllow: variables.REELGATE_OUTBOUND_ALLOW.split(',').flatMap((entry) => entry.trim() || []),
-    toolFolders: variables.PATH.split(delimiter).filter(isAbsolute),
+    /** Entries `HOST:PORT` or `ADDRESS/BITS`, as written: `createOutboundPolicy` reads them. */
+    outboundAllow,
+    /** Absolute, in order. */
+    toolFolders,
+    /** Whether ffmpeg may open uploads where bubblewrap does not run. */
     sandbox: variables.REELGATE_SANDBOX,
+    /** Undefined: one per core. */
     encoders: variables.REELGATE_ENCODERS === undefined ? undefined : Number(variables.REELGATE_ENCODERS),
+    /** Undefined: off. */
     limits: readLimits(variables.REELGATE_LIMITS),
+    /** Addresses and networks, each as `192.0.2.1` or `2001:db8::/32`. */
     trustedProxies,
+    /** A file of the owner's own; undefined: the packaged one. */
     countriesFile: variables.REELGATE_COUNTRIES && resolve(variables.REELGATE_COUNTRIES),
     demo: variables.REELGATE_DEMO === 'on',
-    logLevel: String(variables.REELGATE_LOG_LEVEL),
-  })
+    logLevel: variables.REELGATE_LOG_LEVEL,
+  }
 }
 
-function readLimits(text: string | undefined): RateLimitConfig | undefined {
+function readLimits(text = '{}'): RateLimitConfig | undefined {
   if (text === 'off') return undefined
-  const changes: Record<string, object | undefined> = text === undefined ? {} : readLimitChanges(text)
-  const merge = <L extends object>(budget: string, shipped: L): L => ({ ...shipped, ...changes[budget] })
-  const { reads, writes, otp, uploads, redeem, playback, unauthenticated, pages, posters, docs, health } = DEFAULT_LIMITS
-  return Object.freeze({
-    reads: merge('reads', reads),
-    writes: merge('writes', writes),
-    otp: merge('otp', otp),
-    uploads: merge('uploads', uploads),
-    redeem: merge('redeem', redeem),
-    playback: merge('playback', playback),
-    unauthenticated: merge('unauthenticated', unauthenticated),
-    pages: merge('pages', pages),
-    posters: merge('posters', posters),
-    docs: merge('docs', docs),
-    health: merge('health', health),
-  })
-}
-
-function readLimitChanges(text: string): Static<typeof LimitChanges> {
-  const changes = parseJson(text)
-  if (Value.Check(LimitChanges, changes)) return changes
-  throw new Failure(
-    'invalid',
-    'REELGATE_LIMITS has a value that cannot be. It is off, or JSON such as {"reads":{"ip":1200,"key":2400}}: reads, writes, otp, uploads with ip, key, account; redeem, playback, unauthenticated, pages, posters, docs, health with ip; each a whole number of requests a minute, at least 1. Correct it and start again.',
-  )
+  const limits = Value.Default(RateLimitConfig, parseJson(text))
+  if (Value.Check(RateLimitConfig, limits)) return limits
+  throw invalid('REELGATE_LIMITS')
 }
 
 function parseJson(text: string): unknown {
@@ -248,7 +265,7 @@ function readProxies(text: string): string[] {
   if (wrong === undefined) return proxies
   throw new Failure(
     'invalid',
-    `REELGATE_TRUSTED_PROXIES holds "${wrong}", which is neither an address such as 127.0.0.1 nor a network such as 10.0.0.0/8. Correct it and start again.`,
+    `REELGATE_TRUSTED_PROXIES is invalid: expected addresses such as 127.0.0.1 or networks such as 10.0.0.0/8, got "${wrong}".`,
   )
 }
 
@@ -261,12 +278,12 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host)
 }
 
-/** Names that look like ours and are not: a mistyped variable would otherwise be ignored in silence. */
+/** Names that look like ours and are not: a mistyped variable would otherwise be ignored without a word. */
 export function listUnknownVariables(environment: NodeJS.ProcessEnv = process.env): string[] {
-  return Object.keys(environment).filter((name) => name.startsWith('REELGATE_') && !(name in VARIABLES))
+  return Object.keys(environment).filter((name) => name.startsWith('REELGATE_') && !(name in Variables.properties))
 }
 
-/** Where the parts of an installation lie in its data folder. */
+/** The paths of the parts of a data folder. */
 export function dataPaths(dataDir: string) {
   return {
     database: join(dataDir, 'reelgate.db'),

@@ -6,7 +6,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/permission.ts'
-import { type Config, dataPaths, isDatabaseUrl, listUnknownVariables, readConfig, VARIABLES } from '../config.ts'
+import { type Config, dataPaths, isDatabaseUrl, describeVariables, listUnknownVariables, readConfig } from '../config.ts'
 import { COMMANDS, type CommandName } from '../control/commands.ts'
 import { assertServerRuns, sendCommand } from '../control/socket.ts'
 import { rowQueue } from '../encode/chunk-queue.ts'
@@ -263,7 +263,9 @@ function jsonOption(): Option {
 }
 
 function variablesHelp(): string {
-  const lines = Object.entries(VARIABLES).map(([name, meaning]) => `  ${name.padEnd(28)} ${meaning}`)
+  const lines = describeVariables().map(
+    (variable) => `  ${variable.name.padEnd(28)} ${variable.description} (${variable.defaultText ?? variable.default})`,
+  )
   return `\nVariables:\n${lines.join('\n')}\n`
 }
 

@@ -72,8 +72,16 @@ test.each(['/', '#', '?'])(
     ]
     await remove()
     expect(refused).toEqual([
-      { code: 1, stdout: '', stderr: expect.stringContaining('REELGATE_DATABASE_URL has a value that cannot be') },
-      { code: 1, stdout: '', stderr: expect.stringContaining('REELGATE_DATABASE_URL has a value that cannot be') },
+      {
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining('REELGATE_DATABASE_URL is invalid: expected a URL such as postgres://'),
+      },
+      {
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining('REELGATE_DATABASE_URL is invalid: expected a URL such as postgres://'),
+      },
       { code: 2, stdout: '', stderr: expect.stringContaining('--to is an address such as') },
     ])
     expect(JSON.stringify(refused)).not.toContain('s3cr3t')

@@ -147,19 +147,21 @@ test.each([
 ])('$name=$value is refused by name', ({ name, value }) => {
   const read = () => readConfig({ [name]: value })
   expect(read).toThrow(Failure)
-  expect(read).toThrow(new RegExp(`^${name} has a value that cannot be`))
+  expect(read).toThrow(new RegExp(`^${name} is invalid: expected `))
   // A value may be a secret.
   if (name === 'REELGATE_MASTER_KEY') expect(read).not.toThrow(value)
 })
 
 test.each(['nginx', '10.0.0.0/33', '::1/129', '127.0.0.1;10.0.0.1', 'fe80::1%eth0'])('R04: %s is no proxy to trust', (value) => {
-  expect(() => readConfig({ REELGATE_TRUSTED_PROXIES: value })).toThrow(/^REELGATE_TRUSTED_PROXIES holds "/)
+  expect(() => readConfig({ REELGATE_TRUSTED_PROXIES: value })).toThrow(
+    /^REELGATE_TRUSTED_PROXIES is invalid: expected .*, got "/,
+  )
 })
 
 test('R03: a public address before a loopback one needs the name of the proxy between them', () => {
   const publicUrl = { REELGATE_PUBLIC_URL: 'https://video.example.org' }
-  expect(() => readConfig(publicUrl)).toThrow(/a proxy stands in front. Name its address in REELGATE_TRUSTED_PROXIES/)
-  expect(() => readConfig({ ...publicUrl, HOST: '::1' })).toThrow(/a proxy stands in front/)
+  expect(() => readConfig(publicUrl)).toThrow(/there is a proxy in front. Name its address in REELGATE_TRUSTED_PROXIES/)
+  expect(() => readConfig({ ...publicUrl, HOST: '::1' })).toThrow(/there is a proxy in front/)
   expect(readConfig({ ...publicUrl, HOST: '0.0.0.0' }).trustedProxies).toEqual([])
   expect(readConfig({ ...publicUrl, REELGATE_TRUSTED_PROXIES: '127.0.0.1, 2001:db8::/32' }).trustedProxies).toEqual([
     '127.0.0.1',
@@ -195,13 +197,15 @@ test('R08: as shipped, an address may ask least, then a key, then an account', (
   }
 })
 
-test('a variable that cannot be is refused before anything is made', async () => {
+test('an invalid variable is rejected before anything is created', async () => {
   const folder = await newFolder()
-  expect(await serve({ REELGATE_DATA: join(folder, 'data'), PORT: '99999' })).toRefuse(/^PORT has a value that cannot be/)
+  expect(await serve({ REELGATE_DATA: join(folder, 'data'), PORT: '99999' })).toRefuse(
+    /^PORT is invalid: expected a port from 0 to 65535\.\n$/,
+  )
   expect(await listFiles({ dataDir: folder, masterKeyFile: '' })).toEqual([])
 })
 
-test('a mistyped variable is told, and has no effect', () => {
+test('a mistyped variable is reported, and has no effect', () => {
   expect(listUnknownVariables({ REELGATE_DATE: './data', REELGATE_DATA: './data', PATH: '' })).toEqual(['REELGATE_DATE'])
 })
 
