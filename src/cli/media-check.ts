@@ -13,7 +13,7 @@ import { formatSize, openProgressView, type ProgressView, SILENT_PROGRESS_VIEW }
 /** Has a command done by the running server, or by this process when there is none. */
 export type SendCommand = (name: CommandName, args: unknown) => Promise<unknown>
 
-export type MediaOptions = { json?: true; decodesFromStart?: true; pace: number }
+export type MediaOptions = { json?: true; fromStart?: true; pace: number }
 
 /** What was found; `damaged` has what is encoded again. */
 type MediaFinding = Finding & { damaged: Damage[] }
@@ -34,7 +34,7 @@ export async function checkMedia(config: Config, options: MediaOptions, ask: Sen
 async function checkAll(config: Config, options: MediaOptions, ask: SendCommand, view: ProgressView): Promise<MediaFinding> {
   const { segments: root, tmp } = dataPaths(config.dataDir)
   if (!existsSync(root)) return { ...ok('There is none yet: the first start makes its folder.'), damaged: [] }
-  const begun = answered(MediaCheckStart, await ask('media begin', { decodesFromStart: options.decodesFromStart === true }))
+  const begun = answered(MediaCheckStart, await ask('media begin', { fromStart: options.fromStart === true }))
   if (begun.after) view.say('Going on where the last check was interrupted; --from-start checks all.')
   using interruption = listenForInterruption()
   const next = async (after: Batch['last']) => batchOf(answered(MediaBatch, await ask('media next', { after })))

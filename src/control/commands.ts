@@ -105,8 +105,8 @@ export const COMMANDS = {
     Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }),
     ({ bans }: CommandDeps, { subject }) => liftBan(bans, subject),
   ),
-  'media begin': command(Type.Object({ decodesFromStart: Type.Boolean() }), ({ media }: CommandDeps, { decodesFromStart }) =>
-    beginCheck(media, decodesFromStart),
+  'media begin': command(Type.Object({ fromStart: Type.Boolean() }), ({ media }: CommandDeps, { fromStart }) =>
+    beginCheck(media, fromStart),
   ),
   'media next': command(
     Type.Object({ after: Type.Optional(SegmentKey) }),

@@ -99,9 +99,9 @@ export type CheckDeps = { db: Db; slowDb: Db; write: Write; noteDamage(damage: D
 /** Where a check begins, and how many bytes it has before it. */
 export async function beginCheck(
   { db, slowDb }: CheckDeps,
-  decodesFromStart: boolean,
+  fromStart: boolean,
 ): Promise<{ after: SegmentKey | undefined; sizeBytes: number }> {
-  const saved = decodesFromStart ? undefined : await findCheckProgress(db, ASKED_CHECK)
+  const saved = fromStart ? undefined : await findCheckProgress(db, ASKED_CHECK)
   const after: SegmentKey | undefined = saved ? JSON.parse(saved) : undefined
   return { after, sizeBytes: await totalSizeAfter(slowDb, after) }
 }

@@ -82,7 +82,7 @@ test.each(['/', '#', '?'])(
         stdout: '',
         stderr: expect.stringContaining('REELGATE_DATABASE_URL is invalid: expected a URL such as postgres://'),
       },
-      { code: 2, stdout: '', stderr: expect.stringContaining('--to is an address such as') },
+      { code: 2, stdout: '', stderr: expect.stringContaining('expected --to postgres:') },
     ])
     expect(JSON.stringify(refused)).not.toContain('s3cr3t')
   },

@@ -111,6 +111,11 @@ test('help and version end with 0, and serve --help lists every variable', async
     expect(help.stdout).toContain(`  ${name} `)
 })
 
+test('webhook and hook are the same command', async () => {
+  for (const topic of ['webhook', 'hook'])
+    expect(await running.cli(topic, 'list', 'owner', '--json')).toMatchObject({ code: 0, stdout: '[]\n' })
+})
+
 test('K09: a key revoked on the command line is refused at the next request of a connection that was open before', async () => {
   const { accountId, apiKey }: Account = JSON.parse((await running.cli('account', 'create', 'Una', '--json')).stdout)
   const [key] = JSON.parse((await running.cli('key', 'list', accountId, '--json')).stdout) as Key[]

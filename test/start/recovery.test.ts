@@ -57,7 +57,7 @@ test('it works beside the running server, which has the key in its memory alone'
   await rm(reelgate.masterKeyFile)
   expect(await restore(reelgate, words)).toMatchObject({
     code: 0,
-    stdout: `The master key lies in ${reelgate.masterKeyFile} again.\n`,
+    stdout: `The master key was restored to ${reelgate.masterKeyFile}.\n`,
   })
   expect(await restore(reelgate, words)).toMatchObject({ code: 0, stdout: expect.stringContaining('already') })
   expect(await reelgate.stop()).toBe(0)

@@ -1,0 +1,35 @@
+import { InvalidArgumentError, Option } from 'commander'
+
+export function jsonOption(): Option {
+  return new Option('--json', 'print one JSON value and nothing else')
+}
+
+export function integer(min: number, max: number) {
+  return (text: string): number => {
+    if (!/^\d{1,6}$/.test(text) || Number(text) < min || Number(text) > max)
+      throw new InvalidArgumentError(`Expected an integer from ${min} to ${max}.`)
+    return Number(text)
+  }
+}
+
+export function onOrOff(text: string): boolean {
+  if (text !== 'on' && text !== 'off') throw new InvalidArgumentError('Expected on or off.')
+  return text === 'on'
+}
+
+const SECONDS = { d: 24 * 3600, h: 3600, m: 60 } as const
+
+/** `90d`, `24h`, `30m` in seconds. */
+export function durationS(text: string): number {
+  const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? []
+  if (unit !== 'd' && unit !== 'h' && unit !== 'm') throw new InvalidArgumentError('Expected a duration such as 90d, 24h or 30m.')
+  return Number(count) * SECONDS[unit]
+}
+
+/** Seconds from now to the end of a duration, or to the beginning of a day (UTC). */
+export function secondsUntil(text: string): number {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return Math.max(1, durationS(text))
+  const lifeS = Math.floor((Date.parse(text) - Date.now()) / 1000)
+  if (!(lifeS > 0)) throw new InvalidArgumentError('Expected a day in the future such as 2027-03-31, or a duration such as 90d.')
+  return lifeS
+}

@@ -1,0 +1,65 @@
+import { type Config, dataPaths, readConfig } from '../config.ts'
+import { COMMANDS, type CommandName } from '../control/commands.ts'
+import { sendCommand } from '../control/socket.ts'
+import { rowQueue } from '../encode/chunk-queue.ts'
+import { reportDamage } from '../encode/repair.ts'
+import { identifyingFiles, openDatabase } from '../installation/database.ts'
+import { lockDataFolder } from '../installation/lock.ts'
+import { sessionsOfAccounts } from '../playback/session.ts'
+import { openRestoredCopy } from '../webhooks/restored-copy.ts'
+import { openLog } from './log.ts'
+
+export type JsonOption = { json?: true }
+
+/** Runs a command and prints its result. */
+export async function runAndPrint(name: CommandName, args: unknown, options: JsonOption): Promise<void> {
+  printResult(await runCommand(readConfig(), name, args), options)
+}
+
+/** Runs a command on the data folder itself, or through the server that holds it. */
+export async function runCommand(config: Config, name: CommandName, args: unknown): Promise<unknown> {
+  const lock = lockDataFolder(config)
+  if (!lock) return sendCommand(dataPaths(config.dataDir).controlSocket, name, args)
+  return runOnDataFolder(config, name, args).finally(lock.release)
+}
+
+async function runOnDataFolder(config: Config, name: CommandName, args: unknown): Promise<unknown> {
+  const database = await openDatabase(config)
+  try {
+    const deps = { ...database, nowS: () => Math.floor(Date.now() / 1000) }
+    const sessions = sessionsOfAccounts({ ...deps, sessions: new Map() })
+    return await COMMANDS[name].run(
+      {
+        accounts: { ...deps, sessions },
+        copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
+        bans: { ...deps, forget: () => undefined, pardon: () => undefined, banEndsAtS: ({ endsAtS }) => endsAtS },
+        // No server encodes now: the rows wait for the next start.
+        media: {
+          ...deps,
+          noteDamage: (damage) => reportDamage({ ...deps, chunkQueue: rowQueue, log: openLog('silent') }, damage),
+        },
+      },
+      args,
+    )
+  } finally {
+    await database.close()
+  }
+}
+
+export function printResult(result: unknown, { json }: JsonOption): void {
+  process.stdout.write(json ? `${JSON.stringify(result)}\n` : formatResult(result))
+}
+
+/** A list becomes a paragraph per entry, a record a line `name  value` per property. */
+function formatResult(result: unknown): string {
+  if (Array.isArray(result)) return result.length === 0 ? 'none\n' : result.map(formatResult).join('\n')
+  if (typeof result !== 'object' || result === null) return `${String(result)}\n`
+  const entries = Object.entries(result).filter(([, value]) => value !== null)
+  return entries.map(([name, value]) => `${name.padEnd(12)} ${formatValue(name, value)}\n`).join('')
+}
+
+function formatValue(name: string, value: unknown): string {
+  if (/(^a|A)tS$/.test(name)) return new Date(Number(value) * 1000).toISOString()
+  if (Array.isArray(value)) return value.join(', ')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
