@@ -60,7 +60,7 @@ test('F-10: a video whose deletion got no answer, and was kept, is watched no fu
   await isSwallowed
   expect(answer.status).toBe(503)
   expect((await viewer.key(0)).status).toBe(403)
-  await expect.poll(() => readRows(reelgate, 'select id from video'), { timeout: 20_000 }).toEqual([])
+  await expect.poll(() => readRows(reelgate, 'select id from video')).toEqual([])
   expect(existsSync(join(reelgate.dataDir, 'segments', videoId))).toBe(false)
 })
 

@@ -22,7 +22,7 @@ let newHost: NewHost
 beforeAll(async () => {
   world = await openSharedWorld()
   newHost = hostsIn(world, '8.8.1')
-  reelgate = await startSharedReelgate(await world.around())
+  reelgate = await startSharedReelgate(await world.around({ REELGATE_LIMITS: 'off' })) // a crowd imports
   video = await readFile(await makeVideo())
 })
 afterAll(async () => {

@@ -127,7 +127,7 @@ test('F-25: a chunk whose worker was killed or hangs is run by another; the one 
   type Published = { first_segment: number; attempt: number }
   const published = () => readRows<Published>(installed, 'select first_segment, attempt from published order by 1')
   const once = chunks.map(({ firstSegment }) => firstSegment)
-  await expect.poll(() => published().map(({ first_segment }) => first_segment), { timeout: 45_000 }).toEqual(once)
+  await expect.poll(() => published().map(({ first_segment }) => first_segment)).toEqual(once)
   const taken = published()
   expect(lost.filter((segment) => taken[segment]?.attempt === 1)).toEqual([])
 

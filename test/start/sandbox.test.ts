@@ -16,7 +16,7 @@ test('M30: where bubblewrap does not run, uploads wait, the demo plays, and star
   for (const said of ['bwrap: not now', 'uploads wait', '--security-opt seccomp=unconfined', 'REELGATE_SANDBOX=weak'])
     expect(reelgate.output()).toContain(said)
   const videoId = await reelgate.owner.upload('A video', await makeVideo({ seconds: 1, size: '160x90' }))
-  await expect.poll(() => readRows(reelgate, DEMO), { timeout: 120_000 }).toMatchObject([{ status: 'ready' }])
+  await expect.poll(() => readRows(reelgate, DEMO)).toMatchObject([{ status: 'ready' }])
   await untilFinished(reelgate, String(readRows(reelgate, DEMO)[0]?.id))
   expect(await redeemDemo(reelgate)).toMatchObject({ playing: true })
   expect((await reelgate.owner.video(videoId)).status).toBe('Queued')
@@ -30,7 +30,7 @@ test('M30: where bubblewrap does not run, uploads wait, the demo plays, and star
   })
   await rm(failing)
   await reelgate.owner.until(videoId, 'ready')
-  await expect.poll(() => readiness(reelgate), { timeout: 10_000 }).toMatchObject([200, { checks: { sandbox: 'ok' } }])
+  await expect.poll(() => readiness(reelgate)).toMatchObject([200, { checks: { sandbox: 'ok' } }])
 })
 
 test('M30: where bubblewrap does not run and REELGATE_SANDBOX is weak, uploads are encoded without it, and start and /readyz say so', async () => {

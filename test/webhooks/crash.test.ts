@@ -85,7 +85,7 @@ test('I9: killed while an endpoint with thousands of deliveries is switched off,
   await reelgate.kill()
   await switching
   await reelgate.restart()
-  await expect.poll(failed, { timeout: 20_000 }).toBe(5000)
+  await expect.poll(failed).toBe(5000)
   expect(receiver.received).toEqual([])
   await hooksOf(owner).remove(uuid)
 })
