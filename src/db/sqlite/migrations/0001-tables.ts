@@ -124,6 +124,7 @@ const STATEMENTS = [
     position integer not null default 0,
     primary key (video_id, generation, kind, first_segment)
   ) without rowid`,
+  `create index chunk_pending on chunk (priority, position) where state = 'pending'`,
   `create index chunk_running on chunk (state) where state = 'running'`,
 
   // One file for a segment, for ever: with the primary key the first insert wins.
