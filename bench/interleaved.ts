@@ -1,7 +1,11 @@
 import type { Measured } from './row.ts'
 
 /** Measures both in turns, so that what else the machine does meets both alike. */
-export async function inTurns(pairs: number, ours: () => Promise<number>, peer: () => Promise<number>): Promise<Measured> {
+export async function measureInterleaved(
+  pairs: number,
+  ours: () => Promise<number>,
+  peer: () => Promise<number>,
+): Promise<Measured> {
   const found: { ours: number; peer: number }[] = []
   for (let pair = 0; pair < pairs; pair++) found.push({ ours: await ours(), peer: await peer() })
   return {

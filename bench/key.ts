@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { createOwner } from '../test/client.ts'
 import { makeVideo } from '../test/videos.ts'
 import { createViewer, type Viewer } from '../test/viewer.ts'
-import { inTurns, percentile, timeMs } from './interleaved.ts'
+import { measureInterleaved, percentile, timeMs } from './interleaved.ts'
 import { answersPerS, rawRequest, startFlood } from './load.ts'
 import { startNginx } from './peers/nginx.ts'
 import type { Row } from './row.ts'
@@ -37,7 +37,7 @@ export const KEY_ROWS: readonly Row[] = [
       }
       await ours()
       await peer()
-      return inTurns(PAIRS, ours, peer)
+      return measureInterleaved(PAIRS, ours, peer)
     },
   },
   {
@@ -57,7 +57,7 @@ export const KEY_ROWS: readonly Row[] = [
         const stop = await startFlood(scope, service.url, { requests: [formWithoutKey()], connections: 8 })
         return keys().finally(stop)
       }
-      return inTurns(PAIRS, flooded, keys)
+      return measureInterleaved(PAIRS, flooded, keys)
     },
   },
 ]

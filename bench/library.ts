@@ -1,7 +1,7 @@
 import { Client } from 'undici'
 import { FOLDER, filledFolder } from './fill.ts'
-import { inTurns, percentile, repeat, timeMs } from './interleaved.ts'
-import { againstConstant, askingOwner, authorization, FIRST_PAGE, neverAskedBefore, searches } from './list.ts'
+import { measureInterleaved, percentile, repeat, timeMs } from './interleaved.ts'
+import { againstConstant, askingOwner, authorization, FIRST_PAGE, searches, uniqueQueries } from './list.ts'
 import type { Row, Scope } from './row.ts'
 import { startService } from './service.ts'
 
@@ -25,7 +25,7 @@ export const LIBRARY_ROWS: readonly Row[] = [
     what: '20 of 2 000 hits in 50 000 videos, no two questions alike; peer: as above',
     unit: 'per s',
     aim: { ratioAtLeast: 0.05 },
-    measure: (scope) => againstConstant(scope, neverAskedBefore(searches()), VIDEOS),
+    measure: (scope) => againstConstant(scope, uniqueQueries(searches()), VIDEOS),
   },
   {
     name: 'search-v2-50000',
@@ -38,7 +38,7 @@ export const LIBRARY_ROWS: readonly Row[] = [
       const questions = searches().map((path) => ({ path, text: new URLSearchParams(path).get('q') ?? '' }))
       const [ours, peers] = [questions.values(), questions.values()]
       const form = `clientSecretKey=${filled.apiKey}`
-      return inTurns(
+      return measureInterleaved(
         TIMES,
         () => freshMs(`/v2/videos?limit=20&search[title]=${ours.next().value?.text}`, form),
         () => freshMs(peers.next().value?.path ?? ''),
@@ -80,7 +80,7 @@ export const LIBRARY_ROWS: readonly Row[] = [
 
 async function againstFirstPage(scope: Scope, path: string) {
   const { freshMs } = await askingOwner(scope, await filledFolder(scope, VIDEOS))
-  return inTurns(
+  return measureInterleaved(
     TIMES,
     () => freshMs(path),
     () => freshMs(FIRST_PAGE),
@@ -125,5 +125,5 @@ async function otpsBesideAJob(scope: Scope) {
     return slowest
   }
   await slowestMs() // warm
-  return inTurns(PAIRS, slowestBesideJobMs, slowestMs)
+  return measureInterleaved(PAIRS, slowestBesideJobMs, slowestMs)
 }

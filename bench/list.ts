@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
 import { type Filled, filledFolder, HITS, makeFilled } from './fill.ts'
-import { inTurns, percentile, repeat, timeMs } from './interleaved.ts'
+import { measureInterleaved, percentile, repeat, timeMs } from './interleaved.ts'
 import { answersPerS, rawRequest } from './load.ts'
 import { MARK } from './random-words.ts'
 import type { Row, Scope } from './row.ts'
@@ -29,7 +29,7 @@ export const LIST_ROWS: readonly Row[] = [
     what: '20 of 2 000 hits in 10 000 videos, no two questions alike; peer: as above',
     unit: 'per s',
     aim: { ratioAtLeast: 0.05 },
-    measure: (scope) => againstConstant(scope, neverAskedBefore(searches())),
+    measure: (scope) => againstConstant(scope, uniqueQueries(searches())),
   },
   {
     name: 'deep-page',
@@ -39,7 +39,7 @@ export const LIST_ROWS: readonly Row[] = [
     measure: async (scope) => {
       const filled = await filledFolder(scope, VIDEOS)
       const owner = await askingOwner(scope, filled)
-      return inTurns(
+      return measureInterleaved(
         100,
         () => owner.freshMs(DEEP_PAGE),
         () => owner.freshMs(FIRST_PAGE),
@@ -55,7 +55,7 @@ export const LIST_ROWS: readonly Row[] = [
     measure: async (scope) => {
       const many = await askingOwner(scope, await filledFolder(scope, MANY))
       const few = await askingOwner(scope, await filledFolder(scope, VIDEOS))
-      return inTurns(
+      return measureInterleaved(
         100,
         () => many.freshMs(FIRST_PAGE),
         () => few.freshMs(FIRST_PAGE),
@@ -78,7 +78,7 @@ export const LIST_ROWS: readonly Row[] = [
 ]
 
 /** More addresses than answers are kept, so that each is read afresh; what the service does not know in a query it ignores. */
-export function neverAskedBefore(paths: readonly string[]): string[] {
+export function uniqueQueries(paths: readonly string[]): string[] {
   return Array.from({ length: 20_000 }, (_, time) => `${paths[time % paths.length]}&asked=${time}`)
 }
 
@@ -102,7 +102,7 @@ export async function againstConstant(scope: Scope, paths: readonly string[], vi
   const requests = paths.map((path) => rawRequest('GET', path, authorization(filled.apiKey)))
   const answers = ({ url }: Listening) => answersPerS(scope, url, { requests })
   await Promise.all([service, peer].map(answers)) // both warm
-  return inTurns(
+  return measureInterleaved(
     PAIRS,
     () => answers(service),
     () => answers(peer),

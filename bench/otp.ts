@@ -1,5 +1,5 @@
 import { type Filled, filledFolder } from './fill.ts'
-import { inTurns } from './interleaved.ts'
+import { measureInterleaved } from './interleaved.ts'
 import { authorization, startConstantPeer } from './list.ts'
 import { answersPerS, rawRequest } from './load.ts'
 import type { Row } from './row.ts'
@@ -20,7 +20,7 @@ export const OTP_ROWS: readonly Row[] = [
       const peer = await startConstantPeer(scope, apiKey, JSON.stringify({ otp: 'x'.repeat(64), playbackInfo: 'x'.repeat(64) }))
       const answers = ({ url }: Listening) => answersPerS(scope, url, { requests })
       await Promise.all([service, peer].map(answers)) // both warm
-      return inTurns(
+      return measureInterleaved(
         PAIRS,
         () => answers(service),
         () => answers(peer),

@@ -16,18 +16,18 @@ export type Row = {
 /** `ours` and `peer` are medians; `ratio` is the median of the pairs' ratios, ours to the peer's. */
 export type Measured = { ours: number; peer?: number; ratio?: number }
 
-export type Aim = { ratioAtLeast: number } | { ratioAtMost: number } | { oursAtMost: number } | { laterByAtMostS: number }
+export type Aim = { ratioAtLeast: number } | { ratioAtMost: number } | { oursAtMost: number } | { maxExtraS: number }
 
 export function isMet(aim: Aim, { ours, peer, ratio }: Measured): boolean {
   if ('oursAtMost' in aim) return ours <= aim.oursAtMost
-  if ('laterByAtMostS' in aim) return peer !== undefined && ours - peer <= aim.laterByAtMostS
+  if ('maxExtraS' in aim) return peer !== undefined && ours - peer <= aim.maxExtraS
   if (ratio === undefined) return false
   return 'ratioAtLeast' in aim ? ratio >= aim.ratioAtLeast : ratio <= aim.ratioAtMost
 }
 
 export function aimInWords(aim: Aim, unit: Row['unit']): string {
   if ('oursAtMost' in aim) return `≤ ${aim.oursAtMost} ${unit}`
-  if ('laterByAtMostS' in aim) return `≤ + ${aim.laterByAtMostS} s`
+  if ('maxExtraS' in aim) return `≤ + ${aim.maxExtraS} s`
   return 'ratioAtLeast' in aim ? `≥ ${aim.ratioAtLeast}×` : `≤ ${aim.ratioAtMost}×`
 }
 

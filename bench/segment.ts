@@ -3,7 +3,7 @@ import { createOwner } from '../test/client.ts'
 import { listSegments, untilFinished } from '../test/data-folder.ts'
 import { createViewer } from '../test/viewer.ts'
 import { downloadsPerS } from './download.ts'
-import { inTurns } from './interleaved.ts'
+import { measureInterleaved } from './interleaved.ts'
 import { rawRequest } from './load.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, startPeer, startService } from './service.ts'
@@ -51,5 +51,5 @@ async function segmentsAgainst(scope: Scope, peerName: string) {
   const askPeer = () => downloadsPerS(peer.url, theirs)
   await askService()
   await askPeer()
-  return inTurns(PAIRS, askService, askPeer)
+  return measureInterleaved(PAIRS, askService, askPeer)
 }

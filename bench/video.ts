@@ -8,7 +8,7 @@ import type { Plan } from '../src/encode/plan.ts'
 import { createOwner, type Owner } from '../test/client.ts'
 import { findEncoders, type Installed, listSegments, untilFinished } from '../test/data-folder.ts'
 import { readRows } from '../test/rows.ts'
-import { inTurns, timeMs } from './interleaved.ts'
+import { measureInterleaved, timeMs } from './interleaved.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, type Listening, startService } from './service.ts'
 import { videoOf48S } from './videos.ts'
@@ -26,7 +26,7 @@ export const VIDEO_ROWS: readonly Row[] = [
       const video = await videoOf48S()
       const studio = await openStudio(scope)
       const plan = await studio.encode(video).then(({ plan }) => plan) // warm
-      return inTurns(
+      return measureInterleaved(
         3,
         async () => (await studio.encode(video)).seconds,
         async () => (await timeMs(() => encodeBare(scope, video, plan))) / 1000,
@@ -37,12 +37,12 @@ export const VIDEO_ROWS: readonly Row[] = [
     name: 'killed',
     what: 'the same video with a kill -9 at half of it, no ffmpeg left behind; peer: an undisturbed run',
     unit: 's',
-    aim: { laterByAtMostS: 15 },
+    aim: { maxExtraS: 15 },
     prepare: videoOf48S,
     measure: async (scope) => {
       const video = await videoOf48S()
       const studio = await openStudio(scope)
-      return inTurns(
+      return measureInterleaved(
         1,
         async () => (await studio.encode(video, { killed: true })).seconds,
         async () => (await studio.encode(video)).seconds,

@@ -8,7 +8,7 @@ const SOURCES = ['src', 'web', 'vite.config.ts', 'package.json', 'package-lock.j
 const BUILT_FROM = join(root, 'dist/.built-from')
 
 /** Whether `dist/` is missing or was built from other sources. Where there are no sources, it is what it is. */
-export function buildIsStale() {
+export function isBuildStale() {
   if (!existsSync(join(root, 'src'))) return false
   return !existsSync(BUILT_FROM) || readFileSync(BUILT_FROM, 'utf8') !== hashOfSources()
 }

@@ -5,38 +5,44 @@ import { root, run, say } from './run.js'
 
 /** What Reelgate runs, and what its tests and benches run. `isOptional`: without it Reelgate works, less well guarded. */
 const PROGRAMS = [
-  { package: 'ffmpeg', isThere: () => isOnPath('ffmpeg'), for: ['serve', 'test', 'bench'] },
-  { package: 'bubblewrap', isThere: () => isOnPath('bwrap'), for: ['serve', 'test', 'bench'], isOptional: true },
-  { package: 'chromium', isThere: () => isOnPath('chromium'), for: ['test', 'bench'] },
-  { package: 'strace', isThere: () => isOnPath('strace'), for: ['test'] },
-  { package: 'iproute2', isThere: () => isOnPath('ip'), for: ['test'] },
-  { package: 'wrk', isThere: () => isOnPath('wrk'), for: ['bench'] },
-  { package: 'faketime', isThere: () => isOnPath('faketime'), for: ['test'] },
-  { package: 'postgresql', isThere: hasPostgres, for: ['test', 'bench'] },
+  { package: 'ffmpeg', isInstalled: () => isOnPath('ffmpeg'), for: ['serve', 'test', 'bench'] },
+  { package: 'bubblewrap', isInstalled: () => isOnPath('bwrap'), for: ['serve', 'test', 'bench'], isOptional: true },
+  { package: 'chromium', isInstalled: () => isOnPath('chromium'), for: ['test', 'bench'] },
+  { package: 'strace', isInstalled: () => isOnPath('strace'), for: ['test'] },
+  { package: 'iproute2', isInstalled: () => isOnPath('ip'), for: ['test'] },
+  { package: 'wrk', isInstalled: () => isOnPath('wrk'), for: ['bench'] },
+  { package: 'faketime', isInstalled: () => isOnPath('faketime'), for: ['test'] },
+  { package: 'postgresql', isInstalled: hasPostgres, for: ['test', 'bench'] },
 ]
 
-/** Made when an optional program could not be installed: a machine without a network shall not wait for it at every start. */
-const GIVEN_UP = join(root, '.cache/optional-programs-unavailable')
+/** Made when an optional program could not be installed: a machine without a network must not wait for it at every start. */
+const OPTIONAL_UNAVAILABLE = join(root, '.cache/optional-programs-unavailable')
 
-export function programsAreMissing(purpose) {
+export function hasMissingPrograms(purpose) {
   const missing = missingPrograms(purpose)
-  return missing.some(({ isOptional }) => !isOptional) || (missing.length > 0 && mayInstall() && !existsSync(GIVEN_UP))
+  return (
+    missing.some(({ isOptional }) => !isOptional) ||
+    (missing.length > 0 && isInstallAllowed() && !existsSync(OPTIONAL_UNAVAILABLE))
+  )
 }
 
 /** @throws Error with the one command to run, where we must not install or a needed program cannot be installed */
 export function installPrograms(purpose) {
   const missing = missingPrograms(purpose)
   const needed = missing.filter(({ isOptional }) => !isOptional)
-  if (!mayInstall()) throw new Error(`Missing programs. Run this as root, then start again:\n\n  ${installCommand(purpose)}\n`)
-  say(`Installing from Debian, once: ${namesOf(missing)} (REELGATE_INSTALL=off leaves that to you)`)
+  if (!isInstallAllowed())
+    throw new Error(`Missing programs. Run this as root, then start again:\n\n  ${installCommand(purpose)}\n`)
+  say(`Installing from Debian, once: ${joinNames(missing)} (REELGATE_INSTALL=off leaves that to you)`)
   try {
     aptInstall(missing)
   } catch {
     if (needed.length > 0) aptInstall(needed)
-    writeFileSync(GIVEN_UP, '')
+    writeFileSync(OPTIONAL_UNAVAILABLE, '')
   }
   if (missingPrograms(purpose).some(({ isOptional }) => !isOptional))
-    throw new Error(`This Debian is too old: its ${namesOf(needed)} is not new enough. Use Debian 12 or newer, then start again.`)
+    throw new Error(
+      `This Debian is too old: its ${joinNames(needed)} is not new enough. Use Debian 12 or newer, then start again.`,
+    )
 }
 
 /** What to say at every start while an optional program is missing; undefined when none is. */
@@ -46,18 +52,18 @@ export function adviceOnOptionalPrograms(purpose) {
 }
 
 function installCommand(purpose) {
-  return `apt-get install ${namesOf(missingPrograms(purpose))}`
+  return `apt-get install ${joinNames(missingPrograms(purpose))}`
 }
 
-function namesOf(programs) {
+function joinNames(programs) {
   return programs.map((program) => program.package).join(' ')
 }
 
 function missingPrograms(purpose) {
-  return PROGRAMS.filter((program) => program.for.includes(purpose) && !program.isThere())
+  return PROGRAMS.filter((program) => program.for.includes(purpose) && !program.isInstalled())
 }
 
-function mayInstall() {
+function isInstallAllowed() {
   return process.env.REELGATE_INSTALL !== 'off' && process.getuid() === 0 && isOnPath('apt-get')
 }
 

@@ -37,15 +37,15 @@ export function fetchFootage() {
   }
 }
 
-export function footageIsMissing() {
+export function isFootageMissing() {
   return VIDEOS.some(isMissing)
 }
 
 function isMissing(video) {
-  return !existsSync(placeOf(video))
+  return !existsSync(pathOf(video))
 }
 
-function placeOf(video) {
+function pathOf(video) {
   return join(FOLDER, basename(video.path))
 }
 
@@ -59,7 +59,7 @@ function fetchVideo(video) {
         `${video.path} of ${video.package} is not the video the tests know: its SHA-256 is ${sha256}, not ${video.sha256}.`,
       )
     }
-    renameSync(unpacked, placeOf(video))
+    renameSync(unpacked, pathOf(video))
   } finally {
     rmSync(work, { recursive: true, force: true })
   }

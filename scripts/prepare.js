@@ -3,21 +3,21 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { build, buildIsStale } from './build.js'
-import { adviceOnOptionalPrograms, installPrograms, programsAreMissing, unpackDebian } from './debian.js'
-import { fetchFootage, footageIsMissing } from './footage.js'
+import { build, isBuildStale } from './build.js'
+import { adviceOnOptionalPrograms, hasMissingPrograms, installPrograms, unpackDebian } from './debian.js'
+import { fetchFootage, isFootageMissing } from './footage.js'
 import { isMain, NODE, root, run, runMain, say } from './run.js'
 
 const CACHE = join(root, '.cache')
 const NGINX = join(CACHE, 'nginx')
 
-/** What is set up, in this order. `isDue` is asked at every start, so it must be fast. */
+/** The steps of the setup, in order. `isStale` runs at every start, so it must be fast. */
 const STEPS = [
-  { for: ['serve', 'test', 'bench'], isDue: programsAreMissing, make: installPrograms },
-  { for: ['serve', 'test', 'bench', 'conformance'], isDue: packagesAreStale, make: installPackages },
-  { for: ['serve', 'test', 'bench'], isDue: buildIsStale, make: build },
-  { for: ['test', 'bench'], isDue: footageIsMissing, make: fetchFootage },
-  { for: ['test', 'bench'], isDue: nginxIsMissing, make: fetchNginx },
+  { for: ['serve', 'test', 'bench'], isStale: hasMissingPrograms, make: installPrograms },
+  { for: ['serve', 'test', 'bench', 'conformance'], isStale: hasStalePackages, make: installPackages },
+  { for: ['serve', 'test', 'bench'], isStale: isBuildStale, make: build },
+  { for: ['test', 'bench'], isStale: isFootageMissing, make: fetchFootage },
+  { for: ['test', 'bench'], isStale: isNginxMissing, make: fetchNginx },
 ]
 
 function prepare(purpose, isLocked) {
@@ -27,10 +27,10 @@ function prepare(purpose, isLocked) {
   if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch))
     throw new Error(`Reelgate runs on Linux on x64 and arm64, not on ${process.platform} ${process.arch}: start it there.`)
   if (isLocked) {
-    for (const step of steps) if (step.isDue(purpose)) step.make(purpose)
+    for (const step of steps) if (step.isStale(purpose)) step.make(purpose)
     return
   }
-  if (steps.some((step) => step.isDue(purpose))) prepareLocked(purpose)
+  if (steps.some((step) => step.isStale(purpose))) prepareLocked(purpose)
   const advice = purpose !== 'conformance' && adviceOnOptionalPrograms(purpose)
   if (advice) say(advice)
 }
@@ -48,11 +48,11 @@ function prepareLocked(purpose) {
 
 /** A server that is built runs without the development packages. */
 function needsDevelopment(purpose) {
-  return purpose !== 'serve' || buildIsStale()
+  return purpose !== 'serve' || isBuildStale()
 }
 
 /** npm leaves a copy of the lockfile's entries for what it installed: `npm ci` or `npm install` by hand count as well. */
-function packagesAreStale(purpose) {
+function hasStalePackages(purpose) {
   const record = join(root, 'node_modules/.package-lock.json')
   if (!existsSync(record)) return true
   const isNeeded = needsDevelopment(purpose) ? () => true : ([, entry]) => !entry.dev
@@ -62,7 +62,7 @@ function packagesAreStale(purpose) {
       ? installed[path].version === entry.version && installed[path].integrity === entry.integrity
       : entry.optional === true
   const [, ...wanted] = Object.entries(readJson(join(root, 'package-lock.json')).packages)
-  return !wanted.filter(isNeeded).every(isInstalled) || !nodeIsPinned()
+  return !wanted.filter(isNeeded).every(isInstalled) || !isNodePinned()
 }
 
 function installPackages(purpose) {
@@ -70,16 +70,16 @@ function installPackages(purpose) {
   // Explicit: NODE_ENV=production or the machine's npm settings could leave out what builds the server, or Node itself.
   const kind = needsDevelopment(purpose) ? '--include=dev' : '--omit=dev'
   const args = ['ci', kind, '--include=optional', '--ignore-scripts', '--loglevel=error']
-  const { npm_execpath: npm, npm_node_execpath: npmsNode } = process.env
-  if (npm && basename(npm) === 'npm-cli.js') run(npmsNode ?? process.execPath, [npm, ...args])
+  const { npm_execpath: npm, npm_node_execpath: npmNode } = process.env
+  if (npm && basename(npm) === 'npm-cli.js') run(npmNode ?? process.execPath, [npm, ...args])
   else run('npm', args)
-  if (!nodeIsPinned())
+  if (!isNodePinned())
     throw new Error(
       `node_modules/.bin/node is not Node.js ${pinnedNode()} or does not run here: Reelgate needs Linux with glibc.`,
     )
 }
 
-function nodeIsPinned() {
+function isNodePinned() {
   return spawnSync(NODE, ['--version'], { encoding: 'utf8' }).stdout?.trim() === `v${pinnedNode()}`
 }
 
@@ -93,7 +93,7 @@ function readJson(file) {
 
 // --- nginx, a peer in tests and benches; unpacked only, since Debian's package starts it on port 80 ---
 
-function nginxIsMissing() {
+function isNginxMissing() {
   return !existsSync('/usr/sbin/nginx') && !existsSync(NGINX)
 }
 

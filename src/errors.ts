@@ -1,4 +1,4 @@
-/** The kinds of refusal a caller may be told. `http/` maps each to a status and a body, once per interface. */
+/** The kinds of error that a caller may see. `http/` maps each to a status and a body, once per interface. */
 export type FailureKind =
   | 'invalid'
   | 'unauthenticated'
@@ -12,7 +12,7 @@ export type FailureKind =
   | 'limited'
   | 'unavailable'
 
-/** A refusal the caller may read: what was refused, why, what to do. Everything else that is thrown is a bug. */
+/** An error for the caller: what was expected, what happened, what to do. Everything else that is thrown is a bug. */
 export class Failure extends Error {
   readonly kind: FailureKind
   /** When the same may succeed, where that is known. */
@@ -24,21 +24,21 @@ export class Failure extends Error {
   }
 }
 
-/** Whoever opened the database says in the log that it is away, and that it is back: who meets it need not say so again. */
+/** The database does not answer. Whatever opened it logs that once; callers that meet this error need not log it again. */
 export class DatabaseUnavailable extends Failure {
   constructor(message: string, options?: ErrorOptions) {
     super('unavailable', message, options)
   }
 }
 
-/** Another server works with the database: this one must give out nothing, not even what it has in memory. */
+/** Another server uses the database: this one must return nothing, not even what it has in memory. */
 export class DatabaseInUse extends DatabaseUnavailable {
   constructor() {
-    super('The database is held by another server: this one gives out nothing any more. Stop one of the two.')
+    super('The database is held by another server: this one rejects all calls. Stop one of the two.')
   }
 }
 
-/** How loud trouble is told that many may meet: what is said once for all is repeated to those alone who look closely. */
+/** The log level of an error: `debug` for the unavailable database, which is logged once for all. */
 export function levelOf<Level extends string>(error: unknown, level: Level): Level | 'debug' {
   return error instanceof DatabaseUnavailable ? 'debug' : level
 }
@@ -48,7 +48,7 @@ export function videoNotFound(): Failure {
   return new Failure('not-found', 'Video not found')
 }
 
-const MACHINE_TROUBLE: Readonly<Record<string, string>> = {
+const HOST_ERRORS: Readonly<Record<string, string>> = {
   ENOSPC: 'The disk of this server is full. Try again when there is space.',
   EDQUOT: 'The disk quota of this server is used up. Try again when there is space.',
   EROFS: 'The disk of this server cannot be written. Try again when that is corrected.',
@@ -62,14 +62,14 @@ export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
 }
 
-/** Trouble of the whole machine, in words for the caller: nothing is wrong with what was asked, and it may be over in a while. */
+/** A failure of the whole host, as an error for the caller: the request is valid, and may succeed later. */
 export function hostFailure(error: unknown): Failure | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const sentence = MACHINE_TROUBLE[code]
+  const sentence = HOST_ERRORS[code]
   return sentence === undefined ? undefined : new Failure('unavailable', sentence, { cause: error })
 }
 
-/** Trouble that has nothing to do with the work that met it and may be over in a while. */
+/** Whether an error has nothing to do with the work that met it, and may be gone later. */
 export function isHostFailure(error: unknown): boolean {
   return error instanceof Failure ? error.kind === 'unavailable' : hostFailure(error) !== undefined
 }

@@ -1,4 +1,4 @@
-/** What a look at one thing came to, in a sentence that says what to do where something is to be done. */
+/** The result of one check, with a sentence that names the remedy where one is needed. */
 export type Finding = { state: 'ok' | 'warning' | 'trouble'; says: string }
 
 export type Check = Finding & { check: string }
@@ -7,7 +7,7 @@ export const ok = (says: string): Finding => ({ state: 'ok', says })
 export const warning = (says: string): Finding => ({ state: 'warning', says })
 export const failure = (says: string): Finding => ({ state: 'trouble', says })
 
-/** A disk on which that takes longer makes everybody wait who changes anything. */
+/** A slower disk delays every call that changes something. */
 const SLOW_SYNC_MS = 20
 const SYNCS = 9
 
@@ -15,9 +15,9 @@ const SYNCS = 9
 export async function timeSyncs(sync: () => Promise<unknown>): Promise<number> {
   const timesMs: number[] = []
   for (let i = 0; i < SYNCS; i++) {
-    const beganMs = performance.now()
+    const startedMs = performance.now()
     await sync()
-    timesMs.push(performance.now() - beganMs)
+    timesMs.push(performance.now() - startedMs)
   }
   return timesMs.sort((a, b) => a - b)[Math.floor(SYNCS / 2)] ?? 0
 }
@@ -26,5 +26,5 @@ export function judgeSync(what: string, medianMs: number): Finding {
   const takes = `${what} takes ${medianMs.toFixed(1)} ms`
   return medianMs <= SLOW_SYNC_MS
     ? ok(`${takes}.`)
-    : warning(`${takes}, more than ${SLOW_SYNC_MS}: every change waits for that. Use a faster disk, such as an SSD.`)
+    : warning(`${takes}, more than ${SLOW_SYNC_MS}: every change waits that long. Use a faster disk, such as an SSD.`)
 }

@@ -5,7 +5,7 @@ import type { Check } from '../health-check.ts'
 import { examineInstallation } from '../installation/doctor.ts'
 import { checkMedia, type MediaOptions, type SendCommand } from './media-check.ts'
 
-/** Prints what each look found. @throws Failure when one of them found trouble */
+/** Prints the result of each check. @throws Failure when one of them failed */
 export async function doctor(config: Config, options: MediaOptions & { media?: true }, ask: SendCommand): Promise<void> {
   const { json, media } = options
   const checks: (Check & { damaged?: Damage[] })[] = await examineInstallation(config)
@@ -13,7 +13,7 @@ export async function doctor(config: Config, options: MediaOptions & { media?: t
   if (media && hasDatabase) checks.push({ check: 'media', ...(await checkMedia(config, options, ask)) })
   const lines = checks.map(({ check, state, says }) => `${state.padEnd(8)} ${check.padEnd(20)} ${says}\n`)
   process.stdout.write(json ? `${JSON.stringify(checks)}\n` : lines.join(''))
-  const troubles = checks.filter(({ state }) => state === 'trouble')
-  if (troubles.length > 0)
-    throw new Failure('unavailable', `Trouble: ${troubles.map(({ check }) => check).join(', ')}. What to do is said above.`)
+  const failed = checks.filter(({ state }) => state === 'trouble')
+  if (failed.length > 0)
+    throw new Failure('unavailable', `Failed checks: ${failed.map(({ check }) => check).join(', ')}. See above for remedies.`)
 }

@@ -4,12 +4,12 @@ import { Failure, hostFailure } from '../errors.ts'
 
 const STDERR = 2
 
-/** The log: one JSON value a line. What was expected to go wrong is logged in words; only a bug has a stack. */
+/** The log: one JSON value a line. Expected errors are logged as a sentence; only a bug has a stack. */
 export function openLog(level: string, destination: DestinationStream = stderrLines): Logger {
-  return pino({ level, base: null, serializers: { err: errorInWords } }, destination)
+  return pino({ level, base: null, serializers: { err: serializeError } }, destination)
 }
 
-function errorInWords(error: Error): unknown {
+function serializeError(error: Error): unknown {
   if (!(error instanceof Failure) && !hostFailure(error)) return stdSerializers.err(error)
   const { message, cause } = error
   return { message, ...(cause instanceof Error && { cause: withCode(cause) }) }
@@ -31,7 +31,7 @@ export const stderrLines = {
       let rest = Buffer.from(line)
       while (rest.length > 0) rest = rest.subarray(writeSync(STDERR, rest))
     } catch {
-      // Nobody could be told.
+      // There is nowhere to report it.
     }
   },
 }

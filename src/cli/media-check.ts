@@ -33,17 +33,17 @@ export async function checkMedia(config: Config, options: MediaOptions, ask: Sen
 
 async function checkAll(config: Config, options: MediaOptions, ask: SendCommand, view: ProgressView): Promise<MediaFinding> {
   const { segments: root, tmp } = dataPaths(config.dataDir)
-  if (!existsSync(root)) return { ...ok('There is none yet: the first start makes its folder.'), damaged: [] }
-  const begun = answered(MediaCheckStart, await ask('media begin', { fromStart: options.fromStart === true }))
-  if (begun.after) view.say('Going on where the last check was interrupted; --from-start checks all.')
+  if (!existsSync(root)) return { ...ok('There is none yet: the first start creates its folder.'), damaged: [] }
+  const begun = parseResult(MediaCheckStart, await ask('media begin', { fromStart: options.fromStart === true }))
+  if (begun.after) view.say('Resuming the interrupted check; --from-start checks everything.')
   using interruption = listenForInterruption()
-  const next = async (after: Batch['last']) => batchOf(answered(MediaBatch, await ask('media next', { after })))
+  const next = async (after: Batch['last']) => batchOf(parseResult(MediaBatch, await ask('media next', { after })))
   const checkOptions = { after: begun.after, bytesPerS: options.pace * 1e6, signal: interruption.signal }
   const damaged: Damage[] = []
   let [count, sizeBytes] = [0, 0]
   try {
     for await (const batch of checkSegments({ root, tmp }, next, checkOptions)) {
-      const saved = answered(MediaCheckResult, await ask('media checked', { last: batch.last, damaged: batch.damaged }))
+      const saved = parseResult(MediaCheckResult, await ask('media checked', { last: batch.last, damaged: batch.damaged }))
       damaged.push(...saved.damaged)
       count += batch.count
       sizeBytes += batch.sizeBytes
@@ -53,7 +53,7 @@ async function checkAll(config: Config, options: MediaOptions, ask: SendCommand,
   } catch (error) {
     if (!interruption.signal.aborted) throw error
     return {
-      ...failure(`Interrupted after ${formatSize(sizeBytes)}${damageInWords(damaged)}. The same command goes on there.`),
+      ...failure(`Interrupted after ${formatSize(sizeBytes)}${describeDamage(damaged)}. The same command resumes there.`),
       damaged,
     }
   }
@@ -61,22 +61,22 @@ async function checkAll(config: Config, options: MediaOptions, ask: SendCommand,
   if (damaged.length === 0) return { ...ok(`${checked}: all are as they were published.`), damaged }
   return {
     ...failure(
-      `${checked}${damageInWords(damaged)}. They are encoded again now, or from the next start on if no server runs: see "video: repaired" in its log. Check the disk.`,
+      `${checked}${describeDamage(damaged)}. They are encoded again now, or from the next start on if no server runs: see "video: repaired" in its log. Check the disk.`,
     ),
     damaged,
   }
 }
 
-const NAMED = 5
+const MAX_LISTED = 5
 
-function damageInWords(damaged: readonly Damage[]): string {
+function describeDamage(damaged: readonly Damage[]): string {
   if (damaged.length === 0) return ''
   const named = damaged
-    .slice(0, NAMED)
+    .slice(0, MAX_LISTED)
     .map(
       ({ videoId, generation, renditionId, number, problem }) => `${videoId}/${generation}/${renditionId}/${number} (${problem})`,
     )
-  const more = damaged.length > NAMED ? ` and ${damaged.length - NAMED} more` : ''
+  const more = damaged.length > MAX_LISTED ? ` and ${damaged.length - MAX_LISTED} more` : ''
   return `; ${damaged.length} damaged: ${named.join(', ')}${more}`
 }
 
@@ -84,7 +84,7 @@ function batchOf({ segments, last }: Static<typeof MediaBatch>): Batch {
   return { segments: segments.map((segment) => ({ ...segment, sha256: Buffer.from(segment.sha256, 'hex') })), last }
 }
 
-function answered<S extends TSchema>(schema: S, answer: unknown): Static<S> {
-  if (Value.Check(schema, answer)) return answer
-  throw new Failure('conflict', 'The running server is of another version. Restart it with this one, then check again.')
+function parseResult<S extends TSchema>(schema: S, result: unknown): Static<S> {
+  if (Value.Check(schema, result)) return result
+  throw new Failure('conflict', 'The running server is another version. Restart it with this one, then check again.')
 }

@@ -9,47 +9,50 @@ type MigrateOptions = { to?: string; json?: true }
 
 /**
  * Moves the installation in the data folder to a PostgreSQL database, and prints what was moved.
- * @throws Failure with what to do; the same command goes on where it was
+ * @throws Failure with what to do; the same command resumes
  */
 export async function migrate(config: Config, { to, json }: MigrateOptions): Promise<void> {
   const url = to ?? config.databaseUrl
   if (url === undefined)
-    throw new Failure('invalid', 'Say where to: --to postgres://USER:PASSWORD@HOST/NAME, or the same in REELGATE_DATABASE_URL.')
+    throw new Failure(
+      'invalid',
+      'Expected a destination: --to postgres://USER:PASSWORD@HOST/NAME, or the same in REELGATE_DATABASE_URL.',
+    )
   const view = json ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
-  const lock = lockToMove(config)
+  const lock = lockForMove(config)
   using interruption = listenForInterruption()
   try {
     const moved = await moveInstallation(config, url, {
       signal: interruption.signal,
-      begun: (how) => view.say(BEGINNINGS[how]),
-      show: (step, rows, of) => view.show(rows / Math.max(1, of), `${step}, ${inWords(rows)} of ${inWords(of)} rows`),
+      begun: (how) => view.say(START_MESSAGES[how]),
+      show: (step, rows, of) => view.show(rows / Math.max(1, of), `${step}, ${formatCount(rows)} of ${formatCount(of)} rows`),
     })
     view.clear()
-    process.stdout.write(json ? `${JSON.stringify(moved)}\n` : movedInWords(config, moved))
+    process.stdout.write(json ? `${JSON.stringify(moved)}\n` : describeMove(config, moved))
   } finally {
     view.clear()
     lock.release()
   }
 }
 
-const BEGINNINGS = {
+const START_MESSAGES = {
   first: '',
-  on: 'Going on with the move that was cut off.',
-  anew: 'The installation has changed since a move was cut off: it begins anew.',
+  on: 'Resuming the interrupted move.',
+  anew: 'The installation has changed since the interrupted move: starting over.',
 }
 
-function lockToMove(config: Config) {
+function lockForMove(config: Config) {
   const lock = lockDataFolder(config)
   if (lock) return lock
   throw new Failure('conflict', `A server runs on ${config.dataDir}. Stop it, then try again.`)
 }
 
-function movedInWords({ dataDir }: Config, { tables, before }: MovedInstallation): string {
+function describeMove({ dataDir }: Config, { tables, before }: MovedInstallation): string {
   const { database, mark } = dataPaths(dataDir)
   const filled = tables.filter(({ rows }) => rows > 0)
   const width = Math.max(...filled.map(({ table }) => table.length))
   const lines = filled.map(
-    ({ table, rows, sha256 }) => `  ${table.padEnd(width)} ${inWords(rows).padStart(11)}  ${sha256.slice(0, 16)}\n`,
+    ({ table, rows, sha256 }) => `  ${table.padEnd(width)} ${formatCount(rows).padStart(11)}  ${sha256.slice(0, 16)}\n`,
   )
   const what = before
     ? 'The installation has been moved there already, whole.\n'
@@ -61,6 +64,6 @@ database has served, nothing is lost by going back: remove ${mark} and start wit
 `
 }
 
-function inWords(count: number): string {
+function formatCount(count: number): string {
   return count.toLocaleString('en').replaceAll(',', ' ')
 }

@@ -1,4 +1,4 @@
-/** The first Ctrl-C, or an end that somebody else asked for, is an order to tidy up; the second ends at once. */
+/** The first Ctrl-C or termination signal aborts, so that the caller can clean up; the second ends the process immediately. */
 export function listenForInterruption(): Disposable & { signal: AbortSignal } {
   const controller = new AbortController()
   const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

@@ -12,7 +12,7 @@ export type ProgressView = {
 
 const BAR_WIDTH = 24
 const PLAIN_STEP = 0.1
-const SECONDS_BEFORE_A_GUESS = 3
+const MIN_SECONDS_TO_ESTIMATE = 3
 
 /** A live bar on a terminal; elsewhere a line whenever the step or a tenth is new, since a file of carriage returns is no log. */
 export function openProgressView(out: NodeJS.WriteStream & Partial<WriteStream>): ProgressView {
@@ -22,12 +22,12 @@ export function openProgressView(out: NodeJS.WriteStream & Partial<WriteStream>)
 export const SILENT_PROGRESS_VIEW: ProgressView = { show: () => undefined, say: () => undefined, clear: () => undefined }
 
 function liveBar(out: NodeJS.WriteStream): ProgressView {
-  const guess = newGuess()
+  const estimate = createEstimate()
   return {
     show(part, words) {
       const filled = Math.round(part * BAR_WIDTH)
       const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled)
-      const line = [`  ${bar} ${percent(part).padStart(5)}`, words, guess(part)].filter((piece) => piece !== '').join('  ')
+      const line = [`  ${bar} ${percent(part).padStart(5)}`, words, estimate(part)].filter((piece) => piece !== '').join('  ')
       // A line that wraps could not be taken back.
       out.write(
         `\r\x1b[K${Array.from(line)
@@ -61,14 +61,14 @@ function percent(part: number): string {
 }
 
 /** How much longer it takes, if it goes on as it did since the part last fell back to its beginning. */
-function newGuess(): (part: number) => string {
+function createEstimate(): (part: number) => string {
   let start = { atMs: performance.now(), part: 0 }
   let last = 0
   return (part) => {
     if (part < last) start = { atMs: performance.now(), part }
     last = part
     const sinceS = (performance.now() - start.atMs) / 1000
-    if (sinceS < SECONDS_BEFORE_A_GUESS || part <= start.part || part >= 1) return ''
+    if (sinceS < MIN_SECONDS_TO_ESTIMATE || part <= start.part || part >= 1) return ''
     return `about ${formatDuration(((1 - part) * sinceS) / (part - start.part))} left`
   }
 }

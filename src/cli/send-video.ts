@@ -8,9 +8,9 @@ import { Failure } from '../errors.ts'
 export type VideoUpload = { url: string; form: Record<string, string>; path: string; fileName: string; sizeBytes: number }
 
 /**
- * Sends a file as the upload form that any client sends, and tells how many of its bytes have gone.
+ * Sends a file as the upload form that any client sends, and reports how many bytes were sent.
  * Resolves when the server has it for good.
- * @throws Failure in the server's words; the signal's reason when aborted
+ * @throws Failure with the server's message; the signal's reason when aborted
  */
 export async function uploadVideo(upload: VideoUpload, sent: (bytes: number) => void, signal: AbortSignal): Promise<void> {
   const boundary = `reelgate-${randomBytes(16).toString('hex')}`
@@ -26,9 +26,9 @@ export async function uploadVideo(upload: VideoUpload, sent: (bytes: number) => 
     },
   })
   const answered = new Promise<IncomingMessage>((resolve, reject) => call.once('response', resolve).once('error', reject))
-  const heard = answered.catch(() => undefined) // whoever sends too much is answered before the end
+  const responded = answered.catch(() => undefined) // an upload that is too large is rejected before its end
   let isAnswered = false
-  void heard.then(() => {
+  void responded.then(() => {
     isAnswered = true
   })
 
@@ -36,13 +36,13 @@ export async function uploadVideo(upload: VideoUpload, sent: (bytes: number) => 
   let sentBytes = 0
   for await (const bytes of createReadStream(upload.path, { end: upload.sizeBytes - 1, highWaterMark: 2 ** 18, signal })) {
     if (isAnswered) break
-    if (!call.write(bytes)) await Promise.race([once(call, 'drain').catch(() => undefined), heard])
+    if (!call.write(bytes)) await Promise.race([once(call, 'drain').catch(() => undefined), responded])
     sentBytes += bytes.length
     sent(sentBytes)
   }
   if (sentBytes < upload.sizeBytes && !isAnswered) {
     call.destroy()
-    await heard
+    await responded
     throw new Failure('conflict', 'The file became shorter while it was read. Try again when nothing writes to it any more.')
   }
   call.end(tail)
@@ -53,8 +53,8 @@ export async function uploadVideo(upload: VideoUpload, sent: (bytes: number) => 
       cause,
     })
   })
-  const said = await text(answer)
-  if (answer.statusCode !== 201) throw new Failure('invalid', sentenceIn(said))
+  const body = await text(answer)
+  if (answer.statusCode !== 201) throw new Failure('invalid', readMessage(body))
 }
 
 function formHead({ form, fileName }: VideoUpload, boundary: string): string {
@@ -66,7 +66,7 @@ function formHead({ form, fileName }: VideoUpload, boundary: string): string {
 }
 
 /** The `Message` of the server's XML. */
-function sentenceIn(answer: string): string {
+function readMessage(answer: string): string {
   const [, message] = /<Message>([^<]*)<\/Message>/.exec(answer) ?? []
   return message?.replaceAll('&quot;', '"').replaceAll('&apos;', "'").replaceAll('&amp;', '&') ?? 'The server refused the video.'
 }

@@ -16,20 +16,20 @@ type SourceFile = { path: string; fileName: string; sizeBytes: number }
 type Ask = <S extends TSchema>(name: ServerCommandName, args: unknown, reply: S) => Promise<Static<S>>
 type Video = { accountId: string; videoId: string }
 
-const ASK_EVERY_MS = 300
+const POLL_INTERVAL_MS = 300
 /** What people see goes to stderr; stdout has the link. */
 const OUT = process.stderr
 
 /**
  * Sends a video to the running server as any client would, shows how it is encoded, and prints a link that opens it once. With
  * `json` it ends with the link, else when the video is whole.
- * @throws Failure that says why there is no video to watch; nothing half is left then
+ * @throws Failure that says why there is no video to watch; nothing incomplete remains then
  */
 export async function tryVideo(config: Config, path: string, { account, json }: TryOptions): Promise<void> {
   const source = await findSourceFile(path)
   assertServerRuns(config)
   const ask: Ask = async (name, args, reply) =>
-    checked(reply, await sendCommand(dataPaths(config.dataDir).controlSocket, name, args))
+    parseResult(reply, await sendCommand(dataPaths(config.dataDir).controlSocket, name, args))
   const view = json ? SILENT_PROGRESS_VIEW : openProgressView(OUT)
   using interruption = listenForInterruption()
   try {
@@ -38,16 +38,16 @@ export async function tryVideo(config: Config, path: string, { account, json }: 
       .join('')
     if (!json) OUT.write(`${source.fileName}, ${formatSize(source.sizeBytes)}\n`)
     const video = await upload(ask, source, { account, title: title || source.fileName }, view, interruption.signal)
-    const link = await untilPlayable(ask, video, view, interruption.signal)
+    const link = await waitUntilPlayable(ask, video, view, interruption.signal)
     view.clear()
-    process.stdout.write(json ? `${JSON.stringify({ ...video, watchUrl: link.url })}\n` : linkInWords(link))
-    if (!json) await untilWhole(ask, video, view, interruption.signal)
+    process.stdout.write(json ? `${JSON.stringify({ ...video, watchUrl: link.url })}\n` : describeLink(link))
+    if (!json) await waitUntilEncoded(ask, video, view, interruption.signal)
   } finally {
     view.clear()
   }
 }
 
-/** @throws Failure for what cannot be a source, before the server hears of it */
+/** @throws Failure for what cannot be a source, before anything is sent */
 async function findSourceFile(given: string): Promise<SourceFile> {
   const path = resolve(given)
   const refuse = (why: string): never => {
@@ -83,42 +83,47 @@ async function upload(
   return video
 }
 
-async function untilPlayable(ask: Ask, video: Video, view: ProgressView, signal: AbortSignal): Promise<Static<typeof TryLink>> {
+async function waitUntilPlayable(
+  ask: Ask,
+  video: Video,
+  view: ProgressView,
+  signal: AbortSignal,
+): Promise<Static<typeof TryLink>> {
   for (;;) {
     const progress = await ask('try progress', video, TryProgress)
-    refuseFailed(progress)
+    throwIfFailed(progress)
     if (progress.status === 'ready') return ask('try link', video, TryLink)
     view.show(progress.part, progress.step)
-    await patience(signal, KEPT)
+    await waitToPoll(signal, KEPT)
   }
 }
 
-async function untilWhole(ask: Ask, video: Video, view: ProgressView, signal: AbortSignal): Promise<void> {
+async function waitUntilEncoded(ask: Ask, video: Video, view: ProgressView, signal: AbortSignal): Promise<void> {
   for (;;) {
     const progress = await ask('try progress', video, TryProgress)
-    refuseFailed(progress)
+    throwIfFailed(progress)
     if (progress.isWhole) {
       view.clear()
       if (progress.reason) OUT.write(`${progress.reason}\n`)
-      OUT.write('Encoded whole.\n')
+      OUT.write('Encoded.\n')
       return
     }
     view.show(progress.part, `${progress.step}; it plays already`)
     if (signal.aborted) return
-    await pause(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined)
+    await pause(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined)
   }
 }
 
-function refuseFailed({ status, reason }: Static<typeof TryProgress>): void {
+function throwIfFailed({ status, reason }: Static<typeof TryProgress>): void {
   if (status === 'Not a media file' || status === 'Encoding error') throw new Failure('invalid', reason ?? `${status}.`)
 }
 
-const KEPT = 'Stopped watching. The video was uploaded, and the server goes on with it.'
+const KEPT = 'Stopped watching. The video was uploaded, and the server continues to encode it.'
 
-const UNKNOWN = 'Stopped. The server did not answer: if the video stands in its list without a file, delete it there.'
+const UNKNOWN = 'Stopped. The server did not answer: if the video is in its list without a file, delete it there.'
 
-async function patience(signal: AbortSignal, words: string): Promise<void> {
-  await pause(ASK_EVERY_MS, undefined, { signal }).catch(() => {
+async function waitToPoll(signal: AbortSignal, words: string): Promise<void> {
+  await pause(POLL_INTERVAL_MS, undefined, { signal }).catch(() => {
     throw interrupted(words)
   })
 }
@@ -127,12 +132,12 @@ function interrupted(words: string): Failure {
   return new Failure('unavailable', words)
 }
 
-function linkInWords({ url, ttlS }: Static<typeof TryLink>): string {
+function describeLink({ url, ttlS }: Static<typeof TryLink>): string {
   return `It plays. This link opens once, in one browser, within ${formatDuration(ttlS)}:\n\n  ${url}\n\n`
 }
 
-function checked<S extends TSchema>(schema: S, reply: unknown): Static<S> {
+function parseResult<S extends TSchema>(schema: S, reply: unknown): Static<S> {
   if (!Value.Check(schema, reply))
-    throw new Failure('unavailable', 'The running server is of another version than this command. Restart it with this one.')
+    throw new Failure('unavailable', 'The running server is another version than this command. Restart it with this one.')
   return reply
 }

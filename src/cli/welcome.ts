@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import type { ReelgateServer } from '../server.ts'
 import { formatPhrase } from './recovery.ts'
 
-/** What a start says: one line, and on the first one what an owner must keep and may do next. */
+/** The output of a start: one line, and on the first start what the owner must keep and may do next. */
 export function welcomeText(config: Config, { url, firstStart, demoUrl, sandboxAdvice }: ReelgateServer): string {
   const paragraphs = [`Reelgate ${packageJson.version} serves ${config.publicUrl ?? url} with the data in ${config.dataDir}`]
   if (firstStart?.account) {

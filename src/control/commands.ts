@@ -13,7 +13,7 @@ import type { RestoredCopy } from '../webhooks/restored-copy.ts'
 import { listWebhooks } from '../webhooks/webhook.ts'
 import type { Webhook } from '../webhooks/webhook-store.ts'
 
-/** What commands work on. `sessions.ended`, `bans.forget` and `media.noteDamage` reach a running server's memory. */
+/** What commands need. `sessions.ended`, `bans.forget` and `media.noteDamage` reach a running server's memory. */
 export type CommandDeps = {
   accounts: AccountDeps & { sessions: AccountSessions }
   bans: BanAdmin
@@ -28,7 +28,8 @@ export function command<Deps, S extends TSchema>(args: S, run: (deps: Deps, args
   return {
     args,
     run(deps, given) {
-      if (!Value.Check(args, given)) throw new Failure('invalid', 'The command’s arguments cannot be read. See reelgate --help.')
+      if (!Value.Check(args, given))
+        throw new Failure('invalid', 'The arguments of the command are invalid. See reelgate --help.')
       return run(deps, given)
     },
   }
@@ -41,13 +42,13 @@ const SegmentKey = Type.Object({ videoId: Id, generation: Count, renditionId: Co
 const Damage = Type.Object({ ...SegmentKey.properties, problem: Type.String() })
 const ListedSegment = Type.Object({ ...SegmentKey.properties, file: Type.String(), sizeBytes: Count, sha256: Type.String() })
 
-// What the commands of a media check answer, checked by who asked: the server may be of another version.
+// The results of the commands of a media check, checked by the client: the server may be another version.
 export const MediaCheckStart = Type.Object({ after: Type.Optional(SegmentKey), sizeBytes: Type.Number() })
 export const MediaBatch = Type.Object({ segments: Type.Array(ListedSegment), last: Type.Optional(SegmentKey) })
 export const MediaCheckResult = Type.Object({ damaged: Type.Array(Damage) })
 
-/** Of a key, in seconds: a century. */
-const LONGEST_S = 100 * 366 * 24 * 3600
+/** A century. */
+const MAX_KEY_LIFE_S = 100 * 366 * 24 * 3600
 
 export const COMMANDS = {
   'account create': command(
@@ -78,13 +79,13 @@ export const COMMANDS = {
       account: Name,
       name: Name,
       permissions: Type.Array(Type.Union(PERMISSIONS.map((name) => Type.Literal(name))), { minItems: 1 }),
-      lifeS: Type.Optional(Type.Integer({ minimum: 1, maximum: LONGEST_S })),
+      lifeS: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_KEY_LIFE_S })),
     }),
     ({ accounts }: CommandDeps, { account, ...key }) => createApiKey(accounts, account, key),
   ),
   'key list': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) => findApiKeys(accounts, account)),
   'key rotate': command(
-    Type.Object({ keyId: Id, overlapS: Type.Integer({ minimum: 0, maximum: LONGEST_S }) }),
+    Type.Object({ keyId: Id, overlapS: Type.Integer({ minimum: 0, maximum: MAX_KEY_LIFE_S }) }),
     ({ accounts }: CommandDeps, { keyId, overlapS }) => rotateKey(accounts, keyId, overlapS),
   ),
   'key revoke': command(Type.Object({ keyId: Id }), async ({ accounts }: CommandDeps, { keyId }) => {
@@ -97,7 +98,7 @@ export const COMMANDS = {
       listAuditEvents(db, account === undefined ? undefined : await findAccountId(db, account), limit),
   ),
   'hook list': command(Type.Object({ account: Name }), async ({ accounts: { db } }: CommandDeps, { account }) =>
-    (await listWebhooks({ db }, await findAccountId(db, account))).map(shownHook),
+    (await listWebhooks({ db }, await findAccountId(db, account))).map(formatWebhook),
   ),
   'hook resume': command(Type.Object({}), async ({ copy }: CommandDeps) => ({ resumed: await (await copy()).resume() })),
   'ban list': command(Type.Object({}), ({ bans }: CommandDeps) => listBans(bans)),
@@ -124,8 +125,8 @@ export const COMMANDS = {
   })),
 } as const satisfies Record<string, Command<CommandDeps>>
 
-/** For people: no times in seconds, no empty places. */
-function shownHook({ id, url, event, disabledReason }: Webhook) {
+/** For people: without times in seconds and empty fields. */
+function formatWebhook({ id, url, event, disabledReason }: Webhook) {
   return { id, url, event: event ?? '*', status: disabledReason ?? 'on' }
 }
 

@@ -9,7 +9,7 @@ import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
 import { type CommandDeps, command } from './commands.ts'
 
-/** What a running server has and a data folder alone has not. */
+/** What only a running server has. */
 export type ServerDeps = CommandDeps &
   DeletionDeps &
   ListDeps &
@@ -27,7 +27,7 @@ const VideoOfAccount = Type.Object({ accountId: Id, videoId: Id })
 
 const TRY_LINK_TTL_S = 6 * 3600
 
-// What the commands answer, checked by who asked: the server may be of another version.
+// The results of the commands, checked by the client: the server may be another version.
 export const TryStart = Type.Object({
   accountId: Id,
   videoId: Id,

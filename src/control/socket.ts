@@ -12,36 +12,36 @@ import { SERVER_COMMANDS, type ServerCommandName, type ServerDeps } from './serv
 // Commands for a running server: one JSON line each way over a socket that only its user can open.
 
 /** A Unix socket's address holds 107 bytes; through the folder's handle any path is short enough. */
-const LONGEST_PATH = 100
+const MAX_PATH_BYTES = 100
 
-/** Answers commands until stopped. The caller holds the folder's lock, so a socket that lies there is a dead server's. */
+/** Runs commands until stopped. The caller holds the folder's lock, so an existing socket is that of a dead server. */
 export async function startControlSocket(path: string, deps: ServerDeps, log: Logger): Promise<{ stop(): Promise<void> }> {
   rmSync(path, { force: true })
-  const silent = new Set<Socket>()
+  const idle = new Set<Socket>()
   const server = createServer((socket) => {
-    silent.add(socket)
-    answer(socket, deps, log, () => silent.delete(socket))
+    idle.add(socket)
+    serveClient(socket, deps, log, () => idle.delete(socket))
   })
-  await using place = shortPath(path)
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(place.path, resolve))
+  await using address = shortPath(path)
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(address.path, resolve))
   chmodSync(path, 0o600)
   return {
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
-        for (const socket of silent) socket.destroy() // what was asked is answered; who asks nothing would hold up the stop
+        for (const socket of idle) socket.destroy() // commands in progress are answered; an idle client would delay the stop
       }),
   }
 }
 
-function answer(socket: Socket, deps: ServerDeps, log: Logger, asked: () => void): void {
-  socket.once('close', asked)
-  socket.on('error', (error) => log.debug({ err: error }, 'a command’s connection broke'))
+function serveClient(socket: Socket, deps: ServerDeps, log: Logger, onCommand: () => void): void {
+  socket.once('close', onCommand)
+  socket.on('error', (error) => log.debug({ err: error }, 'command: connection broken'))
   firstLine(socket, (line) => {
-    asked()
+    onCommand()
     run(line, deps)
       .catch((error) => {
-        if (!(error instanceof Failure)) log.error({ err: error }, 'a command failed')
+        if (!(error instanceof Failure)) log.error({ err: error }, 'command: failed')
         return error instanceof Failure
           ? { error: error.message, kind: error.kind }
           : { error: 'The command failed; the server’s log says why.' }
@@ -70,14 +70,14 @@ export function assertServerRuns(config: Config): void {
   )
 }
 
-/** Sends a command to the running server. @throws Failure with the server's words */
+/** Sends a command to the running server. @throws Failure with the server's message */
 export async function sendCommand(path: string, name: CommandName | ServerCommandName, args: unknown): Promise<unknown> {
   if (!existsSync(path)) throw notYetListening()
-  await using place = shortPath(path)
-  const socket = createConnection(place.path)
+  await using address = shortPath(path)
+  const socket = createConnection(address.path)
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   socket.once('error', (cause: NodeJS.ErrnoException) =>
-    // Nobody listens: the socket is a dead server's, and who holds the folder has only just begun.
+    // No process listens: the socket is that of a dead server, and the one that holds the folder is still starting.
     reject(cause.code === 'ECONNREFUSED' ? notYetListening() : unreachable(cause)),
   )
   socket.once('close', () => reject(new Failure('unavailable', 'The server stopped before it answered.')))
@@ -106,7 +106,7 @@ function unreachable(cause: unknown): Failure {
 }
 
 function shortPath(path: string): { path: string } & AsyncDisposable {
-  if (Buffer.byteLength(path) <= LONGEST_PATH) return { path, async [Symbol.asyncDispose]() {} }
+  if (Buffer.byteLength(path) <= MAX_PATH_BYTES) return { path, async [Symbol.asyncDispose]() {} }
   const folder = openSync(dirname(path), 'r')
   return {
     path: join('/proc/self/fd', String(folder), basename(path)),

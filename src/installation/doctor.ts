@@ -9,7 +9,7 @@ import { isRestoredCopy, WHY_PAUSED } from '../webhooks/restored-copy.ts'
 import { examineDatabase, identifyingFiles, peekSetting } from './database.ts'
 import { checkMasterKey } from './master-key.ts'
 
-const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Finding>>> = {
+const HOST_CHECKS: Readonly<Record<string, (config: Config) => Promise<Finding>>> = {
   async 'data folder'({ dataDir }) {
     await access(dataDir, constants.R_OK | constants.W_OK).catch(() => {
       throw new Failure(
@@ -18,19 +18,19 @@ const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Findin
       )
     })
     return (await isFull(dataDir))
-      ? failure(`${dataDir} cannot be written: the disk is full. Delete videos, which still works, or make room on it otherwise.`)
+      ? failure(`${dataDir} cannot be written: the disk is full. Delete videos, which still works, or free space in another way.`)
       : ok(`${dataDir} can be written.`)
   },
   async 'free space'({ dataDir }) {
     return (await hasRoomIn([dataDir], 0))
-      ? ok('There is enough.')
-      : warning('The disk is nearly full: uploads are refused and encodes wait. Make room on it.')
+      ? ok('There is enough space.')
+      : warning('The disk is nearly full: uploads are refused and encodes wait. Free some space.')
   },
   async disk({ dataDir }) {
     const path = join(dataDir, `doctor-${process.pid}`)
     const file = await open(path, 'wx', 0o600)
     try {
-      await rm(path) // open still: whatever happens, nothing is left of it
+      await rm(path) // still open: whatever happens, no file remains
       return judgeSync('fsync', await timeSyncs(() => file.write(Buffer.alloc(4096), 0, 4096, 0).then(() => file.sync())))
     } finally {
       await file.close()
@@ -44,16 +44,16 @@ const OF_THE_MACHINE: Readonly<Record<string, (config: Config) => Promise<Findin
   },
 }
 
-/** Looks at everything that an installation stands on; beside a running server, too. Nothing is changed. */
+/** Checks everything that an installation needs; a server may be running. Nothing is changed. */
 export async function examineInstallation(config: Config): Promise<Check[]> {
   const checks: Check[] = []
-  for (const [check, look] of Object.entries(OF_THE_MACHINE)) checks.push({ check, ...(await inWords(() => look(config))) })
+  for (const [check, run] of Object.entries(HOST_CHECKS)) checks.push({ check, ...(await asFinding(() => run(config))) })
   checks.push(...(await examineDatabase(config)))
-  // Whose key it must be is known to the database, and which installation is the original.
+  // The database knows which key belongs to it, and which installation is the original.
   if (checks.every(({ check, state }) => check !== 'database' || state !== 'trouble')) {
-    checks.push({ check: 'master key', ...(await inWords(() => examineMasterKey(config))) })
-    const noted = (setting: string) => peekSetting(config, setting)
-    if (await isRestoredCopy(noted, identifyingFiles(config)).catch(() => false))
+    checks.push({ check: 'master key', ...(await asFinding(() => examineMasterKey(config))) })
+    const readSetting = (setting: string) => peekSetting(config, setting)
+    if (await isRestoredCopy(readSetting, identifyingFiles(config)).catch(() => false))
       checks.push({ check: 'webhooks', ...warning(WHY_PAUSED) })
   }
   return checks
@@ -61,16 +61,16 @@ export async function examineInstallation(config: Config): Promise<Check[]> {
 
 async function examineMasterKey(config: Config): Promise<Finding> {
   return (await checkMasterKey(config))
-    ? ok('It is there, and this installation’s.')
-    : ok('There is none yet: the first start makes it.')
+    ? ok('It exists and belongs to this installation.')
+    : ok('There is none yet: the first start creates it.')
 }
 
-/** What keeps a look from its end is what it has found. */
-async function inWords(look: () => Promise<Finding>): Promise<Finding> {
+/** A check that fails with an error has found that error. */
+async function asFinding(run: () => Promise<Finding>): Promise<Finding> {
   try {
-    return await look()
+    return await run()
   } catch (error) {
-    const found = hostFailure(error) ?? error
-    return failure(found instanceof Error ? found.message : String(found))
+    const known = hostFailure(error) ?? error
+    return failure(known instanceof Error ? known.message : String(known))
   }
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { inTurns, percentile } from '../../bench/interleaved.ts'
+import { measureInterleaved, percentile } from '../../bench/interleaved.ts'
 import { aimInWords, isMet } from '../../bench/row.ts'
 
 const MAIN = join(import.meta.dirname, '../../bench/main.ts')
@@ -20,7 +20,7 @@ test('the ratio is the median of the pairs’ ratios, so that a disturbance of b
     [20, 2, 20],
   ].map((values) => values.values())
   const take = (values?: Iterator<number>) => async () => values?.next().value ?? Number.NaN
-  expect(await inTurns(3, take(ours), take(peer))).toEqual({ ours: 10, peer: 20, ratio: 0.5 })
+  expect(await measureInterleaved(3, take(ours), take(peer))).toEqual({ ours: 10, peer: 20, ratio: 0.5 })
   expect(percentile([4, 1, 3, 2], 99)).toBe(4)
 })
 
@@ -28,7 +28,7 @@ test('an aim is met at its limit and missed past it', () => {
   expect([0.5, 0.49].map((ratio) => isMet({ ratioAtLeast: 0.5 }, { ours: 1, peer: 1, ratio }))).toEqual([true, false])
   expect([1.1, 1.11].map((ratio) => isMet({ ratioAtMost: 1.1 }, { ours: 1, peer: 1, ratio }))).toEqual([true, false])
   expect([90, 91].map((ours) => isMet({ oursAtMost: 90 }, { ours }))).toEqual([true, false])
-  expect([25, 26].map((ours) => isMet({ laterByAtMostS: 15 }, { ours, peer: 10, ratio: ours / 10 }))).toEqual([true, false])
+  expect([25, 26].map((ours) => isMet({ maxExtraS: 15 }, { ours, peer: 10, ratio: ours / 10 }))).toEqual([true, false])
   expect(isMet({ ratioAtLeast: 0.5 }, { ours: 1 })).toBe(false)
   expect([aimInWords({ ratioAtLeast: 0.5 }, 'per s'), aimInWords({ oursAtMost: 90 }, 'MB')]).toEqual(['≥ 0.5×', '≤ 90 MB'])
 })

@@ -28,7 +28,7 @@ test('the build is stale when a source or the lockfile has changed, and where th
   const clone = await newFolder()
   for (const part of ['scripts', 'src', 'web', 'dist', 'vite.config.ts', 'package.json', 'package-lock.json'])
     await cp(join(ROOT, part), join(clone, part), { recursive: true })
-  const script = "import { buildIsStale } from './scripts/build.js'; console.log(buildIsStale())"
+  const script = "import { isBuildStale } from './scripts/build.js'; console.log(isBuildStale())"
   const isStale = () => execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: clone, encoding: 'utf8' })
   expect(isStale()).toBe('false\n')
   for (const file of ['src/main.ts', 'web/player/main.ts', 'package-lock.json']) {

@@ -24,7 +24,7 @@ type Finding = {
 async function checkMedia({ env }: Reelgate, ...options: string[]): Promise<Finding & { isTrouble: boolean }> {
   const { code, stdout, stderr } = await runCli(['doctor', '--media', '--json', ...options], env)
   const found = (JSON.parse(stdout) as Finding[]).find(({ check }) => check === 'media') ?? expect.fail(stdout)
-  return { isTrouble: code === 1 && /Trouble: .*\bmedia\b/.test(stderr), ...found }
+  return { isTrouble: code === 1 && /Failed checks: .*\bmedia\b/.test(stderr), ...found }
 }
 
 const pathOf = ({ dataDir }: Reelgate, { file }: StoredSegment) => join(dataDir, 'segments', file)

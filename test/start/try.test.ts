@@ -28,7 +28,7 @@ test('try uploads a video, says how far it is, prints a link that opens once, an
   expect(code).toBe(0)
   expect(stderr).toMatch(/^100 % {2}uploading, (.+) of \1$/m)
   expect(stderr).toMatch(/^ +\d+ % {2}encoding, chunk \d+ of \d+/m)
-  expect(stderr).toMatch(/Encoded whole\.\n$/)
+  expect(stderr).toMatch(/Encoded\.\n$/)
   expect(stderr).not.toContain('\r') // no terminal: no bar that takes itself back
 
   const [link = ''] = /http:\S+/.exec(stdout) ?? []
@@ -147,7 +147,7 @@ test('a reader that goes away before the end, as head does, makes no noise', asy
   child.stdout.destroy()
   const [code, said] = await Promise.all([new Promise((resolve) => child.once('exit', resolve)), text(child.stderr)])
   expect(code).toBe(0)
-  expect(said).toMatch(/Encoded whole\.\n$/)
+  expect(said).toMatch(/Encoded\.\n$/)
 })
 
 function linkOf(url: string): { otp: string; videoId: string } {

@@ -64,7 +64,7 @@ test('Ctrl-C ends a move in peace, even while the database says nothing: nothing
   })
   expect(filesOf(place)).toEqual(before)
   network.reset() // now the database hears of it, too
-  expect(await goOn(place, url)).toBe('Going on with the move that was cut off.')
+  expect(await goOn(place, url)).toBe('Resuming the interrupted move.')
 })
 
 test('where the installation went on after its move was cut off, the move begins anew and brings what is there now', async () => {
@@ -77,7 +77,7 @@ test('where the installation went on after its move was cut off, the move begins
   await reelgate.stop()
   changeRows(place, "update video set description = 'of later' where position = 7")
   changeRows(place, 'delete from video_tag where position = 9')
-  expect(await goOn(place, url)).toBe('The installation has changed since a move was cut off: it begins anew.')
+  expect(await goOn(place, url)).toBe('The installation has changed since the interrupted move: starting over.')
 })
 
 test('PostgreSQL that is lost in the middle of a move is told of, and when it is back the same command goes on', async () => {
@@ -89,7 +89,7 @@ test('PostgreSQL that is lost in the middle of a move is told of, and when it is
   await cluster.crash()
   expect(await ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/was lost\. Run the same command again/) })
   await cluster.start()
-  expect(await goOn(place, url)).toBe('Going on with the move that was cut off.')
+  expect(await goOn(place, url)).toBe('Resuming the interrupted move.')
 })
 
 test('a database with half a move is refused by a server and by another installation’s move', async () => {
