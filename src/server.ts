@@ -86,7 +86,7 @@ async function openServer(
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },
     owners: {
       ...{ ...deletion, slowDb, masterKey, nowS, folders, bans, outbound, sandbox, hasRoom: space.hasRoom, playbackOtps },
-      authenticate: createAuthenticate({ db, write, nowS }, keyUses.note),
+      authenticate: createAuthenticate({ db, write, nowS }, keyUses.record),
       onImportQueued: imports.wake,
       mp4Waits: mp4s.wake,
       stopMp4: mp4s.stopJobs,

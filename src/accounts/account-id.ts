@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts'
 import { findAccountIds } from './account-store.ts'
 
 /**
- * The id of the one account that has this id or name.
+ * The id of the only account that has this id or name.
  * @throws Failure `not-found`, or `conflict` when several accounts have the name
  */
 export async function findAccountId(db: Db, idOrName: string): Promise<string> {

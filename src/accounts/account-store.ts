@@ -32,7 +32,7 @@ export async function updateAccount(tx: Db, accountId: string, changes: AccountC
     .execute()
 }
 
-/** False: it was so already. */
+/** False: it already was. */
 export async function setDisabled(tx: Db, accountId: string, disabled: boolean): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('account')

@@ -9,55 +9,57 @@ import { type AccountDeps, addApiKey } from './api-key.ts'
 import { PERMISSIONS } from './permission.ts'
 
 /**
- * Makes an account with one key that holds every permission.
- * @returns the key's text, the only copy: the database keeps its SHA-256
+ * Creates an account with one API key that has every permission.
+ * @returns the key's secret, the only copy: the database stores its SHA-256
  */
-export async function createAccount({ write, nowS }: AccountDeps, name: string, switches: AccountSettings) {
-  return write((tx) => addAccount(tx, name, switches, nowS(), 'command-line'))
+export async function createAccount({ write, nowS }: AccountDeps, name: string, settings: AccountSettings) {
+  return write((tx) => addAccount(tx, { name, ...settings, createdAtS: nowS(), by: 'command-line' }))
 }
 
 export type AccountSettings = { mayUpload: boolean; mayImport: boolean }
 
-/** The same inside a transaction that makes more than the account. */
-export async function addAccount(tx: Db, name: string, switches: AccountSettings, nowS: number, by: Actor) {
+export type NewAccount = AccountSettings & { name: string; createdAtS: number; by: Actor }
+
+/** Creates an account within a larger transaction. */
+export async function addAccount(tx: Db, { by, ...account }: NewAccount) {
   const accountId = newId()
-  await insertAccount(tx, { id: accountId, name, createdAtS: nowS, ...switches })
-  const { apiKey } = await addApiKey(tx, accountId, { name: 'first key', permissions: PERMISSIONS }, nowS)
-  const details = { name, ...switches }
-  await recordAuditEvent(tx, { atS: nowS, accountId, by, kind: 'account:created', subjects: [accountId], details })
+  const { createdAtS, ...details } = account
+  await insertAccount(tx, { id: accountId, ...account })
+  const { apiKey } = await addApiKey(tx, accountId, { name: 'first key', permissions: PERMISSIONS }, createdAtS)
+  await recordAuditEvent(tx, { atS: createdAtS, accountId, by, kind: 'account:created', subjects: [accountId], details })
   return { accountId, apiKey }
 }
 
 /**
- * Changes what an account may ask for; its next request has it.
- * @throws Failure as `accountIdOf`
+ * Changes the settings of an account. They apply from its next request on.
+ * @throws Failure as `findAccountId`
  */
 export async function changeAccount({ write, nowS }: AccountDeps, idOrName: string, changes: AccountChanges) {
   return write(async (tx) => {
     const accountId = await findAccountId(tx, idOrName)
     await updateAccount(tx, accountId, changes)
-    const act = { accountId, by: 'command-line', kind: 'account:changed', subjects: [accountId], details: changes } as const
-    await recordAuditEvent(tx, { atS: nowS(), ...act })
+    const event = { accountId, by: 'command-line', kind: 'account:changed', subjects: [accountId], details: changes } as const
+    await recordAuditEvent(tx, { atS: nowS(), ...event })
     return { accountId, ...changes }
   })
 }
 
-/** The playback sessions of an account, which end with it. */
+/** The playback sessions of an account, which end when it is disabled. */
 export type AccountSessions = {
-  /** Ends them, inside the transaction that disables it. */
+  /** Ends them, in the transaction that disables it. */
   end(tx: Db, accountId: string): Promise<void>
-  /** Told after that commit: memory tells viewers. */
-  ended(accountId: string): void
+  /** Called after that commit, to end them in memory, too. */
+  onEnded(accountId: string): void
 }
 
 /**
- * Closes an account, or opens it again. Durable when it resolves: its keys are refused from their next request on, its viewers get no
- * further key, its OTPs open nothing until it is enabled. Its videos stay, and what is being encoded is encoded to the end.
- * @throws Failure as `accountIdOf`
+ * Disables an account, or enables it again. Durable when it resolves: its API keys are rejected from the next request on, its viewers get
+ * no more content keys, its OTPs cannot be redeemed until it is enabled. Its videos remain, and running encodes are finished.
+ * @throws Failure as `findAccountId`
  */
 export async function setAccountDisabled(deps: AccountDeps & { sessions: AccountSessions }, idOrName: string, disabled: boolean) {
   const accountId = await findAccountId(deps.db, idOrName)
-  const tellSessions = () => disabled && deps.sessions.ended(accountId)
+  const endSessionsInMemory = () => disabled && deps.sessions.onEnded(accountId)
   await deps
     .write(async (tx) => {
       if (!(await setDisabled(tx, accountId, disabled))) return
@@ -66,10 +68,10 @@ export async function setAccountDisabled(deps: AccountDeps & { sessions: Account
       await recordAuditEvent(tx, { atS: deps.nowS(), accountId, by: 'command-line', kind, subjects: [accountId] })
     })
     .catch((error) => {
-      if (isCommitOutcomeUnknown(error)) tellSessions() // nobody may watch on if it was kept
+      if (isCommitOutcomeUnknown(error)) endSessionsInMemory() // if it was committed, no viewer may continue
       throw error
     })
-  tellSessions()
+  endSessionsInMemory()
   return { accountId, disabled }
 }
 
@@ -83,15 +85,15 @@ export async function findAccounts({ db }: AccountDeps) {
 }
 
 /**
- * The account of this name or id; without one, the oldest that may upload.
+ * The account with this name or id; without one, the oldest account that may upload.
  * @throws Failure `not-found`, or `conflict` when two have the name
  */
 export async function getAccount({ db }: Pick<AccountDeps, 'db'>, nameOrId: string | undefined) {
   const accounts = (await listAccounts(db)).filter(({ disabled }) => !disabled)
-  const wanted = nameOrId === undefined ? undefined : await findAccountId(db, nameOrId)
-  const found = accounts.find(({ id, mayUpload }) => (wanted === undefined ? mayUpload : id === wanted))
+  const wantedId = nameOrId === undefined ? undefined : await findAccountId(db, nameOrId)
+  const found = accounts.find(({ id, mayUpload }) => (wantedId === undefined ? mayUpload : id === wantedId))
   if (found) return found
-  if (wanted !== undefined)
+  if (wantedId !== undefined)
     throw new Failure('forbidden', `The account "${nameOrId}" is disabled. Enable it with "reelgate account enable".`)
-  throw new Failure('not-found', 'No account may upload. Make one with "reelgate account create NAME".')
+  throw new Failure('not-found', 'No account may upload. Create one with "reelgate account create NAME".')
 }

@@ -10,7 +10,7 @@ export async function insertApiKey(tx: Db, key: NewApiKey): Promise<void> {
   await tx.insertInto('apiKey').values(key).execute()
 }
 
-/** A holder with what may still forbid the request. */
+/** A key holder, with the reasons for which the request may still be rejected. */
 export type KeyHolderRow = { holder: ApiKeyHolder; disabled: boolean; expiresAtS: number | null }
 
 const selectKeyHolder = prepared<{ hash: Buffer }>()((db, value) =>
@@ -33,12 +33,12 @@ const selectKeyHolder = prepared<{ hash: Buffer }>()((db, value) =>
     .where('apiKey.revokedAtS', 'is', null),
 )
 
-/** The account behind a key; undefined when the key is unknown or revoked. */
+/** The holder of a key; undefined when the key is unknown or revoked. */
 export async function findKeyHolder(db: Db, hash: Buffer): Promise<KeyHolderRow | undefined> {
   const [row] = (await selectKeyHolder(db, { hash })).rows
   if (!row) return undefined
-  const { expiresAtS, disabled, permissions, mayUpload, mayImport, ...rest } = row
-  const holder = { ...rest, permissions: parsePermissions(permissions), mayUpload: mayUpload === 1, mayImport: mayImport === 1 }
+  const { expiresAtS, disabled, permissions, mayUpload, mayImport, ...others } = row
+  const holder = { ...others, permissions: parsePermissions(permissions), mayUpload: mayUpload === 1, mayImport: mayImport === 1 }
   return { holder, disabled: disabled === 1, expiresAtS }
 }
 
@@ -52,7 +52,7 @@ export async function listApiKeys(db: Db, accountId: string) {
   return rows.map((row) => ({ ...row, permissions: parsePermissions(row.permissions) }))
 }
 
-/** A key that can still be used. */
+/** A key that is neither revoked nor expired. */
 export async function findLiveKey(db: Db, keyId: string, nowS: number) {
   return db
     .selectFrom('apiKey')
@@ -63,7 +63,7 @@ export async function findLiveKey(db: Db, keyId: string, nowS: number) {
     .executeTakeFirst()
 }
 
-/** @returns whose key it is or was */
+/** The account a key belongs to, whether it is revoked or not. */
 export async function findAccountOfKey(db: Db, keyId: string): Promise<string | undefined> {
   const row = await db.selectFrom('apiKey').select('accountId').where('id', '=', keyId).executeTakeFirst()
   return row?.accountId
@@ -73,7 +73,7 @@ export async function setExpiry(tx: Db, keyId: string, expiresAtS: number): Prom
   await tx.updateTable('apiKey').set({ expiresAtS }).where('id', '=', keyId).execute()
 }
 
-/** @returns the key's account; undefined: there is no such key, or it was revoked before */
+/** @returns the key's account; undefined: there is no such key, or it was already revoked */
 export async function revokeApiKey(tx: Db, keyId: string, nowS: number): Promise<string | undefined> {
   const revoked = await tx
     .updateTable('apiKey')
@@ -92,7 +92,7 @@ export const saveLastUse = prepared<{ id: string; lastUsedAtS: number }>()((db, 
     .where('id', '=', value('id')),
 )
 
-/** Our own text, written from a typed list. */
+/** Not validated: the column is written from a typed list. */
 export function parsePermissions(text: string): Permission[] {
   return JSON.parse(text)
 }

@@ -19,7 +19,7 @@ import type { ApiKeyHolder, Permission } from './permission.ts'
 export type AccountDeps = {
   db: Db
   write: Write
-  /** The playback clock where a server runs: it never goes back, so no expired key revives. */
+  /** The playback clock where a server is running: it never goes back, so an expired key stays expired. */
   nowS: () => number
 }
 
@@ -27,23 +27,23 @@ export type AccountDeps = {
 const PREFIX_LENGTH = 6
 
 /**
- * Finds whom an API secret speaks for. What it finds is remembered until the next commit, so a revoked key fails at the next request.
+ * Finds the holder of an API key by its secret. Results are cached until the next commit, so a revoked key is rejected at the next request.
  * @throws Failure `unauthenticated` for every unknown, expired, revoked or malformed secret alike; `forbidden` when its account is disabled
  */
 export type Authenticate = (secret: string) => Promise<ApiKeyHolder>
 
-/** @param noteUse told of each key that opens */
+/** @param onKeyUsed called for each accepted key */
 export function createAuthenticate(
   { db, write, nowS }: AccountDeps,
-  noteUse: (apiKeyId: string) => void = () => undefined,
+  onKeyUsed: (apiKeyId: string) => void = () => undefined,
 ): Authenticate {
   const findHolder = cachedUntilCommit(write, (secret) => findKeyHolder(db, hashSecret(secret)))
   return async (secret) => {
     const found = isSecret(secret) ? await findHolder(secret) : undefined
     if (!found || (found.expiresAtS !== null && found.expiresAtS <= nowS()))
       throw new Failure('unauthenticated', 'The API key is unknown, has expired or was revoked. Use a live key of this account.')
-    if (found.disabled) throw new Failure('forbidden', 'This account is disabled. Ask whoever runs this server to enable it.')
-    noteUse(found.holder.apiKeyId)
+    if (found.disabled) throw new Failure('forbidden', 'This account is disabled. Ask the server’s administrator to enable it.')
+    onKeyUsed(found.holder.apiKeyId)
     return found.holder
   }
 }
@@ -55,31 +55,31 @@ export function requirePermission(holder: ApiKeyHolder, permission: Permission):
   }
 }
 
-/** `lifeS` undefined: it lives until it is revoked. */
+/** `lifeS` undefined: it is valid until it is revoked. */
 export type NewKey = { name: string; permissions: readonly Permission[]; lifeS?: number }
 
 /**
- * @returns the key's text, the only copy
- * @throws Failure as `accountIdOf`
+ * @returns the key's secret, the only copy
+ * @throws Failure as `findAccountId`
  */
 export async function createApiKey({ write, nowS }: AccountDeps, idOrName: string, key: NewKey) {
   return write(async (tx) => {
     const accountId = await findAccountId(tx, idOrName)
-    const made = await addApiKey(tx, accountId, key, nowS())
-    const details = { name: key.name, permissions: key.permissions, expiresAtS: made.expiresAtS }
+    const created = await addApiKey(tx, accountId, key, nowS())
+    const details = { name: key.name, permissions: key.permissions, expiresAtS: created.expiresAtS }
     await recordAuditEvent(tx, {
       atS: nowS(),
       accountId,
       by: 'command-line',
       kind: 'key:created',
-      subjects: [made.keyId],
+      subjects: [created.keyId],
       details,
     })
-    return made
+    return created
   })
 }
 
-/** A key with its text, inside a transaction that makes more than it. */
+/** Creates a key within a larger transaction. @returns the secret as `apiKey` */
 export async function addApiKey(tx: Db, accountId: string, { name, permissions, lifeS }: NewKey, nowS: number) {
   const secret = newSecret()
   const keyId = newId()
@@ -91,60 +91,59 @@ export async function addApiKey(tx: Db, accountId: string, { name, permissions, 
 }
 
 /**
- * Puts a new key in the place of an old one: with its name, its permissions and as long a life as it was made with. The old one lives on
- * for `overlapS`, then it is as good as revoked.
- * @throws Failure `not-found` when there is no such key, or it lives no more
+ * Replaces a key by a new one with the same name, permissions and lifetime. The old one stays valid for `overlapS`, then it expires.
+ * @throws Failure `not-found` when there is no such key, or it is revoked or expired
  */
 export async function rotateKey({ write, nowS }: AccountDeps, oldKeyId: string, overlapS: number) {
   return write(async (tx) => {
     const atS = nowS()
     const old = await findLiveKey(tx, oldKeyId, atS)
-    if (!old) throw noLiveKey(oldKeyId)
+    if (!old) throw keyNotFound(oldKeyId)
     const { accountId, name, createdAtS, expiresAtS } = old
     const lifeS = expiresAtS === null ? undefined : expiresAtS - createdAtS
-    const made = await addApiKey(tx, accountId, { name, permissions: parsePermissions(old.permissions), lifeS }, atS)
+    const created = await addApiKey(tx, accountId, { name, permissions: parsePermissions(old.permissions), lifeS }, atS)
     const oldExpiresAtS = Math.min(expiresAtS ?? Number.MAX_SAFE_INTEGER, atS + overlapS)
     await setExpiry(tx, oldKeyId, oldExpiresAtS)
-    const details = { newKeyId: made.keyId, oldExpiresAtS }
+    const details = { newKeyId: created.keyId, oldExpiresAtS }
     await recordAuditEvent(tx, { atS, accountId, by: 'command-line', kind: 'key:rotated', subjects: [oldKeyId], details })
-    return { ...made, oldExpiresAtS }
+    return { ...created, oldExpiresAtS }
   })
 }
 
-/** The keys of an account. @throws Failure as `accountIdOf` */
+/** The keys of an account. @throws Failure as `findAccountId` */
 export async function findApiKeys({ db }: AccountDeps, idOrName: string) {
   return listApiKeys(db, await findAccountId(db, idOrName))
 }
 
 /**
- * A live key of the account that may issue OTPs, for what acts on the account's behalf on this machine.
- * @throws Failure `forbidden` when the account has none: an OTP lives no longer than the key that issued it
+ * A valid key of the account that may issue OTPs, for commands that act for the account on this machine.
+ * @throws Failure `forbidden` when the account has none: an OTP is valid no longer than the key that issued it
  */
 export async function getOtpKey({ db, nowS }: Pick<AccountDeps, 'db' | 'nowS'>, accountId: string): Promise<string> {
-  const endOf = ({ expiresAtS }: { expiresAtS: number | null }) => expiresAtS ?? Number.MAX_SAFE_INTEGER
+  const endsAtS = ({ expiresAtS }: { expiresAtS: number | null }) => expiresAtS ?? Number.MAX_SAFE_INTEGER
   const keys = (await listApiKeys(db, accountId)).filter(
-    (key) => key.revokedAtS === null && endOf(key) > nowS() && key.permissions.includes('otpCreator'),
+    (key) => key.revokedAtS === null && endsAtS(key) > nowS() && key.permissions.includes('otpCreator'),
   )
-  const [key] = keys.toSorted((a, b) => endOf(b) - endOf(a)) // the one that lives longest
+  const [key] = keys.toSorted((a, b) => endsAtS(b) - endsAtS(a)) // the one that expires last
   if (!key) {
-    const remedy = `Make one with "reelgate key create ${accountId}".`
+    const remedy = `Create one with "reelgate key create ${accountId}".`
     throw new Failure('forbidden', `The account has no live API key that may issue OTPs. ${remedy}`)
   }
   return key.id
 }
 
 /**
- * Durable when it resolves: the next request with the key, on any connection, is refused.
- * @throws Failure `not-found` when there is no such key, or it was revoked before
+ * Durable when it resolves: the next request with the key, on any connection, is rejected.
+ * @throws Failure `not-found` when there is no such key, or it was already revoked
  */
 export async function revokeKey({ write, nowS }: AccountDeps, keyId: string): Promise<void> {
   await write(async (tx) => {
     const accountId = await revokeApiKey(tx, keyId, nowS())
-    if (accountId === undefined) throw noLiveKey(keyId)
+    if (accountId === undefined) throw keyNotFound(keyId)
     await recordAuditEvent(tx, { atS: nowS(), accountId, by: 'command-line', kind: 'key:revoked', subjects: [keyId] })
   })
 }
 
-function noLiveKey(keyId: string): Failure {
+function keyNotFound(keyId: string): Failure {
   return new Failure('not-found', `There is no live API key ${keyId}. See "reelgate key list".`)
 }

@@ -1,15 +1,20 @@
 import type { AccountDeps } from './api-key.ts'
 import { saveLastUse } from './api-key-store.ts'
 
-/** When keys were last used: noted in memory by each request, written down now and then, so that no request waits for it. */
-export function createKeyUseTracker({ write, nowS }: Pick<AccountDeps, 'write' | 'nowS'>) {
+export type KeyUseTracker = {
+  record(apiKeyId: string): void
+  /** Called once a minute and at the end: after each commit the next request of a key reads its holder again. */
+  save(): Promise<void>
+}
+
+/** When keys were last used: recorded in memory by each request and saved from time to time, so that no request waits for a write. */
+export function createKeyUseTracker({ write, nowS }: Pick<AccountDeps, 'write' | 'nowS'>): KeyUseTracker {
   let used = new Map<string, number>()
   return {
-    note(apiKeyId: string): void {
+    record(apiKeyId) {
       used.set(apiKeyId, nowS())
     },
-    /** Called once a minute and at the end: each commit makes the next request of a key read its holder anew. */
-    async save(): Promise<void> {
+    async save() {
       if (used.size === 0) return
       const uses = used
       used = new Map()
@@ -24,5 +29,3 @@ export function createKeyUseTracker({ write, nowS }: Pick<AccountDeps, 'write' |
     },
   }
 }
-
-export type KeyUseTracker = ReturnType<typeof createKeyUseTracker>

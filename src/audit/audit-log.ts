@@ -2,9 +2,9 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { insertAuditEvents, listAuditRows, removeAuditEventsBefore } from './audit-store.ts'
 
-// The audit record: who did what to an account, written in the transaction that does it, so that there is neither without the other.
+// Who did what to an account, written in the transaction that does it, so that there is neither without the other.
 
-const ACT_KINDS = [
+const AUDIT_ACTIONS = [
   'account:created',
   'account:changed',
   'account:disabled',
@@ -35,9 +35,9 @@ const ACT_KINDS = [
   'hook:replayed',
   'hook:deleted',
 ] as const
-export type AuditAction = (typeof ACT_KINDS)[number]
+export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
-/** Who acts: an API key, or whoever is not asked for one. */
+/** Who caused an event: an API key, or one that needs none. */
 export type Actor = { apiKeyId: string } | 'command-line' | 'server' | 'viewer'
 
 export type AuditEvent = {
@@ -46,32 +46,32 @@ export type AuditEvent = {
   accountId: string | undefined
   by: Actor
   kind: AuditAction
-  /** Ids of what it is done to, each of which gets a row. */
+  /** Ids of the objects it was done to; each gets a row. */
   subjects: readonly string[]
-  /** Small, and never a secret. */
+  /** Small, without secrets. */
   details?: Readonly<Record<string, unknown>>
 }
 
-/** Notes a management act, in the transaction that does it. */
+/** Records a management action, in the transaction that performs it. */
 export async function recordAuditEvent(tx: Db, { atS, accountId, by, kind, subjects, details }: AuditEvent): Promise<void> {
   const actor = typeof by === 'string' ? by : by.apiKeyId
-  const rest = { atS, accountId: accountId ?? null, actor, action: kind, details: details ? JSON.stringify(details) : null }
+  const common = { atS, accountId: accountId ?? null, actor, action: kind, details: details ? JSON.stringify(details) : null }
   await insertAuditEvents(
     tx,
-    subjects.map((subject) => ({ ...rest, subject })),
+    subjects.map((subject) => ({ ...common, subject })),
   )
 }
 
-/** The newest acts first: of an account, or of all. */
+/** The newest events first: of one account, or of all. */
 export async function listAuditEvents(db: Db, accountId: string | undefined, limit: number) {
   const rows = await listAuditRows(db, accountId, limit)
   return rows.map(({ details, ...row }) => ({ ...row, details: details === null ? null : JSON.parse(details) }))
 }
 
-const KEPT_S = 366 * 24 * 3600
-const REMOVED_AT_ONCE = 1_000
+const RETENTION_S = 366 * 24 * 3600
+const BATCH_SIZE = 1_000
 
-/** Removes acts of more than a year ago. */
+/** Removes events that are more than a year old. */
 export async function pruneAuditLog({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
-  while ((await write((tx) => removeAuditEventsBefore(tx, nowS() - KEPT_S, REMOVED_AT_ONCE))) > 0);
+  while ((await write((tx) => removeAuditEventsBefore(tx, nowS() - RETENTION_S, BATCH_SIZE))) > 0);
 }

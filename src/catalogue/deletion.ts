@@ -14,40 +14,36 @@ export type VideoFolders = { sources: BlobFolder; segments: BlobFolder; posters:
 
 export type DeletionDeps = CatalogueDeps & {
   sessions: VideoSessions
-  /** Told after the commit; resolves when nothing fetches or encodes these videos any more. */
+  /** Called after the commit; resolves when no import or encode of these videos is running any more. */
   stopWork(videoIds: readonly string[]): Promise<void>
-  /** Told then: files wait to be removed. */
+  /** Called then, to start the removal of files. */
   removeFiles(): void
 }
 
-/** The playback sessions on videos, which end when what they play is taken away. */
+/** The playback sessions of videos, which end when a video is deleted or its file replaced. */
 export type VideoSessions = {
-  /** Ends them, inside the transaction that takes it away. */
+  /** Ends them, in the transaction that deletes or replaces the video. */
   end(tx: Db, videoIds: readonly string[], why: 'video-deleted' | 'video-replaced'): Promise<void>
-  /** Told after that commit: memory forgets keys and tells viewers. */
-  ended(videoIds: readonly string[], why: 'video-deleted' | 'video-replaced'): void
+  /** Called after that commit, to drop keys from memory and notify viewers. */
+  onEnded(videoIds: readonly string[], why: 'video-deleted' | 'video-replaced'): void
 }
+
+/** `onlyStatus`: others are left alone, so that an abandoned upload is not deleted when its file arrives at the same moment. */
+export type VideoDeletion = { accountId: string; by: Actor; videoIds: readonly string[]; onlyStatus?: VideoStatus }
 
 /**
  * Deletes the account's videos among `videoIds`. Resolves when it is durable: they are never listed or played again.
- * Their files go afterwards, by `startRemovals`.
- * @param only in this state: whoever gives up an upload must not delete the video that arrived at the same moment
- * @returns how many there were
+ * Their files are removed afterwards, by `startRemovals`.
+ * @returns how many were deleted
  */
-export async function deleteVideos(
-  deps: DeletionDeps,
-  accountId: string,
-  by: Actor,
-  videoIds: readonly string[],
-  only?: VideoStatus,
-): Promise<number> {
+export async function deleteVideos(deps: DeletionDeps, { accountId, by, videoIds, onlyStatus }: VideoDeletion): Promise<number> {
   const atS = deps.wallNowS()
-  const askedIds = await listExisting(deps.db, accountId, videoIds, only)
-  if (askedIds.length === 0) return 0
+  const existingIds = await listExisting(deps.db, accountId, videoIds, onlyStatus)
+  if (existingIds.length === 0) return 0
   const deletedIds = await deps.write
     .makingRoom(async (tx) => {
-      const ids = await listExisting(tx, accountId, askedIds, only)
-      if (ids.length === 0) return ids // another call was first
+      const ids = await listExisting(tx, accountId, existingIds, onlyStatus)
+      if (ids.length === 0) return ids // another call deleted them first
       await addVideoEvents(tx, 'video:deleted', ids) // first: a tombstone has no tags
       await tombstoneVideos(tx, accountId, ids, atS)
       await destroyKeys(tx, ids)
@@ -56,63 +52,69 @@ export async function deleteVideos(
       return ids
     })
     .catch(async (error) => {
-      // Nobody may watch on if it was kept. If it was not, viewers are turned away for some minutes.
-      if (isCommitOutcomeUnknown(error)) await takeAway(deps, askedIds)
+      // If it was committed, no viewer may continue. If it was not, viewers are rejected for some minutes.
+      if (isCommitOutcomeUnknown(error)) await cleanUpDeleted(deps, existingIds)
       throw error
     })
-  await takeAway(deps, deletedIds)
+  await cleanUpDeleted(deps, deletedIds)
   return deletedIds.length
 }
 
-/** What memory and the disk still have of deleted videos. */
-async function takeAway({ sessions, stopWork, removeFiles }: DeletionDeps, videoIds: readonly string[]): Promise<void> {
+/** Ends sessions and work on deleted videos, and starts the removal of their files. */
+async function cleanUpDeleted({ sessions, stopWork, removeFiles }: DeletionDeps, videoIds: readonly string[]): Promise<void> {
   if (videoIds.length === 0) return
-  sessions.ended(videoIds, 'video-deleted')
+  sessions.onEnded(videoIds, 'video-deleted')
   await stopWork(videoIds)
   removeFiles()
 }
 
 export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
   folders: VideoFolders
-  /** Writes down what viewers were sent: nothing can be added to a video once its row is gone. */
+  /** Saves the usage counted so far: nothing can be added to a video once its row is gone. */
   saveUsage(): Promise<void>
-  /** Sees to it that what was deleted does not lie on in the database's log. */
+  /** Truncates the database's log, so that deleted rows are not readable there. */
   clearLog(): Promise<void>
   log: Logger
 }
 
-/** What failed is retried after this, then after twice as long each time, up to an hour. */
-const FIRST_RETRY_MS = 5_000
-const LAST_RETRY_MS = 3_600_000
+/** A failed removal is retried after this, then with a doubled delay each time, up to the maximum. */
+const MIN_RETRY_DELAY_MS = 5_000
+const MAX_RETRY_DELAY_MS = 3_600_000
 
-/** Finishes deletions in the background: files first, then rows, then the log of the database. Safe to cut off at any point. */
-export function startRemovals(deps: RemovalDeps) {
+export type Removals = {
+  /** Starts a removal. One runs at a time; a call during it makes one more run after it. */
+  run(): void
+  /** Finishes the video that is being removed; the next start continues with the others. */
+  stop(): Promise<void>
+}
+
+/** Finishes deletions in the background: files first, then rows, then the log of the database. Safe to interrupt at any point. */
+export function startRemovals(deps: RemovalDeps): Removals {
   const stopping = new AbortController()
   let running: Promise<void> | undefined
   let again = false
-  let retryMs = FIRST_RETRY_MS
+  let retryDelayMs = MIN_RETRY_DELAY_MS
   let retry: NodeJS.Timeout | undefined
 
   async function removeAll(): Promise<void> {
     while (again && !stopping.signal.aborted) {
       again = false
       const isDone = await removeTombstones(deps, stopping.signal).catch((error) => {
-        deps.log[levelOf(error, 'error')]({ err: error }, 'deleted videos could not be removed; retrying')
+        deps.log[levelOf(error, 'error')]({ err: error }, 'deletion: videos could not be removed; retrying')
         return false
       })
       clearTimeout(retry)
-      if (isDone) retryMs = FIRST_RETRY_MS
+      if (isDone) retryDelayMs = MIN_RETRY_DELAY_MS
       else retryLater()
     }
   }
 
   function retryLater(): void {
     if (stopping.signal.aborted) return
-    retry = setTimeout(run, retryMs).unref()
-    retryMs = Math.min(2 * retryMs, LAST_RETRY_MS)
+    retry = setTimeout(run, retryDelayMs).unref()
+    retryDelayMs = Math.min(2 * retryDelayMs, MAX_RETRY_DELAY_MS)
   }
 
-  /** One run at a time; a call during a run makes one more after it. */
   function run(): void {
     again = true
     running ??= removeAll().finally(() => {
@@ -122,8 +124,7 @@ export function startRemovals(deps: RemovalDeps) {
 
   return {
     run,
-    /** Ends with the video that is being removed; the next start goes on. */
-    async stop(): Promise<void> {
+    async stop() {
       stopping.abort()
       clearTimeout(retry)
       await running
@@ -146,7 +147,7 @@ async function removeTombstones(
       await write.makingRoom((tx) => removeTombstone(tx, videoId))
     } catch (error) {
       isDone = false
-      log[levelOf(error, 'error')]({ err: error, videoId }, 'files of a deleted video could not be removed; retrying')
+      log[levelOf(error, 'error')]({ err: error, videoId }, 'deletion: files of a video could not be removed; retrying')
     }
   }
   if (videoIds.length > 0) await clearLog()

@@ -2,21 +2,21 @@ import type { Db } from '../db/database.ts'
 import type { FileRow, NewFile } from '../db/tables.ts'
 import { findVideo } from './video-store.ts'
 
-/** Files of which one addition shows at a time: the posters, the captions of one language, the MP4. */
-type Place = Pick<FileRow, 'videoId' | 'type' | 'language'>
+/** The files of which only one attachment is enabled at a time: the posters, the captions of one language, the MP4. */
+type Slot = Pick<FileRow, 'videoId' | 'type' | 'language'>
 
 /**
- * Adds what one call brought to a video: it shows from now on, in the place of what was there before.
- * @returns the files' numbers, in their order; undefined: the account has no such video
+ * Adds the files of one call to a video and enables them in place of the previous ones.
+ * @returns the files' ids, in their order; undefined: the account has no such video
  */
 export async function insertAttachment(
   tx: Db,
   accountId: string,
-  place: Place,
+  slot: Slot,
   files: readonly NewFile[],
 ): Promise<number[] | undefined> {
-  if (!(await findVideo(tx, accountId, place.videoId))) return undefined
-  await inPlace(tx, place).set({ enabled: 0 }).where('enabled', '=', 1).execute()
+  if (!(await findVideo(tx, accountId, slot.videoId))) return undefined
+  await updateSlot(tx, slot).set({ enabled: 0 }).where('enabled', '=', 1).execute()
   const rows = await tx
     .insertInto('file')
     .values([...files])
@@ -25,7 +25,7 @@ export async function insertAttachment(
   return rows.map(({ id }) => id)
 }
 
-/** Removes a file. Where nothing shows in its place then, what came before it shows again. */
+/** Removes a file. If its slot is empty then, the previous attachment is enabled again. */
 export async function removeFile(tx: Db, file: FileRow): Promise<void> {
   await tx.deleteFrom('file').where('id', '=', file.id).execute()
   if (await hasPublicFile(tx, file)) return
@@ -35,15 +35,15 @@ export async function removeFile(tx: Db, file: FileRow): Promise<void> {
     .where('videoId', '=', file.videoId)
     .where('type', '=', file.type)
     .where('language', 'is not distinct from', file.language)
-    .orderBy('generation', (by) => by.asc().nullsFirst()) // what owners gave comes before what was drawn
+    .orderBy('generation', (by) => by.asc().nullsFirst()) // files from owners come before extracted posters
     .orderBy('id', 'desc')
     .executeTakeFirst()
-  if (newest) await inPlace(tx, file).set({ enabled: 1 }).where('attachmentId', '=', newest.attachmentId).execute()
+  if (newest) await updateSlot(tx, file).set({ enabled: 1 }).where('attachmentId', '=', newest.attachmentId).execute()
 }
 
-/** Whether anything shows in a place. */
-export async function hasPublicFile(db: Db, { videoId, type, language }: Place): Promise<boolean> {
-  const shown = await db
+/** Whether a slot has an enabled file. */
+export async function hasPublicFile(db: Db, { videoId, type, language }: Slot): Promise<boolean> {
+  const enabled = await db
     .selectFrom('file')
     .select('id')
     .where('videoId', '=', videoId)
@@ -51,10 +51,10 @@ export async function hasPublicFile(db: Db, { videoId, type, language }: Place):
     .where('language', 'is not distinct from', language)
     .where('enabled', '=', 1)
     .executeTakeFirst()
-  return shown !== undefined
+  return enabled !== undefined
 }
 
-function inPlace(tx: Db, { videoId, type, language }: Place) {
+function updateSlot(tx: Db, { videoId, type, language }: Slot) {
   return tx
     .updateTable('file')
     .where('videoId', '=', videoId)
@@ -75,7 +75,7 @@ export async function findFile(db: Db, accountId: string, videoId: string, fileI
     .executeTakeFirst()
 }
 
-/** A file by its number alone, with what opens it; undefined once it, or its video, is deleted, and while its account is disabled. */
+/** A file by its id alone, with its wrapped key; undefined once it, or its video, is deleted, and while its account is disabled. */
 export async function findFileAnywhere(db: Db, fileId: number) {
   const row = await db
     .selectFrom('file')
@@ -95,15 +95,15 @@ export async function findFileAnywhere(db: Db, fileId: number) {
   return { file, accountId, wrappedContentKey }
 }
 
-/** All files of a video, in the order in which they came. */
+/** All files of a video, in the order in which they were added. */
 export async function listFileRows(db: Db, videoId: string): Promise<FileRow[]> {
   return db.selectFrom('file').selectAll().where('videoId', '=', videoId).orderBy('id').execute()
 }
 
-/** The name of a poster's, a caption's or an MP4's blob: its video, then a name of its own. */
+/** The name of a poster's, a caption's or an MP4's blob: the video's id, then a random part. */
 export const FILE_BLOB_NAME = /^([0-9a-f]{32})\/[\w-]{22}\.sealed$/
 
-/** Which of these blobs a file is. */
+/** The blobs among these that belong to a file. */
 export async function listReferencedFileBlobs(db: Db, blobs: readonly string[]): Promise<Set<string>> {
   const videoIds = new Set(blobs.map((blob) => FILE_BLOB_NAME.exec(blob)?.[1] ?? ''))
   const rows = await db
@@ -114,7 +114,7 @@ export async function listReferencedFileBlobs(db: Db, blobs: readonly string[]):
   return new Set(rows.flatMap(({ blob }) => blob ?? []))
 }
 
-/** The captions of a video that show, by language, each with what opens it. */
+/** The enabled captions of a video, by language, each with its wrapped key. */
 export async function listCaptions(db: Db, videoId: string) {
   return db
     .selectFrom('file')

@@ -19,16 +19,16 @@ export async function findFolder(db: Db, accountId: string, folderId: string): P
   return db.selectFrom('folder').selectAll().where('accountId', '=', accountId).where('id', '=', folderId).executeTakeFirst()
 }
 
-/** Folders besides the root. */
+/** Folders, not counting the root. */
 export async function countFolders(db: Db, accountId: string): Promise<number> {
   const account = await db.selectFrom('account').select('folderCount').where('id', '=', accountId).executeTakeFirst()
   return account?.folderCount ?? 0
 }
 
-/** What is told of a folder in a list: there may be thousands. */
+/** The fields of a folder in a list, of which there may be thousands. */
 export type ListedFolder = Pick<FolderRow, 'id' | 'name' | 'parentId' | 'videoCount' | 'folderCount'>
 
-/** The folders directly in one, by name. */
+/** The direct subfolders of a folder, by name. */
 export async function listFoldersIn(db: Db, accountId: string, parentId: string): Promise<ListedFolder[]> {
   return db
     .selectFrom('folder')
@@ -40,10 +40,10 @@ export async function listFoldersIn(db: Db, accountId: string, parentId: string)
     .execute()
 }
 
-/** More characters than a folded name has. */
-const LONGER_THAN_ANY = 800
+/** Longer than any folded name, in characters. */
+const MAX_FOLDED_LENGTH = 800
 
-/** Folders other than the root by their name, character for character, or by its folded beginning. */
+/** Folders other than the root, by their exact name or by its case-folded prefix. */
 export async function listFoldersByPrefix(
   db: Db,
   accountId: string,
@@ -51,15 +51,15 @@ export async function listFoldersByPrefix(
   limit: number,
 ): Promise<FolderRow[]> {
   const folded = foldCase(wanted.name)
-  // The last of all characters, more often than a name is long: whatever begins with these letters lies below.
-  const beyond = folded + '\u{10FFFF}'.repeat(LONGER_THAN_ANY)
+  // The highest code point, repeated beyond the length of any name: an upper bound for all names with this prefix.
+  const upperBound = folded + '\u{10FFFF}'.repeat(MAX_FOLDED_LENGTH)
   return db
     .selectFrom('folder')
     .selectAll()
     .where('accountId', '=', accountId)
     .where('parentId', 'is not', null)
     .where('foldedName', '>=', folded)
-    .where('foldedName', '<', beyond)
+    .where('foldedName', '<', upperBound)
     .$if(wanted.isWhole, (folders) => folders.where('name', '=', wanted.name))
     .orderBy('foldedName')
     .orderBy('id')
@@ -69,26 +69,26 @@ export async function listFoldersByPrefix(
 
 type Ancestor = { of: string; id: string; name: string; parentId: string | null }
 
-/** What each of the folders lies in, innermost first, the root last. */
+/** The ancestors of each folder, innermost first, the root last. */
 export async function listAncestors(db: Db, accountId: string, folderIds: readonly string[]): Promise<Map<string, Ancestor[]>> {
   if (folderIds.length === 0) return new Map()
-  // Each is looked up by its key: for a join PostgreSQL reads all that the account has.
-  const itsOwn = (column: 'name' | 'parent_id') =>
+  // Each is looked up by its key: for a join PostgreSQL would read all of the account's folders.
+  const lookUp = (column: 'name' | 'parent_id') =>
     sql`(select ${sql.ref(column)} from folder where account_id = ${accountId} and folder.id = above.id)`
   const { rows } = await sql<Ancestor>`
     with recursive above (of, id, distance) as (
       select id, parent_id, 1 from folder where account_id = ${accountId} and id in (${sql.join(folderIds)})
       union all
-      select of, ${itsOwn('parent_id')}, distance + 1 from above where id is not null
+      select of, ${lookUp('parent_id')}, distance + 1 from above where id is not null
     )
-    select of, id, ${itsOwn('name')} as name, ${itsOwn('parent_id')} as parent_id from above
+    select of, id, ${lookUp('name')} as name, ${lookUp('parent_id')} as parent_id from above
     where id is not null order by of, distance`.execute(db)
   return Map.groupBy(rows, (row) => row.of)
 }
 
-/** How many levels of folders hang below one: 0 when there is none in it. */
+/** The number of levels of folders below one: 0 when it has no subfolders. */
 export async function countLevelsBelow(db: Db, accountId: string, folderId: string): Promise<number> {
-  // A cross join is never turned round: SQLite would read all that the account has for each.
+  // SQLite never reorders a cross join; otherwise it would read all of the account's folders for each.
   const { rows } = await sql<{ levels: number }>`
     with recursive below (id, distance) as (
       select folder.id, 0 from folder where account_id = ${accountId} and id = ${folderId}
@@ -114,8 +114,11 @@ export async function updateFolder(
     .execute()
 }
 
-/** Moves some of the videos and folders that lie directly in one folder into another. @returns how many */
-export async function moveContentsBatch(tx: Db, accountId: string, fromId: string, toId: string, limit: number): Promise<number> {
+/** Moves some of the direct contents of a folder, videos and folders, into another. @returns how many */
+export async function moveContentsBatch(
+  tx: Db,
+  { accountId, fromId, toId, limit }: { accountId: string; fromId: string; toId: string; limit: number },
+): Promise<number> {
   const videos = await tx
     .updateTable('video')
     .set({ folderId: toId })

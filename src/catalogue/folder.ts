@@ -19,22 +19,22 @@ import {
 import { parseFolderName } from './title.ts'
 import type { CatalogueDeps, ListDeps } from './video.ts'
 
-/** The folder in which all others lie. It has no parent, keeps its name, and stays. */
+/** The folder that contains all others. It has no parent and can be neither renamed, moved nor deleted. */
 export const ROOT_FOLDER_ID = 'root'
 
-/** As people nest folders, and more; it bounds every walk to the root. */
+/** More than people use; it bounds every path to the root. */
 const MAX_DEPTH = 20
-/** Of one account. The folders of a folder are one answer, so this bounds that, too. */
+/** Per account. All folders of a folder are one response, so this bounds its size, too. */
 const MAX_FOLDERS = 20_000
-/** What a search finds beyond these is not told: nobody looks through so many. */
-const MAX_FOUND = 1_000
-/** More are read in a thread of their own: they take milliseconds. */
-const FEW_FOLDERS = 200
+/** A search returns only the first of its matches. */
+const MAX_SEARCH_RESULTS = 1_000
+/** Reading more takes milliseconds, so it is done in its own thread. */
+const MAX_QUICK_FOLDERS = 200
 
 export type FoundFolder = FolderRow & { path: readonly { id: string; name: string }[] }
 
 /**
- * A folder of the account, for whatever is put into it: inside the transaction that does so it is there for certain.
+ * A folder of the account. Called in the transaction that puts something into it, so that the folder cannot be deleted in between.
  * @throws Failure `not-found`, the same for an id that does not exist and for another account's
  */
 export async function getFolder(db: Db, accountId: string, folderId: string): Promise<FolderRow> {
@@ -43,7 +43,7 @@ export async function getFolder(db: Db, accountId: string, folderId: string): Pr
   return folder
 }
 
-/** A folder, what lies directly in it, by name, and the folder around it. @throws Failure `not-found` */
+/** A folder, its direct subfolders by name, and its parent. @throws Failure `not-found` */
 export async function openFolder(
   { db, slowDb }: ListDeps,
   accountId: string,
@@ -51,15 +51,15 @@ export async function openFolder(
 ): Promise<{ folder: FolderRow; folders: ListedFolder[]; parent: FolderRow | undefined }> {
   const folder = await getFolder(db, accountId, folderId)
   const parent = folder.parentId === null ? undefined : await findFolder(db, accountId, folder.parentId)
-  const folders = await listFoldersIn(folder.folderCount > FEW_FOLDERS ? slowDb : db, accountId, folderId)
+  const folders = await listFoldersIn(folder.folderCount > MAX_QUICK_FOLDERS ? slowDb : db, accountId, folderId)
   return { folder, folders, parent }
 }
 
 /**
- * Folders whose name begins so, compared as titles are; or whose name is exactly this one. By name, the first thousand. Every
- * name begins with nothing, as every title contains it.
- * @returns each with what it lies in, innermost first, without the root
- * @throws Failure `invalid` for what no name can be
+ * Folders whose name has this prefix, compared as titles are, or with `isWhole` exactly this name: the first thousand, by name. An empty
+ * prefix matches all.
+ * @returns each with its path, innermost first, without the root
+ * @throws Failure `invalid` for an invalid name
  */
 export async function searchFolders(
   { slowDb }: Pick<ListDeps, 'slowDb'>,
@@ -67,7 +67,7 @@ export async function searchFolders(
   wanted: { name: string; isWhole: boolean },
 ): Promise<FoundFolder[]> {
   if (wanted.name !== '') parseFolderName(wanted.name)
-  const folders = await listFoldersByPrefix(slowDb, accountId, wanted, MAX_FOUND)
+  const folders = await listFoldersByPrefix(slowDb, accountId, wanted, MAX_SEARCH_RESULTS)
   const ids = folders.map(({ id }) => id)
   const ancestors = await listAncestors(slowDb, accountId, ids)
   return folders.map((folder) => ({
@@ -77,8 +77,8 @@ export async function searchFolders(
 }
 
 /**
- * Makes a folder. Names need not differ: two of one name are two folders.
- * @throws Failure `not-found` without such a parent; `invalid` for a name that cannot be kept; `conflict` when there are too many, or too deep
+ * Creates a folder. Several folders may have the same name.
+ * @throws Failure `not-found` without such a parent; `invalid` for an invalid name; `conflict` for too many folders, or too deep ones
  */
 export async function createFolder(
   { write, wallNowS }: CatalogueDeps,
@@ -90,8 +90,8 @@ export async function createFolder(
   return write(async (tx) => {
     await getFolder(tx, accountId, parentId)
     if ((await countFolders(tx, accountId)) >= MAX_FOLDERS)
-      throw new Failure('conflict', `An account has at most ${MAX_FOLDERS} folders. Delete some first.`)
-    await refuseDepth(tx, accountId, parentId, 1)
+      throw new Failure('conflict', `An account may have at most ${MAX_FOLDERS} folders. Delete some first.`)
+    await assertDepthAllowed(tx, accountId, parentId, 1)
     await insertFolder(tx, accountId, folder)
     const details = { name, parentId }
     await recordAuditEvent(tx, { atS: folder.createdAtS, accountId, by, kind: 'folder:created', subjects: [folder.id], details })
@@ -99,35 +99,34 @@ export async function createFolder(
   })
 }
 
+export type FolderEdit = { accountId: string; by: Actor; folderId: string; changes: { name?: string; parentId?: string } }
+
 /**
  * Renames a folder, moves it into another, or both.
- * @throws Failure `not-found` without such a folder or parent; `invalid` for a name that cannot be kept, or the root;
+ * @throws Failure `not-found` without such a folder or parent; `invalid` for an invalid name, or the root;
  * `conflict` for a move into itself or too deep
  */
 export async function editFolder(
   { write, wallNowS }: Pick<CatalogueDeps, 'write' | 'wallNowS'>,
-  accountId: string,
-  by: Actor,
-  folderId: string,
-  changes: { name?: string; parentId?: string },
+  { accountId, by, folderId, changes }: FolderEdit,
 ): Promise<void> {
   const { name, parentId } = changes
   if (name !== undefined) parseFolderName(name)
   const atS = wallNowS()
   await write(async (tx) => {
-    refuseRoot(await getFolder(tx, accountId, folderId), 'renamed or moved')
-    if (parentId !== undefined) await refuseMove(tx, accountId, folderId, parentId)
+    assertNotRoot(await getFolder(tx, accountId, folderId), 'renamed or moved')
+    if (parentId !== undefined) await assertMoveAllowed(tx, accountId, folderId, parentId)
     await updateFolder(tx, accountId, folderId, changes)
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'folder:changed', subjects: [folderId], details: changes })
   })
 }
 
-/** So few at once that nobody waits for it. */
-const MOVED_AT_ONCE = 500
+/** Small enough that no other write waits long. */
+const BATCH_SIZE = 500
 
 /**
- * Deletes a folder, never what is in it: its videos and folders move to its parent, some at a time, and the last of them with the
- * folder's end. A crash before that leaves the folder, with what has not moved yet.
+ * Deletes a folder, but not its contents: its videos and folders move to its parent in batches, the last batch together with the
+ * deletion. A crash before that leaves the folder with what has not been moved yet.
  * @throws Failure `not-found`; `invalid` for the root
  */
 export async function deleteFolder(
@@ -137,33 +136,35 @@ export async function deleteFolder(
   folderId: string,
 ): Promise<void> {
   const atS = wallNowS()
-  const whole = await getFolder(db, accountId, folderId)
-  async function isDeleted(tx: Db): Promise<boolean> {
-    const parentId = refuseRoot(await getFolder(tx, accountId, folderId), 'deleted')
-    if ((await moveContentsBatch(tx, accountId, folderId, parentId, MOVED_AT_ONCE)) === MOVED_AT_ONCE) return false
+  const folder = await getFolder(db, accountId, folderId)
+  /** @returns whether the folder is gone; false: contents are left */
+  async function deleteBatch(tx: Db): Promise<boolean> {
+    const parentId = assertNotRoot(await getFolder(tx, accountId, folderId), 'deleted')
+    const moved = await moveContentsBatch(tx, { accountId, fromId: folderId, toId: parentId, limit: BATCH_SIZE })
+    if (moved === BATCH_SIZE) return false
     await removeFolder(tx, accountId, folderId)
-    const details = { name: whole.name, videos: whole.videoCount, folders: whole.folderCount }
+    const details = { name: folder.name, videos: folder.videoCount, folders: folder.folderCount }
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'folder:deleted', subjects: [folderId], details })
     return true
   }
-  while (!(await write(isDeleted)));
+  while (!(await write(deleteBatch)));
 }
 
-/** @returns the parent that every other folder has */
-function refuseRoot({ parentId }: FolderRow, what: string): string {
-  if (parentId === null) throw new Failure('invalid', `The root folder cannot be ${what}.`)
+/** @returns the parent, which every folder but the root has */
+function assertNotRoot({ parentId }: FolderRow, change: string): string {
+  if (parentId === null) throw new Failure('invalid', `The root folder cannot be ${change}.`)
   return parentId
 }
 
-async function refuseMove(tx: Db, accountId: string, folderId: string, parentId: string): Promise<void> {
+async function assertMoveAllowed(tx: Db, accountId: string, folderId: string, parentId: string): Promise<void> {
   await getFolder(tx, accountId, parentId)
-  const around = (await listAncestors(tx, accountId, [parentId])).get(parentId) ?? []
-  if (parentId === folderId || around.some(({ id }) => id === folderId))
-    throw new Failure('conflict', 'A folder cannot be moved into itself, nor into a folder that lies in it.')
-  await refuseDepth(tx, accountId, parentId, 1 + (await countLevelsBelow(tx, accountId, folderId)))
+  const ancestors = (await listAncestors(tx, accountId, [parentId])).get(parentId) ?? []
+  if (parentId === folderId || ancestors.some(({ id }) => id === folderId))
+    throw new Failure('conflict', 'A folder cannot be moved into itself or into one of its subfolders.')
+  await assertDepthAllowed(tx, accountId, parentId, 1 + (await countLevelsBelow(tx, accountId, folderId)))
 }
 
-async function refuseDepth(tx: Db, accountId: string, parentId: string, levels: number): Promise<void> {
+async function assertDepthAllowed(tx: Db, accountId: string, parentId: string, levels: number): Promise<void> {
   const depth = (await listAncestors(tx, accountId, [parentId])).get(parentId)?.length ?? 0
-  if (depth + levels > MAX_DEPTH) throw new Failure('conflict', `Folders lie at most ${MAX_DEPTH} deep in each other.`)
+  if (depth + levels > MAX_DEPTH) throw new Failure('conflict', `Folders may be nested at most ${MAX_DEPTH} levels deep.`)
 }

@@ -5,20 +5,20 @@ import { findPublicVideo } from './video-store.ts'
 
 export type MetaDeps = { db: Db }
 
-/** What everybody may know of a video: nothing of it plays. */
-export type Meta = { title: string; durationS: number; aspectRatio: number; posters: Poster[] }
+/** The public data of a video; nothing in it plays the video. */
+export type PublicMeta = { title: string; durationS: number; aspectRatio: number; posters: Poster[] }
 
-const USUAL_ASPECT_RATIO = 16 / 9
+const DEFAULT_ASPECT_RATIO = 16 / 9
 
 /** @throws Failure `not-found`, the same for a video that does not exist and for one whose `public` is 0 */
-export async function getPublicMeta({ db }: MetaDeps, videoId: string): Promise<Meta> {
+export async function getPublicMeta({ db }: MetaDeps, videoId: string): Promise<PublicMeta> {
   const video = await findPublicVideo(db, videoId)
   if (video?.public !== 1) throw videoNotFound()
   const posters = (await listPosters(db, [videoId])).get(videoId) ?? []
   return {
     title: video.title,
     durationS: Math.round(video.durationS * 1000) / 1000,
-    aspectRatio: video.aspectRatio ?? USUAL_ASPECT_RATIO,
+    aspectRatio: video.aspectRatio ?? DEFAULT_ASPECT_RATIO,
     posters,
   }
 }

@@ -5,18 +5,18 @@ import { hasPublicFile } from './file-store.ts'
 export type Poster = { id: number; widthPx: number; heightPx: number; token: string; blob: string; sizeBytes: number }
 export type NewPoster = Omit<Poster, 'id'> & { videoId: string; createdAtS: number }
 
-/** What posters have in common that were drawn from the video itself. */
-const DRAWN = 'drawn'
+/** The attachment name of posters that were extracted from the video itself. */
+const EXTRACTED = 'drawn'
 
 /**
- * Gives a video the posters that were drawn from it, or notes that there are none. They show unless its owner has given it others.
- * False: they were drawn before, or it is deleted, or plays a later generation by now.
+ * Adds the posters extracted from a video, or records that there are none. They are enabled unless its owner has added others.
+ * False: they were extracted before, or the video is deleted or has a later generation.
  */
 export async function insertExtractedPosters(
   tx: Db,
   key: { videoId: string; generation: number },
   posters: readonly NewPoster[],
-  drawnAtS: number,
+  extractedAtS: number,
 ): Promise<boolean> {
   const video = await tx
     .selectFrom('video')
@@ -28,7 +28,7 @@ export async function insertExtractedPosters(
   if (!video || (await arePostersExtracted(tx, key))) return false
   await tx
     .updateTable('generation')
-    .set({ postersAtS: drawnAtS })
+    .set({ postersAtS: extractedAtS })
     .where('videoId', '=', key.videoId)
     .where('number', '=', key.generation)
     .execute()
@@ -37,14 +37,14 @@ export async function insertExtractedPosters(
     ...poster,
     type: 'poster' as const,
     enabled,
-    attachmentId: DRAWN,
+    attachmentId: EXTRACTED,
     generation: key.generation,
   }))
   if (rows.length > 0) await tx.insertInto('file').values(rows).execute()
   return true
 }
 
-/** Shows the posters drawn from this generation when the video has none that show: those of the generation before went with it. */
+/** Enables the posters extracted from this generation when the video has none: those of the previous generation were removed with it. */
 export async function publishExtractedPosters(tx: Db, video: { videoId: string; generation: number }): Promise<void> {
   if (await hasPublicFile(tx, { videoId: video.videoId, type: 'poster', language: null })) return
   await tx
@@ -52,11 +52,11 @@ export async function publishExtractedPosters(tx: Db, video: { videoId: string; 
     .set({ enabled: 1 })
     .where('videoId', '=', video.videoId)
     .where('generation', '=', video.generation)
-    .where('attachmentId', '=', DRAWN)
+    .where('attachmentId', '=', EXTRACTED)
     .execute()
 }
 
-/** Whether posters were drawn of a generation, or found to be impossible. Its owner may have deleted them since. */
+/** Whether posters of a generation were extracted, or found to be impossible. Its owner may have deleted them since. */
 export async function arePostersExtracted(db: Db, video: { videoId: string; generation: number }): Promise<boolean> {
   const row = await db
     .selectFrom('generation')
@@ -68,26 +68,26 @@ export async function arePostersExtracted(db: Db, video: { videoId: string; gene
   return row !== undefined
 }
 
-/** Names of the posters drawn from the video, whether they show or not. */
+/** Names of the posters extracted from the video, enabled or not. */
 export async function listExtractedPosters(db: Db, video: { videoId: string; generation: number }): Promise<string[]> {
   const rows = await db
     .selectFrom('file')
     .select('blob')
     .where('videoId', '=', video.videoId)
     .where('generation', '=', video.generation)
-    .where('attachmentId', '=', DRAWN)
+    .where('attachmentId', '=', EXTRACTED)
     .execute()
   return rows.flatMap(({ blob }) => blob ?? [])
 }
 
-/** The posters that show, of each of the videos, largest first. */
+/** The enabled posters of each of the videos, largest first. */
 export async function listPosters(db: Db, videoIds: readonly string[]): Promise<Map<string, Poster[]>> {
   if (videoIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('file')
     .select(['id', 'videoId', 'widthPx', 'heightPx', 'token', 'blob', 'sizeBytes'])
     .where('videoId', 'in', videoIds)
-    // Written out: an index of these alone cannot serve bound values.
+    // Literals, because a partial index cannot be used with bound values.
     .where('type', '=', sql.lit('poster'))
     .where('enabled', '=', sql.lit(1))
     .orderBy('widthPx', 'desc')
@@ -96,7 +96,7 @@ export async function listPosters(db: Db, videoIds: readonly string[]): Promise<
   return Map.groupBy(rows, (row) => row.videoId)
 }
 
-/** The poster an address names, with what opens it and to whom; undefined when the video is deleted. */
+/** The poster with a token, with its wrapped key and who may see it; undefined when the video is deleted. */
 export async function findPoster(db: Db, token: string) {
   return db
     .selectFrom('file')

@@ -13,14 +13,14 @@ import { foldCase } from '../db/fold-case.ts'
 import { findFolder } from './folder-store.ts'
 import type { VideoStatus } from './status.ts'
 
-/** Which of an account's videos: all that is given must hold. Texts are parts, taken literally, compared as db/fold-case.ts says. */
+/** Selects videos of an account that match all given fields. Texts match literally as substrings, compared as in db/fold-case.ts. */
 export type VideoFilter = {
-  /** Part of the id or the title. */
+  /** Part of the id or of the title. */
   text?: string
   id?: string
   title?: string
   fileName?: string
-  /** Exact names, each once. */
+  /** Exact names, without duplicates. */
   tags?: readonly string[]
   /** Directly in this folder. */
   folderId?: string
@@ -28,51 +28,51 @@ export type VideoFilter = {
   statuses?: readonly VideoStatus[]
 }
 
-/** More UTF-16 units than any text has that is kept: nothing contains it. */
-const LONGER_THAN_ANY = 2000
+/** Longer than any stored text, in UTF-16 units, so that nothing contains it. */
+const MAX_TERM_LENGTH = 2000
 
-/** True when finding these may take milliseconds: such a read belongs into a thread of its own. */
+/** Whether a search may take milliseconds, so that it must run in its own thread. */
 export function isSlowSearch(filter: VideoFilter): boolean {
-  const shelves = (filter.tags ?? []).length + (filter.folderId === undefined ? 0 : 1)
-  return textsOf(filter).length > 0 || shelves > 1 || filter.statuses !== undefined
+  const setCount = (filter.tags ?? []).length + (filter.folderId === undefined ? 0 : 1)
+  return textTerms(filter).length > 0 || setCount > 1 || filter.statuses !== undefined
 }
 
 /**
- * What a filter finds among an account's videos: how many, and the positions of a slice of them, newest first.
- * Indexes are walked, no more; a slice behind the last costs nothing.
+ * The number of an account's videos that match a filter, and the positions of a slice of them, newest first.
+ * Only indexes are read; a slice after the last match costs nothing.
  */
 export async function findPositions(db: Db, accountId: string, filter: VideoFilter, slice: Slice): Promise<Counted> {
-  const shelves = await smallestFirst(db, accountId, filter)
-  if (shelves === undefined || isBeyondAny(filter)) return { count: 0, positions: [] }
-  const walk = indexOf(db, accountId, filter, shelves)
-  if (textsOf(filter).length > 0 || shelves.length > 1 || filter.statuses !== undefined) return countAndSlice(db, walk, slice)
-  const count = shelves[0]?.videoCount ?? (await countVideos(db, accountId))
-  return { count, positions: slice.offset < count ? await sliceInOrder(db, walk, slice) : [] }
+  const sets = await findIndexedSets(db, accountId, filter)
+  if (sets === undefined || matchesNothing(filter)) return { count: 0, positions: [] }
+  const scan = planScan(db, accountId, filter, sets)
+  if (textTerms(filter).length > 0 || sets.length > 1 || filter.statuses !== undefined) return countAndSlice(db, scan, slice)
+  const count = sets[0]?.videoCount ?? (await countVideos(db, accountId))
+  return { count, positions: slice.offset < count ? await sliceInOrder(db, scan, slice) : [] }
 }
 
-/** Entries of an index in list order, and how many there are: the account's videos with a tag, or in a folder. */
-type Shelf = IndexScan & { videoCount: number; holds(position: RawBuilder<number>): RawBuilder<unknown> }
+/** The account's videos with a tag, or in a folder, as entries of an index in list order, with their number. */
+type IndexedSet = IndexScan & { videoCount: number; holds(position: RawBuilder<number>): RawBuilder<unknown> }
 
-/** The smallest index that knows the answer, walked in list order; the rest is asked of each of its entries. */
-function indexOf(db: Db, accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): IndexScan {
-  const { position, from } = indexOfAny(db, accountId, filter, shelves)
+/** Scans the smallest suitable index in list order, and checks the other conditions for each entry. */
+function planScan(db: Db, accountId: string, filter: VideoFilter, sets: readonly IndexedSet[]): IndexScan {
+  const { position, from } = planScanOfAnyStatus(db, accountId, filter, sets)
   const { statuses } = filter
   if (statuses === undefined) return { position, from }
-  const isIn = sql`exists (select 1 from video as stated where stated.position = ${position} and stated.status in (${sql.join(statuses)}))`
+  const isIn = sql`exists (select 1 from video as other where other.position = ${position} and other.status in (${sql.join(statuses)}))`
   return { position, from: sql`${from} and ${isIn}` }
 }
 
-/** The same for videos in any state. */
-function indexOfAny(db: Db, accountId: string, filter: VideoFilter, shelves: readonly Shelf[]): IndexScan {
-  const texts = textsOf(filter)
+/** The same without the condition on the state. */
+function planScanOfAnyStatus(db: Db, accountId: string, filter: VideoFilter, sets: readonly IndexedSet[]): IndexScan {
+  const texts = textTerms(filter)
   if (texts.length > 0) {
     const { position, from } = textMatchScan(db, accountId, texts)
-    return { position, from: sql`${from} ${alsoOn(shelves, position)}` }
+    return { position, from: sql`${from} ${andIn(sets, position)}` }
   }
-  const [smallest, ...others] = shelves
+  const [smallest, ...others] = sets
   if (smallest) {
     const { position, from } = smallest
-    return { position, from: sql`${from} ${alsoOn(others, position)}` }
+    return { position, from: sql`${from} ${andIn(others, position)}` }
   }
   return {
     position: sql`video.position`,
@@ -80,12 +80,12 @@ function indexOfAny(db: Db, accountId: string, filter: VideoFilter, shelves: rea
   }
 }
 
-function alsoOn(shelves: readonly Shelf[], position: RawBuilder<number>): RawBuilder<unknown> {
-  const conditions = shelves.map((shelf) => sql`and ${shelf.holds(position)}`)
+function andIn(sets: readonly IndexedSet[], position: RawBuilder<number>): RawBuilder<unknown> {
+  const conditions = sets.map((set) => sql`and ${set.holds(position)}`)
   return sql.join(conditions, sql` `)
 }
 
-function tagShelf(accountId: string, { name, videoCount }: { name: string; videoCount: number }): Shelf {
+function tagSet(accountId: string, { name, videoCount }: { name: string; videoCount: number }): IndexedSet {
   return {
     videoCount,
     position: sql`video_tag.position`,
@@ -95,7 +95,7 @@ function tagShelf(accountId: string, { name, videoCount }: { name: string; video
   }
 }
 
-function folderShelf(accountId: string, { id, videoCount }: { id: string; videoCount: number }): Shelf {
+function folderSet(accountId: string, { id, videoCount }: { id: string; videoCount: number }): IndexedSet {
   return {
     videoCount,
     position: sql`video.position`,
@@ -105,18 +105,18 @@ function folderShelf(accountId: string, { id, videoCount }: { id: string; videoC
   }
 }
 
-function textsOf({ text, id, title, fileName }: VideoFilter): TextTerm[] {
-  const sought: (Pick<TextTerm, 'columns'> & { part: string | undefined })[] = [
+function textTerms({ text, id, title, fileName }: VideoFilter): TextTerm[] {
+  const terms: (Pick<TextTerm, 'columns'> & { part: string | undefined })[] = [
     { columns: ['id', 'title'], part: text },
     { columns: ['id'], part: id },
     { columns: ['title'], part: title },
     { columns: ['file_name'], part: fileName },
   ]
-  return sought.flatMap(({ columns, part }) => (part === undefined ? [] : [{ columns, part: foldCase(part) }]))
+  return terms.flatMap(({ columns, part }) => (part === undefined ? [] : [{ columns, part: foldCase(part) }]))
 }
 
-function isBeyondAny(filter: VideoFilter): boolean {
-  return textsOf(filter).some(({ part }) => part.length > LONGER_THAN_ANY || part.includes('\0'))
+function matchesNothing(filter: VideoFilter): boolean {
+  return textTerms(filter).some(({ part }) => part.length > MAX_TERM_LENGTH || part.includes('\0'))
 }
 
 async function countVideos(db: Db, accountId: string): Promise<number> {
@@ -124,16 +124,20 @@ async function countVideos(db: Db, accountId: string): Promise<number> {
   return account?.videoCount ?? 0
 }
 
-/** Undefined: no video carries one of the tags, or there is no such folder. */
-async function smallestFirst(db: Db, accountId: string, { tags = [], folderId }: VideoFilter): Promise<Shelf[] | undefined> {
-  const counted = tags.length === 0 ? [] : await countedTags(db, accountId, tags)
+/** The sets that a video must be in, smallest first. Undefined: one of the tags has no videos, or there is no such folder. */
+async function findIndexedSets(
+  db: Db,
+  accountId: string,
+  { tags = [], folderId }: VideoFilter,
+): Promise<IndexedSet[] | undefined> {
+  const tagCounts = tags.length === 0 ? [] : await findTagCounts(db, accountId, tags)
   const folder = folderId === undefined ? undefined : await findFolder(db, accountId, folderId)
-  if (counted.length < tags.length || (folderId !== undefined && !folder)) return undefined
-  const shelves = [...counted.map((tag) => tagShelf(accountId, tag)), ...(folder ? [folderShelf(accountId, folder)] : [])]
-  return shelves.toSorted((a, b) => a.videoCount - b.videoCount)
+  if (tagCounts.length < tags.length || (folderId !== undefined && !folder)) return undefined
+  const sets = [...tagCounts.map((tag) => tagSet(accountId, tag)), ...(folder ? [folderSet(accountId, folder)] : [])]
+  return sets.toSorted((a, b) => a.videoCount - b.videoCount)
 }
 
-async function countedTags(db: Db, accountId: string, names: readonly string[]) {
+async function findTagCounts(db: Db, accountId: string, names: readonly string[]) {
   return db
     .selectFrom('tag')
     .select(['name', 'videoCount'])

@@ -6,7 +6,7 @@ import { addVideoEvents } from '../webhooks/outbox.ts'
 export const VIDEO_STATUSES = ['PRE-Upload', 'Queued', 'Processing', 'ready', 'Not a media file', 'Encoding error'] as const
 export type VideoStatus = (typeof VIDEO_STATUSES)[number]
 
-/** From which states each can be entered. Nothing ever goes back; a late failure of a chunk is the one step after `ready`. */
+/** The states from which each state can be entered. No video moves backwards; the only step after `ready` is a late failure of a chunk. */
 const ENTERED_FROM: Record<VideoStatus, readonly VideoStatus[]> = {
   'PRE-Upload': [],
   Queued: ['PRE-Upload'],
@@ -16,7 +16,7 @@ const ENTERED_FROM: Record<VideoStatus, readonly VideoStatus[]> = {
   'Encoding error': ['Queued', 'Processing', 'ready'],
 }
 
-/** What owners are told of when it is entered. */
+/** The webhook event of entering a state. */
 const EVENTS: Partial<Record<VideoStatus, WebhookEvent>> = {
   ready: 'video:ready',
   'Not a media file': 'video:failed',
@@ -24,9 +24,9 @@ const EVENTS: Partial<Record<VideoStatus, WebhookEvent>> = {
 }
 
 /**
- * Moves a video forward, with the event that its owner hears, inside the transaction that does the thing.
- * @param reason words for the owner, with a failure
- * @returns false when the video is not in a state that leads there, or is deleted: somebody else was first
+ * Moves a video forward and adds its webhook event, in the caller's transaction.
+ * @param reason of a failure, in words for the owner
+ * @returns false when the video is deleted, or in a state from which `to` cannot be entered: another change was first
  */
 export async function moveStatus(tx: Db, videoId: string, to: VideoStatus, reason?: string): Promise<boolean> {
   const moved = await tx
@@ -42,7 +42,7 @@ export async function moveStatus(tx: Db, videoId: string, to: VideoStatus, reaso
   return true
 }
 
-/** Adds a sentence for the owner to a video without changing its state; once, however often it is said. */
+/** Adds a sentence for the owner to a video's reason, without changing its state. A sentence that it already has is not repeated. */
 export async function setStatusReason(tx: Db, videoId: string, reason: string): Promise<void> {
   const video = await tx.selectFrom('video').select('statusReason').where('id', '=', videoId).executeTakeFirst()
   const before = video?.statusReason ?? ''

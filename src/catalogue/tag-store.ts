@@ -3,13 +3,13 @@ import type { Db } from '../db/database.ts'
 import { jsonEntries } from '../db/dialect.ts'
 import { ACCOUNT_ID_UNINDEXED } from './video-store.ts'
 
-/** Names of all tags that videos of the account carry, in the order of their code points. */
+/** Names of all tags of the account's videos, in code point order. */
 export async function listTagRows(db: Db, accountId: string): Promise<string[]> {
   const rows = await db.selectFrom('tag').select('name').where('accountId', '=', accountId).orderBy('name').execute()
   return rows.map((row) => row.name)
 }
 
-/** The tags of each of the videos, in the order in which it got them. */
+/** The tags of each of the videos, in the order in which they were added. */
 export async function listTagsOfVideos(db: Db, positions: readonly number[]): Promise<Map<number, string[]>> {
   if (positions.length === 0) return new Map()
   const rows = await db
@@ -23,7 +23,7 @@ export async function listTagsOfVideos(db: Db, positions: readonly number[]): Pr
   return new Map([...byPosition].map(([position, tags]) => [position, tags.map((tag) => tag.name)]))
 }
 
-/** Adds the pairs that are not there yet; one statement, however many. */
+/** Adds the pairs that do not exist yet, in one statement. */
 export async function insertTags(
   tx: Db,
   accountId: string,
@@ -40,7 +40,7 @@ export async function insertTags(
     on conflict do nothing`.execute(tx)
 }
 
-/** How many tags the one of the videos has that has most. */
+/** The highest number of tags that any of the videos has. */
 export async function maxTagCount(tx: Db, positions: readonly number[]): Promise<number> {
   const row = await tx
     .selectFrom('videoTag')

@@ -4,8 +4,8 @@ import type { VideoRow } from '../db/tables.ts'
 import type { VideoStatus } from './status.ts'
 
 /**
- * Adds a video that waits for its upload, or is `Queued` for what will be fetched, and counts it.
- * Without a folder, which must be the account's, it lies in the root.
+ * Adds a video that waits for its upload, or is `Queued` for an import, and counts it.
+ * `folderId` must be a folder of the account; without one the video is in the root.
  */
 export async function insertVideo(
   tx: Db,
@@ -31,14 +31,14 @@ export async function insertVideo(
 }
 
 /**
- * `account_id`, by which no index is chosen: what is named by id or position is found by that. PostgreSQL takes hundreds of ids for more
- * than an account has, and before a table's first ANALYZE a single one, and would walk all that the account has.
+ * `account_id`, as an expression that no index matches, so that rows named by id or position are found by these. PostgreSQL estimates
+ * hundreds of ids (before a table's first ANALYZE a single one) as more rows than an account has, and would scan all of the account's.
  */
 export const ACCOUNT_ID_UNINDEXED = sql<string>`account_id || ''`
 
 /**
- * `deleted_at_s is null`, by which no index is chosen: where rows of another table name a few videos, PostgreSQL would begin with all that
- * are present.
+ * `deleted_at_s is null`, as an expression that no index matches: where rows of another table name a few videos, PostgreSQL would start
+ * with all videos that are not deleted.
  */
 export const NOT_DELETED_UNINDEXED = sql<boolean>`coalesce(video.deleted_at_s, 0) = 0`
 
@@ -52,7 +52,7 @@ export async function findVideo(db: Db, accountId: string, videoId: string): Pro
     .executeTakeFirst()
 }
 
-/** The videos at these positions, newest first; one that was deleted meanwhile is missing. */
+/** The videos at these positions, newest first; one that was deleted in the meantime is missing. */
 export async function findVideosByPosition(db: Db, accountId: string, positions: readonly number[]): Promise<VideoRow[]> {
   if (positions.length === 0) return []
   const rows = await db
@@ -65,7 +65,7 @@ export async function findVideosByPosition(db: Db, accountId: string, positions:
   return rows.filter(({ deletedAtS }) => deletedAtS === null)
 }
 
-/** Positions of those of the videos that are the account's. */
+/** Positions of the videos that belong to the account. */
 export async function listPositions(db: Db, accountId: string, videoIds: readonly string[]): Promise<number[]> {
   const rows = await db
     .selectFrom('video')
@@ -77,7 +77,7 @@ export async function listPositions(db: Db, accountId: string, videoIds: readonl
   return rows.map((row) => row.position)
 }
 
-/** What an owner may change of a video. */
+/** The fields of a video that an owner may change. */
 export type VideoChanges = { title?: string; description?: string; public?: 0 | 1; folderId?: string }
 
 /** False: the account has no such video. */
@@ -93,14 +93,14 @@ export async function updateVideo(tx: Db, accountId: string, videoId: string, ch
 }
 
 /**
- * Those of the videos that are the account's and not deleted.
- * @param only in this state, when given
+ * The videos that belong to the account and are not deleted.
+ * @param onlyStatus when given, only videos in this state
  */
 export async function listExisting(
   db: Db,
   accountId: string,
   videoIds: readonly string[],
-  only?: VideoStatus,
+  onlyStatus?: VideoStatus,
 ): Promise<string[]> {
   const rows = await db
     .selectFrom('video')
@@ -108,12 +108,12 @@ export async function listExisting(
     .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .where('id', 'in', videoIds)
     .where('deletedAtS', 'is', null)
-    .$if(only !== undefined, (videos) => videos.where('status', '=', only ?? ''))
+    .$if(onlyStatus !== undefined, (videos) => videos.where('status', '=', onlyStatus ?? ''))
     .execute()
   return rows.map((row) => row.id)
 }
 
-/** Marks videos deleted that are the account's and present, and uncounts them. */
+/** Marks existing videos of the account as deleted, and subtracts them from its count. */
 export async function tombstoneVideos(tx: Db, accountId: string, videoIds: readonly string[], nowS: number): Promise<void> {
   await tx
     .updateTable('video')
@@ -128,21 +128,21 @@ export async function tombstoneVideos(tx: Db, accountId: string, videoIds: reado
     .execute()
 }
 
-/** Forgets the keys of deleted videos: from here on nothing opens their files. */
+/** Removes the keys of deleted videos: from here on their files cannot be decrypted. */
 export async function destroyKeys(tx: Db, videoIds: readonly string[]): Promise<void> {
-  await tx.deleteFrom('import').where('videoId', 'in', videoIds).execute() // with the address, which may be signed
+  await tx.deleteFrom('import').where('videoId', 'in', videoIds).execute() // with its URL, which may be signed
   await tx.updateTable('source').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
   await tx.updateTable('file').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
   await tx.updateTable('generation').set({ wrappedContentKey: null }).where('videoId', 'in', videoIds).execute()
 }
 
-/** Videos that are deleted and whose files may still lie there. */
+/** Deleted videos whose files may still exist. */
 export async function listTombstones(db: Db): Promise<string[]> {
   const rows = await db.selectFrom('video').select('id').where('deletedAtS', 'is not', null).execute()
   return rows.map((row) => row.id)
 }
 
-const TABLES_OF_A_VIDEO = [
+const TABLES_WITH_VIDEO_ID = [
   'segment',
   'chunk',
   'rendition',
@@ -154,18 +154,18 @@ const TABLES_OF_A_VIDEO = [
   'watchPosition',
 ] as const
 
-/** Removes the rows of a deleted video, once its files are gone. */
+/** Removes the rows of a deleted video, after its files. */
 export async function removeTombstone(tx: Db, videoId: string): Promise<void> {
-  for (const table of TABLES_OF_A_VIDEO) await tx.deleteFrom(table).where('videoId', '=', videoId).execute()
+  for (const table of TABLES_WITH_VIDEO_ID) await tx.deleteFrom(table).where('videoId', '=', videoId).execute()
   await tx.deleteFrom('video').where('id', '=', videoId).where('deletedAtS', 'is not', null).execute()
 }
 
-/** Notes the name that the source came under. */
+/** Sets the original name of the source file. */
 export async function setFileName(tx: Db, videoId: string, fileName: string): Promise<void> {
   await tx.updateTable('video').set({ fileName }).where('id', '=', videoId).execute()
 }
 
-/** Counts the source among the space that the video takes, beside what its other files do. */
+/** Adds the size of the source to the video's total size. */
 export async function addSize(tx: Db, videoId: string, sizeBytes: number): Promise<void> {
   await tx
     .updateTable('video')
@@ -174,7 +174,7 @@ export async function addSize(tx: Db, videoId: string, sizeBytes: number): Promi
     .execute()
 }
 
-/** What a viewer is told of a video; undefined when it is deleted. */
+/** The fields of a video that anybody may see; undefined when it is deleted. */
 export async function findPublicVideo(db: Db, videoId: string) {
   return db
     .selectFrom('video')

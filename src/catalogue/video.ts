@@ -16,36 +16,36 @@ export type CatalogueDeps = {
   /** The wall clock, for what owners read as a time. */
   wallNowS: () => number
 }
-/** What lists are read with: quick reads, and slow ones in a thread of their own. */
+/** `slowDb`: slow reads, in their own thread. */
 export type ListDeps = { db: Db; slowDb: Db }
 
 /** A video as its owner sees it. */
 export type Video = VideoRow & { posters: Poster[]; tags: string[] }
 
-/** Rows passed over on the way to a page: more may take milliseconds. */
-const FEW_ROWS = 5_000
+/** Skipping more rows than this on the way to a page may take milliseconds. */
+const MAX_QUICK_OFFSET = 5_000
 
-/** Which page: by its number from 1, or what is older than a position. */
+/** A page by its number, from 1, or the videos older than a position. */
 export type PageRequest = { limit: number } & ({ page: number } | { below: number })
 
 /**
- * A page of the videos that the filter finds, newest first, and how many it finds in all. Both are read one after the other:
- * what comes or goes meanwhile may be in one of them only. A page behind the last is empty and costs nothing.
- * @returns `lastPosition` where more follow: what is older than it, read page by page, has each video once, whatever comes and goes
+ * A page of the videos that match the filter, newest first, and the number of all matches. The two are read one after the other, so a
+ * video added or deleted in between may be in only one of them. A page after the last is empty and costs nothing.
+ * @returns `lastPosition` where more follow. Reading on from it yields each video once, even while others are added and deleted
  * @throws Failure `not-found` when the account has no such folder
  */
 export async function findVideos(
   { db, slowDb }: ListDeps,
   accountId: string,
   filter: VideoFilter,
-  wanted: PageRequest,
+  pageRequest: PageRequest,
 ): Promise<{ count: number; videos: Video[]; lastPosition: number | undefined }> {
-  const { limit } = wanted
+  const { limit } = pageRequest
   if (filter.folderId !== undefined) await getFolder(db, accountId, filter.folderId)
-  const place = 'page' in wanted ? { offset: (wanted.page - 1) * limit } : { offset: 0, below: wanted.below }
-  const reader = isSlowSearch(filter) || place.offset > FEW_ROWS ? slowDb : db
-  // One more than a page shows whether anything follows.
-  const { count, positions: found } = await findPositions(reader, accountId, filter, { limit: limit + 1, ...place })
+  const start = 'page' in pageRequest ? { offset: (pageRequest.page - 1) * limit } : { offset: 0, below: pageRequest.below }
+  const reader = isSlowSearch(filter) || start.offset > MAX_QUICK_OFFSET ? slowDb : db
+  // One more than the page, to know whether more follow.
+  const { count, positions: found } = await findPositions(reader, accountId, filter, { limit: limit + 1, ...start })
   const positions = found.slice(0, limit)
   const videos = await readVideos(db, accountId, positions)
   return { count, videos, lastPosition: found.length > limit ? positions.at(-1) : undefined }
@@ -58,13 +58,10 @@ export async function getVideo({ db }: Pick<CatalogueDeps, 'db'>, accountId: str
   return video
 }
 
-/** Changes what is given and nothing else. @throws Failure `not-found`, of the folder too; `invalid` for a text that cannot be kept */
+/** Changes only the given fields. @throws Failure `not-found`, also for the folder; `invalid` for an invalid text */
 export async function editVideo(
   { write, wallNowS }: Pick<CatalogueDeps, 'write' | 'wallNowS'>,
-  accountId: string,
-  by: Actor,
-  videoId: string,
-  changes: VideoChanges,
+  { accountId, by, videoId, changes }: { accountId: string; by: Actor; videoId: string; changes: VideoChanges },
 ): Promise<void> {
   if (changes.title !== undefined) parseTitle(changes.title)
   if (changes.description !== undefined) parseDescription(changes.description)
@@ -78,7 +75,7 @@ export async function editVideo(
 }
 
 async function readVideos(db: Db, accountId: string, positions: readonly number[]): Promise<Video[]> {
-  // First what goes with a video, then the video: one that is deleted meanwhile is missing, and never seen without its tags.
+  // Tags first: a video deleted in between is then missing, instead of listed without its tags.
   const tags = await listTagsOfVideos(db, positions)
   const rows = await findVideosByPosition(db, accountId, positions)
   const posters = await listPosters(

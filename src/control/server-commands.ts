@@ -73,7 +73,8 @@ export const SERVER_COMMANDS = {
     return { url: `${deps.publicUrl()}/player/?${new URLSearchParams({ otp, playbackInfo })}`, ttlS: TRY_LINK_TTL_S }
   }),
   'try withdraw': command(VideoOfAccount, async (deps: ServerDeps, { accountId, videoId }) => {
-    const withdrawn = (await deleteVideos(deps, accountId, 'command-line', [videoId], 'PRE-Upload')) > 0
+    const withdrawn =
+      (await deleteVideos(deps, { accountId, by: 'command-line', videoIds: [videoId], onlyStatus: 'PRE-Upload' })) > 0
     return { withdrawn }
   }),
   'demo remove': command(Type.Object({}), async (deps: ServerDeps) => {

@@ -50,7 +50,7 @@ const MARKS: readonly Watermark[] = [
 
 /** Makes room for the demo, in the transaction that makes the first account. */
 export async function addDemo(tx: Db, nowS: number): Promise<void> {
-  const { accountId } = await addAccount(tx, 'Demo', { mayUpload: false, mayImport: false }, nowS, 'server')
+  const { accountId } = await addAccount(tx, { name: 'Demo', mayUpload: false, mayImport: false, createdAtS: nowS, by: 'server' })
   const videoId = newId()
   await insertVideo(tx, accountId, { id: videoId, title: 'Demo: twenty seconds', uploadTimeS: nowS })
   await insertPolicy(tx, accountId, { key: policyKey(videoId), videoId, expiresAtS: nowS + WAIT_FOR_UPLOAD_S })
@@ -101,9 +101,11 @@ async function makeVideo(deps: DemoDeps, signal: AbortSignal): Promise<void> {
   await removeBlobs(deps.sources, video.id) // a killed run's, which no row names
   const upload = { ...deps, uploadMaxBytes: Number.POSITIVE_INFINITY } // an owner's limit is for what comes from outside
   const source = await receiveSource(upload, video.id, renderDemoVideo(deps.sandbox, signal))
-  await acceptSource(upload, policyKey(video.id), video.id, source, 'demo.mp4').catch((error) => {
-    if (!(error instanceof Failure && error.kind === 'conflict')) throw error // deleted while it was drawn
-  })
+  await acceptSource(upload, { policyKey: policyKey(video.id), videoId: video.id, source, fileName: 'demo.mp4' }).catch(
+    (error) => {
+      if (!(error instanceof Failure && error.kind === 'conflict')) throw error // deleted while it was drawn
+    },
+  )
 }
 
 async function issueDemoOtp(deps: DemoDeps): Promise<{ otp: string; videoId: string } | undefined> {
@@ -123,5 +125,5 @@ async function issueDemoOtp(deps: DemoDeps): Promise<{ otp: string; videoId: str
 export async function removeDemo(deps: DeletionDeps): Promise<void> {
   const video = await findDemoVideo(deps.db)
   if (!video) throw new Failure('not-found', 'There is no demo video here: it was removed, or never made.')
-  await deleteVideos(deps, video.accountId, 'command-line', [video.id])
+  await deleteVideos(deps, { accountId: video.accountId, by: 'command-line', videoIds: [video.id] })
 }

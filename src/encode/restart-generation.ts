@@ -73,7 +73,7 @@ async function removeReplaced(
   { videoId, generation }: Pick<OpenGeneration, 'videoId' | 'generation'>,
   posters: readonly string[],
 ): Promise<void> {
-  deps.sessions.ended([videoId], 'video-replaced')
+  deps.sessions.onEnded([videoId], 'video-replaced')
   await removeBlobs(deps.folders.segments, `${videoId}/${generation}`)
   for (const blob of posters) await removeBlobs(deps.folders.posters, blob)
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { StoredResponseRow } from '../db/tables.ts'
 
-/** The answer that is kept under a key since then. */
+/** The response stored under a key, if it was stored after `sinceS`. */
 export async function findStoredResponse(
   db: Db,
   { accountId, idempotencyKey }: Pick<StoredResponseRow, 'accountId' | 'idempotencyKey'>,
@@ -17,19 +17,19 @@ export async function findStoredResponse(
     .executeTakeFirst()
 }
 
-/** Keeps an answer under a key; one from before then makes room. False: the key has an answer. */
-export async function insertStoredResponse(tx: Db, answer: StoredResponseRow, sinceS: number): Promise<boolean> {
+/** Stores a response under a key, also in place of one from before `sinceS`. False: the key has a newer response. */
+export async function insertStoredResponse(tx: Db, response: StoredResponseRow, sinceS: number): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('storedResponse')
-    .values(answer)
+    .values(response)
     .onConflict((conflict) =>
-      conflict.columns(['accountId', 'idempotencyKey']).doUpdateSet(answer).where('storedResponse.respondedAtS', '<=', sinceS),
+      conflict.columns(['accountId', 'idempotencyKey']).doUpdateSet(response).where('storedResponse.respondedAtS', '<=', sinceS),
     )
     .executeTakeFirst()
   return Number(numInsertedOrUpdatedRows) > 0
 }
 
-/** Removes some of the answers before then, the oldest first. @returns how many */
+/** Removes some of the responses before then, the oldest first. @returns how many */
 export async function removeStoredResponsesBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from stored_response where (account_id, idempotency_key) in
     (select account_id, idempotency_key from stored_response

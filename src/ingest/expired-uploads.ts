@@ -1,16 +1,16 @@
 import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
 import { listExpiredUploads } from './upload-policy-store.ts'
 
-/** An upload that began while its policy held may go on for days, on a slow line. */
-const WAITED_FOR_S = 2 * 24 * 3600
-/** In one run: nobody waits for the rest. */
-const DELETED_AT_ONCE = 500
+/** After the policy has expired: an upload that began before may take days on a slow line. */
+const GRACE_PERIOD_S = 2 * 24 * 3600
+/** Per run; the next run deletes the others. */
+const MAX_DELETED = 500
 
-/** Deletes videos whose upload never came: three days after their credentials were issued. */
+/** Deletes videos that were never uploaded, three days after their upload policy was issued. */
 export async function deleteExpiredUploads(deps: DeletionDeps, nowS: number): Promise<void> {
-  const abandoned = await listExpiredUploads(deps.db, nowS - WAITED_FOR_S, DELETED_AT_ONCE)
-  for (const [accountId, videos] of Map.groupBy(abandoned, (video) => video.accountId)) {
+  const expired = await listExpiredUploads(deps.db, nowS - GRACE_PERIOD_S, MAX_DELETED)
+  for (const [accountId, videos] of Map.groupBy(expired, (video) => video.accountId)) {
     const videoIds = videos.map(({ id }) => id)
-    await deleteVideos(deps, accountId, 'server', videoIds, 'PRE-Upload')
+    await deleteVideos(deps, { accountId, by: 'server', videoIds, onlyStatus: 'PRE-Upload' })
   }
 }

@@ -11,7 +11,7 @@ import { type BlobFolder, blobPath, openGrowingBlob, removeBlobAndEmptyFolders }
 import { openImportUrl } from './import.ts'
 import { updateImport } from './import-store.ts'
 import { runMinorGc } from './minor-gc.ts'
-import { openSourceSeal, type ReceivedSource, wrapSourceKey } from './source.ts'
+import { assertRoom, openSourceSeal, type ReceivedSource, wrapSourceKey } from './source.ts'
 
 export type FetchDeps = {
   write: Write
@@ -19,181 +19,185 @@ export type FetchDeps = {
   outbound: OutboundPolicy
   sources: BlobFolder
   uploadMaxBytes: number
-  /** Whether the disk has room for so many bytes more. */
+  /** Whether the disk has room for this many more bytes. */
   hasRoom(forBytes: number): Promise<boolean>
 }
 
-/** The longest silence. */
-const IDLE_MS = 30_000
-/** An answer that brings less than this in a minute is given up, so that one which drips holds no place for hours. */
-const SLOWEST_BYTES_PER_MINUTE = 64 * 1024
-/** What has come is made durable, and the room looked at, after so much each time; a multiple of the cipher's block. */
-const STEP_BYTES = 8 * 2 ** 20
+const IDLE_TIMEOUT_MS = 30_000
+/** A slower transfer is ended, so that it does not occupy a slot for hours. */
+const MIN_BYTES_PER_MINUTE = 64 * 1024
+/** After each of these the received bytes are made durable and the disk space is checked; a multiple of the cipher's block. */
+const CHECKPOINT_BYTES = 8 * 2 ** 20
 
-/** Nobody waits for it any more. */
-export const DELETED = new Failure('not-found', 'The video was deleted while it was being fetched.')
-/** Nothing is wrong with the import: it waits for space. */
-export const NO_ROOM = new Failure('unavailable', 'The disk of this server has no room for this video.')
+export function videoDeletedDuringImport(): Failure {
+  return new Failure('not-found', 'The video was deleted while it was being fetched.')
+}
 
 /**
- * One try at an import: asks for the video, or for what is missing of it, and receives it in constant memory, sealed as it comes.
- * What it received stays for the next try, if the sender names its version of the file (a strong ETag).
- * @param row with the try counted
- * @returns a source that lies sealed and durable, and that only the import's row names
- * @throws Failure `unavailable` for what another try may bring; of other kinds for what none will, `unsupported` where it is no video
+ * One attempt of an import: requests the video, or its missing part, and receives it in constant memory, encrypted as it arrives.
+ * What it received is kept for the next attempt, if the server identifies its version of the file by a strong ETag.
+ * @param row with this attempt counted
+ * @param timeoutMs the time left for the whole import
+ * @returns a source that is encrypted and durable on disk, and referenced only by the import's row
+ * @throws Failure `unavailable` when another attempt may succeed; of other kinds when none will: `unsupported` for what is not a video
  */
-export async function fetchImport(deps: FetchDeps, row: ImportRow, leftMs: number, signal: AbortSignal): Promise<ReceivedSource> {
+export async function fetchImport(
+  deps: FetchDeps,
+  row: ImportRow,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<ReceivedSource> {
   const url = openImportUrl(deps.masterKey, row)
   const name = describeUrl(new URL(url))
-  const begun = await findBegun(deps, row, signal)
-  const pace = watchPace(name)
+  const partial = await findPartial(deps, row, signal)
+  const monitor = monitorSpeed(name)
   const request = {
     accountId: row.accountId,
     url,
     maxBytes: deps.uploadMaxBytes,
-    idleMs: IDLE_MS,
-    totalMs: leftMs,
-    signal: AbortSignal.any([signal, pace.signal]),
-    ...(begun && { headers: { Range: `bytes=${begun.sealing.sizeBytes()}-`, 'If-Range': begun.etag } }),
+    idleMs: IDLE_TIMEOUT_MS,
+    totalMs: timeoutMs,
+    signal: AbortSignal.any([signal, monitor.signal]),
+    ...(partial && { headers: { Range: `bytes=${partial.sealing.sizeBytes()}-`, 'If-Range': partial.etag } }),
   }
   try {
-    return await guardedFetch(deps.outbound, request, async (answer) => {
-      const part = begun && (await isRest(deps, row, begun, answer)) ? begun : await beginAnew(deps, row, name, answer)
-      return receive(deps, row, part, name, pace.watched(answer.bytes))
+    return await guardedFetch(deps.outbound, request, async (response) => {
+      const isResumed = partial && (await acceptsRange(deps, row, partial, response))
+      const file = isResumed ? partial : await startFile(deps, row, name, response)
+      return receive(deps, { row, name, file }, monitor.countBytes(response.bytes))
     })
   } finally {
-    pace.stop()
+    monitor.stop()
   }
 }
 
-type Part = { file: string; seal: Seal; sealing: Sealing }
+/** A file that is being received. */
+type PartialFile = { path: string; seal: Seal; sealing: Sealing }
 
-/** What an earlier try left, when the rest may be asked for and the disk has kept it. */
-async function findBegun(deps: FetchDeps, row: ImportRow, signal: AbortSignal): Promise<(Part & { etag: string }) | undefined> {
+/** What an earlier attempt received, if it is intact on disk and the import can be resumed. */
+async function findPartial(
+  deps: FetchDeps,
+  row: ImportRow,
+  signal: AbortSignal,
+): Promise<(PartialFile & { etag: string }) | undefined> {
   const { videoId, file, wrappedKey, iv, etag, receivedBytes, receivedSha256 } = row
   if (!file || !wrappedKey || !iv || !etag || !receivedSha256) return undefined
   const seal = openSourceSeal(deps, { videoId, wrappedKey, iv })
   const known = { sizeBytes: receivedBytes, sha256: receivedSha256 }
   const sealing = await resumeSealing(blobPath(deps.sources, file), seal, known, signal)
-  return sealing && { file, seal, sealing, etag }
+  return sealing && { path: file, seal, sealing, etag }
 }
 
-/** Whether the answer goes on where the last try ended. 200 says that the file is another now, or that no parts of it are sent. */
-async function isRest(
+/** Whether the response continues where the last attempt ended. 200 means that the file has changed, or that ranges are not supported. */
+async function acceptsRange(
   deps: FetchDeps,
   row: ImportRow,
-  { sealing }: Part,
+  { sealing }: PartialFile,
   { status, headers }: OutboundResponse,
 ): Promise<boolean> {
   if (status === 206 && headers['content-range']?.startsWith(`bytes ${sealing.sizeBytes()}-`)) return true
   if (status !== 206 && status !== 416) return false
   await deps.write((tx) => updateImport(tx, row.videoId, { etag: null }))
-  throw new Failure('unavailable', 'The rest of the video was refused; it is fetched from its beginning.')
+  throw new Failure('unavailable', 'The server rejected the range request; the video is fetched from the beginning.')
 }
 
-/** A new file under a new key, so that no two texts share one. The row names it before it is there: nothing is left without an owner. */
-async function beginAnew(deps: FetchDeps, row: ImportRow, name: string, answer: OutboundResponse): Promise<Part> {
-  refuseStatus(name, answer.status)
+/** A new file with a new key, so that no two plaintexts share one. The row references it before it exists, so that no file is orphaned. */
+async function startFile(deps: FetchDeps, row: ImportRow, name: string, response: OutboundResponse): Promise<PartialFile> {
+  assertOk(name, response.status)
   const seal = newSeal()
-  const file = `${row.videoId}/${newId()}.sealed`
-  const begun = {
-    file,
+  const path = `${row.videoId}/${newId()}.sealed`
+  const changes = {
+    file: path,
     wrappedKey: wrapSourceKey(deps, row.videoId, seal),
     iv: seal.iv,
-    etag: strongEtag(answer.headers),
+    etag: strongEtag(response.headers),
     receivedBytes: 0,
     receivedSha256: null,
   }
-  await refuseWithoutRoom(deps, Number(answer.headers['content-length'] ?? 0))
-  if (!(await deps.write((tx) => updateImport(tx, row.videoId, begun)))) throw DELETED
+  await assertRoom(deps, Number(response.headers['content-length'] ?? 0), 'video')
+  if (!(await deps.write((tx) => updateImport(tx, row.videoId, changes)))) throw videoDeletedDuringImport()
   if (row.file) await removeBlobAndEmptyFolders(deps.sources, row.file)
-  return { file, seal, sealing: beginSealing(seal) }
+  return { path, seal, sealing: beginSealing(seal) }
 }
 
 async function receive(
   deps: FetchDeps,
-  row: ImportRow,
-  { file, seal, sealing }: Part,
-  name: string,
+  { row, name, file: { path, seal, sealing } }: { row: ImportRow; name: string; file: PartialFile },
   bytes: AsyncIterable<Buffer>,
 ): Promise<ReceivedSource> {
-  await using blob = await openGrowingBlob(deps.sources, file)
+  await using blob = await openGrowingBlob(deps.sources, path)
   await blob.truncate(sealing.sizeBytes())
-  for await (const piece of cutAtSteps(bytes, sealing.sizeBytes())) {
-    if (sealing.sizeBytes() === 0) refusePage(name, piece)
+  for await (const piece of splitAtCheckpoints(bytes, sealing.sizeBytes())) {
+    if (sealing.sizeBytes() === 0) assertNotText(name, piece)
     await blob.writeFile(sealing.add(piece))
     if (sealing.sizeBytes() > deps.uploadMaxBytes)
       throw new Failure('too-large', `${name} was not fetched: it is longer than ${deps.uploadMaxBytes} bytes.`)
-    if (sealing.sizeBytes() % STEP_BYTES > 0) continue
+    if (sealing.sizeBytes() % CHECKPOINT_BYTES > 0) continue
     await blob.sync()
-    await noteReceived(deps, row, sealing)
-    await refuseWithoutRoom(deps, 0)
+    await saveProgress(deps, row, sealing)
+    await assertRoom(deps, 0, 'video')
     runMinorGc()
   }
-  if (sealing.sizeBytes() === 0) throw new Failure('unsupported', `${name} gave an empty file.`)
+  if (sealing.sizeBytes() === 0) throw new Failure('unsupported', `${name} returned an empty file.`)
   const { last, ...sealed } = sealing.end()
   await blob.writeFile(last)
   await blob.sync()
-  return { ...sealed, file, seal }
+  return { ...sealed, file: path, seal }
 }
 
-/** A try that gets further than any before it is no lost one. */
-async function noteReceived(deps: FetchDeps, row: ImportRow, sealing: Sealing): Promise<void> {
+/** An attempt that gets further than any before does not count as a failed one. */
+async function saveProgress(deps: FetchDeps, row: ImportRow, sealing: Sealing): Promise<void> {
   const receivedBytes = sealing.sizeBytes()
   const received = { receivedBytes, receivedSha256: sealing.sha256() }
-  const isFurther = receivedBytes > row.maxReceivedBytes
-  const changes = isFurther ? { ...received, maxReceivedBytes: receivedBytes, attempts: 0 } : received
-  if (!(await deps.write((tx) => updateImport(tx, row.videoId, changes)))) throw DELETED
+  const isProgress = receivedBytes > row.maxReceivedBytes
+  const changes = isProgress ? { ...received, maxReceivedBytes: receivedBytes, attempts: 0 } : received
+  if (!(await deps.write((tx) => updateImport(tx, row.videoId, changes)))) throw videoDeletedDuringImport()
 }
 
-/** Pieces of which none reaches over the end of a step: there the sealed file has no clear bytes left to wait for. */
-async function* cutAtSteps(bytes: AsyncIterable<Buffer>, fromBytes: number): AsyncGenerator<Buffer> {
-  let at = fromBytes
+/** Splits so that no piece extends over a checkpoint: there the cipher has no incomplete block buffered. */
+async function* splitAtCheckpoints(bytes: AsyncIterable<Buffer>, fromBytes: number): AsyncGenerator<Buffer> {
+  let offset = fromBytes
   for await (const chunk of bytes) {
-    for (let rest = chunk; rest.length > 0; ) {
-      const piece = rest.subarray(0, STEP_BYTES - (at % STEP_BYTES))
+    for (let remaining = chunk; remaining.length > 0; ) {
+      const piece = remaining.subarray(0, CHECKPOINT_BYTES - (offset % CHECKPOINT_BYTES))
       yield piece
-      at += piece.length
-      rest = rest.subarray(piece.length)
+      offset += piece.length
+      remaining = remaining.subarray(piece.length)
     }
   }
 }
 
-async function refuseWithoutRoom({ hasRoom }: FetchDeps, forBytes: number): Promise<void> {
-  if (!(await hasRoom(forBytes))) throw NO_ROOM
-}
+/** Client error statuses that are about the moment, not about the file. */
+const TRANSIENT_STATUSES = new Set([408, 425, 429])
 
-/** What a sender says of a moment, not of the file. */
-const PASSING = new Set([408, 425, 429])
-
-function refuseStatus(name: string, status: number): void {
+function assertOk(name: string, status: number): void {
   if (status === 200) return
-  const kind = status >= 500 || PASSING.has(status) ? 'unavailable' : 'not-found'
-  throw new Failure(kind, `${name} answers ${status} instead of a video.`)
+  const kind = status >= 500 || TRANSIENT_STATUSES.has(status) ? 'unavailable' : 'not-found'
+  throw new Failure(kind, `${name} returned status ${status} instead of a video.`)
 }
 
-/** No container of a video begins like this; a page to log in does, and deserves a better word than a probe has. */
-function refusePage(name: string, first: Buffer): void {
+/** HTML or JSON, such as a login page: no video container begins like this, and this message is clearer than that of the probe. */
+function assertNotText(name: string, first: Buffer): void {
   if (/^(\xef\xbb\xbf)?\s*(<[!?a-z]|[{[]\s*["{\]}])/i.test(first.subarray(0, 100).toString('latin1')))
-    throw new Failure('unsupported', `${name} gave a page of text instead of a video.`)
+    throw new Failure('unsupported', `${name} returned a web page, not a video.`)
 }
 
-/** RFC 9110, 13.1.5: a weak one does not tell two versions apart byte for byte. */
+/** RFC 9110, 13.1.5: a weak one does not guarantee that two versions are the same byte for byte. */
 function strongEtag({ etag }: IncomingHttpHeaders): string | null {
   return etag !== undefined && /^"[\x21\x23-\x7e]{0,200}"$/.test(etag) ? etag : null
 }
 
-function watchPace(name: string) {
+function monitorSpeed(name: string) {
   const tooSlow = new AbortController()
   let arrivedBytes = 0
   const timer = setInterval(() => {
-    if (arrivedBytes < SLOWEST_BYTES_PER_MINUTE)
-      tooSlow.abort(new Failure('unavailable', `${name} was not fetched: it comes too slowly.`))
+    if (arrivedBytes < MIN_BYTES_PER_MINUTE)
+      tooSlow.abort(new Failure('unavailable', `${name} was not fetched: the transfer was too slow.`))
     arrivedBytes = 0
   }, 60_000).unref()
   return {
     signal: tooSlow.signal,
-    async *watched(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    async *countBytes(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
       for await (const chunk of bytes) {
         arrivedBytes += chunk.length
         yield chunk

@@ -2,7 +2,7 @@ import { type Insertable, sql, type Updateable } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { ImportRow, Tables } from '../db/tables.ts'
 
-/** For a video that is there. */
+/** For an existing video. */
 export async function insertImport(tx: Db, row: Omit<Insertable<Tables['import']>, 'position'>): Promise<void> {
   await tx
     .insertInto('import')
@@ -22,10 +22,10 @@ export async function countImports(db: Db, accountId: string): Promise<number> {
   return Number(row.count)
 }
 
-/** What must not be taken now. */
+/** Running imports, and the accounts and hosts that have as many as they may. */
 export type BusySlots = { videoIds: readonly string[]; accountIds: readonly string[]; hosts: readonly string[] }
 
-/** Accounts that have an import which may be tried now; a disabled one's wait. */
+/** Accounts that have a due import, without disabled accounts. */
 export async function listAccountsWithImports(db: Db, nowS: number, busy: BusySlots): Promise<string[]> {
   const rows = await db
     .selectFrom('account')
@@ -40,7 +40,7 @@ export async function listAccountsWithImports(db: Db, nowS: number, busy: BusySl
   return rows.map(({ id }) => id)
 }
 
-/** The account's import that has waited longest. */
+/** The due import of the account that has waited longest. */
 export async function findDueImport(
   db: Db,
   accountId: string,
@@ -68,7 +68,7 @@ export async function findImport(db: Db, videoId: string): Promise<ImportRow | u
   return db.selectFrom('import').selectAll().where('videoId', '=', videoId).executeTakeFirst()
 }
 
-/** Counts a try before it is made, so that one which ends this process counts, too. Undefined: the video was deleted. */
+/** Counts an attempt before it is made, so that one which crashes this process counts, too. Undefined: the video was deleted. */
 export async function beginImportAttempt(tx: Db, videoId: string, endsAtS: number): Promise<ImportRow | undefined> {
   return tx
     .updateTable('import')
@@ -84,12 +84,12 @@ export async function updateImport(tx: Db, videoId: string, changes: Updateable<
   return updated.numUpdatedRows > 0n
 }
 
-/** After a restart none waits for its time. */
+/** After a restart every import is due. */
 export async function resumeImports(tx: Db): Promise<void> {
   await tx.updateTable('import').set({ nextAttemptAtS: 0 }).where('nextAttemptAtS', '>', 0).execute()
 }
 
-/** Ends an import, and forgets its address. False: the video was deleted. */
+/** Removes a finished import with its URL. False: the video was deleted. */
 export async function removeImport(tx: Db, videoId: string): Promise<boolean> {
   const removed = await tx.deleteFrom('import').where('videoId', '=', videoId).executeTakeFirst()
   return removed.numDeletedRows > 0n

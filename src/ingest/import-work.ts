@@ -7,7 +7,7 @@ import { Failure, hostFailure } from '../errors.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { createRoundRobin } from '../jobs/round-robin.ts'
 import { removeBlobAndEmptyFolders, removeBlobs } from '../storage/folder.ts'
-import { DELETED, type FetchDeps, fetchImport, NO_ROOM } from './import-fetch.ts'
+import { type FetchDeps, fetchImport, videoDeletedDuringImport } from './import-fetch.ts'
 import {
   beginImportAttempt,
   findDueImport,
@@ -17,117 +17,124 @@ import {
   resumeImports,
   updateImport,
 } from './import-store.ts'
-import { insertReceivedSource, type ReceivedSource } from './source.ts'
+import { insertReceivedSource, NoRoom, type ReceivedSource } from './source.ts'
 import { findSource } from './source-store.ts'
 
 export type ImportSchedulerDeps = FetchDeps & {
   db: Db
   /** A clock that never goes back. */
   nowS: () => number
-  /** From the first try of an import to its end. */
+  /** The time limit from the first attempt of an import to its end. */
   importMaxS: number
   log: Logger
-  /** Told after the commit that a video's source is there. */
+  /** Called after the commit that gives a video its source. */
   onSourceReceived(videoId: string): void
 }
 
-const AT_ONCE = { inAll: 8, perAccount: 4, perHost: 2 }
-/** How often to claim what waited for its time, for room on the disk or for its account. */
-const LOOK_EVERY_MS = 5_000
-/** After the first try, the second, …; after as many and one more that got no further the import has failed. */
-const WAITS_S = [5, 30, 120, 600, 1800]
-/** Trouble of this machine does not count as a try. */
-const MACHINE_WAIT_S = 15
-/** A try that failed keeps its place for so long: many imports from a host that refuses must not become a flood. */
-const REST_MS = 1_000
+const MAX_RUNNING = { total: 8, perAccount: 4, perHost: 2 }
+/** How often to look for imports that were waiting for their next attempt, for disk space or for their account. */
+const POLL_INTERVAL_MS = 5_000
+/** After the first attempt, the second, …. One more attempt without progress, and the import has failed. */
+const RETRY_DELAYS_S = [5, 30, 120, 600, 1800]
+/** Failures of this host, which do not count as attempts. */
+const HOST_RETRY_DELAY_S = 15
+/** A failed attempt keeps its slot this long, so that many imports from a host that rejects them do not flood it. */
+const FAILURE_PAUSE_MS = 1_000
 
-/** Fetches what was asked for, also what an earlier run of the server left; `wake` says that there is more. */
+/** Runs pending imports, also those from before a restart. Call `wake` when one is added. */
 export async function startImportScheduler(deps: ImportSchedulerDeps): Promise<Dispatcher> {
   await deps.write(resumeImports)
-  return startDispatcher({ places: AT_ONCE.inAll, claim: claimsOfImports(deps), lookEveryMs: LOOK_EVERY_MS, log: deps.log })
+  return startDispatcher({
+    places: MAX_RUNNING.total,
+    claim: createImportClaim(deps),
+    lookEveryMs: POLL_INTERVAL_MS,
+    log: deps.log,
+  })
 }
 
 /**
- * What there is to do for imports: the accounts take turns, no account and no host has all places. The database is the truth; in
- * memory is only what is in hand.
+ * Claims the next import: accounts take turns, and no account and no host gets all slots. The queue is in the database; only the running
+ * imports are in memory.
  */
-function claimsOfImports(deps: ImportSchedulerDeps) {
-  const inHand = new Map<string, { accountId: string; host: string }>()
+function createImportClaim(deps: ImportSchedulerDeps) {
+  const running = new Map<string, { accountId: string; host: string }>()
   const turns = createRoundRobin()
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
-    if (urgentOnly) return undefined // nobody waits for an import that closely
+    if (urgentOnly) return undefined // no import is urgent
     if (!(await deps.hasRoom(0))) return undefined
     for (;;) {
       const next = await findNext()
       if (!next) return undefined
       const row = await deps.write((tx) => beginImportAttempt(tx, next.videoId, deps.nowS() + deps.importMaxS))
-      if (!row) continue // deleted meanwhile
-      inHand.set(row.videoId, row)
+      if (!row) continue // deleted in the meantime
+      running.set(row.videoId, row)
       turns.served(row.accountId)
-      return { key: row.videoId, run: (signal) => runTry(row, signal).finally(() => inHand.delete(row.videoId)) }
+      return { key: row.videoId, run: (signal) => runAttempt(row, signal).finally(() => running.delete(row.videoId)) }
     }
   }
 
   async function findNext() {
     const nowS = deps.nowS()
-    const running = [...inHand.values()]
+    const active = [...running.values()]
     const busy = {
-      videoIds: [...inHand.keys()],
-      accountIds: thoseWith(running, 'accountId', AT_ONCE.perAccount),
-      hosts: thoseWith(running, 'host', AT_ONCE.perHost),
+      videoIds: [...running.keys()],
+      accountIds: keysAtLimit(active, 'accountId', MAX_RUNNING.perAccount),
+      hosts: keysAtLimit(active, 'host', MAX_RUNNING.perHost),
     }
     const accountIds = await listAccountsWithImports(deps.db, nowS, busy)
-    const accountId = turns.first(accountIds, (id) => running.filter((row) => row.accountId === id).length)
+    const accountId = turns.first(accountIds, (id) => active.filter((row) => row.accountId === id).length)
     return accountId === undefined ? undefined : findDueImport(deps.db, accountId, nowS, busy)
   }
 
-  async function runTry(row: ImportRow, signal: AbortSignal): Promise<void> {
+  async function runAttempt(row: ImportRow, signal: AbortSignal): Promise<void> {
     const { videoId } = row
     try {
       const leftS = (row.endsAtS ?? 0) - deps.nowS()
-      if (leftS <= 0) return await fail(row, tookTooLong(deps.importMaxS))
+      if (leftS <= 0) return await fail(row, timedOut(deps.importMaxS))
       const source = await fetchImport(deps, row, leftS * 1000, signal)
       await deps.write((tx) => accept(tx, videoId, source))
-      deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'a video was imported')
+      deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'import: finished')
     } catch (error) {
       await settle(videoId, error, signal)
-      await pause(REST_MS, undefined, { signal }).catch(() => undefined)
+      await pause(FAILURE_PAUSE_MS, undefined, { signal }).catch(() => undefined)
       return
     }
     deps.onSourceReceived(videoId)
   }
 
-  /** The source is the video's from here on, and the address is forgotten, in one transaction. */
+  /** In one transaction: gives the video its source, and removes the import with its URL. */
   async function accept(tx: Db, videoId: string, source: ReceivedSource): Promise<void> {
-    if (!(await removeImport(tx, videoId))) throw DELETED
+    if (!(await removeImport(tx, videoId))) throw videoDeletedDuringImport()
     await insertReceivedSource(deps, tx, videoId, source)
   }
 
-  /** What becomes of an import whose try has failed. */
+  /** Retries or fails an import after a failed attempt. */
   async function settle(videoId: string, error: unknown, signal: AbortSignal): Promise<void> {
     const row = await findImport(deps.db, videoId)
-    if (!row && (await findSource(deps.db, videoId))) return deps.onSourceReceived(videoId) // it was kept, though nobody said so
-    if (!row) return removeBlobs(deps.sources, videoId) // deleted meanwhile: nothing else may be left of it
-    if (signal.aborted) return postpone(row, 0, row.attempts - 1) // cut off by us
-    const ofTheMachine = error === NO_ROOM ? NO_ROOM : hostFailure(error)
-    const problem = ofTheMachine ?? (error instanceof Failure ? error : CAUSE_IN_LOG)
-    if (problem === CAUSE_IN_LOG) deps.log.error({ err: error, videoId }, 'an import met trouble')
+    if (!row && (await findSource(deps.db, videoId))) return deps.onSourceReceived(videoId) // it was committed, though the outcome was unknown
+    if (!row) return removeBlobs(deps.sources, videoId) // deleted in the meantime: remove what was received
+    if (signal.aborted) return postpone(row, 0, row.attempts - 1) // the server is stopping
+    const ownFailure = error instanceof NoRoom ? error : hostFailure(error)
+    const isUnexpected = !ownFailure && !(error instanceof Failure)
+    if (isUnexpected) deps.log.error({ err: error, videoId }, 'import: unexpected error')
+    const problem = ownFailure ?? (error instanceof Failure ? error : unexpectedFailure())
     if (problem.kind !== 'unavailable') return fail(row, problem)
-    const waitS = ofTheMachine ? MACHINE_WAIT_S : WAITS_S[Math.max(row.attempts, 1) - 1]
-    if (waitS === undefined || deps.nowS() + waitS >= (row.endsAtS ?? 0)) return fail(row, withTries(problem, row.attempts))
-    deps.log.info({ videoId, problem: problem.message, waitS }, 'an import is tried again')
-    await postpone(row, waitS, ofTheMachine ? row.attempts - 1 : row.attempts)
+    const delayS = ownFailure ? HOST_RETRY_DELAY_S : RETRY_DELAYS_S[Math.max(row.attempts, 1) - 1]
+    if (delayS === undefined || deps.nowS() + delayS >= (row.endsAtS ?? 0))
+      return fail(row, withAttemptCount(problem, row.attempts))
+    deps.log.info({ videoId, problem: problem.message, delayS }, 'import: attempt failed; retrying')
+    await postpone(row, delayS, ownFailure ? row.attempts - 1 : row.attempts)
   }
 
-  async function postpone({ videoId }: ImportRow, waitS: number, attempts: number): Promise<void> {
-    await deps.write((tx) => updateImport(tx, videoId, { nextAttemptAtS: deps.nowS() + waitS, attempts: Math.max(0, attempts) }))
+  async function postpone({ videoId }: ImportRow, delayS: number, attempts: number): Promise<void> {
+    await deps.write((tx) => updateImport(tx, videoId, { nextAttemptAtS: deps.nowS() + delayS, attempts: Math.max(0, attempts) }))
   }
 
   async function fail({ videoId, file }: ImportRow, problem: Failure): Promise<void> {
     const status = problem.kind === 'unsupported' ? 'Not a media file' : 'Encoding error'
     const hasFailed = await deps.write(async (tx) => {
-      if (!(await removeImport(tx, videoId))) return false // deleted meanwhile
+      if (!(await removeImport(tx, videoId))) return false // deleted in the meantime
       return moveStatus(tx, videoId, status, problem.message)
     })
     if (file) await removeBlobAndEmptyFolders(deps.sources, file)
@@ -137,18 +144,20 @@ function claimsOfImports(deps: ImportSchedulerDeps) {
   return claim
 }
 
-const CAUSE_IN_LOG = new Failure('unavailable', 'This server could not fetch the video. Its log says why; then import it again.')
-
-function withTries(problem: Failure, tries: number): Failure {
-  return tries > 1 ? new Failure(problem.kind, `${problem.message} It was tried ${tries} times.`) : problem
+function unexpectedFailure(): Failure {
+  return new Failure('unavailable', 'This server could not fetch the video; its log has the cause. Import it again later.')
 }
 
-function tookTooLong(importMaxS: number): Failure {
-  return new Failure('too-large', `The video was not fetched within ${importMaxS} seconds, the longest that an import may take.`)
+function withAttemptCount(problem: Failure, attempts: number): Failure {
+  return attempts > 1 ? new Failure(problem.kind, `${problem.message} It was tried ${attempts} times.`) : problem
 }
 
-/** Values that so many have. */
-function thoseWith<Name extends string>(rows: readonly Record<Name, string>[], name: Name, count: number): string[] {
+function timedOut(importMaxS: number): Failure {
+  return new Failure('too-large', `The video was not fetched within ${importMaxS} seconds, the time limit of an import.`)
+}
+
+/** The values of a column that at least `limit` rows have. */
+function keysAtLimit<Name extends string>(rows: readonly Record<Name, string>[], name: Name, limit: number): string[] {
   const groups = Map.groupBy(rows, (row) => row[name])
-  return [...groups].flatMap(([value, theirs]) => (theirs.length >= count ? value : []))
+  return [...groups].flatMap(([key, group]) => (group.length >= limit ? key : []))
 }

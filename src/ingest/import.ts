@@ -13,31 +13,29 @@ import type { PolicyDeps } from './upload-policy.ts'
 
 export type ImportDeps = PolicyDeps & {
   outbound: OutboundPolicy
-  /** Told after the commit that an import waits. */
+  /** Called after the commit that adds an import. */
   onImportQueued(): void
 }
 
-/** A video that waits for its import. */
+/** A video whose import is pending. */
 export type RequestedImport = { videoId: string; title: string }
 
-/** So many may wait for their turn, for each account. */
-const WAITING_PER_ACCOUNT = 5_000
+const MAX_PENDING_PER_ACCOUNT = 5_000
 
 /**
- * Makes a video whose source this server will fetch. Durable when it resolves: it is `Queued` then, survives a restart, and ends as a
- * video or as a failure with its reason.
- * @param request `title` is the last part of the address's path, where it is not given
- * @throws Failure `forbidden` when the account's imports are off; `invalid` for what the address itself shows, or a title that cannot
- *   be kept; `not-found` without such a folder; `limited` when too many wait
+ * Adds a video whose source this server will fetch. Durable when it resolves: the video is `Queued` then, and becomes `ready` or fails
+ * with a reason, also after a restart.
+ * @param request.title default: the last part of the URL's path
+ * @throws Failure `forbidden` when the account's imports are off; `invalid` for a URL or title that is not allowed; `not-found` without such a folder; `limited` when too many are pending
  */
 export async function requestImport(
   deps: ImportDeps,
   holder: Pick<ApiKeyHolder, 'accountId' | 'mayImport'>,
   request: { url: string; title?: string | undefined; folderId?: string },
-  alongside?: AlsoInTransaction<RequestedImport>,
+  alsoInTransaction?: AlsoInTransaction<RequestedImport>,
 ): Promise<RequestedImport> {
   if (!holder.mayImport)
-    throw new Failure('forbidden', 'Imports are off for this account. Ask whoever runs this server to turn them on.')
+    throw new Failure('forbidden', 'Imports are disabled for this account. Ask the server’s administrator to enable them.')
   const url = parseOutboundUrl(deps.outbound, request.url)
   const fileName = fileNameIn(url)
   const title = parseTitle(request.title || fileName || url.hostname)
@@ -46,20 +44,24 @@ export async function requestImport(
   const folderId = request.folderId ?? ROOT_FOLDER_ID
   const wrappedUrl = wrap(deps.masterKey, urlPurpose(videoId), Buffer.from(url.href))
   await deps.write(async (tx) => {
-    if ((await countImports(tx, holder.accountId)) >= WAITING_PER_ACCOUNT)
-      throw new Failure('limited', `${WAITING_PER_ACCOUNT} imports of this account are waiting. Ask again when some have come.`, {
-        retryAfterS: 60,
-      })
+    if ((await countImports(tx, holder.accountId)) >= MAX_PENDING_PER_ACCOUNT)
+      throw new Failure(
+        'limited',
+        `${MAX_PENDING_PER_ACCOUNT} imports of this account are pending. Try again when some have finished.`,
+        {
+          retryAfterS: 60,
+        },
+      )
     await getFolder(tx, holder.accountId, folderId)
     await insertVideo(tx, holder.accountId, { id: videoId, title, fileName, uploadTimeS, folderId, status: 'Queued' })
     await insertImport(tx, { videoId, accountId: holder.accountId, host: url.hostname, wrappedUrl, nextAttemptAtS: 0 })
-    await alongside?.(tx, { videoId, title })
+    await alsoInTransaction?.(tx, { videoId, title })
   })
   deps.onImportQueued()
   return { videoId, title }
 }
 
-/** The address of an import. It may be signed: for the request alone, never for a log or a sentence. */
+/** The URL of an import. It may be signed: use it for the request only, never in a log or an error. */
 export function openImportUrl(masterKey: MasterKey, row: { videoId: string; wrappedUrl: Buffer }): string {
   return unwrap(masterKey, urlPurpose(row.videoId), row.wrappedUrl).toString()
 }
@@ -68,12 +70,12 @@ function urlPurpose(videoId: string): string {
   return `reelgate import-url 1 ${videoId}`
 }
 
-/** The last part of the path, as people read it. */
+/** The last part of the path, decoded. */
 function fileNameIn({ pathname }: URL): string {
   const last = pathname.split('/').at(-1) ?? ''
   try {
     return displayName(decodeURIComponent(last))
   } catch {
-    return displayName(last) // percent signs that stand for nothing
+    return displayName(last) // invalid percent-encoding
   }
 }

@@ -4,12 +4,12 @@ import { runInNewContext } from 'node:vm'
 let collect: ((options: { type: 'minor' }) => void) | undefined
 
 /**
- * Frees the buffers that have been read and written. V8 lets 64 MiB of them gather before it looks, because it counts only their small
- * handles; a scavenge now and then takes about a millisecond and less of the processor than the memory that it saves would.
+ * Frees buffers that have been read and written. V8 lets 64 MiB of them accumulate before it collects, because it counts only their small
+ * handles. An occasional scavenge takes about a millisecond, and saves more processor time than it costs.
  */
 export function runMinorGc(): void {
   if (!collect) {
-    setFlagsFromString('--expose-gc') // only contexts made from here on have it
+    setFlagsFromString('--expose-gc') // only contexts created after this have it
     collect = runInNewContext('gc')
   }
   collect?.({ type: 'minor' })

@@ -12,10 +12,10 @@ export async function findSource(db: Db, videoId: string): Promise<SourceRow | u
   return db.selectFrom('source').selectAll().where('videoId', '=', videoId).executeTakeFirst()
 }
 
-/** The name of a source's blob: its video, then a name of its own. */
+/** The name of a source's blob: the video's id, then a random part. */
 export const SOURCE_BLOB_NAME = /^([0-9a-f]{32})\/[0-9a-f]{32}\.sealed$/
 
-/** Which of these blobs are a video's source, or on the way to it. */
+/** The blobs among these that are the source of a video or of a running import. */
 export async function listReferencedSources(db: Db, blobs: readonly string[]): Promise<Set<string>> {
   const videoIds = new Set(blobs.map((blob) => SOURCE_BLOB_NAME.exec(blob)?.[1] ?? ''))
   const tables = ['source', 'import'] as const

@@ -18,75 +18,78 @@ import { spendPolicy } from './upload-policy-store.ts'
 export type SourceDeps = PolicyDeps & {
   sources: BlobFolder
   uploadMaxBytes: number
-  /** Whether the disk has room for so many bytes more. */
+  /** Whether the disk has room for this many more bytes. */
   hasRoom(forBytes: number): Promise<boolean>
-  /** Told after the commit that a video's source is there. */
+  /** Called after the commit that gives a video its source. */
   onSourceReceived(videoId: string): void
   log: Logger
 }
 
-/** A source that lies sealed and durable, and that no row names yet. */
+/** A source that is encrypted and durable on disk, and that no row references yet. */
 export type ReceivedSource = Sealed & { file: string; seal: Seal }
 
 /**
- * Receives a source in constant memory: sealed and hashed on its way, fsynced before it resolves. Nothing clear touches the disk.
- * @throws Failure `too-large` past the limit; whatever broke the stream. Nothing is left then.
+ * Receives a source in constant memory: encrypted and hashed as it arrives, fsynced before it resolves. No plaintext reaches the disk.
+ * @throws Failure `too-large` above the limit; any error of the stream. Nothing is left on disk then.
  */
 export async function receiveSource(deps: SourceDeps, videoId: string, bytes: Readable): Promise<ReceivedSource> {
   const seal = newSeal()
   const sealing = new SealingStream(seal)
   const file = `${videoId}/${newId()}.sealed`
-  await putBlobStream(deps.sources, file, [Readable.from(watched(deps, bytes)), sealing])
+  await putBlobStream(deps.sources, file, [Readable.from(checkLimits(deps, bytes)), sealing])
   return { ...sealing.sealed, file, seal }
 }
 
-/** How often memory is freed, and the room looked at again: several uploads may take it from each other, and some do not say how large they are. */
-const LOOK_EVERY_BYTES = 8 * 2 ** 20
+/** How often memory is freed and the disk space checked: concurrent uploads share it, and some do not announce their size. */
+const CHECK_EVERY_BYTES = 8 * 2 ** 20
 
-async function* watched(deps: Pick<SourceDeps, 'uploadMaxBytes' | 'hasRoom'>, bytes: Readable): AsyncGenerator<Buffer> {
+async function* checkLimits(deps: Pick<SourceDeps, 'uploadMaxBytes' | 'hasRoom'>, bytes: Readable): AsyncGenerator<Buffer> {
   let receivedBytes = 0
-  let lookAtBytes = LOOK_EVERY_BYTES
+  let nextCheckBytes = CHECK_EVERY_BYTES
   for await (const chunk of bytes) {
     receivedBytes += chunk.length
     if (receivedBytes > deps.uploadMaxBytes)
       throw new Failure('too-large', `The file is larger than ${deps.uploadMaxBytes} bytes, the largest this server accepts.`)
-    if (receivedBytes >= lookAtBytes) {
+    if (receivedBytes >= nextCheckBytes) {
       await assertRoom(deps, 0)
       runMinorGc()
-      lookAtBytes = receivedBytes + LOOK_EVERY_BYTES
+      nextCheckBytes = receivedBytes + CHECK_EVERY_BYTES
     }
     yield chunk
   }
 }
 
 /**
- * Uploads are the first that a disk running full refuses; playback and deletion go on.
- * @throws Failure `unavailable` when the disk would be left with too little
+ * Uploads are the first thing to be rejected when the disk fills up; playback and deletion continue.
+ * @param subject what there is no room for
+ * @throws Failure `unavailable` when too little space would be left
  */
-export async function assertRoom({ hasRoom }: Pick<SourceDeps, 'hasRoom'>, forBytes: number): Promise<void> {
-  if (await hasRoom(forBytes)) return
-  throw new Failure('unavailable', 'The disk of this server has no room for this file. Try again when there is space.')
+export async function assertRoom({ hasRoom }: Pick<SourceDeps, 'hasRoom'>, forBytes: number, subject = 'file'): Promise<void> {
+  if (!(await hasRoom(forBytes))) throw new NoRoom(subject)
 }
 
+/** The disk is full: nothing is wrong with the source itself. */
+export class NoRoom extends Failure {
+  constructor(subject: string) {
+    super('unavailable', `The disk of this server has no room for this ${subject}. Try again when there is space.`)
+  }
+}
+
+export type ReceivedUpload = { policyKey: string; videoId: string; source: ReceivedSource; fileName: string }
+
 /**
- * Gives a video its source: one policy, one source. Durable when it resolves; the video is `Queued` then.
- * The same bytes sent twice at once are as good as sent once.
- * @param name the file's name as the client gave it, for display only
- * @throws Failure `conflict` when another upload used the policy first, or the video was deleted meanwhile; the file is removed
+ * Gives a video its source: each policy is good for one source. Durable when it resolves; the video is `Queued` then.
+ * Two concurrent uploads of the same bytes both succeed.
+ * @param upload.fileName as the client sent it, for display only
+ * @throws Failure `conflict` when another upload used the policy first, or the video was deleted in the meantime; the file is removed
  */
-export async function acceptSource(
-  deps: SourceDeps,
-  policyKey: string,
-  videoId: string,
-  source: ReceivedSource,
-  name: string,
-): Promise<void> {
+export async function acceptSource(deps: SourceDeps, { policyKey, videoId, source, fileName }: ReceivedUpload): Promise<void> {
   const accepted = await deps
     .write(async (tx) => {
       if (!(await spendPolicy(tx, policyKey, deps.nowS()))) return false
       if (!(await moveStatus(tx, videoId, 'Queued')))
         throw new Failure('conflict', 'The video was deleted while its file was being sent.')
-      await setFileName(tx, videoId, displayName(name))
+      await setFileName(tx, videoId, displayName(fileName))
       await insertReceivedSource(deps, tx, videoId, source)
       return true
     })
@@ -104,7 +107,7 @@ export async function acceptSource(
   deps.onSourceReceived(videoId)
 }
 
-/** Gives a video its source, inside the transaction of whoever received it. */
+/** Gives a video its source, in the caller's transaction. */
 export async function insertReceivedSource(
   deps: Pick<SourceDeps, 'masterKey'>,
   tx: Db,
@@ -117,9 +120,9 @@ export async function insertReceivedSource(
 }
 
 /**
- * Reads a file that is sent again, because the answer to the first time was lost. Nothing of it is stored.
- * @returns the SHA-256 of the video's source, which this is
- * @throws Failure `forbidden` when it is another file: one policy, one source
+ * Reads a file that is sent again because the response to the first upload was lost. Nothing of it is stored.
+ * @returns the SHA-256 of the video's source, which is the same file
+ * @throws Failure `forbidden` when it is a different file
  */
 export async function confirmSource({ db }: Pick<SourceDeps, 'db'>, videoId: string, bytes: Readable): Promise<Buffer> {
   const source = await findSource(db, videoId)
@@ -130,8 +133,8 @@ export async function confirmSource({ db }: Pick<SourceDeps, 'db'>, videoId: str
     sizeBytes += chunk.length
     if (sizeBytes > (source?.sizeBytes ?? 0)) break
   }
-  const sent = { sizeBytes, sha256: hash.digest() }
-  if (source && isSameSource(source, sent)) return source.sha256
+  const repeated = { sizeBytes, sha256: hash.digest() }
+  if (source && isSameSource(source, repeated)) return source.sha256
   throw new Failure('forbidden', 'This policy was already used for another file. Ask for a new one.')
 }
 
@@ -139,12 +142,12 @@ function isSameSource(one: Pick<Sealed, 'sizeBytes' | 'sha256'>, other: Pick<Sea
   return one.sizeBytes === other.sizeBytes && one.sha256.equals(other.sha256)
 }
 
-/** Removes a received source that no row will name. */
+/** Removes a received source that no row will reference. */
 export async function discardSource({ sources }: Pick<SourceDeps, 'sources'>, source: ReceivedSource): Promise<void> {
   await removeBlobAndEmptyFolders(sources, source.file)
 }
 
-/** What opens a source. */
+/** The key and IV that decrypt a source. */
 export function openSourceSeal(
   { masterKey }: Pick<SourceDeps, 'masterKey'>,
   source: Pick<SourceRow, 'videoId' | 'iv'> & { wrappedKey: Buffer },
@@ -160,7 +163,7 @@ function sealPurpose(videoId: string): string {
   return `reelgate source-key 1 ${videoId}`
 }
 
-/** A file name for people: no path, no control characters, at most 255 characters. Never used as a path. */
+/** A file name for display: no path, no control characters, at most 255 characters. Never used as a path. */
 export function displayName(name: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? ''
   return Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '').trim())

@@ -12,7 +12,7 @@ export async function insertPolicy(
     .execute()
 }
 
-/** A policy whose video is not deleted; `spentAtS` is set when an upload has used it. */
+/** A policy whose video is not deleted; `spentAtS` is set once an upload has used it. */
 export async function findPolicy(db: Db, key: string) {
   return db
     .selectFrom('uploadPolicy')
@@ -24,14 +24,14 @@ export async function findPolicy(db: Db, key: string) {
     .executeTakeFirst()
 }
 
-/** Some of the videos that wait for an upload whose policy ended before then, the oldest first. */
-export async function listExpiredUploads(db: Db, endedBeforeS: number, limit: number) {
+/** Some of the videos whose upload is pending and whose policy expired before then, the oldest first. */
+export async function listExpiredUploads(db: Db, expiredBeforeS: number, limit: number) {
   return db
     .selectFrom('uploadPolicy')
     .innerJoin('video', 'video.id', 'uploadPolicy.videoId')
     .select(['video.id', 'video.accountId'])
     .where('uploadPolicy.spentAtS', 'is', null)
-    .where('uploadPolicy.expiresAtS', '<', endedBeforeS)
+    .where('uploadPolicy.expiresAtS', '<', expiredBeforeS)
     .where('video.status', '=', 'PRE-Upload')
     .where(NOT_DELETED_UNINDEXED)
     .orderBy('uploadPolicy.expiresAtS')
@@ -39,7 +39,7 @@ export async function listExpiredUploads(db: Db, endedBeforeS: number, limit: nu
     .execute()
 }
 
-/** Spends the policy. False: another upload was first. */
+/** Marks the policy as used. False: another upload was first. */
 export async function spendPolicy(tx: Db, key: string, nowS: number): Promise<boolean> {
   const spent = await tx
     .updateTable('uploadPolicy')

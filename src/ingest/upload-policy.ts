@@ -12,46 +12,46 @@ import { findPolicy, insertPolicy } from './upload-policy-store.ts'
 
 export type PolicyDeps = CatalogueDeps & {
   masterKey: MasterKey
-  /** The playback clock, which never goes back: what has expired stays so. */
+  /** The playback clock, which never goes back: a policy that has expired stays expired. */
   nowS: () => number
 }
 
-/** The form's fields, by the names that S3 clients send. */
+/** The fields of the form, with the names that S3 clients use. */
 export type UploadForm = Record<
   'policy' | 'key' | 'x-amz-signature' | 'x-amz-algorithm' | 'x-amz-date' | 'x-amz-credential',
   string
 >
 
-/** A video that waits for its upload, and the form for it. */
+/** A video whose upload is pending, and the form for it. */
 export type IssuedUpload = { videoId: string; form: UploadForm }
 
 export const BUCKET = 'reelgate'
-const POLICY_LIFE_S = 24 * 3600
+const POLICY_LIFETIME_S = 24 * 3600
 
-/** Fields a form may add to the signed ones; the policy allows any value for them. */
-const FREE_FIELDS = ['success_action_status', 'success_action_redirect']
+/** Fields that a form may have besides the signed ones; the policy allows any value for them. */
+const UNSIGNED_FIELDS = ['success_action_status', 'success_action_redirect']
 
 /**
- * Makes a video that waits for its upload, and the signed form that uploads it once within 24 hours.
- * @throws Failure `forbidden` when the account's uploads are off; `invalid` for a title that cannot be kept; `not-found` without such a folder
+ * Adds a video whose upload is pending, and issues the signed form that uploads it once within 24 hours.
+ * @throws Failure `forbidden` when the account's uploads are off; `invalid` for an invalid title; `not-found` without such a folder
  */
 export async function issueUploadPolicy(
   deps: PolicyDeps,
   holder: Pick<ApiKeyHolder, 'accountId' | 'mayUpload'>,
   { title, folderId = ROOT_FOLDER_ID }: { title: string; folderId?: string },
-  alongside?: AlsoInTransaction<IssuedUpload>,
+  alsoInTransaction?: AlsoInTransaction<IssuedUpload>,
 ): Promise<IssuedUpload> {
   if (!holder.mayUpload)
-    throw new Failure('forbidden', 'Uploads are off for this account. Ask whoever runs this server to turn them on.')
+    throw new Failure('forbidden', 'Uploads are disabled for this account. Ask the server’s administrator to enable them.')
   const videoId = newId()
   const nowS = deps.nowS()
-  const expiresAtS = nowS + POLICY_LIFE_S
-  const issued = { videoId, form: signedForm(signerOf(deps.masterKey), `orig/${videoId}/${newId()}`, nowS, expiresAtS) }
+  const expiresAtS = nowS + POLICY_LIFETIME_S
+  const issued = { videoId, form: signedForm(deriveSigner(deps.masterKey), `orig/${videoId}/${newId()}`, nowS, expiresAtS) }
   await deps.write(async (tx) => {
     await getFolder(tx, holder.accountId, folderId)
     await insertVideo(tx, holder.accountId, { id: videoId, title: parseTitle(title), uploadTimeS: deps.wallNowS(), folderId })
     await insertPolicy(tx, holder.accountId, { key: issued.form.key, videoId, expiresAtS })
-    await alongside?.(tx, issued)
+    await alsoInTransaction?.(tx, issued)
   })
   return issued
 }
@@ -65,7 +65,7 @@ function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: numbe
     { 'x-amz-algorithm': SIGNATURE_ALGORITHM },
     { 'x-amz-credential': credential },
     { 'x-amz-date': date },
-    ...FREE_FIELDS.map((field) => ['starts-with', `$${field}`, '']),
+    ...UNSIGNED_FIELDS.map((field) => ['starts-with', `$${field}`, '']),
   ]
   const document = { expiration: new Date(expiresAtS * 1000).toISOString(), conditions }
   const policy = Buffer.from(JSON.stringify(document)).toString('base64')
@@ -80,9 +80,9 @@ function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: numbe
 }
 
 /**
- * Judges the fields that came before a form's file. `fields` has lower-case names.
- * @returns the video that the file belongs to; `isSpent` when an earlier upload gave it one: see `confirmSource`
- * @throws Failure `forbidden` when the signature, a field or the time forbids it
+ * Checks the fields that precede the file in a form. `fields` has lower-case names.
+ * @returns the video that the file belongs to; `isSpent` when an earlier upload has used the policy: see `confirmSource`
+ * @throws Failure `forbidden` when the signature or a field is wrong, or the policy has expired
  */
 export async function admitUpload(
   deps: PolicyDeps,
@@ -90,40 +90,40 @@ export async function admitUpload(
 ): Promise<{ key: string; videoId: string; isSpent: boolean }> {
   const signed = Object.fromEntries(fields)
   const { policy = '', key = '', 'x-amz-date': date = '', 'x-amz-signature': signature = '' } = signed
-  const signer = signerOf(deps.masterKey)
+  const signer = deriveSigner(deps.masterKey)
   if (!isValidSignature(signer, date, policy, signature)) {
     throw new Failure('forbidden', 'The signature does not match the policy. Send the fields exactly as they were issued.')
   }
-  // Only we can have signed it: its JSON is ours, and what it demands of the fields is what we issued.
+  // Only this server can have signed it, so its JSON needs no validation.
   const issued: { expiration: string; conditions: (Record<string, string> | string[])[] } = JSON.parse(
     Buffer.from(policy, 'base64').toString(),
   )
   if (Date.parse(issued.expiration) <= deps.nowS() * 1000)
     throw new Failure('forbidden', 'The policy has expired. Ask for a new one.')
-  refuseOtherFields(fields, issued.conditions)
+  assertFieldsMatch(fields, issued.conditions)
   const found = await findPolicy(deps.db, key)
   if (!found) throw new Failure('forbidden', 'The video of this policy was deleted. Ask for a new one.')
   if (found.disabled === 1) throw new Failure('forbidden', 'The account of this policy is disabled.')
   return { key, videoId: found.videoId, isSpent: found.spentAtS !== null }
 }
 
-function refuseOtherFields(
+function assertFieldsMatch(
   fields: ReadonlyMap<string, string>,
   conditions: readonly (Record<string, string> | string[])[],
 ): void {
   const exact = new Map(conditions.flatMap((condition) => (Array.isArray(condition) ? [] : Object.entries(condition))))
-  exact.delete('bucket') // not a field of the form: it is in the address
+  exact.delete('bucket') // not a field of the form: it is in the URL
   for (const [name, value] of exact) {
     if (fields.get(name) !== value) throw new Failure('forbidden', `The field "${name}" is not the one that was issued.`)
   }
-  const known = new Set([...exact.keys(), ...FREE_FIELDS, 'policy', 'x-amz-signature', 'bucket'])
+  const known = new Set([...exact.keys(), ...UNSIGNED_FIELDS, 'policy', 'x-amz-signature', 'bucket'])
   for (const name of fields.keys()) {
     if (!known.has(name) && !name.startsWith('x-ignore-'))
       throw new Failure('forbidden', `The policy does not allow the field "${name}". Leave it out.`)
   }
 }
 
-function signerOf(master: MasterKey): Signer {
+function deriveSigner(master: MasterKey): Signer {
   return {
     accessKeyId: 'REELGATE',
     secret: deriveKey(master.bytes, 'reelgate upload-policy 1', 32).toString('hex'),

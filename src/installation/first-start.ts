@@ -21,7 +21,7 @@ export async function prepareFirstStart(
   if (!isEmpty) return { account: undefined, recoveryPhrase }
   // One transaction: a start that is cut off leaves both or neither, so there is never a second demo, nor half of one.
   const account = await write(async (tx) => {
-    const made = await addAccount(tx, 'owner', { mayUpload: true, mayImport: true }, nowS(), 'server')
+    const made = await addAccount(tx, { name: 'owner', mayUpload: true, mayImport: true, createdAtS: nowS(), by: 'server' })
     if (hasDemo) await addDemo(tx, nowS())
     return made
   })

@@ -9,28 +9,28 @@ import { getSigningSecrets, type WebhookDeps } from './webhook.ts'
 /** `wallNowS`: receivers compare the timestamp with their own clock. */
 export type AttemptDeps = Pick<WebhookDeps, 'masterKey' | 'nowS'> & { outbound: OutboundPolicy; wallNowS: () => number }
 
-/** What became of one attempt. `status` is absent where nobody answered. */
-export type Attempt = { status?: number; problem?: string; retryAfterS?: number }
+/** The result of one attempt. `status` is absent where there was no response. */
+export type AttemptResult = { status?: number; problem?: string; retryAfterS?: number }
 
-const SILENCE_MS = 15_000
-/** From the look-up of the name to the status; the longest that a delivery is on its way. */
+const IDLE_TIMEOUT_MS = 15_000
+/** From the DNS look-up to the response status. */
 export const ATTEMPT_TIMEOUT_MS = 20_000
 
 /**
- * Sends a delivery once. Its id and body are those of every attempt, timestamp and signatures its own (Standard Webhooks 1.0).
- * @throws `signal.reason` when the signal ends it
+ * Sends a delivery once. All attempts share its id and body; each has its own timestamp and signatures (Standard Webhooks 1.0).
+ * @throws `signal.reason` when it is aborted
  */
 export async function attemptDelivery(
   deps: AttemptDeps,
-  hook: WebhookRow,
+  webhook: WebhookRow,
   { webhookId, sequence, body }: ClaimedDelivery,
   signal: AbortSignal,
-): Promise<Attempt> {
+): Promise<AttemptResult> {
   const message = { id: messageId(webhookId, sequence), timestampS: deps.wallNowS(), body }
-  const headers = { 'Content-Type': 'application/json', ...signedHeaders(getSigningSecrets(deps, hook), message) }
-  const sent = {
-    accountId: hook.accountId,
-    url: hook.url,
+  const headers = { 'Content-Type': 'application/json', ...signedHeaders(getSigningSecrets(deps, webhook), message) }
+  const request = {
+    accountId: webhook.accountId,
+    url: webhook.url,
     method: 'POST',
     headers,
     body,
@@ -38,10 +38,10 @@ export async function attemptDelivery(
     signal,
   } as const
   try {
-    // The status says it all: nothing of the answer's body is read, however long it is.
-    const bounds = { maxBytes: Number.POSITIVE_INFINITY, idleMs: SILENCE_MS, totalMs: ATTEMPT_TIMEOUT_MS }
-    return await guardedFetch(deps.outbound, { ...sent, ...bounds }, async ({ status, headers: answered }) =>
-      judge(status, answered['retry-after'], deps.wallNowS()),
+    // Only the status matters: nothing of the response body is read, however long it is.
+    const bounds = { maxBytes: Number.POSITIVE_INFINITY, idleMs: IDLE_TIMEOUT_MS, totalMs: ATTEMPT_TIMEOUT_MS }
+    return await guardedFetch(deps.outbound, { ...request, ...bounds }, async (response) =>
+      evaluateResponse(response.status, response.headers['retry-after'], deps.wallNowS()),
     )
   } catch (error) {
     if (error instanceof Failure) return { problem: error.message }
@@ -49,16 +49,19 @@ export async function attemptDelivery(
   }
 }
 
-/** The same in every attempt and every replay, by which a receiver knows what it has already. */
+/** The same in every attempt and every replay, so that a receiver recognizes what it already has. */
 export function messageId(webhookId: string, sequence: number): string {
   return `msg_${webhookId}_${sequence}`
 }
 
-function judge(status: number, retryAfter: string | undefined, nowS: number): Attempt {
+function evaluateResponse(status: number, retryAfter: string | undefined, nowS: number): AttemptResult {
   if (status >= 200 && status < 300) return { status }
-  const problem = status >= 300 && status < 400 ? `It answered ${status}: redirects are not followed.` : `It answered ${status}.`
-  const mayAskForTime = status === 429 || status === 503
-  return { status, problem, retryAfterS: mayAskForTime ? readRetryAfter(retryAfter, nowS) : undefined }
+  const problem =
+    status >= 300 && status < 400
+      ? `The endpoint returned ${status}: redirects are not followed.`
+      : `The endpoint returned ${status}.`
+  const mayDelay = status === 429 || status === 503
+  return { status, problem, retryAfterS: mayDelay ? readRetryAfter(retryAfter, nowS) : undefined }
 }
 
 /** RFC 9110, section 10.2.3: seconds, or a date. */

@@ -1,46 +1,40 @@
-import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { DeliveryRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
 import { replayFailedDeliveries } from './batch-jobs.ts'
 import { countDeliveries, listDeliveryRows, replayDelivery } from './delivery-store.ts'
-import { getWebhook, type WebhookDeps } from './webhook.ts'
+import { getWebhook, type WebhookDeps, type WebhookTarget } from './webhook.ts'
 import { beginReplay } from './webhook-store.ts'
 
-/** Logs are long, so they are read in a thread of their own. */
+/** `slowDb`: a log may be long, so it is read in its own thread. */
 export type DeliveryLogDeps = WebhookDeps & { slowDb: Db }
 
-/** A page of what was sent to an endpoint, newest first, and how many there are. @throws Failure `not-found` */
+/** A page of a webhook's deliveries, newest first, and the number of all of them. @throws Failure `not-found` */
 export async function listDeliveries(
   deps: DeliveryLogDeps,
   accountId: string,
   webhookId: string,
-  wanted: { page: number; limit: number },
+  { page, limit }: { page: number; limit: number },
 ): Promise<{ count: number; deliveries: DeliveryRow[] }> {
   await getWebhook(deps, accountId, webhookId)
-  const { limit } = wanted
   const count = await countDeliveries(deps.slowDb, webhookId)
-  const offset = (wanted.page - 1) * limit
+  const offset = (page - 1) * limit
   return { count, deliveries: offset < count ? await listDeliveryRows(deps.slowDb, webhookId, { limit, offset }) : [] }
 }
 
 /**
- * Sends again, under the same id, so that a receiver which has it already knows.
+ * Sends deliveries again. Their ids stay the same, so a receiver recognizes what it already has.
  * @param sequence one delivery; undefined: all that failed
  * @returns how many
- * @throws Failure `not-found`; `conflict` while the hook is off
+ * @throws Failure `not-found`; `conflict` while the webhook is disabled
  */
-export async function replayDeliveries(
-  deps: WebhookDeps,
-  accountId: string,
-  by: Actor,
-  webhookId: string,
-  sequence: number | undefined,
-): Promise<number> {
+export async function replayDeliveries(deps: WebhookDeps, target: WebhookTarget, sequence?: number): Promise<number> {
+  const { accountId, by, webhookId } = target
   const atS = deps.nowS()
   await deps.write(async (tx) => {
     const { disabledReason } = await getWebhook({ db: tx }, accountId, webhookId)
-    if (disabledReason !== null) throw new Failure('conflict', 'This hook is off. Switch it on by status 1, then replay.')
+    if (disabledReason !== null) throw new Failure('conflict', 'This hook is disabled. Enable it with {"status":1} first.')
     const details = { deliveries: sequence ?? 'all that failed' }
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'hook:replayed', subjects: [webhookId], details })
     if (sequence === undefined) await beginReplay(tx, webhookId)

@@ -6,20 +6,20 @@ import type { DeliveryRow, WebhookRow } from '../db/tables.ts'
 // those that are due the one that became so first.
 
 /** Senders that are at work now, as far as others must make room for them. */
-export type BusySlots = { hookIds: readonly string[]; accountIds: readonly string[]; onlyHealthy: boolean }
+export type BusySlots = { webhookIds: readonly string[]; accountIds: readonly string[]; onlyHealthy: boolean }
 
 /** The endpoint that has waited longest for something that is due. */
 export async function findDueWebhook(
   db: Db,
   nowS: number,
-  { hookIds, accountIds, onlyHealthy }: BusySlots,
+  { webhookIds, accountIds, onlyHealthy }: BusySlots,
 ): Promise<WebhookRow | undefined> {
   return db
     .selectFrom('webhook')
     .selectAll()
     .where('disabledReason', 'is', null)
     .where('nextAttemptAtS', '<=', nowS)
-    .$if(hookIds.length > 0, (hooks) => hooks.where('id', 'not in', hookIds))
+    .$if(webhookIds.length > 0, (hooks) => hooks.where('id', 'not in', webhookIds))
     .$if(accountIds.length > 0, (hooks) => hooks.where('accountId', 'not in', accountIds))
     .$if(onlyHealthy, (hooks) => hooks.where('consecutiveFailures', '=', 0))
     .where((hook) =>

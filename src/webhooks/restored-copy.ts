@@ -3,22 +3,22 @@ import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Database, Db } from '../db/database.ts'
 import { ensureDistinctTimes, fileIdentity, type IdentifyingFile } from '../storage/identity.ts'
 
-// A restored copy of an installation must not call the live site's webhooks. Which one is the original is known by a file of the data
-// folder: the database has its identity, and a copy of both has another file.
+// A restored copy of an installation must not call the live site's webhooks. The original is recognized by a file of the data folder:
+// the database stores the identity of that file, and in a copy the file has a different identity.
 
 export const WHY_PAUSED =
   'This is a copy of an installation, so its webhooks wait: the live site’s are not called twice. If this one is the live site now, run: npx reelgate hook resume'
 
 /**
- * @param noted a setting, as the database has it
- * @param files the first that both sides know something of counts
+ * @param readSetting reads a setting from the database
+ * @param files the first one with both a stored and an actual identity decides
  */
 export async function isRestoredCopy(
-  noted: (setting: string) => Promise<string | undefined>,
+  readSetting: (setting: string) => Promise<string | undefined>,
   files: readonly IdentifyingFile[],
 ): Promise<boolean> {
   for (const { setting, path } of files) {
-    const original = await noted(setting)
+    const original = await readSetting(setting)
     const identity = existsSync(path) ? fileIdentity(path) : undefined
     if (original !== undefined && identity !== undefined) return original !== identity
   }
@@ -26,24 +26,24 @@ export async function isRestoredCopy(
 }
 
 export type RestoredCopy = {
-  /** Whether deliveries wait. */
+  /** Whether deliveries are paused. */
   isPaused(): boolean
-  /** Makes this the original. False: it was. */
+  /** Makes this installation the original. False: it already was. */
   resume(): Promise<boolean>
 }
 
-/** Looks whether this is a copy. An original that is not noted yet is noted. */
+/** Finds out whether this is a copy. A new installation is recorded as the original. */
 export async function openRestoredCopy(
   { db, write }: Pick<Database, 'db' | 'write'>,
   files: readonly IdentifyingFile[],
   nowS: () => number,
 ): Promise<RestoredCopy> {
   const [{ setting, path } = { setting: 'database-file', path: '' }] = files
-  const noted = (name: string) => settingOf(db, name)
+  const readSetting = (name: string) => findSetting(db, name)
   for (const file of files) if (existsSync(file.path)) ensureDistinctTimes(file.path)
-  let isPaused = await isRestoredCopy(noted, files)
+  let isPaused = await isRestoredCopy(readSetting, files)
 
-  async function note(also: (tx: Db) => Promise<void>): Promise<void> {
+  async function recordAsOriginal(alsoInTransaction: (tx: Db) => Promise<void>): Promise<void> {
     const value = fileIdentity(path)
     if (value === undefined) return
     await write(async (tx) => {
@@ -52,24 +52,30 @@ export async function openRestoredCopy(
         .values({ name: setting, value })
         .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
         .execute()
-      await also(tx)
+      await alsoInTransaction(tx)
     })
   }
 
-  if (!isPaused && (await noted(setting)) === undefined) await note(async () => undefined)
+  if (!isPaused && (await readSetting(setting)) === undefined) await recordAsOriginal(async () => undefined)
   return {
     isPaused: () => isPaused,
     async resume() {
       if (!isPaused) return false
-      const act = { atS: nowS(), accountId: undefined, by: 'command-line', kind: 'hook:resumed', subjects: ['webhooks'] } as const
-      await note((tx) => recordAuditEvent(tx, act))
+      const event = {
+        atS: nowS(),
+        accountId: undefined,
+        by: 'command-line',
+        kind: 'hook:resumed',
+        subjects: ['webhooks'],
+      } as const
+      await recordAsOriginal((tx) => recordAuditEvent(tx, event))
       isPaused = false
       return true
     },
   }
 }
 
-async function settingOf(db: Db, name: string): Promise<string | undefined> {
+async function findSetting(db: Db, name: string): Promise<string | undefined> {
   const row = await db.selectFrom('setting').select('value').where('name', '=', name).executeTakeFirst()
   return row?.value
 }

@@ -1,24 +1,24 @@
-/** Waits between attempts: ten of these in three days, as Standard Webhooks 1.0 recommends. */
-const WAITS_S = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
+/** Delays between attempts: ten attempts in three days, as Standard Webhooks 1.0 recommends. */
+const RETRY_DELAYS_S = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
-/** However long a receiver asks to be left alone. */
-const LONGEST_REST_S = 24 * 3600
-/** An endpoint that has failed often is tried at least so often: one attempt finds out whether it is back. */
-const USUAL_REST_S = 60
+/** Also where a receiver asks for a longer back-off by Retry-After. */
+const MAX_BACK_OFF_S = 24 * 3600
+/** However often an endpoint has failed, it is tried again after this: one attempt finds out whether it is back. */
+const MAX_OWN_BACK_OFF_S = 60
 
-/** Failing for so long and so often, an endpoint is given up; a clock that has jumped does not count as days of failures. */
+/** An endpoint is given up when it has failed for this long and this often: a clock that has jumped is not days of failures. */
 const DEAD_AFTER_S = 5 * 24 * 3600
 const DEAD_AFTER_FAILURES = 10
 
-/** How long a delivery waits for its next attempt; undefined: that was the last. Spread by a tenth, so that a crowd does not come back as one. */
+/** How long a delivery waits for its next attempt; undefined: that was the last. Spread by a tenth, so that many do not retry at the same moment. */
 export function retryDelayS(attempts: number, random = Math.random): number | undefined {
-  const waitS = WAITS_S[attempts - 1]
-  return waitS === undefined ? undefined : Math.round(waitS * (0.9 + 0.2 * random()))
+  const delayS = RETRY_DELAYS_S[attempts - 1]
+  return delayS === undefined ? undefined : Math.round(delayS * (0.9 + 0.2 * random()))
 }
 
-/** How long an endpoint is left alone after so many failures one after the other, or as long as it has asked for. */
-export function endpointBackOffS(consecutiveFailures: number, askedS = 0): number {
-  return Math.min(LONGEST_REST_S, Math.max(askedS, Math.min(USUAL_REST_S, 2 ** consecutiveFailures)))
+/** How long nothing is sent to an endpoint after consecutive failures: doubled each time, or as long as it asked for. */
+export function endpointBackOffS(consecutiveFailures: number, requestedS = 0): number {
+  return Math.min(MAX_BACK_OFF_S, Math.max(requestedS, Math.min(MAX_OWN_BACK_OFF_S, 2 ** consecutiveFailures)))
 }
 
 export function isEndpointDead(

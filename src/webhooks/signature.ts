@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 
-// Standard Webhooks 1.0: `v1`, HMAC-SHA256 with a secret that both sides know.
+// Standard Webhooks 1.0: scheme `v1`, HMAC-SHA256 with a shared secret.
 
 const PREFIX = 'whsec_'
 const SECRET_BYTES = 32
@@ -9,7 +9,7 @@ export function newWebhookSecret(): string {
   return `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`
 }
 
-/** The headers of one attempt. Each secret signs by itself: during a rotation the receiver may know either. */
+/** The headers of one attempt, with a signature for each secret: during a rotation the receiver may know either. */
 export function signedHeaders(
   secrets: readonly string[],
   message: { id: string; timestampS: number; body: string },

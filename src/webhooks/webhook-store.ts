@@ -42,13 +42,13 @@ export async function replaceSecret(
   tx: Db,
   accountId: string,
   webhookId: string,
-  secret: { wrapped: Buffer; olderEndsAtS: number },
+  secret: { wrapped: Buffer; previousEndsAtS: number },
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('webhook')
     .set((hook) => ({
       previousWrappedSecret: hook.ref('wrappedSecret'),
-      previousSecretExpiresAtS: secret.olderEndsAtS,
+      previousSecretExpiresAtS: secret.previousEndsAtS,
       wrappedSecret: secret.wrapped,
     }))
     .where('accountId', '=', accountId)

@@ -21,121 +21,122 @@ import {
   type Webhook,
 } from './webhook-store.ts'
 
-/** `nowS` is the playback clock: no step of the wall clock brings a retry forward or ends a rotation. */
+/** `nowS` is the playback clock: a step of the wall clock neither causes an early retry nor ends a rotation. */
 export type WebhookDeps = { db: Db; write: Write; nowS: () => number; masterKey: MasterKey; outbound: OutboundPolicy }
 
-/** With its secret, which is shown this once. */
+/** With its secret, which is shown only once. */
 export type NewWebhook = Webhook & { secret: string }
 
-const MOST_HOOKS = 20
-/** How long an older secret signs beside its successor. */
+/** The webhook that an owner's call changes, and who makes the call. */
+export type WebhookTarget = { accountId: string; by: Actor; webhookId: string }
+
+const MAX_WEBHOOKS = 20
+/** How long an older secret is used for signing in addition to its successor. */
 const ROTATION_S = 24 * 3600
-const SWITCHED_OFF = 'It was switched off.'
+const DISABLED_BY_OWNER = 'It was switched off.'
 
 export async function listWebhooks({ db }: Pick<WebhookDeps, 'db'>, accountId: string): Promise<Webhook[]> {
   return listWebhookRows(db, accountId)
 }
 
 /**
- * Makes an endpoint, from the next event on.
- * @param request.event undefined: all of them
- * @throws Failure `invalid` for an address that may not be asked; `conflict` when the account has too many
+ * Creates a webhook. It gets every event from then on.
+ * @param request.event undefined: all events
+ * @throws Failure `invalid` for a URL that must not be called; `conflict` when the account has too many webhooks
  */
 export async function createWebhook(
   deps: WebhookDeps,
-  accountId: string,
-  by: Actor,
-  request: { url: string; event: WebhookEvent | undefined; isOn: boolean },
-  alongside?: AlsoInTransaction<NewWebhook>,
+  request: { accountId: string; by: Actor; url: string; event: WebhookEvent | undefined; isEnabled: boolean },
+  alsoInTransaction?: AlsoInTransaction<NewWebhook>,
 ): Promise<NewWebhook> {
+  const { accountId, by } = request
   const { href: url } = await assertPublicDestination(deps.outbound, accountId, request.url)
   const id = newId()
   const secret = newWebhookSecret()
-  const hook = {
+  const row = {
     id,
     accountId,
     url,
     event: request.event ?? null,
     wrappedSecret: wrapSecret(deps.masterKey, id, secret),
     createdAtS: deps.nowS(),
-    disabledReason: request.isOn ? null : SWITCHED_OFF,
+    disabledReason: request.isEnabled ? null : DISABLED_BY_OWNER,
   }
-  const made = { ...hook, failingSinceS: null, secret }
+  const created = { ...row, failingSinceS: null, secret }
   await deps.write(async (tx) => {
-    if (!(await insertWebhook(tx, hook, MOST_HOOKS)))
-      throw new Failure('conflict', `An account has at most ${MOST_HOOKS} hooks. Delete one first.`)
-    await note(deps, tx, accountId, by, 'hook:created', id)
-    await alongside?.(tx, made)
+    if (!(await insertWebhook(tx, row, MAX_WEBHOOKS)))
+      throw new Failure('conflict', `An account may have at most ${MAX_WEBHOOKS} hooks. Delete one first.`)
+    await recordWebhookEvent(deps, tx, { accountId, by, webhookId: id }, 'hook:created')
+    await alsoInTransaction?.(tx, created)
   })
-  return made
+  return created
 }
 
-/** Deletes an endpoint with everything that waits for it, and its log. @throws Failure `not-found` */
-export async function deleteWebhook(deps: WebhookDeps, accountId: string, by: Actor, webhookId: string): Promise<void> {
-  async function isDeleted(tx: Db): Promise<boolean> {
+/** Deletes a webhook with its pending deliveries and its log, in batches. @throws Failure `not-found` */
+export async function deleteWebhook(deps: WebhookDeps, target: WebhookTarget): Promise<void> {
+  const { accountId, webhookId } = target
+  /** @returns whether the webhook is gone; false: deliveries are left */
+  async function deleteBatch(tx: Db): Promise<boolean> {
     await getWebhook({ db: tx }, accountId, webhookId)
     if ((await removeDeliveries(tx, webhookId, BATCH_SIZE)) === BATCH_SIZE) return false
     await removeWebhook(tx, accountId, webhookId)
-    await note(deps, tx, accountId, by, 'hook:deleted', webhookId)
+    await recordWebhookEvent(deps, tx, target, 'hook:deleted')
     return true
   }
-  while (!(await deps.write(isDeleted)));
+  while (!(await deps.write(deleteBatch)));
 }
 
-/** Switches an endpoint on or off. What happens while it is off is listed as failed. @throws Failure `not-found` */
-export async function setWebhookEnabled(
-  deps: WebhookDeps,
-  accountId: string,
-  by: Actor,
-  webhookId: string,
-  isOn: boolean,
-): Promise<Webhook> {
-  async function isSwitched(tx: Db): Promise<boolean> {
+/** Enables or disables a webhook. Events while it is disabled are listed as failed deliveries. @throws Failure `not-found` */
+export async function setWebhookEnabled(deps: WebhookDeps, target: WebhookTarget, isEnabled: boolean): Promise<Webhook> {
+  const { accountId, webhookId } = target
+  /** @returns whether the change is made; false: deliveries are still pending */
+  async function failBatchThenSwitch(tx: Db): Promise<boolean> {
     await getWebhook({ db: tx }, accountId, webhookId)
-    // What has waited since it went off is listed as failed, too, before anything is sent again.
+    // What has been pending since it was disabled is listed as failed, too, before anything is sent again.
     if ((await failPendingBatch(tx, webhookId, deps.nowS(), BATCH_SIZE)) === BATCH_SIZE) return false
-    if (isOn) await enableWebhook(tx, webhookId)
-    else await disableWebhook(tx, webhookId, SWITCHED_OFF)
-    await note(deps, tx, accountId, by, isOn ? 'hook:enabled' : 'hook:disabled', webhookId)
+    if (isEnabled) await enableWebhook(tx, webhookId)
+    else await disableWebhook(tx, webhookId, DISABLED_BY_OWNER)
+    await recordWebhookEvent(deps, tx, target, isEnabled ? 'hook:enabled' : 'hook:disabled')
     return true
   }
-  while (!(await deps.write(isSwitched)));
+  while (!(await deps.write(failBatchThenSwitch)));
   await failPendingDeliveries(deps, webhookId)
   return getWebhook(deps, accountId, webhookId)
 }
 
 /**
- * Gives an endpoint a new secret. For a day what is sent is signed with the one before, too, so that a receiver can change over.
- * @returns the new one; the only time that it is shown
+ * Gives a webhook a new secret. For a day deliveries are signed with the previous one as well, so that the receiver can change over.
+ * @returns the new secret; it is shown only here
  * @throws Failure `not-found`
  */
-export async function rotateSecret(deps: WebhookDeps, accountId: string, by: Actor, webhookId: string): Promise<string> {
+export async function rotateSecret(deps: WebhookDeps, target: WebhookTarget): Promise<string> {
+  const { accountId, webhookId } = target
   const secret = newWebhookSecret()
   const wrapped = wrapSecret(deps.masterKey, webhookId, secret)
-  const olderEndsAtS = deps.nowS() + ROTATION_S
+  const previousEndsAtS = deps.nowS() + ROTATION_S
   await deps.write(async (tx) => {
-    if (!(await replaceSecret(tx, accountId, webhookId, { wrapped, olderEndsAtS }))) throw notFound()
-    await note(deps, tx, accountId, by, 'hook:rotated', webhookId)
+    if (!(await replaceSecret(tx, accountId, webhookId, { wrapped, previousEndsAtS }))) throw webhookNotFound()
+    await recordWebhookEvent(deps, tx, target, 'hook:rotated')
   })
   return secret
 }
 
-async function note(
-  { nowS }: WebhookDeps,
+async function recordWebhookEvent(
+  { nowS }: Pick<WebhookDeps, 'nowS'>,
   tx: Db,
-  accountId: string,
-  by: Actor,
+  { accountId, by, webhookId }: WebhookTarget,
   kind: AuditAction,
-  webhookId: string,
 ): Promise<void> {
   await recordAuditEvent(tx, { atS: nowS(), accountId, by, kind, subjects: [webhookId] })
 }
 
-/** The secrets with which a delivery is signed now, the newest first. */
-export function getSigningSecrets({ masterKey, nowS }: Pick<WebhookDeps, 'masterKey' | 'nowS'>, hook: WebhookRow): string[] {
-  const isOlderValid = hook.previousWrappedSecret !== null && nowS() < (hook.previousSecretExpiresAtS ?? 0)
-  const wrapped = isOlderValid ? [hook.wrappedSecret, hook.previousWrappedSecret] : [hook.wrappedSecret]
-  return wrapped.flatMap((secret) => (secret === null ? [] : unwrap(masterKey, secretPurpose(hook.id), secret).toString('ascii')))
+/** The secrets that sign deliveries now, newest first. */
+export function getSigningSecrets({ masterKey, nowS }: Pick<WebhookDeps, 'masterKey' | 'nowS'>, webhook: WebhookRow): string[] {
+  const isOlderValid = webhook.previousWrappedSecret !== null && nowS() < (webhook.previousSecretExpiresAtS ?? 0)
+  const wrapped = isOlderValid ? [webhook.wrappedSecret, webhook.previousWrappedSecret] : [webhook.wrappedSecret]
+  return wrapped.flatMap((secret) =>
+    secret === null ? [] : unwrap(masterKey, secretPurpose(webhook.id), secret).toString('ascii'),
+  )
 }
 
 function wrapSecret(masterKey: MasterKey, webhookId: string, secret: string): Buffer {
@@ -148,11 +149,11 @@ function secretPurpose(webhookId: string): string {
 
 /** @throws Failure `not-found`, the same for an id that does not exist and for another account's */
 export async function getWebhook({ db }: Pick<WebhookDeps, 'db'>, accountId: string, webhookId: string): Promise<WebhookRow> {
-  const hook = await findWebhook(db, accountId, webhookId)
-  if (!hook) throw notFound()
-  return hook
+  const webhook = await findWebhook(db, accountId, webhookId)
+  if (!webhook) throw webhookNotFound()
+  return webhook
 }
 
-function notFound(): Failure {
+function webhookNotFound(): Failure {
   return new Failure('not-found', 'Hook not found')
 }

@@ -90,7 +90,7 @@ test.each([
 test('when keys were last used is gathered and written at once, and again only when they were', async () => {
   const { deps, newKey, keys, passS, nowS, commits } = await open()
   const uses = createKeyUseTracker(deps)
-  const authenticate = createAuthenticate(deps, uses.note)
+  const authenticate = createAuthenticate(deps, uses.record)
   const [used, unused] = [await newKey(), await newKey()]
   const before = commits()
   for (let i = 0; i < 100; i++) {

@@ -132,7 +132,11 @@ export const ALWAYS: readonly Call[] = [
     100,
     (db) => chunks.beginRun(db, { videoId: idOf(500), generation: 1, kind: 'video', firstSegment: 0 }, undefined),
   ],
-  ['a hook that is due', 20, (db) => deliveries.findDueWebhook(db, NOW_S, { hookIds: [], accountIds: [], onlyHealthy: false })],
+  [
+    'a hook that is due',
+    20,
+    (db) => deliveries.findDueWebhook(db, NOW_S, { webhookIds: [], accountIds: [], onlyHealthy: false }),
+  ],
   ['what a hook sends next', 120, (db) => deliveries.claimDelivery(db, 'h1', { nowS: NOW_S, endsAtS: NOW_S + 20 })],
   ['some of what failed, once more', 300, (db) => replayFromSequence(db, 'h38', 1)],
   [
@@ -198,7 +202,11 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['levels of folders', 180, (db) => folders.countLevelsBelow(db, large, 'f3')],
   ['a folder that moves', 250, (db) => folders.updateFolder(db, large, 'f30', { parentId: 'f3' })],
   ['a folder that goes', 250, (db) => folders.removeFolder(db, large, 'f1999')],
-  ['what leaves a folder that goes', 1300, (db) => folders.moveContentsBatch(db, large, 'f1', 'root', 20)],
+  [
+    'what leaves a folder that goes',
+    1300,
+    (db) => folders.moveContentsBatch(db, { accountId: large, fromId: 'f1', toId: 'root', limit: 20 }),
+  ],
   ['folders of a name', 60, (db) => folders.listFoldersByPrefix(db, large, { name: 'folder 12', isWhole: false }, 20)],
   ['a deleted video', 450, (db) => videos.tombstoneVideos(db, large, [V], 1)],
   ['its keys', 250, (db) => videos.destroyKeys(db, [V])],

@@ -117,7 +117,7 @@ const attempt = (outcome: string) => ({
   embeddingHost: '-',
   outcome,
 })
-const idle = { hookIds: [], accountIds: [], onlyHealthy: false }
+const idle = { webhookIds: [], accountIds: [], onlyHealthy: false }
 const free = { videoIds: [], accountIds: [], hosts: [] }
 const delivery = (sequence: number) => ({ webhookId: 'h1', sequence, body: `body ${sequence}`, attempts: 1 })
 const hook = {
@@ -547,7 +547,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
           ),
       ),
       (tx) => deliveries.findDueWebhook(tx, 5, idle),
-      (tx) => deliveries.findDueWebhook(tx, 5, { hookIds: ['h2'], accountIds: ['x'], onlyHealthy: true }),
+      (tx) => deliveries.findDueWebhook(tx, 5, { webhookIds: ['h2'], accountIds: ['x'], onlyHealthy: true }),
       (tx) => deliveries.claimDelivery(tx, 'h1', { nowS: 5, endsAtS: 25 }),
       (tx) => deliveries.claimDelivery(tx, 'h1', { nowS: 5, endsAtS: 25 }),
       (tx) => deliveries.settleDelivery(tx, delivery(1), { state: 'delivered', status: 200, finishedAtS: 6 }),
@@ -570,7 +570,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => hooks.disableWebhook(tx, 'h1', 'off'),
       (tx) => deliveries.failPendingBatch(tx, 'h1', 30, 9),
       (tx) => hooks.enableWebhook(tx, 'h1'),
-      (tx) => hooks.replaceSecret(tx, A, 'h1', { wrapped: bytes(7), olderEndsAtS: 99 }),
+      (tx) => hooks.replaceSecret(tx, A, 'h1', { wrapped: bytes(7), previousEndsAtS: 99 }),
       (tx) => hooks.findWebhook(tx, A, 'h1'),
       (tx) => hooks.listWebhookRows(tx, A),
       (tx) => deliveries.removeOldDeliveries(tx, 29, 9),
@@ -692,8 +692,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
   [
     'deletion',
     [
-      (tx) => folders.moveContentsBatch(tx, A, 'f1', 'root', 2),
-      (tx) => folders.moveContentsBatch(tx, A, 'f1', 'root', 9),
+      (tx) => folders.moveContentsBatch(tx, { accountId: A, fromId: 'f1', toId: 'root', limit: 2 }),
+      (tx) => folders.moveContentsBatch(tx, { accountId: A, fromId: 'f1', toId: 'root', limit: 9 }),
       (tx) => folders.removeFolder(tx, A, 'f1'),
       (tx) => generations.removeGeneration(tx, VIDEO),
       (tx) => videos.tombstoneVideos(tx, A, [V1, V2], 50),

@@ -20,7 +20,7 @@ test('F-05: a deletion whose files cannot be removed is retried by itself, and g
   )
   await setImmutable('+')
   await owner.delete([videoId])
-  await expect.poll(() => reelgate.output()).toContain('files of a deleted video could not be removed; retrying')
+  await expect.poll(() => reelgate.output()).toContain('deletion: files of a video could not be removed; retrying')
   expect(readRows(reelgate, 'select id from video')).toHaveLength(1)
   await setImmutable('-')
   await expect.poll(() => readRows(reelgate, 'select id from video')).toEqual([])

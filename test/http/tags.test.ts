@@ -195,7 +195,7 @@ test('a video has at most 200 tags', async () => {
   const refused = await ask('add', { videos: [one], tags: names(199, 201) })
   expect([refused.status, await refused.json()]).toEqual([
     400,
-    expect.objectContaining({ message: 'A video has at most 200 tags. Remove some first.' }),
+    expect.objectContaining({ message: 'A video may have at most 200 tags. Remove some first.' }),
   ])
   expect(await tagsOf(one)).toHaveLength(199)
   await change('add', [one], names(198, 200))

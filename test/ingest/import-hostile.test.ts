@@ -196,7 +196,7 @@ test('S12, S13, S25: an address with credentials, of another scheme, too long or
 test('S12: the host that is judged is the host that is asked', async () => {
   const host = await newHost((_request, response) => response.writeHead(404).end())
   const reason = await failureOf(reelgate.owner, `${host}\\@127.0.0.1/a.mp4`)
-  expect(reason).toBe(`Encoding error: ${host}/@127.0.0.1/a.mp4 answers 404 instead of a video.`)
+  expect(reason).toBe(`Encoding error: ${host}/@127.0.0.1/a.mp4 returned status 404 instead of a video.`)
   expect(canaries.heard()).toEqual([])
 })
 
@@ -353,7 +353,7 @@ test('S17: answers that drip, hang or never end are left when the import has had
 
 test('S17: an answer that brings less than 64 KiB in a minute gives its place back', async () => {
   const { id, url, isOpen } = slow
-  await expect.poll(() => reelgate.output(), { interval: 500 }).toContain(`${url} was not fetched: it comes too slowly`)
+  await expect.poll(() => reelgate.output(), { interval: 500 }).toContain(`${url} was not fetched: the transfer was too slow`)
   expect(await reelgate.owner.video(id)).toMatchObject({ status: 'Queued' })
   await reelgate.owner.delete([id])
   await expect.poll(isOpen).toBe(false)

@@ -147,13 +147,13 @@ test('S20: a page, JSON, nothing, a missing page and a text end as failures with
     await Promise.all(Object.keys(answers).map(async (path) => [path, await failureOf(owner, `${host}${path}`)])),
   )
   expect(reasons).toEqual({
-    '/page': `Not a media file: ${host}/page gave a page of text instead of a video.`,
-    '/json': `Not a media file: ${host}/json gave a page of text instead of a video.`,
-    '/empty': `Not a media file: ${host}/empty gave an empty file.`,
-    '/missing': `Encoding error: ${host}/missing answers 404 instead of a video.`,
-    '/forbidden': `Encoding error: ${host}/forbidden answers 403 instead of a video.`,
-    '/part': `Encoding error: ${host}/part answers 206 instead of a video.`,
-    '/nothing': `Encoding error: ${host}/nothing answers 204 instead of a video.`,
+    '/page': `Not a media file: ${host}/page returned a web page, not a video.`,
+    '/json': `Not a media file: ${host}/json returned a web page, not a video.`,
+    '/empty': `Not a media file: ${host}/empty returned an empty file.`,
+    '/missing': `Encoding error: ${host}/missing returned status 404 instead of a video.`,
+    '/forbidden': `Encoding error: ${host}/forbidden returned status 403 instead of a video.`,
+    '/part': `Encoding error: ${host}/part returned status 206 instead of a video.`,
+    '/nothing': `Encoding error: ${host}/nothing returned status 204 instead of a video.`,
     '/text': expect.stringMatching(/^Not a media file: ./),
     '/playlist': expect.stringMatching(/^Not a media file: ./),
   })

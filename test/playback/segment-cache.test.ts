@@ -80,7 +80,7 @@ test('P16: who waits for a segment in memory while its video is deleted is told 
   const asked = outcomeOf(openSegment({ ...deps, ...nothing, hotSegments }, path, 5, 0, new AbortController().signal))
   await deps.videos.get(videoId, 2) // as it had to, before it waited
   await write((tx) => destroyKeys(tx, [videoId]))
-  sessionsOfVideos(deps).ended([videoId], 'video-deleted')
+  sessionsOfVideos(deps).onEnded([videoId], 'video-deleted')
   reading.reject(Object.assign(new Error('no such file'), { code: 'ENOENT' }))
   expect(await asked).toBe('video-gone')
 })

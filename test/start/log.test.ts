@@ -69,7 +69,7 @@ test('an operator finds in the log which webhook was disabled, and why', async (
   await owner.delete([(await owner.credentials('A video')).videoId])
   await expect
     .poll(() => logged('webhook: disabled'))
-    .toMatchObject([{ level: INFO, webhookId: uuid, reason: 'It answered 410: it wants no more deliveries.' }])
+    .toMatchObject([{ level: INFO, webhookId: uuid, reason: 'The endpoint returned 410 Gone.' }])
 })
 
 test('what is expected to go wrong is logged in words, with its cause; a bug has a stack', () => {

@@ -50,8 +50,8 @@ test('W03, W09, W11: a video’s owner hears of ready, readyall and deletion, in
   expect(received.map(({ event }) => event.sequence)).toEqual([1, 2, 3])
   const { upload_time } = received[0]?.event.payload ?? {}
   for (const { event, headers, body } of received) {
-    expect(Object.keys(event)).toEqual(['webhookId', 'event', 'time', 'sequence', 'payload'])
-    expect(event.webhookId).toBe(hook.uuid)
+    expect(Object.keys(event)).toEqual(['hookId', 'event', 'time', 'sequence', 'payload'])
+    expect(event.hookId).toBe(hook.uuid)
     expect(event.time).toBeGreaterThanOrEqual(before)
     expect(event.time).toBeLessThanOrEqual(Date.now())
     expect(event.payload).toEqual({

@@ -130,7 +130,7 @@ test.each([
   expect(await untilTried(owner, uuid)).toMatchObject({
     state: 'waiting',
     responseStatus: 307,
-    problem: 'It answered 307: redirects are not followed.',
+    problem: 'The endpoint returned 307: redirects are not followed.',
   })
   expect(canaries.heard()).toEqual([])
   expect(taken).not.toContain('/elsewhere')

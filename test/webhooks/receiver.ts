@@ -8,7 +8,7 @@ import type { Owner } from '../client.ts'
 // Owners' endpoints: real HTTP on a port of this machine that the server under test is allowed to ask; each endpoint has a path.
 
 export type Event = {
-  webhookId: string
+  hookId: string
   event: string
   time: number
   sequence: number

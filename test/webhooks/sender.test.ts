@@ -43,7 +43,9 @@ async function newOutbox() {
   }
   const newAccount = async () => {
     const switches = { mayUpload: true, mayImport: true }
-    const { accountId } = await write((tx) => addAccount(tx, 'an owner', switches, nowS(), 'command-line'))
+    const { accountId } = await write((tx) =>
+      addAccount(tx, { name: 'an owner', ...switches, createdAtS: nowS(), by: 'command-line' }),
+    )
     const videoId = newId()
     await write((tx) => insertVideo(tx, accountId, { id: videoId, title: 'A video', uploadTimeS: nowS() }))
     return { accountId, videoId }
@@ -53,8 +55,9 @@ async function newOutbox() {
     db.selectFrom('webhook').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
   return {
     ...{ deps, db, write, clock, accountId, videoId, newAccount, hookRow },
+    target: (webhookId: string) => ({ accountId, by: 'command-line' as const, webhookId }),
     newHook: (url: string, owner = accountId) =>
-      createWebhook(deps, owner, 'command-line', { url, event: undefined, isOn: true }),
+      createWebhook(deps, { accountId: owner, by: 'command-line', url, event: undefined, isEnabled: true }),
     /** So many events of one video, whose hooks all hear them. */
     happen: (times = 1, of = videoId) =>
       write(async (tx) => {
@@ -116,7 +119,7 @@ test('W05: for a day after a rotation both secrets verify what is sent, then the
   const receiver = receivers.newReceiver()
   const hook = await outbox.newHook(receiver.url)
   await outbox.start()
-  const rotated = await rotateSecret(outbox.deps, outbox.accountId, 'command-line', hook.id)
+  const rotated = await rotateSecret(outbox.deps, outbox.target(hook.id))
   await outbox.happen()
   const [during] = await receiver.until(1)
   if (!during) throw new Error('nothing came')
@@ -164,8 +167,8 @@ test.each<[string, Answer, { state: string; status: number | null; problem: RegE
   ['sends one byte of its body after the other', DRIPS_BODY, { state: 'delivered', status: 200, problem: null }],
   ['sends a body of 10 GB', ENDLESS, { state: 'delivered', status: 200, problem: null }],
   ['answers 204', answering(204), { state: 'delivered', status: 204, problem: null }],
-  ['answers 500', answering(500), { state: 'waiting', status: 500, problem: /^It answered 500\.$/ }],
-  ['answers 404', answering(404), { state: 'waiting', status: 404, problem: /^It answered 404\.$/ }],
+  ['answers 500', answering(500), { state: 'waiting', status: 500, problem: /^The endpoint returned 500\.$/ }],
+  ['answers 404', answering(404), { state: 'waiting', status: 404, problem: /^The endpoint returned 404\.$/ }],
   [
     'answers 302 (W02)',
     answering(302, { Location: '/' }),
@@ -278,7 +281,7 @@ test('an endpoint that is switched on again is sent what comes, and nothing of w
   const { id } = await outbox.newHook(receiver.url)
   await outbox.happen(600)
   await outbox.write((tx) => disableWebhook(tx, id, 'Enough.'))
-  await setWebhookEnabled(outbox.deps, outbox.accountId, 'command-line', id, true)
+  await setWebhookEnabled(outbox.deps, outbox.target(id), true)
   await outbox.start()
   await outbox.happen()
   expect((await receiver.until(1)).map(({ event }) => event.sequence)).toEqual([601])
@@ -288,15 +291,15 @@ test('an endpoint that is switched on again is sent what comes, and nothing of w
       ['delivered', null, 1],
       ['failed', 'Enough.', 600],
     ])
-  for (const isOn of [false, true]) await setWebhookEnabled(outbox.deps, outbox.accountId, 'command-line', id, isOn)
-  expect(await replayDeliveries(outbox.deps, outbox.accountId, 'command-line', id, undefined)).toBe(600)
+  for (const isOn of [false, true]) await setWebhookEnabled(outbox.deps, outbox.target(id), isOn)
+  expect(await replayDeliveries(outbox.deps, outbox.target(id))).toBe(600)
 })
 
 test('I9: a replay that a kill cuts off in the middle goes on at the next start, each once; switching the endpoint off ends it', async () => {
   const outbox = await newOutbox()
   const { id } = await outbox.newHook(receivers.newReceiver().url)
   await outbox.happen(600)
-  const setOn = (isOn: boolean) => setWebhookEnabled(outbox.deps, outbox.accountId, 'command-line', id, isOn)
+  const setOn = (isOn: boolean) => setWebhookEnabled(outbox.deps, outbox.target(id), isOn)
   const beginAndStop = () =>
     outbox.write(async (tx) => {
       await beginReplay(tx, id)
@@ -334,7 +337,11 @@ test('an event is tried ten times in three days, further and further apart, then
     gapsS.push(dueAtS - clock.nowS)
     clock.nowS = dueAtS
   }
-  expect(await afterAttempt(outbox, hook.id, 10)).toMatchObject({ state: 'failed', status: 500, problem: 'It answered 500.' })
+  expect(await afterAttempt(outbox, hook.id, 10)).toMatchObject({
+    state: 'failed',
+    status: 500,
+    problem: 'The endpoint returned 500.',
+  })
   // Each is spread by a tenth, so that of two long ones the shorter may come out longer.
   const middlesS = gapsS.map((_, index) => retryDelayS(index + 1, () => 0.5) ?? 0)
   expect(middlesS).toEqual([...middlesS].sort((a, b) => a - b))
@@ -345,7 +352,7 @@ test('an event is tried ten times in three days, further and further apart, then
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
 
   receiver.answer(answering(204))
-  expect(await replayDeliveries(outbox.deps, outbox.accountId, 'server', hook.id, undefined)).toBe(1)
+  expect(await replayDeliveries(outbox.deps, outbox.target(hook.id))).toBe(1)
   clock.nowS += 60 // the endpoint rests after its failures
   await receiver.until(11)
   expect(await afterAttempt(outbox, hook.id, 1)).toMatchObject({ state: 'delivered' })
@@ -433,7 +440,7 @@ test('W08: an endpoint dead for five days is switched off, on record, and everyt
     clock.nowS += DAY_S / 4
   }
   expect(clock.nowS - startedAtS).toBeGreaterThanOrEqual(5 * DAY_S)
-  expect(await outbox.hookRow(hook.id)).toMatchObject({ disabledReason: 'It has taken no delivery for five days.' })
+  expect(await outbox.hookRow(hook.id)).toMatchObject({ disabledReason: 'No successful delivery for five days.' })
   await expect.poll(async () => new Set((await states(outbox, hook.id)).map(([state]) => state))).toEqual(new Set(['failed']))
   const act = await outbox.db.selectFrom('auditEvent').selectAll().where('action', '=', 'hook:disabled').executeTakeFirstOrThrow()
   expect(act).toMatchObject({ accountId: outbox.accountId, actor: 'server', subject: hook.id })

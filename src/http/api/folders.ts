@@ -107,7 +107,12 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
     },
     async (request) => {
       const holder = authenticateRequest(request)
-      await editFolder(deps, holder.accountId, holder, request.params.id, readChanges(request.body))
+      await editFolder(deps, {
+        accountId: holder.accountId,
+        by: holder,
+        folderId: request.params.id,
+        changes: readChanges(request.body),
+      })
       return { message: 'Folder has been updated' as const }
     },
   )

@@ -61,7 +61,12 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
     },
     async (request) => {
       const holder = authenticateRequest(request)
-      await editVideo(deps, holder.accountId, holder, request.params.id, readChanges(request.body))
+      await editVideo(deps, {
+        accountId: holder.accountId,
+        by: holder,
+        videoId: request.params.id,
+        changes: readChanges(request.body),
+      })
       return { message: 'Successfully updated' as const }
     },
   )
@@ -81,7 +86,7 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
     async (request) => {
       const ids = readIds(request.query.videos, request.body?.videos)
       const holder = authenticateRequest(request)
-      const count = ids.length === 0 ? 0 : await deleteVideos(deps, holder.accountId, holder, ids)
+      const count = ids.length === 0 ? 0 : await deleteVideos(deps, { accountId: holder.accountId, by: holder, videoIds: ids })
       return { code: 200, message: `Successfully deleted ${count} videos` }
     },
   )

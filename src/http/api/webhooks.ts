@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import { messageId } from '../../webhooks/attempt.ts'
@@ -10,6 +11,7 @@ import {
   type NewWebhook,
   rotateSecret,
   setWebhookEnabled,
+  type WebhookTarget,
 } from '../../webhooks/webhook.ts'
 import type { Webhook } from '../../webhooks/webhook-store.ts'
 import { EXAMPLE } from '../docs/examples.ts'
@@ -30,9 +32,9 @@ const HookBody = Type.Object({
   uuid: Type.String(),
   type: Type.Literal('http'),
   value: Type.String({ description: 'the address that events are sent to' }),
-  event: Type.String({ description: `the event that it hears: ${WEBHOOK_EVENTS.join(', ')}; ${ALL_EVENTS} for all` }),
+  event: Type.String({ description: `the event it is sent: ${WEBHOOK_EVENTS.join(', ')}; ${ALL_EVENTS} for all` }),
   status: Type.Integer({ description: '1: on; 0: off, and what happens meanwhile is listed as failed' }),
-  statusReason: Type.Optional(Type.String({ description: 'why it is off, in words' })),
+  statusReason: Type.Optional(Type.String({ description: 'why it is disabled' })),
   failingSince: Type.Union([Type.String(), Type.Null()], { description: 'ISO 8601; null while deliveries arrive' }),
   createdAt: Type.String({ description: 'ISO 8601' }),
 })
@@ -94,13 +96,13 @@ export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
     },
     async (request, reply) => {
       const { value, event, status = 1 } = request.body
-      const wanted = { url: value, event: readEvent(event), isOn: isOn(status) }
-      const holder = authenticateRequest(request)
-      const { accountId } = holder
+      const by = authenticateRequest(request)
+      const { accountId } = by
+      const wanted = { accountId, by, url: value, event: readEvent(event), isEnabled: isOn(status) }
       return sendIdempotent(
         deps,
         { request, reply, accountId },
-        (alongside) => createWebhook(deps, accountId, holder, wanted, alongside),
+        (alongside) => createWebhook(deps, wanted, alongside),
         jsonRepresentation(({ secret, ...hook }: NewWebhook): Static<typeof CreateReply> => ({ ...hookBody(hook), secret })),
       )
     },
@@ -110,8 +112,7 @@ export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
     '/hooks',
     { config: { permission: 'editor' }, schema: { summary: 'Delete a hook', body: HookParams, response: { 200: DeletedReply } } },
     async (request) => {
-      const holder = authenticateRequest(request)
-      await deleteWebhook(deps, holder.accountId, holder, request.body.uuid)
+      await deleteWebhook(deps, webhookTarget(request, request.body.uuid))
       return { message: 'Deleted' as const }
     },
   )
@@ -128,8 +129,8 @@ export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
       },
     },
     async (request) => {
-      const holder = authenticateRequest(request)
-      return hookBody(await setWebhookEnabled(deps, holder.accountId, holder, request.params.uuid, isOn(request.body.status)))
+      const target = webhookTarget(request, request.params.uuid)
+      return hookBody(await setWebhookEnabled(deps, target, isOn(request.body.status)))
     },
   )
 
@@ -145,8 +146,7 @@ export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
       },
     },
     async (request) => {
-      const holder = authenticateRequest(request)
-      return { secret: await rotateSecret(deps, holder.accountId, holder, request.params.uuid) }
+      return { secret: await rotateSecret(deps, webhookTarget(request, request.params.uuid)) }
     },
   )
 
@@ -182,8 +182,7 @@ export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
     },
     async (request) => {
       const { uuid, id } = request.params
-      const holder = authenticateRequest(request)
-      const count = await replayDeliveries(deps, holder.accountId, holder, uuid, readSequence(id))
+      const count = await replayDeliveries(deps, webhookTarget(request, uuid), readSequence(id))
       return { message: 'Queued', count }
     },
   )
@@ -195,11 +194,15 @@ export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
       schema: { summary: 'Send again all that failed', params: HookParams, response: { 200: ReplayReply } },
     },
     async (request) => {
-      const holder = authenticateRequest(request)
-      const count = await replayDeliveries(deps, holder.accountId, holder, request.params.uuid, undefined)
+      const count = await replayDeliveries(deps, webhookTarget(request, request.params.uuid))
       return { message: 'Queued', count }
     },
   )
+}
+
+function webhookTarget(request: FastifyRequest, webhookId: string): WebhookTarget {
+  const by = authenticateRequest(request)
+  return { accountId: by.accountId, by, webhookId }
 }
 
 /** @throws Failure `invalid` */

@@ -98,7 +98,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
         discard: async ({ received }) => received && discardSource(deps, received.source),
         fieldsWithinMs: FIELDS_MS,
       })
-      if (received) await acceptSource(deps, key, received.videoId, received.source, received.fileName)
+      if (received) await acceptSource(deps, { policyKey: key, ...received })
       return answerUpload(reply, deps.publicUrl(), { key, etag: sha256.toString('hex') }, fields)
     },
   )

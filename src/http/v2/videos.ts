@@ -100,7 +100,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
 
   async function deleteOne(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const holder = await authenticateBody(deps, { request, reply }, 'editor')
-    const deleted = await deleteVideos(deps, holder.accountId, holder, [readId(request)])
+    const deleted = await deleteVideos(deps, { accountId: holder.accountId, by: holder, videoIds: [readId(request)] })
     // Here 200 means deleted, so an unknown video is told by the status.
     if (deleted === 0) return sendV2(request, reply.code(404), NO_VIDEO)
     return sendV2(request, reply, { message: 'Deleted' })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { type Effect, type IdempotencyDeps, respondOnce } from '../../idempotency/idempotency.ts'
+import { type IdempotencyDeps, type IdempotentEffect, respondOnce } from '../../idempotency/idempotency.ts'
 
 /** The header of a call that may be sent again, for the schema of its route. */
 export const IdempotencyHeaders = Type.Object({
@@ -27,7 +27,7 @@ export function jsonRepresentation<Outcome>(bodyOf: (outcome: Outcome) => object
 export async function sendIdempotent<Outcome>(
   { idempotency }: IdempotencyRouteDeps,
   { request, reply, accountId }: { request: FastifyRequest; reply: FastifyReply; accountId: string },
-  effect: Effect<Outcome>,
+  effect: IdempotentEffect<Outcome>,
   { type, textOf }: Representation<Outcome>,
 ): Promise<FastifyReply> {
   const idempotencyKey = request.headers['idempotency-key']?.toString()

@@ -55,7 +55,7 @@ test('after any changes each folder shows, counts and finds what lies in it', as
           parents.set(id, target)
           names.set(id, name)
         } else if (what === 'move' && chosen) {
-          const moved = editFolder(deps, accountId, 'command-line', chosen, { parentId: target })
+          const moved = editFolder(deps, { accountId, by: 'command-line', folderId: chosen, changes: { parentId: target } })
           if (isWithin(target, chosen)) await expect(moved).rejects.toMatchObject({ kind: 'conflict' })
           else await moved.then(() => parents.set(chosen, target))
         } else if (what === 'delete' && chosen) {
@@ -69,7 +69,7 @@ test('after any changes each folder shows, counts and finds what lies in it', as
           await deps.write((tx) => insertVideo(tx, accountId, { id, title: 'x', uploadTimeS: 1, folderId: target }))
           videos.set(id, target)
         } else if (what === 'move video' && video) {
-          await editVideo(deps, accountId, 'command-line', video, { folderId: target })
+          await editVideo(deps, { accountId, by: 'command-line', videoId: video, changes: { folderId: target } })
           videos.set(video, target)
         } else if (what === 'delete video' && video) {
           await deps.write((tx) => tombstoneVideos(tx, accountId, [video], 1))
