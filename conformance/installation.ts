@@ -34,6 +34,9 @@ export type Credentials = { videoId: string; uploadLink: string; fields: Record<
 
 export type Installation = ReturnType<typeof openInstallation>
 
+/** The longest page of a list: of v2, and of an account that has it raised. */
+export const MAX_PAGE = 100
+
 /** What is sent where no video is needed: the server encodes nothing. */
 export const LETTER = Buffer.from('This is a letter, not a video.')
 /** Asks for the answer 201. */
@@ -165,8 +168,14 @@ export function openInstallation(given: Given, onWait: (waitS: number, budget: s
       )
       return issued.videoId
     }),
-    /** One video without a video, shared by all checks: none of them may change it. */
+    /** One video without a source, shared by all checks: none of them may change it. */
     emptyVideo: once(async () => (await credentials()).videoId),
+    /** More videos than any page holds, whose titles begin with this; shared by all checks: none of them may change it. */
+    titleOfManyVideos: once(async () => {
+      const title = newTitle()
+      for (let n = 0; n < MAX_PAGE + 1; n++) await credentials(`${title} n${n}`)
+      return title
+    }),
     /** What the server asks for and calls: needs `listen`. */
     outside: once(async () => {
       if (!given.listen) throw new Error('a check that uses the outside needs "listen"')

@@ -124,6 +124,15 @@ export const files: Section = {
       const range = await at.send({ method: 'GET', url: redirect, headers: [['Range', 'bytes=4-7']] })
       expectAnswer(range, { status: 206, text: VIDEO.toString('latin1', 4, 8), headers: { 'content-disposition': /filename/ } })
     }),
+    check(
+      'get: an original needs a key with downloader: one with viewer alone is 403',
+      async (at) => {
+        const original = (await filesOfVideo(at)).find(({ type }) => type === 'original')
+        const path = `/videos/${await at.readyVideo()}/files/${original?.id}`
+        expectAnswer(await at.api('GET', path, { key: at.viewerKey }), refused(403))
+      },
+      'viewer-key',
+    ),
     check('get: a rendition is not downloadable', async (at) => {
       const rendition = (await filesOfVideo(at)).find(({ type }) => type === 'mobile')
       const answer = await at.api('GET', `/videos/${await at.readyVideo()}/files/${rendition?.id}`)

@@ -89,7 +89,7 @@ export function folderOf(folders: VideoFolders, { type }: Pick<FileRow, 'type'>)
   return type === 'poster' ? folders.posters : folders.files
 }
 
-/** What is known of a video's video, for its files. */
+/** What is known of a video, for its files. */
 type Context = { video: VideoRow; plan: Plan | undefined; sourceBytes: number; renditionBytes: Map<number, number> }
 
 async function contextOf({ db, slowDb }: ListDeps, video: VideoRow, rows: readonly FileRow[]): Promise<Context> {
