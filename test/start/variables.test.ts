@@ -5,7 +5,7 @@ import { describeVariables } from '../../src/config.ts'
 
 test('docs/operations.md has the description and the default of each variable, as the help has them', async () => {
   const page = await readFile(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')
-  const [, section = ''] = page.split('\n## Variables\n')
+  const [, section = ''] = page.split('\n## Environment variables\n')
   const [table = ''] = section.split('\n\n').filter((part) => part.trimStart().startsWith('|'))
   const rows = describeVariables().map(
     ({ name, description, defaultText, default: fixed }) => `| \`${name}\` | ${description} | ${defaultText ?? `\`${fixed}\``} |`,
