@@ -152,6 +152,15 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
+    promise: 'no name in src/ or web/ uses a word that another one has replaced',
+    breaches: namesWithReplacedWords,
+    broken: [
+      { 'src/catalogue/video.ts': 'const filmId = 1' },
+      { 'src/encode/sandbox.ts': '/* as a name */ async function runCaged() {}' },
+      { 'web/player/main.ts': 'const UPKEEP_EVERY_MS = 1' },
+    ],
+  },
+  {
     promise: 'no comment silences the compiler, or lets an `any` pass Biome',
     breaches: (tree) => filesWith(tree, /^\s*\/[/*]\s*(?:@ts-(?:ignore|nocheck|expect-error)|biome-ignore\b.*noExplicitAny)/m),
     broken: [
@@ -174,6 +183,42 @@ for (const { promise, breaches, broken } of RULES) {
       })
     }
   })
+}
+
+/** Each with the word to use. */
+const REPLACED_WORDS: Readonly<Record<string, string>> = {
+  cage: 'sandbox',
+  caged: 'sandboxed',
+  film: 'video',
+  films: 'videos',
+  house: 'foundation',
+  monster: 'hostile media',
+  somebody: 'client',
+  upkeep: 'maintenance',
+  whoever: 'caller',
+}
+
+const COMMENTS_AND_TEXTS = /\/\*[\s\S]*?\*\/|\/\/.*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g
+
+function namesWithReplacedWords(tree: Tree): string[] {
+  return Object.entries(tree)
+    .filter(([path]) => /^(?:src|web)\/.*\.tsx?$/.test(path))
+    .flatMap(([path, text]) => {
+      const names = new Set(text.replaceAll(COMMENTS_AND_TEXTS, ' ').match(/[A-Za-z]\w*/g) ?? [])
+      return [...names].flatMap((name) =>
+        wordsIn(name).flatMap((word) =>
+          Object.hasOwn(REPLACED_WORDS, word) ? [`${path}: ${name} (say ${REPLACED_WORDS[word]})`] : [],
+        ),
+      )
+    })
+}
+
+/** `maxSizeBytes` and `MAX_SIZE_BYTES` both have the words max, size and bytes. */
+function wordsIn(name: string): string[] {
+  return name
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .split('_')
 }
 
 function isAgainstTheArrows({ from, to }: Import): boolean {
