@@ -80,6 +80,8 @@ const spendable = (db: Db, hash: Buffer) =>
     .where('otp.hash', '=', hash)
 
 /** An OTP with what decides whether it may be spent. */
+export type FoundOtp = NonNullable<Awaited<ReturnType<typeof findOtp>>>
+
 export async function findOtp(db: Db, hash: Buffer) {
   return spendable(db, hash).executeTakeFirst()
 }

@@ -9,16 +9,25 @@ export type PlayableVideo = {
   videoId: string
   generation: number
   plan: Plan
-  grid: ReturnType<typeof gridFor>
+  grid: SegmentGrid
   contentKey: Buffer
   ivOf: (renditionId: number, segment: number) => Buffer
 }
 
-/** Videos kept open at most; the oldest goes first. */
-const KEPT = 500
+export type SegmentGrid = { rateNum: number; rateDen: number; gopFrames: number }
 
-/** Opens videos and keeps the recent ones; `forget` when their keys are destroyed. */
-export function createPlayableVideos(db: Db, masterKey: MasterKey) {
+export type PlayableVideos = {
+  /** Undefined: there is no such generation, or its content key is destroyed. */
+  get(videoId: string, generation: number): Promise<PlayableVideo | undefined>
+  /** Drops videos from memory when their content keys are destroyed. */
+  forget(videoIds: readonly string[]): void
+}
+
+/** The oldest video beyond these is dropped from memory. */
+const MAX_OPEN = 500
+
+/** Reads what playback needs of videos and keeps the recent ones in memory. */
+export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVideos {
   const open = new Map<string, PlayableVideo>()
   let forgotten = 0
 
@@ -32,7 +41,7 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey) {
     if (!row?.wrappedContentKey) return undefined
     const contentKey = unwrapContentKey(masterKey, videoId, generation, row.wrappedContentKey)
     const video = { videoId, generation, plan: row.plan, grid: gridFor(row.plan), contentKey, ivOf: segmentIvs(contentKey) }
-    if (open.size >= KEPT) open.delete(open.keys().next().value ?? '')
+    if (open.size >= MAX_OPEN) open.delete(open.keys().next().value ?? '')
     open.set(name, video)
     return video
   }
@@ -44,8 +53,6 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey) {
 
   return { get, forget }
 }
-
-export type PlayableVideos = ReturnType<typeof createPlayableVideos>
 
 /** How many segments a rendition has; undefined when the video has none of that id. */
 export function findSegmentCount({ plan: { videoTrack, audioTrack } }: PlayableVideo, renditionId: number): number | undefined {

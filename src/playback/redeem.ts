@@ -1,12 +1,9 @@
 import { recordAuditEvent } from '../audit/audit-log.ts'
-import { listPosters } from '../catalogue/poster-store.ts'
-import { findPublicVideo } from '../catalogue/video-store.ts'
 import { hashSecret, isSecret, newToken } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
-import type { ImageWatermark, TextWatermark, Watermark } from '../watermark/watermark.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
-import { findOtp, findRulesOfOtp, isOpenOtp, recordReuse, spendOtp } from './otp-store.ts'
+import { type FoundOtp, findOtp, findRulesOfOtp, isOpenOtp, recordReuse, spendOtp } from './otp-store.ts'
 import { acceptSeq, importPublicKey, isSignedBy, keyIdFor, type Proof } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { findRefusingRule, type Rules } from './rules.ts'
@@ -24,19 +21,32 @@ export type RedeemRequest = {
   body: Buffer
 }
 
-const LONGEST_SESSION_S = 12 * 3600
+/** A session lasts for twice the video, but at least this long. */
+const MIN_SESSION_S = 12 * 3600
 
-type Refused = {
+type Rejected = {
   refusal: PlaybackRefusal
   rule?: string
-  /** Of an OTP that is known, for the log. */
-  of?: { accountId: string; videoId: string }
+  /** The video of a known OTP, for the log. */
+  video?: { accountId: string; videoId: string }
 }
-type Outcome = Refused | { row: PlaybackSessionRow; isNew: boolean }
+type Outcome = Rejected | { row: PlaybackSessionRow; isNew: boolean }
+
+/** One redeem whose proof is verified. */
+type RedeemContext = {
+  deps: PlaybackDeps
+  request: RedeemRequest
+  proof: Proof
+  visit: ViewerRequest
+  otpHash: Buffer
+  keyId: Buffer
+  /** The OTP's rule that this viewer breaks, if any. */
+  brokenRule: Rejected | undefined
+}
 
 /**
  * Spends an OTP and opens its one playback session, bound to the browser's key; or, for the same key while the session lives,
- * gives that session again (a lost answer, a double click, a reload). Durable when it resolves.
+ * returns that session again (a lost response, a double click, a reload). Durable when it resolves.
  * @throws PlaybackRefusal
  * @see playback-protocol.md, section 2
  */
@@ -52,14 +62,15 @@ export async function redeem(
   if (!publicKey || !(await isSignedBy(publicKey, proof, signed))) throw new PlaybackRefusal('not-allowed')
   if (!isSecret(request.otp)) throw new PlaybackRefusal('otp-unknown')
 
-  // Before the transaction, which waits for nothing but its own statements; an OTP's rules never change.
-  const hash = hashSecret(request.otp)
-  const rulesJson = await findRulesOfOtp(deps.db, hash)
-  const refused = !rulesJson ? undefined : await refusedByRules(deps, JSON.parse(rulesJson), request, visit)
-  const outcome = await deps.write((tx) => spendOrResume(deps, tx, hash, refused, request, proof, visit))
+  // Read before the transaction, which waits for nothing but its own statements. The rules of an OTP never change.
+  const otpHash = hashSecret(request.otp)
+  const rulesJson = await findRulesOfOtp(deps.db, otpHash)
+  const brokenRule = !rulesJson ? undefined : await findBrokenRule(deps, JSON.parse(rulesJson), request, visit)
+  const context = { deps, request, proof, visit, otpHash, keyId: keyIdFor(request.publicKey), brokenRule }
+  const outcome = await deps.write((tx) => redeemInTransaction(tx, context))
   if ('refusal' in outcome) {
-    const { refusal, rule, of } = outcome
-    if (of) deps.log.info({ ...of, reason: refusal.code, rule }, 'playback: refused')
+    const { refusal, rule, video } = outcome
+    if (video) deps.log.info({ ...video, reason: refusal.code, rule }, 'playback: refused')
     throw refusal
   }
   // Only what is committed enters memory.
@@ -69,13 +80,13 @@ export async function redeem(
   else await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()
   session.address = visit.address
-  session.place = { address: visit.address, refusedBy: undefined }
+  session.location = { address: visit.address, refusedBy: undefined }
   return session
 }
 
 /**
- * Whether a redeem is worth its cost: its OTP is open, or was spent by this very browser. Nobody can guess one, so a flood has none.
- * Changes nothing.
+ * Whether a redeem is worth its cost: its OTP is open, or was spent by the same browser. An OTP cannot be guessed, so a flood of
+ * requests has none.
  */
 export async function mayRedeem(
   deps: Pick<PlaybackDeps, 'db' | 'nowS'>,
@@ -88,13 +99,13 @@ export async function mayRedeem(
   return session?.keyId.equals(keyIdFor(publicKey)) ?? false
 }
 
-/** What the owner's rules say to the page and the place that the viewer asks from. */
-async function refusedByRules(
+/** The first of the owner's rules that the embedding page or the viewer's address breaks. */
+async function findBrokenRule(
   { tickets, countries }: PlaybackDeps,
   rules: Rules,
   request: RedeemRequest,
   visit: ViewerRequest,
-): Promise<Refused | undefined> {
+): Promise<Rejected | undefined> {
   const { whitelist } = rules
   if (whitelist && !(await maySpendHere(whitelist, tickets.hostOf(request.ticket) ?? '-', request.ancestors)))
     return { refusal: new PlaybackRefusal('site-not-allowed'), rule: 'whitelisthref' }
@@ -102,66 +113,53 @@ async function refusedByRules(
   return rule === undefined ? undefined : { refusal: new PlaybackRefusal('place-not-allowed'), rule }
 }
 
-/** One transaction: the conditional update that spends, then the session; or the reason why not. A refusal is recorded, too. */
-async function spendOrResume(
-  deps: PlaybackDeps,
-  tx: Db,
-  hash: Buffer,
-  refusedByRules: Refused | undefined,
-  request: RedeemRequest,
-  proof: Proof,
-  visit: ViewerRequest,
-): Promise<Outcome> {
-  const keyId = keyIdFor(request.publicKey)
-  const otp = await findOtp(tx, hash)
-  const isOurs = otp !== undefined && (request.videoId === undefined || request.videoId === otp.videoId)
-  const outcome = isOurs ? await settle(deps, tx, { hash, keyId, otp, refusedByRules }, request, proof) : refused('otp-unknown')
-  const result = nameOf(outcome)
-  // A player that waits for its video asks every few seconds: that is no event.
-  if (otp && result !== 'video-not-ready') {
-    const embeddingHost = deps.tickets.hostOf(request.ticket) ?? '-'
-    await recordAttempt(tx, {
-      otpHash: hash,
-      atS: deps.nowS(),
-      keyId,
-      ...visit,
-      embeddingHost,
-      outcome: result,
-      rule: 'rule' in outcome ? outcome.rule : null,
-    })
-    if (result === 'otp-used') await tellReuse(tx, hash, otp, visit.address, deps.nowS())
-    if ('refusal' in outcome) return { ...outcome, of: { accountId: otp.accountId, videoId: otp.videoId } }
-  }
-  return outcome
+/** Spends the OTP and opens or resumes the session, or finds the reason why not. Rejections are recorded as well. */
+async function redeemInTransaction(tx: Db, context: RedeemContext): Promise<Outcome> {
+  const { deps, request, visit, otpHash, keyId } = context
+  const otp = await findOtp(tx, otpHash)
+  if (!otp) return reject('otp-unknown')
+  const isForVideo = request.videoId === undefined || request.videoId === otp.videoId
+  const outcome = isForVideo ? await openOrResumeSession(tx, context, otp) : reject('otp-unknown')
+  const result = outcomeName(outcome)
+  // A player that waits for its video asks every few seconds: those attempts are not recorded.
+  if (result === 'video-not-ready') return outcome
+  await recordAttempt(tx, {
+    otpHash,
+    atS: deps.nowS(),
+    keyId,
+    ...visit,
+    embeddingHost: deps.tickets.hostOf(request.ticket) ?? '-',
+    outcome: result,
+    rule: 'rule' in outcome ? outcome.rule : null,
+  })
+  if (result === 'otp-used') await reportReuse(tx, context, otp)
+  return 'refusal' in outcome ? { ...outcome, video: { accountId: otp.accountId, videoId: otp.videoId } } : outcome
 }
 
-/** Once per OTP: somebody has a link that was meant for another browser. */
-async function tellReuse(tx: Db, hash: Buffer, otp: FoundOtp, address: string, nowS: number): Promise<void> {
-  if (!(await recordReuse(tx, hash, nowS))) return
+/** Once per OTP: a second browser has a link that was meant for the first. */
+async function reportReuse(tx: Db, { deps, otpHash, visit }: RedeemContext, otp: FoundOtp): Promise<void> {
+  const nowS = deps.nowS()
+  if (!(await recordReuse(tx, otpHash, nowS))) return
   const { accountId, videoId, userId } = otp
-  const opening = await findOpenAttempt(tx, hash)
-  const details = { userId, addresses: [opening?.address ?? null, address] }
+  const opening = await findOpenAttempt(tx, otpHash)
+  const details = { userId, addresses: [opening?.address ?? null, visit.address] }
   await addVideoEvents(tx, 'otp:reused', [videoId], details)
   await recordAuditEvent(tx, { atS: nowS, accountId, by: 'viewer', kind: 'otp:reused', subjects: [videoId], details })
 }
 
-function nameOf(outcome: Outcome): string {
+function outcomeName(outcome: Outcome): string {
   if ('refusal' in outcome) return outcome.refusal.code
   if (outcome.isNew) return 'opened'
   return outcome.row.endedAtS === null ? 'resumed' : 'session-ended'
 }
 
-type FoundOtp = NonNullable<Awaited<ReturnType<typeof findOtp>>>
-/** An OTP, the key of the browser that sent it, and whether its rules let that browser in. */
-type Sent = { hash: Buffer; otp: FoundOtp; keyId: Buffer; refusedByRules: Refused | undefined }
-
-async function settle(deps: PlaybackDeps, tx: Db, sent: Sent, request: RedeemRequest, proof: Proof): Promise<Outcome> {
+async function openOrResumeSession(tx: Db, context: RedeemContext, otp: FoundOtp): Promise<Outcome> {
+  const { deps, request, proof, otpHash, keyId, brokenRule } = context
   const nowS = deps.nowS()
-  const { hash, keyId, otp, refusedByRules } = sent
-  if (!refusedByRules && (await spendOtp(tx, hash, nowS))) {
+  if (!brokenRule && (await spendOtp(tx, otpHash, nowS))) {
     const row = await insertSession(tx, {
       id: newToken(),
-      otpHash: hash,
+      otpHash,
       accountId: otp.accountId,
       videoId: otp.videoId,
       generation: otp.generation ?? 0,
@@ -172,89 +170,41 @@ async function settle(deps: PlaybackDeps, tx: Db, sent: Sent, request: RedeemReq
       pages: JSON.stringify([proof.pageId]),
       watermarks: otp.watermarks,
       forcedBitrateKbps: otp.forcedBitrateKbps,
-      rules: rulesOfSession(otp.rules, deps.tickets.hostOf(request.ticket)),
+      rules: sessionRules(otp.rules, deps.tickets.hostOf(request.ticket)),
       startedAtS: nowS,
-      endsAtS: nowS + Math.max(LONGEST_SESSION_S, Math.ceil(2 * (otp.durationS ?? 0))),
+      endsAtS: nowS + Math.max(MIN_SESSION_S, Math.ceil(2 * (otp.durationS ?? 0))),
       lastSeenAtS: nowS,
     })
     return { row, isNew: true }
   }
-  return resume(deps, tx, sent)
+  return resumeSession(tx, context, otp)
 }
 
-/** An expression let in the host of the ticket: the session keeps it, for a page that is loaded anew names none. */
-function rulesOfSession(rulesJson: string | null, ticketHost: string | undefined): string | null {
+/** Where a whitelist expression allowed the ticket's host, the session stores that host: a reloaded page does not name one. */
+function sessionRules(rulesJson: string | null, ticketHost: string | undefined): string | null {
   if (rulesJson === null || ticketHost === undefined || ticketHost === '-') return rulesJson
   const { whitelist, ...rules }: Rules = JSON.parse(rulesJson)
   if (!whitelist || 'host' in whitelist) return rulesJson
   return JSON.stringify({ ...rules, whitelist: { ...whitelist, openedOn: ticketHost } } satisfies Rules)
 }
 
-async function resume(deps: PlaybackDeps, tx: Db, { hash, keyId, otp, refusedByRules }: Sent): Promise<Outcome> {
-  const row = await findSessionOfOtp(tx, hash)
-  if (row?.keyId.equals(keyId)) return refusedByRules ?? { row, isNew: false }
+async function resumeSession(tx: Db, { deps, otpHash, keyId, brokenRule }: RedeemContext, otp: FoundOtp): Promise<Outcome> {
+  const row = await findSessionOfOtp(tx, otpHash)
+  if (row?.keyId.equals(keyId)) return brokenRule ?? { row, isNew: false }
   const hasKeyExpired = otp.keyExpiresAtS !== null && otp.keyExpiresAtS <= deps.nowS()
-  if (otp.keyRevokedAtS !== null || hasKeyExpired || otp.accountDisabled === 1) return refused('otp-unknown')
-  if (otp.spentAtS !== null) return refused('otp-used')
-  if (otp.expiresAtS <= deps.nowS()) return refused('otp-expired')
-  if (otp.status === null || otp.deletedAtS !== null) return refused('video-gone')
-  if (refusedByRules) return refusedByRules
-  if (otp.status === 'Encoding error' || otp.status === 'Not a media file') return refused('video-not-ready', { why: 'failed' })
-  return refused('video-not-ready', { waitMs: otp.status === 'Processing' ? SOON_MS : LATER_MS })
+  if (otp.keyRevokedAtS !== null || hasKeyExpired || otp.accountDisabled === 1) return reject('otp-unknown')
+  if (otp.spentAtS !== null) return reject('otp-used')
+  if (otp.expiresAtS <= deps.nowS()) return reject('otp-expired')
+  if (otp.status === null || otp.deletedAtS !== null) return reject('video-gone')
+  if (brokenRule) return brokenRule
+  if (otp.status === 'Encoding error' || otp.status === 'Not a media file') return reject('video-not-ready', { why: 'failed' })
+  return reject('video-not-ready', { waitMs: otp.status === 'Processing' ? ENCODING_RETRY_MS : NOT_STARTED_RETRY_MS })
 }
 
-/** When to ask again for a video that is not ready: often once it is being encoded, which takes seconds till its beginning plays. */
-const SOON_MS = 5_000
-const LATER_MS = 15_000
+/** When to retry a video that is not ready: soon once it is being encoded, as its beginning plays after a few seconds. */
+const ENCODING_RETRY_MS = 5_000
+const NOT_STARTED_RETRY_MS = 15_000
 
-function refused(...refusal: ConstructorParameters<typeof PlaybackRefusal>): Outcome {
+function reject(...refusal: ConstructorParameters<typeof PlaybackRefusal>): Outcome {
   return { refusal: new PlaybackRefusal(...refusal) }
-}
-
-/** What a viewer is shown of a video, in addition to its picture. Of a video whose `public` is 0 the poster is a file of the session. */
-export type VideoView = {
-  title: string
-  durationS: number
-  aspectRatio: number
-  poster: { token: string; isPublic: boolean } | undefined
-  watermarks: ShownWatermark[]
-}
-/** An image mark comes with its picture, and without the address it is from. */
-export type ShownWatermark = TextWatermark | (Omit<ImageWatermark, 'url'> & { png: Buffer })
-
-/** @throws PlaybackRefusal `video-gone` */
-export async function viewVideo(deps: PlaybackDeps, { row }: LiveSession): Promise<VideoView> {
-  const playable = await deps.videos.get(row.videoId, row.generation)
-  const video = await findPublicVideo(deps.db, row.videoId)
-  if (!playable || !video) throw new PlaybackRefusal('video-gone')
-  const [poster] = (await listPosters(deps.db, [row.videoId])).get(row.videoId) ?? []
-  return {
-    title: video.title,
-    durationS: playable.plan.durationS,
-    aspectRatio: playable.plan.videoTrack?.aspectRatio ?? 16 / 9,
-    poster: poster && { token: poster.token, isPublic: video.public === 1 },
-    watermarks: await shownWatermarks(deps, row, JSON.parse(row.watermarks)),
-  }
-}
-
-/** A mark whose picture cannot be had is left out: a dead image host must not stop an owner's videos. */
-async function shownWatermarks(
-  deps: PlaybackDeps,
-  row: PlaybackSessionRow,
-  marks: readonly Watermark[],
-): Promise<ShownWatermark[]> {
-  const shown = await Promise.all(
-    marks.map(async (mark): Promise<ShownWatermark[]> => {
-      if (mark.type !== 'image') return [mark]
-      const { url, ...rest } = mark
-      const png = await deps.watermarkImages.find(row.accountId, url)
-      if (png) return [{ ...rest, png }]
-      deps.log.warn(
-        { accountId: row.accountId, videoId: row.videoId },
-        'a video plays without an image mark: its picture is not here',
-      )
-      return []
-    }),
-  )
-  return shown.flat()
 }

@@ -55,7 +55,7 @@ export type PlaybackDeps = {
   /** Whether true proofs are counted: `REELGATE_LIMITS` may be off. */
   paced: boolean
   log: Logger
-  /** Told of each session that is given its first key. */
+  /** Called for each session that receives its first key. */
   recordView(session: PlaybackSessionRow): void
 }
 
@@ -69,7 +69,7 @@ export type Captions = {
 /** Where a request came from. */
 export type ViewerRequest = { address: string; userAgent: string }
 
-/** A session in memory: its row, and what needs no durable mark because a restart makes every older proof stale. */
+/** A session in memory: its row, and what need not be stored because a restart makes every older proof stale. */
 export type LiveSession = {
   row: PlaybackSessionRow
   publicKey: KeyObject
@@ -91,50 +91,54 @@ export type LiveSession = {
   /** Where its last proof came from. */
   address: string
   /** The address that its rules were last judged for, and the rule that refused it; undefined: none was yet. */
-  place: { address: string; refusedBy: string | undefined } | undefined
+  location: { address: string; refusedBy: string | undefined } | undefined
 }
 
 export const IDLE_ENDS_S = 3600
 const LEFT_ENDS_S = 600
 const MAX_PAGES = 32
 /** A session without proofs for so long is dropped from memory: every proof it has seen is stale by then. */
-const FORGOTTEN_AFTER_S = 300
+const FORGET_AFTER_S = 300
 
-/** Who left a video nearer to its beginning or end begins at its beginning. */
+/** A viewer who left a video this near to its beginning or end starts again at its beginning. */
 const NEAR_AN_END_S = 10
-/** A viewer's position is written down when it is so far from the one that was, and when the page is closed. */
+/** A viewer's position is saved when it has moved this far, and when the page is closed. */
 const POSITION_STEP_S = 15
 
-/** Sessions that are written down in one transaction: other writes wait a few milliseconds for it. */
-const SAVED_AT_ONCE = 250
+/** Sessions saved in one transaction: other writes wait a few milliseconds for it. */
+const SAVE_BATCH_SIZE = 250
 
 /** The sessions that are in use, in memory. */
 export type LiveSessions = Map<string, LiveSession>
 
+export type SessionRequest = {
+  sessionId: string
+  proof: Proof
+  signed: Omit<Signed, 'session'>
+  visit: ViewerRequest
+  /** Its address has used up the requests it may make without a valid proof. */
+  isFlooding: boolean
+}
+
 /**
- * Judges a proof for a session that must exist, in the protocol's order: nonce, session, signature, page, number, state, place.
+ * Checks a proof for a session in the protocol's order: nonce, session, signature, page, number, state, location.
  * Up to the signature every failure is the same `not-allowed`, so only the holder of the key learns more.
- * @param visit `isFlooding`: its address has used up what it may ask without a true proof
  * @throws PlaybackRefusal
  */
 export async function admitRequest(
   deps: PlaybackDeps,
-  sessionId: string,
-  proof: Proof,
-  signed: Omit<Signed, 'session'>,
-  visit: ViewerRequest & { isFlooding: boolean },
+  { sessionId, proof, signed, visit, isFlooding }: SessionRequest,
 ): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
   const found = await findLive(deps, sessionId)
-  if (found && visit.isFlooding && !takeToken(found.checks, deps.nowMs()))
-    throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
+  if (found && isFlooding && !takeToken(found.checks, deps.nowMs())) throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   if (!found || !(await isSignedBy(found.publicKey, proof, { ...signed, session: sessionId })))
     throw new PlaybackRefusal('not-allowed')
-  // Meanwhile it may have been dropped from memory, and with it the numbers that this proof must be marked among.
+  // Meanwhile it may have been dropped from memory, together with the numbers of the proofs it has accepted.
   const session = deps.sessions.get(sessionId) ?? found
   deps.sessions.set(sessionId, session)
   if (deps.paced && !takeToken(session.pace, deps.nowMs())) {
-    warnOfHaste(deps, session)
+    warnTooManyProofs(deps, session)
     throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   }
   if (signed.operation !== 'page') {
@@ -142,7 +146,7 @@ export async function admitRequest(
     if (!acceptSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
   }
   await refuseEnded(deps, session)
-  if (session.row.rules !== null) await refusePlace(deps, session, session.row.rules, visit)
+  if (session.row.rules !== null) await assertLocationAllowed(deps, session, session.row.rules, visit)
   if (signed.operation === 'page') await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()
   session.address = visit.address
@@ -150,17 +154,22 @@ export async function admitRequest(
 }
 
 /**
- * Judges the rules of the session's OTP when the address is not the one they were last judged for. It does not end the session: back
- * at a place that is allowed it plays on. A refusal is recorded once for each change of address.
+ * Checks the rules of the session's OTP when the viewer's address has changed. A refusal does not end the session: from an allowed
+ * location it plays again. It is recorded once for each change of address.
  * @throws PlaybackRefusal `place-not-allowed`
  */
-async function refusePlace(deps: PlaybackDeps, session: LiveSession, rulesJson: string, visit: ViewerRequest): Promise<void> {
-  let { place } = session
-  if (place?.address !== visit.address) {
+async function assertLocationAllowed(
+  deps: PlaybackDeps,
+  session: LiveSession,
+  rulesJson: string,
+  visit: ViewerRequest,
+): Promise<void> {
+  let { location } = session
+  if (location?.address !== visit.address) {
     const rules: Rules = JSON.parse(rulesJson)
     const refusedBy = await findRefusingRule(deps.countries, rules, visit.address)
-    place = { address: visit.address, refusedBy }
-    session.place = place
+    location = { address: visit.address, refusedBy }
+    session.location = location
     const { otpHash, keyId } = session.row
     const { address, userAgent } = visit
     const attempt = { otpHash, keyId, address, userAgent, embeddingHost: '-', outcome: 'place-not-allowed', rule: refusedBy }
@@ -170,16 +179,16 @@ async function refusePlace(deps: PlaybackDeps, session: LiveSession, rulesJson: 
       deps.log.info({ accountId, videoId, reason: 'place-not-allowed', rule: refusedBy }, 'playback: refused')
     }
   }
-  // Of this request's place: meanwhile another may have come from elsewhere.
-  if (place.refusedBy !== undefined) throw new PlaybackRefusal('place-not-allowed')
+  // The location of this request: meanwhile another may have come from elsewhere.
+  if (location.refusedBy !== undefined) throw new PlaybackRefusal('place-not-allowed')
 }
 
-/** No player asks so fast: somebody runs a program of their own with the key of a viewer's browser. Said once a minute, without ids that play. */
-function warnOfHaste({ nowS, log }: PlaybackDeps, session: LiveSession): void {
+/** No player sends proofs so fast: a program uses the key of a viewer's browser. Logged once a minute, without ids that allow playback. */
+function warnTooManyProofs({ nowS, log }: PlaybackDeps, session: LiveSession): void {
   if (nowS() - session.warnedAtS < 60) return
   session.warnedAtS = nowS()
   const { accountId, videoId, userId } = session.row
-  log.warn({ accountId, videoId, userId }, 'a playback session asks faster than any player, and is slowed down')
+  log.warn({ accountId, videoId, userId }, 'playback: too many proofs from one session, throttled')
 }
 
 /**
@@ -197,7 +206,7 @@ export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: 
   if (session.pages.length >= MAX_PAGES) throw new PlaybackRefusal('session-ended', { why: 'time' }) // a reload of the owner's page helps
   const before = { pages: session.pages, seqs: session.seqs }
   const pages = [...session.pages, proof.pageId]
-  // At once, so that of two pages that come together one is the newest; undone if it does not become durable.
+  // Set before the write, so that of two concurrent pages one is the newest; undone if it does not become durable.
   Object.assign(session, { pages, seqs: newSeqWindow() })
   acceptSeq(session.seqs, proof.seq)
   try {
@@ -210,7 +219,7 @@ export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: 
   session.leftAtS = null
 }
 
-/** @throws PlaybackRefusal `session-ended` with the reason; the end is written down the first time it is noticed */
+/** @throws PlaybackRefusal `session-ended` with the reason; the end is stored the first time it is noticed */
 async function refuseEnded(deps: PlaybackDeps, session: LiveSession): Promise<void> {
   const why = endOf(session, deps.nowS())
   if (!why) return
@@ -234,7 +243,7 @@ async function endNow(deps: PlaybackDeps, session: LiveSession, why: EndReason):
   recordEnd(session, endedAtS, why)
 }
 
-/** Tells memory what was committed: a session has ended. The first reason stays. */
+/** Applies a committed end to the session in memory. The first reason is kept. */
 export function recordEnd(session: LiveSession, endedAtS: number, endReason: EndReason): void {
   if (session.row.endedAtS === null) session.row = { ...session.row, endedAtS, endReason }
 }
@@ -272,13 +281,13 @@ export function keepLive(
   const { lastSeenAtS, leftAtS } = row
   const pace = createTokenBucket(PROOF_RATE, nowMs())
   const checks = createTokenBucket(PROOF_CHECK_RATE, nowMs())
-  const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS, savedPositionS: positionS, address: '', place: undefined }
+  const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS, savedPositionS: positionS, address: '', location: undefined }
   const live: LiveSession = { row, publicKey, pages, seqs: newSeqWindow(), pace, checks, ...seen }
   sessions.set(row.id, live)
   return live
 }
 
-/** The sessions on videos, for whoever takes away what they play: a deletion, a new generation. */
+/** Ends the sessions of videos that are deleted or get a new generation. */
 export function sessionsOfVideos(deps: Pick<PlaybackDeps, 'sessions' | 'videos' | 'nowS'>): VideoSessions {
   return {
     end: (tx, videoIds, why) => endSessionsOfVideos(tx, videoIds, deps.nowS(), why),
@@ -308,14 +317,14 @@ function forgetVideos(
   }
 }
 
-/** Writes down when sessions were last seen or left and where in the video they are, and drops the quiet ones from memory. */
+/** Saves when sessions were last seen or left and their position, and drops the inactive ones from memory. */
 export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions' | 'nowS'>): Promise<void> {
   const changed = [...deps.sessions.values()].filter(
     (session) => session.lastSeenAtS > session.row.lastSeenAtS || session.leftAtS !== session.row.leftAtS || hasMoved(session),
   )
-  for (let first = 0; first < changed.length; first += SAVED_AT_ONCE) {
+  for (let first = 0; first < changed.length; first += SAVE_BATCH_SIZE) {
     const changes = changed
-      .slice(first, first + SAVED_AT_ONCE)
+      .slice(first, first + SAVE_BATCH_SIZE)
       .map((session) => ({ session, seen: { id: session.row.id, lastSeenAtS: session.lastSeenAtS, leftAtS: session.leftAtS } }))
     const moved = changes.flatMap(({ session }) => (hasMoved(session) ? [{ session, positionS: session.positionS }] : []))
     await deps.write(async (tx) => {
@@ -328,7 +337,7 @@ export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions'
     for (const { session, seen } of changes) session.row = { ...session.row, ...seen }
     for (const { session, positionS } of moved) session.savedPositionS = positionS
   }
-  const forgottenBeforeS = deps.nowS() - FORGOTTEN_AFTER_S
+  const forgottenBeforeS = deps.nowS() - FORGET_AFTER_S
   for (const [id, session] of deps.sessions) if (session.lastSeenAtS < forgottenBeforeS) deps.sessions.delete(id)
 }
 

@@ -4,11 +4,17 @@ import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 
 const TICKET_LIFE_S = 24 * 3600
 
+export type Tickets = {
+  issue(referer: string | undefined): string
+  /** The embedding host of a valid, recent ticket; undefined for any other. */
+  hostOf(ticket: string): string | undefined
+}
+
 /**
  * `host.slot.HMAC`: names the host that embedded the player page, as the server saw it (`-` without a Referer).
- * Redeem records it; a whitelist is judged by it (playback-protocol.md, section 1).
+ * Redeem records it and checks the whitelist with it (playback-protocol.md, section 1).
  */
-export function createTickets(master: MasterKey, nowS: () => number) {
+export function createTickets(master: MasterKey, nowS: () => number): Tickets {
   const key = deriveKey(master.bytes, 'reelgate page-ticket 1', 32)
   const macOf = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
   return {
@@ -16,7 +22,6 @@ export function createTickets(master: MasterKey, nowS: () => number) {
       const text = `${hostOf(referer)}.${nowS()}`
       return `${text}.${macOf(text)}`
     },
-    /** The embedding host of a true, recent ticket; undefined for any other. */
     hostOf(ticket: string): string | undefined {
       const [, text, host, issuedAtS, mac] = /^((.+)\.(\d+))\.([\w-]{43})$/.exec(ticket) ?? []
       if (!text || !host || !issuedAtS || !mac) return undefined
@@ -25,8 +30,6 @@ export function createTickets(master: MasterKey, nowS: () => number) {
     },
   }
 }
-
-export type Tickets = ReturnType<typeof createTickets>
 
 function hostOf(referer: string | undefined): string {
   return (referer && URL.canParse(referer) && new URL(referer).host) || '-'

@@ -33,7 +33,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   const clock = { nowS: STARTED_AT_S, nowMs: 0 }
   const nowS = () => clock.nowS
   const masterKey = parseMasterKey(Buffer.alloc(32, 1))
-  const noMarkImages = { want() {}, find: async () => undefined } // its watermarks are texts
+  const noWatermarkImages = { want() {}, find: async () => undefined } // its watermarks are texts
   const newDeps = (): PlaybackDeps => ({
     db,
     write,
@@ -46,7 +46,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     mediaSecret: 'secret',
     captions: { find: async () => [], open: async () => undefined },
     mainPoster: async () => undefined,
-    watermarkImages: noMarkImages,
+    watermarkImages: noWatermarkImages,
     countries: { find: async (address) => COUNTRIES[address] },
     paced: false,
     recordView() {},
@@ -64,7 +64,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
 
   const newOtp = (ttlS = 3600, options: Partial<Pick<OtpRequest, 'userId' | 'streamLimit' | 'rules' | 'apiKeyId'>> = {}) =>
     issueOtp(
-      { write, nowS, outbound: createOutboundPolicy([]), watermarkImages: noMarkImages },
+      { write, nowS, outbound: createOutboundPolicy([]), watermarkImages: noWatermarkImages },
       {
         accountId,
         apiKeyId,
@@ -101,7 +101,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   ): Promise<LiveSession> {
     const proof = readProof(viewer.proof({ operation, session: viewer.state.session, nonce }))
     const signed = { operation, argument: '', body: Buffer.alloc(0) }
-    return admitRequest(deps, viewer.state.session, proof, signed, { address, userAgent: '', isFlooding })
+    return admitRequest(deps, { sessionId: viewer.state.session, proof, signed, visit: { address, userAgent: '' }, isFlooding })
   }
 
   return {

@@ -3,7 +3,7 @@ import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
 import { told, type Viewer } from '../viewer.ts'
 
-// A session that asks faster than any player: playback-protocol.md, section 3, limits.
+// A session that sends proofs faster than any player: playback-protocol.md, section 3, limits.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
@@ -59,7 +59,7 @@ test('P10: of three hundred at once most are told to slow down, the log says so 
     reelgate
       .output()
       .split('\n')
-      .filter((line) => line.includes('asks faster than any player'))
+      .filter((line) => line.includes('too many proofs from one session'))
   await expect.poll(() => warnings().length).toBe(1)
   expect(JSON.parse(warnings()[0] ?? '')).toMatchObject({ level: 40, videoId, userId: 'hasty-ann' })
   expect(reelgate.output()).not.toContain(hasty.state.session)

@@ -2,11 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { type Operation, readProof } from '../../playback/proof.ts'
-import { mayRedeem, redeem, type ShownWatermark, viewVideo } from '../../playback/redeem.ts'
+import { mayRedeem, redeem } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { buildPlaylist, openSessionFile, POSTER_NAME, recordBeat, recordLeave, releaseKey } from '../../playback/serve.ts'
 import { admitRequest, IDLE_ENDS_S, type LiveSession, type PlaybackDeps, type ViewerRequest } from '../../playback/session.ts'
 import { LEASE_S } from '../../playback/stream-slot.ts'
+import { type ShownWatermark, viewVideo } from '../../playback/video-view.ts'
 import type { Usage } from '../../usage/usage.ts'
 import { posterPath } from '../media/posters.ts'
 import type { App } from '../server/app.ts'
@@ -102,7 +103,7 @@ export async function playbackInterface(
     const visit = visitOf(request)
     const proof = readProof(proofHeader(request))
     const signed = { operation, argument, body: bodyOf(request) }
-    const session = await admitRequest(deps, id, proof, signed, { ...visit, isFlooding: isFlooding(deps, request) })
+    const session = await admitRequest(deps, { sessionId: id, proof, signed, visit, isFlooding: isFlooding(deps, request) })
     deps.usage.recordWatching(session.row, visit.address)
     return session
   }

@@ -1,0 +1,48 @@
+import { listPosters } from '../catalogue/poster-store.ts'
+import { findPublicVideo } from '../catalogue/video-store.ts'
+import type { PlaybackSessionRow } from '../db/tables.ts'
+import type { ImageWatermark, TextWatermark, Watermark } from '../watermark/watermark.ts'
+import { PlaybackRefusal } from './refusal.ts'
+import type { LiveSession, PlaybackDeps } from './session.ts'
+
+/** What the player shows besides the stream. If the video is not public, its poster is a file of the session. */
+export type VideoView = {
+  title: string
+  durationS: number
+  aspectRatio: number
+  poster: { token: string; isPublic: boolean } | undefined
+  watermarks: ShownWatermark[]
+}
+/** An image watermark carries its PNG instead of the URL that it was fetched from. */
+export type ShownWatermark = TextWatermark | (Omit<ImageWatermark, 'url'> & { png: Buffer })
+
+/** @throws PlaybackRefusal `video-gone` */
+export async function viewVideo(deps: PlaybackDeps, { row }: LiveSession): Promise<VideoView> {
+  const playable = await deps.videos.get(row.videoId, row.generation)
+  const video = await findPublicVideo(deps.db, row.videoId)
+  if (!playable || !video) throw new PlaybackRefusal('video-gone')
+  const [poster] = (await listPosters(deps.db, [row.videoId])).get(row.videoId) ?? []
+  return {
+    title: video.title,
+    durationS: playable.plan.durationS,
+    aspectRatio: playable.plan.videoTrack?.aspectRatio ?? 16 / 9,
+    poster: poster && { token: poster.token, isPublic: video.public === 1 },
+    watermarks: await loadWatermarks(deps, row),
+  }
+}
+
+/** A watermark whose image is unavailable is left out: an image host that is down must not stop an owner's videos. */
+async function loadWatermarks(deps: PlaybackDeps, row: PlaybackSessionRow): Promise<ShownWatermark[]> {
+  const watermarks: Watermark[] = JSON.parse(row.watermarks)
+  const shown = await Promise.all(
+    watermarks.map(async (watermark): Promise<ShownWatermark[]> => {
+      if (watermark.type !== 'image') return [watermark]
+      const { url, ...shownFields } = watermark
+      const png = await deps.watermarkImages.find(row.accountId, url)
+      if (png) return [{ ...shownFields, png }]
+      deps.log.warn({ accountId: row.accountId, videoId: row.videoId }, 'watermark: image unavailable, left out of playback')
+      return []
+    }),
+  )
+  return shown.flat()
+}
