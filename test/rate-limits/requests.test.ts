@@ -542,15 +542,15 @@ test('R11: a ban holds after kill -9', async () => {
   await server.restart()
   const banned = await read()
   expect([banned.status, waitOf(banned) > 1700]).toEqual([429, true])
-  expect(server.output()).not.toContain('REELGATE_LIMITS is off')
+  expect(server.output()).not.toContain('rate limits: off')
 })
 
 test('limits that are off are warned about at each start', async () => {
   const server = await startReelgate({ env: { REELGATE_LIMITS: 'off' } })
-  expect(server.output()).toContain('REELGATE_LIMITS is off')
+  expect(server.output()).toContain('rate limits: off')
   await server.stop()
   await server.restart()
-  expect(server.output()).toContain('REELGATE_LIMITS is off')
+  expect(server.output()).toContain('rate limits: off')
   const answers = await times(20, () => fetch(`${server.url}/api/videos`))
   expect(answers.every(({ headers }) => headers.get('ratelimit') === null)).toBe(true)
 })
