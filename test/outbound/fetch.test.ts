@@ -237,10 +237,10 @@ describe('what is dialled', () => {
     await writeFile(join(folder, 'ca.pem'), CERTIFICATE)
     const source = join(import.meta.dirname, '../../src/outbound')
     const script = `
-      const { openOutbound } = await import('${source}/allowance.ts')
-      const { fetchOutside } = await import('${source}/fetch.ts')
-      const outbound = openOutbound(['${new URL(site.url).host}', '127.0.0.1:${open.port}'])
-      await fetchOutside(outbound, { accountId: 'ann', url: '${site.url}', maxBytes: 9, idleMs: 5000, totalMs: 5000 }, async () => {}).catch((error) => console.log(error.message))`
+      const { createOutboundPolicy } = await import('${source}/policy.ts')
+      const { guardedFetch } = await import('${source}/fetch.ts')
+      const outbound = createOutboundPolicy(['${new URL(site.url).host}', '127.0.0.1:${open.port}'])
+      await guardedFetch(outbound, { accountId: 'ann', url: '${site.url}', maxBytes: 9, idleMs: 5000, totalMs: 5000 }, async () => {}).catch((error) => console.log(error.message))`
     const env = { PATH: process.env.PATH, NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') }
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { env })
     expect(stdout).toMatch(/leads on from https to an open connection/)
