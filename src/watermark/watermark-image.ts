@@ -25,7 +25,7 @@ export type WatermarkImageDeps = {
   log: Logger
 }
 
-/** The pictures of image marks: asked for by this server, once, so that no viewer's browser asks anybody else. */
+/** The images of image watermarks: asked for by this server, once, so that no viewer's browser asks anybody else. */
 export type WatermarkImages = {
   /** Sees to it that these are here soon. Nobody waits for it. */
   want(accountId: string, urls: readonly string[]): void

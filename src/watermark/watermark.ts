@@ -16,7 +16,7 @@ export type TextWatermark = {
   color: string
   sizePx: number
   intervalMs: number
-  /** Time between two appearances, without the mark. */
+  /** Time between two appearances, without the watermark. */
   skipMs: number
   /** Place of a `text`: pixels, or with `%` a part of the picture. */
   x?: string
@@ -34,7 +34,7 @@ export type ImageWatermark = {
   y: string
 }
 
-/** What `{name}` and `{email}` in a mark stand for. */
+/** What `{name}` and `{email}` in a watermark stand for. */
 export type Viewer = { name?: string; email?: string }
 
 const MAX_MARKS = 20
@@ -71,18 +71,18 @@ export function parseWatermarks(outbound: OutboundPolicy, annotate: unknown, vie
   const entries = Array.isArray(value) ? value : [value]
   if (entries.length > MAX_MARKS)
     throw new Failure('invalid', `annotate has ${entries.length} entries; at most ${MAX_MARKS} are shown at once.`)
-  const marks = entries.map((entry) => readMark(outbound, entry, viewer))
+  const marks = entries.map((entry) => parseWatermark(outbound, entry, viewer))
   if (imageUrls(marks).length > MAX_IMAGES)
     throw new Failure('invalid', `annotate has more than ${MAX_IMAGES} entries of type "image". Put them into one picture.`)
   return marks
 }
 
-/** Where the pictures of image marks come from. */
+/** Where the images of image watermarks come from. */
 export function imageUrls(marks: readonly Watermark[]): string[] {
-  return marks.flatMap((mark) => (mark.type === 'image' ? [mark.url] : []))
+  return marks.flatMap((watermark) => (watermark.type === 'image' ? [watermark.url] : []))
 }
 
-function readMark(outbound: OutboundPolicy, entry: unknown, viewer: Viewer): Watermark {
+function parseWatermark(outbound: OutboundPolicy, entry: unknown, viewer: Viewer): Watermark {
   if (!Value.Check(Entry, entry))
     throw new Failure('invalid', 'annotate has an entry that cannot be read: each is an object with a type and plain values.')
   if (entry.type === 'image') return readImage(outbound, entry)
@@ -94,7 +94,7 @@ function readMark(outbound: OutboundPolicy, entry: unknown, viewer: Viewer): Wat
       'invalid',
       `annotate has an entry of type "${entry.type}" without a text. Give it one: {"type":"${entry.type}","text":"…"}.`,
     )
-  const mark: TextWatermark = {
+  const watermark: TextWatermark = {
     type: entry.type,
     text: fillIn(text, viewer),
     alpha: within(entry.alpha, { least: 0, most: 1, otherwise: 1 }),
@@ -103,7 +103,7 @@ function readMark(outbound: OutboundPolicy, entry: unknown, viewer: Viewer): Wat
     intervalMs: within(entry.interval, { least: 500, most: 3_600_000, otherwise: 5_000 }),
     skipMs: within(entry.skip, { least: 0, most: 3_600_000, otherwise: 0 }),
   }
-  return mark.type === 'text' ? { ...mark, x: readPlace(entry.x), y: readPlace(entry.y) } : mark
+  return watermark.type === 'text' ? { ...watermark, x: readPlace(entry.x), y: readPlace(entry.y) } : watermark
 }
 
 function readImage(outbound: OutboundPolicy, entry: Entry): ImageWatermark {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { glideMs, type Mark, markCorner, markTurn, pictureBox } from '../../web/player/watermarks.ts'
+import { glideMs, pictureBox, type Watermark, watermarkCorner, watermarkTurn } from '../../web/player/watermarks.ts'
 
 const MARK = {
   type: 'rtext',
@@ -10,7 +10,7 @@ const MARK = {
   sizePx: 18,
   intervalMs: 5000,
   skipMs: 0,
-} satisfies Mark
+} satisfies Watermark
 const length = fc.integer({ min: 1, max: 4000 })
 
 test('a mark lies in the picture, not in the black bars, wherever chance puts it', () => {
@@ -21,7 +21,7 @@ test('a mark lies in the picture, not in the black bars, wherever chance puts it
   const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
   fc.assert(
     fc.property(chance, chance, (x, y) => {
-      const { leftPx, topPx } = markCorner(MARK, picture, text, [x, y])
+      const { leftPx, topPx } = watermarkCorner(MARK, picture, text, [x, y])
       expect(leftPx).toBeGreaterThanOrEqual(picture.leftPx)
       expect(leftPx + text.widthPx).toBeLessThanOrEqual(picture.leftPx + picture.widthPx)
       expect(topPx).toBeGreaterThanOrEqual(picture.topPx)
@@ -47,8 +47,8 @@ test('before the first frame the whole box counts as picture', () => {
 })
 
 test('a moving mark changes its place each interval and is absent for the skip between', () => {
-  const mark = { ...MARK, intervalMs: 5000, skipMs: 2000 }
-  expect([0, 4999, 5000, 6999, 7000].map((ms) => markTurn(mark, ms))).toEqual([
+  const watermark = { ...MARK, intervalMs: 5000, skipMs: 2000 }
+  expect([0, 4999, 5000, 6999, 7000].map((ms) => watermarkTurn(watermark, ms))).toEqual([
     { turn: 0, shown: true },
     { turn: 0, shown: true },
     { turn: 0, shown: false },
@@ -58,13 +58,13 @@ test('a moving mark changes its place each interval and is absent for the skip b
 })
 
 test('without a skip a moving mark is never absent', () => {
-  fc.assert(fc.property(fc.nat(10_000_000), (ms) => markTurn(MARK, ms).shown))
+  fc.assert(fc.property(fc.nat(10_000_000), (ms) => watermarkTurn(MARK, ms).shown))
 })
 
 test('a moving mark stays above the captions while there are any', () => {
   const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
   const bottomOf = (captions: boolean) =>
-    markCorner(MARK, picture, { widthPx: 120, heightPx: 20 }, [0, 0.999], captions).topPx + 20
+    watermarkCorner(MARK, picture, { widthPx: 120, heightPx: 20 }, [0, 0.999], captions).topPx + 20
   expect(bottomOf(false)).toBeCloseTo(600, 0)
   expect(bottomOf(true)).toBeCloseTo(100 + 0.75 * 500, 0)
 })
@@ -78,16 +78,16 @@ test('a moving mark glides to its next place, unless it is absent between two or
 })
 
 test('a picture stands where its owner put it, all the time', () => {
-  const logo: Mark = { type: 'image', image: 'data:,', alpha: 1, x: '100%', y: '0' }
+  const logo: Watermark = { type: 'image', image: 'data:,', alpha: 1, x: '100%', y: '0' }
   const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
-  expect(markCorner(logo, picture, { widthPx: 120, heightPx: 40 }, [0.5, 0.5])).toEqual({ leftPx: 880, topPx: 100 })
-  expect([0, 5000, 1e9].map((ms) => markTurn(logo, ms))).toEqual(Array(3).fill({ turn: 0, shown: true }))
+  expect(watermarkCorner(logo, picture, { widthPx: 120, heightPx: 40 }, [0.5, 0.5])).toEqual({ leftPx: 880, topPx: 100 })
+  expect([0, 5000, 1e9].map((ms) => watermarkTurn(logo, ms))).toEqual(Array(3).fill({ turn: 0, shown: true }))
 })
 
 test('a fixed mark stands at its share or its pixels of the picture, and never leaves it', () => {
   const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
   const text = { widthPx: 200, heightPx: 20 }
-  const cornerOf = (x: string, y: string) => markCorner({ ...MARK, type: 'text', x, y }, picture, text, [0, 0])
+  const cornerOf = (x: string, y: string) => watermarkCorner({ ...MARK, type: 'text', x, y }, picture, text, [0, 0])
   expect(cornerOf('12%', '10%')).toEqual({ leftPx: 120, topPx: 150 })
   expect(cornerOf('40', '30')).toEqual({ leftPx: 40, topPx: 130 })
   expect(cornerOf('100%', '9999')).toEqual({ leftPx: 800, topPx: 580 })

@@ -10,7 +10,7 @@ import type { Screen } from './screen.ts'
 import type { SettingsMenu } from './settings-menu.ts'
 import { AUTOMATIC, NO_CAPTIONS, openStream, type Stream } from './stream.ts'
 import { startTicker } from './ticker.ts'
-import { showMarks } from './watermark-overlay.ts'
+import { showWatermarks } from './watermark-overlay.ts'
 import type { PlayState, SessionAnswer } from './wire.ts'
 
 /** Longer than a viewer should wonder why the picture stands still. */
@@ -40,7 +40,7 @@ export type Playback = {
   toggleCaptions(): void
 }
 
-/** Plays one opened session on this page until it ends: stream, beats, marks, and what the screen says meanwhile. */
+/** Plays one opened session on this page until it ends: stream, beats, watermarks, and what the screen says meanwhile. */
 export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: SessionAnswer, resumeAtS: number): Playback {
   const { elements, screen, menu, options, root } = deps
   const { video } = elements
@@ -57,7 +57,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   let stalledSinceMs: number | undefined
   let leave: { signedMs: number; ready: Leave } | undefined
   let signingLeave = false
-  let endMarks: (() => void) | undefined
+  let removeWatermarks: (() => void) | undefined
 
   const stream: Stream = openStream(
     {
@@ -151,7 +151,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     started = true
     elements.bigPlay.hidden = true
     if (answer.marks.length > 0) {
-      endMarks = showMarks(elements.controller, video, answer.marks, () => refused({ code: 'mark-blocked' }))
+      removeWatermarks = showWatermarks(elements.controller, video, answer.marks, () => refused({ code: 'mark-blocked' }))
     }
     stream.start(video.currentTime > 0 ? video.currentTime : resumeAtS)
   }
@@ -302,7 +302,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   function end() {
     life.abort()
     endTicker()
-    endMarks?.()
+    removeWatermarks?.()
     stream.drop()
   }
 }

@@ -1,4 +1,4 @@
-import { type Box, glideMs, type Mark, markCorner, markTurn, pictureBox } from './watermarks.ts'
+import { type Box, glideMs, pictureBox, type Watermark, watermarkCorner, watermarkTurn } from './watermarks.ts'
 
 const CHECK_EVERY_MS = 500
 const MOST_STRIKES = 20
@@ -20,15 +20,15 @@ const OVERLAY_STYLE = important({
 })
 
 /**
- * Shows the viewer's marks over the picture and keeps them there: what removes, hides or covers them is undone, and where
+ * Shows the viewer's watermarks over the picture and keeps them there: what removes, hides or covers them is undone, and where
  * that cannot be done `onBlocked` is called and playing is paused until they show again.
  * It deters; whoever runs scripts before this one can patch everything. @see playback facts, section 8
  * @returns its end
  */
-export function showMarks(
+export function showWatermarks(
   container: HTMLElement,
   video: HTMLVideoElement,
-  marks: readonly Mark[],
+  marks: readonly Watermark[],
   onBlocked: () => void,
 ): () => void {
   const startedMs = performance.now()
@@ -105,7 +105,7 @@ export function showMarks(
 }
 
 type Line = {
-  mark: Mark
+  watermark: Watermark
   element: HTMLElement
   turn: number
   chance: [number, number]
@@ -117,17 +117,17 @@ type Line = {
 }
 type Overlay = { element: HTMLElement; root: ShadowRoot; lines: Line[] }
 
-function createOverlay(marks: readonly Mark[]): Overlay {
+function createOverlay(marks: readonly Watermark[]): Overlay {
   const element = document.createElement('div')
   element.setAttribute('style', OVERLAY_STYLE)
   element.setAttribute('aria-hidden', 'true')
   element.setAttribute('noautohide', '')
   const root = element.attachShadow({ mode: 'closed' })
-  const lines = marks.map((mark): Line => {
-    const line = mark.type === 'image' ? pictureOf(mark.image) : document.createElement('div')
-    if (mark.type !== 'image') line.textContent = mark.text
+  const lines = marks.map((watermark): Line => {
+    const line = watermark.type === 'image' ? pictureOf(watermark.image) : document.createElement('div')
+    if (watermark.type !== 'image') line.textContent = watermark.text
     root.append(line)
-    return { mark, element: line, turn: -1, chance: [0, 0], corner: '', glideMs: 0, style: '' }
+    return { watermark, element: line, turn: -1, chance: [0, 0], corner: '', glideMs: 0, style: '' }
   })
   return { element, root, lines }
 }
@@ -147,7 +147,7 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
   const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)').matches
   const captions = [...video.textTracks].some(({ mode }) => mode === 'showing')
   for (const line of lines) {
-    const { turn, shown } = markTurn(line.mark, elapsedMs)
+    const { turn, shown } = watermarkTurn(line.watermark, elapsedMs)
     const turns = turn !== line.turn
     const isFirst = line.turn < 0
     if (turns) {
@@ -155,10 +155,10 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
       line.chance = [Math.random(), Math.random()]
     }
     const size = { widthPx: line.element.offsetWidth, heightPx: line.element.offsetHeight }
-    const { leftPx, topPx } = markCorner(line.mark, picture, size, line.chance, captions)
+    const { leftPx, topPx } = watermarkCorner(line.watermark, picture, size, line.chance, captions)
     const corner = `${Math.round(leftPx)}px ${Math.round(topPx)}px`
-    // It glides from turn to turn; a picture that changes its size takes its marks along at once.
-    if (corner !== line.corner) line.glideMs = turns && !isFirst ? glideMs(line.mark, reducedMotion) : 0
+    // It glides from turn to turn; a picture that changes its size takes its watermarks along at once.
+    if (corner !== line.corner) line.glideMs = turns && !isFirst ? glideMs(line.watermark, reducedMotion) : 0
     line.corner = corner
     const style = important({
       position: 'absolute',
@@ -167,8 +167,8 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
       translate: corner,
       transition: line.glideMs > 0 ? `translate ${line.glideMs}ms ease-in-out` : 'none',
       display: 'block',
-      opacity: shown ? String(line.mark.alpha) : '0',
-      ...(line.mark.type === 'image' ? imageStyle(line.mark, picture) : textStyle(line.mark, picture)),
+      opacity: shown ? String(line.watermark.alpha) : '0',
+      ...(line.watermark.type === 'image' ? imageStyle(line.watermark, picture) : textStyle(line.watermark, picture)),
     })
     if (style === line.style) continue
     line.style = style
@@ -176,22 +176,22 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
   }
 }
 
-type MarkOf<T extends Mark['type']> = Extract<Mark, { type: T }>
+type WatermarkOf<T extends Watermark['type']> = Extract<Watermark, { type: T }>
 
-function textStyle(mark: MarkOf<'text' | 'rtext'>, picture: Box): Record<string, string> {
+function textStyle(watermark: WatermarkOf<'text' | 'rtext'>, picture: Box): Record<string, string> {
   return {
     width: 'max-content',
     'max-width': `${Math.round(picture.widthPx * 0.9)}px`,
-    color: mark.color,
-    font: `500 ${mark.sizePx}px/1.25 system-ui, sans-serif`,
+    color: watermark.color,
+    font: `500 ${watermark.sizePx}px/1.25 system-ui, sans-serif`,
     'overflow-wrap': 'anywhere',
     'text-shadow': '0 0 2px rgb(0 0 0 / 45%)', // legible on white without a box
   }
 }
 
-function imageStyle(mark: MarkOf<'image'>, picture: Box): Record<string, string> {
+function imageStyle(watermark: WatermarkOf<'image'>, picture: Box): Record<string, string> {
   return {
-    width: mark.widthPx === undefined ? 'auto' : `${mark.widthPx}px`,
+    width: watermark.widthPx === undefined ? 'auto' : `${watermark.widthPx}px`,
     height: 'auto',
     'max-width': `${Math.round(picture.widthPx / 2)}px`,
     'max-height': `${Math.round(picture.heightPx / 2)}px`,
@@ -199,8 +199,9 @@ function imageStyle(mark: MarkOf<'image'>, picture: Box): Record<string, string>
   }
 }
 
-function isUnchanged({ mark, element, style }: Line): boolean {
-  const shows = mark.type === 'image' ? element.getAttribute('src') === mark.image : element.textContent === mark.text
+function isUnchanged({ watermark, element, style }: Line): boolean {
+  const shows =
+    watermark.type === 'image' ? element.getAttribute('src') === watermark.image : element.textContent === watermark.text
   return shows && element.getAttribute('style') === style
 }
 

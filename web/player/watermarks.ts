@@ -1,10 +1,10 @@
 import type { WatermarkBody } from '../../src/http/play/wire.ts'
 
 /**
- * A viewer's mark in the picture. `rtext` moves to a random place every `intervalMs` and is absent for `skipMs` between two places;
+ * A viewer's watermark in the picture. `rtext` moves to a random place every `intervalMs` and is absent for `skipMs` between two places;
  * `text` and `image` stay at `x`, `y`: a share of the picture (`12%`) or pixels (`40`).
  */
-export type Mark = WatermarkBody
+export type Watermark = WatermarkBody
 
 const LONGEST_GLIDE_MS = 1500
 /** Two lines of captions lie below this part of the picture. */
@@ -22,27 +22,27 @@ export function pictureBox(box: Size, picture: Size): Box {
   return { leftPx: (box.widthPx - widthPx) / 2, topPx: (box.heightPx - heightPx) / 2, widthPx, heightPx }
 }
 
-/** Where a mark is in its rhythm: `turn` counts the places of a moving one, `shown` is false in the pause between two. */
-export function markTurn(mark: Mark, elapsedMs: number): { turn: number; shown: boolean } {
-  if (mark.type !== 'rtext') return { turn: 0, shown: true }
-  const { intervalMs, skipMs } = mark
+/** Where a watermark is in its rhythm: `turn` counts the places of a moving one, `shown` is false in the pause between two. */
+export function watermarkTurn(watermark: Watermark, elapsedMs: number): { turn: number; shown: boolean } {
+  if (watermark.type !== 'rtext') return { turn: 0, shown: true }
+  const { intervalMs, skipMs } = watermark
   const shownMs = Math.max(250, intervalMs) // a mark that moves with every frame could not be read
   const turnMs = shownMs + Math.max(0, skipMs)
   return { turn: Math.floor(elapsedMs / turnMs), shown: elapsedMs % turnMs < shownMs }
 }
 
-/** How long a moving mark takes to its next place; 0: it is there at once. */
-export function glideMs(mark: Mark, reducedMotion: boolean): number {
-  if (mark.type !== 'rtext' || mark.skipMs > 0 || reducedMotion) return 0
-  return Math.min(LONGEST_GLIDE_MS, mark.intervalMs / 2)
+/** How long a moving watermark takes to its next place; 0: it is there at once. */
+export function glideMs(watermark: Watermark, reducedMotion: boolean): number {
+  if (watermark.type !== 'rtext' || watermark.skipMs > 0 || reducedMotion) return 0
+  return Math.min(LONGEST_GLIDE_MS, watermark.intervalMs / 2)
 }
 
 /**
- * The top left corner of a mark, always so that the whole mark lies in the picture. `chance`: two numbers of [0, 1) for a moving one,
+ * The top left corner of a watermark, always so that the whole watermark lies in the picture. `chance`: two numbers of [0, 1) for a moving one,
  * which also stays above the captions while there are any.
  */
-export function markCorner(
-  mark: Mark,
+export function watermarkCorner(
+  watermark: Watermark,
   picture: Box,
   text: Size,
   chance: readonly [number, number],
@@ -50,10 +50,10 @@ export function markCorner(
 ): { leftPx: number; topPx: number } {
   const roomX = Math.max(0, picture.widthPx - text.widthPx)
   const roomY = Math.max(0, picture.heightPx - text.heightPx)
-  const moves = mark.type === 'rtext'
+  const moves = watermark.type === 'rtext'
   const aboveCaptionsY = Math.max(0, CAPTIONS_BEGIN * picture.heightPx - text.heightPx)
-  const xPx = moves ? chance[0] * roomX : lengthPx(mark.x, picture.widthPx)
-  const yPx = moves ? chance[1] * (captions ? aboveCaptionsY : roomY) : lengthPx(mark.y, picture.heightPx)
+  const xPx = moves ? chance[0] * roomX : lengthPx(watermark.x, picture.widthPx)
+  const yPx = moves ? chance[1] * (captions ? aboveCaptionsY : roomY) : lengthPx(watermark.y, picture.heightPx)
   return { leftPx: picture.leftPx + clamp(xPx, roomX), topPx: picture.topPx + clamp(yPx, roomY) }
 }
 

@@ -128,7 +128,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
       ...(poster && { poster: poster.isPublic ? posterPath(poster.token) : `play/${id}/file/${POSTER_NAME}` }),
     },
     playlist: `/play/${id}/playlist/main`,
-    marks: watermarks.map(markBody),
+    marks: watermarks.map(watermarkBody),
     resumeAtS: session.positionS,
     keepsPosition: session.row.userId !== null,
     beatEveryMs: BEAT_EVERY_MS,
@@ -139,9 +139,9 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
   }
 }
 
-function markBody(mark: ShownWatermark): WatermarkBody {
-  if (mark.type !== 'image') return mark
-  const { png, ...rest } = mark
+function watermarkBody(watermark: ShownWatermark): WatermarkBody {
+  if (watermark.type !== 'image') return watermark
+  const { png, ...rest } = watermark
   return { ...rest, image: `data:image/png;base64,${png.toString('base64')}` }
 }
 

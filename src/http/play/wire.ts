@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 
 // What player and server say to each other (playback-protocol.md, sections 2 and 7). The player's types are made from these.
 
-const TextMarkBody = Type.Object({
+const TextWatermarkBody = Type.Object({
   type: Type.Union([Type.Literal('rtext'), Type.Literal('text')]),
   text: Type.String(),
   alpha: Type.Number({ description: '0 to 1' }),
@@ -13,7 +13,7 @@ const TextMarkBody = Type.Object({
   x: Type.Optional(Type.String({ description: 'place of a text: pixels, or with % a part of the picture' })),
   y: Type.Optional(Type.String()),
 })
-const ImageMarkBody = Type.Object({
+const ImageWatermarkBody = Type.Object({
   type: Type.Literal('image'),
   image: Type.String({ description: 'a PNG as data: address, so that no browser asks for it elsewhere' }),
   alpha: Type.Number({ description: '0 to 1' }),
@@ -21,7 +21,7 @@ const ImageMarkBody = Type.Object({
   x: Type.String(),
   y: Type.String(),
 })
-export const WatermarkBody = Type.Union([TextMarkBody, ImageMarkBody])
+export const WatermarkBody = Type.Union([TextWatermarkBody, ImageWatermarkBody])
 export type WatermarkBody = Static<typeof WatermarkBody>
 
 export const SessionBody = Type.Object({

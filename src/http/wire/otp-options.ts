@@ -46,7 +46,7 @@ const PlaceRule = Type.Object({
   ipSet: Type.Optional(Type.Array(Type.String())),
   countrySet: Type.Optional(Type.Array(Type.String())),
 })
-const Mark = Type.Object(
+const Watermark = Type.Object(
   { type: Type.String({ description: '`rtext` (it moves), `text` or `image`' }) },
   { additionalProperties: true },
 )
@@ -56,7 +56,7 @@ const AS_TEXT = Type.String({ description: 'the same as JSON text' })
 export const OtpBody = Type.Object({
   ...OtpOptions.properties,
   annotate: Type.Optional(
-    Type.Union([Type.Array(Mark), Mark, AS_TEXT], {
+    Type.Union([Type.Array(Watermark), Watermark, AS_TEXT], {
       description: 'up to 20 marks in the picture; JSON in single or typographic quotes is read too',
       examples: [[{ type: 'rtext', text: '{email}', alpha: '0.6' }]],
     }),
