@@ -132,7 +132,7 @@ test('S09: an image host that leads on to this machine gets nothing from it', as
 test('S17: an image host that never answers keeps nobody from playing', async () => {
   answers.set('/silent.png', () => {})
   expect(await marksOf([{ type: 'image', url: `${hostUrl}/silent.png` }, TEXT])).toMatchObject([TEXT])
-  await expect.poll(() => reelgate.output()).toContain('a video plays without an image mark')
+  await expect.poll(() => reelgate.output()).toContain('watermark: image unavailable')
 })
 
 test('P18: on the disk a picture is sealed', async () => {
