@@ -383,8 +383,8 @@ function chunkBreaches({ plan, chunks, segments, renditions, hasFailed }: Video,
   const breaches: string[] = []
   const stored = new Set(segments.map(({ rendition_id, number }) => `${rendition_id}/${number}`))
   const counts = {
-    videoTrack: plan.videoTrack ? videoSegmentCount(plan.videoTrack) : 0,
-    audioTrack: plan.audioTrack ? audioSegmentCount(plan.audioTrack) : 0,
+    video: plan.videoTrack ? videoSegmentCount(plan.videoTrack) : 0,
+    audio: plan.audioTrack ? audioSegmentCount(plan.audioTrack) : 0,
   }
   for (const [kind, count] of Object.entries(counts)) {
     const ids = renditions.filter((rendition) => rendition.kind === kind).map(({ id }) => id)

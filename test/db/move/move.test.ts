@@ -106,7 +106,7 @@ test('videos whose encoding was cut off, or had yet to begin, are finished after
   const video = await makeVideo({ seconds: 60, size: '320x240' })
   const videos = [await reelgate.owner.upload('Under way', video), await reelgate.owner.upload('Behind it', video)]
   const states = () => readRows(reelgate, 'select distinct state from chunk order by state').map(({ state }) => state)
-  await expect.poll(states).toEqual(['done', 'running', 'pending'])
+  await expect.poll(states).toEqual(['done', 'pending', 'running'])
   await reelgate.kill()
   expect(states()).toContain('pending')
   const url = await newTarget()
