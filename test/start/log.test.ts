@@ -40,7 +40,7 @@ test('an operator finds in the log which uploads came, which videos are ready an
     [INFO, video],
     [INFO, text.videoId],
   ])
-  expect(logged('upload: received', text.videoId)).toMatchObject([{ sizeBytes: 16 }])
+  expect(logged('upload: received', text.videoId)).toMatchObject([{ sizeBytes: 17 }])
   expect(logged('video: ready')).toMatchObject([{ level: INFO, videoId: video }])
   const { status, statusReason } = await owner.video(text.videoId)
   expect(logged('video: failed')).toMatchObject([{ level: INFO, videoId: text.videoId, status, reason: statusReason }])
