@@ -115,7 +115,7 @@ export async function claimChunk(
   which: () => ClaimFilter,
 ): Promise<ClaimedJob<VideoChunk> | undefined> {
   for (;;) {
-    // A transaction for each, since many may be stale: a video's whose video was deleted.
+    // A transaction for each, since many may be stale, such as those of a deleted video.
     const taken = await write((tx) => takeChunk(tx, queue, which()))
     if (taken !== 'stale') return taken
   }
