@@ -306,7 +306,7 @@ type OtpTable = {
   apiKeyId: string
   videoId: string
   userId: string | null
-  /** JSON of watermark/watermark.ts `Mark[]`. */
+  /** JSON of watermark/watermark.ts `Watermark[]`. */
   watermarks: string
   forcedBitrateKbps: number | null
   /** JSON kept for DRM licences. */
