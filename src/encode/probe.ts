@@ -50,6 +50,8 @@ const SEEKABLE = ['mov', 'matroska', 'avi', 'flv', 'wav', 'flac']
 const PROBE_LIMITS = { cpuS: 30, wallS: 60 }
 // Its last packets, reached by a seek, carry times that are not theirs.
 const READ_WHOLE = ['ogg']
+/** From the last key frame on. */
+const LAST_PACKETS = ['-read_intervals', '99999%']
 const OUTPUT_LIMIT_BYTES = 1024 * 1024
 // Beyond these a sample aspect ratio is taken for a mistake.
 const WIDEST_ASPECT_RATIO = 20
@@ -97,13 +99,29 @@ const REPORTED = [
  */
 export async function probeSource(sandbox: Sandbox, source: SealedSource, signal?: AbortSignal): Promise<Probe> {
   if (source.sizeBytes < 16) throw notMedia('The file is empty or only a few bytes long: upload it again.')
-  const report = await readReport(sandbox, source, signal)
+  const stop = new AbortController()
+  const file = { sandbox, source, signal: AbortSignal.any([stop.signal, ...(signal ? [signal] : [])]) }
+  // At the same time as the report: ffprobe takes longer to start than to read either of them.
+  const lastPackets = readPackets(file, LAST_PACKETS)
+  lastPackets.catch(() => undefined) // thrown below, unless something else is wrong first
+  try {
+    return await describeSource(file, lastPackets)
+  } finally {
+    stop.abort()
+    await Promise.allSettled([lastPackets])
+  }
+}
+
+type SourceFile = { sandbox: Sandbox; source: SealedSource; signal: AbortSignal }
+
+async function describeSource(file: SourceFile, lastPackets: Promise<PacketReading>): Promise<Probe> {
+  const report = await readReport(file)
   const videoTrack = report.streams.find((stream) => stream.codec_type === 'video' && stream.disposition?.attached_pic !== 1)
   const audioTrack = report.streams.find((stream) => stream.codec_type === 'audio')
   if (!videoTrack && !audioTrack) throw notMedia('The file has neither a picture nor sound.')
   if (videoTrack) assertSupportedVideo(videoTrack)
 
-  const { ends, isDamaged } = await readEnds(sandbox, source, report, signal)
+  const { ends, isDamaged } = await readEnds(file, report, lastPackets)
   // What is lost at the end of one stream was as long as the others, as far as anything says.
   const lostS = isDamaged ? (number(report.format.duration) ?? 0) : 0
   const startS = number(report.format.start_time) ?? 0
@@ -142,7 +160,7 @@ export async function probeSource(sandbox: Sandbox, source: SealedSource, signal
   }
 }
 
-async function readReport(sandbox: Sandbox, source: SealedSource, signal?: AbortSignal): Promise<Report> {
+async function readReport({ sandbox, source, signal }: SourceFile): Promise<Report> {
   const output = collect(OUTPUT_LIMIT_BYTES)
   const outputArgs = ['-of', 'json', '-show_entries', REPORTED]
   const end = await runMedia(sandbox, {
@@ -184,27 +202,16 @@ function assertSupportedVideo(videoTrack: Stream) {
  * @returns isDamaged: the file was read whole, and not without errors
  */
 async function readEnds(
-  sandbox: Sandbox,
-  source: SealedSource,
+  file: SourceFile,
   report: Report,
-  signal?: AbortSignal,
-): Promise<{ ends: Map<number, StreamEnd>; isDamaged: boolean }> {
+  lastPackets: Promise<PacketReading>,
+): Promise<{ ends: StreamEnds; isDamaged: boolean }> {
   const [container = ''] = report.format.format_name.split(',')
-  const ends = new Map<number, StreamEnd>()
-  const readPackets = (inputArgs: string[]) =>
-    runMedia(sandbox, {
-      tool: 'ffprobe',
-      source,
-      inputArgs,
-      outputArgs: ['-of', 'csv=p=0', '-show_entries', 'packet=stream_index,pts_time,dts_time,duration_time,size,flags'],
-      stdout: (bytes) => keepEnds(bytes, ends),
-      limits: PROBE_LIMITS,
-      signal,
-    })
   const isMov = container === 'mov'
-  let end = await readPackets(READ_WHOLE.includes(container) ? [] : ['-read_intervals', '99999%'])
+  const isReadWhole = READ_WHOLE.includes(container)
+  let { end, ends } = isReadWhole ? await readPackets(file, []) : await lastPackets
   // A file that was cut off or recorded live can send the seek nowhere: there is nothing, or its first packets pass for its last.
-  if ((end.errorLines > 0 || ends.size === 0) && !isMov) end = await readPackets([])
+  if ((end.errorLines > 0 || ends.size === 0) && !isMov) ({ end, ends } = await readPackets(file, []))
   // A reading that a limit of time ended did not get to the end, and knows none. The limit of processor time ends it with SIGKILL.
   if (end.outOfTime || end.exitCode === SIGKILL_EXIT) return { ends: new Map(), isDamaged: false }
   throwIfCrashed(end)
@@ -214,12 +221,28 @@ async function readEnds(
       'The file ends before its last picture: it was cut off on its way, or refers to another file. Upload the whole file again.',
     )
   }
-  return { ends, isDamaged: READ_WHOLE.includes(container) && end.errorLines > 0 }
+  return { ends, isDamaged: isReadWhole && end.errorLines > 0 }
 }
 
-type StreamEnd = { endS: number; hasEmptyPackets: boolean }
+/** By the streams' numbers. */
+type StreamEnds = Map<number, { endS: number; hasEmptyPackets: boolean }>
+type PacketReading = { end: MediaEnd; ends: StreamEnds }
 
-async function keepEnds(bytes: Readable, ends: Map<number, StreamEnd>) {
+async function readPackets({ sandbox, source, signal }: SourceFile, inputArgs: readonly string[]): Promise<PacketReading> {
+  const ends: StreamEnds = new Map()
+  const end = await runMedia(sandbox, {
+    tool: 'ffprobe',
+    source,
+    inputArgs,
+    outputArgs: ['-of', 'csv=p=0', '-show_entries', 'packet=stream_index,pts_time,dts_time,duration_time,size,flags'],
+    stdout: (bytes) => keepEnds(bytes, ends),
+    limits: PROBE_LIMITS,
+    signal,
+  })
+  return { end, ends }
+}
+
+async function keepEnds(bytes: Readable, ends: StreamEnds) {
   for await (const line of createInterface({ input: bytes })) {
     const [index, pts, dts, duration, size, flags = ''] = line.split(',')
     if (flags.includes('D')) continue // outside the edit list: decoded, never shown
