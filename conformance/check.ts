@@ -2,38 +2,38 @@ import type { Answer } from './http.ts'
 import type { Installation } from './installation.ts'
 import { differences, type Shape } from './shape.ts'
 
-/** What a check needs beyond an address and a key; each is an option of the command line. */
-export const NEEDS = {
+/** What some checks need beyond an address and a key; each is an option of the command line. */
+export const REQUIREMENTS = {
   'other-key': 'an API secret of another account',
-  'viewer-key': 'an API secret of the same account with the permission viewer alone',
+  'permission-keys': 'PERMISSION=SECRET,… for all five permissions: keys of the same account that hold this one alone',
   'off-key': 'an API secret of an account whose uploads and imports are off',
-  listen: 'HOST:PORT at which this suite serves a video and receives hooks, and the server can reach it',
-  exceed: 'leave to exceed the budget of uploads once, which is refused for up to a minute',
+  listen: 'HOST:PORT where this suite serves videos and receives hooks; the server must be able to reach it',
+  exceed: 'exceed the upload limit once; the server then refuses uploads for up to a minute',
 } as const
-export type Need = keyof typeof NEEDS
+export type Requirement = keyof typeof REQUIREMENTS
 
-/** One line of the contract. Throws what is otherwise. */
-export type Check = { name: string; needs?: readonly Need[]; run(at: Installation): Promise<void> }
+/** One line of the contract. `run` throws where the installation differs. */
+export type Check = { name: string; needs?: readonly Requirement[]; run(at: Installation): Promise<void> }
 export type Section = { section: number; title: string; checks: readonly Check[] }
 
-/** The installation does otherwise than the contract says. */
+/** The installation differs from the contract. */
 export class Deviation extends Error {}
 
-export function check(name: string, run: Check['run'], ...needs: Need[]): Check {
+export function check(name: string, run: Check['run'], ...needs: Requirement[]): Check {
   return { name, needs, run }
 }
 
-/** How an answer should be; what is not named may be anything. */
-export type Wanted = {
+/** What a response must look like; a field that is not named may be anything. */
+export type Expected = {
   status: number
-  /** Names of headers in lower case. */
+  /** By lower-case name. */
   headers?: Record<string, Shape>
   body?: Shape
   text?: string | RegExp
 }
 
-/** @throws Deviation that says what was expected and what came */
-export function expectAnswer(answer: Answer, wanted: Wanted): void {
+/** @throws Deviation that names what was expected and what was received */
+export function expectAnswer(answer: Answer, wanted: Expected): void {
   const found = [
     ...differences(answer.status, wanted.status, 'status'),
     ...Object.entries(wanted.headers ?? {}).flatMap(([name, shape]) => differences(answer.headers[name], shape, name)),
@@ -53,7 +53,7 @@ export function expectValue(value: unknown, shape: Shape, place: string): void {
 
 export type Outcome = { section: number; name: string; outcome: 'ok' | 'FAIL' | 'not checked'; why?: string }
 
-/** Runs one check; whatever it throws is its outcome. */
+/** Runs one check. Never rejects: an error is reported in the outcome. */
 export async function runCheck(section: number, { name, needs = [], run }: Check, at: Installation): Promise<Outcome> {
   const missing = needs.filter((need) => !at.has(need))
   if (missing.length > 0)

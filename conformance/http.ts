@@ -2,40 +2,42 @@ import { type Agent, request as httpRequest, type IncomingHttpHeaders } from 'no
 import { request as httpsRequest } from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
 
-// Requests as their bytes should be: `fetch` sends no body with GET, no header twice and tidies up addresses.
+// Sends requests exactly as written: `fetch` sends no body with GET, no header twice, and normalizes URLs.
 
 export type Call = {
   method: string
-  /** As it is to be asked, undecoded. */
+  /** Sent as it is, not decoded. */
   url: string
   headers?: readonly (readonly [name: string, value: string])[]
   body?: string | Buffer
+  /** Writes each byte of the body by itself. */
+  byteByByte?: boolean
 }
 
 export type Answer = {
   status: number
   headers: IncomingHttpHeaders
   text: string
-  /** The text as JSON; undefined when it is none. */
+  /** The text parsed as JSON; undefined when it is not JSON. */
   body: unknown
 }
 
 export type Send = (call: Call) => Promise<Answer>
 
-/** So many calls of each budget are left to others. */
-const RESERVE = 5
+/** Calls of each rate limit that are left to other clients. */
+const RESERVED_CALLS = 5
 
 /**
- * Sends calls one after the other and never faster than the `RateLimit` headers of the answers allow: where a budget runs low, all
- * wait until it is full again.
- * @param onWait called with how long it waits, and for which budget
+ * Sends calls one after the other, and never faster than the `RateLimit` response headers allow: when one limit is nearly used up,
+ * all calls wait until its window ends.
+ * @param onWait called with the time it waits, and the name of the limit
  */
 export function createPacedSend(agent: Agent, onWait: (waitS: number, budget: string) => void): Send {
   let resumeAtMs = 0
   return async (call) => {
     const waitMs = resumeAtMs - performance.now()
     if (waitMs > 0) await pause(waitMs)
-    const answer = await sendAtOnce(agent, call)
+    const answer = await sendUnpaced(agent, call)
     const low = lowBudget(answer)
     if (low) {
       resumeAtMs = performance.now() + low.waitS * 1000
@@ -45,14 +47,14 @@ export function createPacedSend(agent: Agent, onWait: (waitS: number, budget: st
   }
 }
 
-/** `RateLimit: "reads";r=4;t=37` says that four calls are left, and that there are more of them in 37 s. */
+/** `RateLimit: "reads";r=4;t=37`: four calls are left in this window, which ends in 37 s. */
 function lowBudget({ headers }: Answer): { budget: string; waitS: number } | undefined {
   const [, budget = '', remaining, waitS] = /^"([^"]+)";r=(\d+);t=(\d+)$/.exec(headers.ratelimit?.toString() ?? '') ?? []
-  return remaining !== undefined && Number(remaining) < RESERVE ? { budget, waitS: Number(waitS) } : undefined
+  return remaining !== undefined && Number(remaining) < RESERVED_CALLS ? { budget, waitS: Number(waitS) } : undefined
 }
 
-/** Sends a call without a look at any budget. */
-export function sendAtOnce(agent: Agent, { method, url, headers = [], body }: Call): Promise<Answer> {
+/** Sends a call regardless of rate limits. */
+export function sendUnpaced(agent: Agent, { method, url, headers = [], body, byteByByte }: Call): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const { protocol, host, origin } = new URL(url)
   const length: [string, string][] = body === undefined ? [] : [['Content-Length', String(Buffer.byteLength(body))]]
@@ -72,7 +74,11 @@ export function sendAtOnce(agent: Agent, { method, url, headers = [], body }: Ca
       resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parseJson(text) })
     })
   })
-  request.end(body)
+  if (byteByByte) {
+    request.setNoDelay(true)
+    for (const byte of Buffer.from(body ?? '')) request.write(Uint8Array.of(byte))
+    request.end()
+  } else request.end(body)
   return promise
 }
 
@@ -84,7 +90,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A multipart form. A part is a text, or a file with its name. */
+/** The parts of a multipart form: texts, and files with their names. */
 export type Parts = readonly (readonly [
   name: string,
   value: string | { fileName: string; type?: string; bytes: Buffer | string },

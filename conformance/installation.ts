@@ -2,83 +2,62 @@ import { randomBytes } from 'node:crypto'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Deviation, expectAnswer, type Need } from './check.ts'
-import { type Answer, createPacedSend, multipart, type Parts, sendAtOnce } from './http.ts'
-import { createOutside } from './public-host.ts'
+import { Deviation, expectAnswer, type Requirement } from './check.ts'
+import { createClient, encodeCall } from './client.ts'
+import { type Answer, createPacedSend, type Parts, sendUnpaced } from './http.ts'
+import { createPublicHost } from './public-host.ts'
 import { isRecord } from './shape.ts'
 import { VIDEO } from './test-video.ts'
 
-/** What the suite was given: where the installation is, and what may be used there. */
-export type Given = {
+/** The installation to test, and what may be used there. */
+export type Options = {
   base: string
   key: string
   otherKey?: string
-  viewerKey?: string
+  /** API secrets by the one permission that each holds. */
+  permissionKeys?: ReadonlyMap<string, string>
   offKey?: string
   listen?: { host: string; port: number }
   exceed?: boolean
-}
-
-type Sending = {
-  /** Undefined: the key that was given; null: no header. */
-  key?: string | null
-  headers?: readonly (readonly [string, string])[]
-  /** At most one of these. */
-  json?: unknown
-  form?: Record<string, string> | string
-  parts?: Parts
-  body?: string
 }
 
 export type Credentials = { videoId: string; uploadLink: string; fields: Record<string, string> }
 
 export type Installation = ReturnType<typeof openInstallation>
 
-/** The longest page of a list: of v2, and of an account that has it raised. */
+/** The longest page of a list: in v2, and in the current interface for an account whose limit was raised. */
 export const MAX_PAGE = 100
 
-/** What is sent where no video is needed: the server encodes nothing. */
-export const LETTER = Buffer.from('This is a letter, not a video.')
-/** Asks for the answer 201. */
-const CREATED: Parts = [['success_action_status', '201']]
+/** Uploaded where no playable video is needed, so that the server encodes nothing. */
+export const NOT_MEDIA = Buffer.from('This is a letter, not a video.')
+/** Asks for the status 201. */
+const ASK_FOR_201: Parts = [['success_action_status', '201']]
 
-/** So long a video of two seconds may take. */
-const PATIENCE_MS = 120_000
+/** How long encoding a video of two seconds may take. */
+const MAX_WAIT_MS = 120_000
 
-/** The installation under test, as its clients see it, and what the suite makes there. */
-export function openInstallation(given: Given, onWait: (waitS: number, budget: string) => void) {
-  const base = given.base.replace(/\/+$/, '')
+/** A client of the installation under test, and the videos, folders and hooks that the suite makes there. */
+export function openInstallation(options: Options, onWait: (waitS: number, budget: string) => void) {
+  const base = options.base.replace(/\/+$/, '')
   const agent = base.startsWith('https:') ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true })
   const send = createPacedSend(agent, onWait)
-  // Titles with this mark are ours: searches for it find nothing else, whatever the account holds.
-  const mark = `conformance-${randomBytes(4).toString('hex')}`
-  const undo: (() => Promise<unknown>)[] = []
+  // Begins every title that the suite makes, so that searches find nothing else, whatever the account holds.
+  const titlePrefix = `conformance-${randomBytes(4).toString('hex')}`
+  const cleanups: (() => Promise<unknown>)[] = []
   let titles = 0
 
-  const has: Record<Need, boolean> = {
-    'other-key': given.otherKey !== undefined,
-    'viewer-key': given.viewerKey !== undefined,
-    'off-key': given.offKey !== undefined,
-    listen: given.listen !== undefined,
-    exceed: given.exceed === true,
+  const has: Record<Requirement, boolean> = {
+    'other-key': options.otherKey !== undefined,
+    'permission-keys': options.permissionKeys !== undefined,
+    'off-key': options.offKey !== undefined,
+    listen: options.listen !== undefined,
+    exceed: options.exceed === true,
   }
 
-  /** A call to the current interface. */
-  function api(method: string, path: string, sending: Sending = {}): Promise<Answer> {
-    const key = sending.key === undefined ? given.key : sending.key
-    const authorization: [string, string][] = key === null ? [] : [['Authorization', `Apisecret ${key}`]]
-    return send({ method, url: `${base}/api${path}`, ...written(sending, [...authorization, ['Accept', 'application/json']]) })
-  }
+  const { api, v2 } = createClient(send, base, options.key)
+  const newTitle = () => `${titlePrefix} ${++titles}`
 
-  /** A call to the earlier interface; the key goes into the form. */
-  function v2(path: string, fields: Record<string, string> = {}, key: string | null = given.key): Promise<Answer> {
-    const form = { ...(key === null ? {} : { clientSecretKey: key }), ...fields }
-    return send({ method: 'POST', url: `${base}/v2${path}`, ...written({ form }, []) })
-  }
-
-  const newTitle = () => `${mark} ${++titles}`
-
-  /** A video that nobody has sent yet. */
+  /** A new video without a source, and its upload credentials. */
   async function credentials(title = newTitle()): Promise<Credentials> {
     const answer = await api('PUT', `/videos?title=${encodeURIComponent(title)}`)
     expectAnswer(answer, { status: 200 })
@@ -89,54 +68,55 @@ export function openInstallation(given: Given, onWait: (waitS: number, budget: s
   }
 
   function removeVideo(videoId: string, key?: string): void {
-    undo.push(() => api('DELETE', `/videos?videos=${videoId}`, { key }))
+    cleanups.push(() => api('DELETE', `/videos?videos=${videoId}`, { key }))
   }
 
   /**
-   * Posts an upload's form. Forms count against a budget of their own and their answers do not tell it; since each takes credentials
-   * first, whose answers do, they are never more than those.
+   * Posts an upload form. Forms have a rate limit of their own, which their responses do not report; there are never more forms than
+   * credentials, whose responses do.
    */
-  function upload({ uploadLink, fields }: Credentials, more: Parts = CREATED, bytes: Buffer = LETTER) {
+  function upload({ uploadLink, fields }: Credentials, more: Parts = ASK_FOR_201, bytes: Buffer = NOT_MEDIA) {
     const file = { fileName: 'bars.mp4', type: 'video/mp4', bytes }
     return send({
       method: 'POST',
       url: uploadLink,
-      ...written({ parts: [...Object.entries(fields), ...more, ['file', file]] }, []),
+      ...encodeCall({ parts: [...Object.entries(fields), ...more, ['file', file]] }),
     })
   }
 
   async function video(id: string): Promise<Record<string, unknown>> {
     const answer = await api('GET', `/videos/${id}`)
-    if (answer.status !== 200 || !isRecord(answer.body)) throw new Deviation(`GET /videos/${id}: came ${answer.status}`)
+    if (answer.status !== 200 || !isRecord(answer.body)) throw new Deviation(`GET /videos/${id}: got ${answer.status}`)
     return answer.body
   }
 
-  async function sentVideo(): Promise<string> {
+  async function uploadedVideo(): Promise<string> {
     const issued = await credentials()
-    expectAnswer(await upload(issued, CREATED, VIDEO), { status: 201 })
+    expectAnswer(await upload(issued, ASK_FOR_201, VIDEO), { status: 201 })
     return issued.videoId
   }
 
-  /** Asks until `isDone`; what it asks counts against the budget of reads, so it asks rarely. */
+  /** Polls until `isDone`, with growing pauses, since each poll counts as a read. */
   async function until<Found>(what: string, ask: () => Promise<Found>, isDone: (found: Found) => boolean): Promise<Found> {
-    const endsAtMs = performance.now() + PATIENCE_MS
+    const endsAtMs = performance.now() + MAX_WAIT_MS
     for (let waitMs = 50; performance.now() < endsAtMs; waitMs = Math.min(1_000, waitMs * 1.5)) {
       const found = await ask()
       if (isDone(found)) return found
       await pause(waitMs)
     }
-    throw new Deviation(`${what}: not within ${PATIENCE_MS / 1000} s`)
+    throw new Deviation(`${what}: did not happen within ${MAX_WAIT_MS / 1000} s`)
   }
 
   return {
     base,
-    mark,
-    key: given.key,
-    otherKey: given.otherKey ?? '',
-    viewerKey: given.viewerKey ?? '',
-    offKey: given.offKey ?? '',
-    has: (need: Need) => has[need],
-    /** Any call, as it is given. */
+    titlePrefix,
+    key: options.key,
+    otherKey: options.otherKey ?? '',
+    permissionKeys: options.permissionKeys ?? new Map<string, string>(),
+    viewerKey: options.permissionKeys?.get('viewer') ?? '',
+    offKey: options.offKey ?? '',
+    has: (need: Requirement) => has[need],
+    /** Sends any call. */
     send,
     api,
     v2,
@@ -145,11 +125,11 @@ export function openInstallation(given: Given, onWait: (waitS: number, budget: s
     removeVideo,
     upload,
     video,
-    sentVideo,
+    sentVideo: uploadedVideo,
     until,
-    /** One video that plays, shared by all checks: none of them may change it. */
-    readyVideo: once(async () => {
-      const id = await sentVideo()
+    /** A video that is ready, shared by all checks: none of them may change it. */
+    sharedReadyVideo: memoize(async () => {
+      const id = await uploadedVideo()
       await until(
         'a video that plays',
         () => video(id),
@@ -157,8 +137,8 @@ export function openInstallation(given: Given, onWait: (waitS: number, budget: s
       )
       return id
     }),
-    /** One video whose bytes are no video, judged as such. */
-    letter: once(async () => {
+    /** A video whose source is not a media file, after its status says so. */
+    nonMediaVideo: memoize(async () => {
       const issued = await credentials()
       expectAnswer(await upload(issued), { status: 201 })
       await until(
@@ -168,57 +148,40 @@ export function openInstallation(given: Given, onWait: (waitS: number, budget: s
       )
       return issued.videoId
     }),
-    /** One video without a source, shared by all checks: none of them may change it. */
-    emptyVideo: once(async () => (await credentials()).videoId),
-    /** More videos than any page holds, whose titles begin with this; shared by all checks: none of them may change it. */
-    titleOfManyVideos: once(async () => {
+    /** A video without a source, shared by all checks: none of them may change it. */
+    sharedEmptyVideo: memoize(async () => (await credentials()).videoId),
+    /** The beginning of the titles of 101 videos, more than any page holds; shared by all checks: none of them may change them. */
+    titleOf101Videos: memoize(async () => {
       const title = newTitle()
       for (let n = 0; n < MAX_PAGE + 1; n++) await credentials(`${title} n${n}`)
       return title
     }),
-    /** What the server asks for and calls: needs `listen`. */
-    outside: once(async () => {
-      if (!given.listen) throw new Error('a check that uses the outside needs "listen"')
-      const outside = await createOutside(given.listen)
-      undo.push(() => outside.close())
+    /** A host from which the server imports, and which receives its hooks: needs `listen`. */
+    publicHost: memoize(async () => {
+      if (!options.listen) throw new Error('a check that uses the public host needs --listen')
+      const outside = await createPublicHost(options.listen)
+      cleanups.push(() => outside.close())
       return outside
     }),
-    /** Asks for uploads without a title, which are refused and count, until the budget is spent; far from what brings a ban. */
+    /** Asks for credentials without a title, which are refused but count, until the limit is reached; far from what causes a ban. */
     async exceedUploads(): Promise<Answer> {
-      const headers: [string, string][] = [['Authorization', `Apisecret ${given.key}`]]
+      const headers: [string, string][] = [['Authorization', `Apisecret ${options.key}`]]
       for (;;) {
-        const answer = await sendAtOnce(agent, { method: 'PUT', url: `${base}/api/videos`, headers })
+        const answer = await sendUnpaced(agent, { method: 'PUT', url: `${base}/api/videos`, headers })
         if (answer.status !== 400 || answer.headers.ratelimit === undefined) return answer
       }
     },
-    /** Has this done at the end, whatever becomes of the checks. */
-    later: (act: () => Promise<unknown>) => void undo.push(act),
-    /** Removes what the suite has made, the latest first. */
+    /** Runs this at the end, even when checks fail. */
+    atEnd: (act: () => Promise<unknown>) => void cleanups.push(act),
+    /** Removes what the suite has made, the newest first. */
     async cleanUp() {
-      for (const act of undo.reverse()) await act()
+      for (const act of cleanups.reverse()) await act()
       agent.destroy()
     },
   }
 }
 
-/** Headers and body of a call. */
-function written({ headers = [], json, form, parts, body }: Sending, first: readonly (readonly [string, string])[]) {
-  if (json !== undefined) return { headers: [...first, ...typed('application/json'), ...headers], body: JSON.stringify(json) }
-  if (form !== undefined)
-    return {
-      headers: [...first, ...typed('application/x-www-form-urlencoded'), ...headers],
-      body: typeof form === 'string' ? form : new URLSearchParams(form).toString(),
-    }
-  if (parts === undefined) return { headers: [...first, ...headers], body }
-  const written = multipart(parts)
-  return { headers: [...first, ...typed(written.type), ...headers], body: written.body }
-}
-
-function typed(type: string): [string, string][] {
-  return [['Content-Type', type]]
-}
-
-function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
+function memoize<Value>(make: () => Promise<Value>): () => Promise<Value> {
   let made: Promise<Value> | undefined
   return () => (made ??= make())
 }

@@ -1,29 +1,29 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { NEEDS, type Outcome, runCheck } from './check.ts'
-import { type Given, openInstallation } from './installation.ts'
+import { type Outcome, REQUIREMENTS, runCheck } from './check.ts'
+import { type Options, openInstallation } from './installation.ts'
 import { SECTIONS } from './sections.ts'
 
-// `npm run conformance -- --base URL --key SECRET`: asks an installation, over HTTP alone, whether it keeps the wire contract.
+// `npm run conformance -- --base URL --key SECRET`: checks an installation against the wire contract, over HTTP alone.
 
 const USAGE = `npm run conformance -- --base URL --key SECRET [options]
 
   --base URL          address of the installation, such as http://127.0.0.1:8080
   --key SECRET        an API secret with all permissions
-${Object.entries(NEEDS)
+${Object.entries(REQUIREMENTS)
   .map(([need, meaning]) => `  --${need.padEnd(17)} ${meaning}`)
   .join('\n')}
   --only TEXT         the checks whose name contains this
-  --json FILE         also writes the outcomes, as [{section, name, outcome, why}]
+  --json FILE         also writes the outcomes to a file, as [{section, name, outcome, why}]
 
 It makes videos in the account, and removes them at the end.
 `
 
 const WORDS = { ok: 'ok', FAIL: 'FAIL', 'not checked': '--' } as const
 
-async function run(given: Given, only: string, jsonFile: string | undefined): Promise<number> {
+async function run(given: Options, only: string, jsonFile: string | undefined): Promise<number> {
   const sections = SECTIONS.map((section) => ({ ...section, checks: section.checks.filter(({ name }) => name.includes(only)) }))
-  const at = openInstallation(given, (waitS, budget) => console.log(`     … waiting ${waitS} s for the budget of ${budget}`))
+  const at = openInstallation(given, (waitS, budget) => console.log(`     … waiting ${waitS} s for the rate limit of ${budget}`))
   const outcomes: Outcome[] = []
   try {
     for (const { section, title, checks } of sections) {
@@ -49,7 +49,7 @@ function lineOf({ name, outcome, why }: Outcome): string {
   return why === undefined ? `${word} ${name}` : `${word} ${name} — ${why}`
 }
 
-/** @returns undefined when the arguments cannot be */
+/** @returns undefined when the arguments are not valid */
 function readArguments() {
   const text = { type: 'string' } as const
   try {
@@ -58,7 +58,7 @@ function readArguments() {
         base: text,
         key: text,
         'other-key': text,
-        'viewer-key': text,
+        'permission-keys': text,
         'off-key': text,
         listen: text,
         exceed: { type: 'boolean' },
@@ -69,11 +69,11 @@ function readArguments() {
     const { base, key, listen, only = '', json } = values
     const [, host, port] = /^\[?(.+?)\]?:(\d{1,5})$/.exec(listen ?? '') ?? []
     if (!base || !URL.canParse(base) || !key || (listen !== undefined && port === undefined)) return undefined
-    const given: Given = {
+    const given: Options = {
       base,
       key,
       otherKey: values['other-key'],
-      viewerKey: values['viewer-key'],
+      permissionKeys: readPermissionKeys(values['permission-keys']),
       offKey: values['off-key'],
       listen: host === undefined ? undefined : { host, port: Number(port) },
       exceed: values.exceed,
@@ -82,6 +82,12 @@ function readArguments() {
   } catch {
     return undefined
   }
+}
+
+/** `viewer=SECRET,editor=SECRET` */
+function readPermissionKeys(text: string | undefined): Map<string, string> | undefined {
+  if (text === undefined) return undefined
+  return new Map(text.split(',').map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]))
 }
 
 const read = readArguments()

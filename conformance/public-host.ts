@@ -4,13 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Deviation } from './check.ts'
 import { VIDEO } from './test-video.ts'
 
-/** A call that reached us. */
+/** A request that this host received. */
 export type Received = { path: string; method: string; headers: IncomingHttpHeaders; text: string }
 
-const PATIENCE_MS = 60_000
+const MAX_WAIT_MS = 60_000
 
-/** A server of the suite's own: videos to import at `/video/…`, nothing at `/nothing/…`, a receiver of hooks everywhere else. */
-export async function createOutside({ host, port }: { host: string; port: number }) {
+/** Serves a video at `/video/…`, a redirect to it at `/redirect/…`, 404 at `/nothing/…`, and receives hooks at any other path. */
+export async function createPublicHost({ host, port }: { host: string; port: number }) {
   const received: Received[] = []
   const server = createServer((request, response) => {
     const path = request.url ?? '/'
@@ -33,15 +33,15 @@ export async function createOutside({ host, port }: { host: string; port: number
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     received: (path: string) => received.filter((call) => call.path === path),
-    /** The first call to this path that is as wanted. */
+    /** Waits for a matching request to this path. */
     async next(path: string, isWanted: (call: Received) => boolean): Promise<Received> {
-      const endsAtMs = performance.now() + PATIENCE_MS
+      const endsAtMs = performance.now() + MAX_WAIT_MS
       while (performance.now() < endsAtMs) {
         const call = received.find((one) => one.path === path && isWanted(one))
         if (call) return call
         await pause(50)
       }
-      throw new Deviation(`nothing of the kind came to ${path} within ${PATIENCE_MS / 1000} s`)
+      throw new Deviation(`no matching request to ${path} within ${MAX_WAIT_MS / 1000} s`)
     },
     close: () =>
       new Promise<void>((resolve) => {
@@ -51,7 +51,7 @@ export async function createOutside({ host, port }: { host: string; port: number
   }
 }
 
-/** Standard Webhooks 1.0: HMAC-SHA256 over id, timestamp and body with the bytes behind `whsec_`. */
+/** Standard Webhooks 1.0: HMAC-SHA256 over id, timestamp and body, with the bytes encoded after `whsec_` as its key. */
 export function isSignedBy(secret: string, { headers, text }: Received): boolean {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`

@@ -1,7 +1,7 @@
 import type { Section } from './check.ts'
 import { demo, list, tags, videos } from './sections/api.ts'
 import { errors } from './sections/errors.ts'
-import { files, v2Rest } from './sections/files.ts'
+import { files, filesV2 } from './sections/files.ts'
 import { folders } from './sections/folders.ts'
 import { importing, importingV2 } from './sections/import.ts'
 import { limits } from './sections/limits.ts'
@@ -12,7 +12,7 @@ import { v2 } from './sections/v2.ts'
 import { values } from './sections/values.ts'
 import { hooks, usage } from './sections/webhooks.ts'
 
-/** Every line of sections 1 to 7 and 9 of the wire contract, and what needs no browser of section 8. The last check exceeds a budget, so nothing may follow it. */
+/** Every line of sections 1 to 7 and 9 of the wire contract, and those of section 8 that need no browser. The last check exceeds a rate limit, so it must stay last. */
 export const SECTIONS: readonly Section[] = [
   values,
   errors,
@@ -27,7 +27,7 @@ export const SECTIONS: readonly Section[] = [
   upload,
   otpOptions,
   v2,
-  v2Rest,
+  filesV2,
   importingV2,
   hooks,
   player,

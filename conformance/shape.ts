@@ -1,9 +1,9 @@
-// What a value should look like, written as the contract writes it, and in words what is otherwise.
+// What a value must look like, written as the contract writes it, and how to report a difference.
 
-/** A value itself, a pattern of a text, an object of which these fields are asked, or a rule with its words. */
+/** An exact value, a pattern for a text, an object whose other fields are ignored, or a rule. */
 export type Shape = string | number | boolean | null | RegExp | Rule | { readonly [field: string]: Shape }
 
-/** `differences`: in words, empty when the value is as it should be. */
+/** `differences` returns one sentence for each difference; none when the value matches. */
 export class Rule {
   readonly words: string
   readonly differences: (value: unknown, place: string) => string[]
@@ -14,9 +14,9 @@ export class Rule {
   }
 }
 
-/** A rule that is true or not. */
+/** A rule from a predicate. */
 export function is(words: string, holds: (value: unknown) => boolean): Rule {
-  return new Rule(words, (value, place) => (holds(value) ? [] : [otherwise(place, words, value)]))
+  return new Rule(words, (value, place) => (holds(value) ? [] : [mismatch(place, words, value)]))
 }
 
 export const anyText = is('a text', (value) => typeof value === 'string')
@@ -27,7 +27,7 @@ export const anyNumber = is('a number', (value) => typeof value === 'number')
 export const zeroOrOne = is('0 or 1', (value) => value === 0 || value === 1)
 export const trueOrFalse = is('true or false', (value) => typeof value === 'boolean')
 export const webAddress = is('a web address', (value) => typeof value === 'string' && /^https?:\/\/[^/]/.test(value))
-/** Within a day of this machine's clock, which tells seconds from milliseconds. */
+/** Within a day of this machine's clock, so that milliseconds are not taken for seconds. */
 export const unixSeconds = is(
   'Unix seconds of now',
   (value) => Number.isInteger(value) && Math.abs(Number(value) - Date.now() / 1000) < 86_400,
@@ -39,7 +39,7 @@ export const isoTime = is(
 export const videoId = /^[0-9a-f]{32}$/
 export const otp = /^[A-Za-z0-9]{64}$/
 
-/** An object with these fields and no other. */
+/** An object with these fields and no others. */
 export function exactly(fields: { readonly [field: string]: Shape }): Rule {
   return new Rule(`exactly the fields ${Object.keys(fields).join(', ')}`, (value, place) => {
     const others = isRecord(value) ? Object.keys(value).filter((field) => !(field in fields)) : []
@@ -47,29 +47,29 @@ export function exactly(fields: { readonly [field: string]: Shape }): Rule {
   })
 }
 
-/** An array whose members all look so. */
+/** An array whose members all match. */
 export function listOf(shape: Shape): Rule {
   return new Rule('an array', (value, place) =>
     Array.isArray(value)
       ? value.flatMap((member, index) => differences(member, shape, `${place}[${index}]`))
-      : [otherwise(place, 'an array', value)],
+      : [mismatch(place, 'an array', value)],
   )
 }
 
-/** The array of these members, in this order. */
+/** An array of exactly these members, in this order. */
 export function inOrder(...shapes: readonly Shape[]): Rule {
   return new Rule(`an array of ${shapes.length}`, (value, place) =>
     Array.isArray(value) && value.length === shapes.length
       ? shapes.flatMap((shape, index) => differences(value[index], shape, `${place}[${index}]`))
-      : [otherwise(place, `an array of ${shapes.length}`, value)],
+      : [mismatch(place, `an array of ${shapes.length}`, value)],
   )
 }
 
-/** One of these; of no one needs there be more than one. */
+/** Any one of these. */
 export function oneOf(...shapes: readonly Shape[]): Rule {
-  const words = shapes.map(inWords).join(' or ')
+  const words = shapes.map(describe).join(' or ')
   return new Rule(words, (value, place) =>
-    shapes.some((shape) => differences(value, shape, place).length === 0) ? [] : [otherwise(place, words, value)],
+    shapes.some((shape) => differences(value, shape, place).length === 0) ? [] : [mismatch(place, words, value)],
   )
 }
 
@@ -78,24 +78,24 @@ export function without(field: string): Rule {
   return is(`an object without "${field}"`, (value) => isRecord(value) && !(field in value))
 }
 
-/** What of a value is not as it should be; empty when all is. */
+/** The differences between a value and a shape, as sentences; empty when it matches. */
 export function differences(value: unknown, shape: Shape, place: string): string[] {
   if (shape instanceof Rule) return shape.differences(value, place)
   if (shape instanceof RegExp)
-    return typeof value === 'string' && shape.test(value) ? [] : [otherwise(place, inWords(shape), value)]
-  if (typeof shape !== 'object' || shape === null) return value === shape ? [] : [otherwise(place, inWords(shape), value)]
-  if (!isRecord(value)) return [otherwise(place, 'an object', value)]
+    return typeof value === 'string' && shape.test(value) ? [] : [mismatch(place, describe(shape), value)]
+  if (typeof shape !== 'object' || shape === null) return value === shape ? [] : [mismatch(place, describe(shape), value)]
+  if (!isRecord(value)) return [mismatch(place, 'an object', value)]
   return Object.entries(shape).flatMap(([field, wanted]) => differences(value[field], wanted, `${place}.${field}`))
 }
 
-function inWords(shape: Shape): string {
+function describe(shape: Shape): string {
   if (shape instanceof Rule) return shape.words
   return shape instanceof RegExp ? String(shape) : JSON.stringify(shape)
 }
 
-function otherwise(place: string, wanted: string, value: unknown): string {
-  const came = value === undefined ? 'nothing' : JSON.stringify(value)
-  return `${place}: expected ${wanted}, came ${came.length > 200 ? `${came.slice(0, 200)}…` : came}`
+function mismatch(place: string, wanted: string, value: unknown): string {
+  const got = value === undefined ? 'nothing' : JSON.stringify(value)
+  return `${place}: expected ${wanted}, got ${got.length > 200 ? `${got.slice(0, 200)}…` : got}`
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -60,7 +60,7 @@ export const list: Section = {
   title: 'Current interface: list',
   checks: [
     check('list: {count, rows} of videos with all their fields', async (at) => {
-      await at.readyVideo()
+      await at.sharedReadyVideo()
       expectAnswer(await at.api('GET', '/videos'), { status: 200, body: exactly({ count: positive, rows: listOf(VIDEO) }) })
     }),
     check('list: newest first, the same order in pages, count of all', async (at) => {
@@ -72,7 +72,7 @@ export const list: Section = {
       expectAnswer(await listed(at, { q: search, limit: '2', page: '9' }), rows(3, []))
     }),
     check('list: limit is 20 if absent, and clamped to the page limit of the account, 40 to 100, never refused', async (at) => {
-      const search = await at.titleOfManyVideos()
+      const search = await at.titleOf101Videos()
       const lengthOf = async (query: Record<string, string>) => {
         const { body } = await listed(at, { q: search, ...query })
         return isRecord(body) && Array.isArray(body.rows) ? body.rows.length : undefined
@@ -88,8 +88,18 @@ export const list: Section = {
       for (const query of ['page=', 'page=0', 'limit=', 'limit=0'])
         expectAnswer(await at.api('GET', `/videos?${query}`), { status: 200 })
     }),
+    check('list: a 304 costs no read', async (at) => {
+      const first = await at.api('GET', '/videos')
+      const headers: [string, string][] = [['If-None-Match', first.headers.etag ?? '']]
+      const answers = [await at.api('GET', '/videos', { headers }), await at.api('GET', '/videos', { headers })]
+      for (const answer of answers) expectAnswer(answer, { status: 304 })
+      const [before = 0, after = 0] = [first, answers[1]].map((answer) =>
+        Number(/r=(\d+)/.exec(String(answer?.headers.ratelimit))?.[1]),
+      )
+      expectValue(after >= before, true, 'reads left after two 304 are as many as before')
+    }),
     check('list: status filters by one or several states; another word is 400', async (at) => {
-      const id = await at.emptyVideo()
+      const id = await at.sharedEmptyVideo()
       const states = async (status: string) => {
         const answer = await at.api('GET', `/videos?status=${encodeURIComponent(status)}&q=${id}`)
         expectAnswer(answer, { status: 200 })
@@ -119,8 +129,8 @@ export const list: Section = {
     }),
     check('list: q is taken literally, % and _ too', async (at) => {
       const { videoId: id } = await at.credentials(`${at.newTitle()} 100%_sure`)
-      expectAnswer(await listed(at, { q: `${at.mark}%` }), rows(0, []))
-      expectAnswer(await listed(at, { q: `${at.mark}_` }), rows(0, []))
+      expectAnswer(await listed(at, { q: `${at.titlePrefix}%` }), rows(0, []))
+      expectAnswer(await listed(at, { q: `${at.titlePrefix}_` }), rows(0, []))
       const { body } = await listed(at, { q: '100%_sure' })
       expectValue(
         isRecord(body) && Array.isArray(body.rows) && body.rows.some((row) => row.id === id),
@@ -131,13 +141,13 @@ export const list: Section = {
     check('list: tag and tags filter, tags by AND, case-sensitive', async (at) => {
       const { ids } = await newVideos(at, 2)
       const [first = '', second = ''] = ids
-      const [a, b] = [`${at.mark}-and-a`, `${at.mark}-and-b`]
+      const [a, b] = [`${at.titlePrefix}-and-a`, `${at.titlePrefix}-and-b`]
       expectAnswer(await at.api('POST', '/videos/tags', { json: { videos: ids, tags: [a] } }), DONE)
       expectAnswer(await at.api('POST', '/videos/tags', { json: { videos: [first], tags: [b] } }), DONE)
       expectAnswer(await listed(at, { tag: a }), rows(2, [second, first]))
       expectAnswer(await listed(at, { tags: `${a},${b}` }), rows(1, [first]))
       expectAnswer(await listed(at, { tag: a.toUpperCase() }), rows(0, []))
-      expectAnswer(await listed(at, { tags: `${a},${at.mark}-no-such-tag` }), rows(0, []))
+      expectAnswer(await listed(at, { tags: `${a},${at.titlePrefix}-no-such-tag` }), rows(0, []))
     }),
     check('list: folderId=root has what lies in no folder; an unknown folder is 404', async (at) => {
       const { ids, search } = await newVideos(at, 1)
@@ -145,7 +155,7 @@ export const list: Section = {
       expectAnswer(await listed(at, { folderId: UNKNOWN_ID }), refused(404))
     }),
     check('list: an ETag, Cache-Control: private, max-age=0, and 304 as long as nothing changed', async (at) => {
-      await at.emptyVideo()
+      await at.sharedEmptyVideo()
       const first = await at.api('GET', '/videos')
       expectAnswer(first, { status: 200, headers: { etag: /^(W\/)?"[^"]+"$/, 'cache-control': 'private, max-age=0' } })
       const headers: [string, string][] = [['If-None-Match', first.headers.etag ?? '']]
@@ -171,19 +181,19 @@ export const videos: Section = {
   title: 'Current interface: videos',
   checks: [
     check('one: the video with all its fields', async (at) => {
-      const id = await at.readyVideo()
+      const id = await at.sharedReadyVideo()
       expectAnswer(await at.api('GET', `/videos/${id}`), {
         status: 200,
         body: { ...VIDEO, id, status: 'ready', totalSizeBytes: positive },
       })
     }),
     check('one: tags is an array even when empty', async (at) => {
-      expectAnswer(await at.api('GET', `/videos/${await at.emptyVideo()}`), { status: 200, body: { tags: inOrder() } })
+      expectAnswer(await at.api('GET', `/videos/${await at.sharedEmptyVideo()}`), { status: 200, body: { tags: inOrder() } })
     }),
     check(
       'one: a ready video has posters in two sizes at least, within 854×480 and 427×240, served without a key',
       async (at) => {
-        const { posters, poster } = (await at.video(await at.readyVideo())) as Posters
+        const { posters, poster } = (await at.video(await at.sharedReadyVideo())) as Posters
         expectValue(posters.length >= 2, true, 'two posters')
         for (const [width, height] of [
           [854, 480],
@@ -220,6 +230,8 @@ export const videos: Section = {
       const url = posters[0]?.posterUrl ?? ''
       const withKey = [['Authorization', `Apisecret ${at.key}`]] as const
       expectAnswer(await at.send({ method: 'GET', url }), { status: 404 })
+      const otherKey = [['Authorization', `Apisecret ${at.otherKey}`]] as const
+      if (at.has('other-key')) expectAnswer(await at.send({ method: 'GET', url, headers: otherKey }), { status: 404 })
       expectAnswer(await at.send({ method: 'GET', url, headers: withKey }), {
         status: 200,
         headers: { 'content-type': /^image\/(jpeg|webp|png)$/ },
@@ -231,6 +243,23 @@ export const videos: Section = {
       const answer = await at.api('POST', `/videos/${id}`, { json: changes })
       expectAnswer(answer, { status: 200, body: exactly({ message: 'Successfully updated' }) })
       expectAnswer(await at.api('GET', `/videos/${id}`), { status: 200, body: changes })
+    }),
+    check('one: public is 1 unless its owner says otherwise', async (at) => {
+      expectAnswer(await at.api('GET', `/videos/${(await at.credentials()).videoId}`), { status: 200, body: { public: 1 } })
+    }),
+    check('HEAD of a poster is as its GET, without a body', async (at) => {
+      const { poster } = (await at.video(await at.sharedReadyVideo())) as Posters
+      expectAnswer(await at.send({ method: 'HEAD', url: poster }), {
+        status: 200,
+        headers: { 'content-type': /^image\// },
+        text: '',
+      })
+    }),
+    check('edit: fields are read without a Content-Type', async (at) => {
+      const { videoId: id } = await at.credentials()
+      const title = at.newTitle()
+      expectAnswer(await at.api('POST', `/videos/${id}`, { body: JSON.stringify({ title }) }), { status: 200 })
+      expectAnswer(await at.api('GET', `/videos/${id}`), { status: 200, body: { title } })
     }),
     check('edit: as a form too', async (at) => {
       const { videoId: id } = await at.credentials()
@@ -269,10 +298,20 @@ export const videos: Section = {
       expectAnswer(await at.api('DELETE', `/videos?videos=${a},${UNKNOWN_ID}`), deleted(0))
       expectAnswer(await at.api('GET', `/videos/${a}`), refused(404, 'Video not found'))
     }),
+    check('delete: ids in a body too, at most 1 000', async (at) => {
+      const { ids } = await newVideos(at, 2)
+      const unknown = (count: number) => Array.from({ length: count }, (_, n) => n.toString(16).padStart(32, 'f'))
+      const tooMany = await at.api('DELETE', '/videos', { json: { videos: [...ids, ...unknown(999)] } })
+      expectAnswer(tooMany, refused(400, /1[, .\u202f]?000/))
+      expectAnswer(await at.api('DELETE', '/videos', { json: { videos: [...ids, ...unknown(998)] } }), {
+        status: 200,
+        body: exactly({ code: 200, message: 'Successfully deleted 2 videos' }),
+      })
+    }),
     check(
       'delete: another account’s video is not touched',
       async (at) => {
-        const id = await at.emptyVideo()
+        const id = await at.sharedEmptyVideo()
         const answer = await at.api('DELETE', `/videos?videos=${id}`, { key: at.otherKey })
         expectAnswer(answer, { status: 200, body: { message: 'Successfully deleted 0 videos' } })
         expectAnswer(await at.api('GET', `/videos/${id}`), { status: 200 })
@@ -280,11 +319,11 @@ export const videos: Section = {
       'other-key',
     ),
     check('OTP: exactly 200 and {otp, playbackInfo}', async (at) => {
-      const answer = await at.api('POST', `/videos/${await at.readyVideo()}/otp`, { json: {} })
+      const answer = await at.api('POST', `/videos/${await at.sharedReadyVideo()}/otp`, { json: {} })
       expectAnswer(answer, { status: 200, body: exactly({ otp, playbackInfo: anyText }) })
     }),
     check('OTP: issued for a video that is not ready too', async (at) => {
-      expectAnswer(await at.api('POST', `/videos/${await at.emptyVideo()}/otp`), { status: 200 })
+      expectAnswer(await at.api('POST', `/videos/${await at.sharedEmptyVideo()}/otp`), { status: 200 })
     }),
   ],
 }
@@ -295,7 +334,7 @@ export const tags: Section = {
   checks: [
     check('tags: added, replaced, cleared, removed: {"message":"Done"} and the video shows it', async (at) => {
       const { videoId: id } = await at.credentials()
-      const [a, b, c] = ['a', 'b', 'c'].map((letter) => `${at.mark}-${letter}`) as [string, string, string]
+      const [a, b, c] = ['a', 'b', 'c'].map((letter) => `${at.titlePrefix}-${letter}`) as [string, string, string]
       const change = async (method: string, given: string[], then: string[]) => {
         expectAnswer(await at.api(method, '/videos/tags', { json: { videos: [id], tags: given } }), DONE)
         expectAnswer(await at.api('GET', `/videos/${id}`), { status: 200, body: { tags: inOrder(...then) } })
@@ -308,15 +347,26 @@ export const tags: Section = {
     }),
     check('tags: all tags are {rows:[…]}, without doubles', async (at) => {
       const { ids } = await newVideos(at, 2)
-      const tag = `${at.mark}-listed`
+      const tag = `${at.titlePrefix}-listed`
       expectAnswer(await at.api('POST', '/videos/tags', { json: { videos: ids, tags: [tag] } }), DONE)
       const has = is(`"${tag}" once`, (rows) => Array.isArray(rows) && rows.filter((row) => row === tag).length === 1)
       expectAnswer(await at.api('GET', '/videos/tags'), { status: 200, body: exactly({ rows: listOf(anyText) }) })
       expectAnswer(await at.api('GET', '/videos/tags'), { status: 200, body: { rows: has } })
     }),
+    check('tags: at most 200 for a video', async (at) => {
+      const { videoId: id } = await at.credentials()
+      const tags = Array.from({ length: 200 }, (_, n) => `${at.titlePrefix}-tag${n}`)
+      const put = (tags: string[]) => at.api('PUT', '/videos/tags', { json: { videos: [id], tags } })
+      expectAnswer(await put([...tags, 'one more']), refused(400, /200/))
+      expectAnswer(await at.api('GET', `/videos/${id}`), { status: 200, body: { tags: inOrder() } })
+      expectAnswer(await put(tags), DONE)
+      const one = { json: { videos: [id], tags: ['one more'] } }
+      expectAnswer(await at.api('POST', '/videos/tags', one), refused(400, /200/))
+      expectAnswer(await put([]), DONE)
+    }),
     check('tags: an unknown video is 404, and nothing is tagged', async (at) => {
       const { videoId: id } = await at.credentials()
-      const body = { videos: [id, UNKNOWN_ID], tags: [`${at.mark}-nobody`] }
+      const body = { videos: [id, UNKNOWN_ID], tags: [`${at.titlePrefix}-nobody`] }
       expectAnswer(await at.api('POST', '/videos/tags', { json: body }), refused(404))
       expectAnswer(await at.api('GET', `/videos/${id}`), { status: 200, body: { tags: inOrder() } })
     }),

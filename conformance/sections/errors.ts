@@ -1,22 +1,26 @@
-import { type Check, check, expectAnswer, type Section, type Wanted } from '../check.ts'
+import { type Check, check, type Expected, expectAnswer, type Section } from '../check.ts'
 import type { Installation } from '../installation.ts'
-import { anyText, exactly, type Shape, sentence, without } from '../shape.ts'
+import { anyText, exactly, is, type Shape, sentence, without } from '../shape.ts'
 
 /** Of the right form, and nobody's. */
 const UNKNOWN_ID = '0123456789abcdef0123456789abcdef'
 const UNKNOWN_KEY = 'A'.repeat(64)
 
-type Operation = { method: string; path: string; permission: 'viewer' | 'otpCreator' | 'uploader' | 'editor'; json?: unknown }
+type Permission = 'viewer' | 'downloader' | 'otpCreator' | 'uploader' | 'editor'
+type Operation = { method: string; path: string; permission: Permission; also?: Permission; json?: unknown }
 
 /** Operations of the current interface that take one video's id, and those that take none. */
-const OF_A_VIDEO: readonly Operation[] = [
+const VIDEO_OPERATIONS: readonly Operation[] = [
   { method: 'GET', path: '/videos/ID', permission: 'viewer' },
   { method: 'POST', path: '/videos/ID', permission: 'editor', json: { title: 'x' } },
   { method: 'POST', path: '/videos/ID/otp', permission: 'otpCreator' },
   { method: 'GET', path: '/videos/ID/files', permission: 'viewer' },
+  { method: 'POST', path: '/videos/ID/files', permission: 'editor', json: { type: 'mp4' } },
 ]
-const OTHERS: readonly Operation[] = [
+const OTHER_OPERATIONS: readonly Operation[] = [
   { method: 'GET', path: '/videos', permission: 'viewer' },
+  { method: 'GET', path: `/videos/${UNKNOWN_ID}/files/1`, permission: 'viewer', also: 'downloader' },
+  { method: 'DELETE', path: `/videos/${UNKNOWN_ID}/files/1`, permission: 'editor' },
   { method: 'PUT', path: '/videos?title=x', permission: 'uploader' },
   { method: 'DELETE', path: '/videos?videos=', permission: 'editor' },
   { method: 'GET', path: '/videos/tags', permission: 'viewer' },
@@ -39,13 +43,47 @@ const OTHERS: readonly Operation[] = [
   { method: 'PUT', path: '/videos/tags', permission: 'editor', json: { videos: [UNKNOWN_ID], tags: ['a'] } },
   { method: 'DELETE', path: '/videos/tags', permission: 'editor', json: { videos: [UNKNOWN_ID], tags: ['a'] } },
 ]
-const OPERATIONS = [...OF_A_VIDEO, ...OTHERS]
+const OPERATIONS = [...VIDEO_OPERATIONS, ...OTHER_OPERATIONS]
 
 const nameOf = ({ method, path }: Operation) =>
   `${method} ${path.replace('ID', '{id}').replace(UNKNOWN_ID, '{id}').replace(/\?.*/, '')}`
 
+/** For each permission an operation that a key with it alone may do, and what comes of it; nothing is changed. */
+const ALLOWED: Record<Permission, Operation & { status: number }> = {
+  viewer: { method: 'GET', path: '/videos', permission: 'viewer', status: 200 },
+  downloader: { method: 'GET', path: `/videos/${UNKNOWN_ID}/files/1`, permission: 'downloader', status: 404 },
+  otpCreator: { method: 'POST', path: `/videos/${UNKNOWN_ID}/otp`, permission: 'otpCreator', status: 404 },
+  uploader: { method: 'PUT', path: '/videos', permission: 'uploader', status: 400 },
+  editor: { method: 'POST', path: `/videos/${UNKNOWN_ID}`, permission: 'editor', json: { title: 'x' }, status: 404 },
+}
+
+/** Words of a path that are never taken for a video's id, with a method that exists there. */
+const RESERVED_WORDS = { folders: 'POST', tags: 'GET', importUrl: 'PUT' }
+
+/** Bodies of which one value has the wrong type, or is out of range. */
+const WRONG_VALUES: readonly Omit<Operation, 'permission'>[] = [
+  { method: 'POST', path: '/videos/ID', json: { title: 5 } },
+  { method: 'POST', path: '/videos/ID', json: { title: '' } },
+  { method: 'POST', path: '/videos/ID', json: { public: 'perhaps' } },
+  { method: 'POST', path: '/videos/ID', json: [1] },
+  { method: 'POST', path: '/videos/tags', json: { videos: 'ID', tags: ['a'] } },
+  { method: 'POST', path: '/videos/tags', json: { videos: [5], tags: ['a'] } },
+  { method: 'POST', path: '/videos/tags', json: { videos: ['ID'] } },
+  { method: 'DELETE', path: '/videos', json: { videos: [5] } },
+  { method: 'POST', path: '/videos/folders', json: { name: ['x'] } },
+  { method: 'POST', path: '/videos/folders/search', json: {} },
+  { method: 'PUT', path: '/videos/importUrl', json: { url: 5 } },
+  { method: 'POST', path: '/hooks', json: { type: 'mail', value: 'https://example.org/', event: 'video:ready' } },
+  { method: 'POST', path: '/hooks', json: { type: 'http', value: 'https://example.org/', event: 5 } },
+  { method: 'POST', path: '/account/video-usage', json: { date: 5 } },
+  { method: 'POST', path: '/videos/ID/otp', json: { ttl: 'soon' } },
+  { method: 'POST', path: '/videos/ID/files', json: { type: 'mkv' } },
+]
+const RAW_PHRASE =
+  /must (be (string|object|array|integer|number|equal|one of)|NOT|match)|The field "\d|instancePath|schema|undefined/
+
 /** Every refusal of the current interface. */
-export function refused(status: number, message: Shape = sentence): Wanted {
+export function refused(status: number, message: Shape = sentence): Expected {
   return {
     status,
     headers: { 'content-type': /^application\/json/ },
@@ -54,11 +92,11 @@ export function refused(status: number, message: Shape = sentence): Wanted {
 }
 
 /** Every refusal of the earlier interface. */
-export function refusedV2(status: number, error: string | RegExp = /^\S.{7,}/): Wanted {
+export function refusedV2(status: number, error: string | RegExp = /^\S.{7,}/): Expected {
   return { status, headers: { 'content-type': /^application\/json/ }, body: exactly({ error }) }
 }
 
-export function refusedXml(status: number, error = '[^<]+'): Wanted {
+export function refusedXml(status: number, error = '[^<]+'): Expected {
   const text = new RegExp(`^<\\?xml version="1\\.0" encoding="UTF-8"\\?>\\s*<(\\w+)><error>${error}</error></\\1>$`)
   return { status, headers: { 'content-type': /^application\/xml/ }, text }
 }
@@ -93,29 +131,39 @@ export const errors: Section = {
   checks: [
     ...OPERATIONS.flatMap((operation): Check[] => [
       check(`${nameOf(operation)} without a header is 401`, async (at) => {
-        expectAnswer(await call(at, operation, await at.emptyVideo(), null), refused(401))
+        expectAnswer(await call(at, operation, await at.sharedEmptyVideo(), null), refused(401))
       }),
       check(`${nameOf(operation)} with an unknown key is 401`, async (at) => {
-        expectAnswer(await call(at, operation, await at.emptyVideo(), UNKNOWN_KEY), refused(401))
+        expectAnswer(await call(at, operation, await at.sharedEmptyVideo(), UNKNOWN_KEY), refused(401))
       }),
-      ...(operation.permission === 'viewer'
-        ? []
-        : [
-            check(
-              `${nameOf(operation)} with a key that lacks ${operation.permission} is 403`,
-              async (at) => expectAnswer(await call(at, operation, await at.emptyVideo(), at.viewerKey), refused(403)),
-              'viewer-key',
-            ),
-          ]),
+      check(
+        `${nameOf(operation)} with a key that lacks ${operation.permission} is 403`,
+        async (at) => {
+          for (const [permission, key] of at.permissionKeys)
+            if (permission !== operation.permission && permission !== operation.also)
+              expectAnswer(await call(at, operation, await at.sharedEmptyVideo(), key), refused(403))
+        },
+        'permission-keys',
+      ),
     ]),
-    ...OF_A_VIDEO.flatMap((operation): Check[] => [
+    ...Object.values(ALLOWED).map((operation) =>
+      check(
+        `a key with the permission ${operation.permission} alone may ${nameOf(operation)}`,
+        async (at) => {
+          const answer = await call(at, operation, UNKNOWN_ID, at.permissionKeys.get(operation.permission))
+          expectAnswer(answer, { status: operation.status })
+        },
+        'permission-keys',
+      ),
+    ),
+    ...VIDEO_OPERATIONS.flatMap((operation): Check[] => [
       check(`${nameOf(operation)} of an unknown video is 404 "Video not found"`, async (at) => {
         expectAnswer(await call(at, operation, UNKNOWN_ID), refused(404, 'Video not found'))
       }),
       check(
         `${nameOf(operation)} of another account’s video is the same 404`,
         async (at) =>
-          expectAnswer(await call(at, operation, await at.emptyVideo(), at.otherKey), refused(404, 'Video not found')),
+          expectAnswer(await call(at, operation, await at.sharedEmptyVideo(), at.otherKey), refused(404, 'Video not found')),
         'other-key',
       ),
     ]),
@@ -130,12 +178,12 @@ export const errors: Section = {
       expectAnswer(answer, refused(400, 'Bad formatting of Authorization header'))
     }),
     check('a body that is no JSON is 400', async (at) => {
-      const path = `/videos/${await at.emptyVideo()}`
+      const path = `/videos/${await at.sharedEmptyVideo()}`
       const answer = await at.api('POST', path, { headers: [['Content-Type', 'application/json']], body: '{"title":' })
       expectAnswer(answer, refused(400))
     }),
     check('a wrong type in a field that is used is 400', async (at) => {
-      const id = await at.emptyVideo()
+      const id = await at.sharedEmptyVideo()
       expectAnswer(await at.api('POST', `/videos/${id}`, { json: { title: 5 } }), refused(400))
       expectAnswer(await at.api('POST', '/videos/tags', { json: { videos: id, tags: ['a'] } }), refused(400))
     }),
@@ -150,16 +198,51 @@ export const errors: Section = {
         headers: { allow: /^(GET, HEAD|HEAD, GET)$/ },
       })
     }),
+    ...Object.entries(RESERVED_WORDS).flatMap(([word, method]) =>
+      [word, word.toUpperCase()].map((spelling) =>
+        check(`${spelling} is never taken for a video’s id`, async (at) => {
+          const answer = await at.api('PATCH', `/videos/${spelling}`)
+          expectAnswer(answer, { ...refused(405), headers: { allow: new RegExp(`\\b${method}\\b`) } })
+          for (const below of ['otp', 'files'])
+            expectAnswer(await at.api('POST', `/videos/${spelling}/${below}`), refused(404, /\/api\/videos/))
+        }),
+      ),
+    ),
+    check('HEAD answers wherever GET does, without a body', async (at) => {
+      const id = await at.sharedEmptyVideo()
+      for (const path of [
+        '/videos',
+        `/videos/${id}`,
+        `/videos/${id}/files`,
+        '/videos/tags',
+        '/videos/folders/root',
+        `/meta/${id}`,
+      ])
+        expectAnswer(await at.api('HEAD', path), { status: 200, text: '' })
+      expectAnswer(await at.api('HEAD', `/videos/${UNKNOWN_ID}`), { status: 404, text: '' })
+    }),
+    ...WRONG_VALUES.map((operation) =>
+      check(
+        `${operation.method} ${operation.path} of ${JSON.stringify(operation.json)} is 400 in a sentence of our own`,
+        async (at) => {
+          const id = await at.sharedEmptyVideo()
+          const json: unknown = JSON.parse(JSON.stringify(operation.json).replaceAll('ID', id))
+          const answer = await call(at, { ...operation, permission: 'editor', json }, id)
+          const ownWords = is('no validator’s phrase', (message) => typeof message === 'string' && !RAW_PHRASE.test(message))
+          expectAnswer(answer, refused(400, ownWords))
+        },
+      ),
+    ),
     check('a body that is too large is 413', async (at) => {
-      const path = `/videos/${await at.emptyVideo()}`
+      const path = `/videos/${await at.sharedEmptyVideo()}`
       expectAnswer(await at.api('POST', path, { json: { description: 'x'.repeat(2 ** 20) } }), refused(413))
     }),
     check('a Content-Type that is not read is 415', async (at) => {
-      const path = `/videos/${await at.emptyVideo()}`
+      const path = `/videos/${await at.sharedEmptyVideo()}`
       expectAnswer(await at.api('POST', path, { headers: [['Content-Type', 'text/csv']], body: 'title\nx' }), refused(415))
     }),
     check('no success of OTP, credentials, list or one video has a message', async (at) => {
-      const id = await at.emptyVideo()
+      const id = await at.sharedEmptyVideo()
       const silent = { status: 200, body: without('message') }
       expectAnswer(await at.api('POST', `/videos/${id}/otp`), silent)
       expectAnswer(await at.api('GET', '/videos'), silent)
@@ -170,12 +253,12 @@ export const errors: Section = {
     }),
     ...['/videos/', '/videos/ID/', '/videos/tags/'].map((path) =>
       check(`${path.replace('ID', '{id}')} means the same as without its last slash`, async (at) => {
-        expectAnswer(await at.api('GET', path.replace('ID', await at.emptyVideo())), { status: 200 })
+        expectAnswer(await at.api('GET', path.replace('ID', await at.sharedEmptyVideo())), { status: 200 })
       }),
     ),
     ...Object.entries(NO_BODY_NEEDED).map(([name, sending]) =>
       check(`a body that nothing needs may be: ${name}`, async (at) => {
-        const path = `/videos/${await at.emptyVideo()}/otp`
+        const path = `/videos/${await at.sharedEmptyVideo()}/otp`
         expectAnswer(await at.api('POST', path, sending), { status: 200 })
       }),
     ),
@@ -185,7 +268,7 @@ export const errors: Section = {
       expectAnswer(await at.api('DELETE', `/videos?videos=${UNKNOWN_ID}`, { headers }), { status: 200 })
     }),
     check('unknown keys of an OTP request are ignored', async (at) => {
-      const path = `/videos/${await at.emptyVideo()}/otp`
+      const path = `/videos/${await at.sharedEmptyVideo()}/otp`
       expectAnswer(await at.api('POST', path, { json: { anything: { at: ['all'] }, ttl: 300 } }), { status: 200 })
     }),
     check('earlier interface: an unknown video is 200 {"error":"No video found"}', async (at) => {
@@ -207,17 +290,17 @@ export const errors: Section = {
     check(
       'earlier interface: a missing permission is 403, in the representation that was asked for',
       async (at) => {
-        const id = await at.emptyVideo()
+        const id = await at.sharedEmptyVideo()
         expectAnswer(await at.v2(`/otp?video=${id}`, {}, at.viewerKey), refusedV2(403))
         expectAnswer(await at.v2(`/otp?video=${id}&type=xml`, {}, at.viewerKey), refusedXml(403))
         expectAnswer(await at.v2(`/video?id=${id}`, { action: 'delete' }, at.viewerKey), refusedV2(403))
       },
-      'viewer-key',
+      'permission-keys',
     ),
     check(
       'earlier interface: another account’s video is an unknown one',
       async (at) => {
-        const id = await at.emptyVideo()
+        const id = await at.sharedEmptyVideo()
         expectAnswer(await at.v2(`/video?id=${id}`, {}, at.otherKey), NO_VIDEO)
         expectAnswer(await at.v2(`/video?id=${id}`, { action: 'delete' }, at.otherKey), refusedV2(404, 'No video found'))
       },

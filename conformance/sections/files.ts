@@ -5,6 +5,7 @@ import {
   anyNumber,
   anyText,
   exactly,
+  inOrder,
   is,
   isoTime,
   isRecord,
@@ -15,7 +16,6 @@ import {
   trueOrFalse,
   webAddress,
   whole,
-  without,
   zeroOrOne,
 } from '../shape.ts'
 import { CAPTIONS_SRT, CAPTIONS_VTT, PICTURE, VIDEO } from '../test-video.ts'
@@ -62,7 +62,7 @@ async function filesOf(at: Installation, videoId: string): Promise<File[]> {
 
 /** The files of the shared video when all of them are there. */
 async function filesOfVideo(at: Installation): Promise<File[]> {
-  const id = await at.readyVideo()
+  const id = await at.sharedReadyVideo()
   return at.until(
     'a video with its posters and renditions',
     () => filesOf(at, id),
@@ -102,7 +102,7 @@ export const files: Section = {
       const names = (await filesOf(at, videoId)).filter(({ type }) => type === 'caption').map(({ name }) => name)
       for (const language of ['EN', 'DE'])
         if (!names.some((name) => name.includes(`[${language}]`) && name.endsWith('.vtt')))
-          throw new Deviation(`name: expected … [${language}].vtt, came ${names.join(', ')}`)
+          throw new Deviation(`name: expected … [${language}].vtt, got ${names.join(', ')}`)
     }),
     check('posters and captions are taken right behind the video, while it is Queued', async (at) => {
       const id = await at.sentVideo()
@@ -111,14 +111,12 @@ export const files: Section = {
     }),
     check('what is neither a picture nor captions is refused', async (at) => {
       const { videoId } = await at.credentials()
-      for (const query of ['', '?language=en']) {
-        const answer = await add(at, videoId, query, 'letter.txt', 'This is a letter.')
-        expectAnswer(answer, refused(answer.status === 415 ? 415 : 400, sentence))
-      }
+      for (const query of ['', '?language=en'])
+        expectAnswer(await add(at, videoId, query, 'letter.txt', 'This is a letter.'), refused(400, sentence))
     }),
     check('get: {redirect} to the bytes, without a key', async (at) => {
       const original = (await filesOfVideo(at)).find(({ type }) => type === 'original')
-      const answer = await at.api('GET', `/videos/${await at.readyVideo()}/files/${original?.id}`)
+      const answer = await at.api('GET', `/videos/${await at.sharedReadyVideo()}/files/${original?.id}`)
       expectAnswer(answer, { status: 200, body: exactly({ redirect: webAddress }) })
       const { redirect } = answer.body as { redirect: string }
       const range = await at.send({ method: 'GET', url: redirect, headers: [['Range', 'bytes=4-7']] })
@@ -128,15 +126,15 @@ export const files: Section = {
       'get: an original needs a key with downloader: one with viewer alone is 403',
       async (at) => {
         const original = (await filesOfVideo(at)).find(({ type }) => type === 'original')
-        const path = `/videos/${await at.readyVideo()}/files/${original?.id}`
+        const path = `/videos/${await at.sharedReadyVideo()}/files/${original?.id}`
         expectAnswer(await at.api('GET', path, { key: at.viewerKey }), refused(403))
       },
-      'viewer-key',
+      'permission-keys',
     ),
     check('get: a rendition is not downloadable', async (at) => {
       const rendition = (await filesOfVideo(at)).find(({ type }) => type === 'mobile')
-      const answer = await at.api('GET', `/videos/${await at.readyVideo()}/files/${rendition?.id}`)
-      expectAnswer(answer, { status: answer.status, body: without('redirect') })
+      const answer = await at.api('GET', `/videos/${await at.sharedReadyVideo()}/files/${rendition?.id}`)
+      expectAnswer(answer, refused(403))
     }),
     check('delete: {"message":"Deleted"}, and it is gone', async (at) => {
       const { videoId } = await at.credentials()
@@ -148,7 +146,7 @@ export const files: Section = {
     check(
       'mp4: {"type":"mp4"} has one made of a finished video; it is downloadable then, and the same when it is asked for again',
       async (at) => {
-        const id = await at.readyVideo()
+        const id = await at.sharedReadyVideo()
         const ask = () => at.api('POST', `/videos/${id}/files`, { json: { type: 'mp4' } })
         const asked = await at.until('every rendition of the video', ask, ({ status }) => status !== 409)
         expectAnswer(asked, { status: 200, body: exactly(FILE) })
@@ -172,21 +170,21 @@ export const files: Section = {
     check('an unknown video is 404 "Video not found", an unknown file 404', async (at) => {
       expectAnswer(await at.api('GET', `/videos/${UNKNOWN_ID}/files`), refused(404, 'Video not found'))
       expectAnswer(await add(at, UNKNOWN_ID, '', 'one.png', PICTURE), refused(404, 'Video not found'))
-      expectAnswer(await at.api('GET', `/videos/${await at.readyVideo()}/files/999999999`), refused(404))
-      expectAnswer(await at.api('DELETE', `/videos/${await at.readyVideo()}/files/999999999`), refused(404))
+      expectAnswer(await at.api('GET', `/videos/${await at.sharedReadyVideo()}/files/999999999`), refused(404))
+      expectAnswer(await at.api('DELETE', `/videos/${await at.sharedReadyVideo()}/files/999999999`), refused(404))
     }),
     check(
       'another account’s files are not seen',
       async (at) =>
         expectAnswer(
-          await at.api('GET', `/videos/${await at.readyVideo()}/files`, { key: at.otherKey }),
+          await at.api('GET', `/videos/${await at.sharedReadyVideo()}/files`, { key: at.otherKey }),
           refused(404, 'Video not found'),
         ),
       'other-key',
     ),
     check('meta: {title, duration, aspectRatio, posters}, without a key', async (at) => {
       await filesOfVideo(at)
-      const answer = await at.api('GET', `/meta/${await at.readyVideo()}`, { key: null })
+      const answer = await at.api('GET', `/meta/${await at.sharedReadyVideo()}`, { key: null })
       const posters = listOf(exactly({ url: webAddress, height: positive, width: positive }))
       expectAnswer(answer, {
         status: 200,
@@ -204,7 +202,7 @@ export const files: Section = {
 
 const DONE = { status: 200, text: '{"message":"Done"}' }
 
-export const v2Rest: Section = {
+export const filesV2: Section = {
   section: 6,
   title: 'Earlier interface: files, upload policy, tags',
   checks: [
@@ -220,13 +218,13 @@ export const v2Rest: Section = {
         downloadable: trueOrFalse,
       })
       for (const name of ['video', 'id']) {
-        const answer = await at.v2(`/files?${name}=${await at.readyVideo()}`)
+        const answer = await at.v2(`/files?${name}=${await at.sharedReadyVideo()}`)
         expectAnswer(answer, { status: 200, body: listOf(row) })
         expectValue((answer.body as unknown[]).length, known.length, 'files')
       }
     }),
     check('files: type=xml has the root files', async (at) => {
-      expectAnswer(await at.v2(`/files?video=${await at.readyVideo()}&type=xml`), {
+      expectAnswer(await at.v2(`/files?video=${await at.sharedReadyVideo()}&type=xml`), {
         status: 200,
         headers: XML,
         text: xmlOf('files'),
@@ -259,6 +257,14 @@ export const v2Rest: Section = {
         expectAnswer(await at.api('GET', `/videos/${videoId}`), { status: 200, body: { title } })
       },
     ),
+    check('uploadPolicy: type=xml has an element for each field', async (at) => {
+      const answer = await at.v2('/uploadPolicy?type=xml', { title: at.newTitle() })
+      const [, videoId = ''] = /<video_id>([0-9a-f]{32})<\/video_id>/.exec(answer.text) ?? []
+      at.removeVideo(videoId)
+      expectAnswer(answer, { status: 200, headers: XML, text: /^<\?xml version="1\.0" encoding="UTF-8"\?>\s*<(\w+)>.*<\/\1>$/s })
+      for (const field of ['policy', 'key', 'x-amz-signature', 'video_id', 'upload_link', 'upload_link_secure'])
+        expectAnswer(answer, { status: 200, text: new RegExp(`<${field}>[^<]+</${field}>`) })
+    }),
     check(
       'uploadPolicy: off for the account is 403',
       async (at) => {
@@ -268,7 +274,7 @@ export const v2Rest: Section = {
     ),
     check('tags: added and removed, {"message":"Done"}, as tags[], with commas and as JSON', async (at) => {
       const { videoId } = await at.credentials()
-      const tag = `${at.mark}-v2`
+      const tag = `${at.titlePrefix}-v2`
       const forms: Record<string, string>[] = [
         { 'videos[]': videoId, 'tags[]': tag },
         { videos: `${videoId}`, tags: `${tag},${tag}-b` },
@@ -284,9 +290,37 @@ export const v2Rest: Section = {
         expectAnswer(await at.api('GET', `/videos/${videoId}`), { status: 200, body: { tags: hasNot } })
       }
     }),
+    check('tags: in the query too, PHP-style and repeated', async (at) => {
+      const { videoId } = await at.credentials()
+      const [a, b] = [`${at.titlePrefix}-query-a`, `${at.titlePrefix}-query-b`]
+      for (const names of [
+        ['videos[]', 'tags[]'],
+        ['videos', 'tags'],
+      ]) {
+        const query = new URLSearchParams([
+          [names[0] ?? '', videoId],
+          [names[1] ?? '', a],
+          [names[1] ?? '', b],
+        ])
+        expectAnswer(await at.v2(`/tags/add?${query}`), DONE)
+        expectAnswer(await at.api('GET', `/videos/${videoId}`), { status: 200, body: { tags: inOrder(a, b) } })
+        expectAnswer(await at.v2(`/tags/remove?${query}`), DONE)
+        expectAnswer(await at.api('GET', `/videos/${videoId}`), { status: 200, body: { tags: inOrder() } })
+      }
+    }),
+    check('tags/search: in pages', async (at) => {
+      const ids = [(await at.credentials()).videoId, (await at.credentials()).videoId]
+      const tag = `${at.titlePrefix}-paged`
+      expectAnswer(await at.api('POST', '/videos/tags', { json: { videos: ids, tags: [tag] } }), { status: 200 })
+      const [older = '', newer = ''] = ids
+      const page = (page: string) => at.v2(`/tags/search?page=${page}&limit=1`, { 'tags[]': tag })
+      expectAnswer(await page('1'), { status: 200, body: inOrder({ id: newer }) })
+      expectAnswer(await page('2'), { status: 200, body: inOrder({ id: older }) })
+      expectAnswer(await page('3'), { status: 200, body: inOrder() })
+    }),
     check('tags/search: the videos that carry all of them, as the list', async (at) => {
       const { videoId } = await at.credentials()
-      const tag = `${at.mark}-searched`
+      const tag = `${at.titlePrefix}-searched`
       expectAnswer(await at.v2('/tags/add', { 'videos[]': videoId, 'tags[]': tag }), DONE)
       const one = is('this video alone', (rows) => Array.isArray(rows) && rows.length === 1 && rows[0].id === videoId)
       expectAnswer(await at.v2('/tags/search', { 'tags[]': tag }), { status: 200, body: one })

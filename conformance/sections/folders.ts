@@ -18,7 +18,7 @@ async function newFolder(
   const made = await at.api('POST', '/videos/folders', { json: { name, parent } })
   expectAnswer(made, { status: 200 })
   const id = isRecord(made.body) ? String(made.body.id) : ''
-  at.later(() => at.api('DELETE', `/videos/folders/${id}`))
+  at.atEnd(() => at.api('DELETE', `/videos/folders/${id}`))
   return { id, name, made }
 }
 
@@ -70,7 +70,7 @@ export const folders: Section = {
     check('folder search: by prefix, exactly with searchExact, path innermost first', async (at) => {
       const outer = await newFolder(at)
       const middle = await newFolder(at, outer.id)
-      const { id, name } = await newFolder(at, middle.id, `${at.mark} found`)
+      const { id, name } = await newFolder(at, middle.id, `${at.titlePrefix} found`)
       const found = exactly({
         name,
         id,
@@ -78,9 +78,9 @@ export const folders: Section = {
         createdAt: isoTime,
       })
       const search = (json: object) => at.api('POST', '/videos/folders/search', { json })
-      expectAnswer(await search({ name: `${at.mark} fou` }), { status: 200, body: exactly({ folders: inOrder(found) }) })
+      expectAnswer(await search({ name: `${at.titlePrefix} fou` }), { status: 200, body: exactly({ folders: inOrder(found) }) })
       expectAnswer(await search({ name, searchExact: true }), { status: 200, body: exactly({ folders: inOrder(found) }) })
-      expectAnswer(await search({ name: `${at.mark} fou`, searchExact: true }), {
+      expectAnswer(await search({ name: `${at.titlePrefix} fou`, searchExact: true }), {
         status: 200,
         body: exactly({ folders: inOrder() }),
       })

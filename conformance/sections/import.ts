@@ -38,16 +38,33 @@ export const importing: Section = {
     check(
       'import: {id, status:"Queued", title} for JSON and form, and the video plays',
       async (at) => {
-        const { url } = await at.outside()
+        const { url } = await at.publicHost()
         const ids = [await importFrom(at, `${url}/video/a.mp4`), await importFrom(at, `${url}/redirect/b.mp4`, 'form')]
         for (const id of ids) await untilReady(at, id)
       },
       'listen',
     ),
     check(
+      'import: into the folder that folderId names; an unknown one is 404',
+      async (at) => {
+        const { url } = await at.publicHost()
+        const made = await at.api('POST', '/videos/folders', { json: { name: at.newTitle(), parent: 'root' } })
+        const folderId = isRecord(made.body) ? String(made.body.id) : ''
+        at.atEnd(() => at.api('DELETE', `/videos/folders/${folderId}`))
+        const answer = await at.api('PUT', '/videos/importUrl', { json: { url: `${url}/video/folder.mp4`, folderId } })
+        expectAnswer(answer, { status: 200, body: { id: videoId } })
+        const id = isRecord(answer.body) ? String(answer.body.id) : ''
+        at.removeVideo(id)
+        expectAnswer(await at.api('GET', `/videos/${id}`), { status: 200, body: { folderId } })
+        const unknown = { url: `${url}/video/folder.mp4`, folderId: '0'.repeat(32) }
+        expectAnswer(await at.api('PUT', '/videos/importUrl', { json: unknown }), refused(404))
+      },
+      'listen',
+    ),
+    check(
       'import: the last part of the address becomes the video’s file',
       async (at) => {
-        const { url } = await at.outside()
+        const { url } = await at.publicHost()
         const id = await importFrom(at, `${url}/video/part/my%20lesson.mp4?signature=x`)
         await untilReady(at, id)
         expectAnswer(await at.v2(`/video?id=${id}`), { status: 200, body: { file: 'my lesson.mp4' } })
@@ -57,7 +74,7 @@ export const importing: Section = {
     check(
       'import: what only asking shows is Queued and then fails with a reason',
       async (at) => {
-        const { url } = await at.outside()
+        const { url } = await at.publicHost()
         const id = await importFrom(at, `${url}/nothing/video.mp4`)
         const failed = await at.until(
           'a failed import',
@@ -90,7 +107,7 @@ export const importingV2: Section = {
     check(
       'importUrl: one object {id, name:"Queued"}, XML likewise',
       async (at) => {
-        const { url } = await at.outside()
+        const { url } = await at.publicHost()
         const address = encodeURIComponent(`${url}/video/v2.mp4`)
         const answer = await at.v2(`/importUrl?url=${address}`)
         expectAnswer(answer, { status: 200, body: exactly({ id: videoId, name: 'Queued' }) })

@@ -7,7 +7,7 @@ import { refused } from './errors.ts'
 const BUDGETS: Record<string, (at: Installation) => Promise<Answer>> = {
   reads: (at) => at.api('GET', '/videos'),
   writes: (at) => at.api('DELETE', '/videos?videos='),
-  otp: async (at) => at.api('POST', `/videos/${await at.emptyVideo()}/otp`),
+  otp: async (at) => at.api('POST', `/videos/${await at.sharedEmptyVideo()}/otp`),
   uploads: (at) => at.api('PUT', '/videos'),
 }
 
@@ -31,7 +31,7 @@ export const limits: Section = {
     ),
     check('the earlier interface tells them too', async (at) => {
       expectAnswer(await at.v2('/videos'), { status: 200, headers: rateLimitHeaders('reads') })
-      expectAnswer(await at.v2(`/otp?video=${await at.emptyVideo()}`), { status: 200, headers: rateLimitHeaders('otp') })
+      expectAnswer(await at.v2(`/otp?video=${await at.sharedEmptyVideo()}`), { status: 200, headers: rateLimitHeaders('otp') })
     }),
     check('imports count as writes, in both interfaces', async (at) => {
       const current = await at.api('PUT', '/videos/importUrl', { json: REFUSED_IMPORT })
@@ -46,7 +46,7 @@ export const limits: Section = {
       const remaining = ({ headers }: Answer) => Number(/r=(\d+)/.exec(headers.ratelimit?.toString() ?? '')?.[1])
       const [first, second] = [remaining(await at.api('GET', '/videos')), remaining(await at.api('GET', '/videos'))]
       // Of a window of a minute some may have come back in between.
-      if (!(second >= first - 1)) throw new Deviation(`RateLimit: expected at least ${first - 1} left, came ${second}`)
+      if (!(second >= first - 1)) throw new Deviation(`RateLimit: expected at least ${first - 1} left, got ${second}`)
     }),
     check(
       'past the limit: 429 with Retry-After within the minute',

@@ -8,7 +8,7 @@ const script = is('a script', (value) => /^text\/javascript\b/.test(String(value
 const get = (at: Installation, path: string) => at.send({ method: 'GET', url: `${at.base}${path}` })
 
 async function otpOf(at: Installation) {
-  const { body } = await at.api('POST', `/videos/${await at.readyVideo()}/otp`)
+  const { body } = await at.api('POST', `/videos/${await at.sharedReadyVideo()}/otp`)
   return body as { otp: string; playbackInfo: string }
 }
 
@@ -28,6 +28,25 @@ export const player: Section = {
       const paths = ['/v2/api.js', '/v2/player.js', '/player/v2/player.js', '/vdo.js']
       for (const path of [...paths, '/playerAssets/1.6.10/vdo.js', '/playerAssets/1.x/vdo.js', '/playerAssets/any/vdo.js?v=2'])
         expectAnswer(await get(at, path), { status: 200, headers: { 'content-type': script } })
+    }),
+    check('the scripts define what pages call', async (at) => {
+      expectAnswer(await get(at, '/v2/api.js'), {
+        status: 200,
+        text: /VdoPlayer[\s\S]*onVdoPlayerV2APIReady|onVdoPlayerV2APIReady[\s\S]*VdoPlayer/,
+      })
+      expectAnswer(await get(at, '/v2/player.js'), { status: 200, text: /vdocipher-player/ })
+      expectAnswer(await get(at, '/vdo.js'), { status: 200, text: /onVdoCipherAPIReady/ })
+    }),
+    check('the page of an OTP with a whitelist may be framed by its hosts alone', async (at) => {
+      const id = await at.sharedReadyVideo()
+      const page = async (json: object) => {
+        const { body } = await at.api('POST', `/videos/${id}/otp`, { json })
+        return get(at, `/player/?otp=${(body as { otp: string }).otp}`)
+      }
+      const hosts = /frame-ancestors [^;]*\bexample\.org\b/
+      expectAnswer(await page({ whitelisthref: 'example.org' }), { status: 200, headers: { 'content-security-policy': hosts } })
+      const open = is('without frame-ancestors', (value) => !/frame-ancestors/.test(String(value)))
+      expectAnswer(await page({}), { status: 200, headers: { 'content-security-policy': open } })
     }),
     check('the earlier interface’s operations stay POST only', async (at) => {
       expectAnswer(await get(at, '/v2/videos'), { status: 405 })

@@ -1,6 +1,6 @@
 import { type Check, check, expectAnswer, expectValue, type Section } from '../check.ts'
 import { multipart, type Parts } from '../http.ts'
-import { type Credentials, type Installation, LETTER } from '../installation.ts'
+import { type Credentials, type Installation, NOT_MEDIA } from '../installation.ts'
 import { exactly, inOrder, is, isRecord } from '../shape.ts'
 
 const refusedXml = (status: number) => ({
@@ -9,7 +9,7 @@ const refusedXml = (status: number) => ({
   text: /^<\?xml [^>]*\?>\s*<Error><Code>\w+<\/Code><Message>[^<]+<\/Message>.*<\/Error>$/,
 })
 
-const filePart = (bytes: Buffer | string = LETTER, fileName = 'bars.mp4'): Parts[number] => ['file', { fileName, bytes }]
+const filePart = (bytes: Buffer | string = NOT_MEDIA, fileName = 'bars.mp4'): Parts[number] => ['file', { fileName, bytes }]
 
 /** The form with other parts, or under another boundary, or otherwise written. */
 async function post(at: Installation, { uploadLink }: Credentials, type: string, body: Buffer | string) {
@@ -98,14 +98,14 @@ export const upload: Section = {
         await postParts(at, issued, [
           ...fields,
           ['Success_Action_Status', '201'],
-          ['FILE', { fileName: 'a.mp4', bytes: LETTER }],
+          ['FILE', { fileName: 'a.mp4', bytes: NOT_MEDIA }],
         ]),
         { status: 201 },
       )
     }),
     check('the type of the file’s part is ignored, and its name becomes the video’s file, never a path', async (at) => {
       const issued = await at.credentials()
-      const file: Parts[number] = ['file', { fileName: '../../etc/my video.mp4', type: 'text/html', bytes: LETTER }]
+      const file: Parts[number] = ['file', { fileName: '../../etc/my video.mp4', type: 'text/html', bytes: NOT_MEDIA }]
       expectAnswer(await postParts(at, issued, [...Object.entries(issued.fields), ['success_action_status', '201'], file]), {
         status: 201,
       })
@@ -116,14 +116,14 @@ export const upload: Section = {
       const parts: Parts = [
         ...Object.entries(issued.fields),
         ['success_action_status', '201'],
-        filePart(LETTER, `${'n'.repeat(300)}.mp4`),
+        filePart(NOT_MEDIA, `${'n'.repeat(300)}.mp4`),
       ]
       expectAnswer(await postParts(at, issued, parts), { status: 201 })
       const short = is('at most 255 characters', (value) => typeof value === 'string' && value.length > 0 && value.length <= 255)
       expectAnswer(await at.v2(`/video?id=${issued.videoId}`), { status: 200, body: { file: short } })
     }),
     check('any bytes are accepted with 201', async (at) => {
-      await at.letter()
+      await at.nonMediaVideo()
     }),
     check('no bytes at all are accepted, and fail with a reason', async (at) => {
       const issued = await at.credentials()
@@ -157,6 +157,22 @@ export const upload: Section = {
       const { type, body } = multipart([...Object.entries(issued.fields), ['success_action_status', '201'], filePart()])
       expectAnswer(await post(at, issued, type, body.subarray(0, -2)), { status: 201 })
     }),
+    check('fields that begin with x-ignore- are accepted and ignored', async (at) => {
+      expectAnswer(
+        await at.upload(await at.credentials(), [
+          ['x-ignore-page', 'lesson'],
+          ['success_action_status', '201'],
+        ]),
+        { status: 201 },
+      )
+    }),
+    check('a body that comes byte by byte works', async (at) => {
+      const issued = await at.credentials()
+      const { type, body } = multipart([...Object.entries(issued.fields), ['success_action_status', '201'], filePart()])
+      const headers: [string, string][] = [['Content-Type', type]]
+      const answer = await at.send({ method: 'POST', url: issued.uploadLink, headers, body, byteByByte: true })
+      expectAnswer(answer, { status: 201 })
+    }),
     check('CORS is open to any origin', async (at) => {
       const issued = await at.credentials()
       const preflight = await at.send({
@@ -173,12 +189,12 @@ export const upload: Section = {
     }),
     check('the earlier interface finds the file by its name', async (at) => {
       const issued = await at.credentials()
-      const fileName = `${at.mark}-by-name.mp4`
+      const fileName = `${at.titlePrefix}-by-name.mp4`
       expectAnswer(
         await postParts(at, issued, [
           ...Object.entries(issued.fields),
           ['success_action_status', '201'],
-          filePart(LETTER, fileName),
+          filePart(NOT_MEDIA, fileName),
         ]),
         { status: 201 },
       )

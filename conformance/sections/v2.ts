@@ -24,7 +24,7 @@ export const v2: Section = {
   title: 'Earlier interface',
   checks: [
     check('OTP: exactly {"otp":"…"}, compact, cut by offset', async (at) => {
-      const answer = await at.v2(`/otp?video=${await at.readyVideo()}`)
+      const answer = await at.v2(`/otp?video=${await at.sharedReadyVideo()}`)
       expectAnswer(answer, {
         status: 200,
         headers: { 'content-type': /^application\/json/ },
@@ -32,7 +32,7 @@ export const v2: Section = {
       })
     }),
     check('OTP: type=xml has an otp element', async (at) => {
-      const answer = await at.v2(`/otp?video=${await at.readyVideo()}&type=xml`)
+      const answer = await at.v2(`/otp?video=${await at.sharedReadyVideo()}&type=xml`)
       expectAnswer(answer, {
         status: 200,
         headers: XML,
@@ -70,7 +70,7 @@ export const v2: Section = {
       expectAnswer(await search({ search: JSON.stringify({ id, title }) }), found)
     }),
     check('list: 30 if no limit is given, clamped to 100, pages from 1', async (at) => {
-      const title = await at.titleOfManyVideos()
+      const title = await at.titleOf101Videos()
       const search = (query: Record<string, string>) =>
         at.v2(`/videos?${new URLSearchParams({ 'search[title]': `${title} `, ...query })}`)
       expectAnswer(await search({}), { status: 200, body: lengthIs(30) })
@@ -79,12 +79,20 @@ export const v2: Section = {
       expectAnswer(await search({ page: '0' }), { status: 200, body: lengthIs(30) })
       expectAnswer(await search({ page: 'x' }), refusedV2(400))
     }),
+    check('list: an empty type, page or limit, page=0 and limit=0 are as good as absent', async (at) => {
+      const title = await at.titleOf101Videos()
+      const first = await at.v2(`/videos?${new URLSearchParams({ 'search[title]': `${title} ` })}`)
+      for (const query of ['type=', 'page=', 'limit=', 'page=0', 'limit=0']) {
+        const answer = await at.v2(`/videos?${new URLSearchParams({ 'search[title]': `${title} ` })}&${query}`)
+        expectAnswer(answer, { status: 200, headers: { 'content-type': /^application\/json/ }, text: first.text })
+      }
+    }),
     check('list: type=xml has the root videos', async (at) => {
-      await at.emptyVideo()
+      await at.sharedEmptyVideo()
       expectAnswer(await at.v2('/videos?type=xml'), { status: 200, headers: XML, text: xmlOf('videos') })
     }),
     check('one: the entity, and in XML one element for each field', async (at) => {
-      const id = await at.readyVideo()
+      const id = await at.sharedReadyVideo()
       expectAnswer(await at.v2(`/video?id=${id}`), { status: 200, body: exactly({ ...ENTITY, id, statusText: 'ready' }) })
       const answer = await at.v2(`/video?id=${id}&type=xml`)
       expectAnswer(answer, { status: 200, headers: XML, text: xmlOf('video') })

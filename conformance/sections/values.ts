@@ -19,21 +19,21 @@ export const values: Section = {
       expectValue((await at.credentials()).videoId, videoId, 'videoId')
     }),
     check('an OTP is 64 letters and digits', async (at) => {
-      expectAnswer(await at.api('POST', `/videos/${await at.emptyVideo()}/otp`), { status: 200, body: { otp } })
+      expectAnswer(await at.api('POST', `/videos/${await at.sharedEmptyVideo()}/otp`), { status: 200, body: { otp } })
     }),
     check('a hundred OTPs are all different', async (at) => {
-      const path = `/videos/${await at.emptyVideo()}/otp`
+      const path = `/videos/${await at.sharedEmptyVideo()}/otp`
       const seen = new Set<unknown>()
       for (let n = 0; n < 100; n++) seen.add(bodyOf(await at.api('POST', path)).otp)
       expectValue(seen.size, 100, 'different OTPs')
     }),
     check('playbackInfo is standard base64 of {"videoId":"…"}, that single key', async (at) => {
-      const id = await at.emptyVideo()
+      const id = await at.sharedEmptyVideo()
       const { playbackInfo } = bodyOf(await at.api('POST', `/videos/${id}/otp`))
       expectValue(playbackInfo, Buffer.from(`{"videoId":"${id}"}`).toString('base64'), 'playbackInfo')
     }),
     check('upload_time and date_added are Unix seconds, and the same', async (at) => {
-      const id = await at.emptyVideo()
+      const id = await at.sharedEmptyVideo()
       const { upload_time } = await at.video(id)
       expectValue(upload_time, unixSeconds, 'upload_time')
       const entity = await at.v2(`/video?id=${id}`)
@@ -43,7 +43,7 @@ export const values: Section = {
       })
     }),
     check('length is in seconds; the earlier interface has a whole number, at least 1', async (at) => {
-      const id = await at.readyVideo()
+      const id = await at.sharedReadyVideo()
       expectValue(
         (await at.video(id)).length,
         is('about 2', (value) => Math.abs(Number(value) - 2) < 0.5),
@@ -63,15 +63,15 @@ export const values: Section = {
       )
       const places = seen.map((status) => IN_ORDER.indexOf(String(status)))
       if (places.includes(-1) || places.some((place, index) => place < (places[index - 1] ?? 0)))
-        throw new Deviation(`status: expected ${IN_ORDER.join(' → ')}, came ${[...new Set(seen)].join(' → ')}`)
+        throw new Deviation(`status: expected ${IN_ORDER.join(' → ')}, got ${[...new Set(seen)].join(' → ')}`)
     }),
     check('bytes that are no video end as "Not a media file", with a reason', async (at) => {
-      expectValue((await at.video(await at.letter())).statusReason, sentence, 'statusReason')
+      expectValue((await at.video(await at.nonMediaVideo())).statusReason, sentence, 'statusReason')
     }),
     check('statusText is queued, processing or ready; a failure is processing with an error', async (at) => {
-      expectAnswer(await at.v2(`/video?id=${await at.emptyVideo()}`), { status: 200, body: { statusText: 'queued' } })
-      expectAnswer(await at.v2(`/video?id=${await at.readyVideo()}`), { status: 200, body: { statusText: 'ready' } })
-      expectAnswer(await at.v2(`/video?id=${await at.letter()}`), {
+      expectAnswer(await at.v2(`/video?id=${await at.sharedEmptyVideo()}`), { status: 200, body: { statusText: 'queued' } })
+      expectAnswer(await at.v2(`/video?id=${await at.sharedReadyVideo()}`), { status: 200, body: { statusText: 'ready' } })
+      expectAnswer(await at.v2(`/video?id=${await at.nonMediaVideo()}`), {
         status: 200,
         body: { statusText: 'processing', error: sentence },
       })
@@ -82,10 +82,10 @@ export const values: Section = {
         expectAnswer(await at.api('GET', '/videos', { key: at.viewerKey }), { status: 200 })
         expectAnswer(await at.v2('/videos', {}, at.viewerKey), { status: 200 })
       },
-      'viewer-key',
+      'permission-keys',
     ),
     check('an OTP answer has these two fields and no other', async (at) => {
-      const answer = await at.api('POST', `/videos/${await at.emptyVideo()}/otp`)
+      const answer = await at.api('POST', `/videos/${await at.sharedEmptyVideo()}/otp`)
       expectAnswer(answer, { status: 200, body: exactly({ otp, playbackInfo: anyText }) })
     }),
   ],

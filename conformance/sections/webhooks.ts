@@ -1,7 +1,7 @@
 import { check, Deviation, expectAnswer, expectValue, type Section } from '../check.ts'
 import type { Installation } from '../installation.ts'
 import { isSignedBy } from '../public-host.ts'
-import { anyText, exactly, is, isRecord, listOf, sentence, unixSeconds, whole } from '../shape.ts'
+import { anyText, exactly, is, listOf, sentence, unixSeconds, whole } from '../shape.ts'
 import { refused } from './errors.ts'
 
 const nowInMs = is(
@@ -10,23 +10,23 @@ const nowInMs = is(
 )
 
 async function newHook(at: Installation, path: string, event: string): Promise<{ uuid: string; secret: string }> {
-  const { url } = await at.outside()
+  const { url } = await at.publicHost()
   const answer = await at.api('POST', '/hooks', { json: { type: 'http', value: `${url}${path}`, event, status: 1 } })
   expectAnswer(answer, {
     status: 200,
     body: { uuid: /./, secret: /^whsec_[A-Za-z0-9+/]{32,}=*$/, value: `${url}${path}`, event },
   })
   const { uuid, secret } = answer.body as { uuid: string; secret: string }
-  at.later(() => at.api('DELETE', '/hooks', { json: { uuid } }))
+  at.atEnd(() => at.api('DELETE', '/hooks', { json: { uuid } }))
   return { uuid, secret }
 }
 
-/** A hook hears of one video. @returns its event, whose signature is good */
+/** Adds a hook, causes its event, and checks what it receives. @param act returns the video's id */
 async function eventOf(at: Installation, event: string, act: () => Promise<string>) {
   const path = `/hook/${event.replace(':', '-')}`
   const { secret, uuid } = await newHook(at, path, event)
   const id = await act()
-  const outside = await at.outside()
+  const outside = await at.publicHost()
   const received = await outside.next(path, ({ text }) => text.includes(id))
   if (!isSignedBy(secret, received)) throw new Deviation('webhook-signature: expected one of this body by this secret')
   expectValue(received.method, 'POST', 'method')
@@ -34,16 +34,17 @@ async function eventOf(at: Installation, event: string, act: () => Promise<strin
   expectValue(received.headers['webhook-id'], /./, 'webhook-id')
   expectValue(Number(received.headers['webhook-timestamp']), unixSeconds, 'webhook-timestamp')
   const body: unknown = JSON.parse(received.text)
-  expectValue(body, { hookId: uuid, event, time: nowInMs, payload: is('an object', isRecord) }, 'body')
-  const payload = {
+  const reason = event === 'video:failed' ? { statusReason: sentence } : undefined
+  const payload = exactly({
     id,
     title: anyText,
     upload_time: unixSeconds,
     tags: listOf(anyText),
     length: is('a number', (value) => typeof value === 'number'),
     status: anyText,
-  }
-  expectValue((body as { payload: unknown }).payload, payload, 'payload')
+    ...reason,
+  })
+  expectValue(body, { hookId: uuid, event, time: nowInMs, payload }, 'body')
   return body as { payload: { status: string } }
 }
 
@@ -116,7 +117,7 @@ export const hooks: Section = {
     check(
       'redirects are not followed',
       async (at) => {
-        const outside = await at.outside()
+        const outside = await at.publicHost()
         await newHook(at, '/redirect/hook', 'video:deleted')
         const before = outside.received('/video/after-redirect.mp4').filter(({ method }) => method === 'POST').length
         const { videoId } = await at.credentials()
@@ -162,7 +163,7 @@ export const usage: Section = {
         expectAnswer(await at.api('POST', '/account/video-usage', { json }), refused(400))
     }),
     check('viewCount is a whole number', async (at) => {
-      expectAnswer(await at.v2(`/video?id=${await at.readyVideo()}`), { status: 200, body: { viewCount: whole } })
+      expectAnswer(await at.v2(`/video?id=${await at.sharedReadyVideo()}`), { status: 200, body: { viewCount: whole } })
     }),
   ],
 }

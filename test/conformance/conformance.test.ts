@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCheck } from '../../conformance/check.ts'
 import { type Installation, openInstallation } from '../../conformance/installation.ts'
 import { SECTIONS } from '../../conformance/sections.ts'
+import { PERMISSIONS } from '../../src/accounts/permission.ts'
 import { findFreePort } from '../free-port.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 
@@ -28,7 +29,11 @@ beforeAll(async () => {
     },
   })
   const [owner] = await cli<{ id: string }[]>('account', 'list', '--json')
-  const viewer = await cli<{ apiKey: string }>('key', 'create', owner?.id ?? '', '--permission', 'viewer', '--json')
+  const permissionKeys = new Map<string, string>()
+  for (const permission of PERMISSIONS) {
+    const made = await cli<{ apiKey: string }>('key', 'create', owner?.id ?? '', '--permission', permission, '--json')
+    permissionKeys.set(permission, made.apiKey)
+  }
   const other = await cli<{ apiKey: string }>('account', 'create', 'another', '--json')
   const off = await cli<{ apiKey: string }>('account', 'create', 'off', '--no-upload', '--no-import', '--json')
   at = openInstallation(
@@ -36,7 +41,7 @@ beforeAll(async () => {
       base: reelgate.url,
       key: reelgate.owner.apiKey,
       otherKey: other.apiKey,
-      viewerKey: viewer.apiKey,
+      permissionKeys,
       offKey: off.apiKey,
       listen,
       exceed: true,
@@ -73,7 +78,7 @@ test('no two checks have one name', () => {
 
 const MAIN = join(import.meta.dirname, '../../conformance/main.ts')
 
-test('npm run conformance says of each check what came of it, and of what it was not given that it is not checked', async () => {
+test('npm run conformance prints the outcome of each check, and which checks it skipped for lack of an option', async () => {
   const { url, owner } = await startReelgate()
   const args = ['--base', url, '--key', owner.apiKey, '--only', 'list: n']
   const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args])
@@ -82,14 +87,14 @@ test('npm run conformance says of each check what came of it, and of what it was
   expect(stdout).toMatch(/\n\d+ passed, 0 failed, 1 skipped\n$/)
 })
 
-test('an installation that answers otherwise fails, and is told what was expected and what came', async () => {
+test('an installation that differs fails, and the output names what was expected and what was received', async () => {
   const args = ['--base', `${reelgate.url}/nowhere`, '--key', reelgate.owner.apiKey, '--only', 'tags: all']
   const { code, stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args]).catch((error) => error)
   expect(code).toBe(1)
-  expect(stdout).toMatch(/^FAIL tags: all .* — status: expected 200, came 404/m)
+  expect(stdout).toMatch(/^FAIL tags: all .* — status: expected 200, got 404/m)
 })
 
-test('without an address or a key it says how it is called', async () => {
+test('without an address or a key it prints its usage', async () => {
   const { code, stderr } = await promisify(execFile)(process.execPath, [MAIN]).catch((error) => error)
   expect(code).toBe(2)
   for (const option of ['--base', '--key', '--other-key', '--listen']) expect(stderr).toContain(option)

@@ -92,7 +92,7 @@ function likeness(pattern: string, path: string): number {
 }
 
 function likenessOfParts(wanted: string, given: string): number {
-  if (wanted === given) return 1
+  if (wanted.toLowerCase() === given.toLowerCase()) return 1
   if (wanted.startsWith(':')) return 0.4
   const differsAt = [...given].findIndex((letter, index) => letter !== wanted[index])
   return (differsAt === -1 ? given.length : differsAt) / Math.max(wanted.length, given.length)

@@ -49,7 +49,7 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
       schema: {
         summary: 'List and search videos',
         description:
-          'Newest first. Follow the `Link` header (`rel="next"`) to have each video once, whatever comes and goes meanwhile; pages by number shift then. The answer has an `ETag`: sent back as `If-None-Match` it costs nothing as long as nothing has changed.',
+          'Newest first. Follow the `Link` header (`rel="next"`) to have each video once, whatever comes and goes meanwhile; pages by number shift then. The response has an `ETag`. A request with it as `If-None-Match` is answered by 304 while nothing has changed, and does not count as a read.',
         querystring: ListQuery,
         response: { 200: ListReply, 304: Type.Null() },
       },
@@ -58,7 +58,10 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
       const holder = authenticateRequest(request)
       const tag = `"${start}.${holder.accountId.slice(0, 12)}.${holder.pageMax}.${holder.changeNumber}"`
       reply.header('ETag', tag).header('Cache-Control', 'private, max-age=0')
-      if (isKnown(request, tag)) return reply.code(304).send(null)
+      if (isKnown(request, tag)) {
+        request.uncount?.()
+        return reply.code(304).send(null)
+      }
       const key = `${holder.accountId} ${holder.pageMax} ${request.url}`
       const kept = pages.find(key, holder.changeNumber)
       if (kept) return sendPage(reply, kept)

@@ -44,7 +44,15 @@ function partsOf(path: string): string[] {
 
 function matches(wanted: readonly string[], path: readonly string[]): boolean {
   if (wanted.at(-1) === '*') return path.length >= wanted.length && matches(wanted.slice(0, -1), path.slice(0, wanted.length - 1))
-  return wanted.length === path.length && wanted.every((part, at) => (part.startsWith(':') ? path[at] !== '' : part === path[at]))
+  return (
+    wanted.length === path.length &&
+    wanted.every((part, at) => (part.startsWith(':') ? path[at] !== '' : isSameWord(part, path[at])))
+  )
+}
+
+/** In any case, so that `/api/videos/TAGS` is no video either. */
+function isSameWord(word: string, given: string | undefined): boolean {
+  return word.toLowerCase() === given?.toLowerCase()
 }
 
 function wordsOf({ url }: KnownRoute): number {

@@ -34,6 +34,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Was counted against some limit. */
     isCounted: boolean
+    /** Takes the call back from the limits it was counted against. Absent where limits are off. */
+    uncount?: () => void
     /** Comes from a banned address: nothing of its body is read, not even out of politeness. */
     isBanned: boolean
   }
@@ -103,6 +105,7 @@ async function limitHolder(
     { limiter: key, subject: holder.apiKeyId, who: 'API key' },
     { limiter: account, subject: holder.accountId, who: 'account' },
   ]
+  const counted: (() => void)[] = []
   let tightest: LimitResult | undefined
   for (const { limiter, subject, who } of subjects) {
     const taken = limiter.take(subject, holder.limitFactor)
@@ -112,9 +115,16 @@ async function limitHolder(
       tellLimit(reply, taken)
       throw await refusalOf(taken, refused, { who, holder })
     }
+    if (!refused) counted.push(() => limiter.refund(subject))
     if (!tightest || taken.remaining < tightest.remaining) tightest = taken
   }
-  if (tightest) tellLimit(reply, tightest)
+  if (!tightest) return
+  const result = tightest
+  tellLimit(reply, result)
+  request.uncount = () => {
+    for (const refund of counted) refund()
+    tellLimit(reply, { ...result, remaining: result.remaining + 1 })
+  }
 }
 
 /**
