@@ -88,7 +88,7 @@ async function openServer(
       ...{ ...deletion, slowDb, masterKey, nowS, folders, bans, outbound, sandbox, hasRoom: space.hasRoom, playbackOtps },
       authenticate: createAuthenticate({ db, write, nowS }, keyUses.record),
       onImportQueued: imports.wake,
-      mp4Waits: mp4s.wake,
+      wakeMp4Scheduler: mp4s.wake,
       stopMp4: mp4s.stopJobs,
     },
     uploads: receiving,

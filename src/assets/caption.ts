@@ -9,7 +9,7 @@ import { type AttachmentDeps, storeAttachment } from './attachment.ts'
 import type { WebVttResult } from './webvtt-worker.ts'
 
 export type CaptionDeps = AttachmentDeps & {
-  reading: FairSemaphore
+  captionParser: FairSemaphore
 }
 
 /** Reading takes a thread, and many times the memory of what is read. */
@@ -48,7 +48,7 @@ export async function addCaption(
   videoId: string,
   { language, text }: { language: string; text: Buffer },
 ) {
-  const bytes = await deps.reading(accountId, () => parseInWorker(text))
+  const bytes = await deps.captionParser(accountId, () => parseInWorker(text))
   const [stored] = await storeAttachment(deps, accountId, by, { videoId, type: 'caption', language }, [{ bytes }])
   if (!stored) throw new Error('captions without a number')
   return { ...stored, sizeBytes: bytes.length, language }

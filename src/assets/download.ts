@@ -18,7 +18,7 @@ import { Failure } from '../errors.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
-import { folderOf, getFile, openPreview } from './video-file.ts'
+import { assetFolder, describeFile, getFile } from './video-file.ts'
 
 export type DownloadDeps = {
   db: Db
@@ -88,7 +88,7 @@ export async function getDownload(deps: DownloadDeps, fileId: number): Promise<D
   const found = await findFileAnywhere(deps.db, fileId)
   if (!found) throw GONE
   const { file, accountId, wrappedContentKey } = found
-  const view = await openPreview(deps, accountId, file)
+  const view = await describeFile(deps, accountId, file)
   if (!view?.isDownloadable) throw GONE
   const { name, sizeBytes } = view
   const { videoId } = file
@@ -103,7 +103,7 @@ export async function getDownload(deps: DownloadDeps, fileId: number): Promise<D
   const blob = file.blob ?? ''
   const key = openFileKey(deps.masterKey, { ...file, blob, wrappedContentKey })
   if (!key) throw GONE
-  const folder = folderOf(deps.folders, file)
+  const folder = assetFolder(deps.folders, file)
   const contentType = CONTENT_TYPES[file.type]
   if (file.iv && file.macs)
     return {

@@ -9,7 +9,7 @@ import { getFile, type VideoFile } from './video-file.ts'
 export type Mp4Deps = CatalogueDeps &
   ListDeps & {
     /** Told after the commit that an MP4 waits to be made. */
-    mp4Waits(): void
+    wakeMp4Scheduler(): void
   }
 
 /**
@@ -33,6 +33,6 @@ export async function requestMp4(deps: Mp4Deps, accountId: string, by: Actor, vi
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'mp4:requested', subjects: [videoId] })
     return insertRequestedMp4(tx, { videoId, createdAtS: atS, widthPx: best?.widthPx, heightPx: best?.heightPx })
   })
-  deps.mp4Waits()
+  deps.wakeMp4Scheduler()
   return getFile(deps, accountId, videoId, id)
 }

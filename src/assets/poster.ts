@@ -10,7 +10,7 @@ import { type AttachmentDeps, storeAttachment } from './attachment.ts'
 
 export type PosterDeps = AttachmentDeps & {
   sandbox: Sandbox
-  drawing: FairSemaphore
+  posterRenderer: FairSemaphore
   /** Whether the disk has room for so many bytes more. */
   hasRoom(forBytes: number): Promise<boolean>
 }
@@ -43,7 +43,7 @@ export const discardPoster = removeImage
  */
 export async function addPoster(deps: PosterDeps, accountId: string, by: Actor, videoId: string, image: SealedImage) {
   try {
-    const sizes = await deps.drawing(accountId, () => renderPosterSizes(deps.sandbox, image))
+    const sizes = await deps.posterRenderer(accountId, () => renderPosterSizes(deps.sandbox, image))
     const added = sizes.map(({ jpeg, ...size }) => ({ ...size, bytes: jpeg, token: newToken() }))
     const stored = await storeAttachment(deps, accountId, by, { videoId, type: 'poster', language: null }, added)
     return stored.map((file, index) => ({

@@ -54,13 +54,13 @@ export async function listFiles(deps: ListDeps, accountId: string, videoId: stri
 /** @throws Failure `not-found`, the same for a number that does not exist, another video's and another account's */
 export async function getFile(deps: ListDeps, accountId: string, videoId: string, fileId: number): Promise<VideoFile> {
   const row = await findFile(deps.db, accountId, videoId, fileId)
-  const file = row && (await openPreview(deps, accountId, row))
+  const file = row && (await describeFile(deps, accountId, row))
   if (!file) throw new Failure('not-found', 'File not found')
   return file
 }
 
 /** A file as its owner sees it; undefined when its video is deleted. */
-export async function openPreview(deps: ListDeps, accountId: string, row: FileRow): Promise<VideoFile | undefined> {
+export async function describeFile(deps: ListDeps, accountId: string, row: FileRow): Promise<VideoFile | undefined> {
   const video = await findVideo(deps.db, accountId, row.videoId)
   return video && viewFile(row, await contextOf(deps, video, [row]))
 }
@@ -81,11 +81,11 @@ export async function deleteFile(deps: FileDeps, accountId: string, by: Actor, v
     return row
   })
   if (deleted.type === 'mp4') await deps.stopMp4(videoId)
-  if (deleted.blob !== null) await removeBlobAndEmptyFolders(folderOf(deps.folders, deleted), deleted.blob)
+  if (deleted.blob !== null) await removeBlobAndEmptyFolders(assetFolder(deps.folders, deleted), deleted.blob)
 }
 
 /** Where the blob of a poster, a caption or an MP4 lies. */
-export function folderOf(folders: VideoFolders, { type }: Pick<FileRow, 'type'>) {
+export function assetFolder(folders: VideoFolders, { type }: Pick<FileRow, 'type'>) {
   return type === 'poster' ? folders.posters : folders.files
 }
 

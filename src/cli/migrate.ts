@@ -24,8 +24,8 @@ export async function migrate(config: Config, { to, json }: MigrateOptions): Pro
   try {
     const moved = await moveInstallation(config, url, {
       signal: interruption.signal,
-      begun: (how) => view.say(START_MESSAGES[how]),
-      show: (step, rows, of) => view.show(rows / Math.max(1, of), `${step}, ${formatCount(rows)} of ${formatCount(of)} rows`),
+      started: (how) => view.say(START_MESSAGES[how]),
+      progress: (step, rows, of) => view.show(rows / Math.max(1, of), `${step}, ${formatCount(rows)} of ${formatCount(of)} rows`),
     })
     view.clear()
     process.stdout.write(json ? `${JSON.stringify(moved)}\n` : describeMove(config, moved))
@@ -36,9 +36,9 @@ export async function migrate(config: Config, { to, json }: MigrateOptions): Pro
 }
 
 const START_MESSAGES = {
-  first: '',
-  on: 'Resuming the interrupted move.',
-  anew: 'The installation has changed since the interrupted move: starting over.',
+  new: '',
+  resumed: 'Resuming the interrupted move.',
+  restarted: 'The installation has changed since the interrupted move: starting over.',
 }
 
 function lockForMove(config: Config) {

@@ -1,31 +1,31 @@
 import type { Write } from './write.ts'
 
-/** More than one installation asks for again and again. */
-const MAX_REMEMBERED = 1_000
+/** More keys than one installation reads repeatedly. */
+const MAX_CACHED = 1_000
 
 /**
- * A read whose findings are kept until this process commits a change, which alone writes: what is remembered is what would be read.
- * @param read undefined is never remembered, so that strangers' guesses take no place
+ * Caches the results of a read until this process commits a change. No other process writes, so a cached result is what would be read.
+ * @param read undefined is never cached, so that guessed keys take no space
  */
 export function cachedUntilCommit<Found>(
   write: Pick<Write, 'commits'>,
   read: (key: string) => Promise<Found | undefined>,
 ): (key: string) => Promise<Found | undefined> | Found {
-  const known = new Map<string, Found>()
-  let knownAt = -1
+  const cache = new Map<string, Found>()
+  let cachedAtCommit = -1
 
   async function find(key: string): Promise<Found | undefined> {
-    const readAt = write.commits()
+    const readAtCommit = write.commits()
     const found = await read(key)
-    if (found !== undefined && readAt === knownAt && known.size < MAX_REMEMBERED) known.set(key, found)
+    if (found !== undefined && readAtCommit === cachedAtCommit && cache.size < MAX_CACHED) cache.set(key, found)
     return found
   }
 
   return (key) => {
-    if (write.commits() !== knownAt) {
-      known.clear()
-      knownAt = write.commits()
+    if (write.commits() !== cachedAtCommit) {
+      cache.clear()
+      cachedAtCommit = write.commits()
     }
-    return known.get(key) ?? find(key)
+    return cache.get(key) ?? find(key)
   }
 }

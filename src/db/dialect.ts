@@ -1,50 +1,53 @@
 import { PostgresAdapter, type RawBuilder, sql } from 'kysely'
 import type { Db } from './database.ts'
 
-// The few places where a statement of a feature is written in two ways.
+// Statements of features that the two databases need written differently.
 
 export function isPostgres(db: Db): boolean {
   return db.getExecutor().adapter instanceof PostgresAdapter
 }
 
-/** A table of the entries of a list, in columns `value` and `place`, which counts from 1. */
+/** A list as a table with the columns `value` and `place`, which counts from 1. */
 export function jsonEntries(db: Db, list: readonly number[] | readonly string[]): RawBuilder<unknown> {
   if (!isPostgres(db)) return sql`(select value, key + 1 as place from json_each(${JSON.stringify(list)}))`
   const type = sql.raw(typeof list[0] === 'number' ? 'bigint' : 'text')
   return sql`(select value, place from unnest(${list}::${type}[]) with ordinality as entry (value, place))`
 }
 
-/** A part of a text that is sought in some columns of `video_text`; both are folded. */
+/** A search for a part of a text in some columns of `video_text`; both are folded (fold-case.ts). */
 export type TextTerm = { columns: readonly ('id' | 'title' | 'file_name')[]; part: string }
 
 /** Entries of an index in list order. */
 export type IndexScan = { position: RawBuilder<number>; from: RawBuilder<unknown> }
 
-/** Part of a walk, newest first; `below`: of what is older than that position. */
+/** Part of a scan, newest first. `below`: only videos older than that position. */
 export type Slice = { limit: number; offset: number; below?: number }
 
 export type Counted = { count: number; positions: number[] }
 
 /**
- * The videos of an account in whose texts each part is found; the index of texts leads, whatever the planner thinks.
- * Never a word of SQL or of a pattern language.
+ * The videos of an account whose texts contain each part. The statement makes the planner start from the index of texts.
+ * Parts are matched literally, never as SQL or as a pattern.
  */
 export function textMatchScan(db: Db, accountId: string, texts: readonly TextTerm[]): IndexScan {
   const position = sql<number>`video_text.rowid`
   if (isPostgres(db))
-    return { position, from: sql`from video_text where account_id = ${accountId} and ${sql.join(texts.map(isLike), sql` and `)}` }
-  // A cross join is never turned round.
+    return {
+      position,
+      from: sql`from video_text where account_id = ${accountId} and ${sql.join(texts.map(toLikeCondition), sql` and `)}`,
+    }
+  // SQLite never reorders a cross join.
   const from = sql`from video_text cross join video on video.position = video_text.rowid
     where ${matchTexts(texts)} and video.account_id = ${accountId} and video.deleted_at_s is null`
   return { position, from }
 }
 
-/** How long a walk is, and a slice of it. To walk is most of the work, and SQLite counts faster than it keeps what it has found. */
-export async function countAndSlice(db: Db, walk: IndexScan, slice: Slice): Promise<Counted> {
-  if (isPostgres(db)) return countWhileSlicing(db, walk, slice)
-  const { rows } = await sql<{ count: number }>`select count(*) as count ${walk.from}`.execute(db)
+/** The length of a scan, and a slice of it. Scanning is most of the work, and SQLite counts faster than it materializes. */
+export async function countAndSlice(db: Db, scan: IndexScan, slice: Slice): Promise<Counted> {
+  if (isPostgres(db)) return countWhileSlicing(db, scan, slice)
+  const { rows } = await sql<{ count: number }>`select count(*) as count ${scan.from}`.execute(db)
   const count = rows[0]?.count ?? 0
-  return { count, positions: slice.offset < count ? await sliceInOrder(db, walk, slice) : [] }
+  return { count, positions: slice.offset < count ? await sliceInOrder(db, scan, slice) : [] }
 }
 
 export async function sliceInOrder(db: Db, { position, from }: IndexScan, { limit, offset, below }: Slice): Promise<number[]> {
@@ -55,7 +58,7 @@ export async function sliceInOrder(db: Db, { position, from }: IndexScan, { limi
 }
 
 async function countWhileSlicing(db: Db, { position, from }: IndexScan, { limit, offset, below }: Slice): Promise<Counted> {
-  const skipped = Math.min(offset, Number.MAX_SAFE_INTEGER) // a page number has any number of digits, an offset 64 bits
+  const skipped = Math.min(offset, Number.MAX_SAFE_INTEGER) // a page number may have any number of digits, an offset has 64 bits
   const older = below === undefined ? sql`` : sql`where position < ${below}`
   const { rows } = await sql<{ count: number; position: number | null }>`
     with found as materialized (select ${position} as position ${from})
@@ -65,14 +68,14 @@ async function countWhileSlicing(db: Db, { position, from }: IndexScan, { limit,
   return { count: rows[0]?.count ?? 0, positions: rows.flatMap((row) => row.position ?? []) }
 }
 
-function isLike({ columns, part }: TextTerm): RawBuilder<unknown> {
+function toLikeCondition({ columns, part }: TextTerm): RawBuilder<unknown> {
   const pattern = `%${part.replaceAll(/[\\%_]/g, '\\$&')}%`
   const found = columns.map((column) => sql`${sql.ref(`video_text.${column}`)} like ${pattern}`)
   return sql`(${sql.join(found, sql` or `)})`
 }
 
-/** Shorter texts hold no trigram: they are looked for in every text of the index. */
-const TRIGRAM = 3
+/** Shorter texts contain no trigram: they are compared with every text of the index. */
+const TRIGRAM_CHARS = 3
 
 function matchTexts(texts: readonly TextTerm[]): RawBuilder<unknown> {
   const [long, short] = [texts.filter(hasTrigram), texts.filter((text) => !hasTrigram(text))]
@@ -86,5 +89,5 @@ function matchTexts(texts: readonly TextTerm[]): RawBuilder<unknown> {
 }
 
 function hasTrigram({ part }: TextTerm): boolean {
-  return [...part].length >= TRIGRAM
+  return [...part].length >= TRIGRAM_CHARS
 }

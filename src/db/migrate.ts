@@ -10,7 +10,7 @@ import type { Tables } from './tables.ts'
  */
 export async function migrate(db: Kysely<Tables>, migrations: Record<string, Migration>): Promise<void> {
   const provider: MigrationProvider = { getMigrations: async () => migrations }
-  await refuseNewer(db, migrations)
+  await assertNotNewer(db, migrations)
   const { error } = await new Migrator({ db, provider }).migrateToLatest()
   if (error)
     throw new Failure('unavailable', 'The database could not be brought up to this version; nothing was changed.', {
@@ -18,15 +18,15 @@ export async function migrate(db: Kysely<Tables>, migrations: Record<string, Mig
     })
 }
 
-async function refuseNewer(db: Kysely<Tables>, migrations: Record<string, Migration>): Promise<void> {
+async function assertNotNewer(db: Kysely<Tables>, migrations: Record<string, Migration>): Promise<void> {
   const tables = await db.introspection.getTables({ withInternalKyselyTables: true })
   if (!tables.some(({ name }) => name === 'kysely_migration')) return
-  const done = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
-  const newer = done.rows.find(({ name }) => !(name in migrations))
+  const applied = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
+  const newer = applied.rows.find(({ name }) => !(name in migrations))
   if (newer) {
     throw new Failure(
       'unavailable',
-      `The database was made by a newer version of Reelgate (it has step ${newer.name}). Start that version, or restore a backup made by this one.`,
+      `The database was made by a newer version of Reelgate (it has the migration ${newer.name}). Start that version, or restore a backup made by this one.`,
     )
   }
 }

@@ -3,8 +3,8 @@ import type { Db } from './database.ts'
 
 /**
  * A statement that is built and compiled once; each call only binds its values. For the few that run with every request:
- * building one costs several times what SQLite needs to run it.
- * @param build makes the statement; `value(name)` stands where a value will be bound
+ * building one takes several times as long as SQLite needs to run it.
+ * @param build returns the statement, with `value(name)` where a value will be bound
  */
 export function prepared<Values extends Record<string, unknown>>() {
   return <Row>(

@@ -14,7 +14,7 @@ import type { Tables } from './tables.ts'
 /** Runs a compiled statement. */
 export type Execute = DatabaseConnection['executeQuery']
 
-/** How a database's statements are written. */
+/** The SQL dialect of a database. */
 export type SqlFlavor = Pick<Dialect, 'createIntrospector'> & {
   adapter: DialectAdapter
   compiler: QueryCompiler
@@ -24,15 +24,15 @@ export type SqlFlavor = Pick<Dialect, 'createIntrospector'> & {
 }
 
 /**
- * Kysely over one connection that is always at hand. Kysely's own dialects ask for the connection with each statement, which
- * costs more than most statements take, and run SQLite's migrations without a transaction.
+ * Kysely over one connection that is always available. Kysely's own dialects acquire the connection for each statement, which takes
+ * longer than most statements, and run SQLite's migrations without a transaction.
  */
 export function createSingleConnectionKysely(
   { adapter, compiler, begin, plugins, createIntrospector }: SqlFlavor,
   executeQuery: Execute,
   close: () => Promise<void>,
 ): Kysely<Tables> {
-  const connection: DatabaseConnection = { executeQuery, streamQuery: refuseStreams }
+  const connection: DatabaseConnection = { executeQuery, streamQuery: rejectStreams }
   const run = async (statement: string) => void (await connection.executeQuery(CompiledQuery.raw(statement)))
   const driver: Driver = {
     init: async () => {},
@@ -49,11 +49,11 @@ export function createSingleConnectionKysely(
     createIntrospector,
     createQueryCompiler: () => compiler,
   }
-  const provider = { provideConnection: <T>(consume: (given: DatabaseConnection) => Promise<T>) => consume(connection) }
+  const provider = { provideConnection: <T>(consume: (connection: DatabaseConnection) => Promise<T>) => consume(connection) }
   const executor = new DefaultQueryExecutor(compiler, adapter, provider, plugins)
   return new Kysely<Tables>({ config: { dialect }, dialect, driver, executor })
 }
 
-function refuseStreams(): never {
-  throw new Error('rows come all at once')
+function rejectStreams(): never {
+  throw new Error('streaming of rows is not supported')
 }

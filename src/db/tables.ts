@@ -1,8 +1,8 @@
 import type { Generated, Insertable, Selectable } from 'kysely'
 
 /**
- * The rows. Booleans are 0/1, times Unix seconds (`…S`), lists and records JSON text: both databases store these alike.
- * Wire names stop at `http/`; these are ours.
+ * The tables. Booleans are 0/1, times Unix seconds (`…S`), lists and records JSON text: both databases store these alike.
+ * Names of the API are used only in `http/`; these are internal.
  */
 export type Tables = {
   account: AccountTable
@@ -46,13 +46,13 @@ type AccountTable = {
   disabled: Generated<number>
   /** Largest page of a list. */
   pageMax: Generated<number>
-  /** How many times the limits of a key and an account it may ask for. */
+  /** Multiplies the rate limits of the account and its keys. */
   limitFactor: Generated<number>
-  /** Most streams of one userId at once, where its OTP does not say; 0: no limit. */
+  /** Maximum number of concurrent streams of one userId, unless its OTP sets one; 0: no limit. */
   streamLimit: Generated<number>
-  /** What becomes of one stream more: it is refused, or the viewer's oldest is stopped. */
+  /** What happens when a viewer is over the limit: the new stream is refused, or the oldest is stopped. */
   streamLimitPolicy: Generated<'refuse' | 'stop-oldest'>
-  /** Videos not deleted: kept in step with `video` in the same transaction, so that a list needs no count. */
+  /** Videos not deleted: updated by triggers in the same transaction as `video`, so that a list needs no count. */
   videoCount: Generated<number>
   /** Folders besides the root; kept by triggers. */
   folderCount: Generated<number>
@@ -63,7 +63,7 @@ type AccountTable = {
 type ApiKeyTable = {
   id: string
   accountId: string
-  /** SHA-256 of the key's text; the text is shown once and kept nowhere. */
+  /** SHA-256 of the key's text; the text is shown once and not stored. */
   hash: Buffer
   /** First characters, so that an owner can tell keys apart. */
   prefix: string
@@ -72,22 +72,22 @@ type ApiKeyTable = {
   permissions: string
   createdAtS: number
   revokedAtS: number | null
-  /** From then on it is as good as revoked; null: never. */
+  /** From then on it counts as revoked; null: never. */
   expiresAtS: number | null
-  /** Written behind: up to a minute late. */
+  /** Written up to a minute late. */
   lastUsedAtS: number | null
 }
 
-/** What somebody did to an account, and who it was. */
+/** A management action and who took it. */
 type AuditEventTable = {
   id: Generated<number>
   atS: number
-  /** Null where it concerns no account: the ban of an address. */
+  /** Null when it concerns no account, such as the ban of an address. */
   accountId: string | null
-  /** The id of an API key, or a word of audit/audit-log.ts. */
+  /** The id of an API key, or one of the words in audit/audit-log.ts. */
   actor: string
   action: string
-  /** The id of what it was done to. */
+  /** The id of the object of the action. */
   subject: string
   /** JSON, without secrets. */
   details: string | null
@@ -110,22 +110,22 @@ type VideoTable = {
   totalSizeBytes: Generated<number>
   public: Generated<number>
   folderId: Generated<string>
-  /** The generation that plays, or is being made. 0 before the first plan. */
+  /** The generation that plays, or the first one while it is encoded. 0 before the first plan. */
   generation: Generated<number>
-  /** 1 once its source is there: kept by a trigger. */
+  /** 1 once its source is stored; kept by a trigger. */
   hasSource: Generated<number>
-  /** Set when deleted: the row is a tombstone till its files are gone. */
+  /** Set when deleted: the row is a tombstone until its files are removed. */
   deletedAtS: number | null
 }
 
-/** Videos lie in exactly one folder; each account has its root, whose id is `root`. */
+/** Each video is in exactly one folder; each account has a root folder, whose id is `root`. */
 type FolderTable = {
   accountId: string
   id: string
   /** Null: the root. */
   parentId: string | null
   name: string
-  /** By db/fold-case.ts: the order of lists, and what the beginning of a name is compared with. */
+  /** The name as folded by db/fold-case.ts, for the order of lists and for searches by prefix. */
   foldedName: string
   createdAtS: number
   /** Videos, not deleted, and folders directly in it; kept by triggers. */
@@ -133,7 +133,7 @@ type FolderTable = {
   folderCount: Generated<number>
 }
 
-/** A tag that videos of the account carry, and how many; kept by triggers on `video_tag`. */
+/** A tag of the account and its number of videos; kept by triggers on `video_tag`. */
 type TagTable = { accountId: string; name: string; videoCount: number }
 
 /** Pairs of tag and video. */
@@ -146,7 +146,7 @@ type VideoTagTable = {
   ordinal: number
 }
 
-/** What is searched, folded by db/fold-case.ts; kept by triggers on `video`. */
+/** The texts that searches compare, folded by db/fold-case.ts; kept by triggers on `video`. */
 type VideoTextTable = {
   /** The video's position. */
   rowid: number
@@ -165,33 +165,33 @@ type UploadPolicyTable = {
   spentAtS: number | null
 }
 
-/** A video whose source is being fetched from an address, or waits for it. Gone when the source is there, or will not come. */
+/** A pending or running import. The row is removed when the source is stored or the import has failed. */
 type ImportTable = {
   videoId: string
   accountId: string
-  /** The video's: whoever asked first is first. */
+  /** The video's: the oldest import runs first. */
   position: number
-  /** Of the address, so that no host is asked too often at once. */
+  /** The host of the address: connections per host are limited. */
   host: string
-  /** The address may be signed: it is a secret as long as it is kept. */
+  /** Wrapped by the master key, because the address may be signed. */
   wrappedUrl: Buffer
-  /** What has come so far, sealed, by its name below the sources folder; null while nothing has. */
+  /** The sealed file with the bytes received so far, named below the sources folder; null while there are none. */
   file: string | null
   /** As `source.wrappedKey` and `iv`. */
   wrappedKey: Buffer | null
   iv: Buffer | null
-  /** The strong ETag under which it began to come: the rest may be asked for. Null: what breaks off begins anew. */
+  /** The strong ETag of the first response: with it the remaining bytes can be requested. Null: an interrupted import starts over. */
   etag: string | null
-  /** Durable clear bytes of the file; what lies behind them does not count. */
+  /** Clear bytes of the file that are durable; bytes after them do not count. */
   receivedBytes: Generated<number>
   /** Of those bytes. */
   receivedSha256: Buffer | null
-  /** The most that was ever received: only a try that gets further is no lost one. */
+  /** The largest `receivedBytes` so far: only an attempt that gets further resets `attempts`. */
   maxReceivedBytes: Generated<number>
-  /** Tries that got no further. */
+  /** Consecutive attempts that got no further. */
   attempts: Generated<number>
   nextAttemptAtS: number
-  /** When it is given up; null before the first try. */
+  /** When the import fails for good; null before the first attempt. */
   endsAtS: number | null
 }
 
@@ -201,10 +201,10 @@ type SourceTable = {
   file: string
   sizeBytes: number
   sha256: Buffer
-  /** Key of this source alone, wrapped by the master key; null once the video is deleted. */
+  /** The key of this source only, wrapped by the master key; null once the video is deleted. */
   wrappedKey: Buffer | null
   iv: Buffer
-  /** HMAC-SHA-256 of each MiB of the sealed file: CBC alone would not notice changed bytes. */
+  /** HMAC-SHA-256 of each MiB of the sealed file: CBC alone does not detect changed bytes. */
   macs: Buffer
 }
 
@@ -215,10 +215,10 @@ type GenerationTable = {
   wrappedContentKey: Buffer | null
   /** JSON of encode/plan.ts `Plan`. */
   plan: string
-  /** ffmpeg and arguments that made its first segment: gaps may be filled only by the same. */
+  /** The version and arguments of the ffmpeg that made its first segment: missing segments may be made only by the same. */
   encoder: string
   createdAtS: number
-  /** When its posters were drawn, or found to be impossible. */
+  /** When its posters were extracted, or found to be impossible. */
   postersAtS: number | null
   /** When its last segment was published. */
   finishedAtS: number | null
@@ -229,7 +229,7 @@ type RenditionTable = {
   generation: number
   id: number
   kind: 'video' | 'audio'
-  /** The init segment: codec headers only, the same bytes from every chunk. */
+  /** The init segment: codec headers only, identical in every chunk. */
   init: Buffer | null
 }
 
@@ -242,13 +242,13 @@ type ChunkTable = {
   /** 1: decoded from the video's start, without a seek. */
   decodesFromStart: number
   state: 'pending' | 'running' | 'done' | 'failed'
-  /** Rises with each start; names the files of one run and fences off an older one. */
+  /** Rises with each run; names the files of a run and fences off an older one. */
   attempt: Generated<number>
   /** Lower runs first. */
   priority: number
-  /** Of its video: of one priority, older videos run first. */
+  /** The video's: within a priority, older videos run first. */
   position: number
-  /** Of each encoder in the run that finished it; 0: as many as it chose. Other threads make other bytes. */
+  /** Threads of each encoder in the run that finished it; 0: as the encoder chose. Another number of threads makes other bytes. */
   threads: Generated<number>
 }
 
@@ -259,24 +259,24 @@ type SegmentTable = {
   number: number
   file: string
   sizeBytes: number
-  /** Of the file, as it was published. */
+  /** Of the published file. */
   sha256: Buffer
-  /** 1: its file was found missing or changed; it is not sent until it has been encoded again. */
+  /** 1: its file was found missing or changed; it is withheld until it has been encoded again. */
   damaged: Generated<number>
 }
 
-/** Every file of a video: `original` and `rendition` are named here alone, by triggers; of the others the blob is here, too. */
+/** Every file of a video. Rows of `original` and `rendition` are made by triggers, and their blobs are in other tables; of other types the blob is here. */
 type FileTable = {
-  /** What the interfaces call it by: unique in the installation, never given twice. */
+  /** The id in the APIs: unique in the installation, never reused. */
   id: Generated<number>
   videoId: string
   type: 'original' | 'rendition' | 'poster' | 'caption' | 'mp4'
   createdAtS: number
-  /** 0: a newer one has taken its place; of an MP4, it could not be made. */
+  /** 0: replaced by a newer one; of an MP4: it could not be made. */
   enabled: Generated<number>
-  /** What was added by one call, such as the sizes of one poster, which come and go together; `drawn`: the video's own posters. */
+  /** The same for all files added by one call, such as the sizes of one poster, which are added and removed together; `drawn`: posters taken from the video. */
   attachmentId: string | null
-  /** What comes with a generation goes with it, and its content key opens it; null: it has a key of its own. */
+  /** The generation that it belongs to: it is removed with it, and sealed by its content key. Null: it has a key of its own. */
   generation: number | null
   renditionId: number | null
   /** Name below its folder; null of an MP4 while it is being made. */
@@ -290,12 +290,12 @@ type FileTable = {
   language: string | null
   /** Wrapped by the master key; null once the video is deleted. */
   wrappedKey: Buffer | null
-  /** With `macs`, of what is large and read in parts: see crypto/sealed-file.ts. */
+  /** Set together with `macs` for large files, which are read in parts: see crypto/sealed-file.ts. */
   iv: Buffer | null
   macs: Buffer | null
-  /** Of an MP4: how often its making was begun. */
+  /** Of an MP4: how many attempts to make it were started. */
   attempts: Generated<number>
-  /** Of an MP4 that could not be made: why, for its owner. */
+  /** Of an MP4 that could not be made: the reason, for its owner. */
   problem: string | null
 }
 
@@ -309,14 +309,14 @@ type OtpTable = {
   /** JSON of watermark/watermark.ts `Watermark[]`. */
   watermarks: string
   forcedBitrateKbps: number | null
-  /** JSON kept for DRM licences. */
+  /** JSON stored for DRM licences. */
   licenseRules: string | null
   issuedAtS: number
   expiresAtS: number
   spentAtS: number | null
-  /** When another browser tried to redeem it first, after it was spent. */
+  /** When another browser first tried to redeem it after it was spent. */
   reusedAtS: number | null
-  /** Most streams of this userId at once; null: no limit. */
+  /** Maximum number of concurrent streams of this userId; null: no limit. */
   streamLimit: number | null
   /** JSON of playback/rules.ts `Rules`; null: none. */
   rules: string | null
@@ -332,7 +332,7 @@ type PlaybackSessionTable = {
   /** 65 raw bytes of the browser's P-256 point. */
   publicKey: Buffer
   keyId: Buffer
-  /** JSON list of page ids, newest last. */
+  /** JSON list of the ids of player pages, newest last. */
   pages: string
   watermarks: string
   forcedBitrateKbps: number | null
@@ -342,7 +342,7 @@ type PlaybackSessionTable = {
   leftAtS: number | null
   endedAtS: number | null
   endReason: string | null
-  /** As its OTP or its account said when it was opened. */
+  /** The limit of its OTP or its account when it was opened. */
   streamLimit: number | null
   /** Its OTP's. */
   rules: string | null
@@ -350,7 +350,7 @@ type PlaybackSessionTable = {
   viewedAtS: number | null
 }
 
-/** A place among the streams that one viewer may have at once, leased by a session (playback-protocol.md, section 7). */
+/** One of the concurrent streams that a viewer may have, leased by a session (playback-protocol.md, section 7). */
 type StreamSlotTable = {
   accountId: string
   userId: string
@@ -358,14 +358,14 @@ type StreamSlotTable = {
   n: number
   sessionId: string
   takenAtS: number
-  /** On the playback clock; from then on another session may take it. */
+  /** On the playback clock; from then on another session may acquire it. */
   endsAtS: number
 }
 
-/** Where a viewer left a video. */
+/** The position at which a viewer stopped watching a video. */
 type WatchPositionTable = {
   accountId: string
-  /** The owner's own label of the viewer. */
+  /** The owner's label of the viewer. */
   userId: string
   videoId: string
   positionS: number
@@ -382,26 +382,26 @@ type RedeemAttemptTable = {
   userAgent: string
   embeddingHost: string
   outcome: string
-  /** Of the OTP's rules the one that refused. */
+  /** The rule of the OTP that rejected the viewer. */
   rule: string | null
-  /** More than 1 on the last row that is kept of an OTP: attempts that came after it are only counted. */
+  /** More than 1 in the last row stored for an OTP: later attempts are only counted. */
   attemptCount: Generated<number>
 }
 
 type WatermarkImageTable = {
   accountId: string
-  /** SHA-256 of the address it comes from. */
+  /** SHA-256 of its URL. */
   urlHash: Buffer
-  /** PNG, sealed; null while no try has brought one. */
+  /** PNG, sealed; null until an attempt to fetch it has succeeded. */
   sealed: Buffer | null
-  /** Why the last try failed; null when it did not. */
+  /** Why the last attempt failed; null when it succeeded. */
   problem: string | null
   triedAtS: number
 }
 
 type SettingTable = { name: string; value: string }
 
-/** Twice a limit in one window. */
+/** A flood of requests: twice a limit in one window. */
 type StrikeTable = { id: Generated<number>; scope: LimitScope; subject: string; budget: string; atS: number }
 
 type BanTable = {
@@ -413,7 +413,7 @@ type BanTable = {
   endsAtS: number
 }
 
-/** What was sent and viewed of a video on one day; kept when the video is deleted. */
+/** Bytes and views of a video on one day; not deleted with the video. */
 type VideoUsageTable = {
   /** Of UTC, `YYYY-MM-DD`. */
   day: string
@@ -428,43 +428,43 @@ type VideoUsageTable = {
 /** All views of a video, ever. */
 type ViewTotalTable = { videoId: string; viewCount: number }
 
-/** What a call with an Idempotency-Key was answered. */
+/** The response to a call with an Idempotency-Key. */
 type StoredResponseTable = {
   accountId: string
   idempotencyKey: string
-  /** SHA-256 of what was asked: the same key for something else is refused. */
+  /** SHA-256 of the request: the same key for another request is rejected. */
   requestHash: Buffer
   /** Wrapped by the master key, since it may hold a secret. */
   wrappedResponse: Buffer
   respondedAtS: number
 }
 
-/** `viewer`: an address, as players ask from it. */
+/** `viewer`: an address that players send requests from. */
 type LimitScope = 'ip' | 'key' | 'account' | 'viewer'
 
-/** An owner's webhook endpoint. Its times are of the playback clock, as those of its deliveries. */
+/** An owner's webhook endpoint. Its times and those of its deliveries are on the playback clock. */
 type WebhookTable = {
   id: string
   accountId: string
   url: string
-  /** The one event that it hears; null: all. */
+  /** The event that it receives; null: all. */
   event: string | null
   /** Wrapped by the master key. */
   wrappedSecret: Buffer
-  /** The secret before the last rotation: what is sent is signed with it, too, until then. */
+  /** The secret before the last rotation; until it expires, deliveries are signed with it, too. */
   previousWrappedSecret: Buffer | null
   previousSecretExpiresAtS: number | null
   createdAtS: number
-  /** Of the newest delivery: numbers of an endpoint rise by one, in the order in which things happened. */
+  /** The number of the newest delivery. Numbers of an endpoint rise by one, in the order of the events. */
   lastSequence: Generated<number>
-  /** Why nothing is sent to it; null while it is on. */
+  /** Null while it is enabled. */
   disabledReason: string | null
-  /** Since the last delivery that arrived. */
+  /** Since the last successful delivery. */
   consecutiveFailures: Generated<number>
   failingSinceS: number | null
-  /** Nothing is sent before then; also the time of the last delivery that arrived, so that whoever has waited longest is next. */
+  /** Nothing is sent before then. After a success it is the time of that success, so that the endpoint that has waited longest is next. */
   nextAttemptAtS: Generated<number>
-  /** What failed is sent again from this number on, some at a time; null: it is not, or all has been taken. */
+  /** A replay queues failed deliveries from this number on, in batches. Null: no replay, or all are queued. */
   replayFromSequence: number | null
 }
 
@@ -473,21 +473,21 @@ type DeliveryTable = {
   webhookId: string
   sequence: number
   event: string
-  /** As it is sent, byte for byte, in every attempt. */
+  /** Sent unchanged in every attempt. */
   body: string
   /** When it happened, in Unix milliseconds of the wall clock. */
   timeMs: number
   state: 'waiting' | 'sending' | 'delivered' | 'failed'
-  /** Rises with each attempt: whoever records an outcome must have made the last one. */
+  /** Rises with each attempt: an outcome is recorded only for the latest one. */
   attempts: Generated<number>
-  /** Not before then; while it is being sent, the end of the sender's lease. 0: now. */
+  /** Not sent before then; while it is being sent, the end of the sender's lease. 0: immediately. */
   dueAtS: Generated<number>
   triedAtS: number | null
-  /** Of the last answer. */
+  /** HTTP status of the last response. */
   status: number | null
-  /** Why the last attempt failed, in words for the owner. */
+  /** Why the last attempt failed, for the owner. */
   problem: string | null
-  /** When it was delivered or given up; null before. */
+  /** When it was delivered or failed for good; null before. */
   finishedAtS: number | null
 }
 

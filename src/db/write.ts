@@ -5,66 +5,71 @@ import type { Tables } from './tables.ts'
 
 /**
  * Runs `change` in a transaction and resolves when it is durable. Calls of one turn of the event loop share a transaction and
- * one fsync; one that throws undoes itself alone.
- * The callback awaits nothing but its own statements: whatever else it awaited would hold up every other writer. It may run more than
- * once, until it is committed: it changes nothing but what it writes and returns.
+ * one fsync; one that throws is rolled back alone.
+ * The callback awaits nothing but its own statements: anything else would delay every other writer. It may run more than once before
+ * it is committed, so it has no effects besides what it writes and returns.
  */
 export type Write = {
   <T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
-  /** The same for a change that is one statement: those of a group may be sent at once. */
+  /** The same for a change that is one statement: those of a group may be sent concurrently. */
   one<T>(statement: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** The same for a change that frees space, such as a deletion: on a full disk it may use what is kept in reserve. */
   makingRoom<T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
-  /** Runs a statement that no transaction may surround, between two groups. */
+  /** Runs a statement that must not be in a transaction, between two groups. */
   outside<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T>
-  /** Grows with each group that was committed, or may have been: as long as it stands, whatever was read would be read again. */
+  /** Rises with each group that was committed, or may have been. While it is the same, a repeated read returns the same. */
   commits(): number
 }
 
-/** What a caller of a feature wants written in the transaction of the effect, which it is told of: both are durable, or neither. */
+/** What the caller of a feature wants written in the same transaction as the effect, whose outcome it gets: both are durable, or neither. */
 export type AlsoInTransaction<Outcome> = (tx: Kysely<Tables>, outcome: Outcome) => Promise<void>
 
-/** A call that waits for its group. */
+/** A call of `write` that waits for its group. */
 export type Call = {
   isOneStatement: boolean
   makesRoom: boolean
   run(db: Kysely<Tables>): Promise<void>
   /** Tells the caller that it is durable. */
-  committed(): void
-  failed(error: unknown): void
+  resolve(): void
+  reject(error: unknown): void
 }
 
-/** How a database commits what calls of one turn want changed. */
+/** How a database commits the calls of one turn. */
 export type Committer = {
   db: Kysely<Tables>
-  /** Begins a transaction, if it can at once. False: another program writes to the database. */
+  /** Begins a transaction without waiting. False: another program writes to the database. */
   begin(): boolean | Promise<boolean>
   /**
-   * Runs the calls in the transaction that has begun, and ends it; a call that fails by itself is told so.
+   * Runs the calls in the transaction that was begun, and ends it; a call that fails by itself is rejected.
    * @returns those that are durable now
-   * @throws what befell the whole group
+   * @throws an error of the whole group
    */
   commit(group: readonly Call[]): Promise<readonly Call[]>
-  /** What is told of an error: trouble of the database becomes a Failure with a sentence. */
-  tellable(error: unknown): unknown
+  /** The error for the caller: a problem of the database becomes a `Failure` with a sentence. */
+  toPublicError(error: unknown): unknown
 }
 
 /** How long a call waits for another program that writes to the database. */
-const PATIENCE_MS = 5_000
-const LOOK_AGAIN_MS = 25
+const MAX_LOCK_WAIT_MS = 5_000
+const LOCK_RETRY_MS = 25
 
-type Waiting = Call & { madeMs: number }
+type PendingCall = Call & { calledAtMs: number }
 
-/** The durable form of writing, on one connection: group commit. */
-export function createGroupCommitter({ db, begin, commit, tellable }: Committer): Write & { forbid(why: Failure): void } {
-  let waiting: Waiting[] = []
-  let forbidden: Failure | undefined
-  let turn: Promise<void> = Promise.resolve()
+/** Durable writes on one connection by group commit. */
+export function createGroupCommitter({
+  db,
+  begin,
+  commit,
+  toPublicError,
+}: Committer): Write & { blockWrites(reason: Failure): void } {
+  let pending: PendingCall[] = []
+  let blockedBy: Failure | undefined
+  let lastTurn: Promise<void> = Promise.resolve()
   let commits = 0
 
-  // One after the other on the single connection; calls that arrive while a group commits form the next one.
-  function next(work: () => Promise<void>) {
-    turn = turn.then(() => new Promise((resolve) => setImmediate(resolve))).then(work)
+  // One turn after the other on the single connection; calls that arrive while a group commits form the next group.
+  function enqueue(work: () => Promise<void>) {
+    lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve))).then(work)
   }
 
   type Change<T> = (tx: Kysely<Tables>) => Promise<T>
@@ -73,70 +78,66 @@ export function createGroupCommitter({ db, begin, commit, tellable }: Committer)
   function write<T>(change: Change<T>, kind: Pick<Call, 'isOneStatement' | 'makesRoom'> = PLAIN): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       let result: T
-      if (waiting.length === 0) next(commitWaiting)
-      waiting.push({
+      if (pending.length === 0) enqueue(commitPending)
+      pending.push({
         ...kind,
-        madeMs: performance.now(),
+        calledAtMs: performance.now(),
         run: async (tx) => {
           result = await change(tx)
         },
-        committed: () => resolve(result),
-        failed: reject,
+        resolve: () => resolve(result),
+        reject: reject,
       })
     })
   }
 
-  async function commitWaiting(): Promise<void> {
+  async function commitPending(): Promise<void> {
     try {
-      if (forbidden) throw forbidden
-      while (waiting.length > 0 && !(await begin())) {
-        const tooLateMs = performance.now() - PATIENCE_MS
-        refuse(
-          take(({ madeMs }) => madeMs <= tooLateMs),
-          DATABASE_IN_USE,
-        )
-        if (waiting.length > 0) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+      if (blockedBy) throw blockedBy
+      while (pending.length > 0 && !(await begin())) {
+        const latestMs = performance.now() - MAX_LOCK_WAIT_MS
+        const timedOut = pending.filter(({ calledAtMs }) => calledAtMs <= latestMs)
+        pending = pending.filter(({ calledAtMs }) => calledAtMs > latestMs)
+        rejectAll(timedOut, databaseLocked())
+        if (pending.length > 0) await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS))
       }
     } catch (error) {
-      return refuse(
-        take(() => true),
-        error,
-      ) // no transaction could be begun
+      return rejectAll(takePending(), error) // no transaction could be begun
     }
-    const group = take(() => true)
+    const group = takePending()
     if (group.length > 0) await commitGroup(group)
   }
 
   async function commitGroup(group: readonly Call[]): Promise<void> {
     try {
-      const done = await commit(group)
+      const durable = await commit(group)
       commits++
-      for (const call of done) call.committed()
+      for (const call of durable) call.resolve()
     } catch (error) {
-      commits++ // it may have been kept
-      refuse(group, error)
+      commits++ // it may have been committed
+      rejectAll(group, error)
     }
   }
 
-  function take(which: (call: Waiting) => boolean): Call[] {
-    const taken = waiting.filter(which)
-    waiting = waiting.filter((call) => !which(call))
-    return taken
+  function takePending(): Call[] {
+    const calls = pending
+    pending = []
+    return calls
   }
 
-  function refuse(calls: readonly Call[], error: unknown): void {
-    const told = tellable(error)
-    for (const call of calls) call.failed(told)
+  function rejectAll(calls: readonly Call[], error: unknown): void {
+    const publicError = toPublicError(error)
+    for (const call of calls) call.reject(publicError)
   }
 
   function outside<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-    // `try`: a statement that throws before it has a promise must not stop the turns of all that come after it.
-    return new Promise<T>((resolve, reject) => next(() => Promise.try(statement, db).then(resolve, reject)))
+    // `try`: a statement that throws before it returns a promise must not stop all later turns.
+    return new Promise<T>((resolve, reject) => enqueue(() => Promise.try(statement, db).then(resolve, reject)))
   }
 
-  /** Refuses every call from now on. */
-  function forbid(why: Failure): void {
-    forbidden = why
+  /** Rejects every call from now on. */
+  function blockWrites(reason: Failure): void {
+    blockedBy = reason
   }
 
   return Object.assign(<T>(change: Change<T>) => write(change), {
@@ -144,20 +145,22 @@ export function createGroupCommitter({ db, begin, commit, tellable }: Committer)
     makingRoom: <T>(change: Change<T>) => write(change, { ...PLAIN, makesRoom: true }),
     outside,
     commits: () => commits,
-    forbid,
+    blockWrites,
   })
 }
 
-export const DATABASE_IN_USE = new Failure('unavailable', 'The database is in use by another program. Try again in a moment.')
+export function databaseLocked(cause?: unknown): Failure {
+  return new Failure('unavailable', 'The database is in use by another program. Try again in a moment.', { cause })
+}
 
-/** Refusal of a call that may come back after a crash, or may have been kept: only a look tells. */
+/** The change may have been committed, or may reappear after a crash: the caller must check before it repeats the call. */
 export class CommitOutcomeUnknown extends Failure {
   constructor(sentence: string, options?: ErrorOptions) {
     super('unavailable', sentence, options)
   }
 }
 
-/** Whether a refused call may have been kept: what it names on disk must stay, and the sweep takes it if nothing does. */
+/** Whether a rejected call may have been committed: then files that it names must stay; the sweep removes them if no row names them. */
 export function isCommitOutcomeUnknown(error: unknown): boolean {
   return error instanceof CommitOutcomeUnknown
 }

@@ -24,7 +24,7 @@ export async function openDatabase(config: Config): Promise<RecordedDatabase> {
   await assertDatabaseNotLost(config, location)
   await assertNotOlderThanMark(location, markFile)
   const database = await location.open()
-  return { ...database, saveHighWaterMark: (mark) => saveHighWaterMark(markFile, { mark, address: location.address }) }
+  return { ...database, saveHighWaterMark: (mark) => saveHighWaterMark(markFile, { value: mark, address: location.address }) }
 }
 
 /** Where the database is, or will be. PostgreSQL's driver is loaded only where it is used. */

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { type Config, dataPaths } from '../config.ts'
-import { isFull } from '../db/sqlite/commit.ts'
+import { isDatabaseFull } from '../db/sqlite/commit.ts'
 import { Failure, isDiskFull } from '../errors.ts'
 import { syncNames } from '../storage/folder.ts'
 import { type FolderLock, takeFolderLock } from '../storage/folder-lock.ts'
@@ -16,7 +16,7 @@ export function lockDataFolder(config: Config): FolderLock | undefined {
     if (lock) syncNames(config.dataDir) // the process that created the folder may have been killed before it was durable
     return lock
   } catch (cause) {
-    if (isDiskFull(cause) || isFull(cause)) throw diskIsFull(config, cause)
+    if (isDiskFull(cause) || isDatabaseFull(cause)) throw diskIsFull(config, cause)
     throw new Failure(
       'unavailable',
       `The data folder ${config.dataDir} cannot be written. Correct its permissions, or set REELGATE_DATA to another folder.`,

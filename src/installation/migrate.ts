@@ -20,30 +20,30 @@ export type MovedInstallation = {
  */
 export async function moveInstallation({ dataDir }: Config, url: string, watch: MoveListener): Promise<MovedInstallation> {
   const { database: path, mark: markFile } = dataPaths(dataDir)
-  const [{ moveToPostgres }, { withoutLeftoverLog }, { postgresLocation }] = await Promise.all([
+  const [{ moveToPostgres }, { removeCreatedLogFiles }, { postgresLocation }] = await Promise.all([
     import('../db/move/move.ts'),
     import('../db/move/source.ts'),
     import('../db/postgres/location.ts'),
   ])
-  using _ = withoutLeftoverLog(path)
+  using _ = removeCreatedLogFiles(path)
   const [source, target] = [sqliteLocation(path), postgresLocation(url)]
   const installation = await source.peekSetting(MASTER_KEY_ID)
   if (installation === undefined)
     throw new Failure('not-found', `There is no installation in ${dataDir} to move. Set REELGATE_DATA to its data folder.`)
-  const before = !(await target.isInMove()) && (await target.peekSetting(MASTER_KEY_ID)) === installation
+  const before = !(await target.hasUnfinishedMove()) && (await target.peekSetting(MASTER_KEY_ID)) === installation
   if (before) await assertSourceUnchanged(source, target)
   else await assertNotOlderThanMark(source, markFile)
-  const { tables, mark } = before
-    ? { tables: [], mark: await findHighWaterMark(target) }
+  const { tables, highWaterMark } = before
+    ? { tables: [], highWaterMark: await findHighWaterMark(target) }
     : await moveToPostgres({ path, url, installation }, watch)
-  await recordMove(markFile, mark, target)
+  await recordMove(markFile, highWaterMark, target)
   return { tables, before }
 }
 
 /** From now on the source counts as an old copy. A run that was killed may have moved everything without recording it. */
-async function recordMove(markFile: string, mark: number, { address, name }: DatabaseLocation): Promise<void> {
+async function recordMove(markFile: string, highWaterMark: number, { address, name }: DatabaseLocation): Promise<void> {
   try {
-    await saveHighWaterMark(markFile, { mark: Math.max(mark, readHighWaterMark(markFile).mark), address })
+    await saveHighWaterMark(markFile, { value: Math.max(highWaterMark, readHighWaterMark(markFile).value), address })
     syncInPlace(markFile)
     syncNames(markFile)
   } catch (cause) {

@@ -30,15 +30,15 @@ export function watchDatabase(
       log.fatal({ damage: problem }, 'database: damaged; rejecting writes. Stop Reelgate and restore the database from a backup')
   })
   watch({
-    away: (why) => log.error({ why }, 'database: unavailable; rejecting calls until it is back'),
-    back: () => log.info('database: available again'),
-    full: noteFull,
-    held() {
+    unavailable: (why) => log.error({ why }, 'database: unavailable; rejecting calls until it is back'),
+    available: () => log.info('database: available again'),
+    diskFull: noteFull,
+    takenOver() {
       refusal = new DatabaseInUse()
       log.error('database: in use by another server; rejecting calls until that one stops')
       lost.resolve()
     },
-    free() {
+    released() {
       log.warn('database: released by the other server; restarting')
       released.resolve()
     },

@@ -2,7 +2,7 @@ import { hashSecret, newSecret } from '../crypto/secret.ts'
 import type { AlsoInTransaction, Write } from '../db/write.ts'
 import { videoNotFound } from '../errors.ts'
 import type { OutboundPolicy } from '../outbound/policy.ts'
-import { imageUrls, type Watermark } from '../watermark/watermark.ts'
+import { listImageUrls, type Watermark } from '../watermark/watermark.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { insertOtp } from './otp-store.ts'
 import type { Rules } from './rules.ts'
@@ -12,7 +12,7 @@ export type OtpDeps = {
   write: Write
   nowS: () => number
   outbound: OutboundPolicy
-  watermarkImages: Pick<WatermarkImages, 'want'>
+  watermarkImages: Pick<WatermarkImages, 'request'>
 }
 
 export type OtpRequest = {
@@ -70,7 +70,7 @@ export async function issueOtp(
       })
     : await write.one((tx) => insertOtp(tx, row))
   if (!issued) throw videoNotFound()
-  watermarkImages.want(request.accountId, imageUrls(request.watermarks))
+  watermarkImages.request(request.accountId, listImageUrls(request.watermarks))
   return otp
 }
 

@@ -28,7 +28,7 @@ export type WatermarkImageDeps = {
 /** The images of image watermarks: asked for by this server, once, so that no viewer's browser asks anybody else. */
 export type WatermarkImages = {
   /** Sees to it that these are here soon. Nobody waits for it. */
-  want(accountId: string, urls: readonly string[]): void
+  request(accountId: string, urls: readonly string[]): void
   /** A picture as PNG, once it is here; undefined when it cannot be had, or not within `WAIT_MS`. */
   find(accountId: string, url: string): Promise<Buffer | undefined>
   /** Resolves when nothing is being fetched. */
@@ -148,7 +148,7 @@ export function createWatermarkImages(deps: WatermarkImageDeps): WatermarkImages
     await idle()
   }
 
-  return { want, find, idle, stop }
+  return { request: want, find, idle, stop }
 }
 
 function hashOf(url: string): Buffer {

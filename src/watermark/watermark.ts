@@ -72,13 +72,13 @@ export function parseWatermarks(outbound: OutboundPolicy, annotate: unknown, vie
   if (entries.length > MAX_MARKS)
     throw new Failure('invalid', `annotate has ${entries.length} entries; at most ${MAX_MARKS} are shown at once.`)
   const marks = entries.map((entry) => parseWatermark(outbound, entry, viewer))
-  if (imageUrls(marks).length > MAX_IMAGES)
+  if (listImageUrls(marks).length > MAX_IMAGES)
     throw new Failure('invalid', `annotate has more than ${MAX_IMAGES} entries of type "image". Put them into one picture.`)
   return marks
 }
 
 /** Where the images of image watermarks come from. */
-export function imageUrls(marks: readonly Watermark[]): string[] {
+export function listImageUrls(marks: readonly Watermark[]): string[] {
   return marks.flatMap((watermark) => (watermark.type === 'image' ? [watermark.url] : []))
 }
 

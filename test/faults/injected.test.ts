@@ -75,7 +75,7 @@ test(`F-15: calls that are interrupted or refused by the system cut nothing shor
       expect(answer.status, where).toBeGreaterThanOrEqual(500)
       expect(readRows(reelgate, 'select 1 from source where video_id = ?', upload.videoId), where).toEqual([])
       // A file whose row may come back stays for the sweep.
-      if (!/may or may not have been kept/.test(await answer.text())) expect(await filesOf(upload.videoId), where).toEqual([])
+      if (!/may or may not have been saved/.test(await answer.text())) expect(await filesOf(upload.videoId), where).toEqual([])
       expect((await owner.send(upload, new Blob([bytes]))).status, where).toBe(201)
     }
   }

@@ -47,7 +47,7 @@ test('F-10: a call whose commit got no answer is told that it may have been kept
   expect([answer.status, answer.headers.has('retry-after'), await answer.json()]).toMatchObject([
     503,
     true,
-    { message: expect.stringContaining('it may or may not have been kept') },
+    { message: expect.stringContaining('it may or may not have been saved') },
   ])
   await expect.poll(async () => (await owner.list()).rows.map(({ title }) => title)).toEqual(['called otherwise'])
 })
@@ -70,7 +70,7 @@ test('F-10: the videos of an account whose disabling got no answer, and was kept
   const isSwallowed = proxy.swallowAnswer('COMMIT', 'set "disabled"')
   const { code, stderr } = await reelgate.cli('account', 'disable', 'owner')
   await isSwallowed
-  expect([code, stderr]).toEqual([1, expect.stringContaining('it may or may not have been kept')])
+  expect([code, stderr]).toEqual([1, expect.stringContaining('it may or may not have been saved')])
   expect((await viewer.key(0)).status).toBe(403)
 })
 

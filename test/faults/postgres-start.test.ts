@@ -45,7 +45,7 @@ test.each([
     url: () => changed((url) => Object.assign(url, { password: 'not-the-one' })),
     why: 'the password is wrong',
   },
-  { what: 'no password', url: () => changed((url) => Object.assign(url, { password: '' })), why: 'it asks for a password' },
+  { what: 'no password', url: () => changed((url) => Object.assign(url, { password: '' })), why: 'it requires a password' },
   {
     what: 'a database that is not there',
     url: () => changed((url) => Object.assign(url, { pathname: '/elsewhere' })),
@@ -106,7 +106,7 @@ test('F-10: where the address asks for TLS, a server whose certificate is truste
   own.hostname = 'localhost' // an address by number is not looked for in a certificate
   own.searchParams.set('sslmode', 'verify-full')
   const encrypted = own.href
-  expect(await refusalOf(encrypted)).toEqual([1, refusedBecause('it takes no encrypted connections')])
+  expect(await refusalOf(encrypted)).toEqual([1, refusedBecause('it does not support encrypted connections')])
   const certificate = await encrypt(postgres)
   expect(await refusalOf(encrypted)).toEqual([
     1,
@@ -167,14 +167,14 @@ test('F-10: a database that does not keep every text is refused', async () => {
   )
   expect(await refusalOf(changed((url) => Object.assign(url, { pathname: '/latin' })))).toEqual([
     1,
-    `The database DATABASE keeps texts as LATIN1. Make one with: create database NAME encoding 'UTF8' template template0.`,
+    `The database DATABASE has the encoding LATIN1, expected UTF8. Create one with: create database NAME encoding 'UTF8' template template0.`,
   ])
 })
 
 test('F-10: a database in which nothing may be made is refused, and is as it was', async () => {
   const { url = '', remove } = await makeDatabase({ database: postgres })
   changeRows({ dataDir: '', databaseUrl: url }, 'revoke create on schema public from public, pg_database_owner')
-  expect(await refusalOf(url)).toEqual([1, expect.stringContaining('may not make tables')])
+  expect(await refusalOf(url)).toEqual([1, expect.stringContaining('may not create tables')])
   expect(readRows({ dataDir: '', databaseUrl: url }, `select 1 from pg_tables where schemaname = 'public'`)).toEqual([])
   await remove()
 })
@@ -197,7 +197,7 @@ test('F-10: of several servers that start at once on an empty database one makes
   expect(refused).toHaveLength(2)
   // Who comes when the tables are there is told first that the key of what is in them is not in its folder.
   for (const words of refused)
-    expect(words).toMatch(/Another Reelgate server works with the database|The master key \S+ is missing/)
+    expect(words).toMatch(/Another Reelgate server uses the database|The master key \S+ is missing/)
 })
 
 draw()

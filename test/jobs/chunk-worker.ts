@@ -8,6 +8,7 @@ import { pino } from 'pino'
 import { createPostgresCommitter } from '../../src/db/postgres/commit.ts'
 import { openConnection } from '../../src/db/postgres/connection.ts'
 import { createPostgresKysely } from '../../src/db/postgres/dialect.ts'
+import { toPublicError } from '../../src/db/postgres/failures.ts'
 import { createGroupCommitter } from '../../src/db/write.ts'
 import { type ChunkJob, claimChunk } from '../../src/encode/chunk-queue.ts'
 import { endRun, mayPublish, type VideoChunk } from '../../src/encode/chunk-store.ts'
@@ -18,7 +19,7 @@ const [url = '', patience] = process.argv.slice(2)
 const log = pino({ level: 'fatal' }, process.stderr)
 const connection = openConnection({ url, settings: { default_transaction_isolation: 'serializable' } })
 const write = createGroupCommitter(
-  createPostgresCommitter(createPostgresKysely(connection.execute, connection.close), connection),
+  createPostgresCommitter(createPostgresKysely(connection.execute, connection.close), connection, toPublicError),
 )
 const queue = await openBossQueue<ChunkJob>({ url, name: 'chunk', log })
 const input = createInterface(process.stdin)

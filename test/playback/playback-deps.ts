@@ -33,7 +33,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   const clock = { nowS: STARTED_AT_S, nowMs: 0 }
   const nowS = () => clock.nowS
   const masterKey = parseMasterKey(Buffer.alloc(32, 1))
-  const noWatermarkImages = { want() {}, find: async () => undefined } // its watermarks are texts
+  const noWatermarkImages = { request() {}, find: async () => undefined } // its watermarks are texts
   const newDeps = (): PlaybackDeps => ({
     db,
     write,

@@ -55,7 +55,7 @@ test.each([
 test('F-37: a database of a newer version is refused by that version’s name', async () => {
   const { start, ...installation } = await newInstallation()
   changeRows(installation, 'insert into kysely_migration values (?, ?)', '0099-later', new Date().toISOString())
-  expect(await start()).toRefuse(/newer version of Reelgate \(it has step 0099-later\). Start that version/)
+  expect(await start()).toRefuse(/newer version of Reelgate \(it has the migration 0099-later\). Start that version/)
 })
 
 test.each(['', 'NaN\n', '17953\0\0\0\0', '1795394191\n\n'])(

@@ -185,7 +185,7 @@ test('an account whose pictures do not come takes nobody else’s place', async 
   const { images, accountId, newAccount } = await openBareImages()
   const silent = Array.from({ length: 600 }, (_, at) => `${hostUrl}/silent-${at}.png`)
   for (const url of silent) answers.set(new URL(url).pathname, () => {})
-  images.want(accountId, silent)
+  images.request(accountId, silent)
   const found = await images.find(await newAccount('another'), serve('/beside.png', pictures.png))
   expect(found?.subarray(1, 4).toString()).toBe('PNG')
 })

@@ -5,56 +5,55 @@ import { Failure } from '../../errors.ts'
 import { redactedUrl, unusable } from '../postgres/connection-errors.ts'
 import { LostConnection } from '../postgres/failures.ts'
 import { openSource, type Source } from './source.ts'
-import { type Columns, type Row, sizeBytesOf, TABLE_NAMES, type TableName } from './tables.ts'
-import { openTarget, type Target, type UnfinishedMove } from './target.ts'
+import { type Columns, type Row, rowSizeBytes, TABLE_NAMES, type TableName } from './tables.ts'
+import { type MoveStart, openTarget, type Target } from './target.ts'
 
 export type Move = {
-  /** The SQLite database, which nobody uses meanwhile. */
+  /** The SQLite database; no other process uses it meanwhile. */
   path: string
-  /** The PostgreSQL database: empty, or with what an earlier run moved. */
+  /** The PostgreSQL database: empty, or with the rows that an earlier run moved. */
   url: string
-  /** What tells this installation from others. */
+  /** The id of the installation. */
   installation: string
 }
 
 export type MovedTable = { table: TableName; rows: number; sha256: string }
 
-/** Whoever watches a move. */
 export type MoveListener = {
-  begun(how: UnfinishedMove): void
-  /** How many rows are through this step, of all. */
-  show(step: 'moving' | 'comparing' | 'finishing', rows: number, of: number): void
+  started(how: MoveStart): void
+  /** How many of all rows have passed this step. */
+  progress(step: 'moving' | 'comparing' | 'finishing', rows: number, of: number): void
   /** Ends the connection to PostgreSQL, and the move with it. */
   signal: AbortSignal
 }
 
 /**
- * Moves every row from SQLite to PostgreSQL, in the order of the keys: what is there tells how far an earlier run came, and this
- * one goes on. The source is only read.
- * @returns what was moved, equal on both sides, and the mark of the database that is now the installation's
- * @throws Failure with what to do; the next run goes on then
+ * Copies every row from SQLite to PostgreSQL in the order of the keys, so that the last row of an earlier run shows where to resume.
+ * The source is only read.
+ * @returns the tables, equal on both sides, and the high-water mark of the new database
+ * @throws Failure with what to do; the next run resumes
  */
 export async function moveToPostgres(
   { path, url, installation }: Move,
-  watch: MoveListener,
-): Promise<{ tables: MovedTable[]; mark: number }> {
+  listener: MoveListener,
+): Promise<{ tables: MovedTable[]; highWaterMark: number }> {
   try {
     using source = openSource(path)
     await using target = await openTarget(url)
-    watch.signal.addEventListener('abort', () => void target[Symbol.asyncDispose](), { once: true })
-    watch.begun(await target.begin(installation, source.state))
+    listener.signal.addEventListener('abort', () => void target[Symbol.asyncDispose](), { once: true })
+    listener.started(await target.begin({ installation, fingerprint: source.fingerprint }))
     const tables = await findTables(source, target)
-    const all = tables.reduce((sum, { count }) => sum + count, 0)
-    const shown = (step: Parameters<MoveListener['show']>[0]) => (rows: number) => {
-      watch.signal.throwIfAborted()
-      watch.show(step, rows, all)
+    const totalRows = tables.reduce((sum, { count }) => sum + count, 0)
+    const reportProgress = (step: Parameters<MoveListener['progress']>[0]) => (rows: number) => {
+      listener.signal.throwIfAborted()
+      listener.progress(step, rows, totalRows)
     }
-    await moveAll(source, target, tables, shown('moving'))
-    const moved = await compareAll(source, target, tables, shown('comparing'))
-    shown('finishing')(all)
-    return { tables: moved, mark: await target.finish(source.highestGiven) }
+    await moveAll(source, target, tables, reportProgress('moving'))
+    const moved = await compareAll(source, target, tables, reportProgress('comparing'))
+    reportProgress('finishing')(totalRows)
+    return { tables: moved, highWaterMark: await target.finish(source.highestAssignedId) }
   } catch (error) {
-    throw watch.signal.aborted ? STOPPED : inWords(error, path, url)
+    throw listener.signal.aborted ? stopped() : toFailure(error, path, url)
   }
 }
 
@@ -63,33 +62,38 @@ type Table = { name: TableName; columns: Columns; names: readonly string[]; coun
 async function findTables(source: Source, target: Target): Promise<Table[]> {
   const tables: Table[] = []
   for (const name of TABLE_NAMES) {
-    const columns = await target.columnsOf(name)
+    const columns = await target.listColumns(name)
     const names = columns.map((column) => column.name)
-    const left = source.columnsOf(name).find((column) => !names.includes(column))
-    if (left !== undefined) throw new Error(`the column ${name}.${left} has no place in PostgreSQL`)
+    const missing = source.listColumns(name).find((column) => !names.includes(column))
+    if (missing !== undefined) throw new Error(`PostgreSQL has no column ${name}.${missing}`)
     tables.push({ name, columns, names, count: source.count(name) })
   }
   return tables
 }
 
-/** A batch is as large as is quick to send, and small enough for any memory. */
-const BATCH_ROWS = 1_000
-const BATCH_BYTES = 4 * 2 ** 20
+/** A batch is large enough to be sent efficiently, and small enough for any memory. */
+const MAX_BATCH_ROWS = 1_000
+const MAX_BATCH_BYTES = 4 * 2 ** 20
 
-async function moveAll(source: Source, target: Target, tables: readonly Table[], show: (rows: number) => void): Promise<void> {
-  let through = 0
+async function moveAll(
+  source: Source,
+  target: Target,
+  tables: readonly Table[],
+  reportRows: (rows: number) => void,
+): Promise<void> {
+  let rows = 0
   for (const { name, columns, names } of tables) {
-    through += await target.count(name)
-    let adding = Promise.resolve()
+    rows += await target.count(name)
+    let inserting = Promise.resolve()
     for (const batch of batches(source.rows(name, names, await target.lastKey(name)))) {
-      // The next batch is read while this one is on its way, but sent only when it is there: a gap would be noticed by nobody.
-      await adding
-      show(through)
-      adding = target.add(name, columns, batch)
-      adding.catch(() => undefined) // heard when it is awaited
-      through += batch.length
+      // The next batch is read while this one is inserted, but sent only after that: a gap would not be noticed by a run that resumes.
+      await inserting
+      reportRows(rows)
+      inserting = target.insert(name, columns, batch)
+      inserting.catch(() => undefined) // the error is thrown where it is awaited
+      rows += batch.length
     }
-    await adding
+    await inserting
   }
 }
 
@@ -98,8 +102,8 @@ function* batches(rows: Iterable<Row>): Generator<Row[], undefined> {
   let sizeBytes = 0
   for (const row of rows) {
     batch.push(row)
-    sizeBytes += sizeBytesOf(row)
-    if (batch.length < BATCH_ROWS && sizeBytes < BATCH_BYTES) continue
+    sizeBytes += rowSizeBytes(row)
+    if (batch.length < MAX_BATCH_ROWS && sizeBytes < MAX_BATCH_BYTES) continue
     yield batch
     batch = []
     sizeBytes = 0
@@ -111,32 +115,33 @@ async function compareAll(
   source: Source,
   target: Target,
   tables: readonly Table[],
-  show: (rows: number) => void,
+  reportRows: (rows: number) => void,
 ): Promise<MovedTable[]> {
   const moved: MovedTable[] = []
-  let through = 0
+  let rows = 0
   for (const { name, names } of tables) {
-    const [before, after] = [summing(names), summing(names)]
+    const [before, after] = [createChecksum(names), createChecksum(names)]
     const batchesBefore = batches(source.rows(name, names))
     for await (const page of target.pages(name, names)) {
-      show(through)
+      reportRows(rows)
       after.add(page)
-      before.add(batchesBefore.next().value ?? []) // while the next page is on its way
-      through += page.length
+      before.add(batchesBefore.next().value ?? []) // while the next page is read
+      rows += page.length
     }
     for (const batch of batchesBefore) before.add(batch)
-    const [sum, sumAfter] = [before.end(), after.end()]
-    if (sum.rows !== sumAfter.rows || sum.sha256 !== sumAfter.sha256) throw new Differs(name, sum.rows, sumAfter.rows)
-    moved.push({ table: name, ...sum })
+    const [expected, actual] = [before.end(), after.end()]
+    if (expected.rows !== actual.rows || expected.sha256 !== actual.sha256)
+      throw new TableDiffers(name, expected.rows, actual.rows)
+    moved.push({ table: name, ...expected })
   }
   return moved
 }
 
 /**
- * How many rows there are, and the hash of all their values in the order of their keys. In one form, whichever database a row comes
- * from: bytes are told from text by standing in a list.
+ * The number of rows and the hash of all their values in the order of their keys. The form does not depend on the database that a row
+ * comes from; bytes differ from text by being in a list.
  */
-function summing(names: readonly string[]) {
+function createChecksum(names: readonly string[]) {
   const hash = createHash('sha256')
   let rows = 0
   return {
@@ -155,27 +160,31 @@ function summing(names: readonly string[]) {
   }
 }
 
-class Differs extends Error {
+class TableDiffers extends Error {
   constructor(table: string, before: number, after: number) {
-    super(`the table ${table} came over differently: ${before} rows there, ${after} here`)
+    super(`the table ${table} differs: ${before} rows in the source, ${after} here`)
   }
 }
 
-const GOES_ON = 'Run the same command again: it goes on where it was.'
+const HOW_TO_RESUME = 'Run the same command again: it resumes.'
 
-const STOPPED = new Failure('unavailable', `Stopped: the installation is as it was. ${GOES_ON}`)
+function stopped(): Failure {
+  return new Failure('unavailable', `Stopped: the installation is as it was. ${HOW_TO_RESUME}`)
+}
 
-function inWords(cause: unknown, path: string, url: string): unknown {
+function toFailure(cause: unknown, path: string, url: string): unknown {
   if (cause instanceof Failure) return cause
   const fail = (sentence: string) => new Failure('unavailable', sentence, { cause })
-  if (cause instanceof LostConnection) return fail(`The connection to ${redactedUrl(url)} was lost. ${GOES_ON}`)
+  if (cause instanceof LostConnection) return fail(`The connection to ${redactedUrl(url)} was lost. ${HOW_TO_RESUME}`)
   if (cause instanceof SqliteDatabase.SqliteError)
     return fail(`The database ${path} cannot be read: ${cause.message}. Restore it from a backup, or correct its permissions.`)
-  if (cause instanceof Differs)
+  if (cause instanceof TableDiffers)
     return fail(
-      `${redactedUrl(url)} is no true copy: ${cause.message}. Move into another, empty database; this one is of no use.`,
+      `${redactedUrl(url)} is not an exact copy: ${cause.message}. Move into another, empty database; this one is unusable.`,
     )
   if (!(cause instanceof pg.DatabaseError)) return cause
-  const told = unusable(url, cause)
-  return fail(`${told instanceof Failure ? told.message : `${redactedUrl(url)} refused it: ${cause.message}.`} ${GOES_ON}`)
+  const reason = unusable(url, cause)
+  return fail(
+    `${reason instanceof Failure ? reason.message : `${redactedUrl(url)} reported an error: ${cause.message}.`} ${HOW_TO_RESUME}`,
+  )
 }

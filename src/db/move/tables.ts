@@ -6,7 +6,7 @@ type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
 
 export type TableName = Snake<keyof Tables & string>
 
-/** Every table and the key by which its rows go, in the same order on both databases; accounts first, to which others refer. */
+/** Every table and the key that orders its rows, the same on both databases. Accounts come first, because other tables refer to them. */
 export const KEYS = {
   account: ['id'],
   api_key: ['id'],
@@ -44,10 +44,10 @@ export const TABLE_NAMES = Object.keys(KEYS) as TableName[]
 
 export type Value = string | number | Buffer | null
 
-/** A row by its columns’ names, which are the same on both databases. */
+/** A row by the names of its columns, which are the same on both databases. */
 export type Row = Record<string, Value>
 
-export function sizeBytesOf(row: Row): number {
+export function rowSizeBytes(row: Row): number {
   let sizeBytes = 0
   for (const name in row) {
     const value = row[name]
@@ -56,7 +56,7 @@ export function sizeBytesOf(row: Row): number {
   return sizeBytes
 }
 
-/** A table as PostgreSQL has it. */
+/** The columns of a table in PostgreSQL. */
 export type Columns = readonly { name: string; type: string }[]
 
-export const list = (names: readonly string[]) => names.map((name) => `"${name}"`).join(', ')
+export const quoteNames = (names: readonly string[]) => names.map((name) => `"${name}"`).join(', ')

@@ -9,7 +9,7 @@ export function redactedUrl(url: string): string {
   return `postgres://${host}${pathname}`
 }
 
-/** @throws Failure `invalid` for an address that no client can be made with, such as one with a certificate that is not there */
+/** @throws Failure `invalid` for an address that no client accepts, such as one with a missing certificate file */
 export function assertValidUrl(url: string): void {
   try {
     new pg.Client({ connectionString: url })
@@ -22,7 +22,7 @@ export function assertValidUrl(url: string): void {
 export function databaseInUse(url: string): Failure {
   return new Failure(
     'unavailable',
-    `Another Reelgate server works with the database ${redactedUrl(url)}. Stop it first, or set REELGATE_DATABASE_URL to another.`,
+    `Another Reelgate server uses the database ${redactedUrl(url)}. Stop it first, or set REELGATE_DATABASE_URL to another database.`,
   )
 }
 
@@ -30,36 +30,37 @@ export function isDatabaseInUse(error: unknown): error is Error & { cause: Failu
   return error instanceof Error && error.cause instanceof Failure
 }
 
-/** Why a database cannot be opened, by what it or the network says. */
-const WRONG: Readonly<Record<string, string>> = {
+/** Why a database cannot be opened, by the error code; waiting does not help. */
+const PERMANENT: Readonly<Record<string, string>> = {
   '28P01': 'the password is wrong',
-  'no password': 'it asks for a password',
-  '28000': 'it does not let this user in',
+  'no password': 'it requires a password',
+  '28000': 'it rejects this user',
   '3D000': 'there is no such database',
   ENOTFOUND: 'its host name is not known',
   certificate: 'its certificate is not trusted (sslrootcert=FILE names its authority)',
-  'no TLS': 'it takes no encrypted connections',
+  'no TLS': 'it does not support encrypted connections',
 }
 /** The same, where waiting may help. */
-const NOT_YET: Readonly<Record<string, string>> = {
-  '0A000': 'it is a standby, which takes no changes',
-  25006: 'it is a standby, which takes no changes',
+const TRANSIENT: Readonly<Record<string, string>> = {
+  '0A000': 'it is a standby, which rejects changes',
+  25006: 'it is a standby, which rejects changes',
   '57P01': 'it is starting up or shutting down',
   '57P03': 'it is starting up or shutting down',
-  53300: 'it has no connection left',
+  53300: 'it has no connections left',
 }
 
 export function isTransient(error: unknown): boolean {
-  return !(reasonOf(error) in WRONG)
+  return !(errorReason(error) in PERMANENT)
 }
 
-function reasonOf(error: unknown): string {
+/** A key of the tables here: an error code, or a word for an error that has none. */
+function errorReason(error: unknown): string {
   if (!(error instanceof Error)) return ''
   if (error.message.includes('client password must be a string')) return 'no password'
   if (error.message.includes('does not support SSL')) return 'no TLS'
   const code = errorCode(error)
   if (/CERT|UNABLE_TO_(GET|VERIFY)/.test(code)) return 'certificate'
-  return code || reasonOf(error.cause)
+  return code || errorReason(error.cause)
 }
 
 export function unreachable(url: string, error: unknown): Failure {
@@ -71,24 +72,24 @@ export function unreachable(url: string, error: unknown): Failure {
   )
 }
 
-/** In words that follow a colon. */
+/** A phrase to follow a colon. */
 export function describeOutage(error: unknown): string {
   if (isDatabaseInUse(error)) return error.cause.message
-  return { ...WRONG, ...NOT_YET }[reasonOf(error)] ?? 'it does not answer'
+  return { ...PERMANENT, ...TRANSIENT }[errorReason(error)] ?? 'it does not answer'
 }
 
-/** Why a database that can be reached is of no use, by what it says. */
-const UNFIT: Readonly<Record<string, string>> = {
-  42501: 'its user may not make tables there. Make that user the owner of the database.',
+/** Why a database that can be reached cannot be used, by the error code. */
+const UNSUPPORTED: Readonly<Record<string, string>> = {
+  42501: 'its user may not create tables there. Make that user the owner of the database.',
   '58P01': 'this PostgreSQL lacks the extension pg_trgm. Install its contrib modules.',
   '0A000': 'this PostgreSQL lacks the extension pg_trgm. Install its contrib modules.',
-  '42P05': 'a pooler gives our connections to others meanwhile. PgBouncer needs pool_mode = session.',
-  26000: 'a pooler gives our connections to others meanwhile. PgBouncer needs pool_mode = session.',
+  '42P05': 'a pooler shares our connections with other clients. PgBouncer needs pool_mode = session.',
+  26000: 'a pooler shares our connections with other clients. PgBouncer needs pool_mode = session.',
 }
 
 export function unusable(url: string, error: unknown): unknown {
-  const why = UNFIT[reasonOf(error)]
-  return why === undefined
+  const reason = UNSUPPORTED[errorReason(error)]
+  return reason === undefined
     ? toPublicError(error)
-    : new Failure('unavailable', `The database ${redactedUrl(url)} cannot be used: ${why}`, { cause: error })
+    : new Failure('unavailable', `The database ${redactedUrl(url)} cannot be used: ${reason}`, { cause: error })
 }

@@ -2,26 +2,26 @@ import type { CompiledQuery, QueryResult } from 'kysely'
 import pg from 'pg'
 import { LostConnection, toConnectionError, Unreachable } from './failures.ts'
 
-/** One connection, made when it is first needed and anew after it was lost. */
+/** One connection, made when it is first needed and again after it was lost. */
 export type Connection = {
   /**
-   * Statements given before an earlier one has ended are sent at once (pipelining), and run in their order.
-   * @throws LostConnection, or what PostgreSQL says of the statement
+   * Statements are sent without waiting for earlier ones to end (pipelining), and run in their order.
+   * @throws LostConnection, or PostgreSQL's error for the statement
    */
   execute<R>(query: Statement): Promise<StatementResult<R>>
-  /** Statements on their way. */
+  /** Number of statements sent and not finished. */
   pending(): number
-  /** For a transaction: until `letGo` no statement runs on another connection than the one that stands now. */
+  /** For a transaction: until `release`, a lost connection is not replaced, so that no statement runs on another one. */
   hold(): Promise<void>
-  letGo(): void
-  /** Whether it stands; false: the next statement makes it. */
+  release(): void
+  /** False: the next statement makes a connection. */
   isOpen(): boolean
-  /** Parts from it, also where it is just being made: the next statement goes to another. */
-  renew(): void
+  /** Closes the connection, also one that is being made: the next statement makes another. */
+  reconnect(): void
   close(): Promise<void>
 }
 
-/** With PostgreSQL's word for what it did. */
+/** With PostgreSQL's command tag, such as `COMMIT` or `ROLLBACK`. */
 export type StatementResult<R> = QueryResult<R> & { command: string }
 
 export type Statement = Pick<CompiledQuery, 'sql' | 'parameters'>
@@ -30,38 +30,38 @@ export type ConnectionOptions = {
   url: string
   /** Settings of its session, such as `lock_timeout`. */
   settings?: Readonly<Record<string, string | number>>
-  /** Milliseconds after which a statement is given up, and the connection with it; undefined: never. */
+  /** Time after which a statement is given up, and the connection with it; undefined: never. */
   timeoutMs?: number
-  /** What a new connection begins with; when it throws, there is none, and the reason is the cause of the loss. */
-  begin?: (client: pg.Client) => Promise<void>
+  /** Prepares a new connection. When it throws, the connection is closed, and the error is the cause of `Unreachable`. */
+  setUp?: (client: pg.Client) => Promise<void>
   /** Called when an established connection is gone. */
-  lost?: () => void
+  onLost?: () => void
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
-/** After an attempt that failed so long ago, whoever asks next is told at once: a stop must not wait for each of them. */
-const RESTS_MS = 250
-/** A connection that does not end in peace by then is cut. */
-const PARTING_MS = 1_000
+/** For this long after a failed attempt to connect, statements fail without another one: a stop must not wait for each of them. */
+const RECONNECT_AFTER_MS = 250
+/** A connection that has not closed by then is destroyed. */
+const CLOSE_TIMEOUT_MS = 1_000
 
-/** A peer that is gone without a word is noticed after some 25 s, on both sides: the server frees what the connection held. */
+/** A peer that vanishes is noticed after some 25 s, on both sides: the server then releases the connection's locks. */
 const KEEP_ALIVE_MS = 10_000
 const SESSION = {
   tcp_keepalives_idle: 10,
   tcp_keepalives_interval: 5,
   tcp_keepalives_count: 3,
-  // A promise that survives power loss, whatever the database was set to.
+  // A commit must survive power loss, whatever the database was set to.
   synchronous_commit: 'on',
-  // A commit that the server gives up by time is told as done, though no standby has it.
+  // A commit that times out on the server is reported as done, although no standby has it.
   statement_timeout: 0,
   jit: 'off',
-  // Names mean our own tables, whatever role, database or address put before them.
+  // Names mean our own tables, whatever search path the role, the database or the address sets.
   search_path: 'public, pg_temp',
-  // Before its first vacuum a table would be walked by its key rather than by the index of an account: 137 ms in place of 0.03.
+  // Before its first vacuum a table would be scanned by its primary key rather than by the index of an account: 137 ms instead of 0.03.
   random_page_cost: 1.1,
 }
 
-/** What a client is made with. Its session's settings are set by `beginSession`, once it is connected. */
+/** Options for a client. The settings of its session are set by `configureSession` once it is connected. */
 export function clientOptions({ url, timeoutMs }: Pick<ConnectionOptions, 'url' | 'timeoutMs'>): pg.ClientConfig {
   return {
     connectionString: url,
@@ -74,7 +74,7 @@ export function clientOptions({ url, timeoutMs }: Pick<ConnectionOptions, 'url' 
   }
 }
 
-/** By a statement: what an address says comes before a client's own options, and poolers refuse or drop those. */
+/** By a statement: options in the address take precedence over a client's own, and poolers reject or drop those. */
 export async function configureSession(client: pg.ClientBase, settings: ConnectionOptions['settings'] = {}): Promise<void> {
   const all = { ...SESSION, ...settings }
   await client.query('select set_config(name, value, false) from unnest($1::text[], $2::text[]) as setting (name, value)', [
@@ -86,15 +86,15 @@ export async function configureSession(client: pg.ClientBase, settings: Connecti
 export function openConnection(options: ConnectionOptions): Connection {
   let client: pg.Client | undefined
   let connecting: Promise<pg.Client> | undefined
-  let failed: { error: unknown; atMs: number } | undefined
+  let lastFailure: { error: unknown; atMs: number } | undefined
   let pending = 0
   let isHeld = false
   let isClosed = false
-  let renewals = 0
+  let reconnects = 0
 
-  async function connected(): Promise<pg.Client> {
+  async function ensureConnected(): Promise<pg.Client> {
     if (isClosed || isHeld) throw new LostConnection('the connection to the database is gone')
-    if (failed && performance.now() - failed.atMs < RESTS_MS) throw failed.error
+    if (lastFailure && performance.now() - lastFailure.atMs < RECONNECT_AFTER_MS) throw lastFailure.error
     connecting ??= connect().finally(() => {
       connecting = undefined
     })
@@ -104,33 +104,33 @@ export function openConnection(options: ConnectionOptions): Connection {
   async function connect(): Promise<pg.Client> {
     try {
       for (;;) {
-        const asOf = renewals
-        const made = await begun(new pg.Client({ ...clientOptions(options), pipeline: true }))
-        if (asOf === renewals) {
-          client = made
-          failed = undefined
-          return made
+        const reconnectsBefore = reconnects
+        const newClient = await setUpClient(new pg.Client({ ...clientOptions(options), pipeline: true }))
+        if (reconnectsBefore === reconnects) {
+          client = newClient
+          lastFailure = undefined
+          return newClient
         }
-        void part(made) // it may have reached the server that was there before
+        void closeClient(newClient) // it may have reached the previous server at this address
       }
     } catch (cause) {
       const error = new Unreachable('the database cannot be reached', { cause })
-      failed = { error, atMs: performance.now() }
+      lastFailure = { error, atMs: performance.now() }
       throw error
     }
   }
 
-  async function begun(made: pg.Client): Promise<pg.Client> {
-    // Its loss is told to the statements on their way; the next one makes another.
-    made.on('error', () => forget(made))
-    made.on('end', () => forget(made))
+  async function setUpClient(newClient: pg.Client): Promise<pg.Client> {
+    // When it is lost, its pending statements fail; the next statement makes another connection.
+    newClient.on('error', () => forget(newClient))
+    newClient.on('end', () => forget(newClient))
     try {
-      await made.connect()
-      await configureSession(made, options.settings)
-      await options.begin?.(made)
-      return made
+      await newClient.connect()
+      await configureSession(newClient, options.settings)
+      await options.setUp?.(newClient)
+      return newClient
     } catch (error) {
-      cut(made)
+      destroyClient(newClient)
       throw error
     }
   }
@@ -138,22 +138,22 @@ export function openConnection(options: ConnectionOptions): Connection {
   function forget(lost: pg.Client) {
     if (client !== lost) return
     client = undefined
-    if (!isClosed) options.lost?.()
+    if (!isClosed) options.onLost?.()
   }
 
   async function execute<R>(statement: Statement): Promise<StatementResult<R>> {
     pending++
     try {
-      const made = client ?? (await connected())
+      const usedClient = client ?? (await ensureConnected())
       try {
-        return toStatementResult<R>(await made.query(prepared(statement)))
-      } catch (error) {
-        const loss = toConnectionError(error)
-        if (loss instanceof LostConnection) {
-          forget(made)
-          cut(made)
+        return toStatementResult<R>(await usedClient.query(prepared(statement)))
+      } catch (cause) {
+        const error = toConnectionError(cause)
+        if (error instanceof LostConnection) {
+          forget(usedClient)
+          destroyClient(usedClient)
         }
-        throw loss
+        throw error
       }
     } finally {
       pending--
@@ -164,37 +164,37 @@ export function openConnection(options: ConnectionOptions): Connection {
     execute,
     pending: () => pending,
     async hold() {
-      if (!client) await connected()
+      if (!client) await ensureConnected()
       isHeld = true
     },
-    letGo() {
+    release() {
       isHeld = false
     },
     isOpen: () => client !== undefined,
-    renew() {
-      const old = client
-      renewals++
+    reconnect() {
+      const oldClient = client
+      reconnects++
       client = undefined
-      failed = undefined
-      if (old) void part(old)
+      lastFailure = undefined
+      if (oldClient) void closeClient(oldClient)
     },
     async close() {
       isClosed = true
-      const last = client ?? (await connecting?.catch(() => undefined))
-      if (last) await part(last)
+      const lastClient = client ?? (await connecting?.catch(() => undefined))
+      if (lastClient) await closeClient(lastClient)
     },
   }
 }
 
-/** Ends a connection once what is on its way is answered, within bounds. */
-async function part(client: pg.Client): Promise<void> {
-  const impatience = setTimeout(() => cut(client), PARTING_MS)
+/** Closes a connection once its pending statements are finished, or after `CLOSE_TIMEOUT_MS`. */
+async function closeClient(client: pg.Client): Promise<void> {
+  const timeout = setTimeout(() => destroyClient(client), CLOSE_TIMEOUT_MS)
   await client.end()
-  clearTimeout(impatience)
+  clearTimeout(timeout)
 }
 
-/** A peer that does not answer would not answer a goodbye either. */
-function cut({ connection }: pg.Client): void {
+/** Without the protocol's farewell: a peer that does not answer would not answer that either. */
+function destroyClient({ connection }: pg.Client): void {
   connection.stream.destroy()
 }
 
@@ -202,15 +202,15 @@ export function toStatementResult<R>({ command, rowCount, rows }: pg.QueryResult
   return command === 'SELECT' ? { command, rows } : { command, rows, numAffectedRows: BigInt(rowCount ?? 0) }
 }
 
-/** Statements that a connection's server keeps parsed, of those that are no lists of values: lists have as many texts as lengths. */
-const KEPT_STATEMENTS = 500
-const MOST_VALUES = 32
+/** Prepared statements on each connection. Long lists of values are left out: each length of a list is another statement. */
+const MAX_PREPARED_STATEMENTS = 500
+const MAX_VALUES = 32
 const names = new Map<string, string>()
 
-/** Parsing and planning a statement costs more than most take to run, so each is kept by the server under a name. */
+/** Parsing and planning a statement takes longer than running most of them, so the server keeps each prepared under a name. */
 export function prepared({ sql, parameters }: Statement): pg.QueryConfig {
   let name = names.get(sql)
-  if (name === undefined && parameters.length <= MOST_VALUES && names.size < KEPT_STATEMENTS) {
+  if (name === undefined && parameters.length <= MAX_VALUES && names.size < MAX_PREPARED_STATEMENTS) {
     name = `s${names.size}`
     names.set(sql, name)
   }
@@ -218,8 +218,8 @@ export function prepared({ sql, parameters }: Statement): pg.QueryConfig {
 }
 
 /**
- * PostgreSQL takes every character of a text but U+0000. No text that we keep has one; what is asked for with one is found nowhere,
- * as it is in SQLite.
+ * PostgreSQL accepts every character in a text except U+0000. No text that we store has one; a search for a text with one finds
+ * nothing, as in SQLite.
  */
 function withoutNul(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNul)
@@ -228,7 +228,7 @@ function withoutNul(value: unknown): unknown {
 
 const asNumber = (text: string) => Number(text)
 
-/** SQLite's forms: whole numbers and sums as numbers (ours stay below 2^53), truth as 1 and 0. */
+/** As SQLite returns them: integers and sums as numbers (ours are below 2^53), booleans as 1 and 0. */
 const PARSERS: Readonly<Record<number, (text: string) => unknown>> = {
   [pg.types.builtins.INT8]: asNumber,
   [pg.types.builtins.NUMERIC]: asNumber,

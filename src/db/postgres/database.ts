@@ -6,21 +6,22 @@ import { createGroupCommitter, errorCode } from '../write.ts'
 import { createPostgresCommitter } from './commit.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { unusable } from './connection-errors.ts'
-import { createDatabaseLock } from './database-lock.ts'
+
 import { createPostgresKysely } from './dialect.ts'
 import { DISK_FULL, LostConnection, toPublicError } from './failures.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { createOutageTracker } from './outage.ts'
 import { assertSupportedServer, retryUntilReachable } from './probe.ts'
-import { readSlowlyWith, readWith } from './readers.ts'
-import { serverLock } from './server-lock.ts'
+import { createReader, createSlowReader } from './readers.ts'
+import { createServerLock } from './server-lock.ts'
+import { createTakeoverHandler } from './takeover.ts'
 
 /** Connections for reads that take less than a millisecond; each carries many at once. */
 const READERS = 3
 /** Connections for reads that take longer: one at a time on each. */
 const SLOW_READERS = 4
 
-/** How long a statement may take before its connection counts as lost: a caller must not hang with a peer that says nothing. */
+/** How long a statement may take before its connection counts as lost: a caller must not hang with a server that does not answer. */
 const READ_TIMEOUT_MS = 8_000
 const SLOW_READ_TIMEOUT_MS = 20_000
 const WRITE_TIMEOUT_MS = 15_000
@@ -34,51 +35,52 @@ export async function openPostgres(url: string): Promise<Database> {
   const readOnly = { url, settings: { default_transaction_read_only: 'on' } }
   const readers = Array.from({ length: READERS }, () => openConnection({ ...readOnly, timeoutMs: READ_TIMEOUT_MS }))
   const slowReaders = Array.from({ length: SLOW_READERS }, () => openConnection({ ...readOnly, timeoutMs: SLOW_READ_TIMEOUT_MS }))
-  const lock = serverLock(url)
+  const lock = createServerLock(url)
   const writer = openConnection({
     url,
     settings: { default_transaction_isolation: 'serializable', lock_timeout: LOCK_TIMEOUT_MS },
     timeoutMs: WRITE_TIMEOUT_MS,
-    lost: () => void ask().catch(noticedAndTellable), // soon: another server may have the database by now
-    async begin(client) {
-      await lock.take(client).catch((error) => {
-        if (error instanceof Failure) hold.take()
+    onLost: () => void poll().catch(recordError), // soon: another server may have the database by now
+    async setUp(client) {
+      await lock.acquire(client).catch((error) => {
+        if (error instanceof Failure) takeover.handleTakeover()
         throw error
       })
-      // Behind the same address may be another server by now: nobody reads from the old one what was written to the new one.
-      for (const reader of [...readers, ...slowReaders]) reader.renew()
+      // Another server may have replaced the one at this address: nothing may be read from the old one after a write to the new one.
+      for (const reader of [...readers, ...slowReaders]) reader.reconnect()
     },
   })
-  const ask = async () => {
-    await write.outside((db) => sql`select pg_current_xact_id()`.execute(db)) // which a standby refuses
+  const poll = async () => {
+    await write.outside((db) => sql`select pg_current_xact_id()`.execute(db)) // a standby rejects this
     await sql`select 1`.execute(db)
   }
-  const outages = createOutageTracker(ask)
-  let full: () => void = () => undefined
-  const hold = createDatabaseLock(url, () => {
+  const outages = createOutageTracker(poll)
+  let onDiskFull: () => void = () => undefined
+  const takeover = createTakeoverHandler(url, () => {
     outages.stop()
     for (const connection of [writer, ...readers, ...slowReaders]) void connection.close()
   })
-  const noticedAndTellable = (error: unknown) => {
-    const held = error instanceof LostConnection ? hold.refusal() : undefined
-    if (held) return held
-    if (errorCode(error) === DISK_FULL) full()
-    outages.notice(error)
+  /** Passes an error to those who watch the database. @returns the error for the caller */
+  const recordError = (error: unknown) => {
+    const takenOver = error instanceof LostConnection ? takeover.error() : undefined
+    if (takenOver) return takenOver
+    if (errorCode(error) === DISK_FULL) onDiskFull()
+    outages.record(error)
     return toPublicError(error)
   }
-  const db = readWith(readers, noticedAndTellable)
-  const committer = createPostgresCommitter(createPostgresKysely(writer.execute, writer.close), writer, noticedAndTellable)
+  const db = createReader(readers, recordError)
+  const committer = createPostgresCommitter(createPostgresKysely(writer.execute, writer.close), writer, recordError)
   const write = createGroupCommitter(committer)
   const close = async () => {
     outages.stop()
-    hold.stop()
+    takeover.stop()
     await Promise.all([...readers, ...slowReaders].map((reader) => reader.close()))
     await writer.close()
   }
   try {
     await retryUntilReachable(url, async () => {
       await writer.hold()
-      writer.letGo()
+      writer.release()
     })
     await assertSupportedServer(url)
     await migrateOnSingleConnection(url)
@@ -89,13 +91,13 @@ export async function openPostgres(url: string): Promise<Database> {
   return {
     db,
     clockS: () => readClock(db),
-    slowDb: readSlowlyWith(slowReaders, noticedAndTellable),
+    slowDb: createSlowReader(slowReaders, recordError),
     write,
-    damage: Promise.resolve(undefined), // PostgreSQL looks after that
-    watch(news) {
-      outages.watch(news)
-      hold.watch(news)
-      full = news.full
+    damage: Promise.resolve(undefined), // PostgreSQL checks its own files
+    watch(listener) {
+      outages.watch(listener)
+      takeover.watch(listener)
+      onDiskFull = listener.diskFull
     },
     clearLog: async () => undefined,
     close,
@@ -103,11 +105,11 @@ export async function openPostgres(url: string): Promise<Database> {
 }
 
 /**
- * The one connection of a piece of work that no server may come in between; once lost it is not made anew.
+ * A single connection that holds the server lock, for work during which no server may use the database. Once lost it is not replaced.
  * @throws Failure `unavailable` when the database cannot be reached or used, or a server works with it
  */
 export async function openSingleConnection(url: string): Promise<Connection> {
-  const connection = openConnection({ url, begin: serverLock(url).take })
+  const connection = openConnection({ url, setUp: createServerLock(url).acquire })
   try {
     await retryUntilReachable(url, connection.hold)
     await assertSupportedServer(url)
@@ -123,7 +125,7 @@ async function readClock(db: Db): Promise<number> {
   return Number(rows[0]?.nowS)
 }
 
-/** On a connection of its own, which is not made anew in the middle: a migration may take as long as it needs, and is done whole. */
+/** On a connection of its own, which is not replaced when it is lost: a migration takes as long as it needs, and is done as a whole. */
 export async function migrateOnSingleConnection(url: string): Promise<void> {
   const connection = openConnection({ url })
   try {

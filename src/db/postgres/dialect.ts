@@ -13,9 +13,9 @@ import type { Tables } from '../tables.ts'
 const POSTGRES: SqlFlavor = {
   adapter: new PostgresAdapter(),
   compiler: new PostgresQueryCompiler(),
-  // Not serializable: who has waited for another's migration must see what it did.
+  // Not serializable: a process that waited for another's migration must see its changes.
   begin: 'begin isolation level read committed',
-  // SQLite takes an empty list, PostgreSQL does not.
+  // SQLite accepts an empty list, PostgreSQL does not.
   plugins: [new CamelCasePlugin(), new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
   createIntrospector: (db) => new PostgresIntrospector(db),
 }

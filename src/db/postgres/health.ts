@@ -8,17 +8,17 @@ import { MIN_VERSION } from './probe.ts'
 
 const TIMEOUT_MS = 10_000
 
-/** What a server has open at once, with those of its queue. */
+/** Connections that a server has open, those of its queue included. */
 const CONNECTIONS_NEEDED = 12
-/** Playback goes by the database's clock, times in lists by this machine's: owners wonder where they differ more. */
-const CLOCKS_APART_S = 2
+/** Playback uses the database's clock, times in lists this machine's: a larger difference confuses owners. */
+const MAX_CLOCK_DIFFERENCE_S = 2
 
-/** What one statement tells of a database. */
+/** What one statement returns about a database. */
 type Facts = {
   version: number
   encoding: string
   ctype: string
-  trigrams: 'there' | 'creatable' | 'missing'
+  trigrams: 'installed' | 'available' | 'missing'
   fsync: string
   fullPages: string
   standby: number
@@ -32,8 +32,8 @@ const FACTS = `select
   current_setting('server_version_num')::int / 10000 as version,
   pg_encoding_to_char(encoding) as encoding,
   datctype as ctype,
-  case when exists (select from pg_extension where extname = 'pg_trgm') then 'there'
-    when exists (select from pg_available_extensions where name = 'pg_trgm') then 'creatable' else 'missing' end as trigrams,
+  case when exists (select from pg_extension where extname = 'pg_trgm') then 'installed'
+    when exists (select from pg_available_extensions where name = 'pg_trgm') then 'available' else 'missing' end as trigrams,
   current_setting('fsync') as fsync,
   current_setting('full_page_writes') as "fullPages",
   pg_is_in_recovery() as standby,
@@ -52,17 +52,17 @@ const CHECKS: Readonly<Record<string, (facts: Facts & { nowS: number }) => Findi
   'database encoding': ({ encoding }) =>
     encoding === 'UTF8'
       ? ok('UTF-8.')
-      : failure(`It keeps texts as ${encoding}. Make a database with encoding 'UTF8' template template0.`),
+      : failure(`Its encoding is ${encoding}, expected UTF8. Create a database with encoding 'UTF8' template template0.`),
   'database language': ({ ctype }) =>
     /^(C|POSIX)$/.test(ctype)
       ? warning(
-          `Its ctype is ${ctype}, for which only Latin letters are letters: searches for others are slow. Make a database with locale 'C.UTF-8' template template0.`,
+          `Its ctype is ${ctype}, which knows only Latin letters: searches for others are slow. Create a database with locale 'C.UTF-8' template template0.`,
         )
       : ok(`Its ctype is ${ctype}.`),
   'search index': ({ trigrams }) =>
     ({
-      there: ok('The extension pg_trgm is there.'),
-      creatable: ok('The extension pg_trgm can be created; the first start does it.'),
+      installed: ok('The extension pg_trgm is installed.'),
+      available: ok('The extension pg_trgm is available; the first start installs it.'),
       missing: failure('The extension pg_trgm is missing. Install PostgreSQL’s contrib modules.'),
     })[trigrams],
   'database durability': ({ fsync, fullPages }) =>
@@ -72,24 +72,24 @@ const CHECKS: Readonly<Record<string, (facts: Facts & { nowS: number }) => Findi
           'fsync or full_page_writes is off: a power cut loses what was acknowledged, or the whole database. Turn both on in postgresql.conf.',
         ),
   'database role': ({ standby }) =>
-    standby ? failure('It is a standby, which takes no changes. Name the primary server.') : ok('It takes changes.'),
+    standby ? failure('It is a standby, which rejects changes. Name the primary server.') : ok('It accepts changes.'),
   'database move': ({ unfinished }) =>
     unfinished
-      ? failure('An installation was moved there in part only. Run reelgate migrate again: it goes on where it was.')
+      ? failure('It contains an unfinished move. Run reelgate migrate again: it resumes.')
       : ok('No move is unfinished.'),
   connections: ({ connectionsLeft, ours }) =>
     connectionsLeft + ours >= CONNECTIONS_NEEDED
       ? ok(`${connectionsLeft} are left.`)
-      : warning(`${connectionsLeft} are left, and a server takes ${CONNECTIONS_NEEDED}. Raise max_connections.`),
+      : warning(`${connectionsLeft} are left, but a server needs ${CONNECTIONS_NEEDED}. Raise max_connections.`),
   clocks: ({ clockS, nowS }) => {
-    const apartS = Math.abs(clockS - nowS)
-    return apartS <= CLOCKS_APART_S
+    const differenceS = Math.abs(clockS - nowS)
+    return differenceS <= MAX_CLOCK_DIFFERENCE_S
       ? ok('The clocks of the database and of this machine agree.')
-      : warning(`The clocks of the database and of this machine are ${apartS.toFixed(1)} s apart. Set both by NTP.`)
+      : warning(`The clocks of the database and of this machine differ by ${differenceS.toFixed(1)} s. Set both by NTP.`)
   },
 }
 
-/** Looks at a database that a server may be using, and changes nothing in it. */
+/** Checks a database that a server may be using, without changing anything in it. */
 export async function examinePostgres(url: string): Promise<Check[]> {
   try {
     assertValidUrl(url)
@@ -101,15 +101,15 @@ export async function examinePostgres(url: string): Promise<Check[]> {
 }
 
 async function examine(client: pg.Client): Promise<Check[]> {
-  client.on('error', () => undefined) // whatever it was doing is told
+  client.on('error', () => undefined) // its pending statement reports the error
   try {
     await client.connect()
     await configureSession(client)
     const { rows } = await client.query<Facts>(FACTS)
     const [facts] = rows
-    if (!facts) throw new Error('the database knows nothing of itself')
-    const seen = { ...facts, nowS: Date.now() / 1000 }
-    const checks = Object.entries(CHECKS).map(([check, judge]) => ({ check, ...judge(seen) }))
+    if (!facts) throw new Error('the database returned no facts')
+    const factsAndTime = { ...facts, nowS: Date.now() / 1000 }
+    const checks = Object.entries(CHECKS).map(([check, judge]) => ({ check, ...judge(factsAndTime) }))
     return [
       { check: 'database', ...ok('It can be reached.') },
       ...checks,
@@ -120,7 +120,7 @@ async function examine(client: pg.Client): Promise<Check[]> {
   }
 }
 
-/** A line in the log of changes that no table is changed by: its commit waits for the disk as any other. */
+/** Writes a message to the write-ahead log, which changes no table: its commit waits for the disk like any other. */
 async function examineCommits(client: pg.Client): Promise<Check> {
   const medianMs = await timeSyncs(() => client.query(`select pg_logical_emit_message(true, 'reelgate', 'doctor')`))
   return { check: 'database disk', ...judgeSync('A commit', medianMs) }

@@ -1,52 +1,52 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { OutageListener } from '../database.ts'
+import type { DatabaseListener } from '../database.ts'
 import { describeOutage } from './connection-errors.ts'
 import { LostConnection } from './failures.ts'
 
-const ASK_EVERY_MS = 1_000
+const POLL_INTERVAL_MS = 1_000
 
 /**
- * Tells that the database is away, once for each reason that somebody meets, and once that it is back: it is asked until it is, for
- * nobody else may.
- * @param ask resolves when the database takes changes and can be read
+ * Reports that the database is unavailable, once for each reason, and once that it is available again. While it is unavailable it is
+ * polled: no call may come in that would notice.
+ * @param poll resolves when the database accepts changes and can be read
  */
-export function createOutageTracker(ask: () => Promise<unknown>) {
-  const whys = new Set<string>()
-  let news: OutageListener | undefined
+export function createOutageTracker(poll: () => Promise<unknown>) {
+  const reportedReasons = new Set<string>()
+  let listener: DatabaseListener | undefined
 
-  /** What somebody's statement failed with. */
-  function notice(error: unknown): void {
-    if (!news || !(error instanceof LostConnection)) return
-    const why = describeOutage(error)
-    if (whys.has(why)) return
-    whys.add(why)
-    news.away(why)
-    if (whys.size === 1) void untilBack()
+  /** Takes the error of a statement. */
+  function record(error: unknown): void {
+    if (!listener || !(error instanceof LostConnection)) return
+    const reason = describeOutage(error)
+    if (reportedReasons.has(reason)) return
+    reportedReasons.add(reason)
+    listener.unavailable(reason)
+    if (reportedReasons.size === 1) void pollUntilAvailable()
   }
 
-  async function untilBack(): Promise<void> {
-    let isBack = false
-    while (news && !isBack) {
-      await pause(ASK_EVERY_MS, undefined, { ref: false })
-      isBack = await ask().then(
+  async function pollUntilAvailable(): Promise<void> {
+    let isAvailable = false
+    while (listener && !isAvailable) {
+      await pause(POLL_INTERVAL_MS, undefined, { ref: false })
+      isAvailable = await poll().then(
         () => true,
         (error) => {
-          notice(error)
+          record(error)
           return false
         },
       )
     }
-    whys.clear()
-    news?.back()
+    reportedReasons.clear()
+    listener?.available()
   }
 
   return {
-    notice,
-    watch(heard: OutageListener): void {
-      news = heard
+    record,
+    watch(newListener: DatabaseListener): void {
+      listener = newListener
     },
     stop(): void {
-      news = undefined
+      listener = undefined
     },
   }
 }

@@ -4,15 +4,15 @@ import { type Connection, openConnection } from './connection.ts'
 import { assertValidUrl, isDatabaseInUse, isTransient, redactedUrl, unreachable, unusable } from './connection-errors.ts'
 import { LostConnection } from './failures.ts'
 
-/** How long a start waits for a database that starts, too. */
-const PATIENCE_MS = 30_000
-/** How long it waits for the server before it to let go. */
-const LOCK_PATIENCE_MS = 10_000
-const LOOK_AGAIN_MS = 250
+/** How long a start waits for a database that is starting, too. */
+const MAX_WAIT_MS = 30_000
+/** How long it waits for the previous server to release the database. */
+const MAX_LOCK_WAIT_MS = 10_000
+const RETRY_INTERVAL_MS = 250
 const TIMEOUT_MS = 8_000
 
 /**
- * Attempts it again while the database cannot be reached, but may soon.
+ * Repeats an attempt while the database is temporarily unreachable.
  * @throws Failure when waiting does not help
  */
 export async function retryUntilReachable<T>(url: string, attempt: () => Promise<T>): Promise<T> {
@@ -23,24 +23,24 @@ export async function retryUntilReachable<T>(url: string, attempt: () => Promise
       return await attempt()
     } catch (error) {
       if (!(error instanceof LostConnection)) throw unusable(url, error)
-      const patienceMs = isDatabaseInUse(error) ? LOCK_PATIENCE_MS : PATIENCE_MS
-      if (performance.now() - beganMs > patienceMs || !isTransient(error)) throw unreachable(url, error)
-      await pause(LOOK_AGAIN_MS)
+      const maxWaitMs = isDatabaseInUse(error) ? MAX_LOCK_WAIT_MS : MAX_WAIT_MS
+      if (performance.now() - beganMs > maxWaitMs || !isTransient(error)) throw unreachable(url, error)
+      await pause(RETRY_INTERVAL_MS)
     }
   }
 }
 
-/** Looks at a database before anything opens it to write. */
-export function withProbeConnection<T>(url: string, ask: (connection: Connection) => Promise<T>): Promise<T> {
+/** Reads from a database before anything opens it to write. */
+export function withProbeConnection<T>(url: string, read: (connection: Connection) => Promise<T>): Promise<T> {
   return retryUntilReachable(url, async () => {
     const connection = openConnection({ url, timeoutMs: TIMEOUT_MS, settings: { default_transaction_read_only: 'on' } })
-    return ask(connection).finally(connection.close)
+    return read(connection).finally(connection.close)
   })
 }
 
 export const MIN_VERSION = 15
 
-/** @throws Failure `unavailable` when it is too old, or does not keep every text */
+/** @throws Failure `unavailable` when it is too old, or its encoding cannot store every text */
 export async function assertSupportedServer(url: string): Promise<void> {
   const settings = await withProbeConnection(url, (connection) =>
     rows<{ value: string }>(
@@ -58,7 +58,7 @@ export async function assertSupportedServer(url: string): Promise<void> {
   if (encoding !== 'UTF8')
     throw new Failure(
       'unavailable',
-      `The database ${redactedUrl(url)} keeps texts as ${encoding}. Make one with: create database NAME encoding 'UTF8' template template0.`,
+      `The database ${redactedUrl(url)} has the encoding ${encoding}, expected UTF8. Create one with: create database NAME encoding 'UTF8' template template0.`,
     )
 }
 

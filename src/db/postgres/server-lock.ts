@@ -1,30 +1,30 @@
 import type pg from 'pg'
 import { databaseInUse } from './connection-errors.ts'
 
-/** Any number that no other program of the same database is likely to lock. */
+/** A number that no other program in the same database is likely to lock. */
 export const SERVER_LOCK = 7_235_118_604_271
 
 /**
- * The connection that writes holds this lock, and PostgreSQL gives it up when the connection ends, however it ends. Where it has not
- * noticed yet that our last one is gone, that one is ended: whatever was on its way there is then done or undone.
+ * The connection that writes holds this lock. PostgreSQL releases it when the connection ends, however it ends. If PostgreSQL has not
+ * noticed yet that our last connection is gone, we terminate that one: what it was doing is then committed or rolled back.
  */
-export function serverLock(url: string) {
+export function createServerLock(url: string) {
   let last: { pid: number; begun: string } | undefined
 
-  async function take(client: pg.Client): Promise<void> {
-    const { rows } = await client.query<{ taken: number; pid: number; begun: string }>(
-      'select pg_try_advisory_lock($1) as taken, pid, backend_start::text as begun from pg_stat_activity where pid = pg_backend_pid()',
+  async function acquire(client: pg.Client): Promise<void> {
+    const { rows } = await client.query<{ acquired: number; pid: number; begun: string }>(
+      'select pg_try_advisory_lock($1) as acquired, pid, backend_start::text as begun from pg_stat_activity where pid = pg_backend_pid()',
       [SERVER_LOCK],
     )
     const [own] = rows
-    if (own?.taken !== 1) {
-      if (!(await endLast(client))) throw databaseInUse(url)
+    if (own?.acquired !== 1) {
+      if (!(await terminateLast(client))) throw databaseInUse(url)
       await client.query('select pg_advisory_lock($1)', [SERVER_LOCK])
     }
     last = own
   }
 
-  async function endLast(client: pg.Client): Promise<boolean> {
+  async function terminateLast(client: pg.Client): Promise<boolean> {
     if (!last) return false
     const { rowCount } = await client.query(
       `select pg_terminate_backend(pid) from pg_stat_activity join pg_locks using (pid)
@@ -34,5 +34,5 @@ export function serverLock(url: string) {
     return rowCount !== 0
   }
 
-  return { take }
+  return { acquire }
 }

@@ -3,29 +3,29 @@ import { Failure } from '../../errors.ts'
 import type { Tables } from '../tables.ts'
 import { type Call, CommitOutcomeUnknown, type Committer, errorCode } from '../write.ts'
 
-/** The one connection that writes. `run` is for the statements around a transaction, which every call needs: at once, without a promise. */
+/** The one connection that writes. `run` is for the statements around a transaction, which every call needs: synchronous, without a promise. */
 export type Writer = { db: Kysely<Tables>; run(statement: string): void }
 
-/** Gives up a part of the space that is kept for a full disk. False: nothing is left. */
+/** Releases a part of the space that is reserved for a full disk. False: nothing is left. */
 export type ReleaseReserve = () => boolean
 
 /**
  * Commits on SQLite: a savepoint for each call.
- * @param writer does not wait when the database is locked: SQLite's own wait would hold up the whole event loop, reads as well
+ * @param writer does not wait when the database is locked: SQLite's own wait would block the whole event loop, reads included
  */
-export function createSqliteCommitter(writer: Writer, giveRoom: ReleaseReserve): Committer {
+export function createSqliteCommitter(writer: Writer, releaseReserve: ReleaseReserve): Committer {
   return {
     db: writer.db,
-    begin: () => isBegun(writer.run),
-    commit: (group) => commitWithinRoom(writer, group, giveRoom),
-    tellable,
+    begin: () => tryBegin(writer.run),
+    commit: (group) => commitOnFullDisk(writer, group, releaseReserve),
+    toPublicError,
   }
 }
 
-/** On a full disk the log begins again within the room that it has; after that, changes that make room get what is kept for them. */
-async function commitWithinRoom(writer: Writer, group: readonly Call[], giveRoom: ReleaseReserve): Promise<Call[]> {
+/** On a full disk the log is first restarted within its own space; after that, changes that free space may use the reserve. */
+async function commitOnFullDisk(writer: Writer, group: readonly Call[], releaseReserve: ReleaseReserve): Promise<Call[]> {
   const failed = new Set<Call>()
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await commitGroup(
         writer,
@@ -33,20 +33,21 @@ async function commitWithinRoom(writer: Writer, group: readonly Call[], giveRoom
         failed,
       )
     } catch (error) {
-      if (!isFull(error)) throw error
-      if (tries === 1) await reuseLog(writer)
-      else if (!group.some(({ makesRoom }) => makesRoom) || !giveRoom()) throw error
-      if (!isBegun(writer.run)) throw error
+      if (!isDatabaseFull(error)) throw error
+      if (attempt === 1) await restartLog(writer)
+      else if (!group.some(({ makesRoom }) => makesRoom) || !releaseReserve()) throw error
+      if (!tryBegin(writer.run)) throw error
     }
   }
 }
 
-/** Copies the log into the database, as far as there is room; the next change is then written at its beginning. */
-async function reuseLog({ db }: Writer): Promise<void> {
+/** Copies the log into the database, as far as there is space; the next change is then written at the log's beginning. */
+async function restartLog({ db }: Writer): Promise<void> {
   await sql`pragma wal_checkpoint(PASSIVE)`.execute(db).catch(() => undefined)
 }
 
-function isBegun(run: Writer['run']): boolean {
+/** @returns false when another program writes to the database */
+function tryBegin(run: Writer['run']): boolean {
   try {
     run('begin immediate')
     return true
@@ -56,27 +57,27 @@ function isBegun(run: Writer['run']): boolean {
   }
 }
 
-/** @param failed gets the calls that failed by themselves and were refused */
+/** @param failed collects the calls that failed by themselves and were rejected */
 async function commitGroup(writer: Writer, group: readonly Call[], failed: Set<Call>): Promise<Call[]> {
-  const done: Call[] = []
+  const durable: Call[] = []
   try {
     for (const call of group) {
-      if (await runInSavepoint(writer, call)) done.push(call)
+      if (await runInSavepoint(writer, call)) durable.push(call)
       else failed.add(call)
     }
     writer.run('commit')
-    return done
+    return durable
   } catch (error) {
-    undo(writer)
+    rollBack(writer)
     throw error
   }
 }
 
-function undo({ run }: Writer): void {
+function rollBack({ run }: Writer): void {
   try {
     run('rollback')
   } catch {
-    // SQLite has undone it by itself
+    // SQLite has rolled it back by itself
   }
 }
 
@@ -87,23 +88,23 @@ async function runInSavepoint({ db, run }: Writer, call: Call): Promise<boolean>
     run('release call')
     return true
   } catch (error) {
-    if (isFull(error)) throw error // of the whole group: there may be room for all of it in a moment
+    if (isDatabaseFull(error)) throw error // fails the whole group: there may be space for all of it in a moment
     try {
       run('rollback to call')
       run('release call')
     } catch {
-      throw error // SQLite has undone the whole transaction by itself, for this reason
+      throw error // it made SQLite roll back the whole transaction
     }
-    call.failed(tellable(error))
+    call.reject(toPublicError(error))
     return false
   }
 }
 
-/** `SHMSIZE`: no room for the index of the log. */
+/** `SHMSIZE`: no space for the index of the log. */
 const FULL = ['SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']
 
-export function isFull(error: unknown): boolean {
-  return FULL.includes(errorCode(error)) || (error instanceof Error && error.cause !== undefined && isFull(error.cause))
+export function isDatabaseFull(error: unknown): boolean {
+  return FULL.includes(errorCode(error)) || (error instanceof Error && error.cause !== undefined && isDatabaseFull(error.cause))
 }
 
 export const DISK_FULL = 'The disk is full: nothing was changed. Free some space and try again.'
@@ -114,13 +115,13 @@ const SENTENCES: Record<string, string> = {
   SQLITE_CANTOPEN: 'The database cannot be opened: nothing was changed. Try again in a moment.',
 }
 
-function tellable(error: unknown): unknown {
+function toPublicError(error: unknown): unknown {
   const code = errorCode(error)
-  if (isFull(error)) return new Failure('unavailable', DISK_FULL, { cause: error })
-  // A commit whose fsync failed lies in the log all the same: the next commit writes over it, but a crash before that brings it back.
+  if (isDatabaseFull(error)) return new Failure('unavailable', DISK_FULL, { cause: error })
+  // A commit whose fsync failed is in the log all the same: the next commit overwrites it, but after a crash before that it reappears.
   if (code.startsWith('SQLITE_IOERR'))
     return new CommitOutcomeUnknown(
-      'The disk reported an error: this may or may not have been kept. Check the disk, and look before you repeat it.',
+      'The disk reported an error: this change may or may not have been saved. Check the disk, and check before you repeat it.',
       { cause: error },
     )
   const sentence = Object.entries(SENTENCES).find(([prefix]) => code.startsWith(prefix))?.[1]

@@ -7,7 +7,7 @@ import type { Database, DatabaseLocation, Db } from '../database.ts'
 import { foldCase } from '../fold-case.ts'
 import { migrate } from '../migrate.ts'
 import { createGroupCommitter, type Write } from '../write.ts'
-import { createSqliteCommitter, DISK_FULL, isFull, type ReleaseReserve, type Writer } from './commit.ts'
+import { createSqliteCommitter, DISK_FULL, isDatabaseFull, type ReleaseReserve, type Writer } from './commit.ts'
 import { findDamage, findDamageInWorker } from './damage.ts'
 import { createSqliteKysely } from './dialect.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -17,24 +17,24 @@ import { cacheStatements } from './statements.ts'
 /** How long a start waits for another process that holds the database; a running server waits in `write`, by timer. */
 const BUSY_TIMEOUT_MS = 5_000
 
-/** Pages in the write-ahead log before they are copied into the database: four times SQLite's usual, since hot pages are copied once then. */
+/** Pages in the write-ahead log before a checkpoint: four times SQLite's default, so that hot pages are copied less often. */
 const LOG_PAGES = 4_000
 
-/** What a connection keeps of the database in memory, in KiB. */
+/** Page cache of a connection. */
 const CACHE_KIB = 16_000
 
-/** A database up to this size is checked whole before it is used. */
+/** A database up to this size is checked completely before it is used. */
 export const MAX_CHECKED_BYTES = 64 * 2 ** 20
 
 /** An installation's database in its data folder. */
-export function sqliteLocation(path: string, giveRoom?: ReleaseReserve): DatabaseLocation {
+export function sqliteLocation(path: string, releaseReserve?: ReleaseReserve): DatabaseLocation {
   return {
     name: path,
     address: undefined,
     olderBecause: 'its log reelgate.db-wal is missing, or it is an old copy',
     exists: async () => existsSync(path),
     peekSetting: async (name) => peekSetting(path, name),
-    open: () => openSqlite(path, giveRoom),
+    open: () => openSqlite(path, releaseReserve),
   }
 }
 
@@ -42,24 +42,24 @@ export function sqliteLocation(path: string, giveRoom?: ReleaseReserve): Databas
  * Opens the SQLite database in WAL mode with `synchronous=FULL`, one connection that writes and one that reads.
  * @throws Failure `unavailable` when it is damaged, cannot be written, or belongs to a newer version
  */
-export async function openSqlite(path: string, giveRoom: ReleaseReserve = () => false): Promise<Database> {
+export async function openSqlite(path: string, releaseReserve: ReleaseReserve = () => false): Promise<Database> {
   const writer = await openWriter(path)
   try {
-    await withinRoom(giveRoom, () => migrate(writer.db, MIGRATIONS))
+    await retryOnFullDisk(releaseReserve, () => migrate(writer.db, MIGRATIONS))
     await sql`pragma busy_timeout = 0`.execute(writer.db)
   } catch (error) {
     await writer.db.destroy()
-    throw isFull(error) ? cannotBeOpened(path, error) : error
+    throw isDatabaseFull(error) ? openError(path, error) : error
   }
   const { db: reader } = connect(path, (connection) => connection.pragma('query_only = ON'))
   const slowReader = openSlowReads(path)
-  const committer = createSqliteCommitter(writer, giveRoom)
-  let full: () => void = () => undefined
+  const committer = createSqliteCommitter(writer, releaseReserve)
+  let onDiskFull: () => void = () => undefined
   const write = createGroupCommitter({
     ...committer,
-    tellable(error) {
-      if (isFull(error)) full()
-      return committer.tellable(error)
+    toPublicError(error) {
+      if (isDatabaseFull(error)) onDiskFull()
+      return committer.toPublicError(error)
     },
   })
   const checker = openSlowReads(path)
@@ -72,10 +72,10 @@ export async function openSqlite(path: string, giveRoom: ReleaseReserve = () => 
     write,
     clockS: undefined,
     damage,
-    watch(news) {
-      full = news.full
+    watch(listener) {
+      onDiskFull = listener.diskFull
     },
-    clearLog: () => withinRoom(giveRoom, () => checkpoint(write)),
+    clearLog: () => retryOnFullDisk(releaseReserve, () => checkpoint(write)),
     async close() {
       isClosing = true
       await checker.destroy()
@@ -97,27 +97,27 @@ async function openWriter(path: string): Promise<Writer> {
       connection.function('fold', { deterministic: true }, (text) => foldCase(String(text)))
     })
     await sql`select count(*) from sqlite_master`.execute(writer.db)
-    accessSync(path, constants.W_OK) // SQLite would open it to read, and say so at the first write
-    await refuseDamage(writer.db, path)
+    accessSync(path, constants.W_OK) // SQLite would open it read-only and fail at the first write
+    await assertUndamaged(writer.db, path)
     return writer
   } catch (error) {
-    throw cannotBeOpened(path, error)
+    throw openError(path, error)
   }
 }
 
-/** Does it again with more room as long as the disk is full and there is some in reserve. */
-async function withinRoom<T>(giveRoom: ReleaseReserve, work: () => Promise<T>): Promise<T> {
+/** Tries again with more space while the disk is full and the reserve is not used up. */
+async function retryOnFullDisk<T>(releaseReserve: ReleaseReserve, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await work()
     } catch (error) {
-      if (!isFull(error) || !giveRoom()) throw error
+      if (!isDatabaseFull(error) || !releaseReserve()) throw error
     }
   }
 }
 
-function cannotBeOpened(path: string, cause: unknown): Failure {
-  if (isFull(cause)) return new Failure('unavailable', DISK_FULL, { cause })
+function openError(path: string, cause: unknown): Failure {
+  if (isDatabaseFull(cause)) return new Failure('unavailable', DISK_FULL, { cause })
   return new Failure(
     'unavailable',
     `The database ${path} cannot be opened: it is damaged or not writable. Restore it from a backup, or correct its permissions.`,
@@ -125,10 +125,10 @@ function cannotBeOpened(path: string, cause: unknown): Failure {
   )
 }
 
-/** A page that no statement reads at the start would otherwise be found by a viewer, hours later. */
-async function refuseDamage(writer: Db, path: string): Promise<void> {
+/** Otherwise damage in a page that no statement reads at the start would be found by a viewer, hours later. */
+async function assertUndamaged(writer: Db, path: string): Promise<void> {
   if (statSync(path).size > MAX_CHECKED_BYTES) return // checked while it serves
-  await sql`pragma cache_size = -1000`.execute(writer) // every page is read once: none of them need stay in memory
+  await sql`pragma cache_size = -1000`.execute(writer) // each page is read once, so caching it is useless
   const damage = await findDamage(writer)
   await sql.raw(`pragma cache_size = ${-CACHE_KIB}`).execute(writer)
   if (damage) throw new Error(damage)
@@ -139,22 +139,22 @@ function peekSetting(path: string, name: string): string | undefined {
   let connection: SqliteDatabase.Database | undefined
   try {
     connection = new SqliteDatabase(path, { readonly: true, timeout: BUSY_TIMEOUT_MS })
-    if (isCutOff(connection)) {
+    if (needsRollback(connection)) {
       connection.close()
       connection = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS })
     }
-    const isThere = connection.prepare("select 1 from sqlite_master where name = 'setting'").get()
-    if (!isThere) return undefined
+    const hasSettings = connection.prepare("select 1 from sqlite_master where name = 'setting'").get()
+    if (!hasSettings) return undefined
     return connection.prepare<[string], { value: string }>('select value from setting where name = ?').get(name)?.value
   } catch (error) {
-    throw cannotBeOpened(path, error)
+    throw openError(path, error)
   } finally {
     connection?.close()
   }
 }
 
-/** Whether a change of before there was a log (WAL), such as the first start's, was cut off: only who may write can undo it. */
-function isCutOff(connection: SqliteDatabase.Database): boolean {
+/** Whether a change in rollback-journal mode, as the first start makes them, was interrupted: only a connection that may write can roll it back. */
+function needsRollback(connection: SqliteDatabase.Database): boolean {
   try {
     connection.prepare('select 1 from sqlite_master').get()
     return false
@@ -181,12 +181,12 @@ function connect(path: string, prepare: (connection: SqliteDatabase.Database) =>
   }
 }
 
-const CHECKPOINT_TRIES = 20
+const MAX_CHECKPOINT_ATTEMPTS = 20
 const CHECKPOINT_PAUSE_MS = 100
 
-/** Empties the write-ahead log into the database, so that what was deleted lies in neither. Another's long read may put that off. */
+/** Empties the write-ahead log into the database, so that neither contains deleted data. A long read may delay this. */
 export async function checkpoint(write: Write): Promise<void> {
-  for (let tries = 0; tries < CHECKPOINT_TRIES; tries++) {
+  for (let attempt = 0; attempt < MAX_CHECKPOINT_ATTEMPTS; attempt++) {
     const { rows } = await write.outside((db) => sql<{ busy: number }>`pragma wal_checkpoint(TRUNCATE)`.execute(db))
     if (rows[0]?.busy === 0) return
     await pause(CHECKPOINT_PAUSE_MS)

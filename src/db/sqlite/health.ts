@@ -1,24 +1,25 @@
 import { existsSync, statSync } from 'node:fs'
 import SqliteDatabase from 'better-sqlite3'
 import { type Finding, failure, ok, warning } from '../../health-check.ts'
-import { isFull } from './commit.ts'
+import { isDatabaseFull } from './commit.ts'
 import { MAX_CHECKED_BYTES } from './database.ts'
 
-/** Looks at a database that a server may be using; one too large to be read in a moment is checked by the server itself. */
+/** Checks a database that a server may be using. A database too large to be read quickly is checked by the server itself. */
 export function examineSqlite(path: string): Finding {
-  if (!existsSync(path)) return ok('There is none yet: the first start makes it.')
-  if (statSync(path).size > MAX_CHECKED_BYTES) return ok(`${path} is there; it is checked by each start while it serves.`)
+  if (!existsSync(path)) return ok('Not created yet: the first start creates it.')
+  if (statSync(path).size > MAX_CHECKED_BYTES) return ok(`${path} exists; each start checks it in the background.`)
   try {
     const connection = new SqliteDatabase(path, { readonly: true, timeout: 5_000 })
     try {
       const found = connection.pragma('quick_check(1)', { simple: true })
       if (found !== 'ok') throw new Error(String(found))
-      return ok(`${path} is whole.`)
+      return ok(`${path} is undamaged.`)
     } finally {
       connection.close()
     }
   } catch (error) {
-    if (isFull(error)) return warning(`${path} cannot be looked at: the disk is full. Free some space and look again.`)
+    if (isDatabaseFull(error))
+      return warning(`${path} cannot be checked: the disk is full. Free some space, then run the doctor again.`)
     return failure(
       `${path} is damaged or cannot be read. Stop Reelgate and restore it from a backup, or correct its permissions.`,
     )

@@ -1,19 +1,19 @@
 import type SqliteDatabase from 'better-sqlite3'
 
-/** Statements kept compiled on a connection; those with lists of many lengths come and go. */
-const KEPT_STATEMENTS = 500
+/** Compiled statements of a connection; each length of a list makes another statement. */
+const MAX_CACHED_STATEMENTS = 500
 
-/** Compiling a statement costs more than most of them take to run, so each is kept under its text. */
+/** Compiling a statement takes longer than running most of them, so each is cached by its text. */
 export function cacheStatements(connection: SqliteDatabase.Database) {
-  const kept = new Map<string, SqliteDatabase.Statement>()
+  const cache = new Map<string, SqliteDatabase.Statement>()
   return {
     close: () => connection.close(),
     prepare(text: string) {
-      const known = kept.get(text)
-      if (known) return known
+      const cached = cache.get(text)
+      if (cached) return cached
       const statement = connection.prepare(text)
-      if (kept.size >= KEPT_STATEMENTS) kept.delete(kept.keys().next().value ?? '')
-      kept.set(text, statement)
+      if (cache.size >= MAX_CACHED_STATEMENTS) cache.delete(cache.keys().next().value ?? '')
+      cache.set(text, statement)
       return statement
     },
   }

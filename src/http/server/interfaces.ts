@@ -50,7 +50,7 @@ export type InterfaceDeps = {
   demo: Demo | undefined
 }
 
-type ParsingLimits = Pick<PosterDeps & CaptionDeps, 'drawing' | 'reading'>
+type ParsingLimits = Pick<PosterDeps & CaptionDeps, 'posterRenderer' | 'captionParser'>
 
 /** The server with everything that it answers over HTTP; it does not listen yet. */
 export function createInterfaces(deps: InterfaceDeps): App {
@@ -58,7 +58,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
   const isProxy = proxiesAmong(config.trustedProxies)
   const limiting = { limits, addressOf: clientAddresses(isProxy) }
   const { masterKey, folders, authenticate } = deps.owners
-  const parsing: ParsingLimits = { drawing: createPosterRenderer(), reading: createCaptionParser() }
+  const parsing: ParsingLimits = { posterRenderer: createPosterRenderer(), captionParser: createCaptionParser() }
   const parts = { idempotency: deps.owners, hooks: deps.owners, downloads: deps.owners }
   const owners = { ...deps.owners, ...limiting, ...parsing, ...parts, publicUrl }
   const segments = { ...deps.segments, segments: folders.segments }

@@ -58,9 +58,7 @@ test('Ctrl-C ends a move in peace, even while the database says nothing: nothing
   child.kill('SIGINT')
   expect(await ended).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(
-      /\nStopped: the installation is as it was\. Run the same command again: it goes on where it was\.\n$/,
-    ),
+    stderr: expect.stringMatching(/\nStopped: the installation is as it was\. Run the same command again: it resumes\.\n$/),
   })
   expect(filesOf(place)).toEqual(before)
   network.reset() // now the database hears of it, too
@@ -100,13 +98,13 @@ test('a database with half a move is refused by a server and by another installa
   await makeUnfinished(place, url)
 
   const refused = await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url })
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/in part only\. Run reelgate migrate again/) })
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/contains an unfinished move\. Run reelgate migrate again/) })
   const other = await newInstallation(1)
   expect(await migrate(other.env, url)).toMatchObject({ code: 1, stderr: expect.stringContaining('another installation’s move') })
   expect(readRows(half, 'select count(*) as count from video')).toEqual([{ count: 10 }])
 })
 
-test('what came over differently is noticed, and no server starts on it', async () => {
+test('a row that was copied wrongly is noticed, and no server starts on it', async () => {
   const place = await newInstallation(10)
   const url = await newTarget()
   const there = { dataDir: '', databaseUrl: url }
@@ -115,9 +113,9 @@ test('what came over differently is noticed, and no server starts on it', async 
   changeRows(there, "update tag set video_count = 9 where name = 'tag 3'")
   expect(await migrate(place.env, url)).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/no true copy: the table tag came over differently: 7 rows there, 7 here/),
+    stderr: expect.stringMatching(/not an exact copy: the table tag differs: 7 rows in the source, 7 here/),
   })
-  expect((await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url })).stderr).toMatch(/in part only/)
+  expect((await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url })).stderr).toMatch(/contains an unfinished move/)
 })
 
 test('a move that cannot be recorded in the data folder says so, and the same command records it', async () => {
@@ -220,7 +218,7 @@ test('a database that has anything in it, of whatever kind and in whichever sche
   const url = await newTarget()
   changeRows({ dataDir: '', databaseUrl: url }, 'revoke create on schema public from pg_database_owner')
   await expect(moveToPostgres({ path, url, installation: 'this' }, UNWATCHED)).rejects.toThrow(
-    /may not make tables there\. Make that user/,
+    /may not create tables there\. Make that user/,
   )
 })
 
@@ -233,7 +231,7 @@ const OCCUPIED = {
   'public.fold': "create function fold(text) returns text language sql as 'select $1'",
 }
 
-const UNWATCHED = { begun: () => undefined, show: () => undefined, signal: new AbortController().signal }
+const UNWATCHED = { started: () => undefined, progress: () => undefined, signal: new AbortController().signal }
 
 /** An installation in SQLite that no server uses, with so many videos. */
 async function newInstallation(videos: number): Promise<Place> {
@@ -259,8 +257,8 @@ const TAGS = `insert into video_tag (account_id, name, position, ordinal) select
 async function makeUnfinished(place: Place, url: string): Promise<void> {
   const there = { dataDir: '', databaseUrl: url }
   const source = openSource(dataPaths(place.dataDir).database)
-  changeRows(there, 'create table unfinished_move (installation text not null, state text not null)')
-  changeRows(there, "insert into unfinished_move select value, ? from setting where name = 'master-key-id'", source.state)
+  changeRows(there, 'create table unfinished_move (installation text not null, fingerprint text not null)')
+  changeRows(there, "insert into unfinished_move select value, ? from setting where name = 'master-key-id'", source.fingerprint)
   source[Symbol.dispose]()
   await rm(dataPaths(place.dataDir).mark)
 }

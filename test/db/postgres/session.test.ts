@@ -29,10 +29,10 @@ test('F-10: what is read after another server took over is read from that one, a
   const made: number[] = []
   const reader = openConnection({
     url,
-    async begin(client) {
+    async setUp(client) {
       const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
       made.push(...rows.map(({ pid }) => pid))
-      if (made.length === 1) reader.renew() // the one that writes has found the other server
+      if (made.length === 1) reader.reconnect() // the one that writes has found the other server
     },
   })
   onTestFinished(() => reader.close())

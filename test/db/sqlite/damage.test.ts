@@ -7,7 +7,7 @@ import { openSlowReads } from '../../../src/db/sqlite/slow-reads.ts'
 import { openOwnSqlite } from './database.ts'
 
 const always = () => true
-const findByTable = (db: Db, mayGoOn: () => boolean) => findDamageInWorker(db, { forbid: () => undefined }, mayGoOn)
+const findByTable = (db: Db, mayContinue: () => boolean) => findDamageInWorker(db, { blockWrites: () => undefined }, mayContinue)
 
 test('F-17: a whole database is found whole, at once and table by table', async () => {
   const { db } = await openOwnSqlite()

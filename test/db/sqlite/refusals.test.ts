@@ -22,15 +22,15 @@ afterAll(() => original.remove())
 
 const newInstallation = () => copyToHurt(original)
 
-test('F-37: a database of an older version that waits for its key is not changed, and that version still reads it', async () => {
+test('F-37: a start that lacks the master key does not change the database, so that it can still be used as it was', async () => {
   const dataDir = join(await newFolder(), 'data')
   await mkdir(dataDir)
   const path = join(dataDir, 'reelgate.db')
-  const older = new SqliteDatabase(path)
-  older.exec(
+  const database = new SqliteDatabase(path)
+  database.exec(
     "create table setting (name text primary key, value text not null); insert into setting values ('master-key-id', 'ab')",
   )
-  older.close()
+  database.close()
   const before = await readFile(path)
   expect(await serve({ REELGATE_DATA: dataDir })).toRefuse(/The master key .*data\.key is missing, and .*reelgate\.db needs it/)
   expect(await readFile(path)).toEqual(before)
@@ -68,23 +68,23 @@ test('F-17: a database whose log was deleted is refused, for its last commits we
   await cp(join(dataDir, 'reelgate.db-wal'), join(folder, 'kept'))
   await rm(join(dataDir, 'reelgate.db-wal'))
   await rm(join(dataDir, 'reelgate.db-shm'), { force: true })
-  const older =
+  const database =
     /The database .*reelgate\.db is older than its data folder: its log reelgate\.db-wal is missing, or it is an old copy/
-  expect(await serve({ REELGATE_DATA: dataDir })).toRefuse(older)
-  expect(await runCli(['account', 'list'], { REELGATE_DATA: dataDir })).toRefuse(older)
+  expect(await serve({ REELGATE_DATA: dataDir })).toRefuse(olderThanFolder)
+  expect(await runCli(['account', 'list'], { REELGATE_DATA: dataDir })).toRefuse(olderThanFolder)
   await cp(join(folder, 'kept'), join(dataDir, 'reelgate.db-wal'))
   await reelgate.restart()
   expect((await owner.list()).rows.map(({ title }) => title)).toEqual(['in the log'])
   await reelgate.stop()
   await cp(join(dataDir, 'reelgate.db'), join(folder, 'old copy'))
-  const { mark } = readHighWaterMark(join(dataDir, 'reelgate.mark'))
+  const { value } = readHighWaterMark(join(dataDir, 'reelgate.mark'))
   await reelgate.restart()
   await owner.credentials('later')
-  // It counts seconds: what is not a second older is not known to be older.
-  await expect.poll(() => readHighWaterMark(join(dataDir, 'reelgate.mark')).mark).toBeGreaterThan(mark)
+  // The high-water mark counts seconds: a copy less than a second older is not recognized.
+  await expect.poll(() => readHighWaterMark(join(dataDir, 'reelgate.mark')).value).toBeGreaterThan(value)
   await reelgate.stop()
   await cp(join(folder, 'old copy'), join(dataDir, 'reelgate.db'))
-  expect(await serve({ REELGATE_DATA: dataDir })).toRefuse(older)
+  expect(await serve({ REELGATE_DATA: dataDir })).toRefuse(olderThanFolder)
   await rm(join(dataDir, 'reelgate.mark'))
   await reelgate.restart()
   expect((await owner.list()).count).toBe(1)

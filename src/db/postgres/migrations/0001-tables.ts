@@ -1,12 +1,12 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-// What SQLite's migrations had come to when PostgreSQL was added. The tables are the same; what differs has a line that says why.
+// The same tables as in SQLite's migration; a comment explains each difference.
 
 const TABLES = [
   `create table setting (name text primary key, value text not null)`,
 
-  // A counter that changes with every change of a video: room in each page, so that the new version lies beside the old one.
+  // A counter changes with every change of a video: free space in each page lets the new row version stay in the same page (HOT).
   `create table account (
     id text primary key,
     name text not null,
@@ -92,7 +92,7 @@ const TABLES = [
     primary key (account_id, name, position)
   )`,
 
-  // In SQLite an FTS5 table; hence the name of its key. Whose a text is stands beside it: the rows of videos need not be read.
+  // In SQLite an FTS5 table, hence the name of its key. The account id is stored too, so that searches need not read the videos.
   `create table video_text (
     rowid bigint primary key,
     account_id text not null,
@@ -173,7 +173,7 @@ const TABLES = [
     primary key (video_id, generation, kind, first_segment)
   )`,
 
-  // One text for a segment, for ever: the primary key lets the first insert win.
+  // One file for a segment, for ever: with the primary key the first insert wins.
   `create table segment (
     video_id text not null,
     generation bigint not null,
@@ -225,7 +225,7 @@ const TABLES = [
     rules text
   )`,
 
-  // One OTP opens at most one session: the unique index is what settles a race.
+  // One OTP opens at most one session: the unique index settles a race.
   `create table playback_session (
     id text primary key,
     otp_hash bytea not null unique,
@@ -262,7 +262,7 @@ const TABLES = [
     rule text
   )`,
 
-  // Numbered places: more streams than places cannot be written down, and a session has at most one of them.
+  // Numbered slots: more streams than slots cannot be stored, and a session has at most one of them.
   `create table stream_slot (
     account_id text not null,
     user_id text not null,
@@ -348,7 +348,7 @@ const TABLES = [
     primary key (webhook_id, sequence)
   )`,
 
-  // By day first: the owner asks for a day, and the sweep takes the oldest. Rows outlive their video.
+  // By day first: the owner asks for a day, and pruning takes the oldest. Rows outlive their video.
   `create table video_usage (
     day text not null,
     account_id text not null,
@@ -405,12 +405,12 @@ const INDEXES = [
   `create index delivery_failed on delivery (webhook_id, sequence) where state = 'failed'`,
 ]
 
-/** As db/fold-case.ts folds: what is searched was folded here, what is sought there. */
+/** Folds like db/fold-case.ts: stored texts are folded here, search terms there. */
 const FOLD = `create function fold(text) returns text language sql immutable strict parallel safe
   return normalize(translate(lower(normalize($1, nfc) collate "und-x-icu"), 'ς', 'σ'), nfc)`
 
 // Counters, the search index and the change number are kept by triggers: no statement that changes a video can forget them.
-// Once for a whole statement: a counter that changed for each of its rows would be found ever more slowly behind its older versions.
+// Once per statement, not per row: each update of a counter leaves an old row version, which the next one must skip.
 const TRIGGERS = [
   trigger(
     'account_added',
@@ -425,7 +425,7 @@ const TRIGGERS = [
     `${countInFolders('folder_count', 'select account_id, parent_id, 1 from added')}
     ${countOfAccounts('select account_id, 1 from added where parent_id is not null')}`,
   ),
-  // Not when a counter of it changes: other triggers do that.
+  // Not when one of its counters changes: other triggers do that.
   trigger(
     'folder_moved',
     'after update on folder referencing old table as was new table as became for each statement when (pg_trigger_depth() = 0)',
@@ -450,7 +450,7 @@ const TRIGGERS = [
     ${countInFolders('video_count', 'select account_id, folder_id, 1 from added')}
     ${changeAccounts('select account_id from added')}`,
   ),
-  // Most changes move and delete nothing: those are done with the first two statements.
+  // Most changes neither move nor delete a video and end after the first two statements.
   trigger(
     'video_changed',
     'after update on video referencing old table as was new table as became for each statement',
@@ -484,7 +484,7 @@ const TRIGGERS = [
   trigger(
     'video_tag_removed',
     'after delete on video_tag referencing old table as removed for each statement',
-    `${inTurn(
+    `${forEachPart(
       'select account_id, name, count(*) as n from removed group by account_id, name order by account_id, name',
       `update tag set video_count = video_count - part.n where account_id = part.account_id and name = part.name;
       delete from tag where account_id = part.account_id and name = part.name and video_count = 0;`,
@@ -525,18 +525,18 @@ const TRIGGERS = [
   ),
 ].flat()
 
-/** @param rows of account, folder, and how many more that one holds */
+/** @param rows of account, folder, and the change of its count */
 function countInFolders(counter: 'video_count' | 'folder_count', rows: string): string {
-  return inTurn(
+  return forEachPart(
     `select account_id, id, sum(n) as n from (${rows}) as each (account_id, id, n)
       group by account_id, id having sum(n) <> 0 order by account_id, id`,
     `update folder set ${counter} = ${counter} + part.n where account_id = part.account_id and id = part.id;`,
   )
 }
 
-/** @param rows of account, and how many more folders that one has */
+/** @param rows of account, and the change of its number of folders */
 function countOfAccounts(rows: string): string {
-  return inTurn(
+  return forEachPart(
     `select id, sum(n) as n from (${rows}) as each (id, n) group by id order by id`,
     'update account set folder_count = folder_count + part.n where id = part.id;',
   )
@@ -548,10 +548,10 @@ function changeAccounts(rows: string): string {
 }
 
 /**
- * Each part of a statement's rows by its key, in the order of the keys: two who write do not deadlock. A join would be planned once for a
- * connection, and after a first time with thousands of rows it would read a whole table for each single one.
+ * Applies a change to each part of a statement's rows, in the order of their keys, so that two writers do not deadlock. A join would be
+ * planned once per connection: planned for thousands of rows, it would scan a whole table for a single row later.
  */
-function inTurn(parts: string, change: string): string {
+function forEachPart(parts: string, change: string): string {
   return `for part in ${parts} loop ${change} end loop;`
 }
 
@@ -562,7 +562,7 @@ function trigger(name: string, when: string, body: string): string[] {
   ]
 }
 
-/** Texts are compared by their bytes, whatever language the database was made for: as SQLite does, and as indexes serve best. */
+/** Texts are compared by their bytes, whatever the database's locale: as in SQLite, and best for indexes. */
 function byBytes(table: string): string {
   return table.replaceAll(/ text\b/g, ' text collate "C"')
 }
