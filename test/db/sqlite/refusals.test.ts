@@ -68,7 +68,7 @@ test('F-17: a database whose log was deleted is refused, for its last commits we
   await cp(join(dataDir, 'reelgate.db-wal'), join(folder, 'kept'))
   await rm(join(dataDir, 'reelgate.db-wal'))
   await rm(join(dataDir, 'reelgate.db-shm'), { force: true })
-  const database =
+  const olderThanFolder =
     /The database .*reelgate\.db is older than its data folder: its log reelgate\.db-wal is missing, or it is an old copy/
   expect(await serve({ REELGATE_DATA: dataDir })).toRefuse(olderThanFolder)
   expect(await runCli(['account', 'list'], { REELGATE_DATA: dataDir })).toRefuse(olderThanFolder)
