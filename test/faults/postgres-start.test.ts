@@ -196,8 +196,7 @@ test('F-10: of several servers that start at once on an empty database one makes
   const refused = starts.filter((start) => start.status === 'rejected').map(({ reason }) => String(reason))
   expect(refused).toHaveLength(2)
   // Who comes when the tables are there is told first that the key of what is in them is not in its folder.
-  for (const words of refused)
-    expect(words).toMatch(/Another Reelgate server uses the database|The master key \S+ is missing/)
+  for (const words of refused) expect(words).toMatch(/Another Reelgate server uses the database|The master key \S+ is missing/)
 })
 
 draw()

@@ -98,7 +98,10 @@ test('a database with half a move is refused by a server and by another installa
   await makeUnfinished(place, url)
 
   const refused = await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url })
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/contains an unfinished move\. Run reelgate migrate again/) })
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/contains an unfinished move\. Run reelgate migrate again/),
+  })
   const other = await newInstallation(1)
   expect(await migrate(other.env, url)).toMatchObject({ code: 1, stderr: expect.stringContaining('another installation’s move') })
   expect(readRows(half, 'select count(*) as count from video')).toEqual([{ count: 10 }])
