@@ -8,58 +8,66 @@ import { findVideo } from '../catalogue/video-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
-import type { NewFile } from '../db/tables.ts'
+import type { FileRow, NewFile } from '../db/tables.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { videoNotFound } from '../errors.ts'
-import { putBlob, removeBlobAndEmptyFolders } from '../storage/folder.ts'
+import { type BlobFolder, putBlob, removeBlobAndEmptyFolders } from '../storage/folder.ts'
 
 export type AttachmentDeps = CatalogueDeps & { masterKey: MasterKey; folders: VideoFolders }
 
-/** Before anything is read of what is to be added. @throws Failure `not-found` when the account has no such video */
+/** To be called before an upload is read. @throws Failure `not-found` when the account has no such video */
 export async function assertVideoExists({ db }: Pick<AttachmentDeps, 'db'>, accountId: string, videoId: string): Promise<void> {
   if (!(await findVideo(db, accountId, videoId))) throw videoNotFound()
 }
 
-/** One file of what an owner adds to a video by one call. */
-export type NewAttachment = { bytes: Buffer; widthPx?: number; heightPx?: number; token?: string }
+/** Files that an owner adds to a video by one call, such as the sizes of a poster. */
+export type Attachment = {
+  accountId: string
+  by: Actor
+  slot: { videoId: string; type: 'poster' | 'caption'; language: string | null }
+  files: readonly { bytes: Buffer; widthPx?: number; heightPx?: number; token?: string }[]
+}
 
 /**
- * Stores what an owner adds to a video, each file sealed under a key of its own: it may come before the video, and outlives its
- * generations. Durable when it resolves; it shows from then on.
- * @returns the files' numbers, in their order
- * @throws Failure `not-found` when the account has no such video; nothing is left then
+ * Stores an attachment, each file sealed under a key of its own: it may come before the upload, and outlives generations. Durable when
+ * it resolves; from then on it replaces the previous attachment in its slot.
+ * @returns the ids of the files, in their order
+ * @throws Failure `not-found` when the account has no such video; nothing is stored then
  */
 export async function storeAttachment(
   deps: AttachmentDeps,
-  accountId: string,
-  by: Actor,
-  place: { videoId: string; type: 'poster' | 'caption'; language: string | null },
-  added: readonly NewAttachment[],
+  { accountId, by, slot, files }: Attachment,
 ): Promise<{ id: number; createdAtS: number }[]> {
-  const folder = place.type === 'poster' ? deps.folders.posters : deps.folders.files
-  const common = { ...place, createdAtS: deps.wallNowS(), attachmentId: newToken() }
-  const files: NewFile[] = added.map(({ bytes, ...shape }) => {
-    const blob = `${place.videoId}/${newToken()}.sealed`
-    return { ...common, ...shape, blob, sizeBytes: bytes.length }
-  })
+  const folder = assetFolder(deps.folders, slot)
+  const createdAtS = deps.wallNowS()
+  const attachmentId = newToken()
+  const blobs: string[] = []
   try {
-    for (const [index, file] of files.entries()) {
+    const rows: NewFile[] = []
+    for (const { bytes, ...shape } of files) {
       const key = randomBytes(32)
-      const blob = file.blob ?? ''
-      file.wrappedKey = wrapFileKey(deps.masterKey, blob, key)
-      await putBlob(folder, blob, sealBlob(key, blob, added[index]?.bytes ?? Buffer.alloc(0)))
+      const blob = `${slot.videoId}/${newToken()}.sealed`
+      const wrappedKey = wrapFileKey(deps.masterKey, blob, key)
+      blobs.push(blob)
+      await putBlob(folder, blob, sealBlob(key, blob, bytes))
+      rows.push({ ...slot, ...shape, createdAtS, attachmentId, blob, wrappedKey, sizeBytes: bytes.length })
     }
     const ids = await deps.write(async (tx) => {
-      const ids = await insertAttachment(tx, accountId, place, files)
+      const ids = await insertAttachment(tx, accountId, slot, rows)
       if (!ids) throw videoNotFound()
-      const act = { atS: common.createdAtS, accountId, by, kind: 'file:added', details: place } as const
-      await recordAuditEvent(tx, { ...act, subjects: ids.map(String) })
+      const subjects = ids.map(String)
+      await recordAuditEvent(tx, { atS: createdAtS, accountId, by, kind: 'file:added', subjects, details: slot })
       return ids
     })
-    return ids.map((id) => ({ id, createdAtS: common.createdAtS }))
+    return ids.map((id) => ({ id, createdAtS }))
   } catch (error) {
-    // What may have been committed stays: the sweep takes it if it was not.
-    if (!isCommitOutcomeUnknown(error)) for (const { blob } of files) await removeBlobAndEmptyFolders(folder, blob ?? '')
+    // A blob whose row may have been committed must stay; the sweep removes it if there is no row.
+    if (!isCommitOutcomeUnknown(error)) for (const blob of blobs) await removeBlobAndEmptyFolders(folder, blob)
     throw error
   }
+}
+
+/** Where the blobs of posters, captions and MP4s are. */
+export function assetFolder(folders: VideoFolders, { type }: Pick<FileRow, 'type'>): BlobFolder {
+  return type === 'poster' ? folders.posters : folders.files
 }

@@ -12,9 +12,9 @@ export type CaptionDeps = AttachmentDeps & {
   captionParser: FairSemaphore
 }
 
-/** Reading takes a thread, and many times the memory of what is read. */
+/** Limits how many captions are parsed concurrently: each takes a thread, and many times the memory of the file. */
 export function createCaptionParser(): FairSemaphore {
-  const refusal = 'As many captions of this account as may wait are waiting to be read. Try again in a moment.'
+  const refusal = 'Too many captions of this account are waiting to be read. Try again in a moment.'
   return createFairSemaphore({ places: 1, placesOfOne: 1, line: { longest: 20, refusal } })
 }
 
@@ -22,43 +22,43 @@ const MAX_CAPTION_BYTES = 5 * 2 ** 20
 /** Language, script and region of BCP 47. */
 const LANGUAGE = /^[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|\d{3}))?$/
 
-/** @returns the language as it is kept: lower case, with `-` @throws Failure `invalid` */
+/** @returns the language in the form that is stored: lower case, with `-` @throws Failure `invalid` */
 export function parseLanguage(text: string): string {
   const language = text.trim().toLowerCase().replaceAll('_', '-')
   if (LANGUAGE.test(language)) return language
-  throw new Failure('invalid', 'language is a code such as en, de or pt-BR.')
+  throw new Failure('invalid', 'language must be a code such as en, de or pt-BR.')
 }
 
-/** Takes in a file of captions. @throws Failure `too-large` */
+/** Receives a file of captions. @throws Failure `too-large` */
 export async function receiveCaption(bytes: Readable): Promise<Buffer> {
   const parts: Buffer[] = []
   for await (const part of limitBytes(bytes, MAX_CAPTION_BYTES, 'A file of captions')) parts.push(part)
   return Buffer.concat(parts)
 }
 
+export type NewCaption = { accountId: string; by: Actor; videoId: string; language: string; text: Buffer }
+
 /**
- * Gives a video captions in a language, in place of those it had in it. Durable when it resolves.
+ * Adds captions in a language to a video; they replace its previous ones in that language. Durable when it resolves.
  * @throws Failure `invalid`, naming the line that is wrong; `not-found` when the account has no such video; `unavailable` when
- *   too many of its captions wait
+ *   too many captions of the account are waiting
  */
 export async function addCaption(
   deps: CaptionDeps,
-  accountId: string,
-  by: Actor,
-  videoId: string,
-  { language, text }: { language: string; text: Buffer },
-) {
+  { accountId, by, videoId, language, text }: NewCaption,
+): Promise<{ id: number; createdAtS: number; sizeBytes: number }> {
   const bytes = await deps.captionParser(accountId, () => parseInWorker(text))
-  const [stored] = await storeAttachment(deps, accountId, by, { videoId, type: 'caption', language }, [{ bytes }])
-  if (!stored) throw new Error('captions without a number')
-  return { ...stored, sizeBytes: bytes.length, language }
+  const slot = { videoId, type: 'caption', language } as const
+  const [stored] = await storeAttachment(deps, { accountId, by, slot, files: [{ bytes }] })
+  if (!stored) throw new Error('stored captions have no id')
+  return { ...stored, sizeBytes: bytes.length }
 }
 
 /** In a thread of its own: the largest files take half a second, and no viewer must wait for that. @throws Failure `invalid` */
 export async function parseInWorker(captions: Buffer): Promise<Buffer> {
   const worker = new Worker(new URL('./webvtt-worker.ts', import.meta.url), { workerData: captions })
-  const [answer]: WebVttResult[] = await once(worker, 'message')
-  if (!answer) throw new Error('the thread that reads captions has not answered')
-  if ('wrong' in answer) throw new Failure('invalid', answer.wrong)
-  return Buffer.from(answer.webVtt)
+  const [result]: WebVttResult[] = await once(worker, 'message')
+  if (!result) throw new Error('the thread that parses captions returned nothing')
+  if ('problem' in result) throw new Failure('invalid', result.problem)
+  return Buffer.from(result.webVtt)
 }

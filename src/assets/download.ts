@@ -13,12 +13,14 @@ import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import { readSealed, type Seal } from '../crypto/sealed-file.ts'
 import type { Db } from '../db/database.ts'
+import type { FileRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
-import { assetFolder, describeFile, getFile } from './video-file.ts'
+import { assetFolder } from './attachment.ts'
+import { describeFile, getFile } from './video-file.ts'
 
 export type DownloadDeps = {
   db: Db
@@ -26,22 +28,22 @@ export type DownloadDeps = {
   slowDb: Db
   masterKey: MasterKey
   folders: VideoFolders
-  /** The playback clock: an address that has expired never comes back to life. */
+  /** The playback clock: an expired address never becomes valid again. */
   nowS: () => number
 }
 
-/** An hour: long enough to begin the download and to resume it, of a video of any size. */
-const LIFE_S = 3600
+/** Long enough to start a download and to resume it, whatever its size. */
+const PATH_TTL_S = 3600
 
-/** The kinds that are a whole video in the clear: they need a permission of their own, and their downloads are on record. */
+/** The types that are a whole video in the clear: they need a permission of their own, and are recorded in the audit log. */
 const CLEAR_VIDEOS: readonly string[] = ['original', 'mp4']
 
-/** The address of a file without its signature. `exp`: Unix seconds of the playback clock; `keyId`: the API key that asked for it. */
+/** The signed part of a download address. `exp`: Unix seconds of the playback clock; `keyId`: the API key that requested it. */
 type DownloadPath = { exp: number; keyId: string; fileId: number }
 
 /**
- * The short-lived address of a file, which needs no key and dies with the one that asked for it: below the installation's root.
- * @throws Failure `not-found`; `forbidden` for a kind that is not for downloads, or not for this key
+ * The short-lived path of a file, relative to the public URL. It needs no key, and is valid only as long as the key that requested it.
+ * @throws Failure `not-found`; `forbidden` for a type that cannot be downloaded, or that this key may not download
  */
 export async function downloadPath(deps: DownloadDeps, holder: ApiKeyHolder, videoId: string, fileId: number): Promise<string> {
   const { accountId, apiKeyId: keyId } = holder
@@ -52,99 +54,100 @@ export async function downloadPath(deps: DownloadDeps, holder: ApiKeyHolder, vid
   requirePermission(holder, isClearVideo ? 'downloader' : 'viewer')
   if (isClearVideo) {
     const details = { fileId, type: file.type }
-    const act = { accountId, by: holder, kind: 'file:downloaded', subjects: [videoId], details } as const
-    await deps.write((tx) => recordAuditEvent(tx, { ...act, atS: deps.nowS() }))
+    const event = { accountId, by: holder, kind: 'file:downloaded', subjects: [videoId], details } as const
+    await deps.write((tx) => recordAuditEvent(tx, { ...event, atS: deps.nowS() }))
   }
-  const exp = deps.nowS() + LIFE_S
-  return `download/${exp}/${signatureOf(deps.masterKey, { exp, keyId, fileId })}/${keyId}/${fileId}`
+  const exp = deps.nowS() + PATH_TTL_S
+  return `download/${exp}/${sign(deps.masterKey, { exp, keyId, fileId })}/${keyId}/${fileId}`
 }
 
-function signatureOf(master: MasterKey, { exp, keyId, fileId }: DownloadPath): string {
+function sign(master: MasterKey, { exp, keyId, fileId }: DownloadPath): string {
   const key = deriveKey(master.bytes, 'reelgate download 2', 32)
   return createHmac('sha256', key).update(`${exp}/${keyId}/${fileId}`).digest('base64url')
 }
 
-/** A file on its way out. `read` gives a part of it; both ends are inclusive. */
+/** A file to be sent. `read` returns a part of it; both ends of the range are inclusive. */
 export type Download = {
   videoId: string
   name: string
   contentType: string
   sizeBytes: number
-  /** @throws Failure `not-found` when the file was deleted meanwhile: here, or while the stream is read */
+  /** @throws Failure `not-found` when the file was deleted meanwhile, by the call or by the stream */
   read(range: { first: number; last: number }): Promise<Readable>
 }
 
-/** Whether an address was made by `downloadPath`, has not expired, and the key that asked for it still lives. */
+/** Whether a path was made by `downloadPath` and has not expired, and the key that requested it is still valid. */
 export async function mayDownload(
   { db, masterKey, nowS }: Pick<DownloadDeps, 'db' | 'masterKey' | 'nowS'>,
   path: DownloadPath & { sig: string },
 ): Promise<boolean> {
-  const isSigned = path.exp > nowS() && equalsInConstantTime(signatureOf(masterKey, path), path.sig)
+  const isSigned = path.exp > nowS() && equalsInConstantTime(sign(masterKey, path), path.sig)
   return isSigned && (await findLiveKey(db, path.keyId, nowS())) !== undefined
 }
 
 /** @throws Failure `not-found` when the file, or its video, is deleted, or its account disabled */
 export async function getDownload(deps: DownloadDeps, fileId: number): Promise<Download> {
   const found = await findFileAnywhere(deps.db, fileId)
-  if (!found) throw GONE
-  const { file, accountId, wrappedContentKey } = found
-  const view = await describeFile(deps, accountId, file)
-  if (!view?.isDownloadable) throw GONE
-  const { name, sizeBytes } = view
+  if (!found) throw fileGone()
+  const { file, accountId } = found
+  const described = await describeFile(deps, accountId, file)
+  if (!described?.isDownloadable) throw fileGone()
+  const { name, sizeBytes } = described
   const { videoId } = file
+  const read = await createReader(deps, found)
+  return { videoId, name, sizeBytes, contentType: CONTENT_TYPES[file.type], read }
+}
+
+/** @throws Failure `not-found` when the file's key or source is gone */
+async function createReader(
+  deps: DownloadDeps,
+  { file, wrappedContentKey }: { file: FileRow; wrappedContentKey: Buffer | null },
+): Promise<Download['read']> {
   if (file.type === 'original') {
     const source = await findSource(deps.db, file.videoId)
-    if (!source?.wrappedKey) throw GONE
+    if (!source?.wrappedKey) throw fileGone()
     const seal = openSourceSeal(deps, { ...source, wrappedKey: source.wrappedKey })
-    // Never a type that a browser would open: it is whatever somebody uploaded.
-    const read = readerOf(() => openBlobFile(deps.folders.sources, source.file), seal, source.macs)
-    return { videoId, name, sizeBytes, contentType: 'application/octet-stream', read }
+    return sealedFileReader(() => openBlobFile(deps.folders.sources, source.file), seal, source.macs)
   }
   const blob = file.blob ?? ''
   const key = openFileKey(deps.masterKey, { ...file, blob, wrappedContentKey })
-  if (!key) throw GONE
+  if (!key) throw fileGone()
   const folder = assetFolder(deps.folders, file)
-  const contentType = CONTENT_TYPES[file.type]
-  if (file.iv && file.macs)
-    return {
-      videoId,
-      name,
-      sizeBytes,
-      contentType,
-      read: readerOf(() => openBlobFile(folder, blob), { key, iv: file.iv }, file.macs),
-    }
-  const read = async ({ first, last }: { first: number; last: number }) => {
+  if (file.iv && file.macs) return sealedFileReader(() => openBlobFile(folder, blob), { key, iv: file.iv }, file.macs)
+  return async ({ first, last }) => {
     const clear = await readFile(blobPath(folder, blob))
       .then((sealed) => openBlob(key, blob, sealed))
-      .catch(toldAsGone)
+      .catch(rethrowAsGone)
     return Readable.from([clear.subarray(first, last + 1)])
   }
-  return { videoId, name, sizeBytes, contentType, read }
 
   function openBlobFile(folder: BlobFolder, blob: string): Promise<FileHandle> {
-    return open(blobPath(folder, blob)).catch(toldAsGone)
+    return open(blobPath(folder, blob)).catch(rethrowAsGone)
   }
 
-  /** What fails because the file was deleted meanwhile is told as that; otherwise the disk has lost it. */
-  async function toldAsGone(error: unknown): Promise<never> {
-    if (!(await findFileAnywhere(deps.db, fileId))) throw GONE
+  /** Not found if the file was deleted meanwhile; otherwise the disk has lost it. */
+  async function rethrowAsGone(error: unknown): Promise<never> {
+    if (!(await findFileAnywhere(deps.db, file.id))) throw fileGone()
     throw error
   }
 }
 
-const GONE = new Failure('not-found', 'This file is not there any more.')
+function fileGone(): Failure {
+  return new Failure('not-found', 'This file is not there any more.')
+}
 
 const CONTENT_TYPES = {
   poster: 'image/jpeg',
   caption: 'text/vtt; charset=utf-8',
   mp4: 'video/mp4',
-  original: 'application/octet-stream',
+  original: 'application/octet-stream', // never a type that a browser would open: owners upload anything
   rendition: 'application/octet-stream',
 } as const
 
-function readerOf(openFile: () => Promise<FileHandle>, seal: Seal, macs: Buffer): Download['read'] {
+function sealedFileReader(openFile: () => Promise<FileHandle>, seal: Seal, macs: Buffer): Download['read'] {
   return async (range) => {
-    // Opened by whoever reads: of a client that is gone by then nobody does, and a file that is left open ends this process.
+    // Opened only when the stream is read: if the client is gone by then, the stream is never read, and a file that is left open ends
+    // this process.
     async function* clear(): AsyncGenerator<Buffer> {
       await using file = await openFile()
       yield* readSealed(file, seal, macs, range)

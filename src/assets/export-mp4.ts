@@ -11,76 +11,76 @@ import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import { joinFragment, joinInits } from '../mp4/mux.ts'
 import type { BlobFolder } from '../storage/folder.ts'
 
-/** What is given at once: whoever seals it holds up this thread for a millisecond. */
-const PIECE_BYTES = 2 ** 18
-/** Three B-frames in a pyramid: a picture may be shown so much earlier than its place among the decoded ones. */
+/** Largest piece that is yielded: sealing it blocks this thread for a millisecond. */
+const MAX_PIECE_BYTES = 2 ** 18
+/** Three B-frames in a pyramid: a frame may be shown this many frames before its place in decoding order. */
 const DECODED_AHEAD_FRAMES = 2
 
 export type ExportMp4Deps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage): Promise<boolean> }
 
 /**
- * A finished video as one MP4, piece by piece: its best rendition and its sound, just as they were encoded, each segment a fragment.
- * Segments are opened in memory, so nothing clear touches the disk. Nothing is encoded or parsed anew, so there is nothing for ffmpeg
- * to do; its own join through pipes comes out with the sound two frames off for players that do not think as it does.
- * @throws Failure `unavailable` when a segment is missing, or is not the one that was published, until it has been encoded again
+ * A finished video as one MP4, piece by piece: its best video rendition and its audio rendition as they were encoded, each segment a
+ * fragment. Segments are decrypted in memory, so nothing clear touches the disk. Nothing is encoded or parsed again, so ffmpeg is not
+ * needed; muxed by ffmpeg through pipes, the audio is two frames off in some players.
+ * @throws Failure `unavailable` when a segment is missing or differs from the published one, until it has been encoded again
  */
 export async function* exportMp4(deps: ExportMp4Deps, video: OpenGeneration): AsyncGenerator<Buffer> {
   const renditions = await Promise.all(
-    joinedRenditions(video.plan).map(async (rendition) => openRendition(deps.db, video, rendition)),
+    exportedRenditions(video.plan).map(async (rendition) => openRendition(deps.db, video, rendition)),
   )
   yield joinInits(renditions, video.plan.durationS)
   const order = renditions
     .flatMap((rendition, index) => rendition.files.map((segment) => ({ ...segment, rendition, track: index + 1 })))
     .sort((a, b) => a.number * a.rendition.segmentS - b.number * b.rendition.segmentS)
-  const ivOf = segmentIvs(video.contentKey)
+  const deriveIv = segmentIvs(video.contentKey)
   const { videoId, generation } = video
   for (const [index, segment] of order.entries()) {
     const { number, rendition, track } = segment
-    const key = deriveWindowKey(video.contentKey, rendition.windowOf(number))
+    const key = deriveWindowKey(video.contentKey, rendition.keyWindow(number))
     const read = await readSegment(deps.segments, segment)
     if ('fault' in read) {
       const problem = read.fault
       const isRepaired = await deps.noteDamage({ videoId, generation, renditionId: rendition.id, number, problem })
-      const words = `Segment ${number} of rendition ${rendition.id} is damaged: ${problem}`
-      throw isRepaired ? new Failure('unavailable', `${words}. It is encoded again.`) : new Error(words)
+      const message = `Segment ${number} of rendition ${rendition.id} is damaged: ${problem}`
+      throw isRepaired ? new Failure('unavailable', `${message}. It is being encoded again.`) : new Error(message)
     }
-    const fragment = decryptSegment(read.bytes, key, ivOf(rendition.id, number))
+    const fragment = decryptSegment(read.bytes, key, deriveIv(rendition.id, number))
     joinFragment(fragment, { track, sequence: index + 1, delayTicks: rendition.delayTicks })
-    for (let at = 0; at < fragment.length; at += PIECE_BYTES) yield fragment.subarray(at, at + PIECE_BYTES)
+    for (let at = 0; at < fragment.length; at += MAX_PIECE_BYTES) yield fragment.subarray(at, at + MAX_PIECE_BYTES)
   }
 }
 
-/** About how many bytes the MP4 of a video will have. */
+/** The approximate size of a video's MP4. */
 export async function exportedSizeBytes(db: Db, video: OpenGeneration): Promise<number> {
   const sizes = await renditionSizes(db, video)
-  return joinedRenditions(video.plan).reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
+  return exportedRenditions(video.plan).reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
 }
 
-type Joined = { id: number; segmentS: number; delayTicks: number; windowOf(segment: number): number }
+type ExportedRendition = { id: number; segmentS: number; delayTicks: number; keyWindow(segment: number): number }
 
-function joinedRenditions(plan: Plan): Joined[] {
+function exportedRenditions(plan: Plan): ExportedRendition[] {
   const { videoTrack, audioTrack } = plan
   const grid = gridFor(plan)
-  const joined: Joined[] = []
+  const renditions: ExportedRendition[] = []
   const [best] = videoTrack?.renditions ?? []
   if (videoTrack && best) {
     const segmentS = (videoTrack.gopFrames * videoTrack.rateDen) / videoTrack.rateNum
     const delayTicks = (DECODED_AHEAD_FRAMES * videoTrack.timescale * videoTrack.rateDen) / videoTrack.rateNum
-    joined.push({ id: best.id, segmentS, delayTicks, windowOf: windowOfVideoSegment })
+    renditions.push({ id: best.id, segmentS, delayTicks, keyWindow: windowOfVideoSegment })
   }
   if (audioTrack) {
     const segmentS = (AAC_FRAMES_PER_SEGMENT * AAC_FRAME_SAMPLES) / AAC_RATE_HZ
-    joined.push({
+    renditions.push({
       id: audioTrack.renditionId,
       segmentS,
       delayTicks: 0,
-      windowOf: (segment) => windowOfAudioSegment(segment, grid),
+      keyWindow: (segment) => windowOfAudioSegment(segment, grid),
     })
   }
-  return joined
+  return renditions
 }
 
-async function openRendition(db: Db, video: OpenGeneration, rendition: Joined) {
+async function openRendition(db: Db, video: OpenGeneration, rendition: ExportedRendition) {
   const init = await findInit(db, video, rendition.id)
   if (!init) throw new Error(`rendition ${rendition.id} of a finished video has no init segment`)
   return { ...rendition, init, files: await listSegmentFiles(db, video, rendition.id) }

@@ -31,71 +31,70 @@ export type Mp4SchedulerDeps = {
   masterKey: MasterKey
   folders: VideoFolders
   log: Logger
-  /** Has a damaged segment encoded again. */
+  /** Starts the repair of a damaged segment. */
   noteDamage(damage: Damage): Promise<boolean>
-  /** Whether the disk has room for so many bytes more. */
+  /** Whether the disk has space for that many more bytes. */
   hasRoom(forBytes: number): Promise<boolean>
 }
 
-/** How often to look for what waits for its time, or for room on the disk. */
-const LOOK_EVERY_MS = 5_000
-/** How often making one may fail, or end this process; trouble of the whole machine does not count. */
-const TRIES = 3
-const REST_MS = 5_000
+/** How often to look for MP4s whose back-off has ended, or for free disk space. */
+const POLL_INTERVAL_MS = 5_000
+/** How many attempts may fail or crash this process; failures of the whole host do not count. */
+const MAX_ATTEMPTS = 3
+const BACK_OFF_MS = 5_000
 
 /**
- * Makes MP4s, one at a time, beside the encodes: a video that takes them many minutes is joined in seconds. Accounts take turns.
+ * Makes MP4s one at a time, concurrently with encoding: muxing takes seconds where encoding takes minutes. Accounts take turns.
  */
 export function startMp4Scheduler(deps: Mp4SchedulerDeps): Dispatcher {
-  return startDispatcher({ places: 1, claim: claimsOfMp4s(deps), lookEveryMs: LOOK_EVERY_MS, log: deps.log })
+  return startDispatcher({ places: 1, claim: createClaim(deps), lookEveryMs: POLL_INTERVAL_MS, log: deps.log })
 }
 
-/** What there is to do for MP4s. The database is the truth. */
-function claimsOfMp4s(deps: Mp4SchedulerDeps) {
-  const resting = new Set<number>()
+/** The pending MP4s in the database, as jobs. */
+function createClaim(deps: Mp4SchedulerDeps) {
+  const backingOff = new Set<number>()
   const turns = createRoundRobin()
-  /** What became of the last try, until it is written. */
+  /** The result of the last attempt, until it is written. */
   let outcome: ((tx: Db) => Promise<unknown>) | undefined
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (urgentOnly || !(await deps.hasRoom(0))) return undefined
     await writeOutcome()
-    const accountId = turns.first(await listAccountsWithPendingMp4s(deps.db, [...resting]))
-    const unmade = accountId === undefined ? undefined : await findPendingMp4(deps.db, accountId, [...resting])
-    if (!accountId || !unmade) return undefined
+    const accountId = turns.first(await listAccountsWithPendingMp4s(deps.db, [...backingOff]))
+    const mp4 = accountId === undefined ? undefined : await findPendingMp4(deps.db, accountId, [...backingOff])
+    if (!accountId || !mp4) return undefined
     turns.served(accountId)
-    return { key: unmade.videoId, run: (signal) => tryToMake(unmade, signal) }
+    return { key: mp4.videoId, run: (signal) => attempt(mp4, signal) }
   }
 
-  async function tryToMake(unmade: PendingMp4, signal: AbortSignal): Promise<void> {
-    if (unmade.attempts >= TRIES) return giveUp(unmade, ENDED_THE_SERVER)
+  async function attempt(mp4: PendingMp4, signal: AbortSignal): Promise<void> {
+    if (mp4.attempts >= MAX_ATTEMPTS) return fail(mp4, CRASHED_THE_SERVER)
     try {
-      if (await deps.write((tx) => beginMp4Attempt(tx, unmade))) await makeMp4(deps, unmade, signal)
+      if (await deps.write((tx) => beginMp4Attempt(tx, mp4))) await makeMp4(deps, mp4, signal)
     } catch (error) {
-      await settle(unmade, error, signal)
+      await handleFailure(mp4, error, signal)
     }
   }
 
-  /** What becomes of an MP4 after a try that failed. */
-  async function settle(unmade: PendingMp4, error: unknown, signal: AbortSignal): Promise<void> {
-    const { id, videoId, attempts } = unmade
-    const isForgiven = signal.aborted || isHostFailure(error)
-    if (!isForgiven && attempts + 1 >= TRIES) return giveUp(unmade, CAUSE_IN_LOG, error)
-    if (isForgiven) await end((tx) => uncountMp4Attempt(tx, unmade))
+  async function handleFailure(mp4: PendingMp4, error: unknown, signal: AbortSignal): Promise<void> {
+    const { id, videoId, attempts } = mp4
+    const counts = !signal.aborted && !isHostFailure(error)
+    if (counts && attempts + 1 >= MAX_ATTEMPTS) return fail(mp4, CAUSE_IN_LOG, error)
+    if (!counts) await recordOutcome((tx) => uncountMp4Attempt(tx, mp4))
     if (signal.aborted) return
-    deps.log.warn({ err: error, videoId }, 'making an MP4 failed and is tried again')
-    resting.add(id)
-    setTimeout(() => resting.delete(id), REST_MS).unref()
+    deps.log.warn({ err: error, videoId }, 'mp4: attempt failed; trying again')
+    backingOff.add(id)
+    setTimeout(() => backingOff.delete(id), BACK_OFF_MS).unref()
   }
 
-  async function giveUp({ id, videoId }: PendingMp4, problem: string, error?: unknown): Promise<void> {
-    deps.log.error({ err: error, videoId, problem }, 'an MP4 could not be made')
-    await end((tx) => finishMp4(tx, id, { enabled: 0, problem }))
+  async function fail({ id, videoId }: PendingMp4, problem: string, error?: unknown): Promise<void> {
+    deps.log.error({ err: error, videoId, problem }, 'mp4: failed')
+    await recordOutcome((tx) => finishMp4(tx, id, { enabled: 0, problem }))
   }
 
-  /** What the database does not take now is written before the next try begins. */
-  async function end(how: (tx: Db) => Promise<unknown>): Promise<void> {
-    outcome = how
+  /** If the database rejects it now, it is written before the next attempt begins. */
+  async function recordOutcome(change: (tx: Db) => Promise<unknown>): Promise<void> {
+    outcome = change
     await writeOutcome().catch((error) => {
       if (!isHostFailure(error)) throw error
     })
@@ -109,29 +108,27 @@ function claimsOfMp4s(deps: Mp4SchedulerDeps) {
   return claim
 }
 
-const CAUSE_IN_LOG = 'The MP4 could not be made on this server. Its log says why; then ask for it again.'
-const ENDED_THE_SERVER = `The MP4 could not be made: ${TRIES} times this server ended while it was at it. Ask for it again when that is mended.`
+const CAUSE_IN_LOG = 'The MP4 could not be made on this server. Its log says why; then request it again.'
+const CRASHED_THE_SERVER = `The MP4 could not be made: the server crashed during ${MAX_ATTEMPTS} attempts. Request it again when the cause is fixed.`
 
 async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: PendingMp4, signal: AbortSignal): Promise<void> {
   const video = await openGeneration(deps, videoId, generation)
   if (!video) return // deleted meanwhile
-  if (!(await deps.hasRoom(await exportedSizeBytes(deps.slowDb, video)))) throw NO_ROOM
+  if (!(await deps.hasRoom(await exportedSizeBytes(deps.slowDb, video))))
+    throw new Failure('unavailable', 'The disk of this server has no room for this MP4.')
   const blob = `${videoId}/${newToken()}.sealed`
   try {
     const sealed = await sealMp4(deps, video, blob, signal)
-    if (await deps.write((tx) => finishMp4(tx, id, sealed)))
-      deps.log.info({ videoId, sizeBytes: sealed.sizeBytes }, 'an MP4 was made')
+    if (await deps.write((tx) => finishMp4(tx, id, sealed))) deps.log.info({ videoId, sizeBytes: sealed.sizeBytes }, 'mp4: ready')
     else await removeBlobAndEmptyFolders(deps.folders.files, blob)
   } catch (error) {
-    // What may have been committed stays: the sweep takes it if it was not.
+    // A blob whose row may have been committed must stay; the sweep removes it if there is no row.
     if (!isCommitOutcomeUnknown(error)) await removeBlobAndEmptyFolders(deps.folders.files, blob)
     throw error
   }
 }
 
-const NO_ROOM = new Failure('unavailable', 'The disk of this server has no room for this MP4.')
-
-/** @returns what the row says of an MP4 that lies there, durable */
+/** Writes the MP4 durably. @returns the columns of its row */
 async function sealMp4(
   { db, masterKey, folders, noteDamage }: Mp4SchedulerDeps,
   video: OpenGeneration,

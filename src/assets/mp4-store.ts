@@ -3,7 +3,7 @@ import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from '../catalogue/video-
 import type { Db } from '../db/database.ts'
 import type { NewFile, Tables } from '../db/tables.ts'
 
-/** Notes that an MP4 is to be made; one that is there, or is being made, stays, and one that could not be made is tried anew. */
+/** Records a request for an MP4. One that exists or is being made is left as it is; one that could not be made is tried again. */
 export async function insertRequestedMp4(
   tx: Db,
   file: Pick<NewFile, 'videoId' | 'createdAtS' | 'widthPx' | 'heightPx'>,
@@ -24,18 +24,18 @@ export async function insertRequestedMp4(
   return mp4.id
 }
 
-/** An MP4 that is to be made, how often that was begun, and the generation that it is made of. */
+/** An MP4 that was requested, the attempts started so far, and the generation that it is made from. */
 export type PendingMp4 = { id: number; videoId: string; attempts: number; generation: number }
 
-/** Accounts that have an MP4 to be made. */
-export async function listAccountsWithPendingMp4s(db: Db, notNow: readonly number[]): Promise<string[]> {
-  const rows = await unmadeMp4s(db, notNow).select('video.accountId').distinct().orderBy('video.accountId').execute()
+/** Accounts with pending MP4s. @param except ids of MP4s to skip */
+export async function listAccountsWithPendingMp4s(db: Db, except: readonly number[]): Promise<string[]> {
+  const rows = await pendingMp4s(db, except).select('video.accountId').distinct().orderBy('video.accountId').execute()
   return rows.map(({ accountId }) => accountId)
 }
 
-/** The account's MP4 that was asked for first. */
-export async function findPendingMp4(db: Db, accountId: string, notNow: readonly number[]): Promise<PendingMp4 | undefined> {
-  return unmadeMp4s(db, notNow)
+/** The account's MP4 that was requested first. */
+export async function findPendingMp4(db: Db, accountId: string, except: readonly number[]): Promise<PendingMp4 | undefined> {
+  return pendingMp4s(db, except)
     .select(['file.id', 'file.videoId', 'file.attempts', 'video.generation'])
     .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .orderBy('file.id')
@@ -43,21 +43,21 @@ export async function findPendingMp4(db: Db, accountId: string, notNow: readonly
     .executeTakeFirst()
 }
 
-/** A disabled account's wait. */
-function unmadeMp4s(db: Db, notNow: readonly number[]) {
+/** Those of a disabled account wait. */
+function pendingMp4s(db: Db, except: readonly number[]) {
   return db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')
     .innerJoin('account', 'account.id', 'video.accountId')
-    .where('file.type', '=', sql.lit('mp4')) // written out, for the index of these alone
+    .where('file.type', '=', sql.lit('mp4')) // a literal, so that the partial index on MP4s is used
     .where('file.blob', 'is', null)
     .where('file.enabled', '=', 1)
-    .where('file.id', 'not in', [...notNow])
+    .where('file.id', 'not in', [...except])
     .where('video.deletedAtS', 'is', null)
     .where('account.disabled', '=', 0)
 }
 
-/** Counts a try before it is made, so that one which ends this process counts, too. False: deleted meanwhile. */
+/** Counts an attempt before it runs, so that one that crashes this process counts, too. False: deleted meanwhile. */
 export async function beginMp4Attempt(tx: Db, { id, attempts }: PendingMp4): Promise<boolean> {
   const begun = await tx
     .updateTable('file')
@@ -67,7 +67,7 @@ export async function beginMp4Attempt(tx: Db, { id, attempts }: PendingMp4): Pro
   return begun.numUpdatedRows > 0n
 }
 
-/** Takes back the count of a try that failed through no fault of its own; as often as one likes. */
+/** Undoes the count of an attempt that failed for a reason outside the video; safe to repeat. */
 export async function uncountMp4Attempt(tx: Db, { id, attempts }: PendingMp4): Promise<void> {
   await tx
     .updateTable('file')
@@ -77,7 +77,7 @@ export async function uncountMp4Attempt(tx: Db, { id, attempts }: PendingMp4): P
     .execute()
 }
 
-/** Ends the making of an MP4. False: it, or its video, was deleted meanwhile. */
+/** Records the result of making an MP4. False: it, or its video, was deleted meanwhile. */
 export async function finishMp4(tx: Db, id: number, outcome: Updateable<Tables['file']>): Promise<boolean> {
   const ended = await tx
     .updateTable('file')

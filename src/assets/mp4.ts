@@ -8,14 +8,14 @@ import { getFile, type VideoFile } from './video-file.ts'
 
 export type Mp4Deps = CatalogueDeps &
   ListDeps & {
-    /** Told after the commit that an MP4 waits to be made. */
+    /** Called after the commit of a requested MP4. */
     wakeMp4Scheduler(): void
   }
 
 /**
- * Has a video's MP4 made, in the background: its best rendition with its sound, as one file for redistribution. Durable when it
- * resolves. There is one for each video, so that asking again gives the same one.
- * @returns the file: for downloads, and of a size, once it is made
+ * Requests a video's MP4, which is made in the background: its best video rendition and its audio as one file for redistribution.
+ * Durable when it resolves. There is one for each video: requesting it again returns the same one.
+ * @returns the file; once made, it has a size and can be downloaded
  * @throws Failure `not-found`; `conflict` while renditions are missing
  */
 export async function requestMp4(deps: Mp4Deps, accountId: string, by: Actor, videoId: string): Promise<VideoFile> {

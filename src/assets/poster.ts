@@ -11,41 +11,45 @@ import { type AttachmentDeps, storeAttachment } from './attachment.ts'
 export type PosterDeps = AttachmentDeps & {
   sandbox: Sandbox
   posterRenderer: FairSemaphore
-  /** Whether the disk has room for so many bytes more. */
+  /** Whether the disk has space for that many more bytes. */
   hasRoom(forBytes: number): Promise<boolean>
 }
 
-/** A picture costs the processor for a moment, and videos are encoded beside it. */
+/** Limits how many posters are rendered concurrently: each uses the processor briefly, and videos are encoded at the same time. */
 export function createPosterRenderer(): FairSemaphore {
-  const refusal = 'As many pictures of this account as may wait are waiting to be drawn. Try again in a moment.'
+  const refusal = 'Too many posters of this account are waiting to be rendered. Try again in a moment.'
   return createFairSemaphore({ places: 2, placesOfOne: 1, line: { longest: 20, refusal } })
 }
 
 const MAX_POSTER_BYTES = 10 * 2 ** 20
-const NO_ROOM = new Failure('unavailable', 'The disk of this server has no room for this picture. Try again when there is space.')
 
 /**
- * Takes in the picture of a poster, sealed and in constant memory. Whoever calls adds or discards it.
- * @throws Failure `too-large`; `unavailable` when the disk would be left with too little
+ * Receives the image of a poster, sealed and in constant memory. The caller must add or discard it.
+ * @throws Failure `too-large`; `unavailable` when too little disk space would be left
  */
 export async function receivePoster({ folders, hasRoom }: PosterDeps, bytes: Readable): Promise<SealedImage> {
-  if (!(await hasRoom(MAX_POSTER_BYTES))) throw NO_ROOM
+  if (!(await hasRoom(MAX_POSTER_BYTES)))
+    throw new Failure('unavailable', 'The disk of this server has no room for this image. Try again when there is space.')
   return sealImage(folders.posters.tmp, limitBytes(bytes, MAX_POSTER_BYTES, 'A poster'))
 }
 
 export const discardPoster = removeImage
 
+export type NewPoster = { accountId: string; by: Actor; videoId: string; image: SealedImage }
+
+/** One size of a poster, as it was stored. */
+export type StoredPoster = { id: number; createdAtS: number; widthPx: number; heightPx: number; sizeBytes: number }
+
 /**
- * Makes a picture the video's poster, in place of the ones before. Durable when it resolves.
- * @returns a file for each size
- * @throws Failure `invalid` when it is no picture; `not-found` when the account has no such video; `unavailable` when too many
- *   of its pictures wait
+ * Makes an image the video's poster; it replaces the previous one. Durable when it resolves.
+ * @throws Failure `invalid` when it is not an image; `not-found` when the account has no such video; `unavailable` when too many
+ *   posters of the account are waiting
  */
-export async function addPoster(deps: PosterDeps, accountId: string, by: Actor, videoId: string, image: SealedImage) {
+export async function addPoster(deps: PosterDeps, { accountId, by, videoId, image }: NewPoster): Promise<StoredPoster[]> {
   try {
     const sizes = await deps.posterRenderer(accountId, () => renderPosterSizes(deps.sandbox, image))
-    const added = sizes.map(({ jpeg, ...size }) => ({ ...size, bytes: jpeg, token: newToken() }))
-    const stored = await storeAttachment(deps, accountId, by, { videoId, type: 'poster', language: null }, added)
+    const files = sizes.map(({ jpeg, ...size }) => ({ ...size, bytes: jpeg, token: newToken() }))
+    const stored = await storeAttachment(deps, { accountId, by, slot: { videoId, type: 'poster', language: null }, files })
     return stored.map((file, index) => ({
       ...file,
       widthPx: sizes[index]?.widthPx ?? 0,

@@ -12,27 +12,27 @@ export type PublicCaptionDeps = { db: Db; masterKey: MasterKey; folders: VideoFo
 /** Captions that a viewer may choose. */
 export type PublicCaption = { id: number; language: string; label: string }
 
-/** A video's captions, each language called as its speakers call it. */
+/** A video's captions, each labelled with the language's own name for itself. */
 export async function findPublicCaptions({ db }: Pick<PublicCaptionDeps, 'db'>, videoId: string): Promise<PublicCaption[]> {
-  return (await listCaptions(db, videoId)).map(({ id, language }) => ({ id, language, label: labelOf(language) }))
+  return (await listCaptions(db, videoId)).map(({ id, language }) => ({ id, language, label: languageLabel(language) }))
 }
 
-function labelOf(language: string): string {
+function languageLabel(language: string): string {
   const label = new Intl.DisplayNames([language], { type: 'language' }).of(language) ?? language
   const [first = '', ...rest] = label.replaceAll('"', '')
   return first.toLocaleUpperCase(language) + rest.join('')
 }
 
-/** The WebVTT of captions that show. Undefined: the video has none of this number. */
+/** The WebVTT of enabled captions. Undefined: the video has none with this id. */
 export async function openCaption(deps: PublicCaptionDeps, videoId: string, id: number): Promise<string | undefined> {
-  const find = async () => (await listCaptions(deps.db, videoId)).find((shown) => shown.id === id)
+  const find = async () => (await listCaptions(deps.db, videoId)).find((enabled) => enabled.id === id)
   const caption = await find()
   const key = caption && openFileKey(deps.masterKey, { ...caption, wrappedContentKey: null })
   if (!caption || !key) return undefined
   try {
     return openBlob(key, caption.blob, await readFile(blobPath(deps.folders.files, caption.blob))).toString()
   } catch (error) {
-    // Deleted meanwhile; otherwise the disk has lost it.
+    // Not found if it was deleted meanwhile; otherwise the disk has lost the file.
     if (!(await find())) return undefined
     throw error
   }

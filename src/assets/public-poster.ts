@@ -9,30 +9,30 @@ import { type BlobFolder, blobPath } from '../storage/folder.ts'
 
 export type PublicPosterDeps = { db: Db; masterKey: MasterKey; posters: BlobFolder }
 
-/** `isPublic`: anybody who has its address gets it. */
+/** `isPublic`: everyone who has its address may see it. */
 export type Poster = { jpeg: Buffer; isPublic: boolean }
 
 /**
  * A poster's JPEG by the token in its address.
- * @param accountId who asks, where they are known: of a video whose `public` is 0 only its own account gets the posters
- * @throws Failure `not-found` when it is unknown, deleted or kept private
+ * @param accountId the account of the caller's API key, if any: posters of a video whose `public` is 0 are only for its own account
+ * @throws Failure `not-found` when it is unknown, deleted or private
  */
 export async function openPoster(deps: PublicPosterDeps, token: string, accountId?: string): Promise<Poster> {
   const { db, masterKey, posters } = deps
-  const poster = await findShown(db, token, accountId)
+  const poster = await findVisible(db, token, accountId)
   const key = poster && openFileKey(masterKey, poster)
-  if (!poster || !key) throw noSuchPoster()
+  if (!poster || !key) throw posterNotFound()
   try {
     const jpeg = openBlob(key, poster.blob, await readFile(blobPath(posters, poster.blob)))
     return { jpeg, isPublic: poster.public === 1 }
   } catch (error) {
-    // Deleted meanwhile; otherwise the disk has lost it.
-    if (!(await findShown(db, token, accountId))) throw noSuchPoster()
+    // Not found if it was deleted meanwhile; otherwise the disk has lost the file.
+    if (!(await findVisible(db, token, accountId))) throw posterNotFound()
     throw error
   }
 }
 
-/** The main poster of a video as its own viewers see it, whether it is public or not. Undefined: it has none. */
+/** The main poster of a video for its viewers, whether it is public or not. Undefined: it has none. */
 export async function openMainPoster(
   deps: PublicPosterDeps,
   video: { videoId: string; accountId: string },
@@ -42,11 +42,11 @@ export async function openMainPoster(
   return (await openPoster(deps, main.token, video.accountId)).jpeg
 }
 
-async function findShown(db: Db, token: string, accountId: string | undefined) {
+async function findVisible(db: Db, token: string, accountId: string | undefined) {
   const poster = await findPoster(db, token)
   return poster?.public === 1 || poster?.accountId === accountId ? poster : undefined
 }
 
-function noSuchPoster(): Failure {
+function posterNotFound(): Failure {
   return new Failure('not-found', 'There is no such poster.')
 }

@@ -9,6 +9,7 @@ import type { Plan } from '../encode/plan.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { removeBlobAndEmptyFolders } from '../storage/folder.ts'
+import { assetFolder } from './attachment.ts'
 
 /** A file of a video as its owner sees it. */
 export type VideoFile = {
@@ -18,7 +19,7 @@ export type VideoFile = {
   createdAtS: number
   enabled: boolean
   sizeBytes: number
-  /** Such as `jpeg`; empty where nobody can tell. */
+  /** Such as `jpeg`; empty when it is unknown. */
   format: string
   widthPx: number
   heightPx: number
@@ -29,29 +30,29 @@ export type VideoFile = {
   language: string
   isDownloadable: boolean
   isDeletable: boolean
-  /** Why it could not be made. */
+  /** Why it could not be made; undefined otherwise. */
   problem: string | undefined
 }
 
 export type FileDeps = CatalogueDeps & {
   folders: VideoFolders
-  /** Told after the commit; resolves when no MP4 of this video is being made any more. */
+  /** Called after the commit; resolves when no MP4 of this video is being made any more. */
   stopMp4(videoId: string): Promise<void>
 }
 
-/** The desktop renditions are the ones above it. */
-const MOBILE_SHORT_SIDE_PX = 480
+/** Larger renditions are listed as `desktop`. */
+const MAX_MOBILE_SHORT_SIDE_PX = 480
 
 /** All files of a video, oldest first. @throws Failure `not-found` when the account has no such video */
 export async function listFiles(deps: ListDeps, accountId: string, videoId: string): Promise<VideoFile[]> {
   const video = await findVideo(deps.db, accountId, videoId)
   if (!video) throw videoNotFound()
   const rows = await listFileRows(deps.db, videoId)
-  const context = await contextOf(deps, video, rows)
-  return rows.map((row) => viewFile(row, context))
+  const context = await loadContext(deps, video, rows)
+  return rows.map((row) => toVideoFile(row, context))
 }
 
-/** @throws Failure `not-found`, the same for a number that does not exist, another video's and another account's */
+/** @throws Failure `not-found`, the same for an id that does not exist, of another video or of another account */
 export async function getFile(deps: ListDeps, accountId: string, videoId: string, fileId: number): Promise<VideoFile> {
   const row = await findFile(deps.db, accountId, videoId, fileId)
   const file = row && (await describeFile(deps, accountId, row))
@@ -62,14 +63,16 @@ export async function getFile(deps: ListDeps, accountId: string, videoId: string
 /** A file as its owner sees it; undefined when its video is deleted. */
 export async function describeFile(deps: ListDeps, accountId: string, row: FileRow): Promise<VideoFile | undefined> {
   const video = await findVideo(deps.db, accountId, row.videoId)
-  return video && viewFile(row, await contextOf(deps, video, [row]))
+  return video && toVideoFile(row, await loadContext(deps, video, [row]))
 }
 
+export type FileDeletion = { accountId: string; by: Actor; videoId: string; fileId: number }
+
 /**
- * Deletes a poster, captions or an MP4. Durable when it resolves; where it showed, what came before it shows again.
- * @throws Failure `not-found`; `conflict` for what the video itself is made of
+ * Deletes a poster, captions or an MP4. Durable when it resolves. If it was enabled, the previous one is enabled again.
+ * @throws Failure `not-found`; `conflict` for the original and renditions
  */
-export async function deleteFile(deps: FileDeps, accountId: string, by: Actor, videoId: string, fileId: number): Promise<void> {
+export async function deleteFile(deps: FileDeps, { accountId, by, videoId, fileId }: FileDeletion): Promise<void> {
   const atS = deps.wallNowS()
   const deleted = await deps.write.makingRoom(async (tx) => {
     const row = await findFile(tx, accountId, videoId, fileId)
@@ -84,26 +87,21 @@ export async function deleteFile(deps: FileDeps, accountId: string, by: Actor, v
   if (deleted.blob !== null) await removeBlobAndEmptyFolders(assetFolder(deps.folders, deleted), deleted.blob)
 }
 
-/** Where the blob of a poster, a caption or an MP4 lies. */
-export function assetFolder(folders: VideoFolders, { type }: Pick<FileRow, 'type'>) {
-  return type === 'poster' ? folders.posters : folders.files
-}
-
-/** What is known of a video, for its files. */
+/** The properties of a video that its files show. */
 type Context = { video: VideoRow; plan: Plan | undefined; sourceBytes: number; renditionBytes: Map<number, number> }
 
-async function contextOf({ db, slowDb }: ListDeps, video: VideoRow, rows: readonly FileRow[]): Promise<Context> {
+async function loadContext({ db, slowDb }: ListDeps, video: VideoRow, rows: readonly FileRow[]): Promise<Context> {
   const generation = await findGeneration(db, video.id, video.generation)
   const source = await findSource(db, video.id)
-  // Of a video of ten hours these are the sums of fifty thousand segments.
-  const isSizeWanted = rows.some(({ type }) => type === 'rendition')
-  const renditionBytes = generation && isSizeWanted ? await renditionSizes(slowDb, generation) : new Map()
+  // For a video of ten hours this sums fifty thousand segments.
+  const hasRendition = rows.some(({ type }) => type === 'rendition')
+  const renditionBytes = generation && hasRendition ? await renditionSizes(slowDb, generation) : new Map()
   return { video, plan: generation?.plan, sourceBytes: source?.sizeBytes ?? 0, renditionBytes }
 }
 
-type Kind = Pick<VideoFile, 'type' | 'name' | 'format'> & Partial<VideoFile>
+type TypeFields = Pick<VideoFile, 'type' | 'name' | 'format'> & Partial<VideoFile>
 
-function viewFile(row: FileRow, context: Context): VideoFile {
+function toVideoFile(row: FileRow, context: Context): VideoFile {
   return {
     id: row.id,
     createdAtS: row.createdAtS,
@@ -119,7 +117,7 @@ function viewFile(row: FileRow, context: Context): VideoFile {
     isDownloadable: row.type === 'original' || row.blob !== null,
     isDeletable: isDeletable(row),
     problem: row.problem ?? undefined,
-    ...VIEWS[row.type](row, context),
+    ...FIELDS[row.type](row, context),
   }
 }
 
@@ -127,9 +125,9 @@ function isDeletable({ type }: FileRow): boolean {
   return type === 'poster' || type === 'caption' || type === 'mp4'
 }
 
-const VIEWS: Readonly<Record<FileRow['type'], (row: FileRow, context: Context) => Kind>> = {
-  original: viewOriginal,
-  rendition: viewRendition,
+const FIELDS: Readonly<Record<FileRow['type'], (row: FileRow, context: Context) => TypeFields>> = {
+  original: originalFields,
+  rendition: renditionFields,
   poster: ({ widthPx, heightPx }, { video }) => ({
     type: 'poster',
     name: `${video.title} ${widthPx}x${heightPx}.jpg`,
@@ -142,27 +140,27 @@ const VIEWS: Readonly<Record<FileRow['type'], (row: FileRow, context: Context) =
   }),
   mp4: ({ sizeBytes }, { video, plan }) => ({
     type: 'mp4',
-    name: `${video.title.replace(/(?<=\S)\.mp4\s*$/i, '')}.mp4`, // many titles are the name of a file
+    name: `${video.title.replace(/(?<=\S)\.mp4\s*$/i, '')}.mp4`, // many titles are file names
     format: 'mp4',
-    bitrateBps: bitrateOf(sizeBytes, video),
-    ...codecsOf(plan),
+    bitrateBps: meanBitrateBps(sizeBytes, video),
+    ...codecs(plan),
   }),
 }
 
-function viewOriginal(_: FileRow, { video, plan, sourceBytes }: Context): Kind {
+function originalFields(_: FileRow, { video, plan, sourceBytes }: Context): TypeFields {
   const [, extension = ''] = /\.([A-Za-z0-9]{1,8})$/.exec(video.fileName) ?? []
   return {
     type: 'original',
     name: video.fileName === '' ? video.title : video.fileName,
     format: extension.toLowerCase(),
     sizeBytes: sourceBytes,
-    bitrateBps: bitrateOf(sourceBytes, video),
+    bitrateBps: meanBitrateBps(sourceBytes, video),
     widthPx: plan?.videoTrack?.storedPx?.widthPx ?? 0,
     heightPx: plan?.videoTrack?.storedPx?.heightPx ?? 0,
   }
 }
 
-function viewRendition({ renditionId }: FileRow, { video, plan, renditionBytes }: Context): Kind {
+function renditionFields({ renditionId }: FileRow, { video, plan, renditionBytes }: Context): TypeFields {
   const sizeBytes = renditionBytes.get(renditionId ?? 0) ?? 0
   const encrypted = { format: 'hls', encryption: 'AES-128', sizeBytes }
   const videoTrack = plan?.videoTrack?.renditions.find(({ id }) => id === renditionId)
@@ -172,7 +170,7 @@ function viewRendition({ renditionId }: FileRow, { video, plan, renditionBytes }
   }
   const { widthPx, heightPx, maxBitrateBps } = videoTrack
   return {
-    type: Math.min(widthPx, heightPx) > MOBILE_SHORT_SIDE_PX ? 'desktop' : 'mobile',
+    type: Math.min(widthPx, heightPx) > MAX_MOBILE_SHORT_SIDE_PX ? 'desktop' : 'mobile',
     name: `${video.title} ${Math.min(widthPx, heightPx)}p`,
     ...encrypted,
     widthPx,
@@ -182,10 +180,10 @@ function viewRendition({ renditionId }: FileRow, { video, plan, renditionBytes }
   }
 }
 
-function codecsOf(plan: Plan | undefined): Pick<VideoFile, 'videoCodec' | 'audioCodec'> {
+function codecs(plan: Plan | undefined): Pick<VideoFile, 'videoCodec' | 'audioCodec'> {
   return { videoCodec: plan?.videoTrack ? 'h264' : '', audioCodec: plan?.audioTrack ? 'aac' : '' }
 }
 
-function bitrateOf(sizeBytes: number, { durationS }: VideoRow): number {
+function meanBitrateBps(sizeBytes: number, { durationS }: VideoRow): number {
   return durationS > 0 ? Math.round((sizeBytes * 8) / durationS) : 0
 }

@@ -1,15 +1,15 @@
 import { Failure } from '../errors.ts'
 
-// Captions as owners have them, WebVTT or SRT, read leniently and written anew: what a browser gets holds cues, the few tags below
-// and nothing else. Styles, regions, notes and every tag that is not known here stay behind.
+// Owners' captions, WebVTT or SRT, are parsed leniently and written again: browsers get only cues and the few tags below. Styles,
+// regions, notes and all other tags are dropped.
 
 type Cue = { startMs: number; endMs: number; settings: readonly string[]; text: string; times: Line }
 
-/** A line as it came, and its number. */
+/** A line of the file and its number. */
 type Line = { number: number; text: string }
 
 /**
- * Reads a file of captions, whatever it is called: UTF-8, UTF-16 or, where it can be nothing else, Windows-1252.
+ * Converts a file of captions, whatever its name, in UTF-8, UTF-16 or, if nothing else fits, Windows-1252.
  * @returns plain WebVTT
  * @throws Failure `invalid` with the number of the line that is wrong
  */
@@ -23,21 +23,21 @@ function decodeText(bytes: Buffer): string {
     .map((encoding) => decode(bytes, encoding))
     .find((decoded) => decoded !== undefined && !BINARY.test(decoded))
   if (text === undefined)
-    throw new Failure('invalid', 'The captions are not text that can be read. Save them as UTF-8, as WebVTT or SRT.')
+    throw new Failure('invalid', 'The captions are not readable text. Save them as UTF-8, as WebVTT or SRT.')
   return text
 }
 
-// Control characters that no text has: what holds them is a zip, a picture, a program.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+// Control characters that no text contains: a file with them is an archive, an image or a program.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
 const BINARY = /[\x00-\x08\x0e-\x19\x1c-\x1f\ufffe\uffff]/
 
 function decodersFor(bytes: Buffer): string[] {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return ['utf-16le']
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return ['utf-16be']
-  // A text of captions begins with ASCII, so a zero among its first two bytes is half of a UTF-16 character.
+  // Captions begin with ASCII, so a zero in the first two bytes is half of a UTF-16 character.
   if (bytes[1] === 0 && bytes[0] !== 0) return ['utf-16le']
   if (bytes[0] === 0 && bytes[1] !== 0) return ['utf-16be']
-  // Letters of UTF-8 among others mean that it was damaged, not that it is something else.
+  // A file with some valid multi-byte UTF-8 is damaged UTF-8, not another encoding.
   return HAS_UTF8.test(bytes.toString('latin1')) ? ['utf-8'] : ['utf-8', 'windows-1252']
 }
 
@@ -51,35 +51,36 @@ function decode(bytes: Buffer, encoding: string): string | undefined {
   }
 }
 
-/** Reading more would hold up everybody else; a caption a second of a whole day has less. */
-const MOST = { lines: 400_000, tags: 100_000 }
+/** More would take too long; a caption per second for a whole day is below these. */
+const MAX_LINES = 400_000
+const MAX_TAGS = 100_000
 const NO_CUE = /^(?:NOTE|STYLE|REGION)(?:[ \t].*)?$/
 
 function readCaptions(text: string): Cue[] {
   const lines = text.split(/\r\n|\r|\n/)
-  if (lines.length > MOST.lines || text.split('<').length > MOST.tags)
-    throw new Failure('invalid', `Captions have at most ${MOST.lines} lines and ${MOST.tags} tags.`)
+  if (lines.length > MAX_LINES || text.split('<').length > MAX_TAGS)
+    throw new Failure('invalid', `The captions are too long: expected at most ${MAX_LINES} lines and ${MAX_TAGS} tags.`)
   const isWebVtt = /^WEBVTT(?:[ \t].*)?$/.test(lines[0] ?? '')
   const cues: Cue[] = []
-  for (const block of blocksOf(lines)) {
+  for (const block of splitBlocks(lines)) {
     if (isWebVtt && NO_CUE.test(block.lines[0] ?? '')) continue
     const timesAt = block.lines.slice(0, 2).findIndex((line) => line.includes('-->') || BROKEN_TIMES.test(line))
     if (timesAt >= 0) cues.push(readCue(block, timesAt))
-    else if (!isWebVtt) goOn(cues, block)
+    else if (!isWebVtt) appendToLastCue(cues, block)
   }
-  const shown = cues
+  const visible = cues
     .map((cue) => ({ ...cue, text: cleanText(cue.text) }))
     .filter(({ startMs, endMs, text }) => endMs > startMs && text !== '')
   const [first] = cues
-  if (shown.length === 0 && first) throw wrongLine(first.times, 'text is expected below it, and time to read it')
-  if (shown.length === 0) throw new Failure('invalid', 'The file has no captions: it is empty, or neither WebVTT nor SRT.')
-  return shown.toSorted((one, other) => one.startMs - other.startMs)
+  if (visible.length === 0 && first) throw invalidLine(first.times, 'text is expected below it, and an end after its start')
+  if (visible.length === 0) throw new Failure('invalid', 'The file has no captions: it is empty, or neither WebVTT nor SRT.')
+  return visible.toSorted((one, other) => one.startMs - other.startMs)
 }
 
 /** Lines up to an empty one. */
 type Block = { firstLine: number; lines: readonly string[] }
 
-function* blocksOf(lines: readonly string[]): Generator<Block> {
+function* splitBlocks(lines: readonly string[]): Generator<Block> {
   let block: string[] = []
   for (const [index, line] of lines.entries()) {
     if (line.trim() !== '') block.push(line)
@@ -94,41 +95,41 @@ function* blocksOf(lines: readonly string[]): Generator<Block> {
 function readCue({ firstLine, lines }: Block, timesAt: number): Cue {
   const lineAt = (index: number): Line => ({ number: firstLine + index, text: lines[index] ?? '' })
   const nextAt = lines.findIndex((line, index) => index > timesAt && TIMES.test(line))
-  if (nextAt > 0) throw wrongLine(lineAt(nextAt), 'an empty line is expected before the next caption')
+  if (nextAt > 0) throw invalidLine(lineAt(nextAt), 'an empty line is expected before the next caption')
   return { ...readTimes(lineAt(timesAt)), text: lines.slice(timesAt + 1).join('\n') }
 }
 
-/** In SRT people leave empty lines within a caption. */
-function goOn(cues: readonly Cue[], { firstLine, lines }: Block): void {
+/** SRT files often have empty lines within a caption. */
+function appendToLastCue(cues: readonly Cue[], { firstLine, lines }: Block): void {
   const last = cues.at(-1)
-  if (!last) throw wrongLine({ number: firstLine, text: lines[0] ?? '' }, 'WEBVTT or the first caption of an SRT is expected')
+  if (!last) throw invalidLine({ number: firstLine, text: lines[0] ?? '' }, 'WEBVTT or the first caption of an SRT is expected')
   last.text += `\n${lines.join('\n')}`
 }
 
 const TIME = String.raw`(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?`
-// `s`: what the end takes, nothing keeps it from, so that no space is gone through twice.
+// `s`: the last group matches to the end without fail, so that spaces cannot cause backtracking.
 const TIMES = new RegExp(String.raw`^\s*${TIME}\s*-->\s*${TIME}(?:\s+(.*))?$`, 's')
 
-/** Times as people break them: a line that begins like them is no text of the caption before. */
+/** Common mistakes in times: a line that begins like this does not belong to the text of the previous caption. */
 const BROKEN_TIMES = /^\s*(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}\s*(?:[-=–—>]|$)/
 
 function readTimes(line: Line): Omit<Cue, 'text'> {
   const found = TIMES.exec(line.text)
-  if (!found) throw wrongLine(line, 'times are expected, written as 00:01:02.500 --> 00:01:04.000')
-  const [startMs, endMs] = [msOf(found.slice(1, 5)), msOf(found.slice(5, 9))]
-  if (startMs === undefined || endMs === undefined) throw wrongLine(line, 'minutes and seconds are expected from 0 to 59')
-  if (endMs < startMs) throw wrongLine(line, 'an end is expected that is not before the beginning')
+  if (!found) throw invalidLine(line, 'times are expected, written as 00:01:02.500 --> 00:01:04.000')
+  const [startMs, endMs] = [parseTimeMs(found.slice(1, 5)), parseTimeMs(found.slice(5, 9))]
+  if (startMs === undefined || endMs === undefined) throw invalidLine(line, 'minutes and seconds are expected from 0 to 59')
+  if (endMs < startMs) throw invalidLine(line, 'an end is expected that is not before the start')
   return { startMs, endMs, settings: (found[9] ?? '').split(/\s+/).filter(isSafeSetting), times: line }
 }
 
-function msOf([hours, minutes, seconds, fraction = '']: readonly (string | undefined)[]): number | undefined {
+function parseTimeMs([hours, minutes, seconds, fraction = '']: readonly (string | undefined)[]): number | undefined {
   if (Number(minutes) > 59 || Number(seconds) > 59) return undefined
   return ((Number(hours ?? 0) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + Number(fraction.padEnd(3, '0'))
 }
 
 const MAX_SHOWN_CHARS = 40
 
-function wrongLine({ number, text }: Line, expected: string): Failure {
+function invalidLine({ number, text }: Line, expected: string): Failure {
   const start = text.slice(0, MAX_SHOWN_CHARS).replace(/\p{C}/gu, ' ').trim()
   const shown = text.length > MAX_SHOWN_CHARS ? `${start}…` : start
   return new Failure(
@@ -151,12 +152,12 @@ function isSafeSetting(setting: string): boolean {
 }
 
 const TAGS = new Set(['b', 'i', 'u', 'ruby', 'rt', 'v'])
-/** A tag or a time stamp of WebVTT; of SRT also what players of subtitles read as a command. No text is gone through twice. */
+/** A tag or a timestamp of WebVTT, or an override code that players understand in SRT. It cannot backtrack. */
 const MARKUP = /<(\/?)([a-z]+)((?:[^a-z<>][^<>]*)?)>|<\d[\d:.]*>|\{\\[^{}]*\}/gi
-// biome-ignore lint/suspicious/noControlCharactersInRegex: a text may not hold them
+// biome-ignore lint/suspicious/noControlCharactersInRegex: captions may not contain them
 const CONTROLS = /[\x00-\x09\x0b-\x1f\x7f]/g
 
-/** Keeps the tags above, each closed, and the text of all others. */
+/** Keeps the tags in `TAGS`, each closed; of other tags only the text between them remains. */
 function cleanText(text: string): string {
   const open: string[] = []
   let clean = ''
@@ -164,13 +165,13 @@ function cleanText(text: string): string {
   for (const markup of text.matchAll(MARKUP)) {
     clean += escapeText(unescapeText(text.slice(at, markup.index)))
     at = markup.index + markup[0].length
-    const [, slash, name = '', rest = ''] = markup
+    const [, slash, name = '', annotation = ''] = markup
     const tag = name.toLowerCase()
     if (!TAGS.has(tag)) continue
     if (slash === '') {
       if (open.includes(tag)) continue
       open.push(tag)
-      clean += tag === 'v' ? `<v ${voiceIn(rest)}>` : `<${tag}>`
+      clean += tag === 'v' ? `<v ${parseVoice(annotation)}>` : `<${tag}>`
     } else if (open.includes(tag)) {
       for (let closed = ''; closed !== tag; clean += `</${closed}>`) closed = open.pop() ?? tag
     }
@@ -184,8 +185,8 @@ function cleanText(text: string): string {
     .join('\n')
 }
 
-function voiceIn(rest: string): string {
-  return escapeText(unescapeText(rest.replace(/^\S*\s*/, ''))).replaceAll('\n', ' ')
+function parseVoice(annotation: string): string {
+  return escapeText(unescapeText(annotation.replace(/^\S*\s*/, ''))).replaceAll('\n', ' ')
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', nbsp: '\u00a0', lrm: '\u200e', rlm: '\u200f' }
@@ -200,13 +201,13 @@ function escapeText(text: string): string {
 
 function writeWebVtt(cues: readonly Cue[]): string {
   const blocks = cues.map(({ startMs, endMs, settings, text }) => {
-    const times = [`${timeOf(startMs)} --> ${timeOf(endMs)}`, ...settings].join(' ')
+    const times = [`${formatTime(startMs)} --> ${formatTime(endMs)}`, ...settings].join(' ')
     return `${times}\n${text}\n`
   })
   return ['WEBVTT\n', ...blocks].join('\n')
 }
 
-function timeOf(ms: number): string {
+function formatTime(ms: number): string {
   const two = (value: number) => String(Math.floor(value)).padStart(2, '0')
   const seconds = ms / 1000
   return `${two(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}.${String(ms % 1000).padStart(3, '0')}`

@@ -10,7 +10,7 @@ export async function findWatermarkImage(db: Db, accountId: string, urlHash: Buf
     .executeTakeFirst()
 }
 
-/** Keeps what a try brought. A failed one leaves the picture of an earlier one; the account's oldest beyond `limit` go. */
+/** Stores the result of an attempt. A failed one leaves the image of an earlier one. Keeps the account's newest `limit` images. */
 export async function saveWatermarkImage(tx: Db, image: WatermarkImageRow, limit: number): Promise<void> {
   const { accountId, sealed, problem, triedAtS } = image
   await tx

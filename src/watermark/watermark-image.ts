@@ -20,123 +20,125 @@ export type WatermarkImageDeps = {
   masterKey: MasterKey
   sandbox: Sandbox
   outbound: OutboundPolicy
-  /** Folder for a file that lives as long as one drawing. */
+  /** Folder for a file that exists while an image is re-encoded. */
   tmp: string
   log: Logger
 }
 
-/** The images of image watermarks: asked for by this server, once, so that no viewer's browser asks anybody else. */
+/** The images of image watermarks. This server fetches each once, so that viewers' browsers send no requests to other hosts. */
 export type WatermarkImages = {
-  /** Sees to it that these are here soon. Nobody waits for it. */
+  /** Starts to fetch these images in the background. */
   request(accountId: string, urls: readonly string[]): void
-  /** A picture as PNG, once it is here; undefined when it cannot be had, or not within `WAIT_MS`. */
+  /** An image as PNG, once it is stored. Undefined when it cannot be fetched, or not within `MAX_WAIT_MS`. */
   find(accountId: string, url: string): Promise<Buffer | undefined>
-  /** Resolves when nothing is being fetched. */
+  /** Resolves when no fetch is in flight. */
   idle(): Promise<void>
-  /** Gives up what is being fetched. */
+  /** Aborts the fetches in flight. */
   stop(): Promise<void>
 }
 
 const LIMITS = { maxBytes: 2 ** 20, idleMs: 5_000, totalMs: 10_000 }
-/** What a viewer waits at most, at the first showing of a picture that is slow to come. */
-const WAIT_MS = 3_000
+/** How long a viewer waits when an image is shown for the first time and is slow to arrive. */
+const MAX_WAIT_MS = 3_000
+/** Fetched again after this time. */
 const FRESH_S = 24 * 3600
-const FAILED_S = 60
-const KEPT_PER_ACCOUNT = 100
-const AT_ONCE = { places: Number.POSITIVE_INFINITY, placesOfOne: 3 }
-/** What an account wants beyond these is left to the next showing, so that it takes nobody else's place. */
-const WANTED_PER_ACCOUNT = 50
-/** A picture costs the processor for a moment, and videos are encoded beside it. */
-const DRAWN_AT_ONCE = { places: 2, placesOfOne: 1 }
-const REMEMBERED = 5_000
+const RETRY_AFTER_S = 60
+const MAX_IMAGES_PER_ACCOUNT = 100
+const FETCH_CONCURRENCY = { places: Number.POSITIVE_INFINITY, placesOfOne: 3 }
+/** Requests of an account beyond these are ignored until the image is shown again, so that others need not wait for them. */
+const MAX_PENDING_PER_ACCOUNT = 50
+/** Re-encoding uses the processor briefly, and videos are encoded at the same time. */
+const REENCODE_CONCURRENCY = { places: 2, placesOfOne: 1 }
+const MAX_CACHED_TIMES = 5_000
 
 export function createWatermarkImages(deps: WatermarkImageDeps): WatermarkImages {
   const sealKey = deriveKey(deps.masterKey.bytes, 'reelgate mark-image 1', 32)
   const inFlight = new Map<string, Promise<void>>()
-  const wantedBy = new Map<string, number>()
-  /** Until when nothing need be asked, so that an OTP with a known picture costs no read. */
-  const settledUntilS = new Map<string, number>()
+  const pendingByAccount = new Map<string, number>()
+  /** By image, the time before which nothing need be read or fetched, so that an OTP with a known image costs no read. */
+  const nextCheckS = new Map<string, number>()
   const stopping = new AbortController()
-  const through = createFairSemaphore(AT_ONCE)
-  const drawing = createFairSemaphore(DRAWN_AT_ONCE)
+  const fetching = createFairSemaphore(FETCH_CONCURRENCY)
+  const reencoding = createFairSemaphore(REENCODE_CONCURRENCY)
 
-  function want(accountId: string, urls: readonly string[]): void {
+  function request(accountId: string, urls: readonly string[]): void {
     for (const url of urls) {
-      const name = nameOf(accountId, url)
-      const isSettled = (settledUntilS.get(name) ?? 0) > deps.nowS()
-      const wanted = wantedBy.get(accountId) ?? 0
-      if (isSettled || inFlight.has(name) || wanted >= WANTED_PER_ACCOUNT || stopping.signal.aborted) continue
-      wantedBy.set(accountId, wanted + 1)
-      const work = through(accountId, () => bring(accountId, url)).finally(() => settle(accountId, name))
+      const name = imageName(accountId, url)
+      const isUpToDate = (nextCheckS.get(name) ?? 0) > deps.nowS()
+      const pending = pendingByAccount.get(accountId) ?? 0
+      if (isUpToDate || inFlight.has(name) || pending >= MAX_PENDING_PER_ACCOUNT || stopping.signal.aborted) continue
+      pendingByAccount.set(accountId, pending + 1)
+      const work = fetching(accountId, () => fetchIfDue(accountId, url)).finally(() => forget(accountId, name))
       inFlight.set(name, work)
     }
   }
 
-  function settle(accountId: string, name: string): void {
+  function forget(accountId: string, name: string): void {
     inFlight.delete(name)
-    const left = (wantedBy.get(accountId) ?? 0) - 1
-    if (left > 0) wantedBy.set(accountId, left)
-    else wantedBy.delete(accountId)
+    const pending = (pendingByAccount.get(accountId) ?? 0) - 1
+    if (pending > 0) pendingByAccount.set(accountId, pending)
+    else pendingByAccount.delete(accountId)
   }
 
   async function find(accountId: string, url: string): Promise<Buffer | undefined> {
-    const kept = await openKept(accountId, url)
-    want(accountId, [url])
-    if (kept) return kept
-    const work = inFlight.get(nameOf(accountId, url))
+    const stored = await openStored(accountId, url)
+    request(accountId, [url])
+    if (stored) return stored
+    const work = inFlight.get(imageName(accountId, url))
     if (!work) return undefined
-    await Promise.race([work, pause(WAIT_MS, undefined, { ref: false })])
-    return openKept(accountId, url)
+    await Promise.race([work, pause(MAX_WAIT_MS, undefined, { ref: false })])
+    return openStored(accountId, url)
   }
 
-  async function openKept(accountId: string, url: string): Promise<Buffer | undefined> {
-    const row = await findWatermarkImage(deps.db, accountId, hashOf(url))
-    return row?.sealed ? openBlob(sealKey, nameOf(accountId, url), row.sealed) : undefined
+  async function openStored(accountId: string, url: string): Promise<Buffer | undefined> {
+    const row = await findWatermarkImage(deps.db, accountId, hashUrl(url))
+    return row?.sealed ? openBlob(sealKey, imageName(accountId, url), row.sealed) : undefined
   }
 
-  /** Never rejects: what went wrong is written down, or logged. */
-  async function bring(accountId: string, url: string): Promise<void> {
-    let nextS = deps.nowS() + FAILED_S
+  /** Never rejects: failures are stored or logged. */
+  async function fetchIfDue(accountId: string, url: string): Promise<void> {
+    let nextS = deps.nowS() + RETRY_AFTER_S
     try {
-      const row = await findWatermarkImage(deps.db, accountId, hashOf(url))
-      const dueS = row ? row.triedAtS + (row.problem === null ? FRESH_S : FAILED_S) : 0
+      const row = await findWatermarkImage(deps.db, accountId, hashUrl(url))
+      const dueS = row ? row.triedAtS + (row.problem === null ? FRESH_S : RETRY_AFTER_S) : 0
       if (dueS > deps.nowS()) nextS = dueS
-      else if (await fetchAndKeep(accountId, url)) nextS = deps.nowS() + FRESH_S
+      else if (await fetchAndStore(accountId, url)) nextS = deps.nowS() + FRESH_S
     } catch (error) {
-      if (!stopping.signal.aborted) deps.log.error({ err: error, accountId }, 'the picture of a mark could not be kept')
+      if (!stopping.signal.aborted) deps.log.error({ err: error, accountId }, 'watermark: storing an image failed')
     }
-    if (settledUntilS.size >= REMEMBERED) settledUntilS.clear()
-    settledUntilS.set(nameOf(accountId, url), nextS)
+    if (nextCheckS.size >= MAX_CACHED_TIMES) nextCheckS.clear()
+    nextCheckS.set(imageName(accountId, url), nextS)
   }
 
-  async function fetchAndKeep(accountId: string, url: string): Promise<boolean> {
-    const drawn = await fetchImage(accountId, url).catch((error: unknown) => {
+  /** @returns whether the image was fetched */
+  async function fetchAndStore(accountId: string, url: string): Promise<boolean> {
+    const png = await fetchImage(accountId, url).catch((error: unknown) => {
       stopping.signal.throwIfAborted()
       if (!(error instanceof Failure)) throw error
       const from = describeUrl(new URL(url))
-      deps.log.warn({ accountId, from, problem: error.message }, 'the picture of a mark could not be fetched')
+      deps.log.warn({ accountId, from, problem: error.message }, 'watermark: image unavailable')
       return error
     })
-    const isDrawn = Buffer.isBuffer(drawn)
+    const isFetched = Buffer.isBuffer(png)
     const image = {
       accountId,
-      urlHash: hashOf(url),
-      sealed: isDrawn ? sealBlob(sealKey, nameOf(accountId, url), drawn) : null,
-      problem: isDrawn ? null : drawn.message,
+      urlHash: hashUrl(url),
+      sealed: isFetched ? sealBlob(sealKey, imageName(accountId, url), png) : null,
+      problem: isFetched ? null : png.message,
       triedAtS: deps.nowS(),
     }
-    await deps.write((tx) => saveWatermarkImage(tx, image, KEPT_PER_ACCOUNT))
-    return isDrawn
+    await deps.write((tx) => saveWatermarkImage(tx, image, MAX_IMAGES_PER_ACCOUNT))
+    return isFetched
   }
 
   async function fetchImage(accountId: string, url: string): Promise<Buffer> {
     const { signal } = stopping
-    const bytes = await guardedFetch(deps.outbound, { ...LIMITS, accountId, url, signal }, async (answer) => {
-      if (answer.status !== 200)
-        throw new Failure('unavailable', `The host of a mark's picture answers ${answer.status} instead of a picture.`)
-      return Buffer.concat(await Array.fromAsync(answer.bytes))
+    const bytes = await guardedFetch(deps.outbound, { ...LIMITS, accountId, url, signal }, async (response) => {
+      if (response.status !== 200)
+        throw new Failure('unavailable', `The host of a watermark image returned status ${response.status}, expected 200.`)
+      return Buffer.concat(await Array.fromAsync(response.bytes))
     })
-    return drawing(accountId, () => reencodeImage(deps.sandbox, deps.tmp, bytes, signal))
+    return reencoding(accountId, () => reencodeImage(deps.sandbox, deps.tmp, bytes, signal))
   }
 
   async function idle(): Promise<void> {
@@ -148,13 +150,13 @@ export function createWatermarkImages(deps: WatermarkImageDeps): WatermarkImages
     await idle()
   }
 
-  return { request: want, find, idle, stop }
+  return { request, find, idle, stop }
 }
 
-function hashOf(url: string): Buffer {
+function hashUrl(url: string): Buffer {
   return createHash('sha256').update(url).digest()
 }
 
-function nameOf(accountId: string, url: string): string {
-  return `${accountId}/${hashOf(url).toString('hex')}`
+function imageName(accountId: string, url: string): string {
+  return `${accountId}/${hashUrl(url).toString('hex')}`
 }

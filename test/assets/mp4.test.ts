@@ -342,10 +342,10 @@ sampled(
       enabled: 0,
       size: 0,
       isDownloadable: 0,
-      error: 'The MP4 could not be made on this server. Its log says why; then ask for it again.',
+      error: 'The MP4 could not be made on this server. Its log says why; then request it again.',
     })
     expect(triesOf(reelgate)).toEqual([3])
-    expect(reelgate.output()).toContain('an MP4 could not be made')
+    expect(reelgate.output()).toContain('mp4: failed')
     setInit(init)
     await ask(owner, videoId)
     const made = await untilMade(owner, videoId)
@@ -376,7 +376,7 @@ sampled('F-03: one whose making ends the server is given up after three times, a
   await held.restore()
   expect(await untilMade(owner, videoId)).toMatchObject({
     enabled: 0,
-    error: 'The MP4 could not be made: 3 times this server ended while it was at it. Ask for it again when that is mended.',
+    error: 'The MP4 could not be made: the server crashed during 3 attempts. Request it again when the cause is fixed.',
   })
   await ask(owner, videos.short)
   expect(await untilMade(owner, videos.short)).toMatchObject({ enabled: 1, isDownloadable: 1 })
@@ -415,7 +415,7 @@ sampled.each(['before it begins', 'while it is made'])('F-12: a disk that runs f
   }
   const problem = when === 'while it is made' ? 'ENOSPC' : 'The disk of this server has no room for this MP4.'
   await expect.poll(() => reelgate.output()).toContain(problem)
-  expect(reelgate.output()).toContain('making an MP4 failed and is tried again')
+  expect(reelgate.output()).toContain('mp4: attempt failed; trying again')
   expect([triesOf(reelgate), await filesBelow(reelgate, 'tmp')]).toEqual([[0], []])
   await disk.makeRoom()
   await held.restore()
@@ -433,10 +433,10 @@ sampled('F-10: a PostgreSQL that goes away while one is made delays it, and cost
   await untilBegun(reelgate)
   await postgres.stop()
   await held.feed()
-  await expect.poll(() => reelgate.output()).toContain('making an MP4 failed and is tried again')
+  await expect.poll(() => reelgate.output()).toContain('mp4: attempt failed; trying again')
   await held.restore()
   await postgres.start()
-  await expect.poll(() => reelgate.output()).toContain('an MP4 was made')
+  await expect.poll(() => reelgate.output()).toContain('mp4: ready')
   expect(await untilMade(owner, videoId)).toMatchObject({ enabled: 1, isDownloadable: 1 })
   expect(triesOf(reelgate)).toEqual([1]) // the one that made it
 })
@@ -473,7 +473,7 @@ sampled('E06: accounts take turns: one MP4 waits for one of another account, not
   }
   await held.feed()
   for (const [theirs, id] of wanted) await untilMade(theirs, id)
-  const order = [...reelgate.output().matchAll(/"videoId":"(\w+)","sizeBytes":\d+,"msg":"an MP4 was made"/g)].map(([, id]) => id)
+  const order = [...reelgate.output().matchAll(/"videoId":"(\w+)","sizeBytes":\d+,"msg":"mp4: ready"/g)].map(([, id]) => id)
   const [ann1, ann2, ann3, ben1] = wanted.map(([, id]) => id)
   expect(order).toEqual([ann1, ben1, ann2, ann3])
 })

@@ -27,7 +27,7 @@ test('who sends many pictures that are slow to draw is refused more of them, and
       })
       .catch(() => undefined) // the server ends before they do
   await both.promise
-  const sentence = 'As many pictures of this account as may wait are waiting to be drawn. Try again in a moment.'
+  const sentence = 'Too many posters of this account are waiting to be rendered. Try again in a moment.'
   expect(refused).toEqual([`503 true ${sentence}`, `503 true ${sentence}`])
 
   const ben = await reelgate.newOwner('Ben')

@@ -73,7 +73,7 @@ test('F-13: a nearly full disk takes no poster, keeps nothing of one, and takes 
   expect([refused.status, refused.headers.has('retry-after'), await refused.json()]).toMatchObject([
     503,
     true,
-    { message: 'The disk of this server has no room for this picture. Try again when there is space.' },
+    { message: 'The disk of this server has no room for this image. Try again when there is space.' },
   ])
   expect([await listFiles(reelgate, 'tmp'), await listFiles(reelgate, 'posters')]).toEqual([[], []])
   await disk.makeRoom()

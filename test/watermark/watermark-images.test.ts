@@ -20,21 +20,21 @@ import { startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 
-// Marks that are pictures: docs/embedding.md. The owner's image host is a real server here, which counts what it is asked.
+// Image watermarks (docs/embedding.md). The owner's image host is a real server, which records its requests.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let videoId: string
 let host: Server
 let hostUrl: string
-let pictures: Record<'png' | 'jpg' | 'webp' | 'gif', Buffer>
-const asked: string[] = []
-const answers = new Map<string, RequestListener>()
+let samples: Record<'png' | 'jpg' | 'webp' | 'gif', Buffer>
+const requests: string[] = []
+const responders = new Map<string, RequestListener>()
 
 beforeAll(async () => {
   host = createServer((request, response) => {
-    asked.push(`${request.headers['user-agent']} ${request.url}`)
-    const answer = answers.get(request.url ?? '')
-    if (answer) answer(request, response)
+    requests.push(`${request.headers['user-agent']} ${request.url}`)
+    const responder = responders.get(request.url ?? '')
+    if (responder) responder(request, response)
     else response.writeHead(404).end('<h1>Not here</h1>')
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => host.once('listening', resolve))
@@ -42,8 +42,8 @@ beforeAll(async () => {
   hostUrl = `http://127.0.0.1:${port}`
   reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: `127.0.0.1:${port}` }, video: await makeVideo() })
   videoId = reelgate.videoId
-  const [png, jpg, webp, gif] = await Promise.all(['png', 'mjpeg', 'libwebp', 'gif'].map((codec) => drawPicture('48x32', codec)))
-  pictures = { png: png ?? empty, jpg: jpg ?? empty, webp: webp ?? empty, gif: gif ?? empty }
+  const [png, jpg, webp, gif] = await Promise.all(['png', 'mjpeg', 'libwebp', 'gif'].map((codec) => makeImage('48x32', codec)))
+  samples = { png: png ?? empty, jpg: jpg ?? empty, webp: webp ?? empty, gif: gif ?? empty }
 })
 afterAll(async () => {
   await reelgate?.remove()
@@ -55,44 +55,44 @@ const empty = Buffer.alloc(0)
 const TEXT = { type: 'text', text: 'Ada' }
 
 test.each(['png', 'jpg', 'webp', 'gif'] as const)(
-  'a %s becomes a mark that the viewer gets from here, drawn anew as PNG',
+  'a %s becomes a watermark that the viewer gets from Reelgate, re-encoded as PNG',
   async (kind) => {
-    const url = serve(`/logo.${kind}?signature=5ecret-${kind}`, pictures[kind])
-    const [, mark] = await marksOf([TEXT, { type: 'image', url, alpha: '0.5', x: '80%', y: '10', size: 64 }])
-    expect(mark).toMatchObject({ type: 'image', alpha: 0.5, x: '80%', y: '10', widthPx: 64 })
-    expect(JSON.stringify(mark)).not.toMatch(/127\.0\.0\.1|5ecret/)
-    const drawn = pngOf(mark)
-    expect([drawn.readUInt32BE(16), drawn.readUInt32BE(20)]).toEqual([48, 32])
+    const url = serve(`/logo.${kind}?signature=5ecret-${kind}`, samples[kind])
+    const [, watermark] = await redeemWatermarks([TEXT, { type: 'image', url, alpha: '0.5', x: '80%', y: '10', size: 64 }])
+    expect(watermark).toMatchObject({ type: 'image', alpha: 0.5, x: '80%', y: '10', widthPx: 64 })
+    expect(JSON.stringify(watermark)).not.toMatch(/127\.0\.0\.1|5ecret/)
+    const png = decodePng(watermark)
+    expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([48, 32])
     expect(reelgate.output()).not.toContain('5ecret')
   },
 )
 
-test('the owner’s image host is asked once, by the server alone, however many viewers come, before and after a restart', async () => {
-  const url = serve('/once.png', pictures.png)
-  for (let viewer = 0; viewer < 3; viewer++) expect(await marksOf([{ type: 'image', url }])).toHaveLength(1)
+test('the owner’s image host gets one request, from the server, however many viewers watch before and after a restart', async () => {
+  const url = serve('/once.png', samples.png)
+  for (let viewer = 0; viewer < 3; viewer++) expect(await redeemWatermarks([{ type: 'image', url }])).toHaveLength(1)
   await reelgate.kill()
   await reelgate.restart()
-  expect(await marksOf([{ type: 'image', url }])).toHaveLength(1)
-  expect(asked.filter((request) => request.endsWith('/once.png'))).toEqual(['Reelgate /once.png'])
+  expect(await redeemWatermarks([{ type: 'image', url }])).toHaveLength(1)
+  expect(requests.filter((request) => request.endsWith('/once.png'))).toEqual(['Reelgate /once.png'])
 })
 
-test('another account’s use of the same address is its own', async () => {
-  const url = serve('/shared.png', pictures.png)
-  expect(await marksOf([{ type: 'image', url }])).toHaveLength(1)
+test('each account fetches an image of its own, also from the same URL', async () => {
+  const url = serve('/shared.png', samples.png)
+  expect(await redeemWatermarks([{ type: 'image', url }])).toHaveLength(1)
   const other = await reelgate.newOwner('other')
   const otherVideo = await other.readyVideo(await makeVideo())
-  answers.delete('/shared.png')
+  responders.delete('/shared.png')
   const outcome = await reelgate
     .newViewer()
     .redeem(await other.issueOtp(otherVideo, { annotate: [{ type: 'image', url }, TEXT] }))
   expect(outcome.body.marks).toMatchObject([TEXT])
 })
 
-test('a picture larger than a mark needs is made smaller, with its shape kept', async () => {
-  const [mark] = await marksOf([{ type: 'image', url: serve('/large.png', await drawPicture('2400x1200', 'png')) }])
-  const drawn = pngOf(mark)
-  expect([drawn.readUInt32BE(16), drawn.readUInt32BE(20)]).toEqual([960, 480])
-  expect(drawn.length).toBeLessThanOrEqual(512 * 1024)
+test('an image larger than a watermark needs is scaled down, and keeps its aspect ratio', async () => {
+  const [watermark] = await redeemWatermarks([{ type: 'image', url: serve('/large.png', await makeImage('2400x1200', 'png')) }])
+  const png = decodePng(watermark)
+  expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([960, 480])
+  expect(png.length).toBeLessThanOrEqual(512 * 1024)
 })
 
 test.each<[string, () => Promise<Buffer> | Buffer]>([
@@ -100,43 +100,43 @@ test.each<[string, () => Promise<Buffer> | Buffer]>([
   ['M08: an SVG', () => Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><image href="http://127.0.0.1/x"/></svg>')],
   ['M01: a playlist', () => Buffer.from('#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1/x.ts\n')],
   ['a video', async () => (await readFile(await makeVideo())).subarray(0, 2 ** 20)],
-  ['half a PNG', () => pictures.png.subarray(0, 40)],
+  ['half a PNG', () => samples.png.subarray(0, 40)],
   ['nothing', () => empty],
-  ['a file of more than 1 MiB', () => Buffer.concat([pictures.png, Buffer.alloc(2 ** 20)])],
+  ['a file of more than 1 MiB', () => Buffer.concat([samples.png, Buffer.alloc(2 ** 20)])],
   ['M12: a small file of 256 million pixels', blackSquare],
-])('%s is not shown; the other marks are, and the log says why', async (name, bytes) => {
+])('%s is not shown; the other watermarks are, and the log says why', async (name, bytes) => {
   const path = `/bad-${name.replace(/\W/g, '')}.png?signature=5ecret`
   const url = serve(path, await bytes())
-  expect(await marksOf([{ type: 'image', url }, TEXT])).toMatchObject([TEXT])
+  expect(await redeemWatermarks([{ type: 'image', url }, TEXT])).toMatchObject([TEXT])
   const hash = createHash('sha256').update(url).digest()
   const [row] = readRows<{ problem: string }>(reelgate, 'select problem from watermark_image where url_hash = ?', hash)
-  expect(row?.problem).toMatch(/^The (file|picture) |^http:\S+ was not fetched: it is longer than 1048576 bytes/)
+  expect(row?.problem).toMatch(/^The (file|image|picture) |^http:\S+ was not fetched: it is longer than 1048576 bytes/)
   await expect.poll(() => reelgate.output()).toContain(`"from":"${url.split('?')[0]}","problem":"${row?.problem}"`)
   expect(reelgate.output()).not.toContain('5ecret')
 })
 
-test('S09: an image host that leads on to this machine gets nothing from it', async () => {
-  let heard = 0
+test('S09: an image host that redirects to this machine reaches nothing there', async () => {
+  let requestCount = 0
   const canary = createServer((_request, response) => {
-    heard++
-    response.end(pictures.png)
+    requestCount++
+    response.end(samples.png)
   }).listen(0, '127.0.0.1')
   onTestFinished(() => void canary.close())
   await new Promise((resolve) => canary.once('listening', resolve))
   const { port } = canary.address() as AddressInfo
-  answers.set('/away.png', (_request, response) => response.writeHead(302, { Location: `http://127.0.0.1:${port}/` }).end())
-  expect(await marksOf([{ type: 'image', url: `${hostUrl}/away.png` }, TEXT])).toMatchObject([TEXT])
-  expect(heard).toBe(0)
+  responders.set('/away.png', (_request, response) => response.writeHead(302, { Location: `http://127.0.0.1:${port}/` }).end())
+  expect(await redeemWatermarks([{ type: 'image', url: `${hostUrl}/away.png` }, TEXT])).toMatchObject([TEXT])
+  expect(requestCount).toBe(0)
 })
 
-test('S17: an image host that never answers keeps nobody from playing', async () => {
-  answers.set('/silent.png', () => {})
-  expect(await marksOf([{ type: 'image', url: `${hostUrl}/silent.png` }, TEXT])).toMatchObject([TEXT])
+test('S17: an image host that never responds keeps no viewer from playing', async () => {
+  responders.set('/silent.png', () => {})
+  expect(await redeemWatermarks([{ type: 'image', url: `${hostUrl}/silent.png` }, TEXT])).toMatchObject([TEXT])
   await expect.poll(() => reelgate.output()).toContain('watermark: image unavailable')
 })
 
-test('P18: on the disk a picture is sealed', async () => {
-  await marksOf([{ type: 'image', url: serve('/sealed.png', pictures.png) }])
+test('P18: images are sealed on the disk', async () => {
+  await redeemWatermarks([{ type: 'image', url: serve('/sealed.png', samples.png) }])
   const [{ sealed } = { sealed: empty }] = readRows<{ sealed: Buffer }>(
     reelgate,
     'select sealed from watermark_image where sealed is not null',
@@ -146,17 +146,17 @@ test('P18: on the disk a picture is sealed', async () => {
   expect(await readdir(join(reelgate.dataDir, 'tmp'))).toEqual([])
 })
 
-test('a picture is asked for again after a day, one that failed after a minute; a failure keeps the picture of before', async () => {
-  const { images, clock, accountId } = await openBareImages()
-  const url = serve('/days.png', pictures.png)
-  const times = () => asked.filter((request) => request.endsWith('/days.png')).length
+test('an image is fetched again after a day, a failed one after a minute; a failure keeps the previous image', async () => {
+  const { images, clock, accountId } = await openImages()
+  const url = serve('/days.png', samples.png)
+  const times = () => requests.filter((request) => request.endsWith('/days.png')).length
   const first = await images.find(accountId, url)
   expect([first?.subarray(1, 4).toString(), times()]).toEqual(['PNG', 1])
 
   clock.nowS += 24 * 3600 - 1
   await images.find(accountId, url)
   expect(times()).toBe(1)
-  answers.delete('/days.png')
+  responders.delete('/days.png')
   clock.nowS += 1
   expect(await images.find(accountId, url)).toEqual(first)
   await images.idle()
@@ -171,8 +171,8 @@ test('a picture is asked for again after a day, one that failed after a minute; 
   expect(times()).toBe(3)
 })
 
-test('an account keeps a hundred pictures, those that were asked for last', async () => {
-  const { images, clock, accountId, rows } = await openBareImages()
+test('the last hundred images of an account are kept', async () => {
+  const { images, clock, accountId, rows } = await openImages()
   const urls = Array.from({ length: 103 }, (_, at) => `${hostUrl}/missing-${at}.png`)
   for (const url of urls) {
     clock.nowS += 1
@@ -181,28 +181,28 @@ test('an account keeps a hundred pictures, those that were asked for last', asyn
   expect(await rows()).toBe(100)
 })
 
-test('an account whose pictures do not come takes nobody else’s place', async () => {
-  const { images, accountId, newAccount } = await openBareImages()
+test('an account whose image hosts do not respond does not delay other accounts', async () => {
+  const { images, accountId, newAccount } = await openImages()
   const silent = Array.from({ length: 600 }, (_, at) => `${hostUrl}/silent-${at}.png`)
-  for (const url of silent) answers.set(new URL(url).pathname, () => {})
+  for (const url of silent) responders.set(new URL(url).pathname, () => {})
   images.request(accountId, silent)
-  const found = await images.find(await newAccount('another'), serve('/beside.png', pictures.png))
+  const found = await images.find(await newAccount('another'), serve('/other.png', samples.png))
   expect(found?.subarray(1, 4).toString()).toBe('PNG')
 })
 
-async function marksOf(annotate: unknown[]): Promise<Record<string, unknown>[]> {
+async function redeemWatermarks(annotate: unknown[]): Promise<Record<string, unknown>[]> {
   const outcome = await reelgate.newViewer().redeem(await reelgate.owner.issueOtp(videoId, { annotate }))
   expect(outcome.status).toBe(200)
   return outcome.body.marks as Record<string, unknown>[]
 }
 
-function pngOf(mark: Record<string, unknown> | undefined): Buffer {
-  const [, text = ''] = /^data:image\/png;base64,([\w+/=]+)$/.exec(String(mark?.image)) ?? []
+function decodePng(watermark: Record<string, unknown> | undefined): Buffer {
+  const [, text = ''] = /^data:image\/png;base64,([\w+/=]+)$/.exec(String(watermark?.image)) ?? []
   return Buffer.from(text, 'base64')
 }
 
 function serve(path: string, bytes: Buffer): string {
-  answers.set(path, (_request, response) => response.end(bytes))
+  responders.set(path, (_request, response) => response.end(bytes))
   return `${hostUrl}${path}`
 }
 
@@ -225,20 +225,20 @@ function blackSquare(): Buffer {
   return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), ...parts])
 }
 
-async function drawPicture(size: string, codec: string): Promise<Buffer> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-picture-'))
+async function makeImage(size: string, codec: string): Promise<Buffer> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-image-'))
   try {
     const input = ['-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=1:duration=1`]
-    const output = ['-frames:v', '1', '-c:v', codec, '-f', codec === 'gif' ? 'gif' : 'image2pipe', join(folder, 'picture')]
+    const output = ['-frames:v', '1', '-c:v', codec, '-f', codec === 'gif' ? 'gif' : 'image2pipe', join(folder, 'image')]
     await promisify(execFile)('ffmpeg', ['-nostdin', '-v', 'error', ...input, ...output])
-    return await readFile(join(folder, 'picture'))
+    return await readFile(join(folder, 'image'))
   } finally {
     await rm(folder, { recursive: true })
   }
 }
 
-/** The feature alone, on a clock that the test moves. */
-async function openBareImages() {
+/** Only the feature, with a clock that the test sets. */
+async function openImages() {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-images-'))
   const { db, write } = await openOwnDatabase()
   const clock = { nowS: 1_800_000_000 }

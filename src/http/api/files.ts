@@ -139,7 +139,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
       },
       discard: discardPoster,
     })
-    const sizes = await addPoster(deps, holder.accountId, holder, videoId, image)
+    const sizes = await addPoster(deps, { accountId: holder.accountId, by: holder, videoId, image })
     return sizes.map(({ id, widthPx, heightPx, createdAtS, sizeBytes }) => ({
       id,
       format: 'jpeg',
@@ -161,7 +161,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
       discard: async () => undefined,
     })
     const { accountId } = holder
-    const { id, createdAtS, sizeBytes } = await addCaption(deps, accountId, holder, videoId, { language, text })
+    const { id, createdAtS, sizeBytes } = await addCaption(deps, { accountId, by: holder, videoId, language, text })
     return { id, time: isoTime(createdAtS), size: `${Math.max(1, Math.round(sizeBytes / 1000))} kB`, lang: language }
   }
 
@@ -193,7 +193,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     async (request) => {
       const { id, fileId } = request.params
       const holder = authenticateRequest(request)
-      await deleteFile(deps, holder.accountId, holder, id, readFileId(fileId))
+      await deleteFile(deps, { accountId: holder.accountId, by: holder, videoId: id, fileId: readFileId(fileId) })
       return { message: 'Deleted' as const }
     },
   )
