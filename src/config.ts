@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from './errors.ts'
 
-/** What the help, the errors and docs/operations.md say of a variable. `defaultText`: what holds without it, where that is no fixed text. */
+/** What the help, the errors and docs/operations.md say about a variable. `defaultText`: describes a default that is computed or hard to read. */
 const VariableFacts = Type.Object({
   description: Type.String(),
   expected: Type.Optional(Type.String()),
@@ -58,7 +58,7 @@ const Variables = Type.Object({
   }),
   REELGATE_IMPORT_MAX_S: Type.String({
     description: 'longest time that an import may take from its first attempt, in seconds',
-    expected: 'an integer from 1 to 999999', // a timer counts to 24 days at most
+    expected: 'an integer from 1 to 999999', // timers are limited to 24 days
     pattern: '^[1-9][0-9]{0,5}$',
     default: String(12 * 3600),
     defaultText: '43200, 12 hours',
@@ -187,7 +187,7 @@ function invalid(name: string): Failure {
   return new Failure('invalid', `${name} is invalid: expected ${expected ?? 'another value'}.`)
 }
 
-/** Whether it is the URL of a PostgreSQL database. A sign in the password that ends it, such as `/`, would put its rest into messages. */
+/** Whether it is the URL of a PostgreSQL database. An unescaped `/` in a password would end it, and the rest of the password would be logged. */
 export function isDatabaseUrl(text: string): boolean {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return false
   const { username, password } = new URL(text)
@@ -261,11 +261,11 @@ function parseJson(text: string): unknown {
 
 function readProxies(text: string): string[] {
   const proxies = text.split(/[\s,]+/).filter((proxy) => proxy !== '')
-  const wrong = proxies.find((proxy) => !isAddressOrNetwork(proxy))
-  if (wrong === undefined) return proxies
+  const invalidProxy = proxies.find((proxy) => !isAddressOrNetwork(proxy))
+  if (invalidProxy === undefined) return proxies
   throw new Failure(
     'invalid',
-    `REELGATE_TRUSTED_PROXIES is invalid: expected addresses such as 127.0.0.1 or networks such as 10.0.0.0/8, got "${wrong}".`,
+    `REELGATE_TRUSTED_PROXIES is invalid: expected addresses such as 127.0.0.1 or networks such as 10.0.0.0/8, got "${invalidProxy}".`,
   )
 }
 
@@ -278,7 +278,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host)
 }
 
-/** Names that look like ours and are not: a mistyped variable would otherwise be ignored without a word. */
+/** Names that look like ours but are not: a mistyped variable would otherwise be ignored silently. */
 export function listUnknownVariables(environment: NodeJS.ProcessEnv = process.env): string[] {
   return Object.keys(environment).filter((name) => name.startsWith('REELGATE_') && !(name in Variables.properties))
 }

@@ -65,7 +65,7 @@ describe('M28: captions', () => {
 
   test.each([
     ['an SVG', '<svg xmlns="http://www.w3.org/2000/svg"/>', /Line 1 /],
-    ['a zip', Buffer.from('504b030414000000', 'hex'), /not text/],
+    ['a zip', Buffer.from('504b030414000000', 'hex'), /not readable text/],
     ['ASS', '[Script Info]\nTitle: x', /Line 1 /],
     ['nothing', '', /no captions/],
     ['a time that is none', '1\n00:00:01,000 --> 00:00:0x\nx', /Line 2 /],
