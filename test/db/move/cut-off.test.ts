@@ -159,7 +159,7 @@ test('after a move one database alone is the installation’s: the left one is r
   const back = await startReelgate({ database: 'sqlite', env: place.env })
   await back.stop()
   const there = { ...place.env, REELGATE_DATABASE_URL: url }
-  expect((await runCli(['serve'], there)).stderr).toMatch(/is older than its data folder: .*was left for reelgate\.db again/)
+  expect((await runCli(['serve'], there)).stderr).toMatch(/is older than its data folder: .*was replaced by reelgate\.db again/)
   expect(await migrate(place.env, url)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(
