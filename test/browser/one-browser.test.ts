@@ -40,8 +40,11 @@ test('O09: a link preview or a prefetch of the player page does not spend the li
 
 test('a reload goes on in the same session, near where the viewer was, and so does the way back from another page', async () => {
   const player = await openPlayer(person.browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
+  const isReported = player.page.waitForResponse(
+    (response) => response.url().endsWith('/beat') && response.request().postDataJSON().positionS > 4.5,
+  )
   await player.play()
-  await player.playsPast(7) // a beat has told the server where the viewer is
+  await isReported
   const address = player.page.url()
 
   await player.page.reload()

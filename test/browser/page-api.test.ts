@@ -137,19 +137,21 @@ describe('a page with the frame and api.js', () => {
     expect(player.frame.url()).not.toContain('otp=')
   })
 
-  test('gets from getMetaData the sentence of a refusal, whether it asks before or after it', async () => {
+  test('is told of a refusal by every call that needs the video, whether it calls before or after it', async () => {
     const { page, player } = await openPage(
       `<script src="${reelgate.url}/v2/api.js"></script><iframe src="${reelgate.url}/v2/?otp=${'x'.repeat(64)}"></iframe>
       <script>
         const player = VdoPlayer.getInstance(document.querySelector('iframe'))
-        const ask = () => player.api.getMetaData().catch(({ name, message }) => [name, message])
-        const early = ask()
+        player.video.muted = true
+        const calls = () => [player.api.getMetaData(), player.video.play(), player.api.updatePlayerConfig({ playbackSpeedOptions: [1] })]
+        const outcomes = () => Promise.all(calls().map((call) => call.catch(({ name, message }) => [name, message])))
+        const early = outcomes()
       </script>`,
     )
     const refusal = ['NotAllowedError', 'This link is not valid. Reload the page you came from to get a new one.']
-    expect(await inPage(page, 'early')).toEqual(refusal)
+    expect(await inPage(page, 'early')).toEqual([refusal, refusal, refusal])
     await player.shows('refused')
-    expect(await inPage(page, 'ask()')).toEqual(refusal)
+    expect(await inPage(page, 'outcomes()')).toEqual([refusal, refusal, refusal])
   })
 
   test('is called onVdoPlayerV2APIReady', async () => {

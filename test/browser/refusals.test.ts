@@ -83,7 +83,7 @@ test('a video that cannot be played tells its viewers to tell the owner', async 
   await untilFailed(credentials.videoId)
   const player = await openInNewBrowser(playerAddress(reelgate.url, otp))
   await player.shows('refused', 'video-failed')
-  expect(await player.sentence()).toBe('This video could not be prepared for playing. Please tell the people who run this site.')
+  expect(await player.sentence()).toBe('This video could not be prepared for playing. Please contact the owner of this site.')
 })
 
 test('O07: a video deleted while it plays stops within a beat and leaves nothing to play', async () => {

@@ -173,7 +173,7 @@ test.each(sampleOf('attacks that stop the video', STOPPED_FOR, 2))(
     expect(await player.page.evaluate('watched.bareS')).toBeLessThanOrEqual(1)
     await player.page.evaluate("document.querySelector('video').play().catch(() => {}); undefined")
     expect(await player.video()).toMatchObject({ widthPx: 0, framesDecoded: 0 }) // there is nothing left to play
-    expect(await player.sentence()).toBe('Playback stopped because something on this page hides your mark in the picture.')
+    expect(await player.sentence()).toBe('Playback stopped because something on this page hides your watermark.')
   },
 )
 

@@ -1,7 +1,14 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { sha256Base64url, toBase64url } from '../../web/player/encoding.ts'
-import { type Asked, askedBy, createSigner, type KeyPair, newKeyPair, publicKeyText } from '../../web/player/proof.ts'
+import {
+  createSigner,
+  type KeyPair,
+  newKeyPair,
+  parseSignedRequest,
+  publicKeyText,
+  type SignedRequest,
+} from '../../web/player/proof.ts'
 
 const NONCE = 'n'.repeat(24)
 const SESSION = 'S'.repeat(22)
@@ -30,7 +37,7 @@ test('a request without session, argument or body signs a dash for each', async 
 
 test('each proof works once: its seq is used by no other, even when fifty are signed at once', async () => {
   const signer = createSigner((await newKeyPair()).privateKey, NONCE)
-  const asked: Asked = { operation: 'key', session: SESSION, argument: '0' }
+  const asked: SignedRequest = { operation: 'key', session: SESSION, argument: '0' }
   const proofs = await Promise.all(Array.from({ length: 50 }, () => signer.sign(asked)))
   expect(new Set(proofs.map((proof) => proof.split('.')[2])).size).toBe(50)
 })
@@ -62,7 +69,7 @@ test.each([
   ['/media/1764000000/sig/video/1/2/7.m4s', undefined],
   [`/play/${'T'.repeat(22)}/key/0`, undefined],
 ] as const)('%s is signed for what it asks', (path, asked) => {
-  expect(askedBy(`https://videos.example${path.replace('/S/', `/${SESSION}/`)}`, SESSION)).toEqual(asked)
+  expect(parseSignedRequest(`https://videos.example${path.replace('/S/', `/${SESSION}/`)}`, SESSION)).toEqual(asked)
 })
 
 test('bytes and hashes are base64url without padding', async () => {

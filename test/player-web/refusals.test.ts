@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isFileGone, nextSegmentStep, nextStep } from '../../web/player/next-step.ts'
 import {
-  ENDED_WHYS,
+  END_REASONS,
   REFUSAL_CODES,
   type Refusal,
   refusalAction,
@@ -20,7 +20,7 @@ const answer = (status: number, body: object = {}, retryAfter: string | null = n
 test('a viewer never reads a code, a name in braces or an exclamation mark', () => {
   const refusals: Refusal[] = [
     ...REFUSAL_CODES.map((code) => ({ code, page: 'videos.example' })),
-    ...ENDED_WHYS.map((why) => ({ code: 'session-ended' as const, why })),
+    ...END_REASONS.map((why) => ({ code: 'session-ended' as const, why })),
   ]
   const sentences = [...refusals.map(refusalSentence), ...WAITING_CODES.map((code) => waitingSentence({ code }))]
   for (const sentence of sentences) expect(sentence).toMatch(/^[A-Z][^!{}]*\.$/)
@@ -43,7 +43,7 @@ test('too many streams can be tried again, a replaced page can be played here', 
 })
 
 test.each(['proof-stale', 'proof-replayed'])('%s is signed anew twice, then the viewer hears of the connection', (code) => {
-  expect(nextStep(answer(401, { code }), { proofsRefused: 1, failures: 0 })).toEqual({ step: 'sign-anew' })
+  expect(nextStep(answer(401, { code }), { proofsRefused: 1, failures: 0 })).toEqual({ step: 'sign-again' })
   expect(nextStep(answer(401, { code }), { proofsRefused: 2, failures: 0 })).toEqual({
     step: 'stop',
     refusal: { code: 'network' },

@@ -1,4 +1,4 @@
-// `api.js`: a page that holds the player's frame itself asks for `VdoPlayer.getInstance(frame)` (wire-contract.md, section 8).
+// `api.js`: for pages that contain the player's frame themselves and call `VdoPlayer.getInstance(frame)` (wire-contract.md, section 8).
 
 import { VdoPlayer } from './vdo-player.ts'
 

@@ -36,7 +36,7 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
     if (source !== frame.contentWindow || source === null || origin !== originOf(frame)) return
     if (isGreeting(data) && data.reelgate === 'ready' && data.pageLoad !== pageLoad) openPort(data.pageLoad, origin)
   })
-  // A frame that has not loaded yet hears nothing; its player speaks first.
+  // A frame that has not loaded yet receives nothing, so its player sends the first message.
   greet({ reelgate: 'hello' }, '*')
   return {
     connected,

@@ -55,7 +55,7 @@ export type PlayerApi = {
   updatePlayerConfig(config: { playbackSpeedOptions?: number[] }): Promise<void>
 }
 
-/** The frame's video element, as it was when the player last reported; what is set shows at once. */
+/** The frame's video element, as the player last reported it; what is set can be read immediately. */
 export class VideoMirror {
   #connection: ReturnType<typeof connect>
   #state = BEFORE_CONNECTION

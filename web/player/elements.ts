@@ -13,7 +13,7 @@ import { KEY_LIST } from './keyboard.ts'
 import type { PlayerOptions } from './options.ts'
 
 export type PlayerElements = {
-  /** The full-screen element: everything lies in it. */
+  /** The full-screen element: it contains everything. */
   controller: MediaController
   video: HTMLVideoElement
   title: HTMLElement
@@ -66,7 +66,7 @@ const PLAYER = `
 </media-controller>
 <dialog class="key-list" aria-label="Keys"><h2>Keys</h2><dl></dl><form method="dialog"><button class="action">Close</button></form></dialog>`
 
-/** Builds the player's elements into `root`, in the form that the address asked for. */
+/** Builds the player's elements into `root`, as the options of the address say. */
 export function createElements(root: HTMLElement, options: PlayerOptions): PlayerElements {
   root.innerHTML = PLAYER
   const one = <T extends Element>(selector: string): T => {
@@ -104,7 +104,7 @@ function fitToOptions({ controller, video }: PlayerElements, options: PlayerOpti
   if (options.controls === 'native') video.controls = true
   // Clicks belong to the browser's own bar, or to the embedding page.
   if (options.controls !== 'on') controller.setAttribute('gesturesdisabled', '')
-  // Without it media-chrome falls back to full screen of the bare video (iPhone), which would lose the mark.
+  // Without it media-chrome falls back to full screen of the bare video (iPhone), which would lose the watermark.
   if (!document.fullscreenEnabled) bar.querySelector('media-fullscreen-button')?.remove()
   video.loop = options.loop
   video.muted = options.autoplay

@@ -14,7 +14,7 @@ export type KeyStore = {
 
 /**
  * Key pairs by name (SHA-256 of an OTP, or a session's id). IndexedDB, because it alone holds a key that
- * nobody can read out; in memory where the browser denies it (sandboxed frames, blocked storage).
+ * no script can read; in memory where the browser denies it (sandboxed frames, blocked storage).
  */
 export async function openKeyStore(): Promise<KeyStore> {
   try {

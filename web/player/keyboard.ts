@@ -1,30 +1,30 @@
 export type KeyAction =
-  | { action: 'toggle-play' | 'toggle-mute' | 'toggle-fullscreen' | 'toggle-captions' | 'show-keys' }
-  | { action: 'seek-by'; seconds: number }
-  | { action: 'seek-to'; share: number }
-  | { action: 'volume-by'; step: number }
-  | { action: 'speed-by'; steps: 1 | -1 }
+  | { kind: 'toggle-play' | 'toggle-mute' | 'toggle-fullscreen' | 'toggle-captions' | 'show-keys' }
+  | { kind: 'seek-by'; seconds: number }
+  | { kind: 'seek-to'; share: number }
+  | { kind: 'volume-by'; step: number }
+  | { kind: 'speed-by'; steps: 1 | -1 }
 
 export type KeyPress = { key: string; ctrlKey: boolean; altKey: boolean; metaKey: boolean }
 
 const ACTIONS: Readonly<Record<string, KeyAction>> = {
-  ' ': { action: 'toggle-play' },
-  enter: { action: 'toggle-play' },
-  k: { action: 'toggle-play' },
-  arrowleft: { action: 'seek-by', seconds: -5 },
-  arrowright: { action: 'seek-by', seconds: 5 },
-  j: { action: 'seek-by', seconds: -10 },
-  l: { action: 'seek-by', seconds: 10 },
-  arrowup: { action: 'volume-by', step: 0.05 },
-  arrowdown: { action: 'volume-by', step: -0.05 },
-  m: { action: 'toggle-mute' },
-  f: { action: 'toggle-fullscreen' },
-  c: { action: 'toggle-captions' },
-  '<': { action: 'speed-by', steps: -1 },
-  '>': { action: 'speed-by', steps: 1 },
-  home: { action: 'seek-to', share: 0 },
-  end: { action: 'seek-to', share: 1 },
-  '?': { action: 'show-keys' },
+  ' ': { kind: 'toggle-play' },
+  enter: { kind: 'toggle-play' },
+  k: { kind: 'toggle-play' },
+  arrowleft: { kind: 'seek-by', seconds: -5 },
+  arrowright: { kind: 'seek-by', seconds: 5 },
+  j: { kind: 'seek-by', seconds: -10 },
+  l: { kind: 'seek-by', seconds: 10 },
+  arrowup: { kind: 'volume-by', step: 0.05 },
+  arrowdown: { kind: 'volume-by', step: -0.05 },
+  m: { kind: 'toggle-mute' },
+  f: { kind: 'toggle-fullscreen' },
+  c: { kind: 'toggle-captions' },
+  '<': { kind: 'speed-by', steps: -1 },
+  '>': { kind: 'speed-by', steps: 1 },
+  home: { kind: 'seek-to', share: 0 },
+  end: { kind: 'seek-to', share: 1 },
+  '?': { kind: 'show-keys' },
 }
 
 /** The keys as the viewer's list shows them. */
@@ -41,10 +41,10 @@ export const KEY_LIST: readonly (readonly [keys: string, meaning: string])[] = [
   ['F', 'Full screen'],
 ]
 
-/** What a key asks for; undefined for keys that belong to the browser or to nobody. */
-export function keyAction(press: KeyPress): KeyAction | undefined {
+/** The action of a key; undefined for keys of the browser and keys without an action. */
+export function actionForKey(press: KeyPress): KeyAction | undefined {
   if (press.ctrlKey || press.altKey || press.metaKey) return undefined
-  if (/^[0-9]$/.test(press.key)) return { action: 'seek-to', share: Number(press.key) / 10 }
+  if (/^[0-9]$/.test(press.key)) return { kind: 'seek-to', share: Number(press.key) / 10 }
   const key = press.key.toLowerCase()
   return Object.hasOwn(ACTIONS, key) ? ACTIONS[key] : undefined
 }
@@ -52,12 +52,12 @@ export function keyAction(press: KeyPress): KeyAction | undefined {
 const RATES = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2] as const
 
 /** The speeds on offer, ascending, up to what the server's pace allows. */
-export function offeredRates(maxRate: number, wanted: readonly number[] = RATES): readonly number[] {
+export function selectRates(maxRate: number, wanted: readonly number[] = RATES): readonly number[] {
   return wanted.filter((rate) => rate <= Math.max(1, maxRate)).sort((one, other) => one - other)
 }
 
 /** The next faster or slower offered speed; the same one at either end. */
-export function steppedRate(rates: readonly number[], rate: number, steps: 1 | -1): number {
+export function stepRate(rates: readonly number[], rate: number, steps: 1 | -1): number {
   const next = steps > 0 ? rates.find((offered) => offered > rate) : rates.findLast((offered) => offered < rate)
   return next ?? rate
 }

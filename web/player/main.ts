@@ -2,11 +2,11 @@ import './player.css'
 import { createElements, type PlayerElements } from './elements.ts'
 import { sha256Base64url } from './encoding.ts'
 import { openKeyStore } from './key-store.ts'
-import { type KeyAction, keyAction, steppedRate } from './keyboard.ts'
-import { readPlace } from './memory.ts'
+import { actionForKey, type KeyAction, stepRate } from './keyboard.ts'
+import { readPosition } from './memory.ts'
 import { inkOn, type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
 import { servePage } from './page-api.ts'
-import { type Answer, openPage, redeem } from './play-client.ts'
+import { openPage, type PlayResult, redeem } from './play-client.ts'
 import { type Playback, startPlayback } from './playback.ts'
 import { createSigner, type KeyPair, newKeyPair, publicKeyText, type Signer } from './proof.ts'
 import type { Refusal, Waiting } from './refusals.ts'
@@ -26,8 +26,8 @@ function start() {
   const elements = createElements(place, options)
   const screen = createScreen(elements)
   screen.show({ state: 'loading' })
-  if (options.primaryColor) paint(options.primaryColor)
-  protectPicture(elements)
+  if (options.primaryColor) setColor(options.primaryColor)
+  keepVideoInPage(elements)
   if (!isSecureContext || !globalThis.crypto?.subtle) {
     refuse(screen, { code: 'insecure-page', page: insecurePage() })
   } else if (self.origin === 'null') {
@@ -43,39 +43,39 @@ function start() {
 function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerElements, screen: Screen) {
   const root = new URL(page.rootPath, location.href)
   const menu = createSettingsMenu(elements.settings, elements.settingsButton)
-  const tell = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
+  const onWaiting = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
   listenToKeys(elements, menu, () => playback)
   const pageApi = servePage({ video: elements.video, playback: () => playback })
-  if (options.litemode && options.otp) watchWhenAsked()
-  else watchFirst()
+  if (options.litemode && options.otp) openOnPlay()
+  else openFirst()
 
-  /** Nothing but the poster is asked for before the viewer presses play: a page may hold many videos. */
-  function watchWhenAsked() {
+  /** Loads nothing but the poster before the viewer presses play: a page may hold many videos. */
+  function openOnPlay() {
     showPublicPoster(elements.video, root, options.videoId)
     screen.show({ state: 'ready' })
     const press = () => void elements.video.play().catch(() => {})
     elements.bigPlay.addEventListener('click', press, { once: true })
-    elements.video.addEventListener('play', () => watchFirst(), { once: true })
+    elements.video.addEventListener('play', () => openFirst(), { once: true })
   }
 
-  async function watchFirst() {
-    await playOrSayWhy(
-      () => openSession(page, options, root, tell),
+  async function openFirst() {
+    await playOrShowRefusal(
+      () => openSession(page, options, root, onWaiting),
       undefined,
-      () => watchFirst(),
+      () => openFirst(),
     )
   }
 
-  async function watchHere(pair: KeyPair, session: string, nonce: string, atS: number) {
+  async function openHere(pair: KeyPair, session: string, nonce: string, atS: number) {
     const open = async (): Promise<Opened> => {
       const signer = createSigner(pair.privateKey, nonce) // a page that was replaced never comes back, so this is another
-      return opened(pair, signer, await openPage(signer, root, session, tell))
+      return toOpened(pair, signer, await openPage(signer, root, session, onWaiting))
     }
-    await playOrSayWhy(open, atS, () => watchHere(pair, session, nonce, atS))
+    await playOrShowRefusal(open, atS, () => openHere(pair, session, nonce, atS))
   }
 
-  async function playOrSayWhy(open: () => Promise<Opened>, atS: number | undefined, again: () => void) {
+  async function playOrShowRefusal(open: () => Promise<Opened>, atS: number | undefined, again: () => void) {
     screen.show({ state: 'loading' })
     const outcome = await open().catch((): Opened => ({ ok: false, refusal: { code: 'internal' } }))
     if (!outcome.ok) {
@@ -86,8 +86,13 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
       return
     }
     const { pair, signer, answer } = outcome
-    const playHere = (fromS: number) => watchHere(pair, answer.session, page.proofNonce, fromS)
-    playback = startPlayback({ elements, screen, menu, options, root, playHere }, signer, answer, atS ?? placeOf(answer, options))
+    const playHere = (fromS: number) => openHere(pair, answer.session, page.proofNonce, fromS)
+    playback = startPlayback(
+      { elements, screen, menu, options, root, playHere },
+      signer,
+      answer,
+      atS ?? startPositionS(answer, options),
+    )
     pageApi.opened(answer)
     if (atS !== undefined) elements.video.play().catch(() => {}) // the viewer has just asked for it
   }
@@ -98,14 +103,14 @@ async function openSession(
   page: PageValues,
   options: PlayerOptions,
   root: URL,
-  tell: (waiting: Waiting | undefined) => void,
+  onWaiting: (waiting: Waiting | undefined) => void,
 ): Promise<Opened> {
   const keys = await openKeyStore()
   if (options.session) {
     const pair = await keys.find(options.session)
     if (!pair) return { ok: false, refusal: { code: keys.lasts ? 'not-allowed' : 'otp-used' } }
     const signer = createSigner(pair.privateKey, page.proofNonce)
-    return opened(pair, signer, await openPage(signer, root, options.session, tell))
+    return toOpened(pair, signer, await openPage(signer, root, options.session, onWaiting))
   }
   if (!options.otp) return { ok: false, refusal: { code: 'otp-unknown' } }
   const otpHash = await sha256Base64url(options.otp)
@@ -122,20 +127,20 @@ async function openSession(
       ancestors: [...(location.ancestorOrigins ?? [])],
       support: { mse: 'MediaSource' in globalThis, managed: 'ManagedMediaSource' in globalThis },
     },
-    tell,
+    onWaiting,
   )
   if (answer.ok) {
     await keys.keep(answer.value.session, pair) // before the address changes: a reload has nothing but the session's id
     history.replaceState(null, '', searchOfSession(location.search, answer.value.session))
   }
-  return opened(pair, signer, answer)
+  return toOpened(pair, signer, answer)
 }
 
 /** Where to begin: after a reload where this session was, else where the address says, or where the viewer or this browser left the video. */
-function placeOf({ resumeAtS, keepsPosition, video }: SessionAnswer, { session, startAtS }: PlayerOptions): number {
+function startPositionS({ resumeAtS, keepsPosition, video }: SessionAnswer, { session, startAtS }: PlayerOptions): number {
   if (resumeAtS > 0 && (session !== undefined || startAtS === undefined)) return resumeAtS
   if (startAtS !== undefined) return Math.min(startAtS, Math.max(0, video.durationS - 1))
-  return keepsPosition ? 0 : (readPlace(video.id) ?? 0)
+  return keepsPosition ? 0 : (readPosition(video.id) ?? 0)
 }
 
 /** The poster that the page around may show, too; where there is none the player stays dark. */
@@ -147,7 +152,7 @@ async function showPublicPoster(video: HTMLVideoElement, root: URL, videoId: str
   if (poster && !video.poster) video.poster = new URL(new URL(poster.url).pathname.replace(/^.*\/poster\//, 'poster/'), root).href
 }
 
-function opened(pair: KeyPair, signer: Signer, answer: Answer<SessionAnswer>): Opened {
+function toOpened(pair: KeyPair, signer: Signer, answer: PlayResult<SessionAnswer>): Opened {
   return answer.ok ? { ok: true, pair, signer, answer: answer.value } : answer
 }
 
@@ -155,15 +160,15 @@ function refuse(screen: Screen, refusal: Refusal) {
   screen.show({ state: 'refused', refusal, onAction: () => location.reload() })
 }
 
-function paint(wanted: string) {
-  const color = hexColorOf(wanted)
+function setColor(wanted: string) {
+  const color = toHexColor(wanted)
   if (color === undefined) return
   document.documentElement.style.setProperty('--lamp', color)
   document.documentElement.style.setProperty('--lamp-ink', inkOn(color))
 }
 
 /** A colour of CSS as `#rrggbb`; undefined for one that is not opaque, and for no colour. */
-function hexColorOf(color: string): string | undefined {
+function toHexColor(color: string): string | undefined {
   const context = CSS.supports('color', color) ? document.createElement('canvas').getContext('2d') : null
   if (!context) return undefined
   context.fillStyle = color
@@ -181,8 +186,8 @@ function isInsecure(address: string): boolean {
   return address.startsWith('http:') && !/^http:\/\/(([^/:]+\.)?localhost|127\.[\d.]+|\[::1\])(:|\/|$)/.test(address)
 }
 
-/** The picture stays in this page, where the mark is: no picture-in-picture, no bare full screen, no "save video as". */
-function protectPicture({ controller, video }: PlayerElements) {
+/** The picture stays in this page, where the watermark is: no picture-in-picture, no bare full screen, no "save video as". */
+function keepVideoInPage({ controller, video }: PlayerElements) {
   controller.addEventListener('contextmenu', (event) => event.preventDefault())
   video.addEventListener('enterpictureinpicture', () => {
     video.pause()
@@ -193,13 +198,13 @@ function protectPicture({ controller, video }: PlayerElements) {
 
 function listenToKeys(elements: PlayerElements, menu: { readonly isOpen: boolean }, playback: () => Playback | undefined) {
   document.addEventListener('keydown', (event) => {
-    const asked = keyAction(event)
-    if (!asked || event.defaultPrevented || elements.keyList.open || menu.isOpen) return
+    const action = actionForKey(event)
+    if (!action || event.defaultPrevented || elements.keyList.open || menu.isOpen) return
     if (isControlsOwnKey(event)) return
     event.preventDefault()
-    // Controls come back for whoever plays by keyboard, as they do for a moved pointer.
+    // Shows the controls to keyboard users, as moving the pointer does.
     elements.controller.dispatchEvent(new PointerEvent('pointermove', { bubbles: true, pointerType: 'mouse' }))
-    act(asked, elements, playback())
+    runKeyAction(action, elements, playback())
   })
 }
 
@@ -211,30 +216,30 @@ function isControlsOwnKey(event: KeyboardEvent): boolean {
   return (event.key === ' ' || event.key === 'Enter') && (target instanceof HTMLButtonElement || target.role === 'button')
 }
 
-function act(asked: KeyAction, elements: PlayerElements, playback: Playback | undefined) {
+function runKeyAction(action: KeyAction, elements: PlayerElements, playback: Playback | undefined) {
   const { video, controller, keyList } = elements
-  if (asked.action === 'show-keys') return keyList.showModal()
-  if (asked.action === 'toggle-play' && video.paused) return void video.play().catch(() => {}) // also before there is anything to play
+  if (action.kind === 'show-keys') return keyList.showModal()
+  if (action.kind === 'toggle-play' && video.paused) return void video.play().catch(() => {}) // also before there is anything to play
   if (!playback) return
-  switch (asked.action) {
+  switch (action.kind) {
     case 'toggle-play':
       return video.pause()
     case 'seek-by':
       if (Number.isFinite(video.duration))
-        video.currentTime = Math.min(video.duration, Math.max(0, video.currentTime + asked.seconds))
+        video.currentTime = Math.min(video.duration, Math.max(0, video.currentTime + action.seconds))
       return
     case 'seek-to':
-      if (Number.isFinite(video.duration)) video.currentTime = asked.share * video.duration
+      if (Number.isFinite(video.duration)) video.currentTime = action.share * video.duration
       return
     case 'volume-by':
       video.muted = false
-      video.volume = Math.min(1, Math.max(0, video.volume + asked.step))
+      video.volume = Math.min(1, Math.max(0, video.volume + action.step))
       return
     case 'toggle-mute':
       video.muted = !video.muted
       return
     case 'speed-by':
-      return playback.chooseRate(steppedRate(playback.rates, video.playbackRate, asked.steps))
+      return playback.chooseRate(stepRate(playback.rates, video.playbackRate, action.steps))
     case 'toggle-captions':
       return playback.toggleCaptions()
     case 'toggle-fullscreen':

@@ -1,8 +1,8 @@
 // What this browser remembers of its viewer, for the next video or the next visit. Where storage is denied, nothing.
 
 const SETTINGS = 'reelgate-settings'
-const PLACES = 'reelgate-places'
-const MOST_PLACES = 200
+const POSITIONS = 'reelgate-places'
+const MAX_POSITIONS = 200
 /** Nearer to an end of the video than this is no place to go on from. */
 const MARGIN_S = 10
 
@@ -21,16 +21,16 @@ export function rememberSettings(changes: Settings): void {
 }
 
 /** Where the viewer left the video, in seconds; undefined at its beginning or end. */
-export function readPlace(videoId: string): number | undefined {
-  const place = read(PLACES)[videoId]
+export function readPosition(videoId: string): number | undefined {
+  const place = read(POSITIONS)[videoId]
   return typeof place === 'number' && place > 0 ? place : undefined
 }
 
-export function rememberPlace(videoId: string, atS: number, durationS: number): void {
-  const { [videoId]: _, ...others } = read(PLACES)
-  const newest = Object.entries(others).slice(-MOST_PLACES + 1)
+export function rememberPosition(videoId: string, atS: number, durationS: number): void {
+  const { [videoId]: _, ...others } = read(POSITIONS)
+  const newest = Object.entries(others).slice(-MAX_POSITIONS + 1)
   const isWithin = atS > MARGIN_S && atS < durationS - MARGIN_S
-  write(PLACES, Object.fromEntries(isWithin ? [...newest, [videoId, Math.round(atS)]] : newest))
+  write(POSITIONS, Object.fromEntries(isWithin ? [...newest, [videoId, Math.round(atS)]] : newest))
 }
 
 function read(name: string): Record<string, unknown> {

@@ -1,67 +1,67 @@
-import { ENDED_WHYS, type EndedWhy, REFUSAL_CODES, type Refusal, type RefusalCode, type Waiting } from './refusals.ts'
+import { END_REASONS, type EndReasonCode, REFUSAL_CODES, type Refusal, type RefusalCode, type Waiting } from './refusals.ts'
 
-/** An answer that is not a success. `status` 0: no answer came. `body`: its text, JSON or not. */
-export type Refused = { status: number; retryAfter: string | null; body: string }
-/** What this one request has been through: proofs refused as stale or replayed, answers that failed in a row. */
-export type Tried = { proofsRefused: number; failures: number }
+/** A response that is not a success. `status` 0: there was none. `body`: its text, JSON or not. */
+export type FailedResponse = { status: number; retryAfter: string | null; body: string }
+/** The attempts of one request: proofs refused as stale or replayed, and failures in a row. */
+export type Attempts = { proofsRefused: number; failures: number }
 
 export type NextStep =
-  | { step: 'sign-anew' }
+  | { step: 'sign-again' }
   | { step: 'wait'; waitMs: number; waiting: Waiting }
   | { step: 'stop'; refusal: Refusal }
 
-const NOT_READY_AGAIN_MS = 15_000
-const MOST_NEW_PROOFS = 2
-const MOST_SERVER_FAULTS = 4
+const NOT_READY_RETRY_MS = 15_000
+const MAX_NEW_PROOFS = 2
+const MAX_SERVER_ERRORS = 4
 
-/** What the player does about an answer that is not a success. @see playback protocol, section 9 */
-export function nextStep({ status, retryAfter, body }: Refused, tried: Tried): NextStep {
-  const said = readBody(body)
-  if (said.code === 'proof-stale' || said.code === 'proof-replayed') {
-    return tried.proofsRefused < MOST_NEW_PROOFS ? { step: 'sign-anew' } : stop('network')
+/** What the player does about a response that is not a success. @see playback protocol, section 9 */
+export function nextStep({ status, retryAfter, body }: FailedResponse, tried: Attempts): NextStep {
+  const response = readBody(body)
+  if (response.code === 'proof-stale' || response.code === 'proof-replayed') {
+    return tried.proofsRefused < MAX_NEW_PROOFS ? { step: 'sign-again' } : stop('network')
   }
-  if (said.code === 'video-not-ready') {
-    if (said.why === 'failed') return stop('video-failed')
-    const waitMs = positive(said.waitMs) ?? NOT_READY_AGAIN_MS
-    return { step: 'wait', waitMs, waiting: { code: 'video-not-ready', progress: shareOf(said.progress) } }
+  if (response.code === 'video-not-ready') {
+    if (response.why === 'failed') return stop('video-failed')
+    const waitMs = positive(response.waitMs) ?? NOT_READY_RETRY_MS
+    return { step: 'wait', waitMs, waiting: { code: 'video-not-ready', progress: readShare(response.progress) } }
   }
-  const askedWaitMs = positive(said.waitMs) ?? retryAfterMs(retryAfter)
+  const wantedWaitMs = positive(response.waitMs) ?? retryAfterMs(retryAfter)
   if (status === 429) {
     const waiting: Waiting =
-      said.code === 'key-pace' ? { code: 'key-pace', maxRate: positive(said.maxRate) } : { code: 'slow-down' }
-    return { step: 'wait', waitMs: askedWaitMs ?? 1000, waiting }
+      response.code === 'key-pace' ? { code: 'key-pace', maxRate: positive(response.maxRate) } : { code: 'slow-down' }
+    return { step: 'wait', waitMs: wantedWaitMs ?? 1000, waiting }
   }
-  if (status === 503 && askedWaitMs !== undefined)
-    return { step: 'wait', waitMs: askedWaitMs, waiting: { code: said.code === 'unavailable' ? 'unavailable' : 'busy' } }
-  // A proxy says these while the server behind it starts again: waiting is right, however long.
-  if (status === 0 || status === 502 || status === 503 || status === 504) return waitForAnswer(tried)
-  if (status >= 500) return tried.failures < MOST_SERVER_FAULTS ? waitForAnswer(tried) : stop('internal')
-  return { step: 'stop', refusal: readRefusal(said) }
+  if (status === 503 && wantedWaitMs !== undefined)
+    return { step: 'wait', waitMs: wantedWaitMs, waiting: { code: response.code === 'unavailable' ? 'unavailable' : 'busy' } }
+  // What a proxy answers while the server behind it restarts: wait, however long.
+  if (status === 0 || status === 502 || status === 503 || status === 504) return waitForServer(tried)
+  if (status >= 500) return tried.failures < MAX_SERVER_ERRORS ? waitForServer(tried) : stop('internal')
+  return { step: 'stop', refusal: readRefusal(response) }
 }
 
 /** A cache or web server in front answers for segments without words: then 403 is a path whose time is over, no sooner than the session's. */
-export function nextSegmentStep(refused: Refused, tried: Tried): NextStep {
+export function nextSegmentStep(refused: FailedResponse, tried: Attempts): NextStep {
   if (refused.status === 403 && readBody(refused.body).code !== 'video-gone') return stop('session-ended', 'time')
   if (refused.status === 404 || refused.status === 410) return stop('video-gone')
   return nextStep(refused, tried)
 }
 
 /** Captions that were deleted since the playlist named them are no reason to stop the video. */
-export function isFileGone({ body }: Refused): boolean {
+export function isFileGone({ body }: FailedResponse): boolean {
   return readBody(body).code === 'file-gone'
 }
 
-function readRefusal(said: Record<string, unknown>): Refusal {
-  const code = REFUSAL_CODES.find((known) => known === said.code) ?? 'internal'
+function readRefusal(response: Record<string, unknown>): Refusal {
+  const code = REFUSAL_CODES.find((known) => known === response.code) ?? 'internal'
   if (code !== 'session-ended') return { code }
-  return { code, why: ENDED_WHYS.find((known) => known === said.why) }
+  return { code, why: END_REASONS.find((known) => known === response.why) }
 }
 
-function stop(code: RefusalCode, why?: EndedWhy): NextStep {
+function stop(code: RefusalCode, why?: EndReasonCode): NextStep {
   return { step: 'stop', refusal: { code, why } }
 }
 
-function waitForAnswer({ failures }: Tried): NextStep {
+function waitForServer({ failures }: Attempts): NextStep {
   return { step: 'wait', waitMs: Math.min(8000, 1000 * 2 ** failures), waiting: { code: 'network' } }
 }
 
@@ -83,6 +83,6 @@ function positive(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : undefined
 }
 
-function shareOf(value: unknown): number | undefined {
+function readShare(value: unknown): number | undefined {
   return typeof value === 'number' && value >= 0 && value <= 1 ? value : undefined
 }

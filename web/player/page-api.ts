@@ -44,48 +44,42 @@ type Controlled = { video: HTMLVideoElement; playback(): Playback | undefined }
 
 /**
  * Lets the page around the player play, pause and seek, and reports to it what the video element does (wire-contract.md, section 8).
- * Only the window that holds this frame is heard.
+ * Accepts messages only from the window that holds this frame.
  */
 export function servePage({ video, playback }: Controlled): PageApi {
   const ports: MessagePort[] = []
   const pageLoad = crypto.randomUUID()
   const loaded: string[] = []
+  const session = createSessionPromise()
   let metaData: MetaData | undefined
-  let openedNow: (metaData: MetaData) => void = () => {}
-  const opened = new Promise<MetaData>((resolve) => {
-    openedNow = resolve
-  })
-  let refusal: DOMException | undefined
-  const waiting: ((refusal: DOMException) => void)[] = []
 
   if (parent !== window) {
     addEventListener('message', greeted)
     for (const name of EVENTS) video.addEventListener(name, () => report(name))
-    sayReady()
+    sendReady()
   }
   return {
     opened({ video: { title, durationS, aspectRatio } }) {
       if (metaData) return
       metaData = { title, duration: durationS, aspectRatio }
-      openedNow(metaData)
+      session.resolve()
       for (const name of METADATA_EVENTS) report(name)
     },
     refused(reason) {
-      refusal = new DOMException(refusalSentence(reason), 'NotAllowedError')
-      for (const reject of waiting.splice(0)) reject(refusal)
+      session.reject(new DOMException(refusalSentence(reason), 'NotAllowedError'))
     },
   }
 
-  function sayReady() {
+  function sendReady() {
     const greeting: Greeting = { reelgate: 'ready', pageLoad }
     parent.postMessage(greeting, '*')
   }
 
   function greeted({ data, source, origin, ports: [port] }: MessageEvent) {
     if (source !== parent || !isFramingOrigin(origin) || !isGreeting(data)) return
-    if (data.reelgate === 'hello') sayReady()
+    if (data.reelgate === 'hello') sendReady()
     if (data.reelgate === 'connect' && port) {
-      port.onmessage = (message: MessageEvent<PageMessage>) => obey(port, message.data)
+      port.onmessage = (message: MessageEvent<PageMessage>) => runMessage(port, message.data)
       ports.push(port)
       send(port, { state: readState(), loaded })
     }
@@ -100,50 +94,50 @@ export function servePage({ video, playback }: Controlled): PageApi {
     port.postMessage(message)
   }
 
-  async function obey(port: MessagePort, message: PageMessage) {
+  async function runMessage(port: MessagePort, message: PageMessage) {
     if ('set' in message) return set(message.set, message.value)
     const { call, method, argument } = message
     try {
-      send(port, { answer: call, value: await answerCall(method, argument) })
+      send(port, { answer: call, value: await runMethod(method, argument) })
     } catch (error) {
       const { name, message: text } = error instanceof Error ? error : new Error(String(error))
       send(port, { answer: call, error: { name, message: text } })
     }
   }
 
-  async function answerCall(method: PlayerMethod, argument: unknown): Promise<unknown> {
+  async function runMethod(method: PlayerMethod, argument: unknown): Promise<unknown> {
     switch (method) {
       case 'play':
-        return video.play()
+        return Promise.race([video.play(), session.refused()])
       case 'pause':
         return video.pause()
       case 'getMetaData':
         return readMetaData()
       case 'updatePlayerConfig':
-        await opened
+        await session.opened()
         return playback()?.offerRates(readRates(argument))
     }
   }
 
   /** Known while a session is open, and after it. @throws DOMException with the sentence that the viewer reads instead of the video */
   async function readMetaData(): Promise<MetaData> {
-    if (metaData) return metaData
-    if (refusal) throw refusal
-    return new Promise((resolve, reject) => {
-      waiting.push(reject)
-      opened.then(resolve)
-    })
+    if (!metaData) await session.opened()
+    if (!metaData) throw new Error('the session is open without its metadata')
+    return metaData
   }
 
-  async function set(property: SettableProperty, value: number | boolean) {
+  function set(property: SettableProperty, value: number | boolean) {
     if (typeof value !== typeof video[property] || (typeof value === 'number' && !Number.isFinite(value))) return
     if (property === 'currentTime') video.currentTime = Math.max(0, Number(value))
     if (property === 'volume') video.volume = Math.min(1, Math.max(0, Number(value)))
     if (property === 'muted') video.muted = Boolean(value)
     if (property === 'loop') video.loop = Boolean(value)
     if (property === 'playbackRate') {
-      await opened
-      playback()?.useRate(Number(value))
+      // A video that may not be watched has no speed.
+      session.opened().then(
+        () => playback()?.useRate(Number(value)),
+        () => {},
+      )
     }
   }
 
@@ -157,6 +151,35 @@ export function servePage({ video, playback }: Controlled): PageApi {
       played: rangesOf(video.played),
       seekable: rangesOf(video.seekable),
     }
+  }
+}
+
+/** Whether the session is open. A refusal ends the waiting, until another attempt opens it. */
+function createSessionPromise() {
+  let resolve = () => {}
+  let reject = (_refusal: DOMException) => {}
+  const next = () =>
+    new Promise<void>((onOpen, onRefusal) => {
+      resolve = onOpen
+      reject = onRefusal
+    })
+  let pending = next()
+  let current = pending
+  return {
+    resolve() {
+      resolve()
+      current = pending
+    },
+    reject(refusal: DOMException) {
+      reject(refusal)
+      current = pending
+      current.catch(() => {}) // no call may be waiting
+      pending = next()
+    },
+    /** @throws DOMException with the sentence that the viewer reads instead of the video */
+    opened: () => current,
+    /** Never resolves. @throws as `opened` does */
+    refused: () => current.then(() => new Promise<never>(() => {})),
   }
 }
 

@@ -1,32 +1,32 @@
-import { type NextStep, nextStep, type Refused } from './next-step.ts'
-import { type Asked, askedBy, type Signer } from './proof.ts'
+import { type FailedResponse, type NextStep, nextStep } from './next-step.ts'
+import { parseSignedRequest, type SignedRequest, type Signer } from './proof.ts'
 import type { Refusal, Waiting } from './refusals.ts'
 import { type Beat, isSessionAnswer, type RedeemBody, type SessionAnswer } from './wire.ts'
 
-const ANSWER_WITHIN_MS = 15_000
+const RESPONSE_TIMEOUT_MS = 15_000
 
-export type Answer<T> = { ok: true; value: T } | { ok: false; refusal: Refusal }
-/** Told while a request waits; undefined once it goes on. */
-export type TellWaiting = (waiting: Waiting | undefined) => void
+export type PlayResult<T> = { ok: true; value: T } | { ok: false; refusal: Refusal }
+/** Called while a request waits, and with undefined when it waits no more. */
+export type OnWaiting = (waiting: Waiting | undefined) => void
 
 /** Spends the OTP, or resumes its session when this very browser spent it before. Waits for as long as it takes. */
-export function redeem(signer: Signer, root: URL, body: RedeemBody, tell: TellWaiting): Promise<Answer<SessionAnswer>> {
-  return askUntilAnswered(signer, new URL('play/redeem', root), { operation: 'redeem', body: JSON.stringify(body) }, tell)
+export function redeem(signer: Signer, root: URL, body: RedeemBody, onWaiting: OnWaiting): Promise<PlayResult<SessionAnswer>> {
+  return requestUntilSettled(signer, new URL('play/redeem', root), { operation: 'redeem', body: JSON.stringify(body) }, onWaiting)
 }
 
 /** Makes this page the session's newest: after a reload, or when the viewer chose to play here. */
-export function openPage(signer: Signer, root: URL, session: string, tell: TellWaiting): Promise<Answer<SessionAnswer>> {
-  return askUntilAnswered(signer, new URL(`play/${session}/page`, root), { operation: 'page', session, body: '{}' }, tell)
+export function openPage(signer: Signer, root: URL, session: string, onWaiting: OnWaiting): Promise<PlayResult<SessionAnswer>> {
+  return requestUntilSettled(signer, new URL(`play/${session}/page`, root), { operation: 'page', session, body: '{}' }, onWaiting)
 }
 
 /** One beat. Undefined: the server did not answer, or not now; the next beat makes up for it. */
 export async function sendBeat(signer: Signer, root: URL, session: string, beat: Beat): Promise<Refusal | undefined> {
-  const asked: Asked = { operation: 'beat', session, body: JSON.stringify(beat) }
+  const signed: SignedRequest = { operation: 'beat', session, body: JSON.stringify(beat) }
   for (let proofsRefused = 0; ; proofsRefused++) {
-    const refused = await ask(signer, new URL(`play/${session}/beat`, root), asked)
+    const refused = await request(signer, new URL(`play/${session}/beat`, root), signed)
     if ('value' in refused) return undefined
     const next = nextStep(refused, { proofsRefused, failures: 0 })
-    if (next.step !== 'sign-anew') return next.step === 'stop' && next.refusal.code !== 'network' ? next.refusal : undefined
+    if (next.step !== 'sign-again') return next.step === 'stop' && next.refusal.code !== 'network' ? next.refusal : undefined
   }
 }
 
@@ -41,10 +41,10 @@ export async function posterUrl(
 ): Promise<string | undefined> {
   if (poster === undefined) return undefined
   const url = new URL(poster, root)
-  const asked = askedBy(url.href, session)
-  if (!asked) return url.href
+  const signed = parseSignedRequest(url.href, session)
+  if (!signed) return url.href
   try {
-    const answer = await fetch(url, { headers: { 'Reelgate-Proof': await signer.sign(asked) }, cache: 'no-store' })
+    const answer = await fetch(url, { headers: { 'Reelgate-Proof': await signer.sign(signed) }, cache: 'no-store' })
     signer.takeNonce(answer.headers.get('Reelgate-Nonce'))
     return answer.ok ? await dataUrl(await answer.blob()) : undefined
   } catch {
@@ -80,37 +80,42 @@ export async function prepareLeave(signer: Signer, root: URL, session: string): 
   }
 }
 
-async function askUntilAnswered(signer: Signer, url: URL, asked: Asked, tell: TellWaiting): Promise<Answer<SessionAnswer>> {
+async function requestUntilSettled(
+  signer: Signer,
+  url: URL,
+  signed: SignedRequest,
+  onWaiting: OnWaiting,
+): Promise<PlayResult<SessionAnswer>> {
   let proofsRefused = 0
   let failures = 0
   while (true) {
-    const outcome = await ask(signer, url, asked)
+    const outcome = await request(signer, url, signed)
     if ('value' in outcome) {
-      tell(undefined)
+      onWaiting(undefined)
       return isSessionAnswer(outcome.value) ? { ok: true, value: outcome.value } : { ok: false, refusal: { code: 'internal' } }
     }
     const next: NextStep = nextStep(outcome, { proofsRefused, failures })
     if (next.step === 'stop') return { ok: false, refusal: next.refusal }
-    if (next.step === 'sign-anew') {
+    if (next.step === 'sign-again') {
       proofsRefused++
       continue
     }
     proofsRefused = 0
     failures = next.waiting.code === 'network' ? failures + 1 : 0
-    tell(offlineOr(next.waiting))
+    onWaiting(orOffline(next.waiting))
     await waitFor(next.waitMs, next.waiting)
   }
 }
 
-async function ask(signer: Signer, url: URL, asked: Asked): Promise<Refused | { value: unknown }> {
+async function request(signer: Signer, url: URL, signed: SignedRequest): Promise<FailedResponse | { value: unknown }> {
   try {
     const answer = await fetch(url, {
       method: 'POST',
-      body: asked.body,
-      headers: { 'Content-Type': 'application/json', 'Reelgate-Proof': await signer.sign(asked) },
+      body: signed.body,
+      headers: { 'Content-Type': 'application/json', 'Reelgate-Proof': await signer.sign(signed) },
       cache: 'no-store',
       redirect: 'error',
-      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
     })
     signer.takeNonce(answer.headers.get('Reelgate-Nonce'))
     const text = await answer.text()
@@ -121,12 +126,12 @@ async function ask(signer: Signer, url: URL, asked: Asked): Promise<Refused | { 
   }
 }
 
-/** What the viewer reads while nobody answers: whether it is the line or the server. */
-export function offlineOr(waiting: Waiting): Waiting {
+/** Tells a broken connection from a server that does not answer. */
+export function orOffline(waiting: Waiting): Waiting {
   return waiting.code === 'network' && !navigator.onLine ? { code: 'offline' } : waiting
 }
 
-/** Resolves after `waitMs`, or at once when the connection is back and that is what was missing, or when `signal` ends it. */
+/** Resolves after `waitMs`; earlier when the connection that was missing is back, or when `signal` aborts. */
 export function waitFor(waitMs: number, { code }: Waiting, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

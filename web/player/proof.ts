@@ -3,17 +3,17 @@ import { randomId, sha256Base64url, toBase64url } from './encoding.ts'
 export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'leave'
 
 /** What a proof speaks for: typed values, never a URL, so that no proxy's prefix or encoding can break it. */
-export type Asked = { operation: Operation; session?: string; argument?: string; body?: string }
+export type SignedRequest = { operation: Operation; session?: string; argument?: string; body?: string }
 
 export type ProofPage = { pageId: string; seq: number; nonce: string }
 
 /** The eight signed lines. `bodyHash`: SHA-256 of the body in base64url, absent when there is no body. @see playback protocol, section 3 */
-export function proofLines(asked: Asked, page: ProofPage, bodyHash: string | undefined): string {
+export function proofLines(request: SignedRequest, page: ProofPage, bodyHash: string | undefined): string {
   return [
     'reelgate-proof-1',
-    asked.operation,
-    asked.session ?? '-',
-    asked.argument ?? '-',
+    request.operation,
+    request.session ?? '-',
+    request.argument ?? '-',
     page.pageId,
     String(page.seq),
     page.nonce,
@@ -25,7 +25,7 @@ export type Signer = {
   /** 22 characters; a new signer is a new page to the server. */
   readonly pageId: string
   /** The value of the `Reelgate-Proof` header for one request; each call uses up one seq, so never send a value twice. */
-  sign(asked: Asked): Promise<string>
+  sign(request: SignedRequest): Promise<string>
   /** Remembers the newest nonce that an answer carried (null: it carried none). */
   takeNonce(nonce: string | null): void
 }
@@ -37,10 +37,10 @@ export function createSigner(privateKey: CryptoKey, nonce: string): Signer {
   let lastSeq = 0
   return {
     pageId,
-    async sign(asked) {
+    async sign(request) {
       const page = { pageId, seq: ++lastSeq, nonce: newestNonce }
-      const bodyHash = asked.body === undefined ? undefined : await sha256Base64url(asked.body)
-      const lines = new TextEncoder().encode(proofLines(asked, page, bodyHash))
+      const bodyHash = request.body === undefined ? undefined : await sha256Base64url(request.body)
+      const lines = new TextEncoder().encode(proofLines(request, page, bodyHash))
       const signature = await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, privateKey, lines)
       return `1.${page.pageId}.${page.seq}.${page.nonce}.${toBase64url(new Uint8Array(signature))}`
     },
@@ -66,7 +66,7 @@ export async function publicKeyText(pair: KeyPair): Promise<string> {
  * Which operation a request's address needs a proof for: `…/play/<session>/<playlist|key|file>/<argument>`.
  * Undefined: an address outside this session, such as a segment's, which goes unsigned.
  */
-export function askedBy(url: string, session: string): Asked | undefined {
+export function parseSignedRequest(url: string, session: string): SignedRequest | undefined {
   const match = /\/play\/([^/]+)\/(playlist|key|file)\/([^/]+)\/?$/.exec(new URL(url).pathname)
   if (match?.[1] !== session) return undefined
   const operation = match[2]

@@ -1,6 +1,6 @@
 import type { EndReason } from '../../src/playback/refusal.ts'
 
-export const ENDED_WHYS = [
+export const END_REASONS = [
   'viewer-left',
   'idle',
   'time',
@@ -11,7 +11,7 @@ export const ENDED_WHYS = [
   'otp-reused',
   'taken',
 ] as const satisfies readonly EndReason[]
-export type EndedWhy = (typeof ENDED_WHYS)[number]
+export type EndReasonCode = (typeof END_REASONS)[number]
 
 /** Every reason that stops the player. The first two rows come from the server, the third is found in the browser. */
 export const REFUSAL_CODES = [
@@ -21,16 +21,16 @@ export const REFUSAL_CODES = [
 ] as const
 export type RefusalCode = (typeof REFUSAL_CODES)[number]
 
-/** Everything that ends by itself. */
+/** Waiting that ends by itself. */
 export const WAITING_CODES = ['video-not-ready', 'busy', 'unavailable', 'slow-down', 'key-pace', 'network', 'offline'] as const
 export type WaitingCode = (typeof WAITING_CODES)[number]
 
 /** `why` belongs to `session-ended`, `page` (an address) to `insecure-page`. */
-export type Refusal = { code: RefusalCode; why?: EndedWhy; page?: string }
-/** `progress` 0..1 of the video's preparation; `maxRate`: the speed at which nobody would have to wait for the next key. */
+export type Refusal = { code: RefusalCode; why?: EndReasonCode; page?: string }
+/** `progress` 0..1 of the video's preparation; `maxRate`: the highest speed at which the next key comes in time. */
 export type Waiting = { code: WaitingCode; progress?: number; maxRate?: number }
 
-/** The one thing a viewer can do about it. `none`: the sentence names the cure, which lies outside this frame. */
+/** The one thing a viewer can do about it. `none`: the sentence names the remedy, which is outside this frame. */
 export type Action = 'try-again' | 'play-here' | 'reload' | 'none'
 
 const ACTIONS = {
@@ -55,7 +55,7 @@ const ACTIONS = {
 
 export type SentenceKey =
   | `refusal.${Exclude<RefusalCode, 'session-ended'>}`
-  | `refusal.ended.${EndedWhy}`
+  | `refusal.ended.${EndReasonCode}`
   | `waiting.${WaitingCode}`
   | `action.${Exclude<Action, 'none'>}`
 
@@ -68,18 +68,18 @@ const SENTENCES = {
   'refusal.site-not-allowed': 'This video may not be shown on this site. Watch it on the site it belongs to.',
   'refusal.place-not-allowed': 'This video may not be watched from where you are.',
   'refusal.video-gone': 'This video is no longer available.',
-  'refusal.video-failed': 'This video could not be prepared for playing. Please tell the people who run this site.',
+  'refusal.video-failed': 'This video could not be prepared for playing. Please contact the owner of this site.',
   'refusal.page-replaced': 'This video is playing in another tab or window.',
   'refusal.stream-limit': 'You are already watching on as many screens as allowed. Stop one of them, then try again.',
   'refusal.internal': 'Something went wrong while playing this video.',
   'refusal.network': 'The server does not answer. Check your connection, then try again.',
   'refusal.insecure-page': 'This video plays only on a secure page. Open {page} with https:// in front.',
   'refusal.sandboxed-frame':
-    'This site shows the video in a closed frame where it cannot play. Its owner can add allow-same-origin to the sandbox of the frame.',
+    'This site shows the video in a sandboxed frame, where it cannot play. The site’s owner can add allow-same-origin to the sandbox of the frame.',
   'refusal.unsupported-browser': 'This browser cannot play protected videos. Use a current Chrome, Edge, Firefox or Safari.',
-  'refusal.mark-blocked': 'Playback stopped because something on this page hides your mark in the picture.',
-  'refusal.ended.viewer-left': 'This video was closed a while ago. Reload the page you came from to watch on.',
-  'refusal.ended.idle': 'This video was left alone for a long time. Reload the page you came from to watch on.',
+  'refusal.mark-blocked': 'Playback stopped because something on this page hides your watermark.',
+  'refusal.ended.viewer-left': 'This video was closed a while ago. Reload the page you came from to continue.',
+  'refusal.ended.idle': 'This video was paused for a long time. Reload the page you came from to continue.',
   'refusal.ended.time': 'The time for watching this video is over. Reload the page you came from to watch on.',
   'refusal.ended.stopped': 'The owner of this video has stopped playback.',
   'refusal.ended.video-deleted': 'This video is no longer available.',
@@ -91,11 +91,11 @@ const SENTENCES = {
     'You started a video on another screen, so this one stopped. Reload the page you came from to watch here.',
   'waiting.video-not-ready': 'This video is being prepared. It can be played here as soon as it is ready.',
   'waiting.busy': 'Waiting for the server to prepare this part of the video.',
-  'waiting.unavailable': 'The server cannot start a video now. Trying again.',
-  'waiting.slow-down': 'The server is busy. Playback goes on by itself.',
-  'waiting.key-pace': 'You are ahead of the video. Playback goes on in a moment.',
-  'waiting.network': 'The server does not answer. Playback goes on when it does.',
-  'waiting.offline': 'You are offline. Playback goes on when the connection is back.',
+  'waiting.unavailable': 'The server cannot start videos at the moment. Trying again.',
+  'waiting.slow-down': 'The server is busy. Playback continues by itself.',
+  'waiting.key-pace': 'You are ahead of the video. Playback continues in a moment.',
+  'waiting.network': 'The server does not answer. Playback continues when it does.',
+  'waiting.offline': 'You are offline. Playback continues when the connection is back.',
   'action.try-again': 'Try again',
   'action.play-here': 'Play here',
   'action.reload': 'Reload',
@@ -117,7 +117,7 @@ export function refusalAction({ code }: Refusal): { action: Exclude<Action, 'non
   return action === 'none' ? undefined : { action, label: SENTENCES[`action.${action}`] }
 }
 
-/** True: playback can go on from its buffers once the viewer tries again; everything else drops them. */
+/** Whether playback can continue from its buffers when the viewer tries again. Every other refusal drops them. */
 export function mayResume({ code }: Refusal): boolean {
   return ACTIONS[code] === 'try-again'
 }

@@ -3,19 +3,19 @@ import { type Refusal, refusalAction, refusalSentence, type Waiting, waitingSent
 import { keepOnTop, showOnTop } from './top-layer.ts'
 
 /** What the viewer sees. `note`: a sentence over the picture, which stays. */
-export type Shown =
+export type ScreenState =
   | { state: 'loading' }
   | { state: 'ready' }
   | { state: 'playing'; ended?: boolean; note?: Waiting }
   | { state: 'waiting'; waiting: Waiting }
   | { state: 'refused'; refusal: Refusal; onAction: () => void }
 
-export type Screen = { readonly shown: Shown; show(shown: Shown): void }
+export type Screen = { readonly shown: ScreenState; show(shown: ScreenState): void }
 
 /** Puts one state on the screen at a time, and on `<body>` as `data-state` and `data-code`. */
 export function createScreen(elements: PlayerElements): Screen {
   const { bigPlay, note, panel, panelSentence, panelProgress, panelAction } = elements
-  let shown: Shown = { state: 'loading' }
+  let shown: ScreenState = { state: 'loading' }
   keepOnTop([note, panel])
   panelAction.addEventListener('click', () => {
     if (shown.state === 'refused') shown.onAction()
@@ -37,7 +37,7 @@ export function createScreen(elements: PlayerElements): Screen {
     },
   }
 
-  function showPanel(next: Shown) {
+  function showPanel(next: ScreenState) {
     const waiting = next.state === 'waiting' ? next.waiting : undefined
     const refusal = next.state === 'refused' ? next.refusal : undefined
     const action = refusal && refusalAction(refusal)
@@ -53,7 +53,7 @@ export function createScreen(elements: PlayerElements): Screen {
   }
 }
 
-function codeOf(shown: Shown): string {
+function codeOf(shown: ScreenState): string {
   if (shown.state === 'refused') return shown.refusal.why ? `${shown.refusal.code}.${shown.refusal.why}` : shown.refusal.code
   if (shown.state === 'waiting') return shown.waiting.code
   if (shown.state === 'playing') return shown.note?.code ?? (shown.ended ? 'ended' : '')

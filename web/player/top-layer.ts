@@ -1,10 +1,10 @@
 /**
- * Shows or hides what a viewer must be able to read: in the browser's top layer, above the marks, which lie above all else in the
+ * Shows or hides what a viewer must be able to read: in the browser's top layer, above the watermarks, which are above everything else in the
  * player. The element has the attribute `popover="manual"`.
  */
 export function showOnTop(element: HTMLElement, isShown: boolean): void {
   element.hidden = !isShown
-  if (!('showPopover' in element)) return // an older browser: the marks lie over it
+  if (!('showPopover' in element)) return // an older browser: the watermarks cover it
   const isOnTop = element.matches(':popover-open')
   if (isShown && !isOnTop) element.showPopover()
   else if (!isShown && isOnTop) element.hidePopover()

@@ -22,17 +22,17 @@ const OVERLAY_STYLE = important({
 /**
  * Shows the viewer's watermarks over the picture and keeps them there: what removes, hides or covers them is undone, and where
  * that cannot be done `onBlocked` is called and playing is paused until they show again.
- * It deters; whoever runs scripts before this one can patch everything. @see playback facts, section 8
+ * It deters: a script that runs before this one can patch everything. @see playback facts, section 8
  * @returns its end
  */
 export function showWatermarks(
   container: HTMLElement,
   video: HTMLVideoElement,
-  marks: readonly Watermark[],
+  watermarks: readonly Watermark[],
   onBlocked: () => void,
 ): () => void {
   const startedMs = performance.now()
-  let overlay = createOverlay(marks)
+  let overlay = createOverlay(watermarks)
   let strikes = 0
   let lastStrikeMs = 0
   let blocked = false
@@ -97,7 +97,7 @@ export function showWatermarks(
     lastStrikeMs = nowMs
     strikes++
     overlay.element.remove()
-    overlay = createOverlay(marks)
+    overlay = createOverlay(watermarks)
     attach()
     place(overlay, video, nowMs - startedMs)
     return strikes <= MOST_STRIKES && isShown(overlay, container, video)
@@ -117,13 +117,13 @@ type Line = {
 }
 type Overlay = { element: HTMLElement; root: ShadowRoot; lines: Line[] }
 
-function createOverlay(marks: readonly Watermark[]): Overlay {
+function createOverlay(watermarks: readonly Watermark[]): Overlay {
   const element = document.createElement('div')
   element.setAttribute('style', OVERLAY_STYLE)
   element.setAttribute('aria-hidden', 'true')
   element.setAttribute('noautohide', '')
   const root = element.attachShadow({ mode: 'closed' })
-  const lines = marks.map((watermark): Line => {
+  const lines = watermarks.map((watermark): Line => {
     const line = watermark.type === 'image' ? pictureOf(watermark.image) : document.createElement('div')
     if (watermark.type !== 'image') line.textContent = watermark.text
     root.append(line)
@@ -157,7 +157,7 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
     const size = { widthPx: line.element.offsetWidth, heightPx: line.element.offsetHeight }
     const { leftPx, topPx } = watermarkCorner(line.watermark, picture, size, line.chance, captions)
     const corner = `${Math.round(leftPx)}px ${Math.round(topPx)}px`
-    // It glides from turn to turn; a picture that changes its size takes its watermarks along at once.
+    // It glides from turn to turn; a picture that changes its size takes its watermarks along immediately.
     if (corner !== line.corner) line.glideMs = turns && !isFirst ? glideMs(line.watermark, reducedMotion) : 0
     line.corner = corner
     const style = important({

@@ -6,7 +6,7 @@ import type { WatermarkBody } from '../../src/http/play/wire.ts'
  */
 export type Watermark = WatermarkBody
 
-const LONGEST_GLIDE_MS = 1500
+const MAX_GLIDE_MS = 1500
 /** Two lines of captions lie below this part of the picture. */
 const CAPTIONS_BEGIN = 0.75
 
@@ -26,19 +26,19 @@ export function pictureBox(box: Size, picture: Size): Box {
 export function watermarkTurn(watermark: Watermark, elapsedMs: number): { turn: number; shown: boolean } {
   if (watermark.type !== 'rtext') return { turn: 0, shown: true }
   const { intervalMs, skipMs } = watermark
-  const shownMs = Math.max(250, intervalMs) // a mark that moves with every frame could not be read
+  const shownMs = Math.max(250, intervalMs) // a watermark that moves with every frame could not be read
   const turnMs = shownMs + Math.max(0, skipMs)
   return { turn: Math.floor(elapsedMs / turnMs), shown: elapsedMs % turnMs < shownMs }
 }
 
-/** How long a moving watermark takes to its next place; 0: it is there at once. */
+/** How long a moving watermark takes to its next place; 0: it jumps. */
 export function glideMs(watermark: Watermark, reducedMotion: boolean): number {
   if (watermark.type !== 'rtext' || watermark.skipMs > 0 || reducedMotion) return 0
-  return Math.min(LONGEST_GLIDE_MS, watermark.intervalMs / 2)
+  return Math.min(MAX_GLIDE_MS, watermark.intervalMs / 2)
 }
 
 /**
- * The top left corner of a watermark, always so that the whole watermark lies in the picture. `chance`: two numbers of [0, 1) for a moving one,
+ * The top left corner of a watermark, always so that the whole watermark is inside the picture. `chance`: two numbers of [0, 1) for a moving one,
  * which also stays above the captions while there are any.
  */
 export function watermarkCorner(

@@ -5,7 +5,7 @@ export type { RedeemBody, SessionBody as SessionAnswer }
 export type Beat = BeatBody
 export type PlayState = BeatBody['state']
 
-/** Enough to tell our server's answer from a captive portal's page. */
+/** Enough to distinguish our server's response from a captive portal's page. */
 export function isSessionAnswer(value: unknown): value is SessionBody {
   if (typeof value !== 'object' || value === null) return false
   return 'session' in value && typeof value.session === 'string' && 'video' in value && typeof value.video === 'object'

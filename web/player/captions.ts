@@ -1,0 +1,96 @@
+import Hls from 'hls.js'
+
+export const NO_CAPTIONS = -1
+
+/** The captions of a stream, in text tracks of the video element. */
+export type Captions = {
+  list(): readonly { index: number; label: string }[]
+  chosen(): number
+  choose(index: number): void
+  /** The language of those that show; undefined: none do. */
+  language(): string | undefined
+  /** Off, or on again: those that showed before. */
+  toggle(): void
+  /** To be called when hls.js begins to load: what was chosen before, it forgets. */
+  load(): void
+  end(): void
+}
+
+/**
+ * Chooses captions and copies the cues that hls.js parses.
+ * @param wantedLanguage chosen when the list is known
+ * @param changed there are captions to choose from, or others show
+ */
+export function createCaptions(
+  hls: Hls,
+  video: HTMLVideoElement,
+  wantedLanguage: string | undefined,
+  changed: () => void,
+): Captions {
+  const listening = new AbortController()
+  let tracks: readonly TextTrack[] = []
+  let chosen = NO_CAPTIONS
+  let lastChosen = NO_CAPTIONS
+  let isLoading = false
+  /** hls.js reads a fragment of captions again whenever it comes back to it. */
+  const knownCues = new Set<string>()
+
+  hls.on(Hls.Events.SUBTITLE_TRACKS_UPDATED, (_event, { subtitleTracks }) => {
+    const wanted = wantedLanguage?.toLowerCase()
+    const at = subtitleTracks.findIndex(({ lang }) => wanted !== undefined && lang?.toLowerCase().startsWith(wanted))
+    tracks = subtitleTracks.map(({ name, lang = '' }) => reuseTextTrack(video, name, lang))
+    knownCues.clear()
+    choose(lastChosen === NO_CAPTIONS ? at : chosen)
+  })
+  hls.on(Hls.Events.CUES_PARSED, (_event, { track, cues }) => {
+    const text = tracks[Number(/\d+$/.exec(track)?.[0])]
+    for (const cue of Array.isArray(cues) ? cues : []) {
+      if (!text || !(cue instanceof VTTCue)) continue
+      const known = `${track} ${cue.startTime} ${cue.endTime} ${cue.text}`
+      if (!knownCues.has(known)) text.addCue(cue)
+      knownCues.add(known)
+    }
+  })
+  // The browser's own controls switch its list of tracks.
+  video.textTracks.addEventListener('change', chooseShown, { signal: listening.signal })
+
+  return {
+    list: () => tracks.map(({ label }, index) => ({ index, label })),
+    chosen: () => chosen,
+    choose,
+    language: () => tracks[chosen]?.language,
+    toggle() {
+      if (tracks.length > 0) choose(chosen === NO_CAPTIONS ? Math.max(0, lastChosen) : NO_CAPTIONS)
+    },
+    load() {
+      isLoading = true
+      hls.subtitleTrack = chosen
+    },
+    end() {
+      listening.abort()
+      for (const track of tracks) track.mode = 'disabled'
+    },
+  }
+
+  function choose(index: number) {
+    chosen = index
+    if (index !== NO_CAPTIONS) lastChosen = index
+    for (const [at, track] of tracks.entries()) track.mode = at === index ? 'showing' : 'disabled'
+    if (isLoading) hls.subtitleTrack = index
+    changed()
+  }
+
+  function chooseShown() {
+    const shown = tracks.findIndex(({ mode }) => mode === 'showing')
+    if (shown !== chosen) choose(shown)
+  }
+}
+
+/** A video element's text tracks cannot be removed: one that an earlier stream left is used again. */
+function reuseTextTrack(video: HTMLVideoElement, label: string, language: string): TextTrack {
+  const left = [...video.textTracks].find((track) => track.label === label && track.language === language)
+  if (!left) return video.addTextTrack('subtitles', label, language)
+  left.mode = 'hidden' // the cues of a disabled track cannot be read
+  for (const cue of [...(left.cues ?? [])]) left.removeCue(cue)
+  return left
+}

@@ -1,0 +1,116 @@
+import { NO_CAPTIONS } from './captions.ts'
+import { selectRates } from './keyboard.ts'
+import { readSettings, rememberSettings } from './memory.ts'
+import type { Setting, SettingsMenu } from './settings-menu.ts'
+import { AUTOMATIC, type Stream } from './stream.ts'
+
+const MIN_RATE = 0.25
+
+/** What the viewer chooses while a video plays, and what this browser remembers of it. */
+export type PlaybackSettings = {
+  /** Speeds on offer to this viewer, ascending. */
+  readonly rates: readonly number[]
+  /** Other speeds, for the page around the player; none: the usual ones. */
+  offerRates(rates: readonly number[]): void
+  chooseRate(rate: number): void
+  /** As `chooseRate`, for this video alone. */
+  useRate(rate: number): void
+  /** While a key is held back for pace, playing no faster than keys come hides the wait. */
+  setMaxRate(rate: number): void
+  toggleCaptions(): void
+  /** Shows the menu as things are now. */
+  show(): void
+}
+
+/** @param maxSpeed the most that the server's pace allows */
+export function createPlaybackSettings(
+  menu: SettingsMenu,
+  stream: Stream,
+  video: HTMLVideoElement,
+  maxSpeed: number,
+): PlaybackSettings {
+  let rates = selectRates(maxSpeed)
+  let chosenRate = rates.find((rate) => rate === readSettings().rate) ?? 1
+  let maxRate = Number.POSITIVE_INFINITY
+  useRate(chosenRate)
+
+  return {
+    get rates() {
+      return rates
+    },
+    offerRates(wanted) {
+      rates = selectRates(maxSpeed, wanted.length > 0 ? wanted : undefined)
+      show()
+    },
+    chooseRate,
+    useRate: (rate) => useRate(Math.min(Math.max(rate, MIN_RATE), Math.max(1, maxSpeed))),
+    setMaxRate(rate) {
+      maxRate = rate
+      applyRate()
+    },
+    toggleCaptions() {
+      stream.captions.toggle()
+      rememberCaptions()
+    },
+    show,
+  }
+
+  function chooseRate(rate: number) {
+    rememberSettings({ rate })
+    useRate(rate)
+  }
+
+  function useRate(rate: number) {
+    chosenRate = rate
+    video.defaultPlaybackRate = rate
+    applyRate()
+    show()
+  }
+
+  function applyRate() {
+    const rate = Math.max(MIN_RATE, Math.min(chosenRate, maxRate))
+    if (video.playbackRate !== rate) video.playbackRate = rate
+  }
+
+  function rememberCaptions() {
+    rememberSettings({ captions: stream.captions.language() ?? '' })
+  }
+
+  function show() {
+    menu.show([qualitySetting(stream), speedSetting(), captionsSetting()])
+  }
+
+  function speedSetting(): Setting {
+    return {
+      name: 'Speed',
+      choices: rates.map((rate) => ({ value: rate, label: rate === 1 ? 'Normal' : `${rate} ×` })),
+      chosen: chosenRate,
+      choose: chooseRate,
+    }
+  }
+
+  function captionsSetting(): Setting {
+    const captions = stream.captions.list().map(({ index, label }) => ({ value: index, label }))
+    return {
+      name: 'Captions',
+      choices: captions.length === 0 ? [] : [{ value: NO_CAPTIONS, label: 'Off' }, ...captions],
+      chosen: stream.captions.chosen(),
+      choose(index) {
+        stream.captions.choose(index)
+        rememberCaptions()
+      },
+    }
+  }
+}
+
+function qualitySetting(stream: Stream): Setting {
+  const shown = stream.shownQuality()
+  const qualities = stream.qualities().map(({ index, label }) => ({ value: index, label }))
+  const automatic = { value: AUTOMATIC, label: shown ? `Automatic (${shown.label})` : 'Automatic' }
+  return {
+    name: 'Quality',
+    choices: qualities.length < 2 ? [] : [automatic, ...qualities],
+    chosen: stream.chosenQuality(),
+    choose: (index) => stream.chooseQuality(index),
+  }
+}

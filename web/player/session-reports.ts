@@ -1,0 +1,87 @@
+import { isBeatDue } from './beats.ts'
+import { type Leave, prepareLeave, sendBeat } from './play-client.ts'
+import type { Signer } from './proof.ts'
+import type { Refusal } from './refusals.ts'
+import type { PlayState } from './wire.ts'
+
+/** A leave's nonce is valid for 90 s, and its seq stays within the server's window of 32 for about as long. */
+const LEAVE_VALID_MS = 20_000
+/** The video element's first events come before there is anything to report. */
+const SILENT_BEFORE_START_MS = 1_000
+
+/** Reports to the server how a session plays: beats, and the leave when the page closes. */
+export type SessionReports = {
+  beat(): Promise<void>
+  /** Call about once a second: sends a beat when one is due, and keeps a signed leave ready. */
+  tick(): void
+  /** A released key renews the stream slot, as a beat does. */
+  keyReleased(): void
+  /** Sends the leave that was signed last. */
+  leave(): void
+}
+
+export type SessionReportDeps = {
+  signer: Signer
+  root: URL
+  session: string
+  beatEveryMs: number
+  video: HTMLVideoElement
+  hasStarted(): boolean
+  playState(): PlayState
+  onRefused(refusal: Refusal): void
+}
+
+export function createSessionReports(deps: SessionReportDeps): SessionReports {
+  const { signer, root, session, video } = deps
+  const last = { beatMs: performance.now(), keyMs: Number.NEGATIVE_INFINITY }
+  let signedLeave: { signedMs: number; leave: Leave } | undefined
+  let isSigning = false
+
+  async function beat(): Promise<void> {
+    if (!deps.hasStarted() && performance.now() - last.beatMs < SILENT_BEFORE_START_MS) return
+    last.beatMs = performance.now()
+    void signLeave()
+    const refusal = await sendBeat(signer, root, session, {
+      state: deps.playState(),
+      positionS: roundToMs(video.currentTime),
+      rate: video.playbackRate,
+      bufferS: roundToMs(bufferedAheadS(video)),
+    })
+    if (refusal) deps.onRefused(refusal)
+  }
+
+  async function signLeave(): Promise<void> {
+    if (isSigning) return
+    isSigning = true
+    const signedMs = performance.now()
+    try {
+      signedLeave = { signedMs, leave: await prepareLeave(signer, root, session) }
+    } finally {
+      isSigning = false
+    }
+  }
+
+  return {
+    beat,
+    tick() {
+      const nowMs = performance.now()
+      if (isBeatDue(deps.playState(), nowMs, last, deps.beatEveryMs)) void beat()
+      if (!signedLeave || nowMs - signedLeave.signedMs > LEAVE_VALID_MS) void signLeave()
+    },
+    keyReleased() {
+      last.keyMs = performance.now()
+    },
+    leave: () => signedLeave?.leave.send(),
+  }
+}
+
+function bufferedAheadS({ buffered, currentTime }: HTMLVideoElement): number {
+  for (let at = 0; at < buffered.length; at++) {
+    if (buffered.start(at) <= currentTime + 0.1 && currentTime < buffered.end(at)) return buffered.end(at) - currentTime
+  }
+  return 0
+}
+
+function roundToMs(seconds: number): number {
+  return Math.round(seconds * 1000) / 1000
+}

@@ -1,0 +1,41 @@
+import type { Waiting } from './refusals.ts'
+import type { Screen } from './screen.ts'
+
+/** How long the picture may be still without an explanation. */
+const EXPLAIN_AFTER_MS = 2000
+
+/** Explains a stalled picture to the viewer, once it has been still for a while and requests are waiting. */
+export function createStallNotice(screen: Screen, video: HTMLVideoElement, hasStarted: () => boolean) {
+  const waits = new Map<string, Waiting>()
+  let stalledSinceMs: number | undefined
+
+  return {
+    isStalled: () => stalledSinceMs !== undefined,
+    stalled() {
+      stalledSinceMs ??= performance.now()
+    },
+    playing() {
+      stalledSinceMs = undefined
+    },
+    /** @param waiting undefined: the request of this address waits no more */
+    setWaiting(url: string, waiting: Waiting | undefined) {
+      if (waiting) waits.set(url, waiting)
+      else waits.delete(url)
+    },
+    /** The highest speed at which the keys that are held back would come in time. */
+    maxRate(): number {
+      return Math.min(...[...waits.values()].map(({ maxRate }) => maxRate ?? Number.POSITIVE_INFINITY))
+    },
+    update() {
+      const { shown } = screen
+      if (shown.state !== 'playing' && !(shown.state === 'ready' && hasStarted())) return
+      const stalledMs = stalledSinceMs === undefined ? 0 : performance.now() - stalledSinceMs
+      const [first] = waits.values()
+      const note = stalledMs > EXPLAIN_AFTER_MS && !video.paused ? first : undefined
+      if (shown.state === 'ready' && !note) return
+      const before = shown.state === 'playing' ? shown : undefined
+      if (before && before.note?.code === note?.code) return
+      screen.show({ state: 'playing', ended: before?.ended, note })
+    },
+  }
+}
