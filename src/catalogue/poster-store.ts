@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { hasPublicFile } from './file-store.ts'
+import type { GenerationKey } from './generation-key.ts'
 
 export type Poster = { id: number; widthPx: number; heightPx: number; token: string; blob: string; sizeBytes: number }
 export type NewPoster = Omit<Poster, 'id'> & { videoId: string; createdAtS: number }
@@ -14,7 +15,7 @@ const EXTRACTED = 'drawn'
  */
 export async function insertExtractedPosters(
   tx: Db,
-  key: { videoId: string; generation: number },
+  key: GenerationKey,
   posters: readonly NewPoster[],
   extractedAtS: number,
 ): Promise<boolean> {
@@ -45,7 +46,7 @@ export async function insertExtractedPosters(
 }
 
 /** Enables the posters extracted from this generation when the video has none: those of the previous generation were removed with it. */
-export async function publishExtractedPosters(tx: Db, video: { videoId: string; generation: number }): Promise<void> {
+export async function publishExtractedPosters(tx: Db, video: GenerationKey): Promise<void> {
   if (await hasPublicFile(tx, { videoId: video.videoId, type: 'poster', language: null })) return
   await tx
     .updateTable('file')
@@ -57,7 +58,7 @@ export async function publishExtractedPosters(tx: Db, video: { videoId: string; 
 }
 
 /** Whether posters of a generation were extracted, or found to be impossible. Its owner may have deleted them since. */
-export async function arePostersExtracted(db: Db, video: { videoId: string; generation: number }): Promise<boolean> {
+export async function arePostersExtracted(db: Db, video: GenerationKey): Promise<boolean> {
   const row = await db
     .selectFrom('generation')
     .select('number')
@@ -69,7 +70,7 @@ export async function arePostersExtracted(db: Db, video: { videoId: string; gene
 }
 
 /** Names of the posters extracted from the video, enabled or not. */
-export async function listExtractedPosters(db: Db, video: { videoId: string; generation: number }): Promise<string[]> {
+export async function listExtractedPosters(db: Db, video: GenerationKey): Promise<string[]> {
   const rows = await db
     .selectFrom('file')
     .select('blob')

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { arePostersExtracted } from '../catalogue/poster-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
@@ -6,7 +7,7 @@ import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
 
 /** What is known of a video that is being encoded. Keys are null once the video is deleted. */
-export type GenerationRow = { videoId: string; generation: number; wrappedContentKey: Buffer | null; plan: Plan; encoder: string }
+export type GenerationRow = GenerationKey & { wrappedContentKey: Buffer | null; plan: Plan; encoder: string }
 
 export type NewSegment = { renditionId: number; number: number; file: string; sizeBytes: number; sha256: Buffer; init: Buffer }
 
@@ -70,11 +71,7 @@ export async function findGeneration(db: Db, videoId: string, generation: number
  * @returns false when it had been published before; the new text must be thrown away
  * @throws Error when the rendition's init segment is another one: it would not decode with the segments that are out
  */
-export async function insertSegment(
-  tx: Db,
-  video: { videoId: string; generation: number },
-  segment: NewSegment,
-): Promise<boolean> {
+export async function insertSegment(tx: Db, video: GenerationKey, segment: NewSegment): Promise<boolean> {
   const { init, ...row } = segment
   const key = { videoId: video.videoId, generation: video.generation }
   const rendition = await tx
@@ -103,10 +100,7 @@ export async function insertSegment(
 }
 
 /** Makes the video `ready` once its posters are drawn, and the sound and some rendition of the picture have their first segment. */
-export async function moveToReadyIfPlayable(
-  tx: Db,
-  video: { videoId: string; generation: number; plan: Plan },
-): Promise<boolean> {
+export async function moveToReadyIfPlayable(tx: Db, video: GenerationKey & { plan: Plan }): Promise<boolean> {
   const firsts = await tx
     .selectFrom('segment')
     .select('renditionId')
@@ -122,7 +116,7 @@ export async function moveToReadyIfPlayable(
 }
 
 /** How many segments of a video are published, over all renditions. */
-export async function countSegments(db: Db, video: { videoId: string; generation: number }): Promise<number> {
+export async function countSegments(db: Db, video: GenerationKey): Promise<number> {
   const row = await db
     .selectFrom('segment')
     .select((select) => select.fn.countAll<number>().as('count'))
@@ -133,7 +127,7 @@ export async function countSegments(db: Db, video: { videoId: string; generation
 }
 
 /** How many bytes the published segments of each rendition take. */
-export async function renditionSizes(db: Db, video: { videoId: string; generation: number }): Promise<Map<number, number>> {
+export async function renditionSizes(db: Db, video: GenerationKey): Promise<Map<number, number>> {
   const rows = await db
     .selectFrom('segment')
     .select(({ fn }) => ['renditionId', fn.sum<number>('sizeBytes').as('sizeBytes')])
@@ -145,12 +139,7 @@ export async function renditionSizes(db: Db, video: { videoId: string; generatio
 }
 
 /** The numbers of a rendition's segments that are published, from `first` on, in order. */
-export async function listPublishedNumbers(
-  db: Db,
-  video: { videoId: string; generation: number },
-  renditionId: number,
-  first: number,
-): Promise<number[]> {
+export async function listPublishedNumbers(db: Db, video: GenerationKey, renditionId: number, first: number): Promise<number[]> {
   const rows = await db
     .selectFrom('segment')
     .select('number')
@@ -164,7 +153,7 @@ export async function listPublishedNumbers(
 }
 
 /** A published segment's file; undefined while it is not published, and while it is damaged. */
-export async function findSegment(db: Db, video: { videoId: string; generation: number }, renditionId: number, number: number) {
+export async function findSegment(db: Db, video: GenerationKey, renditionId: number, number: number) {
   return db
     .selectFrom('segment')
     .select(['file', 'sizeBytes'])
@@ -177,7 +166,7 @@ export async function findSegment(db: Db, video: { videoId: string; generation: 
 }
 
 /** The files of a rendition's published segments, in order. */
-export async function listSegmentFiles(db: Db, video: { videoId: string; generation: number }, renditionId: number) {
+export async function listSegmentFiles(db: Db, video: GenerationKey, renditionId: number) {
   return db
     .selectFrom('segment')
     .select(['number', 'file', 'sizeBytes', 'sha256'])
@@ -188,11 +177,7 @@ export async function listSegmentFiles(db: Db, video: { videoId: string; generat
     .execute()
 }
 
-export async function findInit(
-  db: Db,
-  video: { videoId: string; generation: number },
-  renditionId: number,
-): Promise<Buffer | undefined> {
+export async function findInit(db: Db, video: GenerationKey, renditionId: number): Promise<Buffer | undefined> {
   const row = await db
     .selectFrom('rendition')
     .select('init')
@@ -222,11 +207,7 @@ export async function findUnplanned(tx: Db, inHand: readonly string[], only?: st
 }
 
 /** A video whose chunks are all done and that is not marked finished yet. */
-export async function findUnfinished(
-  tx: Db,
-  inHand: readonly string[],
-  only?: string,
-): Promise<{ videoId: string; generation: number } | undefined> {
+export async function findUnfinished(tx: Db, inHand: readonly string[], only?: string): Promise<GenerationKey | undefined> {
   return tx
     .selectFrom('generation')
     .crossJoin('video') // never turned round: SQLite would begin with all videos
@@ -257,7 +238,7 @@ export async function findUnfinished(
  * Lets a video play a later generation, which is whole. The caller forgets the one that it played.
  * @returns the number of that one; undefined when the video plays the later one already, or is deleted
  */
-export async function playGeneration(tx: Db, { videoId, generation }: { videoId: string; generation: number }) {
+export async function playGeneration(tx: Db, { videoId, generation }: GenerationKey) {
   const video = await tx
     .selectFrom('video')
     .select('generation')
@@ -271,7 +252,7 @@ export async function playGeneration(tx: Db, { videoId, generation }: { videoId:
 }
 
 /** Whether a later generation of the video is being made. */
-export async function hasLaterGeneration(db: Db, video: { videoId: string; generation: number }): Promise<boolean> {
+export async function hasLaterGeneration(db: Db, video: GenerationKey): Promise<boolean> {
   const later = await db
     .selectFrom('generation')
     .select('number')
@@ -282,7 +263,7 @@ export async function hasLaterGeneration(db: Db, video: { videoId: string; gener
 }
 
 /** Forgets a generation: its key, its segments, and the posters that were drawn from it. */
-export async function removeGeneration(tx: Db, video: { videoId: string; generation: number }): Promise<void> {
+export async function removeGeneration(tx: Db, video: GenerationKey): Promise<void> {
   for (const table of ['chunk', 'segment', 'rendition'] as const) {
     await tx.deleteFrom(table).where('videoId', '=', video.videoId).where('generation', '=', video.generation).execute()
   }
@@ -297,7 +278,7 @@ export async function removeGeneration(tx: Db, video: { videoId: string; generat
  */
 export async function finishGeneration(
   tx: Db,
-  video: { videoId: string; generation: number },
+  video: GenerationKey,
   done: { segmentBytes: number; nowS: number },
 ): Promise<boolean> {
   const finished = await tx
@@ -323,7 +304,7 @@ export async function finishGeneration(
 }
 
 /** Whether every rendition of a video is there, whole. */
-export async function isFinished(db: Db, video: { videoId: string; generation: number }): Promise<boolean> {
+export async function isFinished(db: Db, video: GenerationKey): Promise<boolean> {
   const finished = await db
     .selectFrom('generation')
     .select('number')

@@ -1,3 +1,4 @@
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { type Chunk, splitForViewer, VIEWER_PRIORITY } from './chunk-plan.ts'
@@ -12,7 +13,7 @@ import { listDamaged } from './damage-store.ts'
  */
 export async function prioritizeSegment(
   { db, write, chunkQueue }: { db: Db; write: Write; chunkQueue: ChunkQueue },
-  video: { videoId: string; generation: number },
+  video: GenerationKey,
   kind: Chunk['kind'],
   segment: number,
 ): Promise<boolean> {

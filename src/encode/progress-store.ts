@@ -1,3 +1,4 @@
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
 
@@ -17,7 +18,7 @@ export async function findEncodeState(db: Db, accountId: string, videoId: string
   return row && { ...row, plan }
 }
 
-export async function countChunks(db: Db, video: { videoId: string; generation: number }) {
+export async function countChunks(db: Db, video: GenerationKey) {
   const row = await db
     .selectFrom('chunk')
     .select(({ fn }) => [fn.countAll<number>().as('all'), fn.countAll<number>().filterWhere('state', '=', 'done').as('done')])

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import type { Logger } from 'pino'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { deriveWindowKey, encryptSegment, segmentIvs } from '../crypto/content-key.ts'
 import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
 import type { Db } from '../db/database.ts'
@@ -12,7 +13,7 @@ import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './generat
 import { gridFor, type Plan } from './plan.ts'
 
 /** A video with what opens it, as long as somebody works on it. */
-export type OpenGeneration = { videoId: string; generation: number; plan: Plan; encoder: string; contentKey: Buffer }
+export type OpenGeneration = GenerationKey & { plan: Plan; encoder: string; contentKey: Buffer }
 
 export type PublicationDeps = {
   db: Db
@@ -103,19 +104,14 @@ export type SegmentEvents = ReturnType<typeof createSegmentEvents>
 
 export function createSegmentEvents() {
   const events = new EventEmitter().setMaxListeners(0)
-  const nameOf = (video: { videoId: string; generation: number }, renditionId: number, number: number) =>
+  const nameOf = (video: GenerationKey, renditionId: number, number: number) =>
     `${video.videoId}/${video.generation}/${renditionId}/${number}`
   return {
-    announce(video: { videoId: string; generation: number }, renditionId: number, number: number): void {
+    announce(video: GenerationKey, renditionId: number, number: number): void {
       events.emit(nameOf(video, renditionId, number))
     },
     /** Resolves when the segment is published, or when the signal ends the wait. */
-    async heard(
-      video: { videoId: string; generation: number },
-      renditionId: number,
-      number: number,
-      signal: AbortSignal,
-    ): Promise<void> {
+    async heard(video: GenerationKey, renditionId: number, number: number, signal: AbortSignal): Promise<void> {
       await once(events, nameOf(video, renditionId, number), { signal }).catch(() => undefined)
     },
   }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 
@@ -14,19 +15,15 @@ export function deriveMediaSecret(master: MasterKey): string {
 }
 
 /** The same path for every viewer of the same hour, so that a cache in between helps; it lives one to two hours. */
-export function signedMediaPath(secret: string, video: { videoId: string; generation: number }, nowS: number): string {
+export function signedMediaPath(secret: string, video: GenerationKey, nowS: number): string {
   const exp = Math.ceil((nowS + LIFE_S) / ROUNDED_TO_S) * ROUNDED_TO_S
   return `media/${exp}/${mediaSignature(secret, exp, video)}/${video.videoId}/${video.generation}`
 }
 
-export function mediaSignature(secret: string, exp: number, video: { videoId: string; generation: number }): string {
+export function mediaSignature(secret: string, exp: number, video: GenerationKey): string {
   return createHash('md5').update(`${exp}/${video.videoId}/${video.generation} ${secret}`).digest('base64url')
 }
 
-export function isSignedMediaPath(
-  secret: string,
-  path: { exp: number; sig: string; videoId: string; generation: number },
-  nowS: number,
-): boolean {
+export function isSignedMediaPath(secret: string, path: GenerationKey & { exp: number; sig: string }, nowS: number): boolean {
   return path.exp > nowS && equalsInConstantTime(mediaSignature(secret, path.exp, path), path.sig)
 }

@@ -1,3 +1,4 @@
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 /** Segments that more than one asks for, in memory: a premiere's viewers want the same ones at the same time. */
 export type SegmentCache = {
   find(name: string): Promise<Buffer> | undefined
@@ -8,7 +9,7 @@ export type SegmentCache = {
 }
 
 /** What a segment is called here. */
-export function cacheKey(video: { videoId: string; generation: number }, renditionId: number, number: number): string {
+export function cacheKey(video: GenerationKey, renditionId: number, number: number): string {
   return `${video.videoId}/${video.generation}/${renditionId}/${number}`
 }
 

@@ -1,0 +1,2 @@
+/** Names a generation: one complete encode of a video. */
+export type GenerationKey = { videoId: string; generation: number }
