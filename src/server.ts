@@ -92,7 +92,7 @@ async function openServer(
       stopMp4: mp4s.stopJobs,
     },
     uploads: receiving,
-    segments: { hotSegments, chunkQueue, news: segmentEvents, wakeEncoders: encoding.wake, noteDamage },
+    segments: { hotSegments, chunkQueue, segmentEvents, wakeEncoders: encoding.wake, noteDamage },
     health: createReadiness(foundation),
   })
   url = await listen(app, config)

@@ -7,9 +7,9 @@ import { newSeal, SealingStream } from '../crypto/sealed-file.ts'
 import { newToken } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
+import { openGeneration } from '../encode/encode-deps.ts'
 import type { OpenGeneration } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
-import { openGeneration } from '../encode/scheduler.ts'
 import { Failure, isHostFailure } from '../errors.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { createRoundRobin } from '../jobs/round-robin.ts'
@@ -112,7 +112,7 @@ const CAUSE_IN_LOG = 'The MP4 could not be made on this server. Its log says why
 const CRASHED_THE_SERVER = `The MP4 could not be made: the server crashed during ${MAX_ATTEMPTS} attempts. Request it again when the cause is fixed.`
 
 async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: PendingMp4, signal: AbortSignal): Promise<void> {
-  const video = await openGeneration(deps, videoId, generation)
+  const video = await openGeneration(deps, { videoId, generation })
   if (!video) return // deleted meanwhile
   if (!(await deps.hasRoom(await exportedSizeBytes(deps.slowDb, video))))
     throw new Failure('unavailable', 'The disk of this server has no room for this MP4.')

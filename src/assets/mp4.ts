@@ -23,7 +23,7 @@ export async function requestMp4(deps: Mp4Deps, accountId: string, by: Actor, vi
   const id = await deps.write(async (tx) => {
     const video = await findVideo(tx, accountId, videoId)
     if (!video) throw videoNotFound()
-    const generation = await findGeneration(tx, videoId, video.generation)
+    const generation = await findGeneration(tx, { videoId, generation: video.generation })
     if (!generation || !(await isFinished(tx, generation)))
       throw new Failure(
         'conflict',

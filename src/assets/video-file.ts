@@ -91,7 +91,7 @@ export async function deleteFile(deps: FileDeps, { accountId, by, videoId, fileI
 type Context = { video: VideoRow; plan: Plan | undefined; sourceBytes: number; renditionBytes: Map<number, number> }
 
 async function loadContext({ db, slowDb }: ListDeps, video: VideoRow, rows: readonly FileRow[]): Promise<Context> {
-  const generation = await findGeneration(db, video.id, video.generation)
+  const generation = await findGeneration(db, { videoId: video.id, generation: video.generation })
   const source = await findSource(db, video.id)
   // For a video of ten hours this sums fifty thousand segments.
   const hasRendition = rows.some(({ type }) => type === 'rendition')

@@ -8,13 +8,13 @@ import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
 import { isHostFailure } from '../errors.ts'
 import { blobPath, putBlob, removeBlobs } from '../storage/folder.ts'
+import type { EncodeDeps } from './encode-deps.ts'
 import { extractPosters, type Poster } from './extract-posters.ts'
 import { findInit, findSegment, moveToReadyIfPlayable } from './generation-store.ts'
 import { removeImage, sealImage } from './image.ts'
 import type { Plan } from './plan.ts'
 import type { OpenGeneration } from './publication.ts'
 import type { SealedSource } from './sandbox.ts'
-import type { EncodeDeps } from './scheduler.ts'
 
 /** A video that could play waits for its posters no longer than until they have taken this. */
 const MAX_SEARCH_MS = 2_000
@@ -87,7 +87,7 @@ async function firstSegmentOut(deps: EncodeDeps, video: OpenGeneration, signal: 
   const renditionId = bestRenditionId(video.plan)
   const wait = new AbortController()
   // Begins before the look, so that none is missed.
-  const announced = deps.news.heard(video, renditionId, 0, AbortSignal.any([signal, wait.signal]))
+  const announced = deps.segmentEvents.waitFor(video, renditionId, 0, AbortSignal.any([signal, wait.signal]))
   if (await findSegment(deps.db, video, renditionId, 0)) wait.abort()
   await announced
 }

@@ -1,3 +1,4 @@
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import type { ClaimedJob, ClaimFilter, Queue, QueuedJob, Stale } from '../jobs/queue.ts'
@@ -69,12 +70,10 @@ export async function resumeChunks(write: Write, queue: ChunkQueue): Promise<voi
 export async function addChunks(
   tx: Db,
   queue: ChunkQueue,
-  videoId: string,
-  generation: number,
+  { videoId, generation, attempt = 0 }: GenerationKey & { attempt?: number },
   chunks: readonly Chunk[],
-  attempt = 0,
 ): Promise<void> {
-  await insertChunks(tx, videoId, generation, chunks, attempt)
+  await insertChunks(tx, { videoId, generation, attempt }, chunks)
   await queue.tell(
     tx,
     chunks.map((chunk) => noticeOf({ ...chunk, videoId, generation, attempt })),
@@ -85,7 +84,7 @@ export async function addChunks(
 export async function replaceChunk(tx: Db, queue: ChunkQueue, chunk: VideoChunk, pieces: readonly Chunk[]): Promise<boolean> {
   if (!(await deleteChunk(tx, chunk))) return false
   // They go on counting: a piece that begins where the old chunk did must not get the number of a run that still goes.
-  await addChunks(tx, queue, chunk.videoId, chunk.generation, pieces, chunk.attempt)
+  await addChunks(tx, queue, chunk, pieces)
   return true
 }
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { Db } from '../db/database.ts'
 import type { ChunkRow } from '../db/tables.ts'
 import type { ClaimFilter } from '../jobs/queue.ts'
@@ -21,10 +22,8 @@ export const ENCODABLE_STATUSES = ['Processing', 'ready'] as const
 
 export async function insertChunks(
   tx: Db,
-  videoId: string,
-  generation: number,
+  { videoId, generation, attempt }: GenerationKey & { attempt: number },
   chunks: readonly Chunk[],
-  attempt: number,
 ): Promise<void> {
   if (chunks.length === 0) return
   const { position } = await tx.selectFrom('video').select('position').where('id', '=', videoId).executeTakeFirstOrThrow()
@@ -206,9 +205,7 @@ export async function deleteChunk(tx: Db, chunk: VideoChunk): Promise<boolean> {
 /** The chunks of one kind that no run has finished. */
 export async function listUnfinishedChunks(
   tx: Db,
-  videoId: string,
-  generation: number,
-  kind: ChunkRow['kind'],
+  { videoId, generation, kind }: GenerationKey & Pick<ChunkRow, 'kind'>,
 ): Promise<VideoChunk[]> {
   const rows = await tx
     .selectFrom('chunk')

@@ -56,7 +56,7 @@ export async function insertGeneration(tx: Db, row: GenerationRow & { createdAtS
   return true
 }
 
-export async function findGeneration(db: Db, videoId: string, generation: number): Promise<GenerationRow | undefined> {
+export async function findGeneration(db: Db, { videoId, generation }: GenerationKey): Promise<GenerationRow | undefined> {
   const row = await db
     .selectFrom('generation')
     .select(['wrappedContentKey', 'plan', 'encoder'])
@@ -188,8 +188,8 @@ export async function findInit(db: Db, video: GenerationKey, renditionId: number
   return row?.init ?? undefined
 }
 
-/** The oldest video whose source waits to be examined, other than those in hand. */
-export async function findUnplanned(tx: Db, inHand: readonly string[], only?: string): Promise<string | undefined> {
+/** The oldest video whose source waits to be examined, other than those excepted. */
+export async function findUnplanned(tx: Db, except: readonly string[], only?: string): Promise<string | undefined> {
   const row = await tx
     .selectFrom('video')
     .select('id')
@@ -198,7 +198,7 @@ export async function findUnplanned(tx: Db, inHand: readonly string[], only?: st
     .where('generation', '=', sql.lit(0))
     .where('status', 'in', [sql.lit('Queued'), sql.lit('Processing')])
     .where('deletedAtS', 'is', null)
-    .where('id', 'not in', [...inHand])
+    .where('id', 'not in', [...except])
     .$if(only !== undefined, (video) => video.where('id', '=', only ?? ''))
     .orderBy('position')
     .limit(1)
@@ -207,7 +207,7 @@ export async function findUnplanned(tx: Db, inHand: readonly string[], only?: st
 }
 
 /** A video whose chunks are all done and that is not marked finished yet. */
-export async function findUnfinished(tx: Db, inHand: readonly string[], only?: string): Promise<GenerationKey | undefined> {
+export async function findUnfinished(tx: Db, except: readonly string[], only?: string): Promise<GenerationKey | undefined> {
   return tx
     .selectFrom('generation')
     .crossJoin('video') // never turned round: SQLite would begin with all videos
@@ -215,7 +215,7 @@ export async function findUnfinished(tx: Db, inHand: readonly string[], only?: s
     .whereRef('video.id', '=', 'generation.videoId')
     .whereRef('video.generation', '<=', 'generation.number')
     .where('generation.finishedAtS', 'is', null)
-    .where('video.id', 'not in', [...inHand])
+    .where('video.id', 'not in', [...except])
     .$if(only !== undefined, (unfinished) => unfinished.where('video.id', '=', only ?? ''))
     .where('video.status', '=', 'ready')
     .where(NOT_DELETED_UNINDEXED)

@@ -20,7 +20,7 @@ export type PublicationDeps = {
   write: Write
   segments: BlobFolder
   chunkQueue: ChunkQueue
-  news: SegmentEvents
+  segmentEvents: SegmentEvents
   log: Logger
 }
 
@@ -68,7 +68,7 @@ export function openPublication(deps: PublicationDeps, video: OpenGeneration, ru
       })
     if (isReady) deps.log.info({ videoId: video.videoId }, 'video: ready')
     await removeSegments(late)
-    for (const segment of segments) deps.news.announce(video, segment.renditionId, segment.number)
+    for (const segment of segments) deps.segmentEvents.announce(video, segment.renditionId, segment.number)
   }
 
   async function removeSegments(segments: readonly NewSegment[]): Promise<void> {
@@ -99,7 +99,7 @@ export function segmentCipher({ plan, contentKey }: OpenGeneration, kind: VideoC
   }
 }
 
-/** Tells those who wait that a segment was published. */
+/** Announces each published segment to those who wait for it. */
 export type SegmentEvents = ReturnType<typeof createSegmentEvents>
 
 export function createSegmentEvents() {
@@ -111,7 +111,7 @@ export function createSegmentEvents() {
       events.emit(nameOf(video, renditionId, number))
     },
     /** Resolves when the segment is published, or when the signal ends the wait. */
-    async heard(video: GenerationKey, renditionId: number, number: number, signal: AbortSignal): Promise<void> {
+    async waitFor(video: GenerationKey, renditionId: number, number: number, signal: AbortSignal): Promise<void> {
       await once(events, nameOf(video, renditionId, number), { signal }).catch(() => undefined)
     },
   }

@@ -63,7 +63,7 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, video:
       await setDamaged(tx, segment, 0)
     })
     damaged.delete(nameOf(segment))
-    deps.news.announce(segment, segment.renditionId, segment.number)
+    deps.segmentEvents.announce(segment, segment.renditionId, segment.number)
     const { videoId, generation, renditionId, number } = segment
     deps.log.info({ videoId, generation, renditionId, number }, 'video: repaired')
   }

@@ -5,10 +5,10 @@ import { removeBlobs } from '../storage/folder.ts'
 import { planChunks } from './chunk-plan.ts'
 import { addChunks } from './chunk-queue.ts'
 import { endRun, mayPublish, type VideoChunk } from './chunk-store.ts'
+import type { EncodeDeps } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { hasLaterGeneration, insertGeneration, isFinished, playGeneration, removeGeneration } from './generation-store.ts'
 import type { OpenGeneration } from './publication.ts'
-import type { EncodeDeps } from './scheduler.ts'
 
 /**
  * Begins the next generation of a video, with a new content key and new paths: another encoder must not fill the gaps of the one that
@@ -46,7 +46,7 @@ async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...video }:
     encoder: encoderFingerprint(deps.sandbox),
     createdAtS: deps.wallNowS(),
   })
-  await addChunks(tx, deps.chunkQueue, videoId, generation, planChunks(plan))
+  await addChunks(tx, deps.chunkQueue, { videoId, generation }, planChunks(plan))
 }
 
 /**

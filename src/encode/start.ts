@@ -1,11 +1,12 @@
 import type { Logger } from 'pino'
 import { startDispatcher } from '../jobs/dispatcher.ts'
 import { type ChunkJob, type ChunkQueue, resumeChunks, rowQueue } from './chunk-queue.ts'
+import type { EncodeDeps } from './encode-deps.ts'
 import { createSegmentEvents, type SegmentEvents } from './publication.ts'
 import { type Damage, reportDamage } from './repair.ts'
-import { createEncodeScheduler, type EncodeDeps } from './scheduler.ts'
+import { createEncodeScheduler } from './scheduler.ts'
 
-export type EncodingDeps = Omit<EncodeDeps, 'chunkQueue' | 'news' | 'stopJobs'> & {
+export type EncodingDeps = Omit<EncodeDeps, 'chunkQueue' | 'segmentEvents' | 'stopJobs'> & {
   /** PostgreSQL, where the chunks are queued in it. */
   databaseUrl: string | undefined
   /** How many chunks are encoded concurrently. */
@@ -38,7 +39,7 @@ export async function startEncoding(
   const segmentEvents = createSegmentEvents()
   const chunkQueue = await openChunkQueue(databaseUrl, log, opened)
   const stopJobs = (videoId: string) => dispatcher.stopJobs(videoId)
-  const scheduler = createEncodeScheduler({ ...deps, chunkQueue, news: segmentEvents, stopJobs }, () => dispatcher.wake())
+  const scheduler = createEncodeScheduler({ ...deps, chunkQueue, segmentEvents, stopJobs }, () => dispatcher.wake())
   const dispatcher = startDispatcher({ places, claim: scheduler.claim, lookEveryMs: POLL_INTERVAL_MS, log })
   opened.defer(() => dispatcher.stop())
   void databaseLost.then(() => dispatcher.stop()) // the queue has connections of its own

@@ -36,7 +36,7 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
     const kept = open.get(name)
     if (kept) return kept
     const begunAt = forgotten
-    const row = await findGeneration(db, videoId, generation)
+    const row = await findGeneration(db, { videoId, generation })
     if (begunAt !== forgotten) return get(videoId, generation) // its key may have been destroyed since
     if (!row?.wrappedContentKey) return undefined
     const contentKey = unwrapContentKey(masterKey, videoId, generation, row.wrappedContentKey)

@@ -1,4 +1,5 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import type { ChunkQueue } from '../encode/chunk-queue.ts'
@@ -22,68 +23,64 @@ export type SegmentDeps = {
   segments: BlobFolder
   hotSegments: SegmentCache
   chunkQueue: ChunkQueue
-  news: SegmentEvents
-  /** Says that a chunk was moved forward. */
+  segmentEvents: SegmentEvents
+  /** Wakes the encoder after a chunk has got priority. */
   wakeEncoders(): void
-  /** For each segment whose file is not as its row says. */
+  /** Called for each segment whose file is not as its row says. */
   noteDamage(damage: Damage): void
 }
 
 /** A signed address: `/media/<exp>/<sig>/<videoId>/<generation>/…` */
-export type MediaPath = { exp: number; sig: string; videoId: string; generation: number }
+export type MediaPath = GenerationKey & { exp: number; sig: string }
 
-/** Longer than a player likes to wait makes it think that the network is slow (playback-facts.md, section 2). */
-const HOLD_MS = 4_000
+/** @param signal ends the wait for a segment that is not encoded yet */
+export type SegmentRequest = { path: MediaPath; renditionId: number; number: number; signal: AbortSignal }
 
-/** A segment in memory, or its file, open, which the caller closes: whatever is deleted from now on, the whole of it can be sent. */
+/** A player that waits longer takes the network for slow (playback-facts.md, section 2). */
+const MAX_WAIT_MS = 4_000
+const RETRY_DAMAGED_AFTER_S = 5
+
+/** A segment in memory, or its open file, which the caller closes. It can be sent whole even when the video is deleted meanwhile. */
 export type OpenSegment = { bytes: Buffer } | { file: FileHandle; sizeBytes: number }
 
 /**
- * Opens a segment. One that is not encoded yet, or is encoded again, is moved forward and waited for, at most 4 s.
- * @throws PlaybackRefusal `not-allowed` for a false or old signature; `video-gone`; `bad-request` for a segment the video does not
- * have; `busy` when the wait was in vain, or its file is missing or not as long as its row says
+ * Opens a segment. One that is not encoded yet, or is being repaired, gets priority and is waited for, 4 s at most.
+ * @throws PlaybackRefusal `not-allowed` for a wrong or expired signature; `video-gone`; `bad-request` for a segment that the video
+ * does not have; `busy` when it was not encoded in time, or its file is missing or has another length than its row says
  */
-export async function openSegment(
-  deps: SegmentDeps,
-  path: MediaPath,
-  renditionId: number,
-  number: number,
-  signal: AbortSignal,
-): Promise<OpenSegment> {
+export async function openSegment(deps: SegmentDeps, request: SegmentRequest): Promise<OpenSegment> {
+  const { path, renditionId, number } = request
   await getSignedVideo(deps, path)
   const name = cacheKey(path, renditionId, number)
   try {
     const hot = deps.hotSegments.find(name)
     if (hot) return { bytes: await hot }
-    const { file, sizeBytes } =
-      (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, path, renditionId, number, signal))
+    const { file, sizeBytes } = (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, request))
     return await readSegment(deps, name, file, sizeBytes)
   } catch (error) {
     await getSignedVideo(deps, path) // the video may have been deleted meanwhile, and its files with it
     if (!(error instanceof DamagedFile)) throw error
     const { videoId, generation } = path
     deps.noteDamage({ videoId, generation, renditionId, number, problem: error.message })
-    throw new PlaybackRefusal('busy', { retryAfterS: DAMAGED_AGAIN_S })
+    throw new PlaybackRefusal('busy', { retryAfterS: RETRY_DAMAGED_AFTER_S })
   }
 }
-
-const DAMAGED_AGAIN_S = 5
 
 /** A file is missing, or not as long as its row says. */
 class DamagedFile extends Error {}
 
-/** Before anything of an answer leaves: a short segment that a cache took for whole would stay there for a year. */
+/** Checks the length before any header is sent: a cache would keep a short segment for a year. */
 async function readSegment(deps: SegmentDeps, name: string, file: string, sizeBytes: number): Promise<OpenSegment> {
   const place = blobPath(deps.segments, file)
   const bytes = await deps.hotSegments.readIfHot(name, sizeBytes, async () => {
-    const read = await readFile(place).catch(refuseUnreadable)
-    refuseOtherSize(read.length, sizeBytes)
+    const read = await readFile(place).catch(throwUnreadable)
+    assertSize(read.length, sizeBytes)
     return read
   })
   if (bytes) return { bytes }
-  const opened = await open(place).catch(refuseUnreadable)
+  const opened = await open(place).catch(throwUnreadable)
   try {
-    refuseOtherSize((await opened.stat()).size, sizeBytes)
+    assertSize((await opened.stat()).size, sizeBytes)
     return { file: opened, sizeBytes }
   } catch (error) {
     await opened.close()
@@ -91,37 +88,42 @@ async function readSegment(deps: SegmentDeps, name: string, file: string, sizeBy
   }
 }
 
-function refuseOtherSize(foundBytes: number, expectedBytes: number): void {
+function assertSize(foundBytes: number, expectedBytes: number): void {
   if (foundBytes !== expectedBytes) throw new DamagedFile(sizeMismatch(foundBytes, expectedBytes))
 }
 
-function refuseUnreadable(error: unknown): never {
+function throwUnreadable(error: unknown): never {
   throw new DamagedFile(unreadableSegment(error))
 }
 
-async function awaitSegment(deps: SegmentDeps, path: MediaPath, renditionId: number, number: number, signal: AbortSignal) {
+async function awaitSegment(deps: SegmentDeps, { path, renditionId, number, signal }: SegmentRequest) {
   const video = await getSignedVideo(deps, path)
   if (number >= (findSegmentCount(video, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
 
   const isAudio = video.plan.audioTrack?.renditionId === renditionId
-  const patience = AbortSignal.any([signal, AbortSignal.timeout(HOLD_MS)])
-  const heard = deps.news.heard(path, renditionId, number, patience)
+  const waited = deps.segmentEvents.waitFor(
+    path,
+    renditionId,
+    number,
+    AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_MS)]),
+  )
   if (await prioritizeSegment(deps, path, isAudio ? 'audio' : 'video', number)) deps.wakeEncoders()
-  // It may have been published between the first look and the listening.
+  // It may have been published after the first query and before the wait began.
   const published = await findSegment(deps.db, path, renditionId, number)
   if (published) return published
-  await heard
+  await waited
   const late = await findSegment(deps.db, path, renditionId, number)
   if (!late) throw new PlaybackRefusal('busy')
   return late
 }
 
 /** The init segment of a rendition. @throws PlaybackRefusal as `openSegment` */
-export async function openInit(deps: SegmentDeps, path: MediaPath, renditionId: number, signal: AbortSignal): Promise<Buffer> {
+export async function openInit(deps: SegmentDeps, request: Omit<SegmentRequest, 'number'>): Promise<Buffer> {
+  const { path, renditionId } = request
   await getSignedVideo(deps, path)
   const init = await findInit(deps.db, path, renditionId)
   if (init) return init
-  await awaitSegment(deps, path, renditionId, 0, signal) // the first segment brings it
+  await awaitSegment(deps, { ...request, number: 0 }) // published together with the first segment
   return (await findInit(deps.db, path, renditionId)) ?? Promise.reject(new PlaybackRefusal('busy'))
 }
 

@@ -114,7 +114,7 @@ export const ALWAYS: readonly Call[] = [
     100,
     (db) => slots.takeSlot(db, { sessionId: V, accountId: large, userId: 'viewer 5', limit: 3 }, NOW_S, NOW_S + 18),
   ],
-  ['the keys of a video', 20, (db) => generations.findGeneration(db, V, 1)],
+  ['the keys of a video', 20, (db) => generations.findGeneration(db, { videoId: V, generation: 1 })],
   ['a segment', 20, (db) => generations.findSegment(db, VIDEO, 1, 0)],
   [
     'what is damaged of a chunk',

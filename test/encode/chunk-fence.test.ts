@@ -11,7 +11,7 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
   const write = await openDatabaseWithVideo()
   const chunk = { kind: 'video', segmentCount: 2, decodesFromStart: false, priority: 0 } as const
   await write(async (tx) => {
-    await addChunks(tx, rowQueue, VIDEO, 1, [
+    await addChunks(tx, rowQueue, { videoId: VIDEO, generation: 1 }, [
       { ...chunk, firstSegment: 1 },
       { ...chunk, firstSegment: 3 },
     ])

@@ -161,7 +161,7 @@ async function openChunks() {
     write,
     queue,
     take,
-    add: (tx: Db, videoId: string, chunks: Chunk[]) => addChunks(tx, queue, videoId, 1, chunks),
+    add: (tx: Db, videoId: string, chunks: Chunk[]) => addChunks(tx, queue, { videoId, generation: 1 }, chunks),
     /** The first segments of all that is left to take. */
     async takeAll() {
       const taken: number[] = []

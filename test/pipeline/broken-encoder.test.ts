@@ -167,7 +167,7 @@ test.each([
 
 /** How often a video was left alone for a while. */
 function restsOf(reelgate: Reelgate): number {
-  return reelgate.output().split('work on a video failed and is tried again').length - 1
+  return reelgate.output().split('video: encoding failed, will be retried').length - 1
 }
 
 async function untilItRuns(mark: string): Promise<void> {

@@ -73,11 +73,13 @@ test('P16: who waits for a segment in memory while its video is deleted is told 
   const nothing = {
     segments: { root: '', tmp: '' },
     chunkQueue: rowQueue,
-    news: createSegmentEvents(),
+    segmentEvents: createSegmentEvents(),
     wakeEncoders() {},
     noteDamage() {},
   }
-  const asked = outcomeOf(openSegment({ ...deps, ...nothing, hotSegments }, path, 5, 0, new AbortController().signal))
+  const asked = outcomeOf(
+    openSegment({ ...deps, ...nothing, hotSegments }, { path, renditionId: 5, number: 0, signal: new AbortController().signal }),
+  )
   await deps.videos.get(videoId, 2) // as it had to, before it waited
   await write((tx) => destroyKeys(tx, [videoId]))
   sessionsOfVideos(deps).onEnded([videoId], 'video-deleted')

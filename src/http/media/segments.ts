@@ -40,16 +40,22 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
     const closed = new AbortController()
     reply.raw.once('close', () => closed.abort())
     const address = deps.addressOf(request) // a connection that has broken off has none any more
-    const tell = (sentBytes: number) => deps.usage.recordSentBytes(params.videoId, address, sentBytes)
+    const renditionId = Number(params.rendition)
+    const onSent = (sentBytes: number) => deps.usage.recordSentBytes(params.videoId, address, sentBytes)
     if (params.file === 'init.mp4') {
-      const init = await openInit(deps, path, Number(params.rendition), closed.signal)
-      onResponseSent(reply, init.length, tell)
+      const init = await openInit(deps, { path, renditionId, signal: closed.signal })
+      onResponseSent(reply, init.length, onSent)
       return reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Type': 'video/mp4' }).send(init)
     }
-    const segment = await openSegment(deps, path, Number(params.rendition), Number.parseInt(params.file, 10), closed.signal)
+    const segment = await openSegment(deps, {
+      path,
+      renditionId,
+      number: Number.parseInt(params.file, 10),
+      signal: closed.signal,
+    })
     const video = await deps.videos.get(path.videoId, path.generation)
     const findWait = (sizeBytes: number) => video && deps.traffic?.take(address, video, sizeBytes)
-    return sendSegment({ request, reply }, segment, findWait, tell)
+    return sendSegment({ request, reply }, segment, findWait, onSent)
   })
 }
 

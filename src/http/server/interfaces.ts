@@ -45,7 +45,7 @@ export type InterfaceDeps = {
   uploads: SourceDeps
   playback: PlaybackDeps
   usage: Usage
-  segments: Pick<SegmentDeps, 'hotSegments' | 'chunkQueue' | 'news' | 'wakeEncoders' | 'noteDamage'>
+  segments: Pick<SegmentDeps, 'hotSegments' | 'chunkQueue' | 'segmentEvents' | 'wakeEncoders' | 'noteDamage'>
   health: Pick<HealthDeps, 'checks' | 'notices'>
   demo: Demo | undefined
 }

@@ -1,0 +1,61 @@
+import type { Logger } from 'pino'
+import type { VideoFolders, VideoSessions } from '../catalogue/deletion.ts'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
+import { unwrapContentKey } from '../crypto/content-key.ts'
+import type { MasterKey } from '../crypto/master-key.ts'
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
+import { openSourceSeal } from '../ingest/source.ts'
+import { findSource } from '../ingest/source-store.ts'
+import { blobPath } from '../storage/folder.ts'
+import type { ChunkQueue } from './chunk-queue.ts'
+import { findGeneration } from './generation-store.ts'
+import type { OpenGeneration, SegmentEvents } from './publication.ts'
+import type { Sandbox, SealedSource } from './sandbox.ts'
+
+export type EncodeDeps = {
+  db: Db
+  slowDb: Db
+  write: Write
+  wallNowS: () => number
+  masterKey: MasterKey
+  sandbox: Sandbox
+  folders: VideoFolders
+  chunkQueue: ChunkQueue
+  segmentEvents: SegmentEvents
+  log: Logger
+  sessions: VideoSessions
+  /** Ends the jobs of a video. */
+  stopJobs(videoId: string): Promise<void>
+  /** Whether the disk has room for the output of an encode. */
+  hasRoom(): Promise<boolean>
+  /** The demo video: this server made its source, so it is encoded where uploads may not be opened. */
+  findOwnVideo(): Promise<string | undefined>
+}
+
+/** The source of a video, for ffmpeg; undefined once the video is deleted. */
+export async function openSource(
+  deps: Pick<EncodeDeps, 'db' | 'masterKey' | 'folders'>,
+  videoId: string,
+): Promise<SealedSource | undefined> {
+  const row = await findSource(deps.db, videoId)
+  if (!row?.wrappedKey) return undefined
+  const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
+  return {
+    path: blobPath(deps.folders.sources, row.file),
+    keyHex: seal.key.toString('hex'),
+    ivHex: seal.iv.toString('hex'),
+    sizeBytes: row.sizeBytes,
+  }
+}
+
+/** A generation with its content key; undefined once the video is deleted. */
+export async function openGeneration(
+  { db, masterKey }: Pick<EncodeDeps, 'db' | 'masterKey'>,
+  { videoId, generation }: GenerationKey,
+): Promise<OpenGeneration | undefined> {
+  const row = await findGeneration(db, { videoId, generation })
+  if (!row?.wrappedContentKey) return undefined
+  const { plan, encoder, wrappedContentKey } = row
+  return { videoId, generation, plan, encoder, contentKey: unwrapContentKey(masterKey, videoId, generation, wrappedContentKey) }
+}

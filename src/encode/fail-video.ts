@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { moveStatus } from '../catalogue/status.ts'
+import { isSealIntact } from '../crypto/sealed-file.ts'
+import { openSourceSeal } from '../ingest/source.ts'
+import { findSource } from '../ingest/source-store.ts'
+import { blobPath } from '../storage/folder.ts'
+import { abandonChunks, endRun, type VideoChunk } from './chunk-store.ts'
+import { type EncodeDeps, openSource } from './encode-deps.ts'
+import { MediaFailure } from './media-failure.ts'
+
+export type VideoFailure = {
+  videoId: string
+  error: unknown
+  /** The run that failed; absent when it is not a chunk's. */
+  run?: VideoChunk
+  signal: AbortSignal
+}
+
+/** Ends a video that cannot be encoded. When the disk has changed its source, that is the reason: what was found says nothing about the upload. */
+export async function failVideo(deps: EncodeDeps, { videoId, error, run, signal }: VideoFailure): Promise<void> {
+  const isIntact = await isSourceIntact(deps, videoId, signal)
+  const isKnown = error instanceof MediaFailure
+  if (!isKnown) deps.log.error({ err: error, videoId }, 'video: encoding failed')
+  await settleFailure(deps, videoId, !isIntact ? sourceChanged() : isKnown ? error : unexpectedFailure(), run)
+}
+
+/** One transaction: the run's end, the video's status, and the chunks that are no longer needed. Jobs that still encode them are stopped. */
+export async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, run?: VideoChunk): Promise<void> {
+  const { isSettled, hasFailed } = await deps.write(async (tx) => {
+    // Fenced off: another run decides about the video.
+    if (run && !(await endRun(tx, run, 'failed'))) return { isSettled: false, hasFailed: false }
+    const hasFailed = await moveStatus(tx, videoId, failure.status, failure.message)
+    await abandonChunks(tx, videoId)
+    return { isSettled: true, hasFailed }
+  })
+  if (hasFailed) deps.log.info({ videoId, status: failure.status, reason: failure.message }, 'video: failed')
+  if (isSettled) void deps.stopJobs(videoId) // not awaited: it waits for the calling run, too
+}
+
+export function sourceChanged(): MediaFailure {
+  return new MediaFailure(
+    'Encoding error',
+    'The uploaded file was changed on this server’s disk. Check the disk and upload it again.',
+  )
+}
+
+function unexpectedFailure(): MediaFailure {
+  return new MediaFailure(
+    'Encoding error',
+    'The video could not be encoded on this server. Its log says why; then upload the video again.',
+  )
+}
+
+export function segmentsLost(): MediaFailure {
+  return new MediaFailure(
+    'Encoding error',
+    'A part of the video was lost on this server’s disk, and so was the uploaded file. Check the disk and upload the video again.',
+  )
+}
+
+/** Whether the source still has the bytes that were uploaded. */
+export async function isSourceIntact(deps: EncodeDeps, videoId: string, signal: AbortSignal): Promise<boolean> {
+  const row = await findSource(deps.db, videoId)
+  if (!row?.wrappedKey) return true // deleted
+  const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
+  return isSealIntact(blobPath(deps.folders.sources, row.file), seal, row.macs, signal)
+}
+
+/** A file that is missing from its folder does not come back; a missing folder may be a disk that will be mounted again. */
+export async function isSourceGone(deps: EncodeDeps, videoId: string): Promise<boolean> {
+  const source = await openSource(deps, videoId)
+  return source !== undefined && existsSync(dirname(source.path)) && !existsSync(source.path)
+}

@@ -1,0 +1,27 @@
+import type { GenerationKey } from '../catalogue/generation-key.ts'
+import { addVideoEvents } from '../webhooks/outbox.ts'
+import { type EncodeDeps, openGeneration } from './encode-deps.ts'
+import { isSourceIntact, settleFailure, sourceChanged } from './fail-video.ts'
+import { countSegments, finishGeneration, renditionSizes } from './generation-store.ts'
+import { plannedSegmentCount } from './plan.ts'
+import { replaceGeneration } from './restart-generation.ts'
+
+/** Checks the source once more, and records that every rendition is complete. */
+export async function finishVideo(deps: EncodeDeps, key: GenerationKey, signal: AbortSignal): Promise<void> {
+  const { videoId } = key
+  const video = await openGeneration(deps, key)
+  if (!video) return // deleted meanwhile
+  if (!(await isSourceIntact(deps, videoId, signal))) return settleFailure(deps, videoId, sourceChanged())
+  const missing = plannedSegmentCount(video.plan) - (await countSegments(deps.slowDb, video))
+  if (missing !== 0) throw new Error(`${missing} segments of a video are missing although all its chunks are done`)
+  const sizes = await renditionSizes(deps.slowDb, video)
+  const segmentBytes = sizes.values().reduce((sum, sizeBytes) => sum + sizeBytes, 0)
+  const removeReplaced = await deps.write(async (tx) => {
+    const removeReplaced = await replaceGeneration(deps, tx, video)
+    const isFinished = await finishGeneration(tx, video, { segmentBytes, nowS: deps.wallNowS() })
+    // The owner of a video that was complete before has had this event.
+    if (isFinished && !removeReplaced) await addVideoEvents(tx, 'video:readyall', [videoId])
+    return removeReplaced
+  })
+  await removeReplaced?.()
+}
