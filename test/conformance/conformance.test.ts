@@ -19,11 +19,12 @@ beforeAll(async () => {
   reelgate = await startSharedReelgate({
     env: {
       REELGATE_OUTBOUND_ALLOW: `127.0.0.1:${listen.port}`,
-      // The suite asks faster than an owner does; it would wait for the budgets otherwise. Only uploads run out, at the end.
+      // The suite calls faster than an owner does, and would otherwise wait for the limits. Only that of uploads is reached, at the end.
       REELGATE_LIMITS: JSON.stringify({
         reads: roomy,
         writes: roomy,
         otp: roomy,
+        unauthenticated: { ip: roomy.ip },
         uploads: { ip: 600, key: 1200, account: 2400 },
       }),
     },
