@@ -4,23 +4,23 @@ import { connect, type Socket } from 'node:net'
 const READ_BYTES = 1 << 20
 
 /**
- * Downloads with 16 connections, each its next file as soon as it has one. Not by wrk, which reads 8 KiB at a time: with large
- * answers it would be measured, not the server.
- * @returns answers a second
- * @throws Error for an answer that is not 200
+ * Downloads with 16 connections, each the next file as soon as the last one is complete. wrk reads 8 KiB at a time, so with large
+ * responses it would be the bottleneck, not the server.
+ * @returns responses per second
+ * @throws Error for a response that is not 200
  */
-export async function downloadsPerS(url: string, requests: readonly string[], seconds = 2): Promise<number> {
+export async function measureDownloadsPerS(url: string, requests: readonly string[], seconds = 2): Promise<number> {
   const { hostname, port } = new URL(url)
   const endsAt = performance.now() + seconds * 1000
-  const begunAt = performance.now()
-  const next = requestsInTurn(requests)
+  const startedAt = performance.now()
+  const next = cycle(requests)
   const counts = await Promise.all(Array.from({ length: 16 }, () => downloadUntil(endsAt, hostname, Number(port), next)))
-  return counts.reduce((sum, count) => sum + count) / ((performance.now() - begunAt) / 1000)
+  return counts.reduce((sum, count) => sum + count) / ((performance.now() - startedAt) / 1000)
 }
 
-function requestsInTurn(requests: readonly string[]): () => string {
-  let asked = 0
-  return () => requests[asked++ % requests.length] ?? ''
+function cycle(requests: readonly string[]): () => string {
+  let count = 0
+  return () => requests[count++ % requests.length] ?? ''
 }
 
 async function downloadUntil(endsAt: number, host: string, port: number, next: () => string): Promise<number> {
@@ -33,7 +33,7 @@ async function downloadUntil(endsAt: number, host: string, port: number, next: (
     onread: {
       buffer: Buffer.alloc(READ_BYTES),
       callback(size, bytes) {
-        if (missingBytes === 0) missingBytes = answerBytes(bytes.subarray(0, size))
+        if (missingBytes === 0) missingBytes = responseBytes(bytes.subarray(0, size))
         missingBytes -= size
         if (missingBytes > 0) return true
         count++
@@ -52,11 +52,11 @@ async function downloadUntil(endsAt: number, host: string, port: number, next: (
   if (failure) throw failure
   return count
 
-  /** How long the whole answer is whose beginning this is. */
-  function answerBytes(bytes: Uint8Array): number {
+  /** The length of a whole response, by its first bytes. */
+  function responseBytes(bytes: Uint8Array): number {
     const head = Buffer.from(bytes.subarray(0, 2_000)).toString('latin1')
     const [, length] = /^HTTP\/1\.1 200 [\s\S]*?\r\ncontent-length: (\d+)\r\n/i.exec(head) ?? []
-    if (!length) socket.destroy(new Error(`an answer begins with ${head.slice(0, 60)}`))
+    if (!length) socket.destroy(new Error(`a response begins with ${head.slice(0, 60)}`))
     return head.indexOf('\r\n\r\n') + 4 + Number(length)
   }
 }

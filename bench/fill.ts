@@ -6,21 +6,21 @@ import { CompiledQuery } from 'kysely'
 import { createAccount } from '../src/accounts/account.ts'
 import { readConfig } from '../src/config.ts'
 import { openInstallation } from '../src/installation/open.ts'
-import { MARK, WORDS } from './random-words.ts'
+import { SEARCH_WORD, WORDS } from './random-words.ts'
 import { CACHE, type Scope } from './row.ts'
 
 export const HITS = 2_000
 
-/** The folder in which all videos lie, beside so many others. */
+/** The folder that contains all videos, and the number of other folders. */
 export const FOLDER = 'f'.repeat(32)
 export const FOLDERS = 10_000
 
-/** A data folder with one owner and so many videos, titles, tags and posters without files, all in one folder. */
-export type Filled = { dataDir: string; apiKey: string }
+/** A data folder with one owner and many videos with titles, tags and posters, but no media files. */
+export type FilledFolder = { dataDir: string; apiKey: string }
 
 /** A copy for one row, which may change it. */
-export async function filledFolder(scope: Scope, videos: number): Promise<Filled> {
-  const original = await makeFilled(videos)
+export async function copyFilledFolder(scope: Scope, videos: number): Promise<FilledFolder> {
+  const original = await ensureFilled(videos)
   const dataDir = join(scope.folder, `data-${videos}`)
   await mkdir(dataDir)
   const copy = (from: string, to: string) => copyFile(from, to, constants.COPYFILE_FICLONE)
@@ -29,9 +29,9 @@ export async function filledFolder(scope: Scope, videos: number): Promise<Filled
   return { dataDir, apiKey: await readFile(join(original, 'api-key'), 'utf8') }
 }
 
-/** Makes what is copied, unless it is there: some minutes for a million. @returns its folder */
-export async function makeFilled(videos: number): Promise<string> {
-  const folder = join(CACHE, `${videos}-${versionOfTables()}`)
+/** Creates the folder that is copied, unless it exists; takes some minutes for a million videos. @returns its path */
+export async function ensureFilled(videos: number): Promise<string> {
+  const folder = join(CACHE, `${videos}-${getTablesVersion()}`)
   if (existsSync(folder)) return folder
   for (const old of readdirSync(CACHE)) if (old.startsWith(`${videos}-`)) await rm(join(CACHE, old), { recursive: true })
   process.stderr.write(`Filling a database with ${videos} videos\n`)
@@ -44,13 +44,13 @@ export async function makeFilled(videos: number): Promise<string> {
 
 let version: string | undefined
 
-/** Changes with the migrations and with what is filled in; the same for one run of the bench. */
-export function versionOfTables(): string {
-  version ??= hashOfTables()
+/** Changes with the migrations and this file; computed once per run. */
+export function getTablesVersion(): string {
+  version ??= hashTables()
   return version
 }
 
-function hashOfTables(): string {
+function hashTables(): string {
   const migrations = ['sqlite', 'postgres'].map((name) => join(import.meta.dirname, `../src/db/${name}/migrations`))
   const files = [
     ...migrations.flatMap((folder) =>
@@ -66,7 +66,7 @@ function hashOfTables(): string {
   return hash.digest('hex').slice(0, 12)
 }
 
-/** Through the service's own tables and connection, so that its triggers keep counters and indexes as they would be. */
+/** Through the service's own connection, so that its triggers update counters and indexes. */
 async function fill(folder: string, videos: number): Promise<void> {
   const installation = await openInstallation(readConfig({ REELGATE_DATA: join(folder, 'data') }))
   try {
@@ -88,7 +88,7 @@ async function fill(folder: string, videos: number): Promise<void> {
 }
 
 const FIRST_UPLOAD_S = 1_700_000_000
-const BATCH = 1_000
+const BATCH_ROWS = 1_000
 
 const FOLDER_INSERTS = [
   `insert into folder (account_id, id, parent_id, name, folded_name, created_at_s)
@@ -98,7 +98,7 @@ const FOLDER_INSERTS = [
     select ?, printf('%032x', n), '${FOLDER}', 'Folder ' || n, 'folder ' || n, ${FIRST_UPLOAD_S} from number`,
 ]
 
-// One statement for a thousand rows: the first value is the rows as JSON, the second the account.
+// One statement per thousand rows: the first parameter is the rows as JSON, the second the account.
 const INSERTS = [
   `insert into video (id, account_id, title, description, file_name, upload_time_s, status, duration_s, aspect_ratio,
       total_size_bytes, generation, folder_id)
@@ -129,33 +129,33 @@ type Video = {
 }
 
 function* batches(videos: number): Generator<Video[]> {
-  const chance = newChance(1)
-  const markEvery = videos / HITS
-  for (let first = 0; first < videos; first += BATCH) {
-    const numbers = Array.from({ length: Math.min(BATCH, videos - first) }, (_, index) => first + index)
-    yield numbers.map((number) => newVideo(number, number % markEvery === 0, chance))
+  const random = createRandom(1)
+  const hitEvery = videos / HITS
+  for (let first = 0; first < videos; first += BATCH_ROWS) {
+    const numbers = Array.from({ length: Math.min(BATCH_ROWS, videos - first) }, (_, index) => first + index)
+    yield numbers.map((number) => newVideo(number, number % hitEvery === 0, random))
   }
 }
 
-function newVideo(number: number, isMarked: boolean, chance: Chance): Video {
-  const words = Array.from({ length: 3 + chance(5) }, () => WORDS[chance(WORDS.length)] ?? '')
-  if (isMarked) words[chance(words.length)] = MARK
+function newVideo(number: number, isHit: boolean, random: RandomInteger): Video {
+  const words = Array.from({ length: 3 + random(5) }, () => WORDS[random(WORDS.length)] ?? '')
+  if (isHit) words[random(words.length)] = SEARCH_WORD
   const [first = '', ...others] = words
   return {
-    id: Array.from({ length: 32 }, () => chance(16).toString(16)).join(''),
+    id: Array.from({ length: 32 }, () => random(16).toString(16)).join(''),
     title: [first[0]?.toUpperCase(), first.slice(1), ...others.map((word) => ` ${word}`)].join(''),
-    fileName: `${WORDS[chance(WORDS.length)]}-${number}.mp4`,
+    fileName: `${WORDS[random(WORDS.length)]}-${number}.mp4`,
     uploadTimeS: FIRST_UPLOAD_S + 60 * number,
-    durationS: 60 + chance(7_000),
-    sizeBytes: 10_000_000 + chance(1_000_000_000),
-    tags: Array.from({ length: chance(4) }, (_, index) => `${TAGS[index]} ${chance(20)}`),
+    durationS: 60 + random(7_000),
+    sizeBytes: 10_000_000 + random(1_000_000_000),
+    tags: Array.from({ length: random(4) }, (_, index) => `${TAGS[index]} ${random(20)}`),
   }
 }
 
-/** A whole number below another; the same row of them every time. */
-type Chance = (below: number) => number
+/** A random integer below the given one; the sequence is the same in every run. */
+type RandomInteger = (below: number) => number
 
-function newChance(seed: number): Chance {
+function createRandom(seed: number): RandomInteger {
   let state = seed
   // mulberry32
   return (below) => {

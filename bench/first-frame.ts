@@ -7,7 +7,7 @@ import { footage } from '../test/footage.ts'
 import { median, repeat, timeMs } from './interleaved.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, startService } from './service.ts'
-import { videoOfHalfAnHour } from './videos.ts'
+import { makeHalfHourVideo } from './videos.ts'
 
 const TIMES = 5
 
@@ -17,19 +17,19 @@ export const FIRST_FRAME_ROWS: readonly Row[] = [
     what: 'upload end → ready → first frame decoded in Chromium, 8 s of 720p',
     unit: 's',
     aim: { oursAtMost: 2.5 },
-    measure: (scope) => firstFrameOf(scope, footage.movieHello),
+    measure: (scope) => measureFirstFrame(scope, footage.movieHello),
   },
   {
     name: 'first-frame-long',
     what: 'the same, half an hour of 480 × 352',
     unit: 's',
     aim: { oursAtMost: 2.5 },
-    prepare: videoOfHalfAnHour,
-    measure: async (scope) => firstFrameOf(scope, await videoOfHalfAnHour()),
+    prepare: makeHalfHourVideo,
+    measure: async (scope) => measureFirstFrame(scope, await makeHalfHourVideo()),
   },
 ]
 
-async function firstFrameOf(scope: Scope, video: string) {
+async function measureFirstFrame(scope: Scope, video: string) {
   const service = await startService(scope, join(scope.folder, 'data'))
   const owner = createOwner(service.url, firstApiKey(service))
   const browser = await startChromium()
@@ -41,17 +41,17 @@ async function firstFrameOf(scope: Scope, video: string) {
       while ((await owner.video(videoId)).status !== 'ready') await pause(10)
       await showFirstFrame(browser, `${service.url}/player/?otp=${await owner.issueOtp(videoId)}`)
     })
-    await owner.delete([videoId]) // nothing goes on behind the next one
+    await owner.delete([videoId]) // so that its encoding does not slow down the next one
     return ms / 1000
   })
   return { ours: median(seconds.slice(1)) }
 }
 
-/** A viewer who has never been here presses play as soon as there is something to press. */
-async function showFirstFrame(browser: Browser, address: string): Promise<void> {
+/** A viewer with an empty cache presses play as soon as the button is there. */
+async function showFirstFrame(browser: Browser, url: string): Promise<void> {
   await using viewer = await browser.newContext()
   const page = await viewer.newPage()
-  await page.goto(address, { waitUntil: 'commit' })
+  await page.goto(url, { waitUntil: 'commit' })
   await page.waitForSelector('body[data-state="ready"]')
   const frame = page.evaluate('new Promise((shown) => document.querySelector("video").requestVideoFrameCallback(() => shown()))')
   await page.locator('.big-play').click()

@@ -3,7 +3,7 @@ import { createOwner } from '../test/client.ts'
 import { makeVideo } from '../test/videos.ts'
 import { createViewer, type Viewer } from '../test/viewer.ts'
 import { measureInterleaved, percentile, timeMs } from './interleaved.ts'
-import { answersPerS, rawRequest, startFlood } from './load.ts'
+import { formatRequest, measureResponsesPerS, startFlood } from './load.ts'
 import { startNginx } from './peers/nginx.ts'
 import type { Row } from './row.ts'
 import { firstApiKey, startService } from './service.ts'
@@ -24,16 +24,16 @@ export const KEY_ROWS: readonly Row[] = [
       const viewers = await openSessions(service.url, firstApiKey(service))
       const nginx = await startNginx(scope)
       let fastest = 10_000
-      // Signed before each turn, more than can be asked for: a proof is good for a minute and a half, and once.
+      // Signed before each measurement, more than can be sent: a proof is valid for a minute and a half, and once.
       const ours = async () => {
         const requests = await signKeyRequests(viewers, fastest * SECONDS * 2)
-        const perS = await answersPerS(scope, service.url, { requests, connections: VIEWERS, seconds: SECONDS })
+        const perS = await measureResponsesPerS(scope, service.url, { requests, connections: VIEWERS, seconds: SECONDS })
         fastest = Math.max(fastest, perS)
         return perS
       }
       const peer = async () => {
-        const requests = await signKeyRequests(viewers, VIEWERS) // of the same size; nobody looks at them
-        return answersPerS(scope, nginx.url, { requests, connections: VIEWERS, seconds: SECONDS })
+        const requests = await signKeyRequests(viewers, VIEWERS) // of the same size; nginx ignores them
+        return measureResponsesPerS(scope, nginx.url, { requests, connections: VIEWERS, seconds: SECONDS })
       }
       await ours()
       await peer()
@@ -42,7 +42,7 @@ export const KEY_ROWS: readonly Row[] = [
   },
   {
     name: 'key-flood',
-    what: 'a key while a stranger posts 256 KiB of multipart fields without a key on 8 connections: 99 of 100; peer: without',
+    what: 'a key while another client posts 256 KiB of multipart fields without a key on 8 connections: 99 of 100; peer: without',
     unit: 'ms',
     aim: { ratioAtMost: 3 },
     measure: async (scope) => {
@@ -51,7 +51,7 @@ export const KEY_ROWS: readonly Row[] = [
         REELGATE_TRUSTED_PROXIES: '127.0.0.1',
       })
       const viewers = await openSessions(service.url, firstApiKey(service))
-      const keys = () => slowKeyMs(viewers)
+      const keys = () => measureKeyP99Ms(viewers)
       await keys()
       const flooded = async () => {
         const stop = await startFlood(scope, service.url, { requests: [formWithoutKey()], connections: 8 })
@@ -62,12 +62,12 @@ export const KEY_ROWS: readonly Row[] = [
   },
 ]
 
-/** One viewer after the other, as far apart as their players ask: a session may make 20 proofs a second. */
-async function slowKeyMs(viewers: readonly Viewer[]): Promise<number> {
-  const tookMs: number[] = []
+/** One viewer after the other, at the rate of their players: a session may send 20 proofs a second. */
+async function measureKeyP99Ms(viewers: readonly Viewer[]): Promise<number> {
+  const timesMs: number[] = []
   for (let round = 0; round < KEYS_EACH; round++) {
     for (const viewer of viewers) {
-      tookMs.push(
+      timesMs.push(
         await timeMs(async () => {
           const { status } = await viewer.key(0)
           if (status !== 200) throw new Error(`key: ${status}`)
@@ -75,18 +75,18 @@ async function slowKeyMs(viewers: readonly Viewer[]): Promise<number> {
       )
     }
   }
-  return percentile(tookMs, 99)
+  return percentile(timesMs, 99)
 }
 
-/** As many fields as go into 256 KiB. */
+/** A form with as many fields as fit into 256 KiB. */
 function formWithoutKey(): string {
   const field = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
   const body = `${field.repeat(Math.floor((256 * 1024 - 10) / field.length))}--b--\r\n`
   const headers = { 'X-Forwarded-For': '198.51.100.1', 'Content-Type': 'multipart/form-data; boundary=b' }
-  return rawRequest('POST', '/v2/videos', headers, body)
+  return formatRequest('POST', '/v2/videos', headers, body)
 }
 
-/** Browsers that have redeemed, each with a key pair of its own. */
+/** Browsers with a playback session each, and a key pair of its own. */
 async function openSessions(url: string, apiKey: string): Promise<Viewer[]> {
   const owner = createOwner(url, apiKey)
   const videoId = await owner.readyVideo(await makeVideo())
@@ -98,15 +98,15 @@ async function openSessions(url: string, apiKey: string): Promise<Viewer[]> {
   return viewers
 }
 
-/** In turns of the viewers, each one's numbers rising: of one session hardly two are under way at once. */
+/** The viewers in turn, with rising numbers, so that two requests of one session are hardly ever concurrent. */
 async function signKeyRequests(viewers: readonly Viewer[], count: number): Promise<string[]> {
-  for (const viewer of viewers) await viewer.key(0) // brings the nonce
+  for (const viewer of viewers) await viewer.key(0) // to receive the nonce
   const requests: string[] = []
   for (let round = 0; round * viewers.length < count; round++) {
     for (const viewer of viewers) {
       const { session } = viewer.state
       const proof = viewer.proof({ operation: 'key', session, argument: '0' })
-      requests.push(rawRequest('GET', `/play/${session}/key/0`, { 'Reelgate-Proof': proof }))
+      requests.push(formatRequest('GET', `/play/${session}/key/0`, { 'Reelgate-Proof': proof }))
     }
   }
   return requests

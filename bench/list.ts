@@ -2,12 +2,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
-import { type Filled, filledFolder, HITS, makeFilled } from './fill.ts'
+import { copyFilledFolder, ensureFilled, type FilledFolder, HITS } from './fill.ts'
 import { measureInterleaved, percentile, repeat, timeMs } from './interleaved.ts'
-import { answersPerS, rawRequest } from './load.ts'
-import { MARK } from './random-words.ts'
+import { formatRequest, measureResponsesPerS } from './load.ts'
+import { SEARCH_WORD } from './random-words.ts'
 import type { Row, Scope } from './row.ts'
-import { type Listening, startPeer, startService } from './service.ts'
+import { type ListeningProcess, startPeer, startService } from './service.ts'
 
 const VIDEOS = 10_000
 const MANY = 1_000_000
@@ -22,71 +22,71 @@ export const LIST_ROWS: readonly Row[] = [
     what: '20 of 10 000 videos with their count; peer: Fastify, key in memory, constant JSON of that size',
     unit: 'per s',
     aim: { ratioAtLeast: 0.5 },
-    measure: (scope) => againstConstant(scope, [FIRST_PAGE]),
+    measure: (scope) => compareWithConstant(scope, [FIRST_PAGE]),
   },
   {
     name: 'search',
-    what: '20 of 2 000 hits in 10 000 videos, no two questions alike; peer: as above',
+    what: '20 of 2 000 hits in 10 000 videos, no two requests alike; peer: as above',
     unit: 'per s',
     aim: { ratioAtLeast: 0.05 },
-    measure: (scope) => againstConstant(scope, uniqueQueries(searches())),
+    measure: (scope) => compareWithConstant(scope, uniqueQueries(searches())),
   },
   {
     name: 'deep-page',
-    what: 'page at row 9 000; peer: page 1, each read afresh after a change',
+    what: 'page at row 9 000; peer: page 1, nothing cached, after a change',
     unit: 'ms',
     aim: { ratioAtMost: 4 },
     measure: async (scope) => {
-      const filled = await filledFolder(scope, VIDEOS)
-      const owner = await askingOwner(scope, filled)
+      const filled = await copyFilledFolder(scope, VIDEOS)
+      const owner = await createSequentialClient(scope, filled)
       return measureInterleaved(
         100,
-        () => owner.freshMs(DEEP_PAGE),
-        () => owner.freshMs(FIRST_PAGE),
+        () => owner.uncachedMs(DEEP_PAGE),
+        () => owner.uncachedMs(FIRST_PAGE),
       )
     },
   },
   {
     name: 'list-million',
-    what: '20 of 1 000 000 videos with their count; peer: own 10 000; each read afresh after a change',
+    what: '20 of 1 000 000 videos with their count; peer: own 10 000; nothing cached, after a change',
     unit: 'ms',
     aim: { ratioAtMost: 1.2 },
-    prepare: () => makeFilled(MANY),
+    prepare: () => ensureFilled(MANY),
     measure: async (scope) => {
-      const many = await askingOwner(scope, await filledFolder(scope, MANY))
-      const few = await askingOwner(scope, await filledFolder(scope, VIDEOS))
+      const many = await createSequentialClient(scope, await copyFilledFolder(scope, MANY))
+      const few = await createSequentialClient(scope, await copyFilledFolder(scope, VIDEOS))
       return measureInterleaved(
         100,
-        () => many.freshMs(FIRST_PAGE),
-        () => few.freshMs(FIRST_PAGE),
+        () => many.uncachedMs(FIRST_PAGE),
+        () => few.uncachedMs(FIRST_PAGE),
       )
     },
   },
   {
     name: 'search-million',
-    what: '20 of 2 000 hits in 1 000 000 videos, 99 of 100 are answered within',
+    what: '20 of 2 000 hits in 1 000 000 videos, 99 of 100 responses within',
     unit: 'ms',
     aim: { oursAtMost: 60 },
-    prepare: () => makeFilled(MANY),
+    prepare: () => ensureFilled(MANY),
     measure: async (scope) => {
-      const owner = await askingOwner(scope, await filledFolder(scope, MANY))
-      const questions = searches().values()
-      const ours = await repeat(300, () => owner.freshMs(questions.next().value ?? ''))
+      const owner = await createSequentialClient(scope, await copyFilledFolder(scope, MANY))
+      const paths = searches().values()
+      const ours = await repeat(300, () => owner.uncachedMs(paths.next().value ?? ''))
       return { ours: percentile(ours, 99) }
     },
   },
 ]
 
-/** More addresses than answers are kept, so that each is read afresh; what the service does not know in a query it ignores. */
+/** More URLs than responses are cached, so that none is served from the cache; the service ignores the extra parameter. */
 export function uniqueQueries(paths: readonly string[]): string[] {
-  return Array.from({ length: 20_000 }, (_, time) => `${paths[time % paths.length]}&asked=${time}`)
+  return Array.from({ length: 20_000 }, (_, time) => `${paths[time % paths.length]}&n=${time}`)
 }
 
-/** Searches that all find the same titles: any part of the word, in any case, so that no answer is the answer to another. */
+/** Searches that all find the same titles: different parts of the word in different case, so that each has its own cache entry. */
 export function searches(): string[] {
   const parts: string[] = []
-  for (let length = 5; length <= MARK.length; length++)
-    for (let start = 0; start + length <= MARK.length; start++) parts.push(MARK.slice(start, start + length))
+  for (let length = 5; length <= SEARCH_WORD.length; length++)
+    for (let start = 0; start + length <= SEARCH_WORD.length; start++) parts.push(SEARCH_WORD.slice(start, start + length))
   const spellings = Array.from(
     { length: 32 },
     (_, bits) => (part: string) =>
@@ -95,24 +95,24 @@ export function searches(): string[] {
   return spellings.flatMap((spell) => parts.map((part) => `/api/videos?page=1&limit=20&q=${spell(part)}`))
 }
 
-export async function againstConstant(scope: Scope, paths: readonly string[], videos = VIDEOS) {
-  const filled = await filledFolder(scope, videos)
+export async function compareWithConstant(scope: Scope, paths: readonly string[], videos = VIDEOS) {
+  const filled = await copyFilledFolder(scope, videos)
   const service = await startService(scope, filled.dataDir)
   const peer = await startConstantPeer(scope, filled.apiKey, await getText(service, filled.apiKey, paths[0] ?? '', videos))
-  const requests = paths.map((path) => rawRequest('GET', path, authorization(filled.apiKey)))
-  const answers = ({ url }: Listening) => answersPerS(scope, url, { requests })
-  await Promise.all([service, peer].map(answers)) // both warm
+  const requests = paths.map((path) => formatRequest('GET', path, authorization(filled.apiKey)))
+  const measure = ({ url }: ListeningProcess) => measureResponsesPerS(scope, url, { requests })
+  await Promise.all([service, peer].map(measure)) // warm up both
   return measureInterleaved(
     PAIRS,
-    () => answers(service),
-    () => answers(peer),
+    () => measure(service),
+    () => measure(peer),
   )
 }
 
-/** @param answer what it says to everything */
-export async function startConstantPeer(scope: Scope, apiKey: string, answer: string): Promise<Listening> {
-  const file = join(scope.folder, 'answer.json')
-  await writeFile(file, answer)
+/** @param text its response to every request */
+export async function startConstantPeer(scope: Scope, apiKey: string, text: string): Promise<ListeningProcess> {
+  const file = join(scope.folder, 'response.json')
+  await writeFile(file, text)
   return startPeer(scope, 'constant.ts', apiKey, file)
 }
 
@@ -120,7 +120,7 @@ export function authorization(apiKey: string): Record<string, string> {
   return { Authorization: `Apisecret ${apiKey}` }
 }
 
-async function getText({ url }: Listening, apiKey: string, path: string, videos: number): Promise<string> {
+async function getText({ url }: ListeningProcess, apiKey: string, path: string, videos: number): Promise<string> {
   const response = await fetch(`${url}${path}`, { headers: authorization(apiKey) })
   const text = await response.text()
   const { count }: { count: number } = JSON.parse(text)
@@ -128,28 +128,28 @@ async function getText({ url }: Listening, apiKey: string, path: string, videos:
   return text
 }
 
-/** An owner who asks one thing after the other. */
-export async function askingOwner(scope: Scope, filled: Filled, env: Record<string, string> = {}) {
+/** A client that sends one request after the other. */
+export async function createSequentialClient(scope: Scope, filled: FilledFolder, env: Record<string, string> = {}) {
   const service = await startService(scope, filled.dataDir, env)
   const client = new Client(service.url)
   scope.defer(() => client.close())
   const headers = authorization(filled.apiKey)
 
-  async function ask(method: 'GET' | 'PUT' | 'POST', path: string, form?: string) {
+  async function send(method: 'GET' | 'PUT' | 'POST', path: string, form?: string) {
     const type = form === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' }
-    const answer = await client.request({ method, path, headers: { ...headers, ...type }, body: form ?? null })
-    await answer.body.dump({ limit: Number.MAX_SAFE_INTEGER })
-    if (answer.statusCode !== 200) throw new Error(`${method} ${path}: ${answer.statusCode}`)
-    return answer
+    const response = await client.request({ method, path, headers: { ...headers, ...type }, body: form ?? null })
+    await response.body.dump({ limit: Number.MAX_SAFE_INTEGER })
+    if (response.statusCode !== 200) throw new Error(`${method} ${path}: ${response.statusCode}`)
+    return response
   }
 
-  /** The time of an answer that cannot have been kept: a video was added since. A form is posted. */
-  async function freshMs(path: string, form?: string): Promise<number> {
-    await ask('PUT', '/api/videos?title=Another%20video')
-    await pause(1) // what the change leaves to do is not this answer's
-    return timeMs(() => ask(form === undefined ? 'GET' : 'POST', path, form))
+  /** The time of a response that cannot be cached, because a video was added before it. A form is sent by POST. */
+  async function uncachedMs(path: string, form?: string): Promise<number> {
+    await send('PUT', '/api/videos?title=Another%20video')
+    await pause(1) // so that work after the change is not measured
+    return timeMs(() => send(form === undefined ? 'GET' : 'POST', path, form))
   }
 
-  for (let time = 0; time < 50; time++) await freshMs(FIRST_PAGE) // warm
-  return { freshMs, service }
+  for (let time = 0; time < 50; time++) await uncachedMs(FIRST_PAGE) // warm up
+  return { uncachedMs, service }
 }

@@ -8,7 +8,7 @@ import { LIST_ROWS } from './list.ts'
 import { OTP_ROWS } from './otp.ts'
 import { POSTGRES_ROWS, stopPostgres } from './postgres.ts'
 import { PROCESS_ROWS } from './process.ts'
-import { aimInWords, isMet, type Measured, type Row, removeLeftovers, withScope } from './row.ts'
+import { formatAim, isMet, type Measured, type Row, removeLeftovers, withScope } from './row.ts'
 import { SEGMENT_ROWS } from './segment.ts'
 import { VIDEO_ROWS } from './video.ts'
 
@@ -24,39 +24,39 @@ const ROWS: readonly Row[] = [
   ...PROCESS_ROWS,
 ]
 
-/** A row that hangs is given up: the bench ends by itself. */
-const ROW_MAX_MS = 300_000
+/** A row that takes longer fails, so that the bench always ends. */
+const MAX_ROW_MS = 300_000
 
 type Result = { row: Row; measured?: Measured; failure?: string }
 
 const USAGE = `npm run bench [-- --only ROW] [--json FILE]
 
-  --only ROW    one row, or all whose names begin so: ${ROWS.map(({ name }) => name).join(', ')}
-  --json FILE   also writes the outcomes there
+  --only ROW    one row, or all rows with that prefix: ${ROWS.map(({ name }) => name).join(', ')}
+  --json FILE   also writes the results to a file
 `
 
 async function bench(): Promise<number> {
   const { only, json } = readArguments()
-  const rows = chosenRows(only)
+  const rows = selectRows(only)
   if (rows.length === 0) {
     process.stderr.write(USAGE)
     return 2
   }
-  console.log(`${availableParallelism()} × ${cpus()[0]?.model}, Node ${process.versions.node}, load ${loadInWords()} before\n`)
+  console.log(`${availableParallelism()} × ${cpus()[0]?.model}, Node ${process.versions.node}, load ${formatLoad()} before\n`)
   await removeLeftovers()
   const results: Result[] = []
   for (const row of rows) {
     const result = await measureRow(row)
     results.push(result)
-    console.log(lineOf(result))
+    console.log(formatResult(result))
   }
   await stopPostgres()
-  console.log(`\nload ${loadInWords()} after`)
-  if (json !== undefined) await writeFile(json, `${JSON.stringify(results.map(jsonOf), undefined, 2)}\n`)
+  console.log(`\nload ${formatLoad()} after`)
+  if (json !== undefined) await writeFile(json, `${JSON.stringify(results.map(toJson), undefined, 2)}\n`)
   return results.some(({ measured }) => measured === undefined) ? 1 : 0
 }
 
-/** Arguments that cannot be read name no row. */
+/** Invalid arguments select no row, which prints the usage. */
 function readArguments(): { only?: string; json?: string } {
   try {
     return parseArgs({ options: { only: { type: 'string' }, json: { type: 'string' } } }).values
@@ -65,8 +65,8 @@ function readArguments(): { only?: string; json?: string } {
   }
 }
 
-/** One row by its name, or those whose names begin so: `--only memory`. */
-function chosenRows(only: string | undefined): readonly Row[] {
+/** The row with this name, or the rows with this prefix: `--only memory`. */
+function selectRows(only: string | undefined): readonly Row[] {
   if (only === undefined) return ROWS
   const exact = ROWS.filter(({ name }) => name === only)
   return exact.length > 0 ? exact : ROWS.filter(({ name }) => name.startsWith(`${only}-`))
@@ -74,50 +74,50 @@ function chosenRows(only: string | undefined): readonly Row[] {
 
 async function measureRow(row: Row): Promise<Result> {
   await row.prepare?.()
-  const { promise: tooLong, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`it took longer than ${ROW_MAX_MS / 1000} s`)), ROW_MAX_MS)
+  const { promise: timeout, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`it took longer than ${MAX_ROW_MS / 1000} s`)), MAX_ROW_MS)
   try {
-    return { row, measured: await withScope((scope) => Promise.race([row.measure(scope), tooLong])) }
+    return { row, measured: await withScope((scope) => Promise.race([row.measure(scope), timeout])) }
   } catch (error) {
-    return { row, failure: causesOf(error).join(' ← ') }
+    return { row, failure: listCauses(error).join(' ← ') }
   } finally {
     clearTimeout(timer)
   }
 }
 
-function causesOf(error: unknown): string[] {
-  return error instanceof Error ? [error.message, ...(error.cause === undefined ? [] : causesOf(error.cause))] : [String(error)]
+function listCauses(error: unknown): string[] {
+  return error instanceof Error ? [error.message, ...(error.cause === undefined ? [] : listCauses(error.cause))] : [String(error)]
 }
 
-function lineOf({ row, measured, failure }: Result): string {
+function formatResult({ row, measured, failure }: Result): string {
   const { name, what, unit, aim } = row
   if (!measured) return `${name.padEnd(18)} could not be measured: ${failure}\n    ${what}`
   const numbers = [
-    `${rounded(measured.ours)} ${unit}`.padStart(14),
-    (measured.peer === undefined ? '' : `peer ${rounded(measured.peer)}`).padStart(14),
+    `${formatNumber(measured.ours)} ${unit}`.padStart(14),
+    (measured.peer === undefined ? '' : `peer ${formatNumber(measured.peer)}`).padStart(14),
     (measured.ratio === undefined ? '' : `${measured.ratio.toFixed(2)}×`).padStart(8),
-    `aim ${aimInWords(aim, unit)}`.padStart(14),
+    `aim ${formatAim(aim, unit)}`.padStart(14),
     isMet(aim, measured) ? 'met' : 'MISSED',
   ]
   return `${name.padEnd(18)}${numbers.join('  ')}\n    ${what}`
 }
 
-function jsonOf({ row, measured }: Result) {
+function toJson({ row, measured }: Result) {
   return {
     name: row.name,
     ours: measured?.ours ?? null,
     peer: measured?.peer ?? null,
     ratio: measured?.ratio ?? null,
-    aim: aimInWords(row.aim, row.unit),
+    aim: formatAim(row.aim, row.unit),
     met: measured !== undefined && isMet(row.aim, measured),
   }
 }
 
-function rounded(value: number): string {
+function formatNumber(value: number): string {
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3)
 }
 
-function loadInWords(): string {
+function formatLoad(): string {
   return loadavg()
     .map((load) => load.toFixed(1))
     .join(' ')

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Filled, filledFolder } from './fill.ts'
+import { copyFilledFolder, type FilledFolder } from './fill.ts'
 import { median, repeat, timeMs } from './interleaved.ts'
 import { authorization } from './list.ts'
-import { answersPerS, rawRequest } from './load.ts'
+import { formatRequest, measureResponsesPerS } from './load.ts'
 import type { Row, Scope } from './row.ts'
 import { startService } from './service.ts'
 
@@ -17,9 +17,9 @@ export const PROCESS_ROWS: readonly Row[] = [
     unit: 's',
     aim: { oursAtMost: 0.5 },
     measure: async (scope) => {
-      const filled = await filledFolder(scope, VIDEOS)
-      await startToFirstAnswer(scope, filled)
-      return { ours: median(await repeat(9, () => startToFirstAnswer(scope, filled))) }
+      const filled = await copyFilledFolder(scope, VIDEOS)
+      await measureStartS(scope, filled)
+      return { ours: median(await repeat(9, () => measureStartS(scope, filled))) }
     },
   },
   {
@@ -27,67 +27,67 @@ export const PROCESS_ROWS: readonly Row[] = [
     what: 'anonymous memory, idle, 10 000 videos',
     unit: 'MB',
     aim: { oursAtMost: 90 },
-    measure: async (scope) => ({ ours: await idleMb(scope, 'RssAnon') }),
+    measure: async (scope) => ({ ours: await measureIdleMb(scope, 'RssAnon') }),
   },
   {
     name: 'memory-idle-rss',
-    what: 'resident memory, idle: with the pages of programs and files',
+    what: 'resident memory, idle: including pages of programs and files',
     unit: 'MB',
     aim: { oursAtMost: 160 },
-    measure: async (scope) => ({ ours: await idleMb(scope, 'VmRSS') }),
+    measure: async (scope) => ({ ours: await measureIdleMb(scope, 'VmRSS') }),
   },
   {
     name: 'memory-load',
-    what: 'anonymous memory, its height while 50 connections ask for lists',
+    what: 'anonymous memory, its maximum while 50 connections request lists',
     unit: 'MB',
     aim: { oursAtMost: 150 },
-    measure: async (scope) => ({ ours: await loadedMb(scope, 'RssAnon') }),
+    measure: async (scope) => ({ ours: await measureLoadedMb(scope, 'RssAnon') }),
   },
   {
     name: 'memory-load-rss',
-    what: 'resident memory, its height while 50 connections ask for lists',
+    what: 'resident memory, its maximum while 50 connections request lists',
     unit: 'MB',
     aim: { oursAtMost: 240 },
-    measure: async (scope) => ({ ours: await loadedMb(scope, 'VmRSS') }),
+    measure: async (scope) => ({ ours: await measureLoadedMb(scope, 'VmRSS') }),
   },
 ]
 
-async function startToFirstAnswer(scope: Scope, { dataDir, apiKey }: Filled): Promise<number> {
+async function measureStartS(scope: Scope, { dataDir, apiKey }: FilledFolder): Promise<number> {
   let kill = async () => {}
   const ms = await timeMs(async () => {
     const service = await startService(scope, dataDir)
     kill = service.kill
-    const answer = await fetch(`${service.url}${LIST}`, { headers: authorization(apiKey) })
-    if (answer.status !== 200) throw new Error(`${LIST}: ${answer.status}`)
-    await answer.text()
+    const response = await fetch(`${service.url}${LIST}`, { headers: authorization(apiKey) })
+    if (response.status !== 200) throw new Error(`${LIST}: ${response.status}`)
+    await response.text()
   })
   await kill()
   return ms / 1000
 }
 
-type Kind = 'RssAnon' | 'VmRSS'
+type MemoryKind = 'RssAnon' | 'VmRSS'
 
-async function idleMb(scope: Scope, kind: Kind): Promise<number> {
-  const { dataDir } = await filledFolder(scope, VIDEOS)
+async function measureIdleMb(scope: Scope, kind: MemoryKind): Promise<number> {
+  const { dataDir } = await copyFilledFolder(scope, VIDEOS)
   const { pid } = await startService(scope, dataDir)
   await pause(5_000)
   return memoryMb(pid, kind)
 }
 
-async function loadedMb(scope: Scope, kind: Kind): Promise<number> {
-  const { dataDir, apiKey } = await filledFolder(scope, VIDEOS)
+async function measureLoadedMb(scope: Scope, kind: MemoryKind): Promise<number> {
+  const { dataDir, apiKey } = await copyFilledFolder(scope, VIDEOS)
   const { pid, url } = await startService(scope, dataDir)
-  const requests = [rawRequest('GET', LIST, authorization(apiKey))]
-  let highestMb = 0
+  const requests = [formatRequest('GET', LIST, authorization(apiKey))]
+  let maxMb = 0
   const sampler = setInterval(async () => {
-    highestMb = Math.max(highestMb, await memoryMb(pid, kind))
+    maxMb = Math.max(maxMb, await memoryMb(pid, kind))
   }, 100)
-  await answersPerS(scope, url, { requests, seconds: 10 }).finally(() => clearInterval(sampler))
-  return Math.max(highestMb, await memoryMb(pid, kind))
+  await measureResponsesPerS(scope, url, { requests, seconds: 10 }).finally(() => clearInterval(sampler))
+  return Math.max(maxMb, await memoryMb(pid, kind))
 }
 
-/** Of the kernel's account of a process, in MB of a million bytes. */
-async function memoryMb(pid: number, kind: Kind): Promise<number> {
+/** Memory of a process as the kernel counts it, in MB of a million bytes. */
+async function memoryMb(pid: number, kind: MemoryKind): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   return (Number(new RegExp(`${kind}:\\s+(\\d+) kB`).exec(status)?.[1]) * 1024) / 1e6
 }

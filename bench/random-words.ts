@@ -1,4 +1,4 @@
-/** What titles are made of. None of them holds three letters in a row of `MARK`. */
+/** The words of titles. None of them has three consecutive letters of `SEARCH_WORD`. */
 export const WORDS = `
 amber anchor answer apple april arch arrow attic autumn badge baker ballad bamboo barrel basin beacon bear bell bench berry birch bird
 blanket blossom boat bonfire book border bottle bread breeze bridge bronze brook brush bucket button cabin cable camel camp canal candle
@@ -18,5 +18,5 @@ wood wool year zebra zephyr
   .trim()
   .split(/\s+/)
 
-/** Stands in exactly 2 000 titles, whatever their number. */
-export const MARK = 'kaleidoscope'
+/** Occurs in exactly 2 000 titles, whatever the number of videos. */
+export const SEARCH_WORD = 'kaleidoscope'

@@ -1,14 +1,14 @@
 import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** What is measured, against whom, and what is aimed at: a line of the table. */
+/** A line of the table: a measurement, its peer and its target. */
 export type Row = {
-  /** What `--only` takes. */
+  /** For `--only`. */
   name: string
   what: string
   unit: 'per s' | 's' | 'ms' | 'MB'
   aim: Aim
-  /** What is made once and kept; its time is not the row's. */
+  /** Creates what is kept between runs; its time is not measured. */
   prepare?(): Promise<unknown>
   measure(scope: Scope): Promise<Measured>
 }
@@ -25,15 +25,15 @@ export function isMet(aim: Aim, { ours, peer, ratio }: Measured): boolean {
   return 'ratioAtLeast' in aim ? ratio >= aim.ratioAtLeast : ratio <= aim.ratioAtMost
 }
 
-export function aimInWords(aim: Aim, unit: Row['unit']): string {
+export function formatAim(aim: Aim, unit: Row['unit']): string {
   if ('oursAtMost' in aim) return `≤ ${aim.oursAtMost} ${unit}`
   if ('maxExtraS' in aim) return `≤ + ${aim.maxExtraS} s`
   return 'ratioAtLeast' in aim ? `≥ ${aim.ratioAtLeast}×` : `≤ ${aim.ratioAtMost}×`
 }
 
-/** What a row starts and writes; all of it is gone when the row has ended, however it ended. */
+/** What a row starts and writes is stopped and removed at its end, however it ends. */
 export type Scope = {
-  /** A folder of its own, on the disk of the repository: /tmp may be memory. */
+  /** A temporary folder on the disk of the repository, because /tmp may be in memory. */
   folder: string
   /** Runs at the row's end, last first. */
   defer(end: () => unknown): void
@@ -41,14 +41,14 @@ export type Scope = {
 
 export const CACHE = join(import.meta.dirname, '../.cache/bench')
 
-const FORGOTTEN_AFTER_MS = 3_600_000
+const MAX_LEFTOVER_AGE_MS = 3_600_000
 
-/** Removes what runs that were killed left behind. */
+/** Removes the folders of runs that were killed. */
 export async function removeLeftovers(): Promise<void> {
   await mkdir(CACHE, { recursive: true })
   for (const name of await readdir(CACHE)) {
     const isLeftover = name.startsWith('run-') || name.startsWith('unfinished-')
-    if (!isLeftover || Date.now() - (await stat(join(CACHE, name))).mtimeMs < FORGOTTEN_AFTER_MS) continue
+    if (!isLeftover || Date.now() - (await stat(join(CACHE, name))).mtimeMs < MAX_LEFTOVER_AGE_MS) continue
     await rm(join(CACHE, name), { recursive: true, force: true })
   }
 }

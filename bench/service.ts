@@ -5,15 +5,15 @@ import type { Scope } from './row.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** A process that answers HTTP on loopback. */
-export type Listening = { url: string; pid: number; output(): string; kill(): Promise<void> }
+/** A process that serves HTTP on loopback. */
+export type ListeningProcess = { url: string; pid: number; output(): string; kill(): Promise<void> }
 
-/** Starts a program and waits until it says where it listens; it ends with the scope. */
+/** Starts a program and waits until it prints its URL; it is killed at the end of the scope. */
 export async function startListening(
   scope: Scope,
   [command = '', ...args]: readonly string[],
   env: Record<string, string> = {},
-): Promise<Listening> {
+): Promise<ListeningProcess> {
   const child = spawn(command, args, {
     env: { PATH: process.env.PATH ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -24,27 +24,27 @@ export async function startListening(
     await ended
   }
   scope.defer(kill)
-  const said = { text: '' }
-  const url = await whereItListens(child, said)
-  return { url, pid: child.pid ?? 0, output: () => said.text, kill }
+  const printed = { text: '' }
+  const url = await waitForUrl(child, printed)
+  return { url, pid: child.pid ?? 0, output: () => printed.text, kill }
 }
 
-function whereItListens(child: ChildProcess, said: { text: string }): Promise<string> {
+function waitForUrl(child: ChildProcess, printed: { text: string }): Promise<string> {
   return new Promise((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on('data', (text: Buffer) => {
-        said.text += text
-        const url = /(http:\/\/127\.0\.0\.1:\d+)\b[\s\S]*\n$/.exec(said.text)?.[1]
+        printed.text += text
+        const url = /(http:\/\/127\.0\.0\.1:\d+)\b[\s\S]*\n$/.exec(printed.text)?.[1]
         if (url) resolve(url)
       })
     }
     child.once('error', reject)
-    child.once('close', () => reject(new Error(`it ended before it listened: ${said.text}`)))
+    child.once('close', () => reject(new Error(`it ended before it listened: ${printed.text}`)))
   })
 }
 
-/** Starts Reelgate as an owner does, on a data folder that may be filled already. */
-export async function startService(scope: Scope, dataDir: string, env: Record<string, string> = {}): Promise<Listening> {
+/** Starts Reelgate with a data folder that may exist already. */
+export async function startService(scope: Scope, dataDir: string, env: Record<string, string> = {}): Promise<ListeningProcess> {
   return startListening(scope, SERVE, { ...serviceEnvironment(dataDir), ...env })
 }
 
@@ -63,13 +63,13 @@ export function serviceEnvironment(dataDir: string): Record<string, string> {
 }
 
 /** The key that a first start prints. */
-export function firstApiKey(service: Listening): string {
+export function firstApiKey(service: ListeningProcess): string {
   const [, apiKey] = /API secret {2}(\w{64})/.exec(service.output()) ?? []
   if (!apiKey) throw new Error(`the service has printed no API secret: ${service.output()}`)
   return apiKey
 }
 
 /** Starts one of `peers/` in a process of its own. */
-export async function startPeer(scope: Scope, name: string, ...args: string[]): Promise<Listening> {
+export async function startPeer(scope: Scope, name: string, ...args: string[]): Promise<ListeningProcess> {
   return startListening(scope, [process.execPath, join(import.meta.dirname, 'peers', name), ...args])
 }

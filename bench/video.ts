@@ -10,52 +10,52 @@ import { findEncoders, type Installed, listSegments, untilFinished } from '../te
 import { readRows } from '../test/rows.ts'
 import { measureInterleaved, timeMs } from './interleaved.ts'
 import type { Row, Scope } from './row.ts'
-import { firstApiKey, type Listening, startService } from './service.ts'
-import { videoOf48S } from './videos.ts'
+import { firstApiKey, type ListeningProcess, startService } from './service.ts'
+import { make48SVideo } from './videos.ts'
 
 const ffmpeg = (args: readonly string[]) => promisify(execFile)('ffmpeg', ['-nostdin', '-v', 'error', ...args])
 
 export const VIDEO_ROWS: readonly Row[] = [
   {
     name: 'ladder',
-    what: '48 s of 720p from upload end to the last segment of three rungs and sound; peer: one bare ffmpeg that makes the same',
+    what: '48 s of 720p from upload end to the last segment of three rungs and audio; peer: one ffmpeg that writes the same',
     unit: 's',
     aim: { ratioAtMost: 1.1 },
-    prepare: videoOf48S,
+    prepare: make48SVideo,
     measure: async (scope) => {
-      const video = await videoOf48S()
-      const studio = await openStudio(scope)
-      const plan = await studio.encode(video).then(({ plan }) => plan) // warm
+      const video = await make48SVideo()
+      const encodeService = await openEncodeService(scope)
+      const plan = await encodeService.encode(video).then(({ plan }) => plan) // warm up
       return measureInterleaved(
         3,
-        async () => (await studio.encode(video)).seconds,
+        async () => (await encodeService.encode(video)).seconds,
         async () => (await timeMs(() => encodeBare(scope, video, plan))) / 1000,
       )
     },
   },
   {
     name: 'killed',
-    what: 'the same video with a kill -9 at half of it, no ffmpeg left behind; peer: an undisturbed run',
+    what: 'the same video with a kill -9 half-way, no ffmpeg left behind; peer: a run without a kill',
     unit: 's',
     aim: { maxExtraS: 15 },
-    prepare: videoOf48S,
+    prepare: make48SVideo,
     measure: async (scope) => {
-      const video = await videoOf48S()
-      const studio = await openStudio(scope)
+      const video = await make48SVideo()
+      const encodeService = await openEncodeService(scope)
       return measureInterleaved(
         1,
-        async () => (await studio.encode(video, { killed: true })).seconds,
-        async () => (await studio.encode(video)).seconds,
+        async () => (await encodeService.encode(video, { killed: true })).seconds,
+        async () => (await encodeService.encode(video)).seconds,
       )
     },
   },
 ]
 
-/** A service that gets one video after the other. */
-async function openStudio(scope: Scope) {
+/** A service that encodes one video after the other. */
+async function openEncodeService(scope: Scope) {
   const dataDir = join(scope.folder, 'data')
   const installed: Installed = { dataDir, masterKeyFile: `${dataDir}.key` }
-  let service: Listening = await startService(scope, dataDir)
+  let service: ListeningProcess = await startService(scope, dataDir)
   const apiKey = firstApiKey(service)
   const owner = (): Owner => createOwner(service.url, apiKey)
 
@@ -63,15 +63,15 @@ async function openStudio(scope: Scope) {
     const planned = () => countPlanned(installed, videoId)
     while (planned() === 0 || listSegments(installed, videoId).length < planned() / 2) await pause(20)
     await service.kill()
-    const killedAt = performance.now()
+    const killedAtMs = performance.now()
     while ((await findEncoders(installed)).length > 0) {
-      if (performance.now() - killedAt > 5_000) throw new Error('ffmpeg outlived a killed service by 5 s')
+      if (performance.now() - killedAtMs > 5_000) throw new Error('ffmpeg outlived a killed service by 5 s')
       await pause(20)
     }
     service = await startService(scope, dataDir)
   }
 
-  /** Uploads, and waits for the last segment; the time counts from the upload's answer. */
+  /** Uploads, and waits for the last segment; the time starts with the upload's response. */
   async function encode(video: string, { killed = false } = {}): Promise<{ seconds: number; plan: Plan }> {
     const videoId = await owner().upload('A video', video)
     const ms = await timeMs(async () => {
@@ -96,9 +96,9 @@ function getPlan(installed: Installed, videoId: string): Plan {
   return JSON.parse(row?.plan ?? '')
 }
 
-/** What one would write by hand: the same rungs by the same encoder, to clear files, in one process that uses all cores. */
+/** A hand-written command: the same rungs by the same encoder, as clear files, in one process that uses all cores. */
 async function encodeBare(scope: Scope, video: string, { videoTrack, audioTrack }: Plan): Promise<void> {
-  if (videoTrack?.renditions.length !== 3 || !audioTrack) throw new Error('the video has not three rungs and sound')
+  if (videoTrack?.renditions.length !== 3 || !audioTrack) throw new Error('the video does not have three rungs and audio')
   const folder = join(scope.folder, 'bare')
   await mkdir(folder, { recursive: true })
   const rungs = videoTrack.renditions
@@ -115,6 +115,6 @@ async function encodeBare(scope: Scope, video: string, { videoTrack, audioTrack 
       ...['-map', `[v${rendition.id}]`, ...videoEncoderArgs(videoTrack, rendition)],
       ...['-y', join(folder, `${rendition.id}.mp4`)],
     ]),
-    ...['-map', '0:a:0', ...audioEncoderArgs(audioTrack), '-y', join(folder, 'sound.aac')],
+    ...['-map', '0:a:0', ...audioEncoderArgs(audioTrack), '-y', join(folder, 'audio.aac')],
   ])
 }

@@ -6,18 +6,18 @@ import { promisify } from 'node:util'
 import { footage } from '../test/footage.ts'
 import { CACHE } from './row.ts'
 
-/** Eight seconds from a camera, six times over, with grain, so that 720p takes 2 Mbit/s as a livelier video does. */
-export function videoOf48S(): Promise<string> {
+/** Eight seconds of footage, repeated six times, with noise, so that 720p needs 2 Mbit/s like a video with more motion. */
+export function make48SVideo(): Promise<string> {
   const encode = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-c:a', 'aac', '-b:a', '128k']
   return makeOnce('video-48-s', ['-stream_loop', '5', '-i', footage.movieHello, '-vf', 'noise=alls=6:allf=t', ...encode])
 }
 
-/** Three minutes from a camera, ten times over. */
-export function videoOfHalfAnHour(): Promise<string> {
+/** Three minutes of footage, repeated ten times. */
+export function makeHalfHourVideo(): Promise<string> {
   return makeOnce('video-half-an-hour', ['-stream_loop', '9', '-i', footage.wannaworktogether, '-c', 'copy'])
 }
 
-/** @returns the path of an MP4 that is kept under this name */
+/** @returns the path of an MP4 that is kept between runs */
 async function makeOnce(name: string, args: readonly string[]): Promise<string> {
   const path = join(CACHE, `${name}.mp4`)
   if (existsSync(path)) return path

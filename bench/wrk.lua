@@ -1,4 +1,4 @@
--- Sends the requests of a file one after the other, and again from its start; each lies there as `<bytes>\n<request>`.
+-- Sends the requests of a file one after the other, and starts over at its end. The file has `<bytes>\n<request>` for each.
 local requests = {}
 local sent = 0
 

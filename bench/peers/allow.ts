@@ -1,4 +1,4 @@
-// The smallest program that nginx's auth_request can ask: yes, always.
+// The smallest program for nginx's auth_request: it allows every request.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

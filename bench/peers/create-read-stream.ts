@@ -1,4 +1,4 @@
-// Plain Node that sends files of a folder. Argument: the folder.
+// Plain Node that sends the files of a folder. Argument: the folder.
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { createServer } from 'node:http'

@@ -8,10 +8,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Scope } from '../row.ts'
 import { startPeer } from '../service.ts'
 
-/** The machine's own, or the one that scripts/prepare.js unpacks so that none is installed that serves by itself. */
+/** The installed one, or the one that scripts/prepare.js unpacks because an installed one would start by itself. */
 const PROGRAMS = ['/usr/sbin/nginx', join(import.meta.dirname, '../../.cache/nginx/usr/sbin/nginx')]
 
-/** nginx as one would put it in front of keys that lie in files: it asks a program whether each request may have one. */
+/** nginx in front of keys in files: auth_request asks a program about each request. */
 export async function startNginx(scope: Scope): Promise<{ url: string }> {
   const folder = join(scope.folder, 'nginx')
   await mkdir(join(folder, 'www'), { recursive: true })
@@ -25,18 +25,18 @@ export async function startNginx(scope: Scope): Promise<{ url: string }> {
 }
 
 /**
- * Starts nginx with the `nginx.conf` of a folder; resolves once this address of it is answered with 200.
- * @returns what stops it
- * @throws Error with what it complained of, when it ends first
+ * Starts nginx with the `nginx.conf` of a folder; resolves once `url` returns 200.
+ * @returns a function that stops it
+ * @throws Error with its log, when it exits first
  */
-export async function runNginx(folder: string, address: string): Promise<() => Promise<void>> {
+export async function runNginx(folder: string, url: string): Promise<() => Promise<void>> {
   const log = join(folder, 'error.log')
   const args = ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', log]
-  // Nothing of ours is left open in it: who waits for the end of our output would wait for nginx.
+  // It inherits no streams: otherwise a reader of our output would also wait for nginx to end.
   const child = spawn(PROGRAMS.find((path) => existsSync(path)) ?? 'nginx', args, { stdio: 'ignore' })
   const ended = once(child, 'exit')
   const isUp = () =>
-    fetch(address).then(
+    fetch(url).then(
       ({ status }) => status === 200,
       () => false,
     )

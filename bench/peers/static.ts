@@ -1,4 +1,4 @@
-// @fastify/static as it comes. Argument: the folder.
+// @fastify/static with its defaults. Argument: the folder.
 import fastifyStatic from '@fastify/static'
 import Fastify from 'fastify'
 

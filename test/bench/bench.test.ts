@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { measureInterleaved, percentile } from '../../bench/interleaved.ts'
-import { aimInWords, isMet } from '../../bench/row.ts'
+import { formatAim, isMet } from '../../bench/row.ts'
 
 const MAIN = join(import.meta.dirname, '../../bench/main.ts')
 
@@ -30,5 +30,5 @@ test('an aim is met at its limit and missed past it', () => {
   expect([90, 91].map((ours) => isMet({ oursAtMost: 90 }, { ours }))).toEqual([true, false])
   expect([25, 26].map((ours) => isMet({ maxExtraS: 15 }, { ours, peer: 10, ratio: ours / 10 }))).toEqual([true, false])
   expect(isMet({ ratioAtLeast: 0.5 }, { ours: 1 })).toBe(false)
-  expect([aimInWords({ ratioAtLeast: 0.5 }, 'per s'), aimInWords({ oursAtMost: 90 }, 'MB')]).toEqual(['≥ 0.5×', '≤ 90 MB'])
+  expect([formatAim({ ratioAtLeast: 0.5 }, 'per s'), formatAim({ oursAtMost: 90 }, 'MB')]).toEqual(['≥ 0.5×', '≤ 90 MB'])
 })

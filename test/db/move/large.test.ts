@@ -1,7 +1,7 @@
 import { cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { makeFilled } from '../../../bench/fill.ts'
+import { ensureFilled } from '../../../bench/fill.ts'
 import { CACHE } from '../../../bench/row.ts'
 import { makePlace } from '../../installation-folder.ts'
 import { changeRows, readRows } from '../../rows.ts'
@@ -12,7 +12,7 @@ const VIDEOS = rounds(2_000, 100_000)
 
 test('thousands of videos with tags, folders, files, OTPs, sessions, bans and hooks move, and are all there', async () => {
   await mkdir(CACHE, { recursive: true })
-  const filled = await makeFilled(VIDEOS)
+  const filled = await ensureFilled(VIDEOS)
   const place = await makePlace({ database: 'sqlite' })
   onTestFinished(() => place.remove())
   await cp(join(filled, 'data'), place.dataDir, { recursive: true })
