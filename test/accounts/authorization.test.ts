@@ -40,7 +40,7 @@ async function newAccount(name: string): Promise<Account & { keyId: string }> {
   return { ...account, keyId: key.id }
 }
 
-test('K01: every wrong key is told the same in as many bytes, however close to a right one it is', async () => {
+test('K01: every wrong key gets the same response of the same length, however close to a valid one it is', async () => {
   const { keyId, apiKey: revoked } = await newAccount('for a day')
   expect((await reelgate.cli('key', 'revoke', keyId)).code).toBe(0)
 

@@ -87,7 +87,7 @@ test.each([
   expect(await outcomeOf(ask(viewer))).toBe('allowed')
 })
 
-test('when keys were last used is gathered and written at once, and again only when they were', async () => {
+test('the last use of keys is collected and written in one go, and again only for keys used since', async () => {
   const { deps, newKey, keys, passS, nowS, commits } = await open()
   const uses = createKeyUseTracker(deps)
   const authenticate = createAuthenticate(deps, uses.record)

@@ -147,7 +147,7 @@ describe('the original', () => {
     expect((await fetch(redirect, { method: 'HEAD' })).status).toBe(403)
   })
 
-  test('whoever goes away before the first byte leaves no file open, and the server lives', async () => {
+  test('a client that disconnects before the first byte leaves no file open, and the server continues', async () => {
     const address = new URL(await addressOf(videoId, (await fileOf(videoId, 'original')).id))
     for (let i = 0; i < 200; i++) await hangUp(address, i % 4)
     const openFiles = async () => {
@@ -184,7 +184,7 @@ test('X12: the redirect follows the configured address, not what a request says 
   expect(text).not.toContain('evil')
 })
 
-test('F02: what is not for downloads has no address, and a number of nobody’s is 404', async () => {
+test('F02: a file that is not for downloads has no address, and an unknown number is 404', async () => {
   for (const { id, isDownloadable } of await listFiles(reelgate.owner, videoId)) {
     const { status } = await reelgate.owner.call('GET', `/api/videos/${videoId}/files/${id}`)
     expect(status).toBe(isDownloadable === 1 ? 200 : 403)
@@ -255,7 +255,7 @@ test.each([
 describe('meta', () => {
   const meta = (id: string) => fetch(`${reelgate.url}/api/meta/${id}`)
 
-  test('tells everybody title, length, shape and posters of a video, and nothing that plays', async () => {
+  test('gives everyone the title, length, aspect ratio and posters of a video, and nothing that plays', async () => {
     const response = await meta(videoId)
     const body = (await response.json()) as { posters: { url: string }[] }
     expect([response.status, body]).toEqual([

@@ -95,7 +95,7 @@ describe('the files of a video', () => {
     expect(await json(ask(`id=${'0'.repeat(32)}`))).toEqual({ error: 'No video found' })
   })
 
-  test('F02: are not told, changed or deleted for another account', async () => {
+  test('F02: are not shown, changed or deleted for another account', async () => {
     const stranger = await reelgate.newOwner('A stranger')
     const [file] = await listFiles(reelgate.owner, videoId)
     const calls = [
@@ -193,7 +193,7 @@ describe('captions', () => {
     ])
   })
 
-  test('and posters, eight at once, are all there while the video is queued', async () => {
+  test('and eight posters added concurrently are all there while the video is queued', async () => {
     const { owner } = reelgate
     const id = await waitingVideo()
     const image = await makeImage('640x360')
@@ -212,7 +212,7 @@ describe('captions', () => {
   })
 })
 
-test('captions that are sent without a language are told so, not refused as a picture', async () => {
+test('captions sent without a language are rejected with that reason, not as an image', async () => {
   const { videoId } = await reelgate.owner.credentials('A video')
   const form = new FormData()
   form.set('file', new Blob([SRT]), 'subtitles.SRT')

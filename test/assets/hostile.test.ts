@@ -41,12 +41,12 @@ describe('M28: captions', () => {
     expect(safe(`1\n00:00:01,000 --> 00:00:02,000\n${text}\n\n7:15`)).toBe(cue(`${text}\n7:15`))
   })
 
-  test('whose times end in what no line ends in are read at once, however long they are', () => {
+  test('whose times are followed by malformed text are parsed in linear time, however long they are', () => {
     const spaces = ' '.repeat(4 * 2 ** 20)
     expect(safe(`WEBVTT\n\n00:00:01.000 --> 00:00:02.000${spaces}x\u2028\nHi`)).toBe(cue('Hi'))
   })
 
-  test('are read while everything else goes on, however long they are', async () => {
+  test('are read while everything else continues, however long they are', async () => {
     const longest = `1\n00:00:01,000 --> 00:00:02,000\n${'&lt;'.repeat(1_200_000)}`
     let turns = 0
     const counting = setInterval(() => turns++, 1)
@@ -112,7 +112,7 @@ describe('F01: a poster', () => {
     await expect(draw(bytes)).rejects.toMatchObject({ kind: 'invalid' })
   })
 
-  test('holds nothing of what its file held beside the picture', async () => {
+  test('contains nothing of its file but the picture', async () => {
     const jpeg = await makeImage('640x360', 'mjpeg')
     const secret = '<script>alert("here")</script>'
     const comment = Buffer.concat([Buffer.from([0xff, 0xfe, 0, secret.length + 2]), Buffer.from(secret)])

@@ -83,7 +83,7 @@ async function probe(path: string) {
   return JSON.parse(stdout) as { streams: { codec_name: string; start_time: string }[]; format: { duration: string } }
 }
 
-test('an MP4 of the whole video is made when its owner asks: the best rendition and the sound, frame for frame', async () => {
+test('an MP4 of the whole video is made when its owner requests it: the best rendition and the audio, frame for frame', async () => {
   const { reelgate, owner, videoId } = await startWithVideo()
   const before = (await owner.video(videoId)).totalSizeBytes
   const answer = await ask(owner, videoId)
@@ -193,7 +193,7 @@ sampled('it plays and seeks in a browser, to its end', async () => {
   })
 })
 
-test('there is one MP4 for each video: asked for again, even at once, it is the same', async () => {
+test('there is one MP4 for each video: another request, even a concurrent one, gets the same', async () => {
   const { owner, videoId } = await startWithVideo('short')
   const answers = await Promise.all(Array.from({ length: 10 }, () => ask(owner, videoId)))
   const ids = await Promise.all(answers.map(async (answer) => ((await answer.json()) as FileBody).id))
@@ -227,7 +227,7 @@ sampled('a silent video, and one of sound alone, have theirs', async () => {
   }
 })
 
-test('P05: what lies on the disk of it shows nothing, while it is made and afterwards', async () => {
+test('P05: its files on disk show nothing, while it is made and afterwards', async () => {
   const { reelgate, owner, videoId } = await startWithVideo()
   const held = await holdUp(reelgate, videoId)
   await ask(owner, videoId)

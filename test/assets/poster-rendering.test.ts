@@ -8,7 +8,7 @@ import { addFile, makeImage } from './sample-files.ts'
 /** One is drawn at a time, and so many wait. */
 const TAKEN = 21
 
-test('who sends many pictures that are slow to draw is refused more of them, and keeps nobody else waiting', async () => {
+test('an account that sends many slow images is refused more of them, and delays no other account', async () => {
   const folder = await newFolder()
   const program = '#!/usr/bin/bash\ncase "$*" in *"-f png_pipe"*) exec /usr/bin/sleep 30;; esac\nexec /usr/bin/ffmpeg "$@"\n'
   await writeFile(join(folder, 'ffmpeg'), program, { mode: 0o755 })

@@ -50,7 +50,7 @@ const addressOf = async (fileId: number) => {
   return ((await answer.json()) as { redirect: string }).redirect
 }
 
-test('captions that are deleted while a viewer is sent them are 404, now and later, and count against nobody', async () => {
+test('captions that are deleted while they are sent to a viewer are 404, now and later, and count against no limit', async () => {
   await addFile(reelgate.owner, videoId, SRT, 'en')
   const viewer = reelgate.newViewer()
   await viewer.redeem(await reelgate.owner.issueOtp(videoId))

@@ -49,7 +49,7 @@ test.each([
   },
 )
 
-test('the link that try prints plays the video in one browser, and tells a second one that it was used', async () => {
+test('the link that try prints plays the video in one browser, and a second one shows that it was used', async () => {
   const { stdout } = await reelgate.cli('try', await makeVideo({ seconds: 8, size: '320x180' }))
   const [link = ''] = /http:\S+/.exec(stdout) ?? []
   const first = await openPlayer(await chromium.newContext(), link)

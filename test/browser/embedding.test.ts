@@ -26,7 +26,7 @@ afterAll(async () => {
   school.close()
 })
 
-test('P13: in a frame of another site the video plays, breaks no policy, and a reload of that site goes on', async () => {
+test('P13: in a frame of another site the video plays, breaks no policy, and continues after a reload of that site', async () => {
   const page = await openLesson('localhost', 'allow="encrypted-media; fullscreen"')
   const player = framedPlayer(page)
   await player.play()
@@ -56,13 +56,13 @@ test('P15: the player in a frame fills the screen, the viewer’s mark included,
   expect(Math.abs(leftPx - 0.4 * width)).toBeLessThan(10)
 })
 
-test('a site that closes its frame too far is told which permission is missing', async () => {
+test('when a site sandboxes its frame too strictly, the sentence names the missing permission', async () => {
   const player = framedPlayer(await openLesson('localhost', 'sandbox="allow-scripts"'))
   await player.shows('refused', 'sandboxed-frame')
   expect(await player.sentence()).toContain('allow-same-origin')
 })
 
-test('a site without https is told that its own page needs it', async () => {
+test('on a site without https the sentence says that its own page needs it', async () => {
   const player = framedPlayer(await openLesson('school.example', 'allow="encrypted-media; fullscreen"'))
   await player.shows('refused', 'insecure-page')
   expect(await player.sentence()).toMatch(/Open school\.example:\d+ with https:\/\/ in front\./)

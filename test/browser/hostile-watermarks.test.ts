@@ -44,7 +44,7 @@ const KEEP_ROOTS = `
     return root
   }`
 
-test('X05: a mark is text, whatever it looks like: no element is made of it, nothing runs, nobody is asked', async () => {
+test('X05: a watermark is text, whatever it looks like: it makes no element, runs nothing and sends no request', async () => {
   const texts = [
     `<img src=x onerror="globalThis.ran=1"><svg onload="globalThis.ran=1">`,
     'javascript:globalThis.ran=1',

@@ -38,7 +38,7 @@ test('O09: a link preview or a prefetch of the player page does not spend the li
   await player.shows('ready')
 })
 
-test('a reload goes on in the same session, near where the viewer was, and so does the way back from another page', async () => {
+test('a reload continues in the same session, near where the viewer was, and so does going back from another page', async () => {
   const player = await openPlayer(person.browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
   const isReported = player.page.waitForResponse(
     (response) => response.url().endsWith('/beat') && response.request().postDataJSON().positionS > 4.5,

@@ -58,7 +58,7 @@ function playerIn(page: Page, depth = 1): Player {
   return lookAtPlayer(page, frame)
 }
 
-describe('P13: on a site of the whitelist the video plays, and a reload of its frame goes on', () => {
+describe('P13: on a site of the whitelist the video plays, and continues after a reload of its frame', () => {
   test.each([
     ['the host itself', 'school.localhost', 'school.localhost'],
     ['a subdomain of the host', 'www.school.localhost', 'school.localhost'],
@@ -127,7 +127,7 @@ describe('P13: on another site there is no player', () => {
   })
 })
 
-test('a viewer who leaves the place where the video may be watched is told so, and plays on when back', async () => {
+test('a viewer who leaves the place where the video may be watched is told so, and can continue when back', async () => {
   const otp = await reelgate.owner.issueOtp(video, { ipGeo: { allow: ['192.0.2.0/24'] } })
   const player = lookAtPlayer(await openTab(person.browser))
   const isAt = (address: string) => player.page.setExtraHTTPHeaders({ 'X-Forwarded-For': address })

@@ -161,7 +161,7 @@ describe('a page with the frame and api.js', () => {
   })
 })
 
-test('only the page that holds the frame is heard, and what it is sent names neither OTP nor session', async () => {
+test('only the page that contains the frame is accepted, and messages to it name neither OTP nor session', async () => {
   const { page, player } = await openPage(
     `<script>window.heard = []; addEventListener('message', ({ data }) => heard.push(JSON.stringify(data)))</script>${await frameHtml()}`,
   )

@@ -48,7 +48,7 @@ test('P01: the address bar of a viewer, copied, plays in no other browser', asyn
   await expectNoVideo(copy)
 })
 
-test('O06: a link that nobody opened in its time says that it has expired', async () => {
+test('O06: a link that was not opened in time says that it has expired', async () => {
   const otp = await reelgate.owner.issueOtp(video, { ttl: 1 })
   await untilOtpsOfOneSecondHaveExpired()
   const player = await openInNewBrowser(playerAddress(reelgate.url, otp))
@@ -63,7 +63,7 @@ test('a link that was made up says that it is not valid', async () => {
   expect(await player.sentence()).toBe('This link is not valid. Reload the page you came from to get a new one.')
 })
 
-test('a viewer who comes before the video is told so, and it begins by itself when it is ready', async () => {
+test('a viewer who comes before the video is ready is told so, and it begins by itself when it is', async () => {
   const { owner } = reelgate
   const credentials = await owner.credentials('Early')
   const otp = await owner.issueOtp(credentials.videoId)
@@ -75,7 +75,7 @@ test('a viewer who comes before the video is told so, and it begins by itself wh
   await player.playsPast(0.5)
 })
 
-test('a video that cannot be played tells its viewers to tell the owner', async () => {
+test('a video that cannot be played asks its viewers to contact the owner', async () => {
   const { owner } = reelgate
   const credentials = await owner.credentials('Not a video')
   const otp = await owner.issueOtp(credentials.videoId)

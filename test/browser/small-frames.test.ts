@@ -71,7 +71,7 @@ describe.each(
   })
 })
 
-test('a sentence in the player lies above the marks', async () => {
+test('a sentence in the player is above the watermarks', async () => {
   const browser = await newBrowser(640, 360)
   const player = await watch(browser, '', MARK)
   await player.play()
@@ -167,7 +167,7 @@ describe('a browser remembers', () => {
     expect([startedS >= 15, startedS < 20]).toEqual([true, true])
   })
 
-  test('nothing of a viewer whom the OTP names: they go on in another browser, and another viewer of the same one begins at the beginning', async () => {
+  test('nothing of a viewer whom the OTP names: they continue in another browser, and another viewer of the same browser starts at the beginning', async () => {
     const browser = await newBrowser(640, 360)
     const first = await watch(browser, '', { userId: 'viewer-1' })
     await first.play()

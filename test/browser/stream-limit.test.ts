@@ -71,7 +71,7 @@ test.each([
   await second.playsPast(0.5)
 })
 
-test('P10: who paused and came back after another screen had begun is told so, and goes on where they were', async () => {
+test('P10: a viewer who paused and comes back after another screen has begun is told so, and can continue where they were', async () => {
   const [first, second] = [await openScreen('ben', DESKTOP), await openScreen('ben', DESKTOP)]
   await first.play()
   await first.playsPast(1)

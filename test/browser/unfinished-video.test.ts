@@ -7,7 +7,7 @@ import { startChromium } from './chromium.ts'
 import { compareWithSource } from './frame-pixels.ts'
 import { openPlayer, playerAddress } from './player.ts'
 
-test('who seeks far ahead in a video that is still being encoded sees that place before what lies between', async () => {
+test('a viewer who seeks far ahead in a video that is still being encoded sees that place before the segments in between', async () => {
   const reelgate = await startReelgate({ env: { REELGATE_ENCODERS: '1' } })
   await using chromium = await startChromium()
   const browser = await chromium.newContext({ viewport: { width: 1280, height: 720 } })

@@ -191,7 +191,7 @@ test('P15: a small window of the browser never gets the bare video', async () =>
   await expectMarks(player, 'small-window')
 })
 
-test('the picture of a mark is on the screen, and the viewer’s browser has asked nobody but Reelgate for it', async () => {
+test('an image watermark is on the screen, and the viewer’s browser requested it from Reelgate alone', async () => {
   const player = await watchVideo()
   await expectMarks(player, 'pictures')
   expect(askedBy).toEqual(['Reelgate'])

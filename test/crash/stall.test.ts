@@ -6,7 +6,7 @@ import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { told } from '../viewer.ts'
 
-test('F-32: a server that stands still for five seconds goes on: sessions play, a stream’s slot is not lost to another, no chunk is begun twice', async () => {
+test('F-32: a server that is stopped for five seconds continues: sessions play, no stream slot is lost to another, no chunk is begun twice', async () => {
   const reelgate = await startReelgate()
   const { owner } = reelgate
   const playing = await owner.readyVideo(await makeVideo({ seconds: 1 }))

@@ -56,7 +56,7 @@ test.each([0, 1, 12, 23, 25, 48])('%i words are no phrase, and the answer says h
   expect(() => keyFromPhrase(words.join(' '))).toThrow(`A recovery phrase has 24 words; these are ${count}.`)
 })
 
-test('D07: a key’s file is never written over, is its user’s alone, and leaves nothing beside it', async () => {
+test('D07: a key file is never overwritten, only its user can read it, and nothing else is left next to it', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-key-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const file = join(folder, 'a', 'b', 'data.key')

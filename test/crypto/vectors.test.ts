@@ -115,7 +115,7 @@ describe('a wrapped content key', () => {
   })
 })
 
-test('a sound segment lies in the window in which its first sample is, for any frame rate', () => {
+test('an audio segment belongs to the key window of its first sample, for any frame rate', () => {
   const rates = fc.constantFrom([24, 1], [25, 1], [30, 1], [50, 1], [60, 1], [24_000, 1001], [30_000, 1001], [60_000, 1001])
   fc.assert(
     fc.property(rates, fc.integer({ min: 24, max: 480 }), fc.nat(20_000), ([rateNum = 1, rateDen = 1], gopFrames, segment) => {

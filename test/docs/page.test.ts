@@ -61,7 +61,7 @@ test('the keyboard reaches an operation: past the list by its first key, or thro
   expect(await page.locator('section:target h3').textContent()).toBe('List and search videos')
 })
 
-test('the page needs no script and asks nobody: its policy allows its own style and nothing else', async () => {
+test('the page needs no script and loads nothing: its policy allows its own style alone', async () => {
   const page = await (await chromium.newContext({ javaScriptEnabled: false })).newPage()
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url()))
@@ -74,7 +74,7 @@ test('the page needs no script and asks nobody: its policy allows its own style 
   expect(problems).toEqual([])
 })
 
-test('it is for anybody, and a browser that has it asks whether it is still the same', async () => {
+test('it is public, and a browser that has it revalidates', async () => {
   for (const path of ['/docs/api', '/docs/api/', '/docs/api/openapi.json']) {
     const response = await fetch(`${reelgate.url}${path}`)
     expect(response.status).toBe(200)

@@ -57,7 +57,7 @@ test('the joins of chunks do not click', async () => {
   }
 })
 
-test('sound has exactly its planned frames, each once, and its times have no gap', async () => {
+test('audio has exactly its planned frames, each once, and its times have no gap', async () => {
   const folder = await newFolder()
   const file = path.join(folder, 'sound.flac')
   await ffmpeg(...SWEEP, file)
@@ -72,7 +72,7 @@ test('sound has exactly its planned frames, each once, and its times have no gap
   expect(inits.every((init) => inits[0]?.equals(init))).toBe(true)
 })
 
-test('sound that begins late is silent until then', async () => {
+test('audio that begins late is silent until then', async () => {
   const folder = await newFolder()
   const [videoTrack, audioTrack, file] = ['picture.mp4', 'sound.m4a', 'late.mp4'].map((name) => path.join(folder, name))
   if (!videoTrack || !audioTrack || !file) throw new Error('unreachable')
@@ -86,7 +86,7 @@ test('sound that begins late is silent until then', async () => {
   expect(Math.abs(beginsAt - 1.5)).toBeLessThan(0.025)
 })
 
-test('a silent video has no sound, a video of sound no picture', async () => {
+test('a silent video has no audio track, an audio file no video track', async () => {
   const folder = await newFolder()
   const [silent, audioTrack] = [path.join(folder, 'silent.mp4'), path.join(folder, 'sound.mp3')]
   await ffmpeg(...PICTURE, ...H264, '-t', '2', silent)
@@ -99,7 +99,7 @@ test('a silent video has no sound, a video of sound no picture', async () => {
   })
 })
 
-test('a cover picture in a sound file is not taken for a video', async () => {
+test('the cover image of an audio file is not taken for a video', async () => {
   const folder = await newFolder()
   const [cover, audioTrack, both] = [
     path.join(folder, 'cover.png'),
@@ -112,7 +112,7 @@ test('a cover picture in a sound file is not taken for a video', async () => {
   expect((await openVideo(both)).plan.videoTrack).toBeUndefined()
 })
 
-test('a sound chunk that complains after its seek is refused as not clean', async () => {
+test('an audio chunk with errors after its seek is rejected as not clean', async () => {
   const folder = await newFolder()
   const file = path.join(folder, 'video.mp4')
   await ffmpeg(...SWEEP, '-c:a', 'aac', file)

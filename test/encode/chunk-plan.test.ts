@@ -73,7 +73,7 @@ test('the segment that a viewer waits for begins a short chunk before all others
   )
 })
 
-test('what goes on in sequence covers everything unfinished, from its first segment, without a seek', () => {
+test('the sequential chunk covers everything unfinished, from its first segment, without a seek', () => {
   const [, second, third, ...rest] = planChunks(videoOf(30)).filter(isVideo)
   if (!second || !third) throw new Error('the video is too short for this test')
   expect(sequentialChunk([second, third, ...rest])).toEqual({

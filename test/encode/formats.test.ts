@@ -53,7 +53,7 @@ describe.each(MEASURED)('a video $is', (video) => {
   })
 
   if (!ENCODED.has(video)) return
-  test('M16: shows every picture at its time and in its shape, with its sound, in chunks as in one pass', async () => {
+  test('M16: shows every frame at its time and in its shape, with its audio, in chunks as in one pass', async () => {
     const folder = await newFolder()
     const opened = await openVideo(await makeOddVideo(video))
     const { videoTrack, audioTrack } = opened.plan

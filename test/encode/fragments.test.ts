@@ -78,7 +78,7 @@ test.each([1, 100, 1_000_000])('an ADTS stream in pieces of %i bytes gives all i
   expect(frames.reduce((sum, frame) => sum + frame.length + 7, 0)).toBe(stream.length)
 })
 
-test('a sound segment holds its frames and begins where the video says', () => {
+test('an audio segment has its frames and begins where the grid says', () => {
   const segment = audioSegment([Buffer.from('one'), Buffer.from('three')], { sequence: 3, firstFrame: 376 })
   expect(readFragment(segment)).toEqual({ sequence: 3, decodeTime: 376 * 1024, sampleCount: 2, compositionOffsets: undefined })
   const mdat = getBox(segment, ['mdat'])

@@ -130,7 +130,7 @@ test.each([
   expect(await readShape(await joinRendition(await newFolder(), encoded, 1))).toBe(`${shape}x1:1`)
 })
 
-test('M16: of 256 tracks of sound the first is heard', async () => {
+test('M16: of 256 audio tracks the first is used', async () => {
   const audioTrack = await make('a.m4a', ...TONE, '-c:a', 'aac')
   const file = await make(
     'b.mp4',

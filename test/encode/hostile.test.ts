@@ -69,7 +69,7 @@ test('M09: a video whose data lie in another file is refused', async () => {
   })
 })
 
-test('M11: a picture of more than 40 megapixels is refused before it is decoded', async () => {
+test('M11: an image of more than 40 megapixels is rejected before it is decoded', async () => {
   const folder = await newFolder()
   const file = path.join(folder, 'video.mp4')
   await ffmpeg(
@@ -92,7 +92,7 @@ test('M11: a picture of more than 40 megapixels is refused before it is decoded'
   )
 })
 
-test('a picture file is not a video', async () => {
+test('an image file is not a video', async () => {
   const folder = await newFolder()
   const file = path.join(folder, 'video.png')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=160x90', '-frames:v', '1', file)

@@ -86,7 +86,7 @@ test('a cover with an hour of talk is an hour long', () => {
   expect([frameCount, frameCount - heldFrames]).toEqual([108_000, 1])
 })
 
-test('interlaced video is counted in whole pictures, not in fields', () => {
+test('interlaced video is counted in frames, not in fields', () => {
   const plan = planVideo({ ...PROBE, videoTrack: { ...PICTURE, interlaced: true, baseRateHz: 50, averageRateHz: 25 } })
   expect(plan.videoTrack).toMatchObject({ rateNum: 25, rateDen: 1 })
 })

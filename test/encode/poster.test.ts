@@ -29,7 +29,7 @@ test('a video that begins in the dark has a poster that is not black', async () 
   expect(await brightness(folder, poster?.jpeg)).toBeGreaterThan(200)
 })
 
-test('a video of darkness has a poster all the same, a video of sound none', async () => {
+test('a dark video has a poster too, an audio file has none', async () => {
   const folder = await newFolder()
   const [dark, audioTrack] = [path.join(folder, 'dark.mp4'), path.join(folder, 'sound.mp3')]
   await ffmpeg('-f', 'lavfi', '-i', 'color=black:s=320x180:r=10:d=2', '-c:v', 'libx264', dark)
@@ -40,7 +40,7 @@ test('a video of darkness has a poster all the same, a video of sound none', asy
   expect(await extractPosters(audioOnlyVideo.sandbox, audioOnlyVideo.source, audioOnlyVideo.plan)).toEqual([])
 })
 
-test('the poster of cockatoo.mp4, whose later key frames do not decode alone, is one of its true pictures', async () => {
+test('the poster of cockatoo.mp4, whose later key frames do not decode alone, is one of its frames', async () => {
   const folder = await newFolder()
   const { sandbox, source, plan } = await openVideo(footage.cockatoo)
   const [, poster] = await extractPosters(sandbox, source, plan)

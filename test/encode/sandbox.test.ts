@@ -23,7 +23,7 @@ import { ffmpeg, newFolder, openVideo, seal, withoutBubblewrap } from './videos.
 
 const LIMITS = { cpuS: 20, wallS: 60 }
 
-test('a machine without ffmpeg is told what to install', async () => {
+test('on a machine without ffmpeg the error says what to install', async () => {
   await expect(openSandbox({ toolFolders: [await newFolder()] })).rejects.toMatchObject({
     kind: 'unavailable',
     message: 'ffmpeg is not installed: run apt-get install ffmpeg',

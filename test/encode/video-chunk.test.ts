@@ -103,7 +103,7 @@ test.each([
   expect(presentationTimes(encoded, 1, ticks)).toEqual(count(videoTrack.frameCount).map((frame) => frame * ticks))
 })
 
-test('AVI with B-frames, which tells no times of showing, loses no frame', async () => {
+test('AVI with B-frames, which has no presentation times, loses no frame', async () => {
   const folder = await newFolder()
   const encode = ['-c:v', 'mpeg4', '-q:v', '3', '-bf', '2']
   const video = await openVideo(
@@ -113,7 +113,7 @@ test('AVI with B-frames, which tells no times of showing, loses no frame', async
   expect([...new Set(numbers)]).toEqual(count(130))
 })
 
-test('a video that lies on its side is upright, and its ladder is counted on the short side', async () => {
+test('a rotated video is upright, and its ladder follows the short side', async () => {
   const folder = await newFolder()
   const lying = await makeNumberedVideo(path.join(folder, 'lying.mp4'), {
     frames: 60,
@@ -184,7 +184,7 @@ test('a chunk taken up from the video’s start begins at the very frame', async
   expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(count(135).map((n) => n + 240))
 })
 
-test('where the sound goes on, the last picture stays to its end', async () => {
+test('when the audio is longer, the last frame stays to its end', async () => {
   const folder = await newFolder()
   const inputs = ['-f', 'lavfi', '-i', 'sine=300:d=14']
   const video = await openVideo(
@@ -195,7 +195,7 @@ test('where the sound goes on, the last picture stays to its end', async () => {
   expect(numbers).toEqual(count(350).map((frame) => Math.min(frame, 49)))
 })
 
-test('a picture that changes its size in mid-video goes on in the planned size', async () => {
+test('frames that change their size in mid-video keep the planned size', async () => {
   const folder = await newFolder()
   const part = async (name: string, size: { widthPx: number; heightPx: number }) => {
     const file = path.join(folder, name)
@@ -239,7 +239,7 @@ test.each([220, 300])(
   },
 )
 
-test('a video whose picture breaks off long before its end fails with a sentence that says where', async () => {
+test('a video whose video track breaks off long before its end fails with a sentence that says where', async () => {
   const folder = await newFolder()
   const video = await openVideo(
     await makeNumberedVideo(path.join(folder, 'video.mp4'), { frames: 200, rate: '25', ...SMALL, encode: H264 }),
@@ -251,7 +251,7 @@ test('a video whose picture breaks off long before its end fails with a sentence
   await expect(failed).rejects.toBeInstanceOf(MediaFailure)
 })
 
-test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wrong picture', async () => {
+test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wrong frame', async () => {
   const folder = await newFolder()
   const video = await openVideo(footage.cockatoo)
   // The lowest rung alone: the same decoder, a tenth of the time.

@@ -18,7 +18,7 @@ const { test, draw } = sampledTests('full disks', 2)
 
 const MIB = 2 ** 20
 
-test('F-13: a nearly full disk refuses uploads first; playing, listing, OTPs and deletion go on, encodes wait, and all goes on when there is space', async () => {
+test('F-13: a nearly full disk rejects uploads first; playback, lists, OTPs and deletions continue, encodes wait, and everything continues when there is space', async () => {
   const disk = await mountSmallDisk(64)
   const reelgate = await startReelgate({ within: disk.path })
   const { owner } = reelgate
@@ -80,7 +80,7 @@ test('F-13: a nearly full disk takes no poster, keeps nothing of one, and takes 
   expect((await addFile(reelgate.owner, videoId, videoTrack)).status).toBe(200)
 })
 
-test('F-11: a disk that is full in mid-upload refuses it in words and keeps nothing of it; reads and deletions go on, and then uploads', async () => {
+test('F-11: an upload that fills the disk is rejected with a sentence and leaves nothing; reads and deletions continue, and later uploads do', async () => {
   const disk = await mountSmallDisk(22) // full between two looks at its room, which come every 8 MiB
   const reelgate = await startReelgate({ within: disk.path })
   const { owner } = reelgate
@@ -113,7 +113,7 @@ test('F-12: a disk that is full in mid-encode only delays the video', async () =
   expect((await reelgate.owner.video(videoId)).status).toBe('ready')
 })
 
-test('F-12: a database whose disk is full refuses writes in words and is whole; reads go on, and writes when there is space', async () => {
+test('F-12: a database whose disk is full rejects writes with a sentence and stays intact; reads continue, and writes do when there is space', async () => {
   const disk = await mountSmallDisk(8)
   const { path: elsewhere } = await mountSmallDisk(64)
   // The database has the small disk to itself.
@@ -138,7 +138,7 @@ test('F-12: a database whose disk is full refuses writes in words and is whole; 
   expect((await owner.list()).count).toBe(acknowledged.length + 1)
 })
 
-test('F-12: a PostgreSQL whose disk is full costs refusals only: what was acknowledged is there, and all goes on when there is space', async () => {
+test('F-12: a PostgreSQL whose disk is full rejects writes and loses nothing that was acknowledged; everything continues when there is space', async () => {
   const disk = await mountSmallDisk(256)
   const postgres = await startPostgres({ durable: true, within: disk.path })
   const reelgate = await startReelgate({ database: postgres })
@@ -173,7 +173,7 @@ async function addVideosUntilRefused(owner: Owner): Promise<{ acknowledged: stri
   return { acknowledged, refusals }
 }
 
-test('F-12: a log that cannot be written any more stops nothing, and goes on when there is space', async () => {
+test('F-12: a log that cannot be written stops nothing, and continues when there is space', async () => {
   const disk = await mountSmallDisk(1)
   const log = join(disk.path, 'log')
   const logTo = ['sh', '-c', `exec "$@" 2>>${log}`, 'sh']

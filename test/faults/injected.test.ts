@@ -36,7 +36,7 @@ test.each([
   },
 )
 
-if (DATABASE === 'sqlite') describe('F-14: the database lies on the same disk', losesCommits)
+if (DATABASE === 'sqlite') describe('F-14: the database is on the same disk', losesCommits)
 
 const SAMPLE = rounds(6, 60)
 

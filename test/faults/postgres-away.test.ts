@@ -38,7 +38,7 @@ test.each(ENDS)(
   },
 )
 
-test('F-10: connections that an administrator ends under load are made anew, and nothing acknowledged is lost', async () => {
+test('F-10: connections that an administrator terminates under load are reopened, and nothing acknowledged is lost', async () => {
   const postgres = await startPostgres()
   const reelgate = await startReelgate({ database: postgres })
   const { owner } = reelgate

@@ -21,7 +21,7 @@ async function startBehindProxy(): Promise<{ reelgate: Reelgate; proxy: Network 
   return { reelgate: Object.assign(reelgate, { databaseUrl: url }), proxy }
 }
 
-test('F-10: a database that is cut off, says nothing, or is refused is told as such within bounds; nothing acknowledged is lost, and all goes on afterwards', async () => {
+test('F-10: a database that is cut off, does not respond or refuses connections is reported as such in bounded time; nothing acknowledged is lost, and work continues afterwards', async () => {
   const { reelgate, proxy } = await startBehindProxy()
   const load = startLoad(reelgate.owner, await reelgate.owner.readyVideo(await makeVideo()))
   for (const cut of [proxy.reset, proxy.refuse, proxy.blackHole]) {
@@ -36,7 +36,7 @@ test('F-10: a database that is cut off, says nothing, or is refused is told as s
   expect(findLost(reelgate, load)).toEqual([])
 })
 
-test('F-10: a call whose commit got no answer is told that it may have been kept, and what it changed shows when it was', async () => {
+test('F-10: a call whose commit got no response says that the change may have been saved, and the change is visible if it was', async () => {
   const { reelgate, proxy } = await startBehindProxy()
   const { owner } = reelgate
   const { videoId } = await owner.credentials('before')
@@ -95,7 +95,7 @@ test('F-09: a stop while the database says nothing ends within 10 s, with exit c
   expect(stopped).toBe(0)
 })
 
-test('F-10: a standby that takes the place of a PostgreSQL that was killed goes on with all that was acknowledged', async () => {
+test('F-10: a standby that replaces a killed PostgreSQL continues with everything that was acknowledged', async () => {
   const postgres = await startPostgres({ settings: REPLICATED })
   const { url = '' } = await makeDatabase({ database: postgres })
   const standby = await startPostgres({ settings: REPLICATED, standbyOf: postgres })

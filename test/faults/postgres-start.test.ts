@@ -190,7 +190,7 @@ test('F-10: a server that starts before its PostgreSQL comes up with it', async 
   expect(readRows({ dataDir: '', databaseUrl: url }, 'select id from account')).toHaveLength(1)
 })
 
-test('F-10: of several servers that start at once on an empty database one makes the tables and serves, the others are told', async () => {
+test('F-10: of several servers that start on an empty database at the same time, one makes the tables and serves, the others say why they do not', async () => {
   const { env } = await makeDatabase({ database: postgres })
   const starts = await Promise.allSettled([1, 2, 3].map(() => startReelgate({ database: 'sqlite', env })))
   const refused = starts.filter((start) => start.status === 'rejected').map(({ reason }) => String(reason))

@@ -78,7 +78,7 @@ test.each(sampleOf('clocks of the sweep', ['+1d', '+3650d', '-1d'], 1))(
   },
 )
 
-test('I8: a folder of any size is swept a part at a time, and the next run goes on where the last one stopped', async () => {
+test('I8: a folder of any size is swept a part at a time, and the next run continues where the last one stopped', async () => {
   const root = await newFolder()
   for (let video = 0; video < 30; video++) {
     await mkdir(join(root, `video-${video}`))

@@ -214,7 +214,7 @@ describe('delete', () => {
   }
   const deleted = (count: number) => ({ status: 200, body: { code: 200, message: `Successfully deleted ${count} videos` } })
 
-  test('by ids in the body, at most a thousand; none at all is told how to name them', async () => {
+  test('by ids in the body, at most a thousand; without any, the error says how to name them', async () => {
     const byBody = (videos: string[]) => remove('', ['Content-Type: application/json'], JSON.stringify({ videos }))
     expect(await byBody([...videoIds.slice(0, 2), 'f'.repeat(32)])).toEqual(deleted(2))
     expect((await owner.list()).count).toBe(1)
@@ -225,7 +225,7 @@ describe('delete', () => {
     expect(await remove('')).toMatchObject({ status: 400, body: { message: expect.stringContaining('{"videos":["ID"]}') } })
   })
 
-  test('of more ids than an address holds is told how many fit', async () => {
+  test('of more ids than fit into an address is rejected with how many fit', async () => {
     const { status, text } = await raw(`DELETE /api/videos?videos=${Array(600).fill('f'.repeat(32)).join(',')}`)
     expect([status, JSON.parse(text).message]).toEqual([431, expect.stringContaining('some 400 ids fit')])
   })
@@ -250,7 +250,7 @@ describe('delete', () => {
     },
   )
 
-  test('of twenty deletions of one video at once, one counts it', async () => {
+  test('of twenty concurrent deletions of one video, one counts it', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => remove(`videos=${videoIds[0]}`)))
     expect(answers.filter(({ body }) => body.message === 'Successfully deleted 1 videos')).toHaveLength(1)
     expect((await owner.list()).count).toBe(2)

@@ -332,7 +332,7 @@ test('a form that comes byte by byte is whole at its last one', async () => {
   expect(await arrived(id)).toBe(true)
 })
 
-test('eight captions and posters sent at once behind a video, while it is Queued, are all taken', async () => {
+test('eight captions and posters sent concurrently after a video, while it is Queued, are all accepted', async () => {
   const { owner, url } = reelgate
   const id = await owner.upload('With captions', await makeVideo())
   const send = async (query: string, name: string, bytes: string | Buffer<ArrayBuffer>) => {

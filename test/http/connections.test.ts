@@ -27,7 +27,7 @@ test('U17, U23: bodies and forms that trickle in are refused within a minute, wh
   expect((await owner.list()).count).toBe(0)
 }, 120_000)
 
-test('U18: an address has a bounded number of connections; one more is told to come back, and others are answered', async () => {
+test('U18: an address has a bounded number of connections; one more is told to come back, and other addresses are answered', async () => {
   const { url, owner } = await startReelgate()
   const idle: Socket[] = []
   while (idle.length < 4_096) idle.push(...(await openSockets(url, 256, '127.0.0.2')))

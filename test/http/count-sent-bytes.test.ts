@@ -44,7 +44,7 @@ test('of a download that ends, all is counted', async () => {
   expect(await told).toBe(64 * MIB)
 })
 
-test('F-41: a file that has become shorter breaks off the connection, so that nobody takes a part for the whole', async () => {
+test('F-41: a file that has become shorter ends the connection, so that no client takes a part for the whole', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const path = join(folder, 'segment')

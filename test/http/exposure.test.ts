@@ -68,7 +68,7 @@ describe('X12: the addresses in answers are made from the configured one', () =>
     expect(JSON.parse(credentials.text).clientPayload.uploadLink).toBe(`${publicUrl}/upload`)
   })
 
-  test('also in what an upload is told', async () => {
+  test('also in the response to an upload', async () => {
     const { clientPayload } = await reelgate.owner.credentials('x')
     const { uploadLink: _, ...fields } = clientPayload
     const form = new FormData()
@@ -94,7 +94,7 @@ describe('X12: the addresses in answers are made from the configured one', () =>
 })
 
 describe('P18: a poster', () => {
-  test('is a picture for whoever has its address, which is given by the owner and cannot be guessed', async () => {
+  test('is an image for everyone who has its address, which the owner gives out and which cannot be guessed', async () => {
     const { posters } = await reelgate.owner.video(videoId)
     for (const { posterUrl } of posters) {
       const response = await fetch(posterUrl)
@@ -197,7 +197,7 @@ describe('P19: an id', () => {
     await reelgate.owner.delete(ids)
   })
 
-  test('beside a true one, or another owner’s, is answered as one that never was', async () => {
+  test('together with a valid one, or another owner’s, is answered like an unknown one', async () => {
     const other = await reelgate.newOwner('Ben')
     const number = BigInt(`0x${videoId}`)
     const near = [1n, -1n, 2n, 16n, 1n << 127n].map((step) =>
@@ -369,7 +369,7 @@ describe('L03: where something of the server is broken', () => {
     await reelgate.owner.delete([broken])
   })
 
-  test('a table that is not there is said so to nobody but the log, at either interface and to viewers', async () => {
+  test('a missing table is reported in the log alone, at neither interface and not to viewers', async () => {
     changeRows(reelgate, 'alter table otp rename to otp_lost')
     try {
       const current = await reelgate.owner.call('POST', `/api/videos/${videoId}/otp`, { body: {} })

@@ -147,7 +147,7 @@ describe('a folder', () => {
     expect((await open(id)).current).toEqual({ id, name: 'mine', parent: null })
   })
 
-  test('cannot be moved into itself or into what lies in it, nor deeper than twenty', async () => {
+  test('cannot be moved into itself or one of its folders, nor deeper than twenty', async () => {
     const chain: string[] = []
     for (let depth = 0; depth < 20; depth++) chain.push((await create(`${depth}`, chain.at(-1))).id)
     const [top = '', second = ''] = chain
@@ -222,7 +222,7 @@ describe('a search of folders', () => {
 })
 
 describe('the videos of a folder', () => {
-  test('are uploaded into it, moved by an edit, and listed by it: only what lies directly in it, newest first', async () => {
+  test('are uploaded into it, moved by an edit, and listed by it: only direct members, newest first', async () => {
     await asNewOwner()
     const outer = await create('outer')
     const inner = await create('inner', outer.id)

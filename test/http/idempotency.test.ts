@@ -87,7 +87,7 @@ describe.each(Object.entries(OPERATIONS))('%s', (_, { rows, send }) => {
     expect(countOf(rows)).toBe(before + 1)
   })
 
-  test('twenty at once under one key have one effect and one answer', async () => {
+  test('twenty concurrent requests under one key have one effect and one response', async () => {
     const key = randomUUID()
     const before = countOf(rows)
     const answers = await Promise.all(Array.from({ length: 20 }, async () => told(await send(ann, key, 'many'))))

@@ -160,7 +160,7 @@ describe('what is no list of ids and tags is refused, and nothing happens', () =
     expect(await Promise.all(ids.map(tagsOf))).toEqual([['old'], ['old'], ['old']])
   })
 
-  test('Q14: more fields than are read are told, not left out', async () => {
+  test('Q14: more fields than are read are reported, not ignored', async () => {
     const many = Array.from({ length: 10_001 }, (): [string, string] => ['videos[]', 'x'])
     expect(await post('/tags/add', [...many, ['tags[]', 'x']])).toMatchObject({ status: 413 })
   })
@@ -269,7 +269,7 @@ describe('an upload policy', () => {
 const OPERATIONS = ['/otp', '/videos', '/video', '/importUrl', '/uploadPolicy', '/tags/add', '/tags/remove', '/tags/search']
 
 describe('every operation', () => {
-  test('is named where somebody asks for one that does not exist', async () => {
+  test('is named in the error for a route that does not exist', async () => {
     const { status, text } = await post('/nothing')
     expect(status).toBe(404)
     for (const path of OPERATIONS) expect((JSON.parse(text) as { error: string }).error).toMatch(new RegExp(`/v2${path}[, .]`))

@@ -108,7 +108,7 @@ describe('the key', () => {
     expect(text).toMatch(/^<\?xml [^>]*>\n?<result><error>[^<]+<\/error><\/result>$/)
   })
 
-  test('a wrong one is told nothing of videos', async () => {
+  test('a wrong one reveals nothing about videos', async () => {
     const answers = await Promise.all(
       [videoId, 'nothing', ''].map((id) => post(`/v2/otp?video=${id}`, form({ clientSecretKey: 'x'.repeat(64) }))),
     )

@@ -8,7 +8,7 @@ import { readRows } from '../rows.ts'
 
 const DAY_S = 24 * 3600
 
-test('F-36: three days after its credentials a video whose upload never came is gone, and its owner is told; every other stays', async () => {
+test('F-36: a video whose upload never came is deleted three days after its credentials, and its owner gets an event; every other stays', async () => {
   const place = await makePlace()
   onTestFinished(place.remove)
   let wallS = Math.floor(Date.now() / 1000)

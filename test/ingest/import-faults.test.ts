@@ -139,7 +139,7 @@ test('F-07: a connection that breaks is taken up again by itself; one that never
   }
 })
 
-test('F-34: while no name can be looked up imports wait and the API answers; then they go on by themselves', async () => {
+test('F-34: while no name can be looked up, imports wait and the API responds; then they continue by themselves', async () => {
   const reelgate = await startReelgate(await world.around())
   const { owner } = reelgate
   const host = await newHost((_turn, ...exchange) => sendFile(...exchange, video))

@@ -98,7 +98,7 @@ test('S01–S06: an address that shows its private place is refused with 400 on 
   expect(canaries.heard()).toEqual([])
 })
 
-test('S05, S06: a name that leads to a private place ends its import as a failure, and nobody there hears of it', async () => {
+test('S05, S06: a name that resolves to a private address fails the import, and nothing is sent there', async () => {
   const reasons: string[] = []
   const leading = [...PRIVATE, ...NOT_THERE.filter((address) => !address.includes('.') || !address.includes(':'))]
   for (const [i, address] of leading.entries()) world.names.set(`private-${i}.example`, [address])
@@ -121,7 +121,7 @@ test('S07: of a name with public and private addresses only the public one is di
   expect(canaries.heard()).toEqual([])
 })
 
-test('S08: a name that is public at first and private from the second question on reaches nobody private', async () => {
+test('S08: a name that resolves to a public address first and to a private one later reaches no private address', async () => {
   let asked = 0
   await world.site('8.8.3.8', (request, response) => {
     asked += 1
@@ -227,7 +227,7 @@ test('S15: line breaks in an address make no second header', async () => {
   }
 })
 
-test('S16: a playlist whose segments lie in a private place is a file like any other, and nobody opens what it names', async () => {
+test('S16: a playlist with segments at private addresses is a file like any other, and nothing opens what it names', async () => {
   const playlists: Record<string, string> = {
     '/a.m3u8':
       '#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nhttp://127.0.0.1/a.ts\n#EXTINF:4,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n',
@@ -240,7 +240,7 @@ test('S16: a playlist whose segments lie in a private place is a file like any o
   expect(canaries.heard()).toEqual([])
 })
 
-test('S18: an announced length, or a real one, beyond the limit ends the import; a length that lies small is what is taken', async () => {
+test('S18: an announced or actual length beyond the limit ends the import; when the announced length is too small, only that much is read', async () => {
   const host = await newHost((request, response) => {
     if (request.url === '/announced') response.writeHead(200, { 'Content-Length': String(10 * 2 ** 40) }).write('x')
     if (request.url === '/more') response.end(Buffer.alloc(MAX_BYTES + 1, 7))
@@ -302,7 +302,7 @@ test('S11: no credential and no cookie is carried from one host to another', asy
   expect(heard[0]).not.toMatch(/5ecret|cookie|authorization|referer/i)
 })
 
-test('I8: every file that lies there is the source of a video', async () => {
+test('I8: every file in the folder is the source of a video', async () => {
   const unnamed = async () => {
     const files = (await listFiles(reelgate, 'sources')).filter((name) => name.endsWith('.sealed'))
     const named = readRows<{ file: string }>(

@@ -79,7 +79,7 @@ test('the earlier interface imports as well, and answers one object, or the same
   expect((await ask('')).status).toBe(400)
 })
 
-test('S28: where imports are off, or the key may not upload, both interfaces answer 403 and nobody is asked', async () => {
+test('S28: where imports are off, or the key may not upload, both interfaces answer 403 and no request is sent', async () => {
   let asked = 0
   const host = await newHost((_request, response) => {
     asked += 1

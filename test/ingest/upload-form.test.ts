@@ -221,7 +221,7 @@ test('F-02: an upload whose answer was lost is sent again and answered as the fi
   expect((await reelgate.owner.send(upload, video)).status).toBe(403)
 })
 
-test('F-02: the same upload sent twenty times at once is accepted each time, and there is one video', async () => {
+test('F-02: the same upload sent twenty times concurrently is accepted each time, and there is one video', async () => {
   const upload = await reelgate.owner.credentials('A video')
   const video = new Blob(['a video '.repeat(20_000)])
   const answers = await Promise.all(Array.from({ length: 20 }, () => reelgate.owner.send(upload, video)))
@@ -230,7 +230,7 @@ test('F-02: the same upload sent twenty times at once is accepted each time, and
   expect(await listFiles(reelgate, 'tmp')).toEqual([])
 })
 
-test('U02: of twenty uploads with the same credentials at once, one becomes the video and the others leave nothing', async () => {
+test('U02: of twenty concurrent uploads with the same credentials, one becomes the video and the others leave nothing', async () => {
   const upload = await reelgate.owner.credentials('A video')
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, i) => reelgate.owner.send(upload, new Blob([`video ${i} `.repeat(20_000)]))),

@@ -19,7 +19,7 @@ import { rounds } from '../seeded-random.ts'
 const VIDEO = '0123456789abcdef'.repeat(2)
 const OTHER = 'fedcba9876543210'.repeat(2)
 
-test('a chunk is told of in the transaction that makes it wait: both are there, or neither', async () => {
+test('a chunk is queued in the transaction that makes it pending: both happen, or neither', async () => {
   const { write, add, takeAll, installed } = await openChunks()
   const undone = write(async (tx) => {
     await add(tx, VIDEO, [chunkAt(0)])
@@ -97,7 +97,7 @@ test('a start finds what waits or was cut off in a database that pg-boss knows n
   expect(await takeAll()).toEqual([1, 3, 8])
 })
 
-test('a start tells of everything that waits, in the order in which it is needed, and of never so much at once that it takes long', async () => {
+test('a start queues everything that is pending, in the order in which it is needed, in transactions of bounded size', async () => {
   const { write, queue, add, take, installed } = await openChunks()
   const chunks = Array.from({ length: 3_500 }, (_, i) => ({ ...chunkAt(i), priority: i % 3 }))
   await write((tx) => add(tx, VIDEO, chunks))
@@ -138,7 +138,7 @@ test('F-25: a chunk whose worker was killed or hangs is run by another; the one 
   await expect.poll(() => readRows(installed, `select 1 from pgboss.job where state < 'completed'`)).toEqual([])
 })
 
-test('a role that may not create the schema of pg-boss is told what to grant', async () => {
+test('when its role may not create the schema of pg-boss, the error says what to grant', async () => {
   const { installed } = await openPlace()
   const { username, pathname } = new URL(installed.databaseUrl)
   changeRows(installed, `revoke create on database ${pathname.slice(1)} from ${username}`)

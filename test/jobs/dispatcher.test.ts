@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Job, startDispatcher } from '../../src/jobs/dispatcher.ts'
 
-test('as many jobs run at once as there are places, and the next begins when one ends', async () => {
+test('as many jobs run concurrently as there are places, and the next begins when one ends', async () => {
   const work = openWork({ places: 2 })
   for (const name of ['a', 'b', 'c', 'd']) work.add(name)
   await work.settled()
@@ -12,7 +12,7 @@ test('as many jobs run at once as there are places, and the next begins when one
   expect(work.running()).toEqual(['b', 'c'])
 })
 
-test('when all places are taken one job more runs, if somebody waits for it', async () => {
+test('when all places are taken one more job runs, if a viewer waits for it', async () => {
   const work = openWork({ places: 2 })
   for (const name of ['a', 'b', 'c']) work.add(name)
   await work.settled()
@@ -153,7 +153,7 @@ test('F-12: a job that fails each time is tried again after a second, not as fas
   }
 })
 
-test('F-16: work that could not be read is looked for again, though nobody says that there is some', async () => {
+test('F-16: jobs that could not be read are looked for again without being announced', async () => {
   const ran = Promise.withResolvers<void>()
   const outcomes: (() => Promise<Job | undefined>)[] = [
     () => Promise.reject(new Error('the database is in use')),

@@ -43,7 +43,7 @@ test('accounts take turns: one piece of work waits for one of another account, n
   expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'a3'])
 })
 
-test('an account does not get all places, so that another’s work begins at once', async () => {
+test('an account does not get all places, so that another’s work begins immediately', async () => {
   const gate = openGate({ places: 2, placesOfOne: 1 })
   for (const name of ['a1', 'a2']) await gate.add('a', name)
   await gate.add('b', 'b1')

@@ -179,7 +179,7 @@ describe('what is dialled', () => {
     expect(canary.connections()).toBe(0)
   })
 
-  test('F-34: silent name servers hold up one look-up of an account, and nobody else’s', async () => {
+  test('F-34: silent name servers delay one look-up of an account, and no other account’s', async () => {
     const asked: string[] = []
     const silent: (() => void)[] = []
     const resolve = (name: string, _options: unknown, done: (error: Error | null, found?: LookupAddress[]) => void) => {
@@ -216,7 +216,7 @@ describe('what is dialled', () => {
     expect(canary.connections()).toBe(0)
   })
 
-  test('S21: a site whose certificate nobody vouches for is not asked', async () => {
+  test('S21: a site with an untrusted certificate gets no request', async () => {
     let asked = 0
     const site = await startTlsSite((_request, response) => {
       asked++
@@ -261,7 +261,7 @@ describe('what is read', () => {
     expect(heard).toEqual([`GET / ${host} undefined undefined`, `GET /moved?a=%0d%0aHost:%20x ${host} undefined undefined`])
   })
 
-  test('W02: a request that does not follow has the answer that leads on, and nobody is asked where it leads', async () => {
+  test('W02: a redirect of a request that does not follow redirects is the response, and nothing is sent to its target', async () => {
     const canary = await startCanary()
     const heard: string[] = []
     const { outbound, url } = await startSite(async (request, response) => {
@@ -280,7 +280,7 @@ describe('what is read', () => {
     expect(canary.connections()).toBe(0)
   })
 
-  test('S10: a redirect that leads on for ever ends after five, one with an endless address at once', async () => {
+  test('S10: an endless chain of redirects ends after five, one with an endless address immediately', async () => {
     let asked = 0
     const { outbound, url } = await startSite((_request, response) => {
       asked++

@@ -79,7 +79,7 @@ test('F-35: videos deleted at the same moment, each in mid-encode, leave nothing
   for (const videoId of videoIds) await expectGone(videoId)
 })
 
-test('F-09: SIGTERM under an encode and an upload ends with 0 within 10 s; the encode goes on after the next start', async () => {
+test('F-09: SIGTERM during an encode and an upload ends with 0 within 10 s; the encode continues after the next start', async () => {
   const videoId = await reelgate.owner.upload('stopped', video)
   const upload = await reelgate.owner.credentials('cut off')
   const endless = new ReadableStream({

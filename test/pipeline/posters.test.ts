@@ -73,7 +73,7 @@ test('F-24: a video that no poster can be drawn of becomes ready all the same', 
   expect((await reelgate.owner.until(videoId, 'ready')).posters).toEqual([])
 })
 
-test('a video of sound alone becomes ready without posters', async () => {
+test('an audio file becomes ready without posters', async () => {
   const { reelgate } = await startWithPrograms()
   const file = join(await newFolder(), 'sound.mp3')
   await ffmpeg('-f', 'lavfi', '-i', 'sine=440:d=3', file)

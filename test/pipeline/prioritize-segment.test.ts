@@ -4,7 +4,7 @@ import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 
-test('until a video can be played, its other pictures do not take the cores that its first ones need', async () => {
+test('until a video can be played, its other frames do not take the cores that its first ones need', async () => {
   const reelgate = await startReelgate({ env: { REELGATE_ENCODERS: '2' }, wrapper: ['taskset', '-c', '0,1'] })
   const videoId = await reelgate.owner.upload('A video', await makeVideo({ seconds: 14, size: '640x360', audioTrack: false }))
   const seen = new Set<string>()

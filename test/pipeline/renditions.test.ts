@@ -103,7 +103,7 @@ describe.each(DRAWN)('%s', (name) => {
     }
   })
 
-  test('the sound is the source’s, every AAC frame once, within 25 ms wherever one listens', async () => {
+  test('the audio is the source’s, every AAC frame once, within 25 ms anywhere', async () => {
     const download = audioTrack()
     if (!download) throw new Error('no sound')
     const folder = await newFolder()
@@ -127,7 +127,7 @@ describe.each(DRAWN)('%s', (name) => {
     for (const lagMs of lagsMs) expect(Math.abs(lagMs)).toBeLessThan(25)
   })
 
-  test('nothing clicks where one chunk of sound ends and the next begins', async () => {
+  test('nothing clicks where one audio chunk ends and the next begins', async () => {
     const download = audioTrack()
     if (!download) throw new Error('no sound')
     const { bytes } = await decode(await writeRendition(await newFolder(), download), ...mono(48_000))

@@ -84,7 +84,7 @@ test('F-42: what does not come out with the same bytes is never put back: the vi
   expect((await receiver.until(1)).map(({ event }) => event.event)).toEqual(['video:deleted'])
 })
 
-test('F-42: a video that has lost a segment and its source becomes an Encoding error with a reason, and its owner hears of it', async () => {
+test('F-42: a video that has lost a segment and its source becomes an Encoding error with a reason, and its owner gets an event', async () => {
   const { reelgate, receiver, ask, path } = await startPlaying()
   await rm(path)
   await rm(getStoredSource(reelgate, reelgate.videoId).path)

@@ -6,7 +6,7 @@ import { startReelgate } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
 import { cutVideo } from '../videos.ts'
 
-test('a video that another encoder had begun begins anew: new paths, new keys, its old session ended', async () => {
+test('a video that another encoder had begun starts again: new paths, new keys, its old session ended', async () => {
   const reelgate = await startReelgate()
   const { owner } = reelgate
   const videoId = await owner.readyVideo(await cutVideo(footage.wannaworktogether, 60))

@@ -68,7 +68,7 @@ test('M17: both interfaces and the webhooks say where a stream breaks off', asyn
   await reelgate.owner.call('DELETE', '/api/hooks', { body: { uuid } })
 })
 
-test('M17: a picture that breaks off in its last tenth is shown as far as it goes', async () => {
+test('M17: a video track that breaks off in its last tenth is shown as far as it goes', async () => {
   const file = await makeOgg()
   await damageOgg(file, { stream: 'video', from: 0.95, checksum: 'right' })
   const { id, statusReason } = await finish(file)
@@ -87,7 +87,7 @@ test.each(['right', 'wrong'] as const)(
   },
 )
 
-test('M17: an Ogg of many empty packets is heard whole, and its owner reads nothing', async () => {
+test('M17: an Ogg with many empty packets keeps all its audio, without a reason for its owner', async () => {
   const file = await makeOgg()
   await addEmptyPackets(file)
   const { id, statusReason } = await finish(file)

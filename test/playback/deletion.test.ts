@@ -31,7 +31,7 @@ const ENDED = {
 const told = async (response: Response) => ({ status: response.status, body: await response.json() })
 
 describe('O07: after the deletion', () => {
-  test('the session is over for every operation, and its holder is told why', async () => {
+  test('the session has ended for every operation, and its holder is told why', async () => {
     await reelgate.owner.delete([videoId])
     expect(await told(await viewer.key(0))).toEqual(ENDED)
     expect(await told(await viewer.call('playlist', 'main'))).toEqual(ENDED)
@@ -71,7 +71,7 @@ describe('O07: after the deletion', () => {
     ).toEqual([])
   })
 
-  test('of twenty requests for keys while it is deleted, each gets the whole key or is told', async () => {
+  test('of twenty requests for keys while it is deleted, each gets the whole key or a refusal', async () => {
     const asked = Array.from({ length: 20 }, () => viewer.key(0))
     const [answers] = await Promise.all([Promise.all(asked), reelgate.owner.delete([videoId])])
     for (const answer of answers) {
@@ -113,7 +113,7 @@ test('P16: a segment asked for while its video is deleted is sent whole or refus
   expect(new Set(outcomes)).toEqual(new Set([200, 403]))
 })
 
-test('sessions of other videos go on', async () => {
+test('sessions of other videos continue', async () => {
   const doomed = await reelgate.owner.readyVideo(await makeVideo(), 'Doomed')
   await reelgate.owner.delete([doomed])
   expect((await viewer.key(0)).status).toBe(200)

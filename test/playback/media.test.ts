@@ -54,7 +54,7 @@ const windowOf = (keyUri: string) => keyUri.split('/').at(-1) ?? ''
 const keyOf = async (viewer: Viewer, keyUri: string) =>
   Buffer.from(await (await viewer.call('key', windowOf(keyUri))).arrayBuffer())
 
-describe('P05: what lies on the signed paths', () => {
+describe('P05: what the signed paths give', () => {
   test('is ciphertext without a box or a pattern, and opens with window key and IV to the boxes of a segment', async () => {
     const viewer = await playing(videos[0])
     for (const { segments, addressOf } of await renditionsOf(viewer)) {
@@ -69,7 +69,7 @@ describe('P05: what lies on the signed paths', () => {
     }
   })
 
-  test('shares no key, no IV and no ciphertext with another video of the same picture', async () => {
+  test('shares no key, no IV and no ciphertext with another video of the same frames', async () => {
     const viewers = await Promise.all(videos.map(playing))
     const [one = [], two = []] = await Promise.all(viewers.map(renditionsOf))
     expect(one.map(({ name, segments }) => [name, segments.length])).toEqual(
@@ -173,7 +173,7 @@ describe('a segment', () => {
     }
   })
 
-  test('is the same for all who want it at once, from the disk and from memory, whole and in part', async () => {
+  test('is the same for all concurrent requests, from the disk and from memory, whole and in part', async () => {
     const { address, bytes } = await aSegment()
     const answers = await Promise.all(Array.from({ length: 20 }, () => bytesOf(address)))
     for (const answer of answers) expect(answer.equals(bytes)).toBe(true)
@@ -245,7 +245,7 @@ describe('a segment', () => {
     expect(Math.max(...memoryMiB) - before).toBeLessThan(100)
   })
 
-  test('P03: copied to somebody without a session gives ciphertext at most, and nothing that opens it', async () => {
+  test('P03: copied to someone without a session gives ciphertext at most, and no key', async () => {
     const { address, bytes } = await aSegment()
     const stranger = await fetch(address, { headers: { Cookie: 'session=copied', Referer: `${reelgate.url}/player/` } })
     const copied = Buffer.from(await stranger.arrayBuffer())
@@ -294,7 +294,7 @@ describe('a segment', () => {
     }
   })
 
-  test('that the video does not have is 400 at once, and nothing waits for it', async () => {
+  test('that the video does not have is 400 immediately, without a wait', async () => {
     const { address } = await aSegment()
     for (const tail of ['/99/0.m4s', '/1/4.m4s', '/1/999999999.m4s']) {
       const response = await fetch(address.replace(/\/\d+\/\d+\.m4s$/, tail))

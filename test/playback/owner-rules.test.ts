@@ -114,7 +114,7 @@ describe('where the video may be watched', () => {
     ])
   })
 
-  test('O13: who asks from home and from abroad at once is given nothing abroad', async () => {
+  test('O13: a viewer who requests from home and from abroad at the same time gets nothing abroad', async () => {
     const viewer = viewerAt(IN_GERMANY)
     await viewer.redeem(await reelgate.owner.issueOtp(video, onlyGermany))
     for (let i = 0; i < 20; i++) {
@@ -273,7 +273,7 @@ describe('P13: where the video may be embedded', () => {
     }
   })
 
-  test('where the page was told of no site, all around the player must be allowed', async () => {
+  test('where no site is known of the page, all pages around the player must be allowed', async () => {
     const outcome = async (whitelisthref: string, ancestors: string[]) => {
       const viewer = reelgate.newViewer()
       await viewer.openPage()

@@ -158,7 +158,7 @@ describe('P01, P04: whatever is wrong up to the signature is answered by the sam
 })
 
 describe('a proof works once', () => {
-  test('P01: the same header a second time is told that it was used, also with everything else copied', async () => {
+  test('P01: the same header a second time is refused as used, also with everything else copied', async () => {
     const header = proofOfKey()
     expect(await told(askKey(header))).toEqual([200])
     const copy = ['Cookie: all=of-them', 'User-Agent: the same', `Reelgate-Proof: ${header}`]
@@ -169,7 +169,7 @@ describe('a proof works once', () => {
     expect(await told(askKey(proofOfKey()))).toEqual([200])
   })
 
-  test('fifty times at once, one is answered', async () => {
+  test('of fifty concurrent requests with it, one is answered', async () => {
     const header = proofOfKey()
     const answers = await Promise.all(Array.from({ length: 50 }, () => told(askKey(header))))
     expect(answers.filter(([status]) => status === 200)).toHaveLength(1)
@@ -317,7 +317,7 @@ test('P06: no playback answer may be kept, guessed at or read by another site', 
 })
 
 describe('pages', () => {
-  test('the newer page plays, the older is told that it was replaced, for ever', async () => {
+  test('the newer page plays, the older is told that it was replaced, from then on', async () => {
     const older = viewer.state.pageId
     viewer.newPage()
     expect((await viewer.reopen()).body).toMatchObject({ pageId: viewer.state.pageId, session: viewer.state.session })
@@ -328,7 +328,7 @@ describe('pages', () => {
     expect((await viewer.key(0)).status).toBe(200)
   })
 
-  test('a page starts its numbers anew, and proofs of the page before do not count for it', async () => {
+  test('a page starts its own sequence numbers, and proofs of the page before are not valid for it', async () => {
     expect((await askKey(proofOfKey({ seq: 1000 }))).status).toBe(200)
     viewer.newPage()
     expect((await viewer.reopen()).playing).toBe(true)
@@ -341,7 +341,7 @@ describe('pages', () => {
     expect(await told(viewer.key(0))).toEqual([409, 'page-replaced'])
   })
 
-  test('a reload goes on where the last beat was', async () => {
+  test('a reload continues at the position of the last beat', async () => {
     await viewer.call('beat', undefined, JSON.stringify({ state: 'playing', positionS: 7.25, rate: 1, bufferS: 5 }))
     viewer.newPage()
     expect((await viewer.reopen()).body.resumeAtS).toBe(7.25)

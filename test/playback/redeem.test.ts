@@ -64,7 +64,7 @@ test('a redeem opens a session and says what the player needs, and nothing else'
 })
 
 describe('O02: an OTP plays once', () => {
-  test('a second browser is told that it was used, and the first plays on', async () => {
+  test('a second browser is told that it was used, and the first keeps playing', async () => {
     const otp = await owner.issueOtp(videoId)
     const first = reelgate.newViewer()
     expect((await first.redeem(otp)).playing).toBe(true)
@@ -92,7 +92,7 @@ describe('O02: an OTP plays once', () => {
   })
 })
 
-describe('O03: of many redeems at once', () => {
+describe('O03: of many concurrent redeems', () => {
   test('by 200 browsers, on a socket each, exactly one plays', async () => {
     const otp = await owner.issueOtp(videoId)
     const viewers = Array.from({ length: 200 }, () => reelgate.newViewer())
@@ -150,7 +150,7 @@ describe('O07: an OTP is worthless', () => {
     expect((await owner.call('POST', `/api/videos/${doomed}/otp`, { body: {} })).status).toBe(404)
   })
 
-  test('once the API key that issued it is revoked; sessions that play go on', async () => {
+  test('once the API key that issued it is revoked; sessions that play continue', async () => {
     const [account]: [{ id: string }] = JSON.parse((await reelgate.cli('account', 'list', '--json')).stdout)
     const made = await reelgate.cli('key', 'create', account.id, '--json')
     const { keyId, apiKey }: { keyId: string; apiKey: string } = JSON.parse(made.stdout)

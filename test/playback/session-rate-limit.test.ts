@@ -26,13 +26,13 @@ async function ask(viewer: Viewer): Promise<(number | string)[]> {
   return said[1] === 'proof-replayed' ? told(viewer.key(0)) : said
 }
 
-test('P10: fifty requests for keys at once are answered: so many a player may have in hand after a hiccup', async () => {
+test('P10: fifty concurrent key requests are answered: a player may have that many after a stall', async () => {
   const viewer = await newPlayingViewer()
   const answers = await Promise.all(Array.from({ length: 50 }, () => ask(viewer)))
   expect(new Set(answers.map(String))).toEqual(new Set(['200']))
 })
 
-test('P10: of three hundred at once most are told to slow down, the log says so once, and nobody else notices', async () => {
+test('P10: of three hundred concurrent requests most are told to slow down, the log says so once, and others are not affected', async () => {
   const [hasty, neighbour] = [await newPlayingViewer(), await newPlayingViewer()]
   const beganMs = performance.now()
   const flood = Promise.all(

@@ -10,7 +10,7 @@ const MINUTE_S = 60
 const HOUR_S = 3600
 const DAY_S = 24 * HOUR_S
 
-test('what is seen of a thousand viewers is written down in parts, and other writes go on in between', async () => {
+test('the usage of a thousand viewers is written in parts, and other writes happen in between', async () => {
   const playback = await openBarePlayback()
   const live = await playback.ask(await playback.newPlayingViewer())
   const ids = Array.from({ length: 1_000 }, (_, i) => `viewer ${i}`)
@@ -140,7 +140,7 @@ describe('what was in memory alone', () => {
     expect(await outcomeOf(playback.ask(viewer))).toBe('allowed')
   })
 
-  test('a session that nobody asked of for minutes leaves memory and comes back whole', async () => {
+  test('a session without requests for minutes leaves memory and is complete when it is read again', async () => {
     const playback = await openBarePlayback()
     const viewer = await playback.newPlayingViewer()
     const nonce = playback.deps.nonces.current()
@@ -223,7 +223,7 @@ describe('rows are kept as long as an answer may need them', () => {
   })
 })
 
-test('O16: two videos opened at once by one viewer are two sessions; the end of one leaves the other', async () => {
+test('O16: two videos opened by one viewer at the same time are two sessions; the end of one leaves the other', async () => {
   const playback = await openBarePlayback()
   const [first, second] = await Promise.all([1, 2].map(() => playback.newPlayingViewer({ userId: 'viewer-1' })))
   if (!first || !second) throw new Error('two were asked for')

@@ -106,7 +106,7 @@ test('P07: nothing that is one viewer’s alone is kept: no page, no session, no
   expect((await second.redeem(otp)).body.code).toBe('otp-used')
 })
 
-test('P07: what an owner was told is told to nobody without a key, at either interface', async () => {
+test('P07: a response that an owner got is not given to anyone without a key, at either interface', async () => {
   const { apiKey } = reelgate.owner
   for (const [method, path] of [
     ['GET', '/api/videos'],

@@ -45,7 +45,7 @@ const beat = (viewer: Viewer, state = 'playing') =>
 const LIMIT = [409, 'stream-limit']
 
 describe('P10: a viewer’s limit of streams', () => {
-  test('holds under fifty screens that ask for a key at once: three of three play, and go on', async () => {
+  test('holds under fifty screens that request a key concurrently: three of three play, and keep playing', async () => {
     const screens = await newScreens(50, { userId, streamLimit: 3 })
     const outcomes = await Promise.all(screens.map(async (screen) => ({ screen, said: await told(screen.key(0)) })))
     const playing = outcomes.filter(({ said }) => said[0] === 200).map(({ screen }) => screen)
@@ -59,7 +59,7 @@ describe('P10: a viewer’s limit of streams', () => {
     expect(slots()).toHaveLength(3)
   })
 
-  test('is one place for one screen, however many requests it sends at once', async () => {
+  test('is one slot for one screen, however many requests it sends concurrently', async () => {
     const [screen, other] = await newScreens(2, { userId, streamLimit: 2 })
     const answers = await Promise.all(Array.from({ length: 20 }, () => (screen ? told(screen.key(0)) : [])))
     expect(new Set(answers.map(String))).toEqual(new Set(['200']))
@@ -78,7 +78,7 @@ describe('P10: a viewer’s limit of streams', () => {
     expect(await beat(waiting, 'stalled')).toEqual(LIMIT)
   })
 
-  test('gives the place of a closed page to the next one at once', async () => {
+  test('gives the slot of a closed page to the next one immediately', async () => {
     const [first, second] = await newScreens(2, { userId, streamLimit: 1 })
     if (!first || !second) throw new Error('there are two')
     expect(await told(first.key(0))).toEqual([200])
@@ -110,7 +110,7 @@ describe('P10: a viewer’s limit of streams', () => {
     expect(await told(viewer.key(0))).toEqual(LIMIT)
   })
 
-  test('survives kill -9: after the restart nobody jumps in, and who played plays on', async () => {
+  test('survives kill -9: after the restart no other session takes it, and the one that played continues', async () => {
     const [playing, waiting] = await newScreens(2, { userId, streamLimit: 1 })
     if (!playing || !waiting) throw new Error('there are two')
     expect(await told(playing.key(0))).toEqual([200])
@@ -144,7 +144,7 @@ describe('P10: an account’s limit of streams', () => {
       expect((await reelgate.cli('account', 'set', 'Cleo', '--stream-limit', odd)).code).toBe(2)
   })
 
-  test('may stop the oldest screen in place of refusing the newest: it is told so, and cannot come back', async () => {
+  test('may stop the oldest screen instead of refusing the newest: it is told so, and cannot come back', async () => {
     const owner = await reelgate.newOwner('Dora')
     const video = await owner.readyVideo(await makeVideo())
     await untilFinished(reelgate, video)
@@ -232,7 +232,7 @@ describe('a lease of 18 seconds', () => {
     }
   })
 
-  test('is given up by a pause, and taken again by play where nobody else has it', async () => {
+  test('is given up by a pause, and taken again by play when no other session has it', async () => {
     const { playback, first, second } = await openTwoScreens()
     playback.passS(6)
     await playback.beat(first, 'paused')
@@ -269,7 +269,7 @@ describe('a lease of 18 seconds', () => {
     expect(await outcomeOf(playback.beat(second))).toBe('allowed')
   })
 
-  test('is free at once when its session ends, and when its video is deleted', async () => {
+  test('is free immediately when its session ends, and when its video is deleted', async () => {
     const { playback, first, second } = await openTwoScreens()
     await playback.beat(first, 'paused')
     await playback.write((tx) => endSession(tx, first.state.session, playback.nowS(), 'time'))

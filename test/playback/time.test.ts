@@ -115,7 +115,7 @@ test('P09: half an hour’s pause, a seek and another network are one session', 
 })
 
 describe('P01, P08: a session', () => {
-  test('of an hour ago is over for its holder, who is told why; a stranger is not', async () => {
+  test('of an hour ago has expired for its holder, who is told why; a stranger is not', async () => {
     const viewer = await newPlayingViewer()
     await restartAfter(HOUR_S)
     const stranger = await newPlayingViewer()
@@ -134,7 +134,7 @@ describe('P01, P08: a session', () => {
     expect(await ask(viewer)).toEqual([403, 'session-ended', 'viewer-left'])
   })
 
-  test('whose page came back in time goes on', async () => {
+  test('whose page came back in time continues', async () => {
     const viewer = await newPlayingViewer()
     await viewer.call('leave', undefined, '{}')
     await restartAfter(300)
@@ -146,7 +146,7 @@ describe('P01, P08: a session', () => {
   })
 })
 
-test('P10: a viewer’s one stream stays theirs over a restart, however long it took; nobody jumps in', async () => {
+test('P10: a viewer’s one stream stays theirs over a restart, however long it took; no other session takes it', async () => {
   const one = { userId: 'ann', streamLimit: 1 }
   const [playing, waiting] = [newViewer(), newViewer()]
   for (const viewer of [playing, waiting]) await viewer.redeem(await owner.issueOtp(videoId, one))

@@ -25,7 +25,7 @@ async function openVideo() {
   }
 }
 
-test('a viewer goes on where they left the video, in another browser and after the server was killed', async () => {
+test('a viewer continues where they left the video, in another browser and after the server was killed', async () => {
   const { open, watchTo, crash } = await openVideo()
   const { viewer, startsAtS } = await open('viewer-1')
   expect(startsAtS).toBe(0)
@@ -35,7 +35,7 @@ test('a viewer goes on where they left the video, in another browser and after t
   expect((await open('viewer-1')).startsAtS).toBe(1234.5)
 })
 
-test('a reload after the server was killed goes on where the viewer was', async () => {
+test('a reload after the server was killed continues where the viewer was', async () => {
   const { open, watchTo, ask, crash } = await openVideo()
   const { viewer } = await open('viewer-1')
   await watchTo(viewer, 600)

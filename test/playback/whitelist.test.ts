@@ -12,7 +12,7 @@ const may = (whitelisthref: string, page: string) => mayEmbed(readWhitelist(whit
 const label = fc.constantFrom('good', 'evil', 'www', 'evil-good', 'example', 'com', 'org', 'xn--mller-kva')
 const someHost = fc.array(label, { minLength: 2, maxLength: 5 })
 
-test('P14: a host stands for itself and its subdomains, label by label, and for nothing else', async () => {
+test('P14: a host matches itself and its subdomains, label by label, and nothing else', async () => {
   await fc.assert(
     fc.asyncProperty(someHost, someHost, async (own, other) => {
       for (const host of [other, [...other, ...own], [...own, ...other], [`x${own[0]}`, ...own.slice(1)]]) {
@@ -126,7 +126,7 @@ describe('P13: who may frame the page', () => {
     expect(await framing('school.localhost')).toContain('http://*.school.localhost:*')
   })
 
-  test('nobody without TLS, where the browser would show its own broken frame: the page says why', async () => {
+  test('no site without TLS, where the browser would show its own broken frame: the page says why', async () => {
     for (const referer of ['http://good.example/', 'http://www.good.example:8080/lesson'])
       expect(await framing('good.example', referer)).toBe('insecure')
     expect(await framing('good.example', 'http://evil.example/')).toBe('refused')
@@ -138,7 +138,7 @@ describe('P13: who may frame the page', () => {
     expect(await framing('localhost:3000', 'http://localhost:3000/')).toEqual(['http://localhost:3000'])
   })
 
-  test('nobody, where another site embeds it, none is told to an expression, or it is opened by itself', async () => {
+  test('no site, when another site embeds it, when a pattern gets no host, or when it is opened by itself', async () => {
     for (const referer of ['https://evil.example/', 'https://good.example.evil.org/', 'null', 'about:blank', 'garbage'])
       for (const whitelisthref of ['good.example', '^good\\.example$'])
         expect(await framing(whitelisthref, referer)).toBe('refused')

@@ -35,7 +35,7 @@ test('a request without session, argument or body signs a dash for each', async 
   expect(await verifies(pair, `reelgate-proof-1\nredeem\n-\n-\n${signer.pageId}\n1\n${NONCE}\n-`, signature)).toBe(true)
 })
 
-test('each proof works once: its seq is used by no other, even when fifty are signed at once', async () => {
+test('each proof works once: its seq is used by no other, even when fifty are signed concurrently', async () => {
   const signer = createSigner((await newKeyPair()).privateKey, NONCE)
   const asked: SignedRequest = { operation: 'key', session: SESSION, argument: '0' }
   const proofs = await Promise.all(Array.from({ length: 50 }, () => signer.sign(asked)))

@@ -26,7 +26,7 @@ test('a viewer never reads a code, a name in braces or an exclamation mark', () 
   for (const sentence of sentences) expect(sentence).toMatch(/^[A-Z][^!{}]*\.$/)
 })
 
-test('an insecure page is told which page needs https', () => {
+test('on an insecure page the sentence says which page needs https', () => {
   expect(refusalSentence({ code: 'insecure-page', page: 'school.example' })).toContain('school.example')
 })
 
@@ -42,7 +42,7 @@ test('too many streams can be tried again, a replaced page can be played here', 
   expect(refusalAction({ code: 'page-replaced' })?.label).toBe('Play here')
 })
 
-test.each(['proof-stale', 'proof-replayed'])('%s is signed anew twice, then the viewer hears of the connection', (code) => {
+test.each(['proof-stale', 'proof-replayed'])('%s is signed again twice, then the viewer is told about the connection', (code) => {
   expect(nextStep(answer(401, { code }), { proofsRefused: 1, failures: 0 })).toEqual({ step: 'sign-again' })
   expect(nextStep(answer(401, { code }), { proofsRefused: 2, failures: 0 })).toEqual({
     step: 'stop',
@@ -66,7 +66,7 @@ test('a video whose preparation failed is not waited for', () => {
   })
 })
 
-test('a paced key waits exactly as long as told and plays no faster than keys come', () => {
+test('a paced key is requested again after exactly the time given, and playback is no faster than keys come', () => {
   expect(nextStep(answer(429, { code: 'key-pace', waitMs: 3400, maxRate: 1.667 }, '4'), fresh)).toEqual({
     step: 'wait',
     waitMs: 3400,

@@ -36,7 +36,7 @@ test('while its playlist is young a segment’s address stays as it is', async (
   expect(asked).toEqual([])
 })
 
-test('five minutes before the end the playlist is asked for once more, and nobody waits for it', async () => {
+test('five minutes before the signature expires the playlist is requested again, and no request waits for it', async () => {
   const { paths, asked, nonces, pass } = await startPlayer()
   pass(56)
   expect(await paths.newest(segment(1000))).toBe(segment(1000))

@@ -13,7 +13,7 @@ const MARK = {
 } satisfies Watermark
 const length = fc.integer({ min: 1, max: 4000 })
 
-test('a mark lies in the picture, not in the black bars, wherever chance puts it', () => {
+test('a moving watermark is inside the picture, never in the black bars, whatever the random numbers', () => {
   const box = { widthPx: 390, heightPx: 844 }
   const picture = pictureBox(box, { widthPx: 1280, heightPx: 720 })
   expect(picture.heightPx).toBeCloseTo(219.4, 1)
@@ -30,7 +30,7 @@ test('a mark lies in the picture, not in the black bars, wherever chance puts it
   )
 })
 
-test('the picture keeps its shape and fills one side of its box', () => {
+test('the image keeps its aspect ratio and fills one side of its box', () => {
   fc.assert(
     fc.property(length, length, length, length, (boxWidth, boxHeight, width, height) => {
       const picture = pictureBox({ widthPx: boxWidth, heightPx: boxHeight }, { widthPx: width, heightPx: height })
@@ -41,7 +41,7 @@ test('the picture keeps its shape and fills one side of its box', () => {
   )
 })
 
-test('before the first frame the whole box counts as picture', () => {
+test('before the first frame the whole box counts as the picture', () => {
   const box = { widthPx: 640, heightPx: 360 }
   expect(pictureBox(box, { widthPx: 0, heightPx: 0 })).toEqual({ leftPx: 0, topPx: 0, ...box })
 })
@@ -77,14 +77,14 @@ test('a moving mark glides to its next place, unless it is absent between two or
   expect(glideMs({ ...MARK, type: 'text' }, false)).toBe(0)
 })
 
-test('a picture stands where its owner put it, all the time', () => {
+test('an image watermark stays where its owner put it', () => {
   const logo: Watermark = { type: 'image', image: 'data:,', alpha: 1, x: '100%', y: '0' }
   const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
   expect(watermarkCorner(logo, picture, { widthPx: 120, heightPx: 40 }, [0.5, 0.5])).toEqual({ leftPx: 880, topPx: 100 })
   expect([0, 5000, 1e9].map((ms) => watermarkTurn(logo, ms))).toEqual(Array(3).fill({ turn: 0, shown: true }))
 })
 
-test('a fixed mark stands at its share or its pixels of the picture, and never leaves it', () => {
+test('a fixed watermark is at its percentage or pixels of the picture, and never outside', () => {
   const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
   const text = { widthPx: 200, heightPx: 20 }
   const cornerOf = (x: string, y: string) => watermarkCorner({ ...MARK, type: 'text', x, y }, picture, text, [0, 0])

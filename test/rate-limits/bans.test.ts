@@ -92,8 +92,8 @@ test.each([
   expect(await ask('192.0.2.1', 1)).toBe(minutes * MINUTE_S)
 })
 
-describe('R18: haste is no flood', () => {
-  test('less than twice the limit in a window bans nobody, however long it goes on', async () => {
+describe('R18: exceeding a limit is no flood', () => {
+  test('less than twice the limit in a window causes no ban, however long it continues', async () => {
     const { ask, clock, deps } = await openBareLimits()
     for (let i = 0; i < 10; i++) {
       expect(await ask('192.0.2.1', 2 * LIMIT - 1)).toBeLessThanOrEqual(MINUTE_S)
@@ -121,7 +121,7 @@ describe('R18: haste is no flood', () => {
     expect(await ask('192.0.2.1', 1)).toBe(1800)
   })
 
-  test('callers that wait as long as they are told are never banned, many of them and without end', () => {
+  test('clients that obey Retry-After are never banned, however many they are and however long they run', () => {
     fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: LIMIT / 2 }), fc.integer({ min: 1, max: 3 }), async (workers, callsAtOnce) => {
         const { take, clock } = await openBareLimits()
@@ -263,7 +263,7 @@ test('R13: a million addresses take bounded memory, and lift no ban', async () =
   expect(isBan(take('192.0.2.1'))).toBe(true)
 })
 
-test('R13: bans that are over leave memory by themselves, though nobody of them asks again; those that stand stay', async () => {
+test('R13: expired bans leave memory by themselves, without another request; others stay', async () => {
   const { ask, clock, deps, take, sweep, restart } = await openBareLimits()
   const before = heapBytes()
   await deps.write((tx) =>
@@ -330,7 +330,7 @@ describe('R18: a ban covers the class that was flooded, and no other', () => {
   })
 })
 
-test('the list of bans names the same end as the refusal, however long the flood goes on', async () => {
+test('the list of bans names the same end as the refusal, however long the flood continues', async () => {
   const { ask, clock, deps } = await openBareLimits()
   for (const times of [FLOOD, 3, 14, 7]) {
     const waitS = await ask('192.0.2.1', times)
@@ -348,7 +348,7 @@ test('R05: of an IPv6 network, each /64 has the limit and the /48 sixteen times 
   expect(limits().reads.ip.isExhausted(subject(77))).toBe(true)
 })
 
-test('a lifted ban is lifted at once and for good, with its strikes', async () => {
+test('lifting a ban takes effect immediately and removes its strikes', async () => {
   const { ask, clock, deps, limits, restart } = await openBareLimits()
   await ask('2001:db8:0:1::/64', FLOOD)
   await ask('192.0.2.1', FLOOD)
@@ -368,7 +368,7 @@ test('a lifted ban is lifted at once and for good, with its strikes', async () =
   await expect(liftBan(lifting, '192.0.2.9')).rejects.toMatchObject({ kind: 'not-found' })
 })
 
-describe('F-10: of a ban whose lifting nobody knows of, because the database did not answer', () => {
+describe('F-10: of a ban for which the database did not confirm that it was lifted', () => {
   async function openBanned() {
     const { ask, deps, limits, restart } = await openBareLimits()
     await deps.write((tx) =>
@@ -424,7 +424,7 @@ function unanswered(write: Write, isKept: boolean): Write {
   return Object.assign(fails, { one: fails, makingRoom: fails, outside: write.outside, commits: write.commits })
 }
 
-test('many limits exceeded at once are as many bans, each of its own', async () => {
+test('several limits exceeded at the same time are several bans', async () => {
   const { ask, deps } = await openBareLimits()
   const subjects = Array.from({ length: 50 }, (_, i) => `192.0.2.${i}`)
   await Promise.all(subjects.map((subject) => ask(subject, FLOOD)))

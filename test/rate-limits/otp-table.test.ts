@@ -14,7 +14,7 @@ const PAGES = {
   postgres: sql<{ pages: number }>`select pg_relation_size('otp') / 8192 as pages`,
 }
 
-test('O12: OTPs that nobody redeems are gone a week after their time, and the table grows no more, however many come', async () => {
+test('O12: OTPs that are never redeemed are deleted a week after they expire, and the table stops growing, however many come', async () => {
   const bare = await openBarePlayback()
   async function issueMany(): Promise<void> {
     for (let i = 0; i < OTPS; i += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, () => bare.newOtp(3600)))

@@ -195,7 +195,7 @@ test('reads, writes, OTPs, uploads and forms are counted apart', async () => {
   }
 })
 
-test('a deletion in the earlier interface, which its body alone tells, is a write and no read', async () => {
+test('a deletion in the earlier interface, which only its body shows, counts as a write', async () => {
   const { apiKey } = await newAccount('Una')
   const from = newAddress()
   const video = (action: string) =>
@@ -212,7 +212,7 @@ test('a deletion in the earlier interface, which its body alone tells, is a writ
 })
 
 describe('a flood is a strike', () => {
-  test('R01, R09: that bans the address for half an hour, whatever key it comes with; other addresses go on', async () => {
+  test('R01, R09: that bans the address for half an hour, whatever key it uses; other addresses are not affected', async () => {
     const [una, ben] = [await newAccount('Una'), await newAccount('Ben')]
     const from = newAddress()
     const answers = await times(FLOOD * 5, () => list(from, una.apiKey))
@@ -231,7 +231,7 @@ describe('a flood is a strike', () => {
     expect((await list(newAddress(), ben.apiKey)).status).toBe(200)
   })
 
-  test('R07, R09: a key that comes from many addresses is banned alone; its account’s other key goes on', async () => {
+  test('R07, R09: a key that floods from many addresses is banned alone; its account’s other key is not affected', async () => {
     const { accountId, apiKey } = await newAccount('Una')
     const other = await newKey(accountId)
     const answers = await times(FLOOD * 8, () => list(newAddress(), apiKey))
@@ -290,7 +290,7 @@ describe('a flood is a strike', () => {
     }
   })
 
-  test('the owner sees the ban and lifts it, and it is lifted at once', async () => {
+  test('the owner sees the ban and lifts it, with immediate effect', async () => {
     const { apiKey } = await newAccount('Una')
     const from = newAddress()
     const answers = await times(FLOOD * 5, () => list(from, apiKey))
@@ -350,7 +350,7 @@ describe('an owner sees and lifts bans through the API', () => {
     expect([next.status, waitOf(next) <= 60]).toEqual([429, true])
   })
 
-  test('of nobody else: neither another account’s, nor an address', async () => {
+  test('of itself alone: neither of another account, nor of an address', async () => {
     const [una, ben] = [await newAccount('Una'), await newAccount('Ben')]
     const ofBen = await newEditor(ben.accountId)
     await times(FLOOD * 8, () => list(newAddress(), ofBen.apiKey))
@@ -407,7 +407,7 @@ describe('R15: viewers spend their own budgets', () => {
     expect((await list(from, apiKey)).status).toBe(200)
   })
 
-  test('O14: fifteen hundred guessed OTPs are three hundred tries and a ban of the guesser, of nobody else', async () => {
+  test('O14: fifteen hundred guessed OTPs are three hundred tries and a ban of the guesser alone', async () => {
     const { accountId, apiKey } = await newAccount('Una')
     const { videoId } = (await (await ask(newAddress(), '/api/videos?title=x', { key: apiKey, method: 'PUT' })).json()) as {
       videoId: string
@@ -449,7 +449,7 @@ test('O12: who issues OTPs without end meets the limit of the key, from however 
   expect(waitOf(answers.at(-1) ?? expect.fail())).toBeGreaterThanOrEqual(1800)
 })
 
-test('F6: pages, posters, docs and health have a budget each, and what nobody knows counts as a guess', async () => {
+test('F6: pages, posters, docs and health have a limit each, and an unknown OTP or token counts as a guess', async () => {
   const { apiKey } = await newAccount('Una')
   const from = newAddress()
   for (const [path, status] of [

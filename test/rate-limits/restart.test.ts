@@ -6,7 +6,7 @@ import { makePlace } from '../installation-folder.ts'
 
 const HOUR_S = 3600
 
-test('R11: a ban outlives restarts; a clock that goes back makes it no longer, one that goes on ends it in its time', async () => {
+test('R11: a ban survives restarts; a clock that goes back does not lengthen it, and it ends in time', async () => {
   const place = await makePlace()
   onTestFinished(place.remove)
   const startS = Math.floor(Date.now() / 1000)

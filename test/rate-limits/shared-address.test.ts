@@ -70,7 +70,7 @@ const bansOf = async (from: string) =>
     .filter(({ subject }: { subject: string }) => subject === from)
     .map(({ budget }: { budget: string }) => budget)
 
-test('R18: a loop of 200 imports and one of 1 300 lists ban nobody, and the site goes on issuing OTPs', async () => {
+test('R18: a loop of 200 imports and one of 1 300 lists cause no ban, and the site continues to issue OTPs', async () => {
   const from = newAddress()
   const { ask } = createClient(from)
   expect(await flood(200, (i) => ask('PUT', '/api/videos/importUrl', { url: `https://videos.invalid/${i}.mp4` }))).toEqual({
@@ -137,7 +137,7 @@ describe('X14: a flood without a key', () => {
   })
 })
 
-test('R19: a viewer plays on beside a neighbour who asks without a proof until the address is banned', async () => {
+test('R19: a viewer keeps playing while a neighbour at the same address sends requests without a proof until the address is banned', async () => {
   const from = newAddress()
   const { send, newViewer } = createClient(from)
   const viewer = newViewer()
@@ -178,7 +178,7 @@ test('P23: a segment’s address that leaks is answered 429 after four lengths o
   expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(60)
 })
 
-test('R20: fifty viewers behind one address wait for a premiere beside a neighbour who floods, and all play', async () => {
+test('R20: fifty viewers behind one address wait for a premiere while a neighbour floods, and all play', async () => {
   const from = newAddress()
   const { send, newViewer } = createClient(from)
   const upload = await reelgate.owner.credentials('Premiere')

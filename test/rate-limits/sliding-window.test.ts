@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createSlidingWindows, WINDOW_S } from '../../src/rate-limits/sliding-window.ts'
 
-test('of any calls at any time, the same pass as by counting them one by one; who waits as told passes', () => {
+test('of any calls at any time, the same pass as by counting them one by one; a client that obeys Retry-After passes', () => {
   const call = fc.record({
     afterS: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 0, max: 70 })),
     subject: fc.constantFrom('a', 'b'),

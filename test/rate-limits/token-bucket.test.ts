@@ -4,7 +4,7 @@ import { PlaybackRefusal } from '../../src/playback/refusal.ts'
 import { createTokenBucket, PROOF_RATE, takeToken } from '../../src/rate-limits/token-bucket.ts'
 import { openBarePlayback } from '../playback/playback-deps.ts'
 
-test('a session’s true proofs pass at 20 a second, and 60 at once, in any stretch of time', () => {
+test('a session’s valid proofs pass at 20 a second, in bursts of 60, over any period', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 300 }), (gapsMs) => {
       let nowMs = 5000
@@ -33,7 +33,7 @@ async function countPassed(send: () => Promise<unknown>): Promise<number> {
   return outcomes.length - refusals.length
 }
 
-test('P10: a session that asks faster is told to slow down, and another session is not', async () => {
+test('P10: a session that requests too fast is told to slow down, and another session is not', async () => {
   const bare = await openBarePlayback()
   Object.assign(bare.deps, { paced: true })
   const [fast, other] = [await bare.newPlayingViewer(), await bare.newPlayingViewer()]
@@ -43,7 +43,7 @@ test('P10: a session that asks faster is told to slow down, and another session 
   expect(await countPassed(() => bare.ask(fast))).toBe(20)
 })
 
-test('R19: beside a flood from its address a session’s proofs are checked at 5 a second, and 20 at once', async () => {
+test('R19: during a flood from its address a session’s proofs are checked at 5 a second, in bursts of 20', async () => {
   const bare = await openBarePlayback()
   const viewer = await bare.newPlayingViewer()
   const ask = () => bare.ask(viewer, 'beat', bare.deps.nonces.current(), { isFlooding: true })

@@ -19,7 +19,7 @@ test('dist/ starts with production packages alone, without sources', async () =>
   expect((await fetch(`${reelgate.url}/docs/api`)).status).toBe(200)
 })
 
-test('source maps beside the build name the sources, for node --enable-source-maps', async () => {
+test('source maps next to the build name the sources, for node --enable-source-maps', async () => {
   const map: { sources: string[] } = JSON.parse(await readFile(join(ROOT, 'dist/server/main.js.map'), 'utf8'))
   expect(map.sources).toContain('../../src/cli/command-line.ts')
 })

@@ -59,7 +59,7 @@ test.each([{ where: 'beside a running server' }, { where: 'without a server' }])
   },
 )
 
-test('K12: what the command line prints once lies nowhere in the data folder', async () => {
+test('K12: what the command line prints once is nowhere in the data folder', async () => {
   const reelgate = await startReelgate()
   const { stdout } = await reelgate.cli('account', 'create', 'Una', '--json')
   const { apiKey }: Account = JSON.parse(stdout)
@@ -154,7 +154,7 @@ test('a data folder with a long path serves its commands too', async () => {
   expect(JSON.parse((await reelgate.cli('account', 'list', '--json')).stdout)).toHaveLength(1)
 })
 
-test('commands given to a running server at once all succeed', async () => {
+test('concurrent commands to a running server all succeed', async () => {
   const names = Array.from({ length: 8 }, (_, i) => `owner ${i}`)
   const made = await Promise.all(names.map((name) => running.cli('account', 'create', name)))
   expect(made.map(({ code }) => code)).toEqual(names.map(() => 0))
@@ -174,7 +174,7 @@ test('after kill -9 of the server a command works by itself, and one given at th
   lock?.release()
 })
 
-test('F-09: somebody who holds the command socket open does not keep the server from stopping', async () => {
+test('F-09: an open connection to the command socket does not keep the server from stopping', async () => {
   const reelgate = await startReelgate()
   const socket = connect(join(reelgate.dataDir, 'control.sock'))
   await new Promise((resolve) => socket.once('connect', resolve))
@@ -191,7 +191,7 @@ test('a command that breaks off does not end the server', async () => {
   expect((await running.cli('account', 'list')).code).toBe(0)
 })
 
-test('what is not a command is answered in words, and the server goes on', async () => {
+test('an unknown command is answered with a sentence, and the server continues', async () => {
   for (const line of [
     'not JSON',
     '{}',

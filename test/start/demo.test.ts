@@ -23,7 +23,7 @@ describe('a first start with a demo video', () => {
   })
   afterAll(() => reelgate.remove())
 
-  test('says where it plays, and its page says at once that the video is being made, or shows it', async () => {
+  test('says where it plays, and its page says immediately that the video is being made, or shows it', async () => {
     expect(reelgate.output()).toContain(`A demo video     ${reelgate.url}/demo  (on this machine only)`)
     const page = await fetch(`${reelgate.url}/demo`)
     expect(page.status).toBe(200)
@@ -31,7 +31,7 @@ describe('a first start with a demo video', () => {
     expect(await page.text()).toMatch(/The demo video is being made|<iframe src="\/player\/\?otp=/)
   })
 
-  test('has it soon, in an account of its own: twenty seconds of 240 lines, with sound', async () => {
+  test('has it soon, in an account of its own: twenty seconds of 240p with audio', async () => {
     const { videoId } = await untilPlayable(reelgate)
     await untilFinished(reelgate, videoId)
     const [video] = readRows(
@@ -93,7 +93,7 @@ describe('a first start with a demo video', () => {
     },
   )
 
-  test('two Host headers, or HTTP/1.0 as a proxy speaks it that was told nothing, find nothing', async () => {
+  test('two Host headers, or HTTP/1.0 of an unconfigured proxy, find nothing', async () => {
     await untilPlayable(reelgate)
     expect((await ask(reelgate, '/demo', 'Host: localhost')).status).not.toBe(200)
     expect((await ask(reelgate, '/demo', { version: 'HTTP/1.0' })).status).toBe(404)
@@ -136,7 +136,7 @@ test.each(sampleOf('starts without a demo', WITHOUT, 1))(
   },
 )
 
-test('REELGATE_DEMO=off hides a demo that is there, and on shows it again; the start tells of it no more', async () => {
+test('REELGATE_DEMO=off hides an existing demo, and on shows it again; the start no longer mentions it', async () => {
   const reelgate = await startReelgate(ON)
   await untilPlayable(reelgate)
   await reelgate.stop()

@@ -92,7 +92,7 @@ test('F-43: the sweep of a running server finds a changed byte, and encodes the 
   expect(reelgate.output()).toContain('video: damaged')
 })
 
-test('an interrupted check goes on behind the last segments that it read; --from-start reads all', async () => {
+test('an interrupted check continues after the last segments that it read; --from-start reads all', async () => {
   const reelgate = await start()
   const segments = listSegments(reelgate, reelgate.videoId)
   const [first, second] = [segments[0] ?? expect.fail(), segments[1] ?? expect.fail()]

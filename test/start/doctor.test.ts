@@ -23,7 +23,7 @@ async function doctor(env: Record<string, string>) {
 /** How quick the disk is is the machine's own affair. */
 const withoutDisks = ({ checks }: { checks: Check[] }) => checks.filter(({ check }) => !/disk$/.test(check))
 
-test('beside a running server and without it the doctor finds nothing wrong, and says so in lines or as JSON', async () => {
+test('with and without a running server the doctor finds nothing wrong, and says so in lines or as JSON', async () => {
   const reelgate = await startReelgate({ database: 'sqlite' })
   for (const isRunning of [true, false]) {
     if (!isRunning) await reelgate.stop()
@@ -59,7 +59,7 @@ test('what is missing is trouble, named with what to do: the key, ffmpeg, the da
   expect(gone.says('database')).toMatch(/^The database postgres:\/\/127\.0\.0\.1:1\/none cannot be opened/)
 })
 
-test('of PostgreSQL the doctor tells what is well, and what its makers set wrongly', async () => {
+test('the doctor says which settings of PostgreSQL are right, and which are wrong', async () => {
   const postgres = await startPostgres({ durable: true })
   const place = await makePlace({ database: postgres })
   onTestFinished(() => place.remove())

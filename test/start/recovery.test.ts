@@ -51,7 +51,7 @@ test('the first start prints 24 numbered words, once; they make the lost key fil
   expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)
 })
 
-test('it works beside the running server, which has the key in its memory alone', async () => {
+test('it works next to the running server, which has the key in memory alone', async () => {
   const reelgate = await startReelgate()
   const words = paper(wordsOf(reelgate))
   await rm(reelgate.masterKeyFile)

@@ -9,7 +9,7 @@ import { makeVideo } from '../videos.ts'
 
 const DEMO = "select video.id, status from video join account on account.id = account_id where account.name = 'Demo'"
 
-test('M30: where bubblewrap does not run, uploads wait, the demo plays, and start, /readyz and doctor say so; when it runs, all goes on', async () => {
+test('M30: where bubblewrap does not run, uploads wait, the demo plays, and start, /readyz and doctor say so; when it runs, everything continues', async () => {
   const { folder, failing } = await newTools()
   const required = { PATH: folder, REELGATE_SANDBOX: 'required' }
   const reelgate = await startReelgate({ env: { ...required, REELGATE_DEMO: 'on' } })

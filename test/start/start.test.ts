@@ -22,7 +22,7 @@ test('the first start prints an account and its API secret, which works; the sec
   expect(await reelgate.owner.list()).toEqual({ count: 0, rows: [] })
 })
 
-test('I10: a start goes on where the first one was killed while it made the database', async () => {
+test('I10: a start continues where the first one was killed while it made the database', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-cut-off-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const script = `
@@ -42,7 +42,7 @@ test('I10: a start goes on where the first one was killed while it made the data
   expect(await reelgate.owner.list()).toEqual({ count: 0, rows: [] })
 })
 
-test('D07: the master key is made beside the data folder, once, and only the server’s user can read either', async () => {
+test('D07: the master key is made once, next to the data folder, and only the server’s user can read either', async () => {
   const reelgate = await startReelgate()
   expect(reelgate.output()).toContain(`The master key lies in ${reelgate.masterKeyFile}`)
   expect((await stat(reelgate.masterKeyFile)).mode & 0o777).toBe(0o600)
@@ -98,7 +98,7 @@ test('F-38: when a folder of files is lost, /readyz names it with 503 and /healt
   await expect.poll(async () => (await fetch(`${reelgate.url}/readyz`)).status).toBe(200)
 })
 
-test('I10: a start after kill -9 needs nobody: stale socket, lock and unfinished files are no hindrance', async () => {
+test('I10: a start after kill -9 needs no manual work: stale socket, lock and unfinished files do not matter', async () => {
   const reelgate = await startReelgate()
   const videoId = (await reelgate.owner.credentials('A video')).videoId
   await reelgate.kill()
@@ -152,7 +152,7 @@ test('in a data folder that others may enter they can still read nothing', async
   for (const file of files) expect({ file, others: (await stat(join(folder, file))).mode & 0o077 }).toEqual({ file, others: 0 })
 })
 
-test('F-09: a demo video that is given up before anybody reads it ends nothing but itself', async () => {
+test('F-09: a demo video that is cancelled before anything reads it ends nothing else', async () => {
   const video = renderDemoVideo(await openSandbox({ sandbox: 'weak' }), AbortSignal.abort())
   await new Promise((resolve) => video.once('close', resolve))
   expect(video.errored).toMatchObject({ name: 'AbortError' })

@@ -29,7 +29,7 @@ test('a sealed source opens to the bytes that were sealed, however they came in,
   )
 })
 
-test('sealing that is taken up again from what lies on the disk gives, byte for byte, what sealing in one go gives; changed bytes are noticed', async () => {
+test('sealing that resumes from a file on disk gives, byte for byte, what sealing in one pass gives; changed bytes are detected', async () => {
   const path = join(await newFolder(), 'video.sealed')
   const clear = randomBytes(3 * MIB + 12_345)
   const cuts = fc.record({ at: fc.integer({ min: 1, max: clear.length >> 4 }), beyond: fc.integer({ min: 0, max: 40 }) })
@@ -67,7 +67,7 @@ test('sealing that is taken up again from what lies on the disk gives, byte for 
   expect(await resumeSealing(path, newSeal(), { sizeBytes: 16, sha256: Buffer.alloc(32) })).toBeUndefined()
 })
 
-test('nothing of the clear bytes lies in the sealed file, and the same video sealed twice gives two texts', async () => {
+test('nothing of the clear bytes is in the sealed file, and the same video sealed twice gives two ciphertexts', async () => {
   const clear = await readFile(footage.movieHello)
   const [one, two] = [await sealBytes([clear]), await sealBytes([clear])]
   for (let at = 0; at + 16 <= clear.length; at += 20_011) expect(one.sealed.includes(clear.subarray(at, at + 16))).toBe(false)
@@ -126,7 +126,7 @@ test('a file that fills its MiB exactly is intact, and not when its last MiB is 
   expect(await isSealIntact(path, seal, sealing.sealed.macs)).toBe(false)
 })
 
-test('ffmpeg reads a sealed source with seeks: the same pictures as from the clear file, from the start and from its middle', async () => {
+test('ffmpeg reads a sealed source with seeks: the same frames as from the clear file, from the start and from its middle', async () => {
   const sandbox = await openSandbox({ sandbox: 'weak' })
   const path = join(await newFolder(), 'video.sealed')
   for (const video of [footage.wannaworktogether, footage.movieHello]) {

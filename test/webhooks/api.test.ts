@@ -127,7 +127,7 @@ test('K11: a key that may only read sees hooks and their log, and changes nothin
   expect(await hooksOf(owner).list()).toHaveLength(1)
 })
 
-test('W10: a secret is shown once, has 32 random bytes, is each hook’s own, and lies nowhere that is read, logged or stolen', async () => {
+test('W10: a secret is shown once, has 32 random bytes, is each hook’s own, and is in no response, log or backup', async () => {
   const owner = await reelgate.newOwner('keeps secrets')
   const hooks = hooksOf(owner)
   const receiver = receivers.newReceiver()

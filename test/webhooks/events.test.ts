@@ -31,7 +31,7 @@ function viewerAt(address: string) {
 
 const namesOf = (received: readonly Received[]) => received.map(({ event }) => event.event)
 
-test('W03, W09, W11: a video’s owner hears of ready, readyall and deletion, in order, signed and with the payload of the contract', async () => {
+test('W03, W09, W11: a video’s owner gets ready, readyall and deleted, in order, signed and with the payload of the contract', async () => {
   const owner = await reelgate.newOwner('hears all')
   const receiver = receivers.newReceiver()
   const hook = await hooksOf(owner).create(receiver.url)
@@ -71,7 +71,7 @@ test('W03, W09, W11: a video’s owner hears of ready, readyall and deletion, in
   expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(3)
 })
 
-test('an owner hears of a video that failed, and a hook for one event hears nothing else', async () => {
+test('an owner gets an event for a failed video, and a hook for one event gets no other', async () => {
   const owner = await reelgate.newOwner('hears of failures')
   const [all, failures, deletions] = [receivers.newReceiver(), receivers.newReceiver(), receivers.newReceiver()]
   await hooksOf(owner).create(all.url, '*')

@@ -91,7 +91,7 @@ test('W01: every one of those addresses is refused when a delivery is due, too, 
   expect(taken.filter((path) => path.includes('planted'))).toEqual([])
 })
 
-test('W01, S08: a name that is public when the hook is made and leads inside when it is asked reaches nobody', async () => {
+test('W01, S08: a name that resolves to a public address when the hook is made and to a private one at delivery gets nothing', async () => {
   const owner = await reelgate.newOwner('rebinds')
   let inside = false
   world.names.set('rebinding.example', () => (inside ? ['127.0.0.1', '::1'] : ['8.8.8.8']))
@@ -157,7 +157,7 @@ test('F-34, I7: while names cannot be looked up deliveries fail and wait, the AP
   await expect.poll(() => taken).toContain('/late')
 })
 
-test('a canary that hears: what REELGATE_OUTBOUND_ALLOW names is asked', async () => {
+test('a canary that receives: what REELGATE_OUTBOUND_ALLOW names gets a request', async () => {
   const own = await startSharedReelgate(await world.around({ REELGATE_OUTBOUND_ALLOW: '10.0.0.1:80' }))
   try {
     const { uuid } = await hooksOf(own.owner).create('http://10.0.0.1/')

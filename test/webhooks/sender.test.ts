@@ -228,7 +228,7 @@ test.each([
   await receiver.until(2)
 })
 
-test('W06: 410 switches an endpoint off at once; what waits for it, and what comes, is listed as failed', async () => {
+test('W06: 410 disables an endpoint immediately; waiting and later deliveries are listed as failed', async () => {
   const outbox = await newOutbox()
   const receiver = receivers.newReceiver(answering(410))
   const hook = await outbox.newHook(receiver.url)
@@ -258,7 +258,7 @@ async function states({ db }: Outbox, webhookId: string) {
   return rows.map(({ state, problem, count }) => [state, problem, count])
 }
 
-test('I9: switching an endpoint off that a kill cuts off in the middle goes on at the next start: all that waited is listed as failed', async () => {
+test('I9: disabling an endpoint that a kill interrupts continues at the next start: all waiting deliveries are listed as failed', async () => {
   const outbox = await newOutbox()
   const receiver = receivers.newReceiver()
   const { id } = await outbox.newHook(receiver.url)
@@ -295,7 +295,7 @@ test('an endpoint that is switched on again is sent what comes, and nothing of w
   expect(await replayDeliveries(outbox.deps, outbox.target(id))).toBe(600)
 })
 
-test('I9: a replay that a kill cuts off in the middle goes on at the next start, each once; switching the endpoint off ends it', async () => {
+test('I9: a replay that a kill interrupts continues at the next start, each delivery once; disabling the endpoint ends it', async () => {
   const outbox = await newOutbox()
   const { id } = await outbox.newHook(receivers.newReceiver().url)
   await outbox.happen(600)
@@ -485,7 +485,7 @@ test('W12: two senders on one database send each event once', async () => {
     expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(received.length)
 })
 
-test('W12: of twenty senders that want an event at once one has it', async () => {
+test('W12: of twenty senders that claim an event concurrently one gets it', async () => {
   const outbox = await newOutbox()
   const hook = await outbox.newHook(receivers.newReceiver().url)
   await outbox.happen()
@@ -511,7 +511,7 @@ test('W12: what a sender took and never settled is sent again when its lease has
   expect((await receiver.until(2))[1]?.event.sequence).toBe(1)
 })
 
-test('F-09: a stop in the middle of a delivery ends at once, costs no attempt, and the next start sends it', async () => {
+test('F-09: a stop in the middle of a delivery is immediate and costs no attempt, and the next start sends it', async () => {
   const outbox = await newOutbox()
   const receiver = receivers.newReceiver(HANGS)
   const hook = await outbox.newHook(receiver.url)

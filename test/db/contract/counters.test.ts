@@ -31,7 +31,7 @@ const FIRST: readonly Step[] = [
   { what: 'files', how: 'add', which: 255, where: 0 },
 ]
 
-test('counters, the search index and sizes are right after statements that change any rows at once', async () => {
+test('counters, the search index and sizes are right after statements that change any number of rows', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 15 }), async (steps) => {
       const accountIds = [newId(), newId()]

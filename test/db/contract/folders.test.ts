@@ -34,7 +34,7 @@ const step = fc.oneof(
   fc.record({ what: fc.constant('delete video' as const), a: fc.nat(9), b: fc.nat(9) }),
 )
 
-test('after any changes each folder shows, counts and finds what lies in it', async () => {
+test('after any changes each folder shows, counts and finds what it contains', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const { deps, accountId } = await newAccount()

@@ -135,7 +135,7 @@ test('counts and sums are numbers, a sum of nothing is null, and a condition is 
   }
 })
 
-test('changes tell how many rows they changed', async () => {
+test('changes return how many rows they changed', async () => {
   const ids = [await newAccount(database), await newAccount(database)]
   const changed = (tx: Db, on: readonly string[]) =>
     tx.updateTable('account').set({ name: 'changed' }).where('id', 'in', on).executeTakeFirst()

@@ -22,7 +22,7 @@ test('calls of one turn are one commit, and those that arrive meanwhile the next
   expect(await names(db)).toHaveLength(251)
 })
 
-test('a result is given only after its commit: whoever reads then sees the change', async () => {
+test('a result resolves only after its commit: every later read sees the change', async () => {
   const { write, db, slowDb } = await openOwnDatabase()
   for (let i = 0; i < 20; i++) {
     const given = await write(async (tx) => {
@@ -33,7 +33,7 @@ test('a result is given only after its commit: whoever reads then sees the chang
   }
 })
 
-test('nobody sees half of a group: what its calls change shows at once', async () => {
+test('no reader sees half of a group: its changes become visible together', async () => {
   const { write, db } = await openOwnDatabase()
   let isDone = false
   const seen: number[] = []
@@ -50,7 +50,7 @@ test('nobody sees half of a group: what its calls change shows at once', async (
   expect(seen.filter((count) => count % 10 !== 0)).toEqual([])
 })
 
-test('a call that fails undoes itself alone and is told why; its neighbours are durable', async () => {
+test('a call that fails rolls back alone and rejects with its reason; the others of its group are durable', async () => {
   const { write, db } = await openOwnDatabase()
   const outcomes = await Promise.allSettled([
     write((tx) => put(tx, 'a', '1')),
@@ -75,7 +75,7 @@ test('a call that fails undoes itself alone and is told why; its neighbours are 
   expect(await value(db, 'a')).toBe('1')
 })
 
-test('a call that fails by itself is told so, and the next one goes well', async () => {
+test('a call that fails by itself rejects, and the next one succeeds', async () => {
   const { write, db } = await openOwnDatabase()
   await expect(write((tx) => sql`no words of SQL`.execute(tx))).rejects.toThrow(/syntax/)
   await expect(write.one(() => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
@@ -114,7 +114,7 @@ test('calls happen in the order in which they were made, and each sees what thos
   expect(await value(db, 'words')).toBe(upTo(29))
 })
 
-test('a statement between two groups that fails is told so, also if it throws at once, and writing goes on', async () => {
+test('a failing statement between two groups rejects, also if it throws synchronously, and writes continue', async () => {
   const { write, db } = await openOwnDatabase()
   const thrown = write.outside(() => {
     throw new Error('never begun')

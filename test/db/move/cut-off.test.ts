@@ -28,7 +28,7 @@ const MAIN = join(import.meta.dirname, '../../../bin/main.js')
 const VIDEOS = 1_500
 const FILLED = ['account', 'video', 'video_text', 'tag', 'video_tag', 'folder']
 
-test('a move that is killed, wherever that is, goes on when it is asked for again, and is whole', async () => {
+test('a move that is killed at any point continues when it is started again, and is complete', async () => {
   const place = await newInstallation(VIDEOS)
   const before = filesOf(place)
   const undisturbed = migrateTraced(place, await newTarget(), [])
@@ -51,7 +51,7 @@ test('a move that is killed, wherever that is, goes on when it is asked for agai
   expect(filesOf(place)).toMatchObject(before)
 }, 7_200_000)
 
-test('Ctrl-C ends a move in peace, even while the database says nothing: nothing is left beside the source, and the same command goes on', async () => {
+test('Ctrl-C ends a move cleanly, even while the database does not respond: nothing is left next to the source, and the same command continues', async () => {
   const place = await newInstallation(10)
   const [before, url] = [filesOf(place), await newTarget()]
   const { child, ended, network } = await migrateHalf(place, url)
@@ -65,7 +65,7 @@ test('Ctrl-C ends a move in peace, even while the database says nothing: nothing
   expect(await goOn(place, url)).toBe('Resuming the interrupted move.')
 })
 
-test('where the installation went on after its move was cut off, the move begins anew and brings what is there now', async () => {
+test('when the installation was used after its move was interrupted, the move starts again and moves what is there now', async () => {
   const place = await newInstallation(10)
   const url = await newTarget()
   const { ended, network } = await migrateHalf(place, url)
@@ -78,7 +78,7 @@ test('where the installation went on after its move was cut off, the move begins
   expect(await goOn(place, url)).toBe('The installation has changed since the interrupted move: starting over.')
 })
 
-test('PostgreSQL that is lost in the middle of a move is told of, and when it is back the same command goes on', async () => {
+test('a PostgreSQL that is lost in the middle of a move is reported, and when it is back the same command continues', async () => {
   const place = await newInstallation(10)
   const cluster = await startPostgres()
   const url = await createDatabase(cluster.url)
@@ -168,7 +168,7 @@ test('after a move one database alone is the installation’s: the left one is r
   })
 })
 
-test('a server that is told of a new database before the installation has moved there does not start from scratch: it says what to do', async () => {
+test('a server that is given a new database before the installation has moved there does not start from scratch: it says what to do', async () => {
   const place = await newInstallation(1)
   const url = await newTarget()
   expect(await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url, PORT: '0' })).toMatchObject({

@@ -16,7 +16,7 @@ import { filesOf, moved, newTarget, rowsOf } from './installation.ts'
 
 const { test, draw } = sampledTests('moves to PostgreSQL', 2)
 
-test('an installation with all it has goes on from PostgreSQL: videos play, sessions run, OTPs open once, every answer is the same', async () => {
+test('an installation continues from PostgreSQL with all it has: videos play, sessions run, OTPs open once, every response is the same', async () => {
   const { reelgate, env, video, viewer, otp, hook, kept, askOnce } = await startFull()
   const { owner } = reelgate
   const before = await answersOf(owner, video, hook)

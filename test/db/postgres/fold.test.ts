@@ -23,7 +23,7 @@ test('each character is folded in the database as in the service, but letters th
   expect(foldedThere.size).toBeGreaterThan(2_000)
 })
 
-test('what a letter becomes beside others is the same in the database: sigmas at the end of words, dots, accents, Hangul', async () => {
+test('what a letter becomes next to others is the same in the database: sigmas at the end of words, dots, accents, Hangul', async () => {
   const { db } = await openOwnPostgres()
   const texts = [
     'ΌΔΟΣ',

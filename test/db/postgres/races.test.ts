@@ -16,7 +16,7 @@ import { connectTo, openOwnPostgres } from './database.ts'
 
 const OTPS = rounds(200, 1_000)
 
-test('O03: of two that redeem each of hundreds of OTPs at once, READ COMMITTED, exactly one spends it and has a session', async () => {
+test('O03: of two concurrent redeems of each of hundreds of OTPs, READ COMMITTED, exactly one spends it and gets a session', async () => {
   const database = await openOwnPostgres()
   const video = await addVideo(database)
   const hashes = Array.from({ length: OTPS }, (_, i) => hashOf(i))
@@ -55,7 +55,7 @@ test('O03: an OTP has one session, whatever was read before', async () => {
 
 const LIMIT = 3
 
-test('a viewer has never more streams than the limit, and no session two of them, whoever takes them at once', async () => {
+test('a viewer never has more streams than the limit, and no session has two, under concurrent requests', async () => {
   const database = await openOwnPostgres()
   const video = await addVideo(database)
   const names = Array.from({ length: 10 }, (_, i) => `s${i}`)

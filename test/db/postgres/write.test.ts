@@ -53,7 +53,7 @@ test('another change comes before or after a group, never into it', async () => 
   expect(await allNames(db)).toEqual(['theirs'])
 })
 
-test('two programs that change the same number all the time lose none of the changes that they were told of', async () => {
+test('two programs that keep changing the same number lose none of the changes that were confirmed', async () => {
   const { write, db, url } = await openOwnPostgres()
   const stranger = connectTo(url, SERIALIZABLE)
   await write((tx) => put(tx, 'counter', 0))

@@ -9,7 +9,7 @@ import { openOwnSqlite } from './database.ts'
 const always = () => true
 const findByTable = (db: Db, mayContinue: () => boolean) => findDamageInWorker(db, { blockWrites: () => undefined }, mayContinue)
 
-test('F-17: a whole database is found whole, at once and table by table', async () => {
+test('F-17: an intact database is found intact, checked as a whole and table by table', async () => {
   const { db } = await openOwnSqlite()
   expect(await findDamage(db)).toBeUndefined()
   expect(await findByTable(db, always)).toBeUndefined()

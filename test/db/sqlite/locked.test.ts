@@ -6,7 +6,7 @@ import { startReelgate } from '../../reelgate.ts'
 import { readRows } from '../../rows.ts'
 import { makeVideo } from '../../videos.ts'
 
-test('F-16: while another program holds the database, lists and running videos go on and writes are refused in words; then all goes on', async () => {
+test('F-16: while another program locks the database, lists and playback continue and writes are rejected with a sentence; then everything continues', async () => {
   const reelgate = await startReelgate()
   const { owner } = reelgate
   const video = await owner.readyVideo(await makeVideo())

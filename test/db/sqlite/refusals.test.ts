@@ -36,7 +36,7 @@ test('F-37: a start that lacks the master key does not change the database, so t
   expect(await readFile(path)).toEqual(before)
 })
 
-test('F-39: without its key and with a damaged database it is the damage that is told, and no new key is made', async () => {
+test('F-39: without its key and with a damaged database, the damage is reported and no new key is made', async () => {
   const { dataDir, start } = await newInstallation()
   await rm(`${dataDir}.key`)
   await writeFile(join(dataDir, 'reelgate.db'), 'not a database')
@@ -52,7 +52,7 @@ test('F-17: when the database is gone and videos are there, no new one is made',
   expect(await runCli(['account', 'create', 'owner'], { REELGATE_DATA: dataDir })).toRefuse(/no database/)
 })
 
-test('F-17: an installation whose database is gone is never begun anew, videos or none', async () => {
+test('F-17: an installation whose database is missing is never started from scratch, with or without videos', async () => {
   const { dataDir, start } = await newInstallation()
   for (const name of ['reelgate.db', 'sources', 'segments', 'posters']) await rm(join(dataDir, name), { recursive: true })
   expect(await start()).toRefuse(/The database .*reelgate\.db is missing. Restore it from a backup/)

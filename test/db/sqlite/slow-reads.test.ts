@@ -9,7 +9,7 @@ import { openOwnSqlite } from './database.ts'
 const LONG = sql<{ counted: number }>`
   with recursive counter (n) as (select 1 union all select n + 1 from counter where n < 3000000) select count(*) as counted from counter`
 
-test('while a slow read thinks, quick reads and writes go on', async () => {
+test('while a slow read runs, quick reads and writes continue', async () => {
   const { db, slowDb, write } = await openOwnSqlite()
   let isDone = false
   const slow = LONG.execute(slowDb).then(({ rows }) => {

@@ -43,7 +43,7 @@ test('a statement between two groups runs in no transaction', async () => {
   expect(await value(db, 'b')).toBe('1')
 })
 
-test('F-16: while another program holds the database, writes are refused in words and reads go on; then all goes well again', async () => {
+test('F-16: while another program locks the database, writes are rejected with a sentence and reads continue; then everything works again', async () => {
   const { write, db, outsider } = await open()
   await write((tx) => put(tx, 'a', '1'))
   outsider.exec('begin immediate')
