@@ -14,8 +14,8 @@ export type CaptionDeps = AttachmentDeps & {
 
 /** Limits how many captions are parsed concurrently: each takes a thread, and many times the memory of the file. */
 export function createCaptionParser(): FairSemaphore {
-  const refusal = 'Too many captions of this account are waiting to be read. Try again in a moment.'
-  return createFairSemaphore({ places: 1, placesOfOne: 1, line: { longest: 20, refusal } })
+  const fullMessage = 'Too many captions of this account are waiting to be read. Try again in a moment.'
+  return createFairSemaphore({ slots: 1, slotsPerAccount: 1, queue: { maxLength: 20, fullMessage } })
 }
 
 const MAX_CAPTION_BYTES = 5 * 2 ** 20

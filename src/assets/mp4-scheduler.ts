@@ -47,23 +47,23 @@ const BACK_OFF_MS = 5_000
  * Makes MP4s one at a time, concurrently with encoding: muxing takes seconds where encoding takes minutes. Accounts take turns.
  */
 export function startMp4Scheduler(deps: Mp4SchedulerDeps): Dispatcher {
-  return startDispatcher({ places: 1, claim: createClaim(deps), lookEveryMs: POLL_INTERVAL_MS, log: deps.log })
+  return startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, log: deps.log })
 }
 
 /** The pending MP4s in the database, as jobs. */
 function createClaim(deps: Mp4SchedulerDeps) {
   const backingOff = new Set<number>()
-  const turns = createRoundRobin()
+  const accounts = createRoundRobin()
   /** The result of the last attempt, until it is written. */
   let outcome: ((tx: Db) => Promise<unknown>) | undefined
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (urgentOnly || !(await deps.hasRoom(0))) return undefined
     await writeOutcome()
-    const accountId = turns.first(await listAccountsWithPendingMp4s(deps.db, [...backingOff]))
+    const accountId = accounts.next(await listAccountsWithPendingMp4s(deps.db, [...backingOff]))
     const mp4 = accountId === undefined ? undefined : await findPendingMp4(deps.db, accountId, [...backingOff])
     if (!accountId || !mp4) return undefined
-    turns.served(accountId)
+    accounts.markServed(accountId)
     return { key: mp4.videoId, run: (signal) => attempt(mp4, signal) }
   }
 

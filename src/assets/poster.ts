@@ -17,8 +17,8 @@ export type PosterDeps = AttachmentDeps & {
 
 /** Limits how many posters are rendered concurrently: each uses the processor briefly, and videos are encoded at the same time. */
 export function createPosterRenderer(): FairSemaphore {
-  const refusal = 'Too many posters of this account are waiting to be rendered. Try again in a moment.'
-  return createFairSemaphore({ places: 2, placesOfOne: 1, line: { longest: 20, refusal } })
+  const fullMessage = 'Too many posters of this account are waiting to be rendered. Try again in a moment.'
+  return createFairSemaphore({ slots: 2, slotsPerAccount: 1, queue: { maxLength: 20, fullMessage } })
 }
 
 const MAX_POSTER_BYTES = 10 * 2 ** 20

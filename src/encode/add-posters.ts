@@ -127,5 +127,5 @@ function bestRenditionId({ videoTrack }: Plan): number {
 
 /** What was encoded here is read from its start, and is neither interlaced nor HDR any more. */
 function planOfEncoded(plan: Plan): Plan {
-  return { ...plan, mayBeSought: false, videoTrack: plan.videoTrack && { ...plan.videoTrack, interlaced: false, hdr: false } }
+  return { ...plan, isSeekable: false, videoTrack: plan.videoTrack && { ...plan.videoTrack, interlaced: false, hdr: false } }
 }

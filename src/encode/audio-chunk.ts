@@ -7,27 +7,27 @@ import { InexactSeek, MediaFailure } from './media-failure.ts'
 import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan } from './plan.ts'
 import { type Reader, runMedia } from './sandbox.ts'
 
-// Encoded before a border and dropped: with two or fewer the join clicks.
+// Encoded before the chunk's first frame and dropped: with two or fewer, the boundary between chunks clicks.
 const PREROLL_FRAMES = 8
 /** So much may be missing at the end unnoticed: two frames. */
 const TOLERATED_SAMPLES = 2 * AAC_FRAME_SAMPLES
 const ONE_FRAME_S = AAC_FRAME_SAMPLES / AAC_RATE_HZ
 
 /**
- * Encodes a run of sound segments. Frame i of the video decodes to samples 1024·i to 1024·(i+1) of the source at 48 kHz, as the
- * encoder's delay is taken off its input; what the source lacks at the end is silence. Publishing: as `encodePictureChunk`.
- * @returns breaksOffAtS: where in the video its sound ends early, because it cannot be decoded any further
- * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
+ * Encodes a run of audio segments. Frame i of the video decodes to samples 1024·i to 1024·(i+1) of the source at 48 kHz, as the
+ * encoder's delay is taken off its input; what the source lacks at the end is silence. For publishing see `encodeVideoChunk`.
+ * @returns truncatedAtS: where the audio ends early, because the rest cannot be decoded
+ * @throws InexactSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
  */
 export async function encodeAudioChunk(
   { sandbox, source, plan, chunk, signal }: ChunkRequest,
   sink: ChunkSink,
-): Promise<{ breaksOffAtS?: number }> {
+): Promise<{ truncatedAtS?: number }> {
   const { audioTrack } = plan
-  if (!audioTrack) throw new Error('the plan has no sound')
+  if (!audioTrack) throw new Error('the plan has no audio track')
   const first = chunk.firstSegment * AAC_FRAMES_PER_SEGMENT
   const count = Math.min(chunk.segmentCount * AAC_FRAMES_PER_SEGMENT, audioTrack.frameCount - first)
-  if (count <= 0) throw new Error('the chunk lies past the end of the video')
+  if (count <= 0) throw new Error('the chunk begins after the end of the video')
   const dropped = Math.min(PREROLL_FRAMES, first)
   // The encoder puts 1024 samples of its own before the first.
   const startSample = (first - dropped + 1) * AAC_FRAME_SAMPLES
@@ -50,15 +50,15 @@ export async function encodeAudioChunk(
   })
   if (seekToS > 0 && end.errorLines > 0) throw new InexactSeek(firstLine(end))
   throwIfFailed(end)
-  if (frames < count) throw new MediaFailure('Encoding error', 'The sound cannot be read: the file is damaged. Upload it again.')
+  if (frames < count) throw new MediaFailure('Encoding error', 'The audio cannot be read: the file is damaged. Upload it again.')
   const endSample = startSample + decoded.samples()
   const announcedEnd = Math.min(first + count, audioTrack.frameCount - (audioTrack.silentFrames ?? 0)) * AAC_FRAME_SAMPLES
-  // Without an error, the source is what it is: many files announce a little more sound than they have.
+  // Only with decoder errors: many intact files announce a little more audio than they have.
   const isBroken = end.errorLines > 0 && endSample + TOLERATED_SAMPLES < announcedEnd
-  return isBroken ? { breaksOffAtS: endSample / AAC_RATE_HZ } : {}
+  return isBroken ? { truncatedAtS: endSample / AAC_RATE_HZ } : {}
 }
 
-/** The sound, with silence where the source has no more, and the sizes of what was decoded, in lines of text. */
+/** Outputs the audio, padded with silence, and the sizes of the decoded packets as lines of text. */
 function audioArgs(audioTrack: AudioTrackPlan, skippedSamples: number, frameCount: number): string[] {
   const samples = frameCount * AAC_FRAME_SAMPLES
   const chain = [
@@ -68,7 +68,7 @@ function audioArgs(audioTrack: AudioTrackPlan, skippedSamples: number, frameCoun
   ]
   const graph = [
     `[0:a:0]${chain.join(',')},asplit=2[whole][real]`,
-    // Never without end: with a second output ffmpeg 5.1 then spins for ever.
+    // Never unlimited: with a second output ffmpeg 5.1 then runs forever.
     `[whole]apad=whole_len=${samples}[sound]`,
     `[real]asetnsamples=n=${AAC_RATE_HZ}:p=0[counted]`,
   ]
@@ -90,7 +90,7 @@ function countSamples(): { reader: Reader; samples: () => number } {
   return { reader, samples: () => samples }
 }
 
-/** @returns how many frames were given on as segments */
+/** @returns how many frames the sink got in segments */
 async function readSegments(
   bytes: Readable,
   audioTrack: AudioTrackPlan,

@@ -9,24 +9,24 @@ export type Chunk = {
   priority: number
 }
 
-// Short at the video's start, so that it plays soon; then 20 s of picture, past which nothing is gained and more is lost with a
-// killed run; sound is cheap and its start-up is not.
+// In segments. Short at the video's start, so that it plays soon; then 20 s of video: longer gains nothing and loses more with a
+// killed run. Audio is cheap to encode, but not to start.
 const LENGTHS = { video: [1, 2, 5], audio: [1, 4, 15] } as const
 
-/** What a viewer waits for is cut to two segments: of a sought chunk nothing is published before its end. */
+/** A chunk that a viewer waits for has two segments: a chunk that starts with a seek publishes nothing before its end. */
 export const URGENT_SEGMENTS = 2
 export const VIEWER_PRIORITY = -1
 
-/** All chunks of a video. Priorities are places in the video, so that picture and sound of all videos advance together. */
+/** All chunks of a video. The priority is the first segment, so that video and audio of all videos advance together. */
 export function planChunks(plan: Plan): Chunk[] {
   const chunks: Chunk[] = []
-  if (plan.audioTrack) chunks.push(...cut('audio', audioSegmentCount(plan.audioTrack), plan.mayBeSought))
-  if (plan.videoTrack) chunks.push(...cut('video', videoSegmentCount(plan.videoTrack), plan.mayBeSought))
+  if (plan.audioTrack) chunks.push(...splitIntoChunks('audio', audioSegmentCount(plan.audioTrack), plan.isSeekable))
+  if (plan.videoTrack) chunks.push(...splitIntoChunks('video', videoSegmentCount(plan.videoTrack), plan.isSeekable))
   return chunks
 }
 
-function cut(kind: Chunk['kind'], segmentCount: number, mayBeSought: boolean): Chunk[] {
-  if (!mayBeSought) return [{ kind, firstSegment: 0, segmentCount, decodesFromStart: true, priority: 0 }]
+function splitIntoChunks(kind: Chunk['kind'], segmentCount: number, isSeekable: boolean): Chunk[] {
+  if (!isSeekable) return [{ kind, firstSegment: 0, segmentCount, decodesFromStart: true, priority: 0 }]
   const chunks: Chunk[] = []
   for (let firstSegment = 0; firstSegment < segmentCount; ) {
     const length = LENGTHS[kind][Math.min(chunks.length, 2)] ?? 1
@@ -42,20 +42,20 @@ function cut(kind: Chunk['kind'], segmentCount: number, mayBeSought: boolean): C
   return chunks
 }
 
-/** Cuts a waiting chunk so that the segment somebody waits for comes first, in a short chunk. */
+/** Splits a pending chunk so that the segment a viewer waits for comes first, in a short chunk. */
 export function splitForViewer(chunk: Chunk, segment: number): Chunk[] {
   if (chunk.decodesFromStart) return [{ ...chunk, priority: VIEWER_PRIORITY }]
   const end = chunk.firstSegment + chunk.segmentCount
   const awaitedEnd = Math.min(end, segment + URGENT_SEGMENTS)
-  const pieces = [
+  const parts = [
     { ...chunk, segmentCount: segment - chunk.firstSegment },
     { ...chunk, firstSegment: segment, segmentCount: awaitedEnd - segment, priority: VIEWER_PRIORITY },
     { ...chunk, firstSegment: awaitedEnd, segmentCount: end - awaitedEnd, priority: awaitedEnd },
   ]
-  return pieces.filter((piece) => piece.segmentCount > 0)
+  return parts.filter((part) => part.segmentCount > 0)
 }
 
-/** The one chunk that does what is unfinished of a video in sequence, once a seek was found not to decode cleanly. */
+/** One chunk without a seek for all unfinished segments, after a seek did not decode cleanly. */
 export function sequentialChunk(unfinished: readonly [Chunk, ...Chunk[]]): Chunk {
   const firstSegment = Math.min(...unfinished.map((chunk) => chunk.firstSegment))
   const end = Math.max(...unfinished.map((chunk) => chunk.firstSegment + chunk.segmentCount))

@@ -7,17 +7,17 @@ import { type Chunk, URGENT_SEGMENTS } from './chunk-plan.ts'
 
 export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'firstSegment'>
 
-/** A chunk of a video with where its work stands. */
+/** A chunk of a video with the state of its encode. */
 export type VideoChunk = Chunk & Pick<ChunkRow, 'videoId' | 'generation' | 'state' | 'attempt' | 'threads'>
 
 function toVideoChunk(row: ChunkRow): VideoChunk {
   return { ...row, decodesFromStart: row.decodesFromStart === 1 }
 }
 
-/** What a viewer or a new video waits for right now; everything above is backlog. */
+/** For chunks that a viewer or a new video waits for right now; everything above is backlog. */
 export const URGENT_PRIORITY = 0
 
-/** The states of a video whose chunks are encoded. */
+/** The statuses of a video whose chunks are encoded. */
 export const ENCODABLE_STATUSES = ['Processing', 'ready'] as const
 
 export async function insertChunks(
@@ -32,39 +32,39 @@ export async function insertChunks(
   await tx.insertInto('chunk').values(rows).execute()
 }
 
-/** The waiting chunk that is needed first. @param only of this video */
+/** The pending chunk that is needed first. @param only the one video to search */
 export async function findNextChunk(
   tx: Db,
   { upToPriority, except }: ClaimFilter,
   only?: string,
 ): Promise<VideoChunk | undefined> {
-  let waiting = tx
+  let pending = tx
     .selectFrom('chunk')
     .innerJoin('video', (join) =>
       join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '<=', 'chunk.generation'),
     )
     .selectAll('chunk')
-    // Written out: an index of the open chunks alone cannot serve a bound value.
+    // A literal: the partial index of pending chunks cannot serve a bound value.
     .where('chunk.state', '=', sql.lit('pending'))
     .where('video.deletedAtS', 'is', null)
     .where('video.status', 'in', ENCODABLE_STATUSES)
     .where('chunk.videoId', 'not in', [...except])
-  if (upToPriority !== undefined) waiting = waiting.where('chunk.priority', '<=', upToPriority)
-  if (only !== undefined) waiting = waiting.where('chunk.videoId', '=', only)
-  const next = await waiting.orderBy('chunk.priority').orderBy('chunk.position').limit(1).executeTakeFirst()
+  if (upToPriority !== undefined) pending = pending.where('chunk.priority', '<=', upToPriority)
+  if (only !== undefined) pending = pending.where('chunk.videoId', '=', only)
+  const next = await pending.orderBy('chunk.priority').orderBy('chunk.position').limit(1).executeTakeFirst()
   return next && toVideoChunk(next)
 }
 
 /**
- * Begins a run of a chunk that waits, or whose run died: then it has the attempt that is known to be dead.
+ * Begins a run of a pending chunk, or of one whose last run died: `deadAttempt` is then the number of that run.
  * The new attempt is the fence of this run: no other may publish or end it.
  */
 export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | undefined): Promise<VideoChunk | undefined> {
-  const row = await chunkOf(tx, key)
+  const row = await updateChunk(tx, key)
     .where((chunk) => {
-      const waits = chunk('state', '=', 'pending')
-      if (deadAttempt === undefined) return waits
-      return chunk.or([waits, chunk.and([chunk('state', '=', 'running'), chunk('attempt', '=', deadAttempt)])])
+      const isPending = chunk('state', '=', 'pending')
+      if (deadAttempt === undefined) return isPending
+      return chunk.or([isPending, chunk.and([chunk('state', '=', 'running'), chunk('attempt', '=', deadAttempt)])])
     })
     .where(({ exists, selectFrom }) =>
       exists(
@@ -82,7 +82,7 @@ export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | unde
   return row && toVideoChunk(row)
 }
 
-/** Whether somebody waits for the pictures of this short chunk right now. */
+/** Whether a viewer waits for the video of this short chunk right now. */
 export function isUrgent({ kind, segmentCount, priority }: VideoChunk): boolean {
   return kind === 'video' && segmentCount <= URGENT_SEGMENTS && priority <= URGENT_PRIORITY
 }
@@ -92,7 +92,7 @@ export async function hasPendingChunks(db: Db): Promise<boolean> {
   return row !== undefined
 }
 
-function chunkOf(tx: Db, key: ChunkKey) {
+function updateChunk(tx: Db, key: ChunkKey) {
   return tx
     .updateTable('chunk')
     .where('videoId', '=', key.videoId)
@@ -103,7 +103,7 @@ function chunkOf(tx: Db, key: ChunkKey) {
 
 /** Ends this run of the chunk. False: the run was fenced off, by another or by a deletion. */
 export async function endRun(tx: Db, run: VideoChunk, state: 'done' | 'pending' | 'failed'): Promise<boolean> {
-  const ended = await chunkOf(tx, run)
+  const ended = await updateChunk(tx, run)
     .where('state', '=', 'running')
     .where('attempt', '=', run.attempt)
     .set({ state, threads: run.threads })
@@ -111,19 +111,19 @@ export async function endRun(tx: Db, run: VideoChunk, state: 'done' | 'pending' 
   return ended.numUpdatedRows > 0n
 }
 
-/** Lets a chunk that is done wait once more, since a segment of it is damaged. Undefined: it was not done. */
+/** Makes a finished chunk pending again, since one of its segments is damaged. Undefined: it was not finished. */
 export async function reopenChunk(tx: Db, key: ChunkKey): Promise<VideoChunk | undefined> {
-  const row = await chunkOf(tx, key).where('state', '=', 'done').set({ state: 'pending' }).returningAll().executeTakeFirst()
+  const row = await updateChunk(tx, key).where('state', '=', 'done').set({ state: 'pending' }).returningAll().executeTakeFirst()
   return row && toVideoChunk(row)
 }
 
-/** False: the chunk does not wait any more. */
+/** False: the chunk is no longer pending. */
 export async function setPriority(tx: Db, key: ChunkKey, priority: number): Promise<boolean> {
-  const set = await chunkOf(tx, key).where('state', '=', 'pending').set({ priority }).executeTakeFirst()
+  const set = await updateChunk(tx, key).where('state', '=', 'pending').set({ priority }).executeTakeFirst()
   return set.numUpdatedRows > 0n
 }
 
-/** Whether this run may still publish: its attempt is the chunk's, and its generation plays or is to take the place of the one that does. */
+/** Whether this run may still publish: its attempt is the chunk's, and its generation plays or is to replace the one that plays. */
 export async function mayPublish(tx: Db, run: VideoChunk): Promise<boolean> {
   const row = await tx
     .selectFrom('chunk')
@@ -142,34 +142,34 @@ export async function mayPublish(tx: Db, run: VideoChunk): Promise<boolean> {
   return row !== undefined
 }
 
-/** A chunk that waits, and its video's place among others. */
+/** A pending chunk with its video's position. */
 export type PendingChunk = VideoChunk & Pick<ChunkRow, 'position'>
 
-/** Some of those that wait, in the order in which they are needed. */
-export async function listPendingChunks(tx: Db, behind: PendingChunk | undefined, limit: number): Promise<PendingChunk[]> {
-  let waiting = tx.selectFrom('chunk').selectAll().where('state', '=', sql.lit('pending'))
-  if (behind) {
-    const { priority, position, generation, kind, firstSegment } = behind
-    waiting = waiting.where(
+/** A batch of pending chunks after the given one, in the order in which they are needed. */
+export async function listPendingChunks(tx: Db, after: PendingChunk | undefined, limit: number): Promise<PendingChunk[]> {
+  let pending = tx.selectFrom('chunk').selectAll().where('state', '=', sql.lit('pending'))
+  if (after) {
+    const { priority, position, generation, kind, firstSegment } = after
+    pending = pending.where(
       sql<boolean>`(priority, position, generation, kind, first_segment) > (${priority}, ${position}, ${generation}, ${kind}, ${firstSegment})`,
     )
   }
-  for (const column of ['priority', 'position', 'generation', 'kind', 'firstSegment'] as const) waiting = waiting.orderBy(column)
-  const rows = await waiting.limit(limit).execute()
+  for (const column of ['priority', 'position', 'generation', 'kind', 'firstSegment'] as const) pending = pending.orderBy(column)
+  const rows = await pending.limit(limit).execute()
   return rows.map((row) => ({ ...toVideoChunk(row), position: row.position }))
 }
 
-/** Runs that a crash cut off wait again. Only at a start: one process writes to a data folder. */
+/** Makes chunks pending whose runs a crash interrupted. Only at a start: one process writes to a data folder. */
 export async function resumeInterruptedRuns(tx: Db): Promise<void> {
   await tx.updateTable('chunk').set({ state: 'pending' }).where('state', '=', sql.lit('running')).execute()
 }
 
-/** Lets go of what a failed video still had to do; its runs are fenced off. */
+/** Gives up the unfinished chunks of a failed video; their runs are fenced off. */
 export async function abandonChunks(tx: Db, videoId: string): Promise<void> {
   await tx.updateTable('chunk').set({ state: 'failed' }).where('videoId', '=', videoId).where('state', '!=', 'done').execute()
 }
 
-/** The chunk that a segment is in, while it still waits. */
+/** The chunk that contains a segment, while it is pending. */
 export async function findPendingChunk(
   db: Db,
   key: Omit<ChunkKey, 'firstSegment'>,
@@ -188,7 +188,7 @@ export async function findPendingChunk(
   return row?.state === 'pending' ? toVideoChunk(row) : undefined
 }
 
-/** False: it was not in that state any more. */
+/** False: it is no longer in that state. */
 export async function deleteChunk(tx: Db, chunk: VideoChunk): Promise<boolean> {
   const removed = await tx
     .deleteFrom('chunk')

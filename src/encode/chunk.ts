@@ -27,7 +27,7 @@ export type ChunkRequest = {
 }
 
 /**
- * Gets what comes out, clear; the caller encrypts. A slow callback slows the encoder down. Renditions run on their own,
+ * Gets the encoded bytes unencrypted; the caller encrypts. A slow callback slows the encoder down. Renditions run independently,
  * so a callback must not wait for another rendition's.
  */
 export type ChunkSink = {
@@ -39,11 +39,11 @@ export type ChunkSink = {
 /**
  * Encodes a run of segments in all rungs with one ffmpeg, which writes each rung into its own pipe.
  *
- * A chunk that was sought counts only when this resolves: decoder errors show at any time, and with one of them the pictures may be
- * wrong. A chunk that begins at the video's start may be published as it comes, for its errors are the source's own.
- * @param request.threads 1 when as many chunks run as there are cores (6–11 % faster in all), `auto` for one that somebody waits for
- * @returns missingFrames: how many of the video's last frames could not be read; the last one that could stands in for up to a tenth of the video
- * @throws UncleanSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason; anything else is worth another try
+ * A chunk that starts with a seek is valid only when this resolves: decoder errors appear at any time, and with one of them frames may
+ * be wrong. A chunk that begins at the video's start may be published as it comes: its errors are the source's own.
+ * @param request.threads 1 when as many chunks run as there are cores (6–11 % faster in all), `auto` for one that a viewer waits for
+ * @returns missingFrames: how many of the video's last frames could not be read; the last one that could be read is held for up to a tenth of the video
+ * @throws InexactSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason; anything else may be retried
  */
 export async function encodeVideoChunk(
   request: ChunkRequest & { threads: 'auto' | 1 },
@@ -51,35 +51,36 @@ export async function encodeVideoChunk(
 ): Promise<{ missingFrames: number }> {
   const { sandbox, source, plan, chunk, threads, signal } = request
   const { videoTrack } = plan
-  if (!videoTrack) throw new Error('the plan has no picture')
-  const frames = framesOf(videoTrack, chunk)
+  if (!videoTrack) throw new Error('the plan has no video track')
+  const frames = planFrames(videoTrack, chunk)
   const rungs = videoTrack.renditions.map((rendition) => readRung(videoTrack, rendition, frames, sink))
-  const landing = frames.isSought ? [countFrames()] : []
-  const ending = frames.endsVideo ? [countFrames()] : []
+  const beforeFirstFrame = frames.startsWithSeek ? [countFrames()] : []
+  const lastFrames = frames.endsVideo ? [countFrames()] : []
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
     inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...videoInputArgs(plan), ...seekArgs(videoTrack, frames)],
     outputArgs: videoArgs(videoTrack, frames, threads),
-    pipes: [...rungs, ...landing, ...ending].map(({ reader }) => reader),
+    pipes: [...rungs, ...beforeFirstFrame, ...lastFrames].map(({ reader }) => reader),
     limits: chunkLimits(frames.count / rateHz(videoTrack), (frames.skipped + frames.trimmed) / rateHz(videoTrack)),
     signal,
   })
-  // First, for an unclean seek may also be the cause of everything below.
-  if (frames.isSought && end.errorLines > 0) throw new InexactSeek(firstLine(end))
+  // First: an inexact seek may also be the cause of all failures below.
+  if (frames.startsWithSeek && end.errorLines > 0) throw new InexactSeek(firstLine(end))
   throwIfFailed(end)
-  if (landing.some((early) => early.frames() === 0)) throw new InexactSeek('it landed after the chunk’s first picture')
+  if (beforeFirstFrame.some((counter) => counter.frames() === 0))
+    throw new InexactSeek('the seek ended after the chunk’s first frame')
   const shortest = Math.min(...rungs.map((rung) => rung.frames()))
-  const missingFrames = Math.max(0, ...ending.map((real) => frames.real - real.frames()))
+  const missingFrames = Math.max(0, ...lastFrames.map((counter) => frames.real - counter.frames()))
   const isBroken = end.errorLines > 0 && missingFrames > maxMissingFrames(videoTrack)
   if (shortest < frames.count || isBroken) {
     const lastRead = missingFrames > 0 ? frames.first - frames.trimmed + frames.real - missingFrames : frames.first + shortest
-    throw brokenOff(Math.max(0, lastRead) / rateHz(videoTrack))
+    throw truncatedAt(Math.max(0, lastRead) / rateHz(videoTrack))
   }
   return { missingFrames }
 }
 
-/** Throws what the owner should read about a run that did not end well. Shared with the sound. */
+/** Throws when a run failed, with a message for the owner where the media is the cause. Also used for audio. */
 export function throwIfFailed(end: MediaEnd): void {
   if (end.outOfTime) {
     throw new MediaFailure(
@@ -87,7 +88,7 @@ export function throwIfFailed(end: MediaEnd): void {
       'Encoding took far longer than the video lasts: convert it to H.264 in MP4 and upload it again.',
     )
   }
-  // The machine may have been short of memory: worth another try, so no verdict on the video.
+  // The machine may have been short of memory: retried, so this is no finding about the video.
   if (end.exitCode === SIGKILL_EXIT) throw new Error('ffmpeg was killed: at its processor limit, or because memory ran out')
   if (wasKilled(end)) throw new Error(`ffmpeg crashed with exit code ${end.exitCode}: ${firstLine(end)}`)
   if (end.exitCode !== 0) {
@@ -95,13 +96,13 @@ export function throwIfFailed(end: MediaEnd): void {
   }
 }
 
-/** Bounds that no honest video meets: thirty times slower than it plays, and the part decoded only to get there six times. */
+/** Limits that no honest video reaches: thirty times slower than it plays, and six times for frames that are decoded only to be skipped. */
 export function chunkLimits(encodedS: number, skippedS: number): MediaLimits {
   const cpuS = 120 + 30 * encodedS + 6 * skippedS
   return { cpuS, wallS: 2 * cpuS }
 }
 
-/** ffmpeg's first complaint, without addresses and file names. */
+/** ffmpeg's first error line, without addresses and file names. */
 export function firstLine({ stderr }: MediaEnd): string {
   const [line = ''] = stderr.split('\n').filter((text) => text.trim() !== '')
   return line
@@ -114,22 +115,22 @@ export function firstLine({ stderr }: MediaEnd): string {
 type Frames = {
   first: number
   count: number
-  /** Frame the input is sought to; 0 means that it is read from its start. */
+  /** The frame to seek to; 0: the input is read from its start. */
   seekTo: number
-  /** Frames decoded only to get there, then those that are also scaled: both are dropped by count. */
+  /** Frames that are only decoded, then frames that are also scaled, before the first of the chunk: both are dropped by count. */
   skipped: number
   trimmed: number
   /** Frames of the source after the skipped ones, up to the chunk's end. */
   real: number
-  isSought: boolean
-  /** Whether the source's last frame lies in or before this chunk. */
+  startsWithSeek: boolean
+  /** Whether the source's last frame is in or before this chunk. */
   endsVideo: boolean
 }
 
-function framesOf(videoTrack: VideoTrackPlan, { firstSegment, segmentCount, decodesFromStart }: ChunkSpan): Frames {
+function planFrames(videoTrack: VideoTrackPlan, { firstSegment, segmentCount, decodesFromStart }: ChunkSpan): Frames {
   const first = firstSegment * videoTrack.gopFrames
   const count = Math.min(segmentCount * videoTrack.gopFrames, videoTrack.frameCount - first)
-  if (count <= 0) throw new Error('the chunk lies past the end of the video')
+  if (count <= 0) throw new Error('the chunk begins after the end of the video')
   const sourceFrames = videoTrack.frameCount - (videoTrack.heldFrames ?? 0)
   // A whole number of frames early, about a second: half a frame early gave the wrong frame in a third of the files tried.
   const arrival = Math.max(0, Math.min(first, sourceFrames) - Math.ceil(rateHz(videoTrack)))
@@ -142,19 +143,19 @@ function framesOf(videoTrack: VideoTrackPlan, { firstSegment, segmentCount, deco
     skipped: arrival - seekTo,
     trimmed: first - arrival,
     real: end - arrival,
-    isSought: seekTo > 0,
+    startsWithSeek: seekTo > 0,
     endsVideo: end === sourceFrames,
   }
 }
 
-function seekArgs(videoTrack: VideoTrackPlan, { isSought, seekTo }: Frames): string[] {
+function seekArgs(videoTrack: VideoTrackPlan, { startsWithSeek, seekTo }: Frames): string[] {
   // Not accurate_seek: the frame that is on screen at seekTo may have begun long before (slides), and fps must see it.
-  return isSought ? ['-noaccurate_seek', '-ss', (seekTo / rateHz(videoTrack)).toFixed(6)] : []
+  return startsWithSeek ? ['-noaccurate_seek', '-ss', (seekTo / rateHz(videoTrack)).toFixed(6)] : []
 }
 
 /**
- * One branch a rung, and up to two that carry a corner of the picture only to count frames: one with a frame where the seek landed
- * early enough (by decoding times, an MP4 of slides can be reached several seconds late), one with the source's real last frames.
+ * One branch per rung, and up to two with a corner of the image, only to count frames: one has a frame if the seek ended early enough
+ * (by decoding times, a seek in an MP4 of slides can end several seconds late), one has the source's real last frames.
  */
 function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' | 1): string[] {
   const { renditions } = videoTrack
@@ -171,13 +172,13 @@ function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' |
   ]
   const rungs = renditions.map(({ id, widthPx, heightPx }) => `;[r${id}]scale=${widthPx}:${heightPx},setsar=1[v${id}]`)
   const counted = [
-    ...(frames.isSought ? [{ label: 'landing', limit: 1 }] : []),
+    ...(frames.startsWithSeek ? [{ label: 'landing', limit: 1 }] : []),
     ...(frames.endsVideo ? [{ label: 'ending', limit: frames.real }] : []),
   ]
   const output = ['-fps_mode', 'passthrough', ...(threads === 1 ? ONE_THREAD : [])]
   return [
     ...(threads === 1 ? ['-filter_threads', '1', '-filter_complex_threads', '1'] : []),
-    ...['-filter_complex', `[0:V:0]${frames.isSought ? landing : ''}${chain.join(',')}${rungs.join('')}`],
+    ...['-filter_complex', `[0:V:0]${frames.startsWithSeek ? landing : ''}${chain.join(',')}${rungs.join('')}`],
     ...renditions.flatMap((rendition, index) => [
       ...['-map', `[v${rendition.id}]`, ...output, '-frames:v', String(frames.count)],
       ...[...videoEncoderArgs(videoTrack, rendition), `pipe:${3 + index}`],
@@ -196,17 +197,17 @@ function dropFrames(count: number): string[] {
   return count > 0 ? [`trim=start_frame=${count}`, 'setpts=PTS-STARTPTS'] : []
 }
 
-/** The last picture again, for the time when only the sound goes on and for an end that cannot be read. */
+/** Repeats the last frame where the audio is longer, and in place of an end that cannot be read. */
 function holdLastFrame(videoTrack: VideoTrackPlan, { trimmed, count, real }: Frames): string[] {
-  // Never without end: ffmpeg 5.1 then spins for ever where the source has a frame less than planned.
+  // Never unlimited: ffmpeg 5.1 then runs forever if the source has one frame less than planned.
   const longest = Math.max(maxMissingFrames(videoTrack), Math.ceil(MAX_LAST_FRAME_S * rateHz(videoTrack)))
   const held = trimmed + count - real + longest
   return [`split=2[whole][ends];[ends]crop=2:2:0:0[ending];[whole]tpad=stop_mode=clone:stop=${held}`]
 }
 
-/** A file may lack so many frames at its end without anyone noticing. */
+/** So many frames may be missing at the end of a file unnoticed. */
 export const TOLERATED_FRAMES = 3
-/** A video of which less than nine tenths can be read is refused: too much of it would be one picture. */
+/** A video of which less than nine tenths can be read fails: too much of it would be one frozen frame. */
 const MAX_MISSING_PART = 0.1
 /** The last frame of slides and screen recordings may be shown for so long; it is one frame, so the rest is missing without an error. */
 const MAX_LAST_FRAME_S = 10
@@ -228,7 +229,7 @@ function readRung(videoTrack: VideoTrackPlan, rendition: VideoRendition, planned
       const frame = planned.first + read
       const isNext = decodeTime === read * ticks && sampleCount === Math.min(videoTrack.gopFrames, planned.count - read)
       isBroken ||= !isNext
-      if (isBroken) continue // read on, so that the encoder ends by itself and says why
+      if (isBroken) continue // read to the end, so that the encoder exits by itself and reports why
       compositionShift ??= compositionOffsets?.[0] ?? 0
       const segment = frame / videoTrack.gopFrames
       placeFragment(part.bytes, { sequence: segment + 1, decodeTime: frame * ticks, compositionShift })
@@ -250,10 +251,10 @@ function checkInit(init: Buffer, videoTrack: VideoTrackPlan, rendition: VideoRen
     throw new Error(`rendition ${rendition.id} came out as ${widthPx}×${heightPx}, ${timescale}, ${codec}, not as planned`)
 }
 
-function brokenOff(atS: number) {
+function truncatedAt(atS: number): MediaFailure {
   return new MediaFailure(
     'Encoding error',
-    `The picture cannot be read past ${clockTime(atS)}: the file is damaged or was cut off. Upload it again.`,
+    `The video cannot be read past ${clockTime(atS)}: the file is damaged or was cut off. Upload it again.`,
   )
 }
 

@@ -6,13 +6,13 @@ import { type ChunkKey, ENCODABLE_STATUSES, type VideoChunk } from './chunk-stor
 
 export type SegmentKey = Pick<SegmentRow, 'videoId' | 'generation' | 'renditionId' | 'number'>
 
-/** A published segment, with what its row says of its file. */
+/** A published segment, with the file that its row expects. */
 export type PublishedSegment = SegmentKey & Pick<SegmentRow, 'file' | 'sizeBytes' | 'sha256'>
 
 const KEY = ['videoId', 'generation', 'renditionId', 'number'] as const
 const PUBLISHED = [...KEY, 'file', 'sizeBytes', 'sha256'] as const
 
-/** Notes whether a segment's file is the one that was published. False: it was noted before, or there is no such segment. */
+/** Records whether a segment's file is damaged. False: nothing changed, or there is no such segment. */
 export async function setDamaged(tx: Db, segment: SegmentKey, damaged: 0 | 1): Promise<boolean> {
   const set = await tx
     .updateTable('segment')
@@ -38,7 +38,7 @@ export async function isDamaged(db: Db, segment: SegmentKey): Promise<boolean> {
   return row?.damaged === 1
 }
 
-/** The damaged segments that a chunk is to encode again. */
+/** The damaged segments of a chunk. */
 export async function listDamaged(
   db: Db,
   { videoId, generation, kind, firstSegment, segmentCount }: ChunkKey & Pick<VideoChunk, 'segmentCount'>,
@@ -63,8 +63,8 @@ export async function listDamaged(
     .execute()
 }
 
-/** The chunk that made a segment, when nothing of it waits or runs. */
-export async function findChunkOf(tx: Db, segment: SegmentKey): Promise<ChunkKey | undefined> {
+/** The chunk that encoded a segment; undefined while it is pending or running. */
+export async function findFinishedChunk(tx: Db, segment: SegmentKey): Promise<ChunkKey | undefined> {
   const chunk = await tx
     .selectFrom('chunk')
     .innerJoin('rendition', (join) =>
@@ -84,14 +84,14 @@ export async function findChunkOf(tx: Db, segment: SegmentKey): Promise<ChunkKey
   return chunk?.state === 'done' ? chunk : undefined
 }
 
-/** Published segments of all videos, in the order of their keys, from behind a place on. */
+/** Published segments of all videos after the given one, in the order of their keys. */
 export async function listSegmentsAfter(db: Db, after: SegmentKey | undefined, limit: number): Promise<PublishedSegment[]> {
   let segments = publishedAfter(db, after).select(PUBLISHED)
   for (const column of KEY) segments = segments.orderBy(column)
   return segments.limit(limit).execute()
 }
 
-/** The bytes of all those. */
+/** The total size of all published segments after the given one. */
 export async function totalSizeAfter(db: Db, after: SegmentKey | undefined): Promise<number> {
   const row = await publishedAfter(db, after)
     .select(({ fn }) => fn.sum<number | null>('sizeBytes').as('sizeBytes'))
@@ -108,7 +108,7 @@ function publishedAfter(db: Db, after: SegmentKey | undefined) {
   )
 }
 
-/** Which of these videos play, or are going to: neither deleted nor failed. */
+/** Which of these videos play or will play: neither deleted nor failed. */
 export async function findPlayable(db: Db, videoIds: readonly string[]): Promise<Set<string>> {
   const rows = await db
     .selectFrom('video')
@@ -120,7 +120,7 @@ export async function findPlayable(db: Db, videoIds: readonly string[]): Promise
   return new Set(rows.map(({ id }) => id))
 }
 
-/** How far a check of all segments has come; undefined: none is under way. */
+/** The saved progress of a check of all segments; undefined: none is in progress. */
 export async function findCheckProgress(db: Db, check: string): Promise<string | undefined> {
   const row = await db.selectFrom('setting').select('value').where('name', '=', check).executeTakeFirst()
   return row?.value

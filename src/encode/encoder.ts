@@ -85,6 +85,6 @@ export function audioClockFilter({ byCount }: AudioTrackPlan): string[] {
  * Picture and sound are read by processes of their own. In the containers that may not be sought (MPEG-TS and its like) ffmpeg
  * then counts from the first packet of the stream it reads, unless the input is shifted: by a microsecond will do.
  */
-function clockArgs({ mayBeSought }: Plan): string[] {
-  return mayBeSought ? [] : ['-itsoffset', '0.000001']
+function clockArgs({ isSeekable }: Plan): string[] {
+  return isSeekable ? [] : ['-itsoffset', '0.000001']
 }

@@ -59,7 +59,7 @@ function searches(plan: Plan): Search[] {
   // Of several threads each would begin a key frame of its own, where one is mostly enough.
   const always = [...videoInputArgs(plan), '-threads', '1']
   const decodesFromStart: Search = { inputArgs: [...always, '-t', '20'], filters: ['fps=1'], mayComplain: true }
-  if (!plan.mayBeSought) return [decodesFromStart]
+  if (!plan.isSeekable) return [decodesFromStart]
   const atS = (plan.durationS / 10).toFixed(3)
   return [
     { inputArgs: [...always, '-skip_frame', 'nokey', '-ss', atS, '-t', '120'], filters: [], mayComplain: false },

@@ -16,7 +16,7 @@ export function planVideo(probe: Probe): Plan {
   // Where the sound ends first, silence goes on: a player of two tracks stands still where one of them ends.
   const audioTrack = probe.audioTrack && planAudioTrack(probe.audioTrack, videoS, (videoTrack?.renditions.length ?? 0) + 1)
   const audioS = audioTrack ? (audioTrack.frameCount * AAC_FRAME_SAMPLES) / AAC_RATE_HZ : 0
-  return { videoTrack, audioTrack, durationS: Math.max(videoS, audioS), mayBeSought: probe.mayBeSought }
+  return { videoTrack, audioTrack, durationS: Math.max(videoS, audioS), isSeekable: probe.isSeekable }
 }
 
 function planVideoTrack(source: NonNullable<Probe['videoTrack']>, audioS: number): VideoTrackPlan {

@@ -1,19 +1,19 @@
 /**
- * What is decided about a video once, from its probe, before any encode: the ladder and the grid.
- * Kept as JSON with the generation; every playlist, chunk and segment number is computed from it.
+ * Decided once for a video from its probe, before any encode: the ladder and the grid.
+ * Stored as JSON with the generation; every playlist, chunk and segment number is computed from it.
  */
 export type Plan = {
-  /** Undefined for a video of sound only. */
+  /** Undefined for a file with audio only. */
   videoTrack?: VideoTrackPlan
   /** Undefined for a silent video. */
   audioTrack?: AudioTrackPlan
-  /** Whole length in seconds, of the longer of picture and sound. */
+  /** The longer of video and audio, in seconds. */
   durationS: number
   /** False where a seek into the source is known not to be frame-exact (MPEG-TS, elementary streams). */
-  mayBeSought: boolean
+  isSeekable: boolean
 }
 
-/** The picture: its constant output frame rate is `rateNum / rateDen` frames a second. */
+/** The video track: its constant output frame rate is `rateNum / rateDen` frames a second. */
 export type VideoTrackPlan = {
   rateNum: number
   rateDen: number
@@ -21,14 +21,14 @@ export type VideoTrackPlan = {
   timescale: number
   /** Frames in the whole video at the output rate. */
   frameCount: number
-  /** How many of them, at the end, only hold the last picture because the sound goes on; most videos have none. */
+  /** How many of them, at the end, repeat the last frame because the audio is longer; most videos have none. */
   heldFrames?: number
   /** Frames in one segment (one GOP), about 4 s. */
   gopFrames: number
   interlaced: boolean
-  /** Size of the source's pictures, turned upright, before their sample aspect ratio is applied; older plans do not tell it. */
+  /** Size of the source's frames, turned upright, before the sample aspect ratio is applied; missing in older plans. */
   storedPx?: { widthPx: number; heightPx: number }
-  /** Perceptual quantiser or hybrid log-gamma: mapped to ordinary brightness, without which it looks grey. */
+  /** Perceptual quantiser or hybrid log-gamma: tone-mapped to SDR, without which it looks grey. */
   hdr?: boolean
   /** Width ÷ height as shown: rotation and sample aspect ratio applied. */
   aspectRatio: number
@@ -45,19 +45,19 @@ export type VideoRendition = {
   level: number
 }
 
-/** The sound: AAC-LC 48 kHz stereo; a segment is 188 AAC frames of 1024 samples (the last may be shorter). */
+/** The audio track: AAC-LC 48 kHz stereo; a segment is 188 AAC frames of 1024 samples (the last may be shorter). */
 export type AudioTrackPlan = {
   renditionId: number
   bitrateBps: number
   frameCount: number
-  /** How many of them, at the end, are silence because only the picture goes on; most videos have none. */
+  /** How many of them, at the end, are silence because the video is longer; most videos have none. */
   silentFrames?: number
-  /** The times of the source's packets are wrong: its samples follow each other. */
+  /** The times of the source's packets are wrong: time is counted in samples. */
   byCount?: boolean
 }
 
 export const AAC_FRAMES_PER_SEGMENT = 188
-/** The grid of a video without picture: key windows need a frame rate and a GOP. */
+/** The grid of a file without video: key windows need a frame rate and a GOP. */
 const AUDIO_ONLY_GRID = { rateNum: 25, rateDen: 1, gopFrames: 100 } as const
 
 /** The frame rate and GOP that key windows are counted by. */
@@ -65,17 +65,17 @@ export function gridFor(plan: Plan): { rateNum: number; rateDen: number; gopFram
   return plan.videoTrack ?? AUDIO_ONLY_GRID
 }
 
-/** How many segments each picture rendition has. */
+/** How many segments each video rendition has. */
 export function videoSegmentCount(videoTrack: VideoTrackPlan): number {
   return Math.ceil(videoTrack.frameCount / videoTrack.gopFrames)
 }
 
-/** How many segments the sound has. */
+/** How many segments the audio rendition has. */
 export function audioSegmentCount(audioTrack: AudioTrackPlan): number {
   return Math.ceil(audioTrack.frameCount / AAC_FRAMES_PER_SEGMENT)
 }
 
-/** How many segments a whole video has, over all renditions. */
+/** How many segments a complete video has, over all renditions. */
 export function plannedSegmentCount({ videoTrack, audioTrack }: Plan): number {
   const videoRenditions = videoTrack ? videoSegmentCount(videoTrack) * videoTrack.renditions.length : 0
   return videoRenditions + (audioTrack ? audioSegmentCount(audioTrack) : 0)

@@ -7,9 +7,9 @@ import { findPendingChunk } from './chunk-store.ts'
 import { listDamaged } from './damage-store.ts'
 
 /**
- * Moves the chunk of a segment that a viewer waits for to the front, cut so that this segment comes first. A chunk with damaged
- * segments is left whole: cut, it would come out with other bytes.
- * @returns whether there is now something new to run
+ * Gives priority to the chunk of a segment that a viewer waits for, split so that this segment comes first. A chunk with damaged
+ * segments is not split: it would come out with other bytes.
+ * @returns whether a chunk got priority: the caller wakes the scheduler
  */
 export async function prioritizeSegment(
   { db, write, chunkQueue }: { db: Db; write: Write; chunkQueue: ChunkQueue },

@@ -19,8 +19,8 @@ import {
 export type Probe = {
   /** ffmpeg's names of the container, such as `mov,mp4,m4a,3gp,3g2,mj2`. */
   formatName: string
-  /** Whether a seek in this container lands where it should; measured on 38 files. */
-  mayBeSought: boolean
+  /** Whether a seek in this container is frame-exact; measured on 38 files. */
+  isSeekable: boolean
   videoTrack?: {
     /** As shown: rotation and sample aspect ratio applied. May be fractions of a pixel. */
     widthPx: number
@@ -31,14 +31,14 @@ export type Probe = {
     averageRateHz?: number
     interlaced: boolean
     hdr: boolean
-    /** From the video's start to the end of the last picture. */
+    /** From the video's start to the end of the last frame. */
     durationS: number
   }
   audioTrack?: {
     durationS: number
-    /** What the container says, where that is longer: a damaged end cannot be measured. */
+    /** The duration in the container, where it is longer: a damaged end cannot be measured. */
     announcedS?: number
-    /** ffmpeg counts the empty packets of an Ogg as sound: what comes after them has a wrong time. */
+    /** ffmpeg counts the empty packets of an Ogg as audio: later packets get a wrong time. */
     hasEmptyPackets?: boolean
   }
 }
@@ -48,13 +48,13 @@ const MAX_MEGAPIXELS = MAX_PIXELS / 1_000_000
 // The rest (mpegts, mpeg, ogg, asf, mp3, aac, mxf) loses or shifts frames after a seek, or was never tried.
 const SEEKABLE = ['mov', 'matroska', 'avi', 'flv', 'wav', 'flac']
 const PROBE_LIMITS = { cpuS: 30, wallS: 60 }
-// Its last packets, reached by a seek, carry times that are not theirs.
-const READ_WHOLE = ['ogg']
+// After a seek, the last packets have wrong times.
+const READ_COMPLETELY = ['ogg']
 /** From the last key frame on. */
 const LAST_PACKETS = ['-read_intervals', '99999%']
 const OUTPUT_LIMIT_BYTES = 1024 * 1024
-// Beyond these a sample aspect ratio is taken for a mistake.
-const WIDEST_ASPECT_RATIO = 20
+// Above this a sample aspect ratio is taken for a mistake.
+const MAX_ASPECT_RATIO = 20
 
 const Rational = Type.String()
 const Stream = Type.Object({
@@ -118,15 +118,15 @@ async function describeSource(file: SourceFile, lastPackets: Promise<PacketReadi
   const report = await readReport(file)
   const videoTrack = report.streams.find((stream) => stream.codec_type === 'video' && stream.disposition?.attached_pic !== 1)
   const audioTrack = report.streams.find((stream) => stream.codec_type === 'audio')
-  if (!videoTrack && !audioTrack) throw notMedia('The file has neither a picture nor sound.')
+  if (!videoTrack && !audioTrack) throw notMedia('The file contains neither video nor audio.')
   if (videoTrack) assertSupportedVideo(videoTrack)
 
   const { ends, isDamaged } = await readEnds(file, report, lastPackets)
-  // What is lost at the end of one stream was as long as the others, as far as anything says.
+  // A stream with a lost end is taken to be as long as the file.
   const lostS = isDamaged ? (number(report.format.duration) ?? 0) : 0
   const startS = number(report.format.start_time) ?? 0
   const [container = ''] = report.format.format_name.split(',')
-  const durationOf = (stream: Stream) => {
+  const getDurationS = (stream: Stream) => {
     const endS = ends.get(stream.index)?.endS
     // AVI knows decoding times only: with B-frames everything is shown that much later.
     const delayS =
@@ -141,20 +141,20 @@ async function describeSource(file: SourceFile, lastPackets: Promise<PacketReadi
   }
   return {
     formatName: report.format.format_name,
-    mayBeSought: SEEKABLE.includes(container),
+    isSeekable: SEEKABLE.includes(container),
     videoTrack: videoTrack && {
-      ...{ ...shapeOf(videoTrack), ...ratesOf(videoTrack), ...looksOf(videoTrack) },
-      durationS: Math.max(durationOf(videoTrack), lostS),
+      ...{ ...describeShape(videoTrack), ...readRates(videoTrack), ...describeScan(videoTrack) },
+      durationS: Math.max(getDurationS(videoTrack), lostS),
     },
-    // Sound that no decoder knows is left out: the picture is worth showing without it.
+    // Audio without a decoder is left out: the video is worth showing without it.
     audioTrack:
       audioTrack && isDecodable(audioTrack) && audioTrack.channels && number(audioTrack.sample_rate)
-        ? audioTrackOf(audioTrack)
+        ? describeAudio(audioTrack)
         : undefined,
   }
 
-  function audioTrackOf(stream: Stream): NonNullable<Probe['audioTrack']> {
-    const durationS = durationOf(stream)
+  function describeAudio(stream: Stream): NonNullable<Probe['audioTrack']> {
+    const durationS = getDurationS(stream)
     const announcedS = Math.max(durationS, number(stream.duration) ?? 0, lostS)
     return { durationS, announcedS, hasEmptyPackets: container === 'ogg' && ends.get(stream.index)?.hasEmptyPackets }
   }
@@ -183,7 +183,7 @@ async function readReport({ sandbox, source, signal }: SourceFile): Promise<Repo
   return report
 }
 
-/** A crash says nothing of the file: the machine may be short of memory. */
+/** A crash is no finding about the file: the machine may be short of memory. */
 function throwIfCrashed(end: MediaEnd) {
   if (wasKilled(end) && !end.outOfTime) throw new Error(`ffprobe crashed or was killed, with exit code ${end.exitCode}`)
 }
@@ -192,14 +192,14 @@ function assertSupportedVideo(videoTrack: Stream) {
   const { width = 0, height = 0 } = videoTrack
   if (width * height > MAX_PIXELS) throw tooManyPixels(width, height)
   if (!isDecodable(videoTrack) || width < 1 || height < 1) {
-    throw notMedia('The picture is in a format that this server cannot read: convert the video to H.264 and upload it again.')
+    throw notMedia('The video is in a format that this server cannot read: convert it to H.264 and upload it again.')
   }
 }
 
 /**
  * Where each stream's last packet ends, in the container's time. A stream's stated duration can be wrong (a late start, a longer
  * other stream, a cut), its last packet cannot; reading from the last key frame on takes about 2 MB.
- * @returns isDamaged: the file was read whole, and not without errors
+ * @returns isDamaged: the file was read completely, with errors
  */
 async function readEnds(
   file: SourceFile,
@@ -208,17 +208,17 @@ async function readEnds(
 ): Promise<{ ends: StreamEnds; isDamaged: boolean }> {
   const [container = ''] = report.format.format_name.split(',')
   const isMov = container === 'mov'
-  const isReadWhole = READ_WHOLE.includes(container)
+  const isReadWhole = READ_COMPLETELY.includes(container)
   let { end, ends } = isReadWhole ? await readPackets(file, []) : await lastPackets
   // A file that was cut off or recorded live can send the seek nowhere: there is nothing, or its first packets pass for its last.
   if ((end.errorLines > 0 || ends.size === 0) && !isMov) ({ end, ends } = await readPackets(file, []))
-  // A reading that a limit of time ended did not get to the end, and knows none. The limit of processor time ends it with SIGKILL.
+  // A read that a time limit ended did not reach the end. The limit of processor time ends it with SIGKILL.
   if (end.outOfTime || end.exitCode === SIGKILL_EXIT) return { ends: new Map(), isDamaged: false }
   throwIfCrashed(end)
   const hasTable = report.streams.some((stream) => (number(stream.nb_frames) ?? 0) > 0)
   if (isMov && ((hasTable && ends.size === 0) || end.stderr.includes('partial file'))) {
     throw notMedia(
-      'The file ends before its last picture: it was cut off on its way, or refers to another file. Upload the whole file again.',
+      'The file ends before its last frame: it was cut off during its upload, or refers to another file. Upload the whole file again.',
     )
   }
   return { ends, isDamaged: isReadWhole && end.errorLines > 0 }
@@ -254,20 +254,20 @@ async function keepEnds(bytes: Readable, ends: StreamEnds) {
   }
 }
 
-function shapeOf({ width = 1, height = 1, sample_aspect_ratio, side_data_list }: Stream) {
-  const told = width * (ratio(sample_aspect_ratio?.replace(':', '/')) ?? 1)
-  const shown = Math.max(told / height, height / told) <= WIDEST_ASPECT_RATIO ? told : width
+function describeShape({ width = 1, height = 1, sample_aspect_ratio, side_data_list }: Stream) {
+  const displayWidth = width * (ratio(sample_aspect_ratio?.replace(':', '/')) ?? 1)
+  const shown = Math.max(displayWidth / height, height / displayWidth) <= MAX_ASPECT_RATIO ? displayWidth : width
   const quarterTurns = Math.round((side_data_list?.find((data) => data.rotation !== undefined)?.rotation ?? 0) / 90)
   return quarterTurns % 2 === 0
     ? { widthPx: shown, heightPx: height, storedPx: { widthPx: width, heightPx: height } }
     : { widthPx: height, heightPx: shown, storedPx: { widthPx: height, heightPx: width } }
 }
 
-function ratesOf({ r_frame_rate, avg_frame_rate }: Stream) {
+function readRates({ r_frame_rate, avg_frame_rate }: Stream) {
   return { baseRateHz: ratio(r_frame_rate), averageRateHz: ratio(avg_frame_rate) }
 }
 
-function looksOf({ field_order = '', color_transfer = '' }: Stream) {
+function describeScan({ field_order = '', color_transfer = '' }: Stream) {
   return {
     interlaced: ['tt', 'bb', 'tb', 'bt'].includes(field_order),
     hdr: ['smpte2084', 'arib-std-b67'].includes(color_transfer),
@@ -281,7 +281,7 @@ function isDecodable({ codec_name }: Stream): boolean {
 const TOO_MANY_STREAMS = 'The file has more streams than a video can have.'
 
 function whyUnreadable({ stderr, outOfTime }: MediaEnd): string {
-  if (outOfTime) return 'Reading the file took too long: it is damaged, or made to keep readers busy.'
+  if (outOfTime) return 'Reading the file took too long: it is damaged, or was made to keep readers busy.'
   const demuxer = /\[(\w+)[^\]]*\] Format not on whitelist/.exec(stderr)?.[1]
   if (demuxer) return `The file is of the kind "${demuxer}", which is not a video: upload the video itself.`
   if (stderr.includes('max_streams')) return TOO_MANY_STREAMS
@@ -291,7 +291,7 @@ function whyUnreadable({ stderr, outOfTime }: MediaEnd): string {
 }
 
 function tooManyPixels(widthPx: number, heightPx: number) {
-  return notMedia(`The picture is ${widthPx}×${heightPx}; at most ${MAX_MEGAPIXELS} megapixels are accepted.`)
+  return notMedia(`The video is ${widthPx}×${heightPx} pixels; at most ${MAX_MEGAPIXELS} megapixels are accepted.`)
 }
 
 function notMedia(reason: string) {

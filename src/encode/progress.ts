@@ -4,16 +4,16 @@ import { countSegments } from './generation-store.ts'
 import { plannedSegmentCount } from './plan.ts'
 import { countChunks, findEncodeState } from './progress-store.ts'
 
-/** How far a video has come. */
+/** How far a video is encoded. */
 export type Progress = {
   status: string
-  /** Why it failed, or something its owner should know. */
+  /** Why it failed, or a notice for its owner. */
   reason: string | null
-  /** Published segments among all that are planned, 0 to 1; 0 before the plan. */
+  /** Published segments divided by planned segments, 0 to 1; 0 before the plan. */
   part: number
-  /** What is being done, in words. */
+  /** The current step, as a phrase. */
   step: string
-  /** Every rendition is there. */
+  /** Every rendition is complete. */
   isWhole: boolean
 }
 
@@ -23,14 +23,14 @@ export async function findProgress(db: Db, accountId: string, videoId: string): 
   if (!video) throw videoNotFound()
   const { status, statusReason: reason, generation, plan } = video
   const isWhole = video.finishedAtS !== null
-  if (!plan) return { status, reason, part: 0, isWhole, step: WORDS_BEFORE_THE_PLAN[status] ?? status }
+  if (!plan) return { status, reason, part: 0, isWhole, step: STEPS_BEFORE_PLAN[status] ?? status }
   const part = (await countSegments(db, { videoId, generation })) / Math.max(1, plannedSegmentCount(plan))
   const chunks = await countChunks(db, { videoId, generation })
   const step = chunks.done < chunks.all ? `encoding, chunk ${chunks.done + 1} of ${chunks.all}` : 'checking'
   return { status, reason, part: isWhole ? 1 : Math.min(part, 1), isWhole, step: isWhole ? 'encoded whole' : step }
 }
 
-const WORDS_BEFORE_THE_PLAN: Record<string, string> = {
+const STEPS_BEFORE_PLAN: Record<string, string> = {
   'PRE-Upload': 'waiting for its file',
   Queued: 'waiting to be examined',
   Processing: 'being examined',

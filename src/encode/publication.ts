@@ -12,7 +12,7 @@ import { mayPublish, type VideoChunk } from './chunk-store.ts'
 import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './generation-store.ts'
 import { gridFor, type Plan } from './plan.ts'
 
-/** A video with what opens it, as long as somebody works on it. */
+/** A generation with its plan and its unwrapped content key, while it is encoded or read. */
 export type OpenGeneration = GenerationKey & { plan: Plan; encoder: string; contentKey: Buffer }
 
 export type PublicationDeps = {
@@ -24,29 +24,29 @@ export type PublicationDeps = {
   log: Logger
 }
 
-/** The run was fenced off: its video was deleted, or the chunk given to another. Nothing is wrong. */
+/** The run was fenced off: its video was deleted, or the chunk was given to another run. Not a failure. */
 export class StaleRunError extends Error {}
 
 /**
- * Takes the clear segments of one run of a chunk, encrypts and stores each, and publishes them: at once when the run decoded from
- * the video's start; all together in `finish` when it was reached by a seek, since only the end tells that it decoded cleanly.
+ * Takes the clear segments of one run of a chunk, encrypts and stores each, and publishes them: each immediately when the run
+ * decodes from the video's start; all together in `finish` when it starts with a seek, since only the end shows a clean decode.
  */
-export function openPublication(deps: PublicationDeps, video: OpenGeneration, run: VideoChunk, sought: boolean) {
+export function openPublication(deps: PublicationDeps, video: OpenGeneration, run: VideoChunk, startsWithSeek: boolean) {
   const inits = new Map<number, Buffer>()
   const held: NewSegment[] = []
   const encrypt = segmentCipher(video, run.kind)
 
   async function addSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
     const segment = await store(renditionId, number, clear)
-    if (sought) held.push(segment)
+    if (startsWithSeek) held.push(segment)
     else await publish([segment])
   }
 
   async function store(renditionId: number, number: number, clear: Buffer): Promise<NewSegment> {
     const init = inits.get(renditionId)
-    if (!init) throw new Error(`rendition ${renditionId} gave a segment before its init segment`)
+    if (!init) throw new Error(`rendition ${renditionId} has a segment before its init segment`)
     const bytes = encrypt(renditionId, number, clear)
-    // Each text has a name of its own, so that none is ever overwritten.
+    // Each encrypted version has its own name, so that none is ever overwritten.
     const file = `${video.videoId}/${video.generation}/${renditionId}/${number}.${randomBytes(6).toString('hex')}.m4s`
     await putBlob(deps.segments, file, bytes)
     return { renditionId, number, file, sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest(), init }
@@ -68,7 +68,7 @@ export function openPublication(deps: PublicationDeps, video: OpenGeneration, ru
       })
     if (isReady) deps.log.info({ videoId: video.videoId }, 'video: ready')
     await removeSegments(late)
-    for (const segment of segments) deps.segmentEvents.announce(video, segment.renditionId, segment.number)
+    for (const segment of segments) deps.segmentEvents.published(video, segment.renditionId, segment.number)
   }
 
   async function removeSegments(segments: readonly NewSegment[]): Promise<void> {
@@ -80,9 +80,9 @@ export function openPublication(deps: PublicationDeps, video: OpenGeneration, ru
       inits.set(renditionId, init)
     },
     addSegment,
-    /** Publishes what is held and marks the chunk done, in one transaction. @param threads 0: as many as each encoder chose */
+    /** Publishes the held segments and marks the chunk done, in one transaction. @param threads 0: chosen by the encoder */
     finish: (threads: number) => publish(held.splice(0), { ...run, threads }),
-    /** Removes what is held: the run failed. */
+    /** Removes the held segments: the run failed. */
     abandon: () => removeSegments(held),
   }
 }
@@ -91,28 +91,28 @@ export type Publication = ReturnType<typeof openPublication>
 
 /** Encrypts segments of one kind: the same clear bytes always give the same stored ones. */
 export function segmentCipher({ plan, contentKey }: OpenGeneration, kind: VideoChunk['kind']) {
-  const ivOf = segmentIvs(contentKey)
+  const segmentIv = segmentIvs(contentKey)
   const grid = gridFor(plan)
   return (renditionId: number, number: number, clear: Buffer): Buffer => {
     const window = kind === 'audio' ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
-    return encryptSegment(clear, deriveWindowKey(contentKey, window), ivOf(renditionId, number))
+    return encryptSegment(clear, deriveWindowKey(contentKey, window), segmentIv(renditionId, number))
   }
 }
 
-/** Announces each published segment to those who wait for it. */
+/** Notifies callers that wait for a segment when it is published. */
 export type SegmentEvents = ReturnType<typeof createSegmentEvents>
 
 export function createSegmentEvents() {
   const events = new EventEmitter().setMaxListeners(0)
-  const nameOf = (video: GenerationKey, renditionId: number, number: number) =>
+  const eventName = (video: GenerationKey, renditionId: number, number: number) =>
     `${video.videoId}/${video.generation}/${renditionId}/${number}`
   return {
-    announce(video: GenerationKey, renditionId: number, number: number): void {
-      events.emit(nameOf(video, renditionId, number))
+    published(video: GenerationKey, renditionId: number, number: number): void {
+      events.emit(eventName(video, renditionId, number))
     },
     /** Resolves when the segment is published, or when the signal ends the wait. */
     async waitFor(video: GenerationKey, renditionId: number, number: number, signal: AbortSignal): Promise<void> {
-      await once(events, nameOf(video, renditionId, number), { signal }).catch(() => undefined)
+      await once(events, eventName(video, renditionId, number), { signal }).catch(() => undefined)
     },
   }
 }

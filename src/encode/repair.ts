@@ -6,7 +6,7 @@ import type { ChunkSink } from './chunk.ts'
 import { type ChunkQueue, finishRun, queueRepair } from './chunk-queue.ts'
 import { mayPublish, type VideoChunk } from './chunk-store.ts'
 import {
-  findChunkOf,
+  findFinishedChunk,
   findPlayable,
   isDamaged,
   listDamaged,
@@ -17,12 +17,12 @@ import {
 import { type OpenGeneration, type PublicationDeps, StaleRunError, segmentCipher } from './publication.ts'
 import { findFault } from './segment-file.ts'
 
-/** A published segment whose file is not as its row says. */
+/** A published segment whose file does not match its row. */
 export type Damage = SegmentKey & { problem: string }
 
 /**
- * Withholds a damaged segment from now on, and queues its chunk to be encoded again. Says so in the log, once.
- * @returns false when there is no such segment any more, or its video is deleted or has failed
+ * Withholds a damaged segment from now on, and queues its chunk to be encoded again. Logs it once.
+ * @returns false when the segment no longer exists, or its video is deleted or has failed
  */
 export async function reportDamage(
   { write, chunkQueue, log }: { write: Write; chunkQueue: ChunkQueue; log: Pick<Logger, 'error'> },
@@ -32,7 +32,7 @@ export async function reportDamage(
     if (!(await findPlayable(tx, [segment.videoId])).has(segment.videoId)) return 'gone'
     const isNew = await setDamaged(tx, segment, 1)
     if (!isNew && !(await isDamaged(tx, segment))) return 'gone'
-    const chunk = await findChunkOf(tx, segment)
+    const chunk = await findFinishedChunk(tx, segment)
     if (chunk) await queueRepair(tx, chunkQueue, chunk)
     return isNew ? 'new' : 'known'
   })
@@ -41,46 +41,46 @@ export async function reportDamage(
 }
 
 /**
- * Takes the clear segments of a chunk that is encoded again. A damaged one is put back under its name when it comes out with the very
- * bytes that were published: nothing else may ever have its IV, or be sent under its address.
+ * Takes the clear segments of a chunk that is encoded again. A damaged one is put back under its name when it comes out with exactly
+ * the published bytes: no other bytes may ever be encrypted with its IV, or sent under its URL.
  */
 export async function openRepair(deps: PublicationDeps & { log: Logger }, video: OpenGeneration, run: VideoChunk) {
-  const damaged = new Map((await listDamaged(deps.db, run)).map((segment) => [nameOf(segment), segment]))
+  const damaged = new Map((await listDamaged(deps.db, run)).map((segment) => [segmentName(segment), segment]))
   const encrypt = segmentCipher(video, run.kind)
 
   async function onSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
-    const segment = damaged.get(nameOf({ renditionId, number }))
+    const segment = damaged.get(segmentName({ renditionId, number }))
     if (!segment) return
     const bytes = encrypt(renditionId, number, clear)
     if (!createHash('sha256').update(bytes).digest().equals(segment.sha256)) return
     await putBlob(deps.segments, segment.file, bytes)
-    await noteWhole(segment)
+    await recordIntact(segment)
   }
 
-  async function noteWhole(segment: PublishedSegment): Promise<void> {
+  async function recordIntact(segment: PublishedSegment): Promise<void> {
     await deps.write(async (tx) => {
       if (!(await mayPublish(tx, run))) throw new StaleRunError()
       await setDamaged(tx, segment, 0)
     })
-    damaged.delete(nameOf(segment))
-    deps.segmentEvents.announce(segment, segment.renditionId, segment.number)
+    damaged.delete(segmentName(segment))
+    deps.segmentEvents.published(segment, segment.renditionId, segment.number)
     const { videoId, generation, renditionId, number } = segment
     deps.log.info({ videoId, generation, renditionId, number }, 'video: repaired')
   }
 
   return {
     sink: { onInit: () => undefined, onSegment } satisfies ChunkSink,
-    /** Whether none is damaged any more. */
+    /** Whether no segment is damaged any more. */
     isDone: () => damaged.size === 0,
-    /** Keeps the files that were put back by hand. */
-    async keepWhole(): Promise<void> {
+    /** Keeps files that were restored by hand. */
+    async keepIntact(): Promise<void> {
       for (const segment of [...damaged.values()])
-        if ((await findFault(deps.segments, segment)) === undefined) await noteWhole(segment)
+        if ((await findFault(deps.segments, segment)) === undefined) await recordIntact(segment)
     },
     finish: () => deps.write((tx) => finishRun(tx, deps.chunkQueue, run)),
   }
 }
 
-function nameOf({ renditionId, number }: Pick<SegmentKey, 'renditionId' | 'number'>): string {
+function segmentName({ renditionId, number }: Pick<SegmentKey, 'renditionId' | 'number'>): string {
   return `${renditionId}/${number}`
 }

@@ -11,20 +11,20 @@ import { hasLaterGeneration, insertGeneration, isFinished, playGeneration, remov
 import type { OpenGeneration } from './publication.ts'
 
 /**
- * Begins the next generation of a video, with a new content key and new paths: another encoder must not fill the gaps of the one that
- * began, nor may other bytes take the place of damaged ones. A half encoded generation goes, and sessions on it end, in the same
- * transaction; a finished one plays, as far as it is whole, until the next is finished, too.
+ * Starts the next generation of a video, with a new content key and new paths: segments of two encoders must not be mixed, and other
+ * bytes must not replace damaged ones. An unfinished generation is removed, and its sessions end, in the same transaction. A finished
+ * one plays, except for its damaged segments, until the next is finished.
  */
-export async function restartGeneration(deps: EncodeDeps, video: OpenGeneration, run: VideoChunk, why: string): Promise<void> {
+export async function restartGeneration(deps: EncodeDeps, video: OpenGeneration, run: VideoChunk, reason: string): Promise<void> {
   const { videoId } = video
   const oldPosters = await listExtractedPosters(deps.db, video)
   const change = await deps.write(async (tx) => {
-    if (!(await mayPublish(tx, run))) return undefined // another run was first
+    if (!(await mayPublish(tx, run))) return undefined // another run has decided already
     if (await isFinished(tx, video)) {
       await endRun(tx, run, 'failed')
       if (await hasLaterGeneration(tx, video)) return undefined
       await insertNext(deps, tx, video)
-      return 'begun'
+      return 'started'
     }
     await removeGeneration(tx, video)
     await insertNext(deps, tx, video)
@@ -32,7 +32,7 @@ export async function restartGeneration(deps: EncodeDeps, video: OpenGeneration,
     return 'replaced'
   })
   if (!change) return
-  deps.log.info({ videoId, generation: video.generation + 1, why }, 'video: next generation begun')
+  deps.log.info({ videoId, generation: video.generation + 1, reason }, 'video: next generation started')
   if (change === 'replaced') await removeReplaced(deps, video, oldPosters)
 }
 
@@ -50,8 +50,8 @@ async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...video }:
 }
 
 /**
- * Lets the video play this generation, now that it is whole, in the transaction that marks it finished; the one before goes.
- * @returns what is to be done after the commit; undefined when it plays this one already
+ * Makes the video play this complete generation, in the transaction that marks it finished, and removes the one before.
+ * @returns the clean-up after the commit; undefined when the video plays this generation already
  */
 export async function replaceGeneration(
   deps: EncodeDeps,

@@ -24,23 +24,16 @@ type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromS
 /** One run of a chunk, with what opens its video. */
 type Run = { deps: EncodeDeps; chunk: VideoChunk; video: OpenGeneration; source: SealedSource; signal: AbortSignal }
 
-/**
- * Encodes a chunk and publishes its segments, or repairs those that are damaged.
- * @param onPublished called when the segments are published; finishing the run follows
- */
-export async function runChunk(deps: EncodeDeps, chunk: VideoChunk, signal: AbortSignal, onPublished: () => void): Promise<void> {
+/** Encodes a chunk and publishes its segments, or repairs those that are damaged. */
+export async function runChunk(deps: EncodeDeps, chunk: VideoChunk, signal: AbortSignal): Promise<void> {
   const video = await openGeneration(deps, chunk)
   const source = await openSource(deps, chunk.videoId)
   if (!video || !source) return // deleted meanwhile
   const run: Run = { deps, chunk, video, source, signal }
   const part = await unpublishedPart(run)
-  if (part.segmentCount > 0) {
-    if (!(await publishPart(run, part))) return
-  } else {
-    if (hasPosters(chunk)) await addPosters(deps, video, source, signal)
-    if (!(await repairChunk(run))) return
-  }
-  onPublished()
+  if (part.segmentCount > 0) return publishPart(run, part)
+  if (hasPosters(chunk)) await addPosters(deps, video, source, signal)
+  await repairChunk(run)
 }
 
 /** Whether the posters are extracted together with this chunk. */
@@ -48,32 +41,28 @@ function hasPosters({ kind, firstSegment }: VideoChunk): boolean {
   return kind === 'video' && firstSegment === 0
 }
 
-/** @returns false when the chunk, or the video, has been settled in another way */
-async function publishPart(run: Run, part: Part): Promise<boolean> {
+async function publishPart(run: Run, part: Part): Promise<void> {
   const { deps, chunk, video, source, signal } = run
   if (video.encoder !== encoderFingerprint(deps.sandbox)) {
-    await restartGeneration(deps, video, chunk, 'the encoder has changed since the last generation was begun')
-    return false
+    return restartGeneration(deps, video, chunk, 'the encoder has changed since this generation was started')
   }
-  const beginsWithSeek = !part.decodesFromStart && part.firstSegment > 0
-  const publication = openPublication({ ...deps, segments: deps.folders.segments }, video, chunk, beginsWithSeek)
+  const startsWithSeek = !part.decodesFromStart && part.firstSegment > 0
+  const publication = openPublication({ ...deps, segments: deps.folders.segments }, video, chunk, startsWithSeek)
   const threads = await chooseThreads(deps, part)
   try {
     const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
-    // `ready` waits for the posters, so they are extracted at the same time. The chunk is not done before, so that a crash forgets none.
+    // `ready` waits for the posters, so they are extracted at the same time. The chunk is not done before, so that a crash does not lose them.
     await runAll(signal, [
       (signal) => encodePart({ ...run, signal }, { ...part, threads }, sink),
       async (signal) => hasPosters(chunk) && addPosters(deps, video, source, signal),
     ])
     await publication.finish(threads)
-    return true
   } catch (error) {
     await publication.abandon()
-    if (error instanceof InexactSeek) await continueInSequence(run)
+    if (error instanceof InexactSeek) await fallBackToSequentialChunk(run)
     // Another attempt would not change what the media is.
     else if (error instanceof MediaFailure) await failVideo(deps, { videoId: video.videoId, error, run: chunk, signal })
     else if (!(error instanceof StaleRunError)) throw error
-    return false
   }
 }
 
@@ -88,35 +77,30 @@ async function runAll(signal: AbortSignal, tasks: readonly ((signal: AbortSignal
 /**
  * Encodes a chunk again whose segments are all published, some of them damaged. A segment that comes out with the bytes that were
  * published is put back. When others remain, the video gets its next generation; without its source it fails.
- * @returns whether all segments are whole
  */
-async function repairChunk(run: Run): Promise<boolean> {
+async function repairChunk(run: Run): Promise<void> {
   const { deps, chunk, video, source, signal } = run
   const repair = await openRepair({ ...deps, segments: deps.folders.segments }, video, chunk)
   const mayComeOutEqual = video.encoder === encoderFingerprint(deps.sandbox) && existsSync(source.path)
   try {
-    await repair.keepWhole()
+    await repair.keepIntact()
     if (!repair.isDone() && mayComeOutEqual) await encodePart(run, chunk, repair.sink)
-    if (repair.isDone()) {
-      await repair.finish()
-      return true
-    }
+    if (repair.isDone()) return await repair.finish()
   } catch (error) {
-    if (error instanceof StaleRunError) return false
+    if (error instanceof StaleRunError) return
     if (!(error instanceof MediaFailure || error instanceof InexactSeek)) throw error
   }
   if (await isEmptyFolder(deps.folders.sources)) throw sourcesMissing()
   if (await isSourceIntact(deps, video.videoId, signal))
     await restartGeneration(deps, video, chunk, 'a damaged segment came out with other bytes')
   else await settleFailure(deps, video.videoId, segmentsLost(), chunk)
-  return false
 }
 
 function sourcesMissing(): Failure {
   return new Failure('unavailable', 'The folder of uploaded files is empty. Mount its disk, or restore it from a backup.')
 }
 
-/** The part of a chunk that a crash left to do: the segments that it had published, from its first on, stay. */
+/** What is left of a chunk after a crash: segments already published at its beginning remain. */
 async function unpublishedPart({ deps, chunk, video: { plan } }: Run): Promise<Part> {
   const end = chunk.firstSegment + chunk.segmentCount
   let firstSegment = end
@@ -137,7 +121,7 @@ function renditionIds({ audioTrack, videoTrack }: Plan, kind: Part['kind']): num
 /**
  * One thread for each chunk is cheapest while several run; a chunk that a viewer waits for, and the last of all, get as many as the
  * encoder chooses (0). With one thread a chunk always comes out with the same bytes. With more, x264 keeps to its bitrate cap by what
- * its threads have done so far, so that segments which reach the cap come out with others.
+ * its threads have done so far, so segments that reach the cap come out with other bytes.
  */
 async function chooseThreads(deps: EncodeDeps, { kind, segmentCount }: Part): Promise<0 | 1> {
   return kind === 'video' && (segmentCount <= URGENT_SEGMENTS || !(await hasPendingChunks(deps.db))) ? 0 : 1
@@ -147,8 +131,8 @@ async function encodePart(run: Run, part: Part & { threads: number }, sink: Chun
   const { deps, video, source, signal } = run
   const request = { sandbox: deps.sandbox, source, plan: video.plan, chunk: part, signal }
   if (part.kind === 'audio') {
-    const { breaksOffAtS } = await encodeAudioChunk(request, sink)
-    if (breaksOffAtS !== undefined) await saveTruncation(run, 'audio', breaksOffAtS)
+    const { truncatedAtS } = await encodeAudioChunk(request, sink)
+    if (truncatedAtS !== undefined) await saveTruncation(run, 'audio', truncatedAtS)
     return
   }
   const { missingFrames } = await encodeVideoChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
@@ -159,13 +143,13 @@ async function encodePart(run: Run, part: Part & { threads: number }, sink: Chun
   }
 }
 
-/** Tells the owner that a stream of the source ends early. */
+/** Records for the owner that a stream of the source ends early. */
 async function saveTruncation({ deps, video }: Run, stream: 'video' | 'audio', atS: number): Promise<void> {
   await deps.write((tx) => setStatusReason(tx, video.videoId, truncationReason(stream, atS, video.plan.durationS)))
 }
 
 /** Replaces all unfinished chunks by one without a seek; their runs are fenced off. */
-async function continueInSequence({ deps, chunk }: Run): Promise<void> {
+async function fallBackToSequentialChunk({ deps, chunk }: Run): Promise<void> {
   deps.log.info(
     { videoId: chunk.videoId, segment: chunk.firstSegment },
     'video: does not decode cleanly after a seek, encoded in sequence',

@@ -28,17 +28,17 @@ type Permitted = { deps: EncodeDeps; only?: string }
 type Work = (signal: AbortSignal) => Promise<void>
 
 /**
- * Claims what is to be done for videos, in the order in which it matters: examine a new source, encode the most wanted chunk, finish a
- * video. The database says what is to be done. This process remembers only what it is working on, so that nothing is begun twice, and
- * which videos failed a moment ago, so that a full disk is not tried again as fast as the machine can.
+ * Claims what is to be done for videos, in the order in which it matters: examine a new source, encode the most urgent chunk, finish a
+ * video. The database says what is to be done. This process remembers only the videos in progress, so that no work is begun twice, and
+ * the videos that failed a moment ago, so that a full disk is not tried again as fast as the machine can.
  * @param wake called when there may be something to claim again
  */
 export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
   const inProgress = new Set<string>()
   const failures = createFailurePolicy(deps, wake)
-  /** Runs that have ended, which the database could not be told yet. */
-  const unreleased: VideoChunk[] = []
-  /** Runs whose video somebody waits for. */
+  /** Runs that failed and could not be made pending again yet. */
+  const unreleasedRuns: VideoChunk[] = []
+  /** Runs of video that a viewer waits for right now. */
   const urgentRuns = new Set<VideoChunk>()
   const findPermitted = createSandboxCheck(deps)
   let isCheckingRoom = false
@@ -64,12 +64,12 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
   }
 
   async function claimSource({ deps, only }: Permitted): Promise<Job | undefined> {
-    const videoId = await findUnplanned(deps.db, [...inProgress, ...failures.resting], only)
+    const videoId = await findUnplanned(deps.db, [...inProgress, ...failures.backingOff], only)
     return videoId === undefined ? undefined : videoJob(videoId, (signal) => examineSource(deps, videoId, signal))
   }
 
   async function claimFinish({ deps, only }: Permitted): Promise<Job | undefined> {
-    const video = await findUnfinished(deps.db, [...inProgress, ...failures.resting], only)
+    const video = await findUnfinished(deps.db, [...inProgress, ...failures.backingOff], only)
     return video && videoJob(video.videoId, (signal) => finishVideo(deps, video, signal))
   }
 
@@ -79,39 +79,39 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
   }
 
   async function claimRun({ deps }: Permitted, urgentOnly: boolean): Promise<Job | undefined> {
-    for (const run of unreleased.splice(0)) await release(run)
-    // A run that nobody waits for would take its share of the cores that an urgent run keeps busy, and double its time.
+    for (const run of unreleasedRuns.splice(0)) await releaseRun(run)
+    // A run of the backlog would take its share of the cores that an urgent run keeps busy, and double its time.
     const areCoresBusy = urgentRuns.size * CORES_PER_URGENT_RUN >= availableParallelism()
     const filter = (): ClaimFilter => ({
       upToPriority: urgentOnly || areCoresBusy ? URGENT_PRIORITY : undefined,
-      except: [...failures.resting],
+      except: [...failures.backingOff],
     })
     const claimed = await claimChunk(deps.write, deps.chunkQueue, filter)
     if (!claimed) return undefined
     const { run, hold } = claimed
-    if (isUrgent(run)) beginUrgent(run)
+    if (isUrgent(run)) trackUrgent(run)
     const work: Work = (signal) =>
-      runChunk(deps, run, signal, () => endUrgent(run))
+      runChunk(deps, run, signal)
         .catch(async (error) => {
-          if (!signal.aborted) failures.resting.add(run.videoId) // before the release, or a claim would take it immediately
-          await release(run)
+          if (!signal.aborted) failures.backingOff.add(run.videoId) // before the release, or a claim would take it immediately
+          await releaseRun(run)
           throw error
         })
-        .finally(() => endUrgent(run))
+        .finally(() => releaseUrgent(run))
     return { key: run.videoId, run: (signal) => failures.guard(run.videoId, (signal) => hold(() => work(signal)), signal) }
   }
 
-  function beginUrgent(run: VideoChunk) {
+  function trackUrgent(run: VideoChunk) {
     urgentRuns.add(run)
-    setTimeout(() => endUrgent(run), MAX_URGENT_MS).unref()
+    setTimeout(() => releaseUrgent(run), MAX_URGENT_MS).unref()
   }
 
-  function endUrgent(run: VideoChunk) {
+  function releaseUrgent(run: VideoChunk) {
     if (urgentRuns.delete(run)) wake()
   }
 
-  async function release(run: VideoChunk): Promise<void> {
-    await deps.write((tx) => endRun(tx, run, 'pending')).catch(() => unreleased.push(run))
+  async function releaseRun(run: VideoChunk): Promise<void> {
+    await deps.write((tx) => endRun(tx, run, 'pending')).catch(() => unreleasedRuns.push(run))
   }
 
   return { claim }
@@ -135,37 +135,37 @@ function createSandboxCheck(deps: EncodeDeps): () => Promise<Permitted | undefin
 
 /** Decides what a failed job means for its video: another attempt after a while, or the end. */
 function createFailurePolicy(deps: EncodeDeps, wake: () => void) {
-  /** Videos that are not worked on for a while. */
-  const resting = new Set<string>()
+  /** Videos whose work failed and is not yet retried. */
+  const backingOff = new Set<string>()
   const counts = new Map<string, number>()
 
   async function afterFailure(videoId: string, error: unknown, signal: AbortSignal): Promise<void> {
     const isOfHost = isHostFailure(error)
     const count = (counts.get(videoId) ?? 0) + (isOfHost ? 0 : 1)
     counts.set(videoId, count)
-    resting.add(videoId)
+    backingOff.add(videoId)
     if (!isOfHost && (count >= MAX_ATTEMPTS || (await isSourceGone(deps, videoId)))) {
       counts.delete(videoId)
-      await failVideo(deps, { videoId, error, signal }).finally(() => resting.delete(videoId))
+      await failVideo(deps, { videoId, error, signal }).finally(() => backingOff.delete(videoId))
       return
     }
     deps.log.warn({ err: error, videoId }, 'video: encoding failed, will be retried')
     const retry = () => {
-      resting.delete(videoId)
+      backingOff.delete(videoId)
       wake()
     }
     setTimeout(retry, isOfHost ? RETRY_AFTER_HOST_FAILURE_MS : RETRY_AFTER_MS).unref()
   }
 
   return {
-    resting,
-    /** Does a piece of work. Never rejects, unless the failure cannot be recorded. */
+    backingOff,
+    /** Runs work on a video. Rejects only when the failure cannot be recorded. */
     async guard(videoId: string, work: Work, signal: AbortSignal): Promise<void> {
       try {
         await work(signal)
         counts.delete(videoId)
       } catch (error) {
-        if (signal.aborted) resting.delete(videoId)
+        if (signal.aborted) backingOff.delete(videoId)
         else await afterFailure(videoId, error, signal)
       }
     },

@@ -10,7 +10,7 @@ export type EncodingDeps = Omit<EncodeDeps, 'chunkQueue' | 'segmentEvents' | 'st
   /** PostgreSQL, where the chunks are queued in it. */
   databaseUrl: string | undefined
   /** How many chunks are encoded concurrently. */
-  places: number
+  slots: number
   /** Another server has taken the database: encoding ends. */
   databaseLost: Promise<void>
   /** Runs when a segment was found damaged, so that no cache goes on sending it. */
@@ -32,7 +32,7 @@ const POLL_INTERVAL_MS = 5_000
 
 /** Encodes what is uploaded, from now on. @param opened stops it */
 export async function startEncoding(
-  { databaseUrl, places, databaseLost, forgetSegment, ...deps }: EncodingDeps,
+  { databaseUrl, slots, databaseLost, forgetSegment, ...deps }: EncodingDeps,
   opened: AsyncDisposableStack,
 ): Promise<Encoding> {
   const { write, log } = deps
@@ -40,7 +40,7 @@ export async function startEncoding(
   const chunkQueue = await openChunkQueue(databaseUrl, log, opened)
   const stopJobs = (videoId: string) => dispatcher.stopJobs(videoId)
   const scheduler = createEncodeScheduler({ ...deps, chunkQueue, segmentEvents, stopJobs }, () => dispatcher.wake())
-  const dispatcher = startDispatcher({ places, claim: scheduler.claim, lookEveryMs: POLL_INTERVAL_MS, log })
+  const dispatcher = startDispatcher({ slots, claim: scheduler.claim, pollIntervalMs: POLL_INTERVAL_MS, log })
   opened.defer(() => dispatcher.stop())
   void databaseLost.then(() => dispatcher.stop()) // the queue has connections of its own
   await resumeChunks(write, chunkQueue)

@@ -45,9 +45,9 @@ const FAILURE_PAUSE_MS = 1_000
 export async function startImportScheduler(deps: ImportSchedulerDeps): Promise<Dispatcher> {
   await deps.write(resumeImports)
   return startDispatcher({
-    places: MAX_RUNNING.total,
+    slots: MAX_RUNNING.total,
     claim: createImportClaim(deps),
-    lookEveryMs: POLL_INTERVAL_MS,
+    pollIntervalMs: POLL_INTERVAL_MS,
     log: deps.log,
   })
 }
@@ -58,7 +58,7 @@ export async function startImportScheduler(deps: ImportSchedulerDeps): Promise<D
  */
 function createImportClaim(deps: ImportSchedulerDeps) {
   const running = new Map<string, { accountId: string; host: string }>()
-  const turns = createRoundRobin()
+  const accounts = createRoundRobin()
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (urgentOnly) return undefined // no import is urgent
@@ -69,7 +69,7 @@ function createImportClaim(deps: ImportSchedulerDeps) {
       const row = await deps.write((tx) => beginImportAttempt(tx, next.videoId, deps.nowS() + deps.importMaxS))
       if (!row) continue // deleted in the meantime
       running.set(row.videoId, row)
-      turns.served(row.accountId)
+      accounts.markServed(row.accountId)
       return { key: row.videoId, run: (signal) => runAttempt(row, signal).finally(() => running.delete(row.videoId)) }
     }
   }
@@ -83,7 +83,7 @@ function createImportClaim(deps: ImportSchedulerDeps) {
       hosts: keysAtLimit(active, 'host', MAX_RUNNING.perHost),
     }
     const accountIds = await listAccountsWithImports(deps.db, nowS, busy)
-    const accountId = turns.first(accountIds, (id) => active.filter((row) => row.accountId === id).length)
+    const accountId = accounts.next(accountIds, (id) => active.filter((row) => row.accountId === id).length)
     return accountId === undefined ? undefined : findDueImport(deps.db, accountId, nowS, busy)
   }
 

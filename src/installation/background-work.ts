@@ -45,7 +45,7 @@ export async function startBackgroundWork(
   const encoding = await startEncoding(
     {
       ...{ db, slowDb, write, wallNowS, masterKey, sandbox, folders, sessions, forgetSegment, databaseUrl, log },
-      places: encoders ?? availableParallelism(),
+      slots: encoders ?? availableParallelism(),
       databaseLost: foundation.ownership.lost,
       hasRoom: () => hasRoom(0),
       findOwnVideo: async () => (await findDemoVideo(db))?.id,

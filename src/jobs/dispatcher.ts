@@ -1,55 +1,55 @@
 import type { Logger } from 'pino'
 import { levelOf } from '../errors.ts'
 
-/** One piece of work. `key` groups pieces that are stopped together (a video's id). */
+/** One unit of work. Jobs with the same `key` are stopped together (a video's id). */
 export type Job = { key: string; run(signal: AbortSignal): Promise<void> }
 
 export type Dispatcher = {
-  /** Says that there may be work: look now. */
+  /** Claims jobs now: there may be work. */
   wake(): void
-  /** Aborts the jobs of a key and resolves when none of them runs any more. */
+  /** Aborts the jobs of a key and resolves when all of them have ended. */
   stopJobs(key: string): Promise<void>
-  /** Takes no more work, aborts what runs and resolves when nothing does. */
+  /** Claims no more jobs, aborts the running ones and resolves when all have ended. */
   stop(): Promise<void>
 }
 
-/** A failed job keeps its place for so long, and a failed claim rests: on a full disk it would be tried again as fast as the machine can. */
-const AFTER_FAILURE_MS = 1_000
+/** How long a failed job keeps its slot, and a failed claim waits: a full disk would be tried as fast as the machine can. */
+const RETRY_AFTER_MS = 1_000
 
 /**
- * Runs jobs side by side in one process. What there is to do lies in the database, which `claim` asks; this only says when to look.
- * @param claim takes the next job, so that no other call gets it; `urgentOnly` when all ordinary places are taken
+ * Runs jobs concurrently in one process. The database says what is to be done; this only decides when `claim` asks it.
+ * @param options.claim claims the next job, so that no other call gets it; `urgentOnly` when all ordinary slots are taken
  */
 export function startDispatcher(options: {
-  places: number
+  slots: number
   claim(urgentOnly: boolean): Promise<Job | undefined>
-  /** How often to look without being told: for what waits for its time, or for room on the disk. */
-  lookEveryMs?: number
+  /** How often to claim without `wake`: for jobs with a retry time, and for room on the disk. */
+  pollIntervalMs?: number
   log: Logger
 }): Dispatcher {
   const running = new Map<Promise<void>, { key: string; abort: AbortController }>()
   let stopped = false
-  let looking: Promise<void> | undefined
-  let lookAgain = false
+  let claiming: Promise<void> | undefined
+  let isWakePending = false
   let isRetryDue = false
-  const timer = options.lookEveryMs === undefined ? undefined : setInterval(wake, options.lookEveryMs)
+  const timer = options.pollIntervalMs === undefined ? undefined : setInterval(wake, options.pollIntervalMs)
 
   function wake() {
     if (stopped) return
-    lookAgain = true
-    looking ??= look().finally(() => {
-      looking = undefined
-      if (lookAgain) wake()
+    isWakePending = true
+    claiming ??= claimJobs().finally(() => {
+      claiming = undefined
+      if (isWakePending) wake()
     })
   }
 
-  async function look() {
-    while (lookAgain && !stopped) {
-      lookAgain = false
-      // One place more than the machine has, for what somebody is waiting for right now.
-      while (running.size <= options.places && !stopped) {
-        const job = await options.claim(running.size === options.places).catch((error) => {
-          options.log[levelOf(error, 'error')]({ err: error }, 'the next job could not be read; it is tried again')
+  async function claimJobs() {
+    while (isWakePending && !stopped) {
+      isWakePending = false
+      // One slot more than the machine has, for what a viewer waits for right now.
+      while (running.size <= options.slots && !stopped) {
+        const job = await options.claim(running.size === options.slots).catch((error) => {
+          options.log[levelOf(error, 'error')]({ err: error }, 'jobs: claim failed, retrying')
           wakeAfterFailure()
           return undefined
         })
@@ -59,14 +59,14 @@ export function startDispatcher(options: {
     }
   }
 
-  /** Nobody else may ever wake us. Once for all failures: each failed look would bring another. */
+  /** There may be no other wake. One timer for all failures: else each failed claim would add another. */
   function wakeAfterFailure() {
     if (isRetryDue) return
     isRetryDue = true
     setTimeout(() => {
       isRetryDue = false
       wake()
-    }, AFTER_FAILURE_MS).unref()
+    }, RETRY_AFTER_MS).unref()
   }
 
   function start(job: Job) {
@@ -74,8 +74,8 @@ export function startDispatcher(options: {
     const run: Promise<void> = job
       .run(abort.signal)
       .catch((error) => {
-        options.log[levelOf(error, 'error')]({ err: error, key: job.key }, 'a job failed')
-        return pause(AFTER_FAILURE_MS, abort.signal)
+        options.log[levelOf(error, 'error')]({ err: error, key: job.key }, 'jobs: job failed')
+        return pause(RETRY_AFTER_MS, abort.signal)
       })
       .finally(() => {
         running.delete(run)
@@ -86,15 +86,15 @@ export function startDispatcher(options: {
   }
 
   async function stopJobs(key: string) {
-    const theirs = [...running].filter(([, job]) => job.key === key)
-    for (const [, job] of theirs) job.abort.abort()
-    await Promise.all(theirs.map(([run]) => run))
+    const matching = [...running].filter(([, job]) => job.key === key)
+    for (const [, job] of matching) job.abort.abort()
+    await Promise.all(matching.map(([run]) => run))
   }
 
   async function stop() {
     stopped = true
     clearInterval(timer)
-    await looking
+    await claiming
     for (const [, job] of running) job.abort.abort()
     await Promise.all(running.keys())
   }
@@ -102,7 +102,7 @@ export function startDispatcher(options: {
   return { wake, stopJobs, stop }
 }
 
-/** Resolves after a time, or as soon as the signal ends it. */
+/** Resolves after a time, or when the signal is aborted. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {

@@ -1,38 +1,38 @@
 import { Failure } from '../errors.ts'
 
-/** Does a piece of work in its account's turn. @throws Failure `unavailable` when as much of the account waits as may */
+/** Runs work in its account's turn. @throws Failure `unavailable` when the account's queue is full */
 export type FairSemaphore = <T>(accountId: string, work: () => Promise<T>) => Promise<T>
 
-type Line = { busy: number; waiting: (() => void)[] }
+type AccountQueue = { busy: number; waiting: (() => void)[] }
 
 /**
- * Lets so many pieces of work go on at once, in all and of one account. The others wait, and accounts take turns: nobody waits for
- * another's many.
- * @param line how much of one account may wait, and what is told of more; without it all may, which somebody else bounds then
+ * Limits how much work runs concurrently, in total and per account. The rest waits, and accounts take turns, so that a busy account
+ * does not delay the others.
+ * @param options.queue how many calls of one account may wait, and the message for further ones; without it, the caller limits them
  */
 export function createFairSemaphore(options: {
-  places: number
-  placesOfOne: number
-  line?: { longest: number; refusal: string }
+  slots: number
+  slotsPerAccount: number
+  queue?: { maxLength: number; fullMessage: string }
 }): FairSemaphore {
-  const { longest, refusal } = options.line ?? { longest: Number.POSITIVE_INFINITY, refusal: '' }
-  /** By account; whose work has just ended comes last. */
-  const lines = new Map<string, Line>()
+  const { maxLength, fullMessage } = options.queue ?? { maxLength: Number.POSITIVE_INFINITY, fullMessage: '' }
+  /** By account; the account whose work ended last comes last. */
+  const queues = new Map<string, AccountQueue>()
   let busy = 0
 
-  const hasPlaceFor = (line: Line) => busy < options.places && line.busy < options.placesOfOne
+  const hasSlotFor = (queue: AccountQueue) => busy < options.slots && queue.busy < options.slotsPerAccount
 
-  function begin(line: Line): void {
-    line.busy++
+  function begin(queue: AccountQueue): void {
+    queue.busy++
     busy++
   }
 
-  function end(accountId: string, line: Line): void {
-    line.busy--
+  function end(accountId: string, queue: AccountQueue): void {
+    queue.busy--
     busy--
-    lines.delete(accountId)
-    if (line.busy > 0 || line.waiting.length > 0) lines.set(accountId, line)
-    const ready = [...lines.values()].filter((other) => other.waiting.length > 0 && hasPlaceFor(other))
+    queues.delete(accountId)
+    if (queue.busy > 0 || queue.waiting.length > 0) queues.set(accountId, queue)
+    const ready = [...queues.values()].filter((other) => other.waiting.length > 0 && hasSlotFor(other))
     const [next] = ready.toSorted((a, b) => a.busy - b.busy)
     if (!next) return
     begin(next)
@@ -40,15 +40,15 @@ export function createFairSemaphore(options: {
   }
 
   return async function inTurn(accountId, work) {
-    const line = lines.get(accountId) ?? { busy: 0, waiting: [] }
-    if (!hasPlaceFor(line) && line.waiting.length >= longest) throw new Failure('unavailable', refusal)
-    lines.set(accountId, line)
-    if (hasPlaceFor(line)) begin(line)
-    else await new Promise<void>((resolve) => line.waiting.push(resolve)) // takes the place of one that is done
+    const queue = queues.get(accountId) ?? { busy: 0, waiting: [] }
+    if (!hasSlotFor(queue) && queue.waiting.length >= maxLength) throw new Failure('unavailable', fullMessage)
+    queues.set(accountId, queue)
+    if (hasSlotFor(queue)) begin(queue)
+    else await new Promise<void>((resolve) => queue.waiting.push(resolve)) // gets the slot of one that has ended
     try {
       return await work()
     } finally {
-      end(accountId, line)
+      end(accountId, queue)
     }
   }
 }

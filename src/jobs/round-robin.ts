@@ -1,8 +1,8 @@
-/** Whose turn it is, where accounts take turns. */
+/** Decides which account is next. */
 export type RoundRobin = {
-  /** Of these accounts the one with the fewest pieces of work under way, and of those the one that was served longest ago. */
-  first(accountIds: readonly string[], underWay?: (accountId: string) => number): string | undefined
-  served(accountId: string): void
+  /** The account with the least running work; among equals the one that was served longest ago. */
+  next(accountIds: readonly string[], runningCount?: (accountId: string) => number): string | undefined
+  markServed(accountId: string): void
 }
 
 export function createRoundRobin(): RoundRobin {
@@ -11,10 +11,10 @@ export function createRoundRobin(): RoundRobin {
   let turn = 0
   const servedAt = (accountId: string) => order.get(accountId) ?? 0
   return {
-    first(accountIds, underWay = () => 0) {
-      return accountIds.toSorted((a, b) => underWay(a) - underWay(b) || servedAt(a) - servedAt(b))[0]
+    next(accountIds, runningCount = () => 0) {
+      return accountIds.toSorted((a, b) => runningCount(a) - runningCount(b) || servedAt(a) - servedAt(b))[0]
     },
-    served(accountId) {
+    markServed(accountId) {
       order.set(accountId, ++turn)
     },
   }

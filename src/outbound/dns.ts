@@ -8,16 +8,16 @@ export type DnsLookup = (accountId: string, name: string, options?: LookupOption
  * A look-up holds a thread of the runtime for as long as a name server is silent, ten seconds as Debian comes, and cannot be given up.
  * The runtime leaves look-ups two of its four threads, so files can be read whatever names do (measured); an account has one of the two.
  */
-const GATE = {
-  places: 2,
-  placesOfOne: 1,
-  line: { longest: 100, refusal: 'Too many host names of this account wait to be looked up. Try again in a moment.' },
+const CONCURRENCY = {
+  slots: 2,
+  slotsPerAccount: 1,
+  queue: { maxLength: 100, fullMessage: 'Too many host names of this account wait to be looked up. Try again in a moment.' },
 }
 const WAIT_MS = 10_000
 
 /** @param resolve as the machine does it: /etc/hosts and all that its administrator set up apply */
 export function createDnsLookup(resolve: typeof lookup): DnsLookup {
-  const inTurn = createFairSemaphore(GATE)
+  const inTurn = createFairSemaphore(CONCURRENCY)
   return (accountId, name, options) => {
     const latestMs = performance.now() + WAIT_MS
     return inTurn(accountId, () => {

@@ -44,11 +44,11 @@ const MAX_WAIT_MS = 3_000
 const FRESH_S = 24 * 3600
 const RETRY_AFTER_S = 60
 const MAX_IMAGES_PER_ACCOUNT = 100
-const FETCH_CONCURRENCY = { places: Number.POSITIVE_INFINITY, placesOfOne: 3 }
+const FETCH_CONCURRENCY = { slots: Number.POSITIVE_INFINITY, slotsPerAccount: 3 }
 /** Requests of an account beyond these are ignored until the image is shown again, so that others need not wait for them. */
 const MAX_PENDING_PER_ACCOUNT = 50
 /** Re-encoding uses the processor briefly, and videos are encoded at the same time. */
-const REENCODE_CONCURRENCY = { places: 2, placesOfOne: 1 }
+const REENCODE_CONCURRENCY = { slots: 2, slotsPerAccount: 1 }
 const MAX_CACHED_TIMES = 5_000
 
 export function createWatermarkImages(deps: WatermarkImageDeps): WatermarkImages {

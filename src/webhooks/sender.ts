@@ -54,7 +54,7 @@ export async function startWebhookSender(deps: WebhookSenderDeps): Promise<{ sto
     return { key: webhook.id, run: (signal) => send(deps, webhook, delivery, signal).finally(() => sending.delete(webhook.id)) }
   }
 
-  const dispatcher = startDispatcher({ places: MAX_ATTEMPTS, claim, log })
+  const dispatcher = startDispatcher({ slots: MAX_ATTEMPTS, claim, log })
   let seenCommits = -1
   let polls = 0
   const timer = setInterval(() => {

@@ -121,7 +121,7 @@ export const ALWAYS: readonly Call[] = [
     40,
     (db) => damage.listDamaged(db, { ...VIDEO, kind: 'video', firstSegment: 0, segmentCount: 5 }),
   ],
-  ['the chunk of a segment', 40, (db) => damage.findChunkOf(db, { ...VIDEO, renditionId: 1, number: 0 })],
+  ['the chunk of a segment', 40, (db) => damage.findFinishedChunk(db, { ...VIDEO, renditionId: 1, number: 0 })],
   ['published segments', 20, (db) => generations.listPublishedNumbers(db, VIDEO, 1, 0)],
   ['how many are published', 20, (db) => generations.countSegments(db, VIDEO)],
   ['a video to be planned', 20, (db) => generations.findUnplanned(db, [])],

@@ -57,7 +57,7 @@ const VIDEOS = ['1', '2', '3', '4', '5'].map(id)
 const [V1 = '', V2 = '', V3 = '', V4 = '', V5 = ''] = VIDEOS
 const KEY = id('c')
 const VIDEO = { videoId: V1, generation: 1 }
-const PLAN: Plan = { durationS: 29.97, mayBeSought: true, audioTrack: { renditionId: 9, bitrateBps: 128_000, frameCount: 1405 } }
+const PLAN: Plan = { durationS: 29.97, isSeekable: true, audioTrack: { renditionId: 9, bitrateBps: 128_000, frameCount: 1405 } }
 
 const chunk = (firstSegment: number, priority: number): Chunk => ({
   kind: 'audio',
@@ -433,7 +433,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => generations.findSegment(tx, VIDEO, 9, 1),
       (tx) => damage.listDamaged(tx, runOf(chunk(0, 0), 2)),
       (tx) => damage.listDamaged(tx, runOf(chunk(2, 1), 2)),
-      (tx) => damage.findChunkOf(tx, { ...VIDEO, renditionId: 9, number: 1 }),
+      (tx) => damage.findFinishedChunk(tx, { ...VIDEO, renditionId: 9, number: 1 }),
       (tx) => damage.listSegmentsAfter(tx, undefined, 1),
       (tx) => damage.listSegmentsAfter(tx, { ...VIDEO, renditionId: 9, number: 0 }, 5),
       (tx) => damage.totalSizeAfter(tx, { ...VIDEO, renditionId: 9, number: 0 }),

@@ -95,7 +95,7 @@ test('a silent video has no audio track, an audio file no video track', async ()
   expect((await openVideo(audioTrack)).plan).toMatchObject({
     videoTrack: undefined,
     audioTrack: { renditionId: 1 },
-    mayBeSought: false,
+    isSeekable: false,
   })
 })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
 import { sequentialChunk } from '../../src/encode/chunk-plan.ts'
-import { addChunks, replaceChunk, rowQueue, takeChunk } from '../../src/encode/chunk-queue.ts'
+import { addChunks, claimNextChunk, replaceChunk, rowQueue } from '../../src/encode/chunk-queue.ts'
 import { endRun, mayPublish } from '../../src/encode/chunk-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
@@ -31,7 +31,7 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
 })
 
 async function claim(tx: Db) {
-  const taken = await takeChunk(tx, rowQueue, { upToPriority: undefined, except: [] })
+  const taken = await claimNextChunk(tx, rowQueue, { upToPriority: undefined, except: [] })
   return taken === 'stale' ? undefined : taken?.run
 }
 

@@ -4,11 +4,11 @@ import { type Chunk, planChunks, sequentialChunk, splitForViewer, URGENT_SEGMENT
 import type { Plan } from '../../src/encode/plan.ts'
 
 /** A video of so many picture segments of 4 s, with sound of the same length. */
-function videoOf(segmentCount: number, mayBeSought = true): Plan {
+function videoOf(segmentCount: number, isSeekable = true): Plan {
   const durationS = segmentCount * 4
   return {
     durationS,
-    mayBeSought,
+    isSeekable,
     videoTrack: {
       rateNum: 25,
       rateDen: 1,

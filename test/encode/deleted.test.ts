@@ -8,7 +8,7 @@ import { openOwnDatabase } from '../db/database.ts'
 test('a video that is deleted while it is planned gets no key any more', async () => {
   const { db, write } = await openOwnDatabase()
   const [videoId, switches] = [newId(), { mayUpload: true, mayImport: true }]
-  const plan = { audioTrack: { renditionId: 1, bitrateBps: 96_000, frameCount: 188 }, durationS: 4, mayBeSought: true }
+  const plan = { audioTrack: { renditionId: 1, bitrateBps: 96_000, frameCount: 188 }, durationS: 4, isSeekable: true }
   const video = { videoId, generation: 1, wrappedContentKey: Buffer.from('key'), plan, encoder: '', createdAtS: 1 }
   const { accountId } = await write((tx) => addAccount(tx, { name: 'an owner', ...switches, createdAtS: 1, by: 'command-line' }))
   await write((tx) => insertVideo(tx, accountId, { id: videoId, title: 'A video', uploadTimeS: 1 }))

@@ -39,7 +39,7 @@ describe.each(MEASURED)('a video $is', (video) => {
     const { plan } = await openVideo(await makeOddVideo(video))
     const { videoTrack, audioTrack } = plan
     expect(sizesOf(videoTrack)).toBe(becomes.rungs)
-    expect(plan.mayBeSought).toBe(!video.inSequence)
+    expect(plan.isSeekable).toBe(!video.inSequence)
     if (videoTrack) {
       expect(`${videoTrack.rateNum}/${videoTrack.rateDen}`).toBe(becomes.rate ?? drawnRate(video))
       expect(videoTrack.frameCount).toBe(becomes.frames ?? framesOf(video))

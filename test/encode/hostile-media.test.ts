@@ -59,7 +59,7 @@ test.each([15_000, 16_000, 16_383, 30_000])(
       message: expect.stringContaining('too many pixels'),
     })
     await expect(openVideo(await write('a.mkv', matroska({ png, sidePx })))).rejects.toMatchObject({
-      message: `The picture is ${sidePx}×${sidePx}; at most 40 megapixels are accepted.`,
+      message: `The video is ${sidePx}×${sidePx} pixels; at most 40 megapixels are accepted.`,
     })
   },
 )

@@ -88,7 +88,7 @@ test('M11: an image of more than 40 megapixels is rejected before it is decoded'
   const sandbox = await openSandbox({ sandbox: 'weak' })
   // One decoded picture would be 72 MB more.
   await expect(probeSource(sandbox, await seal(file))).rejects.toThrow(
-    'The picture is 8000×6000; at most 40 megapixels are accepted.',
+    'The video is 8000×6000 pixels; at most 40 megapixels are accepted.',
   )
 })
 
@@ -107,7 +107,7 @@ test.each([0.5, 0.98])('an MP4 of which only the first part (%d) arrived is refu
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=4', '-c:v', 'libx264', '-movflags', '+faststart', file)
   const whole = await readFile(file)
   await writeFile(file, whole.subarray(0, whole.length * share))
-  await expect(openVideo(file)).rejects.toThrow(/^The file ends before its last picture: it was cut off/)
+  await expect(openVideo(file)).rejects.toThrow(/^The file ends before its last frame: it was cut off/)
 })
 
 test('a Matroska video that was cut off is as long as what arrived', async () => {

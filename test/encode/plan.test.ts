@@ -16,7 +16,7 @@ const PICTURE = {
   hdr: false,
   durationS: 60,
 }
-const PROBE: Probe = { formatName: 'mov,mp4', mayBeSought: true, videoTrack: PICTURE, audioTrack: { durationS: 60.02 } }
+const PROBE: Probe = { formatName: 'mov,mp4', isSeekable: true, videoTrack: PICTURE, audioTrack: { durationS: 60.02 } }
 
 test.each([
   { source: '1920×1080', rungs: '1920×1080 1280×720 854×480 426×240' },

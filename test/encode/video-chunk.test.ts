@@ -166,7 +166,7 @@ test('MPEG-TS, where no seek is exact, comes out whole in one pass from the star
   const video = await openVideo(
     await makeNumberedVideo(path.join(folder, 'video.ts'), { frames: 250, rate: '30', ...SMALL, encode: H264 }),
   )
-  expect(video.plan.mayBeSought).toBe(false)
+  expect(video.plan.isSeekable).toBe(false)
   const encoded = await encodeVideo(video, { chunkSegments: 100, decodesFromStart: true })
   expect((await readNumbers(await joinRendition(folder, encoded, 1))).slice(0, 250)).toEqual(count(250))
   const sought = { firstSegment: 1, segmentCount: 1, decodesFromStart: false }
@@ -247,7 +247,7 @@ test('a video whose video track breaks off long before its end fails with a sent
   const plan = { ...video.plan, videoTrack: { ...getFrame(video.plan), frameCount: 1000 } }
   const chunk = { firstSegment: 0, segmentCount: 10, decodesFromStart: true }
   const failed = encodeVideoChunk({ ...video, plan, threads: 'auto', chunk }, newSink())
-  await expect(failed).rejects.toThrow(/^The picture cannot be read past 0:\d\d: the file is damaged/)
+  await expect(failed).rejects.toThrow(/^The video cannot be read past 0:\d\d: the file is damaged/)
   await expect(failed).rejects.toBeInstanceOf(MediaFailure)
 })
 
@@ -256,7 +256,7 @@ test('a source that decodes wrongly after a seek (cockatoo.mp4) never shows a wr
   const video = await openVideo(footage.cockatoo)
   // The lowest rung alone: the same decoder, a tenth of the time.
   const lowest = getFrame(video.plan).renditions.slice(-1)
-  const plan = { videoTrack: { ...getFrame(video.plan), renditions: lowest }, durationS: video.plan.durationS, mayBeSought: true }
+  const plan = { videoTrack: { ...getFrame(video.plan), renditions: lowest }, durationS: video.plan.durationS, isSeekable: true }
   const [id] = lowest.map((rendition) => rendition.id)
   const published = newSink()
   let uncleanFrom: number | undefined

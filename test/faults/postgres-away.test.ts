@@ -80,10 +80,10 @@ test('F-10: the log says that PostgreSQL is away and why, and that it is back; i
 const OUTAGE = new Set([
   'database: unavailable; rejecting calls until it is back',
   'database: available again',
-  'the queue of work cannot be kept now; it is tried again',
-  'the queue of work is kept again',
+  'queue: unavailable, retrying',
+  'queue: available again',
 ])
-const MET_BY = new Set(['refused', 'not ready', 'the next job could not be read; it is tried again'])
+const MET_BY = new Set(['refused', 'not ready', 'jobs: claim failed, retrying'])
 const DEBUG = 20
 
 type Line = { level: number; msg: string; why?: string }

@@ -1,5 +1,5 @@
-// A worker in small: takes chunks of the database that it is given, one after the other, and publishes each by a row of its own.
-// One that waits publishes when its standard input says so.
+// A minimal worker: claims chunks of the given database one after the other, and publishes each as a row.
+// In mode `waits` it publishes when it reads a line.
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -15,7 +15,7 @@ import { endRun, mayPublish, type VideoChunk } from '../../src/encode/chunk-stor
 import { openBossQueue } from '../../src/jobs/boss.ts'
 import { startDispatcher } from '../../src/jobs/dispatcher.ts'
 
-const [url = '', patience] = process.argv.slice(2)
+const [url = '', mode] = process.argv.slice(2)
 const log = pino({ level: 'fatal' }, process.stderr)
 const connection = openConnection({ url, settings: { default_transaction_isolation: 'serializable' } })
 const write = createGroupCommitter(
@@ -24,20 +24,20 @@ const write = createGroupCommitter(
 const queue = await openBossQueue<ChunkJob>({ url, name: 'chunk', log })
 const input = createInterface(process.stdin)
 
-const { wake } = startDispatcher({ places: 0, claim, log })
+const { wake } = startDispatcher({ slots: 0, claim, log })
 queue.watch(wake)
 wake()
 
 async function claim() {
-  const taken = await claimChunk(write, queue, () => ({ upToPriority: undefined, except: [] }))
-  if (!taken) return undefined
-  const { run, hold } = taken
+  const claimed = await claimChunk(write, queue, () => ({ upToPriority: undefined, except: [] }))
+  if (!claimed) return undefined
+  const { run, hold } = claimed
   return { key: run.videoId, run: () => hold(() => work(run)) }
 }
 
 async function work(run: VideoChunk): Promise<void> {
   say(`took ${run.firstSegment}`)
-  if (patience === 'waits') await once(input, 'line')
+  if (mode === 'waits') await once(input, 'line')
   else await turn()
   const published = await write(async (tx) => {
     if (!(await mayPublish(tx, run))) return false

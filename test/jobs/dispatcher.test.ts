@@ -2,8 +2,8 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Job, startDispatcher } from '../../src/jobs/dispatcher.ts'
 
-test('as many jobs run concurrently as there are places, and the next begins when one ends', async () => {
-  const work = openWork({ places: 2 })
+test('as many jobs run concurrently as there are slots, and the next begins when one ends', async () => {
+  const work = openWork({ slots: 2 })
   for (const name of ['a', 'b', 'c', 'd']) work.add(name)
   await work.settled()
   expect(work.running()).toEqual(['a', 'b'])
@@ -12,8 +12,8 @@ test('as many jobs run concurrently as there are places, and the next begins whe
   expect(work.running()).toEqual(['b', 'c'])
 })
 
-test('when all places are taken one more job runs, if a viewer waits for it', async () => {
-  const work = openWork({ places: 2 })
+test('when all slots are taken one more job runs, if a viewer waits for it', async () => {
+  const work = openWork({ slots: 2 })
   for (const name of ['a', 'b', 'c']) work.add(name)
   await work.settled()
   work.add('urgent 1')
@@ -27,7 +27,7 @@ test('when all places are taken one more job runs, if a viewer waits for it', as
 })
 
 test('no wake is lost, whenever it comes: all of a thousand jobs run', async () => {
-  const work = openWork({ places: 3, finishAtOnce: true })
+  const work = openWork({ slots: 3, finishAtOnce: true })
   for (let i = 0; i < 1000; i++) {
     work.add(`job ${i}`)
     if (i % 7 === 0) await Promise.resolve()
@@ -43,7 +43,7 @@ test('a wake that comes while the dispatcher looks for work makes it look again'
   let claims = 0
   const ran = Promise.withResolvers<void>()
   const dispatcher = startDispatcher({
-    places: 1,
+    slots: 1,
     log,
     async claim() {
       claims += 1
@@ -61,7 +61,7 @@ test('a wake that comes while the dispatcher looks for work makes it look again'
 })
 
 test('F-35: stopping a key’s jobs ends those, waits for them, and leaves the others alone', async () => {
-  const work = openWork({ places: 3 })
+  const work = openWork({ slots: 3 })
   for (const name of ['video/1', 'video/2', 'other/1']) work.add(name)
   await work.settled()
   await work.dispatcher.stopJobs('video')
@@ -70,7 +70,7 @@ test('F-35: stopping a key’s jobs ends those, waits for them, and leaves the o
 })
 
 test('F-09: stopping takes no more work and resolves when nothing runs', async () => {
-  const work = openWork({ places: 2 })
+  const work = openWork({ slots: 2 })
   for (const name of ['a', 'b', 'c']) work.add(name)
   await work.settled()
   await work.dispatcher.stop()
@@ -84,7 +84,7 @@ test('F-09: stopping takes no more work and resolves when nothing runs', async (
 test('F-09: a job that is claimed while the dispatcher stops is ended too', async () => {
   const claimed = Promise.withResolvers<Job | undefined>()
   let signal: AbortSignal | undefined
-  const dispatcher = startDispatcher({ places: 1, log, claim: () => claimed.promise })
+  const dispatcher = startDispatcher({ slots: 1, log, claim: () => claimed.promise })
   dispatcher.wake()
   const stopped = dispatcher.stop()
   claimed.resolve({
@@ -105,7 +105,7 @@ test('a job that fails, or work that cannot be read, does not stop the rest', as
     () => Promise.reject(new Error('the database is busy')),
     async () => ({ key: 'b', run: async () => ran.resolve() }),
   ]
-  const dispatcher = startDispatcher({ places: 1, log, claim: async () => outcomes.shift()?.() })
+  const dispatcher = startDispatcher({ slots: 1, log, claim: async () => outcomes.shift()?.() })
   for (let look = 0; look < 3; look++) {
     dispatcher.wake()
     await new Promise((resolve) => setImmediate(resolve))
@@ -122,7 +122,7 @@ test('F-16: while the database is away, work is looked for once a second, howeve
     looks++
     throw new Error('the database is away')
   }
-  const dispatcher = startDispatcher({ places: 1, log, claim })
+  const dispatcher = startDispatcher({ slots: 1, log, claim })
   for (let wakes = 0; wakes < 5; wakes++) {
     dispatcher.wake()
     await new Promise((resolve) => setImmediate(resolve))
@@ -138,7 +138,7 @@ test('F-12: a job that fails each time is tried again after a second, not as fas
   onTestFinished(() => void vi.useRealTimers())
   let runs = 0
   const failing = { key: 'a', run: () => Promise.reject(new Error(`the disk is full (${++runs})`)) }
-  const dispatcher = startDispatcher({ places: 1, log, claim: async () => (runs < 100 ? failing : undefined) })
+  const dispatcher = startDispatcher({ slots: 1, log, claim: async () => (runs < 100 ? failing : undefined) })
   dispatcher.wake()
   expect(await settledRuns()).toBe(2) // the ordinary place and the urgent one
   await vi.advanceTimersByTimeAsync(999)
@@ -159,7 +159,7 @@ test('F-16: jobs that could not be read are looked for again without being annou
     () => Promise.reject(new Error('the database is in use')),
     async () => ({ key: 'a', run: async () => ran.resolve() }),
   ]
-  const dispatcher = startDispatcher({ places: 1, log, claim: async () => outcomes.shift()?.() })
+  const dispatcher = startDispatcher({ slots: 1, log, claim: async () => outcomes.shift()?.() })
   dispatcher.wake()
   await ran.promise
   await dispatcher.stop()
@@ -168,7 +168,7 @@ test('F-16: jobs that could not be read are looked for again without being annou
 const log = pino({ level: 'silent' })
 
 /** Work that a test adds and finishes by name; the part before `/` is its key, and a name that begins with `urgent` is urgent. */
-function openWork({ places, finishAtOnce = false }: { places: number; finishAtOnce?: boolean }) {
+function openWork({ slots, finishAtOnce = false }: { slots: number; finishAtOnce?: boolean }) {
   const waiting: string[] = []
   const [started, done, stopped]: [string[], string[], string[]] = [[], [], []]
   const running = new Map<string, () => void>()
@@ -193,7 +193,7 @@ function openWork({ places, finishAtOnce = false }: { places: number; finishAtOn
     ;(signal.aborted ? stopped : done).push(name)
   }
 
-  const dispatcher = startDispatcher({ places, claim, log })
+  const dispatcher = startDispatcher({ slots, claim, log })
   return {
     dispatcher,
     add(name: string) {

@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createFairSemaphore } from '../../src/jobs/fair-semaphore.ts'
 
-/** A gate whose pieces of work end when the test says so. */
-function openGate(options: { places: number; placesOfOne?: number; longest?: number }) {
+/** A semaphore whose work ends when the test says so. */
+function openSemaphore(options: { slots: number; slotsPerAccount?: number; maxLength?: number }) {
   const inTurn = createFairSemaphore({
-    placesOfOne: options.places,
-    line: { longest: options.longest ?? 1000, refusal: 'Too many wait.' },
+    slotsPerAccount: options.slots,
+    queue: { maxLength: options.maxLength ?? 1000, fullMessage: 'Too many wait.' },
     ...options,
   })
   const running = new Map<string, () => void>()
@@ -30,73 +30,78 @@ function openGate(options: { places: number; placesOfOne?: number; longest?: num
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 test('accounts take turns: one piece of work waits for one of another account, not for its many', async () => {
-  const gate = openGate({ places: 1 })
-  for (const name of ['a1', 'a2', 'a3']) await gate.add('a', name)
-  await gate.add('b', 'b1')
-  await gate.add('c', 'c1')
+  const semaphore = openSemaphore({ slots: 1 })
+  for (const name of ['a1', 'a2', 'a3']) await semaphore.add('a', name)
+  await semaphore.add('b', 'b1')
+  await semaphore.add('c', 'c1')
   const order: string[] = []
   for (let i = 0; i < 5; i++) {
-    const [name = ''] = gate.running()
+    const [name = ''] = semaphore.running()
     order.push(name)
-    await gate.finish(name)
+    await semaphore.finish(name)
   }
   expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'a3'])
 })
 
-test('an account does not get all places, so that another’s work begins immediately', async () => {
-  const gate = openGate({ places: 2, placesOfOne: 1 })
-  for (const name of ['a1', 'a2']) await gate.add('a', name)
-  await gate.add('b', 'b1')
-  expect(gate.running()).toEqual(['a1', 'b1'])
-  await gate.finish('b1')
-  expect(gate.running()).toEqual(['a1'])
-  await gate.finish('a1')
-  expect(gate.running()).toEqual(['a2'])
+test('an account does not get all slots, so that another’s work begins immediately', async () => {
+  const semaphore = openSemaphore({ slots: 2, slotsPerAccount: 1 })
+  for (const name of ['a1', 'a2']) await semaphore.add('a', name)
+  await semaphore.add('b', 'b1')
+  expect(semaphore.running()).toEqual(['a1', 'b1'])
+  await semaphore.finish('b1')
+  expect(semaphore.running()).toEqual(['a1'])
+  await semaphore.finish('a1')
+  expect(semaphore.running()).toEqual(['a2'])
 })
 
 test('so much of an account may wait; more is refused, and another account’s is not', async () => {
-  const gate = openGate({ places: 1, longest: 2 })
-  for (const name of ['a1', 'a2', 'a3', 'a4']) await gate.add('a', name)
-  await gate.add('b', 'b1')
-  expect(gate.refused).toEqual(['a4: unavailable Too many wait.'])
-  for (const name of ['a1', 'b1', 'a2', 'a3']) await gate.finish(name)
-  expect(gate.running()).toEqual([])
+  const semaphore = openSemaphore({ slots: 1, maxLength: 2 })
+  for (const name of ['a1', 'a2', 'a3', 'a4']) await semaphore.add('a', name)
+  await semaphore.add('b', 'b1')
+  expect(semaphore.refused).toEqual(['a4: unavailable Too many wait.'])
+  for (const name of ['a1', 'b1', 'a2', 'a3']) await semaphore.finish(name)
+  expect(semaphore.running()).toEqual([])
 })
 
 test('whatever comes and ends, no place is lost, none is taken twice, and all work is done', async () => {
   const steps = fc.array(fc.oneof(fc.constantFrom('a', 'b', 'c'), fc.nat(3)), { maxLength: 60 })
   await fc.assert(
-    fc.asyncProperty(steps, fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 3 }), async (all, places, placesOfOne) => {
-      const gate = openGate({ places, placesOfOne })
-      const waiting = new Map<string, string>()
-      const check = () => {
-        const running = gate.running()
-        expect(running.length).toBeLessThanOrEqual(places)
-        for (const account of ['a', 'b', 'c']) {
-          const theirs = running.filter((name) => waiting.get(name) === account).length
-          expect(theirs).toBeLessThanOrEqual(placesOfOne)
-          const waits = [...waiting.values()].filter((other) => other === account).length > theirs
-          if (waits) expect([running.length, theirs]).toSatisfy(([all, own]) => all === places || own === placesOfOne)
+    fc.asyncProperty(
+      steps,
+      fc.integer({ min: 1, max: 3 }),
+      fc.integer({ min: 1, max: 3 }),
+      async (all, slots, slotsPerAccount) => {
+        const semaphore = openSemaphore({ slots, slotsPerAccount })
+        const waiting = new Map<string, string>()
+        const check = () => {
+          const running = semaphore.running()
+          expect(running.length).toBeLessThanOrEqual(slots)
+          for (const account of ['a', 'b', 'c']) {
+            const theirs = running.filter((name) => waiting.get(name) === account).length
+            expect(theirs).toBeLessThanOrEqual(slotsPerAccount)
+            const waits = [...waiting.values()].filter((other) => other === account).length > theirs
+            if (waits) expect([running.length, theirs]).toSatisfy(([all, own]) => all === slots || own === slotsPerAccount)
+          }
         }
-      }
-      for (const [index, step] of all.entries()) {
-        const name = typeof step === 'number' ? (gate.running()[step] ?? '') : `${step}${index}`
-        if (typeof step === 'number') {
+        for (const [index, step] of all.entries()) {
+          const name = typeof step === 'number' ? (semaphore.running()[step] ?? '') : `${step}${index}`
+          if (typeof step === 'number') {
+            waiting.delete(name)
+            await semaphore.finish(name)
+          } else {
+            waiting.set(name, step)
+            await semaphore.add(step, name)
+          }
+          check()
+        }
+        while (semaphore.running().length > 0) {
+          const [name = ''] = semaphore.running()
           waiting.delete(name)
-          await gate.finish(name)
-        } else {
-          waiting.set(name, step)
-          await gate.add(step, name)
+          await semaphore.finish(name)
+          check()
         }
-        check()
-      }
-      while (gate.running().length > 0) {
-        const [name = ''] = gate.running()
-        waiting.delete(name)
-        await gate.finish(name)
-        check()
-      }
-      expect([...waiting.keys()]).toEqual([])
-    }),
+        expect([...waiting.keys()]).toEqual([])
+      },
+    ),
   )
 })

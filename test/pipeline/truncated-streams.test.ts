@@ -46,21 +46,21 @@ test.each([
   { what: 'Vorbis that no decoder reads', codec: 'libvorbis', checksum: 'right', from: 0.9, at: '0:08' },
   { what: 'Opus that no decoder reads', codec: 'libopus', checksum: 'right', from: 0.5, at: '0:0[34]' },
   { what: 'Vorbis on pages of wrong checksums', codec: 'libvorbis', checksum: 'wrong', from: 0.5, at: '0:0[34]' },
-] as const)('M17: of an Ogg that ends in $what the picture is whole, and its owner reads where the sound ends', async (fault) => {
+] as const)('M17: an Ogg that ends in $what plays all its frames, and its owner reads where the audio ends', async (fault) => {
   const file = await makeOgg(fault.codec)
   await damageOgg(file, { stream: 'audio', ...fault })
   const { id, statusReason } = await finish(file)
-  expect(statusReason).toMatch(new RegExp(`^The sound breaks off at ${fault.at} of 0:08\\.$`))
+  expect(statusReason).toMatch(new RegExp(`^The audio ends early, at ${fault.at} of 0:08:`))
   expect(await countFrames(id)).toBe(FRAMES)
 })
 
-test('M17: both interfaces and the webhooks say where a stream breaks off', async () => {
+test('M17: both APIs and the webhooks say where a stream ends early', async () => {
   const receiver = receivers.newReceiver()
   const { uuid } = await hooksOf(reelgate.owner).create(receiver.url, 'video:readyall')
   const file = await makeOgg()
   await damageOgg(file, { stream: 'audio', from: 0.9, checksum: 'right' })
   const { id } = await finish(file)
-  const reason = 'The sound breaks off at 0:08 of 0:08.'
+  const reason = 'The audio ends early, at 0:08 of 0:08: the file is damaged or was cut off.'
   const { rows } = await reelgate.owner.list(`?q=${id}`)
   expect(rows.map(({ statusReason }) => statusReason)).toEqual([reason])
   expect(await v2Video(id)).toMatchObject({ statusText: 'ready', statusReason: reason })
@@ -72,18 +72,18 @@ test('M17: a video track that breaks off in its last tenth is shown as far as it
   const file = await makeOgg()
   await damageOgg(file, { stream: 'video', from: 0.95, checksum: 'right' })
   const { id, statusReason } = await finish(file)
-  expect(statusReason).toMatch(/^The picture breaks off at 0:0[78] of 0:08\.$/)
+  expect(statusReason).toMatch(/^The video ends early, at 0:0[78] of 0:08:/)
   expect(await countFrames(id)).toBe(FRAMES)
 })
 
 test.each(['right', 'wrong'] as const)(
-  'M17: a picture that breaks off before (checksums %s) is an error that says where',
+  'M17: a video stream that ends before (checksums %s) is an error that says where',
   async (checksum) => {
     const file = await makeOgg()
     await damageOgg(file, { stream: 'video', from: 0.5, checksum })
     const { owner } = reelgate
     const { statusReason } = await owner.until(await owner.upload('Breaks off', file), 'Encoding error')
-    expect(statusReason).toBe('The picture cannot be read past 0:04: the file is damaged or was cut off. Upload it again.')
+    expect(statusReason).toBe('The video cannot be read past 0:04: the file is damaged or was cut off. Upload it again.')
   },
 )
 

@@ -62,7 +62,7 @@ test('P16: a viewer who waits for a segment in memory while its video is deleted
   const { videoId, deps, write, nowS } = await openBarePlayback()
   const video = { videoId, generation: 2 }
   const wrappedContentKey = wrapContentKey(parseMasterKey(Buffer.alloc(32, 1)), videoId, 2, newContentKey())
-  const plan = { audioTrack: { renditionId: 5, bitrateBps: 96_000, frameCount: 188 }, durationS: 4, mayBeSought: true }
+  const plan = { audioTrack: { renditionId: 5, bitrateBps: 96_000, frameCount: 188 }, durationS: 4, isSeekable: true }
   await write((tx) => insertGeneration(tx, { ...video, wrappedContentKey, plan, encoder: '', createdAtS: nowS() }))
   const hotSegments = createSegmentCache()
   const reading = Promise.withResolvers<Buffer>()

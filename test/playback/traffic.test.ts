@@ -15,7 +15,7 @@ async function openTraffic() {
     videoTrack: { ...videoTrack, aspectRatio: 16 / 9, renditions: [{ ...rendition, id: 2, maxBitrateBps: 30_000 }, rendition] },
     audioTrack: { renditionId: 3, bitrateBps: 20_000, frameCount: 2813 },
     durationS: 60,
-    mayBeSought: true,
+    isSeekable: true,
   }
   const video = { videoId: bare.videoId, plan }
   const traffic = createTrafficMeter(bare.deps.sessions, bare.nowS)
