@@ -1,4 +1,4 @@
-// `npm run bench`: the table of docs/bench.md. `-- --json FILE` also writes it, `-- --only NAME` measures one row.
+// `npm run bench`: prints the table of docs/bench.md. `-- --json FILE` also writes it, `-- --only NAME` measures one row.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { root } from './run.js'

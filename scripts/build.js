@@ -1,4 +1,4 @@
-// `dist/`: the server and the player, built from `src/` and `web/` by Vite. `npm run build` builds both in any case.
+// Builds the server and the player from `src/` and `web/` into `dist/` with Vite. `npm run build` always builds both.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -7,15 +7,15 @@ import { isMain, NODE, root, run, runMain, say } from './run.js'
 const SOURCES = ['src', 'web', 'vite.config.ts', 'package.json', 'package-lock.json']
 const BUILT_FROM = join(root, 'dist/.built-from')
 
-/** Whether `dist/` is missing or was built from other sources. Where there are no sources, it is what it is. */
+/** Whether `dist/` is missing or was built from other sources. Without sources it is never stale. */
 export function isBuildStale() {
   if (!existsSync(join(root, 'src'))) return false
-  return !existsSync(BUILT_FROM) || readFileSync(BUILT_FROM, 'utf8') !== hashOfSources()
+  return !existsSync(BUILT_FROM) || readFileSync(BUILT_FROM, 'utf8') !== hashSources()
 }
 
 export function build() {
   say('Building the server and the player (vite)')
-  const builtFrom = hashOfSources() // before the build: a file saved meanwhile makes the next start build again
+  const builtFrom = hashSources() // before the build, so that a file saved meanwhile makes the next start build again
   rmSync(BUILT_FROM, { force: true })
   viteBuild('vite.config.ts')
   viteBuild('web/vite.config.ts')
@@ -30,15 +30,15 @@ function viteBuild(...options) {
   })
 }
 
-function hashOfSources() {
+function hashSources() {
   const hash = createHash('sha256')
-  for (const file of SOURCES.flatMap((source) => filesOf(join(root, source)))) {
+  for (const file of SOURCES.flatMap((source) => listFiles(join(root, source)))) {
     hash.update(`\0${relative(root, file)}\0`).update(readFileSync(file))
   }
   return hash.digest('hex')
 }
 
-function filesOf(path) {
+function listFiles(path) {
   if (!statSync(path).isDirectory()) return [path]
   const entries = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   return entries.map((entry) => join(entry.parentPath ?? entry.path, entry.name)).sort()

@@ -1,4 +1,4 @@
-// `npm run conformance -- --base URL --key SECRET`: asks an installation whether it keeps the wire contract.
+// `npm run conformance -- --base URL --key SECRET`: checks whether an installation keeps the wire contract.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { root } from './run.js'

@@ -1,9 +1,9 @@
-// What comes from Debian: programs installed with apt-get, and packages that are only unpacked.
+// Programs from Debian: installed with apt-get, or only unpacked.
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { root, run, say } from './run.js'
 
-/** What Reelgate runs, and what its tests and benches run. `isOptional`: without it Reelgate works, less well guarded. */
+/** The programs of Reelgate, its tests and its benchmarks. `isOptional`: Reelgate starts without it. */
 const PROGRAMS = [
   { package: 'ffmpeg', isInstalled: () => isOnPath('ffmpeg'), for: ['serve', 'test', 'bench'] },
   { package: 'bubblewrap', isInstalled: () => isOnPath('bwrap'), for: ['serve', 'test', 'bench'], isOptional: true },
@@ -15,7 +15,7 @@ const PROGRAMS = [
   { package: 'postgresql', isInstalled: hasPostgres, for: ['test', 'bench'] },
 ]
 
-/** Made when an optional program could not be installed: a machine without a network must not wait for it at every start. */
+/** Created when an optional program could not be installed: without a network each start would wait for it. */
 const OPTIONAL_UNAVAILABLE = join(root, '.cache/optional-programs-unavailable')
 
 export function hasMissingPrograms(purpose) {
@@ -26,29 +26,29 @@ export function hasMissingPrograms(purpose) {
   )
 }
 
-/** @throws Error with the one command to run, where we must not install or a needed program cannot be installed */
+/** @throws Error with the command to run, when installing is not allowed or a required program cannot be installed */
 export function installPrograms(purpose) {
   const missing = missingPrograms(purpose)
-  const needed = missing.filter(({ isOptional }) => !isOptional)
+  const required = missing.filter(({ isOptional }) => !isOptional)
   if (!isInstallAllowed())
     throw new Error(`Missing programs. Run this as root, then start again:\n\n  ${installCommand(purpose)}\n`)
-  say(`Installing from Debian, once: ${joinNames(missing)} (REELGATE_INSTALL=off leaves that to you)`)
+  say(`Installing from Debian, once: ${joinNames(missing)} (REELGATE_INSTALL=off prints the command instead)`)
   try {
     aptInstall(missing)
   } catch {
-    if (needed.length > 0) aptInstall(needed)
+    if (required.length > 0) aptInstall(required)
     writeFileSync(OPTIONAL_UNAVAILABLE, '')
   }
   if (missingPrograms(purpose).some(({ isOptional }) => !isOptional))
     throw new Error(
-      `This Debian is too old: its ${joinNames(needed)} is not new enough. Use Debian 12 or newer, then start again.`,
+      `This Debian is too old: its ${joinNames(required)} is not new enough. Use Debian 12 or newer, then start again.`,
     )
 }
 
-/** What to say at every start while an optional program is missing; undefined when none is. */
+/** The advice of every start while an optional program is missing; undefined otherwise. */
 export function adviceOnOptionalPrograms(purpose) {
   if (missingPrograms(purpose).length === 0) return undefined
-  return `bubblewrap is missing, the sandbox around ffmpeg, so uploads wait and are not encoded. Run this as root: ${installCommand(purpose)}`
+  return `bubblewrap, the sandbox around ffmpeg, is missing, so uploads wait and are not encoded. Run this as root: ${installCommand(purpose)}`
 }
 
 function installCommand(purpose) {
@@ -77,7 +77,7 @@ function hasPostgres() {
   return readdirSync(folder).some((version) => Number(version) >= 15 && existsSync(join(folder, version, 'bin/postgres')))
 }
 
-// Tests start PostgreSQL clusters of their own: without this file Debian's package makes one more, which listens on port 5432.
+// Tests start PostgreSQL clusters of their own: without this file Debian's package creates another, which listens on port 5432.
 const NO_CLUSTER = '/etc/postgresql-common/createcluster.d/reelgate-tests.conf'
 
 function aptInstall(programs) {
@@ -85,7 +85,7 @@ function aptInstall(programs) {
   try {
     run('apt-get', ['update'], { env })
   } catch {
-    // Another source of this machine may be broken; whether that matters, the next command shows.
+    // One of the machine's package sources may be broken; the next command shows whether that matters.
   }
   mkdirSync(dirname(NO_CLUSTER), { recursive: true })
   writeFileSync(NO_CLUSTER, 'create_main_cluster = false\n')
@@ -106,7 +106,7 @@ export function unpackDebian(name, work) {
   return unpacked
 }
 
-// A fresh machine or container has no package lists; asking for them first would cost seconds everywhere else.
+// A fresh machine or container has no package lists; updating them first would cost seconds everywhere else.
 function download(name, folder) {
   try {
     run('apt-get', ['download', name], { cwd: folder })

@@ -28,7 +28,7 @@ const VIDEOS = [
   },
 ]
 
-/** Fetches what is missing. Any number may run at once: a video gets its name by rename, whole and verified. */
+/** Fetches missing videos. Safe to run concurrently: a video is renamed to its final name after it was verified. */
 export function fetchFootage() {
   mkdirSync(FOLDER, { recursive: true })
   for (const video of VIDEOS.filter(isMissing)) {
@@ -42,10 +42,10 @@ export function isFootageMissing() {
 }
 
 function isMissing(video) {
-  return !existsSync(pathOf(video))
+  return !existsSync(pathFor(video))
 }
 
-function pathOf(video) {
+function pathFor(video) {
   return join(FOLDER, basename(video.path))
 }
 
@@ -56,10 +56,10 @@ function fetchVideo(video) {
     const sha256 = createHash('sha256').update(readFileSync(unpacked)).digest('hex')
     if (sha256 !== video.sha256) {
       throw new Error(
-        `${video.path} of ${video.package} is not the video the tests know: its SHA-256 is ${sha256}, not ${video.sha256}.`,
+        `${video.path} of ${video.package} is not the video that the tests expect: its SHA-256 is ${sha256}, not ${video.sha256}.`,
       )
     }
-    renameSync(unpacked, pathOf(video))
+    renameSync(unpacked, pathFor(video))
   } finally {
     rmSync(work, { recursive: true, force: true })
   }

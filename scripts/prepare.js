@@ -1,5 +1,5 @@
-// `node scripts/prepare.js serve|test|bench|conformance`: makes a fresh clone ready, and costs next to nothing when it is.
-// Plain JavaScript for Node 20, without a package: it runs before there are any.
+// `node scripts/prepare.js serve|test|bench|conformance`: prepares a fresh clone, and is fast if everything is up to date.
+// Plain JavaScript for Node 20, without packages: it runs before they are installed.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -23,7 +23,7 @@ const STEPS = [
 function prepare(purpose, isLocked) {
   const steps = STEPS.filter((step) => step.for.includes(purpose))
   if (steps.length === 0)
-    throw new Error('Say what to prepare: `node scripts/prepare.js serve`, `test`, `bench` or `conformance`.')
+    throw new Error('Expected a purpose: `node scripts/prepare.js serve`, `test`, `bench` or `conformance`.')
   if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch))
     throw new Error(`Reelgate runs on Linux on x64 and arm64, not on ${process.platform} ${process.arch}: start it there.`)
   if (isLocked) {
@@ -35,23 +35,23 @@ function prepare(purpose, isLocked) {
   if (advice) say(advice)
 }
 
-// Two starts at the same time must not install over each other. The kernel frees this lock however its holder ends.
+// Concurrent starts must not install over each other. The kernel releases this lock however its holder ends.
 function prepareLocked(purpose) {
   mkdirSync(CACHE, { recursive: true })
   const command = [join(CACHE, 'prepare.lock'), process.execPath, import.meta.filename, purpose, '--locked']
-  const ended = spawnSync('flock', command, { stdio: ['ignore', 'inherit', 'inherit'] })
-  if (ended.error) throw new Error('`flock` is missing: install the package util-linux, then start again.')
-  if (ended.status !== 0) process.exit(1) // it has said why
+  const result = spawnSync('flock', command, { stdio: ['ignore', 'inherit', 'inherit'] })
+  if (result.error) throw new Error('`flock` is missing: install the package util-linux, then start again.')
+  if (result.status !== 0) process.exit(1) // it has printed the reason
 }
 
-// --- packages of npm ---
+// --- npm packages ---
 
-/** A server that is built runs without the development packages. */
+/** A built server runs without the development packages. */
 function needsDevelopment(purpose) {
   return purpose !== 'serve' || isBuildStale()
 }
 
-/** npm leaves a copy of the lockfile's entries for what it installed: `npm ci` or `npm install` by hand count as well. */
+/** Compares the lockfile with npm's record of installed packages, so that `npm ci` or `npm install` by hand count, too. */
 function hasStalePackages(purpose) {
   const record = join(root, 'node_modules/.package-lock.json')
   if (!existsSync(record)) return true
@@ -61,15 +61,15 @@ function hasStalePackages(purpose) {
     installed[path]
       ? installed[path].version === entry.version && installed[path].integrity === entry.integrity
       : entry.optional === true
-  const [, ...wanted] = Object.entries(readJson(join(root, 'package-lock.json')).packages)
-  return !wanted.filter(isNeeded).every(isInstalled) || !isNodePinned()
+  const [, ...locked] = Object.entries(readJson(join(root, 'package-lock.json')).packages)
+  return !locked.filter(isNeeded).every(isInstalled) || !isNodePinned()
 }
 
 function installPackages(purpose) {
   say('Installing packages (npm ci)')
-  // Explicit: NODE_ENV=production or the machine's npm settings could leave out what builds the server, or Node itself.
-  const kind = needsDevelopment(purpose) ? '--include=dev' : '--omit=dev'
-  const args = ['ci', kind, '--include=optional', '--ignore-scripts', '--loglevel=error']
+  // Explicit: NODE_ENV=production or npm settings of the machine could omit the packages that build the server, or Node itself.
+  const omitOrInclude = needsDevelopment(purpose) ? '--include=dev' : '--omit=dev'
+  const args = ['ci', omitOrInclude, '--include=optional', '--ignore-scripts', '--loglevel=error']
   const { npm_execpath: npm, npm_node_execpath: npmNode } = process.env
   if (npm && basename(npm) === 'npm-cli.js') run(npmNode ?? process.execPath, [npm, ...args])
   else run('npm', args)
@@ -91,7 +91,7 @@ function readJson(file) {
   return JSON.parse(readFileSync(file, 'utf8'))
 }
 
-// --- nginx, a peer in tests and benches; unpacked only, since Debian's package starts it on port 80 ---
+// --- nginx, for tests and benchmarks; only unpacked, because Debian's package starts it on port 80 ---
 
 function isNginxMissing() {
   return !existsSync('/usr/sbin/nginx') && !existsSync(NGINX)

@@ -15,15 +15,15 @@ function serializeError(error: Error): unknown {
   return { message, ...(cause instanceof Error && { cause: withCode(cause) }) }
 }
 
-/** SQLite's sentences do not name their code. */
+/** SQLite's messages do not contain their code. */
 function withCode(error: Error): string {
   const code = 'code' in error ? `${error.code}: ` : ''
   return error.message.startsWith(code) ? error.message : `${code}${error.message}`
 }
 
 /**
- * Where the log goes: stderr, a line at a time. A line that cannot be written is lost, for a log must never stop the service;
- * pino's own destination ends the process on a full disk, and then waits for the disk for ever.
+ * Writes the log to stderr, a line at a time. A line that cannot be written is lost, because a log must never stop the service:
+ * pino's own destination crashes on a full disk, and then waits for the disk for ever.
  */
 export const stderrLines = {
   write(line: string): void {

@@ -37,7 +37,7 @@ async function checkAll(config: Config, options: MediaOptions, ask: SendCommand,
   const begun = parseResult(MediaCheckStart, await ask('media begin', { fromStart: options.fromStart === true }))
   if (begun.after) view.say('Resuming the interrupted check; --from-start checks everything.')
   using interruption = listenForInterruption()
-  const next = async (after: Batch['last']) => batchOf(parseResult(MediaBatch, await ask('media next', { after })))
+  const next = async (after: Batch['last']) => parseBatch(parseResult(MediaBatch, await ask('media next', { after })))
   const checkOptions = { after: begun.after, bytesPerS: options.pace * 1e6, signal: interruption.signal }
   const damaged: Damage[] = []
   let [count, sizeBytes] = [0, 0]
@@ -80,7 +80,7 @@ function describeDamage(damaged: readonly Damage[]): string {
   return `; ${damaged.length} damaged: ${named.join(', ')}${more}`
 }
 
-function batchOf({ segments, last }: Static<typeof MediaBatch>): Batch {
+function parseBatch({ segments, last }: Static<typeof MediaBatch>): Batch {
   return { segments: segments.map((segment) => ({ ...segment, sha256: Buffer.from(segment.sha256, 'hex') })), last }
 }
 

@@ -1,12 +1,12 @@
 import type { WriteStream } from 'node:tty'
 
-/** Shows how far a long piece of work has come. */
+/** The progress of a long operation. */
 export type ProgressView = {
-  /** @param part 0 to 1 @param words what is being done now */
-  show(part: number, words: string): void
-  /** A line that stays, unless it is empty. */
-  say(words: string): void
-  /** Takes the bar away, so that other words stand alone. */
+  /** @param part 0 to 1 @param step the current step */
+  show(part: number, step: string): void
+  /** Prints a line of its own, unless it is empty. */
+  say(line: string): void
+  /** Removes the bar before other output. */
   clear(): void
 }
 
@@ -14,7 +14,7 @@ const BAR_WIDTH = 24
 const PLAIN_STEP = 0.1
 const MIN_SECONDS_TO_ESTIMATE = 3
 
-/** A live bar on a terminal; elsewhere a line whenever the step or a tenth is new, since a file of carriage returns is no log. */
+/** A live bar on a terminal; elsewhere a line for each step and each tenth, so that a log file is readable. */
 export function openProgressView(out: NodeJS.WriteStream & Partial<WriteStream>): ProgressView {
   return out.isTTY ? liveBar(out) : plainLines(out)
 }
@@ -24,18 +24,18 @@ export const SILENT_PROGRESS_VIEW: ProgressView = { show: () => undefined, say: 
 function liveBar(out: NodeJS.WriteStream): ProgressView {
   const estimate = createEstimate()
   return {
-    show(part, words) {
+    show(part, step) {
       const filled = Math.round(part * BAR_WIDTH)
       const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled)
-      const line = [`  ${bar} ${percent(part).padStart(5)}`, words, estimate(part)].filter((piece) => piece !== '').join('  ')
-      // A line that wraps could not be taken back.
+      const line = [`  ${bar} ${percent(part).padStart(5)}`, step, estimate(part)].filter((piece) => piece !== '').join('  ')
+      // A line that wraps could not be overwritten.
       out.write(
         `\r\x1b[K${Array.from(line)
           .slice(0, Math.max(1, out.columns - 1))
           .join('')}`,
       )
     },
-    say: (words) => void out.write(lineOf(words)),
+    say: (line) => void out.write(withNewline(line)),
     clear: () => void out.write('\r\x1b[K'),
   }
 }
@@ -43,24 +43,24 @@ function liveBar(out: NodeJS.WriteStream): ProgressView {
 function plainLines(out: NodeJS.WriteStream): ProgressView {
   let shown = { step: '', part: 0 }
   return {
-    show(part, words) {
-      const [step = ''] = words.split(',')
+    show(part, text) {
+      const [step = ''] = text.split(',')
       if (step === shown.step && part < shown.part + PLAIN_STEP) return
       shown = { step, part }
-      out.write(`${percent(part).padStart(5)}  ${words}\n`)
+      out.write(`${percent(part).padStart(5)}  ${text}\n`)
     },
-    say: (words) => void out.write(lineOf(words)),
+    say: (line) => void out.write(withNewline(line)),
     clear: () => undefined,
   }
 }
 
-const lineOf = (words: string) => (words === '' ? '' : `${words}\n`)
+const withNewline = (line: string) => (line === '' ? '' : `${line}\n`)
 
 function percent(part: number): string {
   return `${Math.floor(part * 100)} %`
 }
 
-/** How much longer it takes, if it goes on as it did since the part last fell back to its beginning. */
+/** Estimates the remaining time from the speed since the last step began, which resets the part. */
 function createEstimate(): (part: number) => string {
   let start = { atMs: performance.now(), part: 0 }
   let last = 0

@@ -27,7 +27,7 @@ export async function restoreKey(options: JsonOption): Promise<void> {
   const restored = restoreMasterKey(config, await promptForPhrase(), masterKey.id)
   if (options.json) return printResult({ masterKeyFile, restored }, options)
   printResult(
-    restored ? `The master key was restored to ${masterKeyFile}.` : `${masterKeyFile} already holds the master key.`,
+    restored ? `The master key was restored to ${masterKeyFile}.` : `${masterKeyFile} already contains the master key.`,
     options,
   )
 }

@@ -8,11 +8,15 @@ import { Failure } from '../errors.ts'
 export type VideoUpload = { url: string; form: Record<string, string>; path: string; fileName: string; sizeBytes: number }
 
 /**
- * Sends a file as the upload form that any client sends, and reports how many bytes were sent.
- * Resolves when the server has it for good.
+ * Sends a file with an upload form like any client, and reports how many bytes were sent.
+ * Resolves when the server has stored it durably.
  * @throws Failure with the server's message; the signal's reason when aborted
  */
-export async function uploadVideo(upload: VideoUpload, sent: (bytes: number) => void, signal: AbortSignal): Promise<void> {
+export async function uploadVideo(
+  upload: VideoUpload,
+  onProgress: (sentBytes: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const boundary = `reelgate-${randomBytes(16).toString('hex')}`
   const head = Buffer.from(formHead(upload, boundary))
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
@@ -25,36 +29,36 @@ export async function uploadVideo(upload: VideoUpload, sent: (bytes: number) => 
       'Content-Length': head.length + upload.sizeBytes + tail.length,
     },
   })
-  const answered = new Promise<IncomingMessage>((resolve, reject) => call.once('response', resolve).once('error', reject))
-  const responded = answered.catch(() => undefined) // an upload that is too large is rejected before its end
-  let isAnswered = false
+  const response = new Promise<IncomingMessage>((resolve, reject) => call.once('response', resolve).once('error', reject))
+  const responded = response.catch(() => undefined) // an upload that is too large is rejected before its end
+  let hasResponse = false
   void responded.then(() => {
-    isAnswered = true
+    hasResponse = true
   })
 
   call.write(head)
   let sentBytes = 0
   for await (const bytes of createReadStream(upload.path, { end: upload.sizeBytes - 1, highWaterMark: 2 ** 18, signal })) {
-    if (isAnswered) break
+    if (hasResponse) break
     if (!call.write(bytes)) await Promise.race([once(call, 'drain').catch(() => undefined), responded])
     sentBytes += bytes.length
-    sent(sentBytes)
+    onProgress(sentBytes)
   }
-  if (sentBytes < upload.sizeBytes && !isAnswered) {
+  if (sentBytes < upload.sizeBytes && !hasResponse) {
     call.destroy()
     await responded
-    throw new Failure('conflict', 'The file became shorter while it was read. Try again when nothing writes to it any more.')
+    throw new Failure('conflict', 'The file became shorter while it was read. Try again when no program writes to it.')
   }
   call.end(tail)
 
-  const answer = await answered.catch((cause: unknown) => {
+  const received = await response.catch((cause: unknown) => {
     signal.throwIfAborted()
     throw new Failure('unavailable', 'The connection to the server broke off while the video was being sent. Try again.', {
       cause,
     })
   })
-  const body = await text(answer)
-  if (answer.statusCode !== 201) throw new Failure('invalid', readMessage(body))
+  const body = await text(received)
+  if (received.statusCode !== 201) throw new Failure('invalid', readMessage(body))
 }
 
 function formHead({ form, fileName }: VideoUpload, boundary: string): string {
@@ -66,7 +70,7 @@ function formHead({ form, fileName }: VideoUpload, boundary: string): string {
 }
 
 /** The `Message` of the server's XML. */
-function readMessage(answer: string): string {
-  const [, message] = /<Message>([^<]*)<\/Message>/.exec(answer) ?? []
-  return message?.replaceAll('&quot;', '"').replaceAll('&apos;', "'").replaceAll('&amp;', '&') ?? 'The server refused the video.'
+function readMessage(xml: string): string {
+  const [, message] = /<Message>([^<]*)<\/Message>/.exec(xml) ?? []
+  return message?.replaceAll('&quot;', '"').replaceAll('&apos;', "'").replaceAll('&amp;', '&') ?? 'The server rejected the video.'
 }

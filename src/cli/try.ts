@@ -13,22 +13,24 @@ import { uploadVideo } from './send-video.ts'
 
 type TryOptions = { account?: string; json?: true }
 type SourceFile = { path: string; fileName: string; sizeBytes: number }
-type Ask = <S extends TSchema>(name: ServerCommandName, args: unknown, reply: S) => Promise<Static<S>>
+type Send = <S extends TSchema>(name: ServerCommandName, args: unknown, reply: S) => Promise<Static<S>>
+/** What every step needs: the running server, the progress on the terminal, and the signal of Ctrl-C. */
+type Run = { send: Send; view: ProgressView; signal: AbortSignal }
 type Video = { accountId: string; videoId: string }
 
 const POLL_INTERVAL_MS = 300
-/** What people see goes to stderr; stdout has the link. */
+/** Progress goes to stderr; stdout has the link. */
 const OUT = process.stderr
 
 /**
- * Sends a video to the running server as any client would, shows how it is encoded, and prints a link that opens it once. With
- * `json` it ends with the link, else when the video is whole.
- * @throws Failure that says why there is no video to watch; nothing incomplete remains then
+ * Uploads a video to the running server like any client, shows the progress of encoding, and prints a link that opens it once. With
+ * `json` it ends with the link, else when the video is completely encoded.
+ * @throws Failure that says why there is no video to watch; no incomplete video remains then
  */
 export async function tryVideo(config: Config, path: string, { account, json }: TryOptions): Promise<void> {
   const source = await findSourceFile(path)
   assertServerRuns(config)
-  const ask: Ask = async (name, args, reply) =>
+  const send: Send = async (name, args, reply) =>
     parseResult(reply, await sendCommand(dataPaths(config.dataDir).controlSocket, name, args))
   const view = json ? SILENT_PROGRESS_VIEW : openProgressView(OUT)
   using interruption = listenForInterruption()
@@ -37,70 +39,64 @@ export async function tryVideo(config: Config, path: string, { account, json }: 
       .slice(0, 500)
       .join('')
     if (!json) OUT.write(`${source.fileName}, ${formatSize(source.sizeBytes)}\n`)
-    const video = await upload(ask, source, { account, title: title || source.fileName }, view, interruption.signal)
-    const link = await waitUntilPlayable(ask, video, view, interruption.signal)
+    const run = { send, view, signal: interruption.signal }
+    const video = await upload(run, source, { account, title: title || source.fileName })
+    const link = await waitUntilPlayable(run, video)
     view.clear()
     process.stdout.write(json ? `${JSON.stringify({ ...video, watchUrl: link.url })}\n` : describeLink(link))
-    if (!json) await waitUntilEncoded(ask, video, view, interruption.signal)
+    if (!json) await waitUntilEncoded(run, video)
   } finally {
     view.clear()
   }
 }
 
-/** @throws Failure for what cannot be a source, before anything is sent */
+/** @throws Failure for a path that is not a readable file, before anything is sent */
 async function findSourceFile(given: string): Promise<SourceFile> {
   const path = resolve(given)
-  const refuse = (why: string): never => {
-    throw new Failure('invalid', `${given} ${why}.`)
+  const reject = (problem: string): never => {
+    throw new Failure('invalid', `${given} ${problem}.`)
   }
-  const found = await stat(path).catch(() => refuse('does not exist: name a video on this machine'))
-  if (found.isDirectory()) refuse('is a folder: name one video in it')
-  if (!found.isFile()) refuse('is not a file: name a video')
-  if (found.size === 0) refuse('is empty: name a video')
-  await access(path, constants.R_OK).catch(() => refuse('cannot be read: correct its permissions'))
+  const found = await stat(path).catch(() => reject('does not exist: name a video on this machine'))
+  if (found.isDirectory()) reject('is a folder: name one video in it')
+  if (!found.isFile()) reject('is not a file: name a video')
+  if (found.size === 0) reject('is empty: name a video')
+  await access(path, constants.R_OK).catch(() => reject('cannot be read: correct its permissions'))
   return { path, fileName: basename(path), sizeBytes: found.size }
 }
 
 async function upload(
-  ask: Ask,
+  { send, view, signal }: Run,
   source: SourceFile,
-  wish: { account: string | undefined; title: string },
-  view: ProgressView,
-  signal: AbortSignal,
+  options: { account: string | undefined; title: string },
 ): Promise<Video> {
-  const { uploadUrl, form, accountId, videoId } = await ask('try begin', wish, TryStart)
+  const { uploadUrl, form, accountId, videoId } = await send('try begin', options, TryStart)
   const video = { accountId, videoId }
   try {
-    const sent = (bytes: number) =>
+    const reportSent = (bytes: number) =>
       view.show(bytes / source.sizeBytes, `uploading, ${formatSize(bytes)} of ${formatSize(source.sizeBytes)}`)
-    await uploadVideo({ ...source, url: uploadUrl, form }, sent, signal)
+    await uploadVideo({ ...source, url: uploadUrl, form }, reportSent, signal)
   } catch (error) {
-    const end = await ask('try withdraw', video, TryCancellation).catch(() => undefined)
-    if (signal.aborted) throw interrupted(end ? (end.withdrawn ? 'Stopped: nothing of the video was kept.' : KEPT) : UNKNOWN)
+    const end = await send('try withdraw', video, TryCancellation).catch(() => undefined)
+    if (signal.aborted) throw interrupted(end ? (end.withdrawn ? 'Stopped: the video was removed.' : KEPT) : UNKNOWN)
     if (end?.withdrawn !== false) throw error
-    // The video arrived, and only the answer got lost.
+    // The upload is complete, and only the response got lost.
   }
   return video
 }
 
-async function waitUntilPlayable(
-  ask: Ask,
-  video: Video,
-  view: ProgressView,
-  signal: AbortSignal,
-): Promise<Static<typeof TryLink>> {
+async function waitUntilPlayable({ send, view, signal }: Run, video: Video): Promise<Static<typeof TryLink>> {
   for (;;) {
-    const progress = await ask('try progress', video, TryProgress)
+    const progress = await send('try progress', video, TryProgress)
     throwIfFailed(progress)
-    if (progress.status === 'ready') return ask('try link', video, TryLink)
+    if (progress.status === 'ready') return send('try link', video, TryLink)
     view.show(progress.part, progress.step)
     await waitToPoll(signal, KEPT)
   }
 }
 
-async function waitUntilEncoded(ask: Ask, video: Video, view: ProgressView, signal: AbortSignal): Promise<void> {
+async function waitUntilEncoded({ send, view, signal }: Run, video: Video): Promise<void> {
   for (;;) {
-    const progress = await ask('try progress', video, TryProgress)
+    const progress = await send('try progress', video, TryProgress)
     throwIfFailed(progress)
     if (progress.isWhole) {
       view.clear()
@@ -122,14 +118,14 @@ const KEPT = 'Stopped watching. The video was uploaded, and the server continues
 
 const UNKNOWN = 'Stopped. The server did not answer: if the video is in its list without a file, delete it there.'
 
-async function waitToPoll(signal: AbortSignal, words: string): Promise<void> {
+async function waitToPoll(signal: AbortSignal, message: string): Promise<void> {
   await pause(POLL_INTERVAL_MS, undefined, { signal }).catch(() => {
-    throw interrupted(words)
+    throw interrupted(message)
   })
 }
 
-function interrupted(words: string): Failure {
-  return new Failure('unavailable', words)
+function interrupted(message: string): Failure {
+  return new Failure('unavailable', message)
 }
 
 function describeLink({ url, ttlS }: Static<typeof TryLink>): string {

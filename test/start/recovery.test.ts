@@ -138,7 +138,7 @@ test('F-29: a power cut while the first key is written leaves no file in its pla
   expect(killed).toContain('data.key.new')
   await expect(stat(masterKeyFile)).rejects.toThrow('ENOENT')
   const again = await startReelgate({ env: place.env })
-  expect(again.output()).toContain(`The master key lies in ${masterKeyFile}`)
+  expect(again.output()).toContain(`The master key is in ${masterKeyFile}`)
   expect(await readFile(masterKeyFile, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/)
   await expect(stat(`${masterKeyFile}.new`)).rejects.toThrow('ENOENT')
   await again.stop()

@@ -44,7 +44,7 @@ test('I10: a start continues where the first one was killed while it made the da
 
 test('D07: the master key is made once, next to the data folder, and only the server’s user can read either', async () => {
   const reelgate = await startReelgate()
-  expect(reelgate.output()).toContain(`The master key lies in ${reelgate.masterKeyFile}`)
+  expect(reelgate.output()).toContain(`The master key is in ${reelgate.masterKeyFile}`)
   expect((await stat(reelgate.masterKeyFile)).mode & 0o777).toBe(0o600)
   expect((await stat(reelgate.dataDir)).mode & 0o777).toBe(0o700)
   const key = getMasterKey(reelgate)
@@ -122,7 +122,7 @@ test('the master key may come from the environment; then no file is made', async
   await expect(readFile(reelgate.masterKeyFile)).rejects.toThrow('ENOENT')
   expect(reelgate.output()).not.toContain(key)
   // Who keeps the key elsewhere has a copy already; and a phrase would put it into the log of the start.
-  expect(reelgate.output()).toContain('It is yours to keep, so no recovery phrase is shown.')
+  expect(reelgate.output()).toContain('You store it yourself, so no recovery phrase is shown.')
   expect(reelgate.output()).not.toMatch(/^ +1 [a-z]+/m)
 })
 
@@ -133,7 +133,7 @@ test('the master key may lie elsewhere, and a key made before the first start is
   await rename(first.masterKeyFile, elsewhere)
   const key = await readFile(elsewhere, 'utf8')
   const second = await startReelgate({ env: { REELGATE_MASTER_KEY_FILE: elsewhere } })
-  expect(second.output()).toContain(`The master key lies in ${elsewhere}`)
+  expect(second.output()).toContain(`The master key is in ${elsewhere}`)
   expect(await readFile(elsewhere, 'utf8')).toBe(key)
   await rm(elsewhere)
 })

@@ -132,7 +132,7 @@ test.each(sampleOf('signals', ['SIGINT', 'SIGTERM', 'SIGHUP'] as const, 1))(
     await expect.poll(async () => (await listFiles(server, 'tmp')).length).toBe(1)
     child.kill(signal)
     expect(await ended).toBe(1)
-    expect(said).toMatch(/Stopped: nothing of the video was kept\.\n$/)
+    expect(said).toMatch(/Stopped: the video was removed\.\n$/)
     expect((await server.owner.list()).count).toBe(0)
     const left = async () => [...(await listFiles(server, 'tmp')), ...(await listFiles(server, 'sources'))]
     await expect.poll(left).toEqual([])
