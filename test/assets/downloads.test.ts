@@ -55,7 +55,7 @@ async function hangUp({ hostname, port, pathname }: URL, afterMs: number): Promi
 const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer())
 
 describe('the original', () => {
-  test('comes back byte for byte, whole and in parts', async () => {
+  test('is downloaded byte for byte, whole and in parts', async () => {
     const address = await addressOf(videoId, (await fileOf(videoId, 'original')).id)
     const whole = await fetch(address)
     expect(whole.status).toBe(200)
@@ -80,7 +80,7 @@ describe('the original', () => {
     expect([head.status, head.headers.get('content-length')]).toEqual([200, String(video.length)])
   })
 
-  test('is sent whole where If-Range names another text', async () => {
+  test('is sent whole if If-Range names another version', async () => {
     const address = await addressOf(videoId, (await fileOf(videoId, 'original')).id)
     const etag = (await fetch(address, { method: 'HEAD' })).headers.get('etag') ?? ''
     const ask = (ifRange: string) => fetch(address, { headers: { Range: 'bytes=0-9', 'If-Range': ifRange } })
@@ -101,7 +101,7 @@ describe('the original', () => {
     })
   })
 
-  test('P17: a playback session opens no download; the address alone works, and no other can be made from it', async () => {
+  test('P17: a playback session opens no download; the URL works by itself, and no other can be made from it', async () => {
     const { id } = await fileOf(videoId, 'original')
     const viewer = reelgate.newViewer()
     await viewer.redeem(await reelgate.owner.issueOtp(videoId))
@@ -120,7 +120,7 @@ describe('the original', () => {
     for (const path of forged) expect((await fetch(`${reelgate.url}/download/${path}`)).status).toBe(403)
   })
 
-  test('K17: takes a permission of its own; its address dies with the key that asked for it; the audit record names it', async () => {
+  test('K17: needs a permission of its own; its URL becomes invalid with the key that requested it; the audit log names it', async () => {
     const { id } = await fileOf(videoId, 'original')
     const poster = await fileOf(videoId, 'poster')
     const [account] = JSON.parse((await reelgate.cli('account', 'list', '--json')).stdout)
@@ -171,7 +171,7 @@ describe('the original', () => {
   })
 })
 
-test('X12: the redirect follows the configured address, not what a request says of its host', async () => {
+test('X12: the redirect uses the configured URL, not the request’s Host', async () => {
   const { id } = await fileOf(videoId, 'original')
   const { text } = await sendRaw(
     reelgate.url,
@@ -196,7 +196,7 @@ test('F02: a file that is not for downloads has no address, and an unknown numbe
     expect([path, (await stranger.call('GET', `/api/videos/${path}`)).status]).toEqual([path, 404])
 })
 
-test('posters and captions are downloaded as what they were made into', async () => {
+test('posters and captions are downloaded in their converted form', async () => {
   const { videoId: id } = await reelgate.owner.credentials('Made')
   await addFile(reelgate.owner, id, await makeImage('640x360'))
   await addFile(reelgate.owner, id, SRT, 'en')
@@ -207,7 +207,7 @@ test('posters and captions are downloaded as what they were made into', async ()
   expect(await caption.text()).toBe('WEBVTT\n\n00:00:00.500 --> 00:00:02.500\nA first <b>line</b> &amp; more\n')
 })
 
-test('K16: an address opens nothing while its account is disabled', async () => {
+test('K16: a download URL opens nothing while its account is disabled', async () => {
   const owner = await reelgate.newOwner('Downloads end')
   const id = await owner.readyVideo(await makeVideo({ seconds: 2 }))
   const original = (await listFiles(owner, id)).find(({ type }) => type === 'original')
@@ -219,7 +219,7 @@ test('K16: an address opens nothing while its account is disabled', async () => 
   expect((await fetch(redirect)).status).toBe(200)
 })
 
-test('an address is dead as soon as its file, or its video, is deleted', async () => {
+test('a download URL is invalid as soon as its file or its video is deleted', async () => {
   const { owner } = reelgate
   const { videoId: id } = await owner.credentials('Doomed')
   await addFile(owner, id, SRT, 'en')

@@ -61,7 +61,7 @@ describe('the files of a video', () => {
     }
   })
 
-  test('have numbers that no other file of the installation has, and keep them', async () => {
+  test('have ids that no other file of the installation has, and keep them', async () => {
     const other = await reelgate.owner.readyVideo(await makeVideo(), 'Another')
     await untilFinished(reelgate, other)
     const before = await listFiles(reelgate.owner, videoId)
@@ -72,7 +72,7 @@ describe('the files of a video', () => {
     expect(await listFiles(reelgate.owner, videoId)).toEqual(before)
   })
 
-  test('are seven fields each at the earlier interface, in JSON and in XML', async () => {
+  test('have seven fields each in the v2 API, in JSON and in XML', async () => {
     const ask = (query: string) =>
       fetch(`${reelgate.url}/v2/files?${query}`, {
         method: 'POST',
@@ -110,7 +110,7 @@ describe('the files of a video', () => {
     }
   })
 
-  test('F02: a number that is none of its files is 404, and what the video is made of stays', async () => {
+  test('F02: an id that is none of its files is 404, and the original and renditions cannot be deleted', async () => {
     const strange = ['0', '-1', '9223372036854775808', '18446744073709551616', '1e3', '1.5', 'x', '%00', '999999']
     for (const id of strange) {
       const response = await reelgate.owner.call('DELETE', `/api/videos/${videoId}/files/${id}`)
@@ -142,7 +142,7 @@ describe('a poster', () => {
     expect([red < 20, green > 235, blue < 20]).toEqual([true, true, true])
   })
 
-  test('takes the place of older ones, which show again when it is deleted', async () => {
+  test('replaces older ones, which are shown again when it is deleted', async () => {
     const { owner } = reelgate
     const id = await waitingVideo()
     const [first] = await json<{ id: number }[]>(addFile(owner, id, await makeImage('640x360')))
@@ -155,7 +155,7 @@ describe('a poster', () => {
     expect(await enabled()).toContain(first?.id)
   })
 
-  test('that comes while the video is queued is not displaced by the video’s own', async () => {
+  test('that is added while the video is queued is not replaced by the video’s own', async () => {
     const { owner } = reelgate
     const credentials = await owner.credentials('Poster first')
     const id = credentials.videoId
@@ -178,7 +178,7 @@ describe('a poster', () => {
 })
 
 describe('captions', () => {
-  test('are kept by language; a second file in a language takes the place of the first', async () => {
+  test('are stored by language; a second file in a language replaces the first', async () => {
     const { owner } = reelgate
     const id = await waitingVideo()
     const first = await json<{ id: number }>(addFile(owner, id, SRT, 'EN'))
@@ -224,7 +224,7 @@ test('captions sent without a language are rejected with that reason, not as an 
   ])
 })
 
-test('a broken SRT is refused with the line that is wrong, and nothing of it is kept', async () => {
+test('a broken SRT is rejected with the line that is wrong, and nothing is stored', async () => {
   const { owner } = reelgate
   const { videoId } = await owner.credentials('A video')
   const answer = await addFile(owner, videoId, `${SRT}\r\n2\r\n00:00:03,000 -> 00:00:04,000\r\nA second\r\n`, 'en')

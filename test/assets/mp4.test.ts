@@ -142,7 +142,7 @@ type Player = {
   play(): Promise<void>
 }
 
-test('one of a video whose title is a file’s name already is saved under that name, with one ending', async () => {
+test('that of a video whose title is a file name is saved under that name, with one extension', async () => {
   const { owner, videoId } = await startWithVideo('short')
   await ask(owner, videoId)
   const made = await untilMade(owner, videoId)
@@ -251,7 +251,7 @@ test('P05: its files on disk show nothing, while it is made and afterwards', asy
   }
 })
 
-test('it is refused before every rendition is there, to strangers, and in words where something else is asked for', async () => {
+test('it is rejected before every rendition is finished, for other accounts, and for another type', async () => {
   const { reelgate, owner, videoId } = await startWithVideo('short')
   const { videoId: waiting } = await owner.credentials('It will come')
   const early = await ask(owner, waiting)
@@ -326,7 +326,7 @@ const triesOf = (reelgate: Reelgate) =>
   readRows<{ attempts: number }>(reelgate, `select attempts from file where type = 'mp4'`).map(({ attempts }) => attempts)
 
 sampled(
-  'F-24: one that cannot be made is given up after three tries; its owner reads so, and it is made when it is asked for again',
+  'F-24: one that cannot be made fails after three attempts; its owner sees why, and it is made when it is requested again',
   async () => {
     const { reelgate, owner, videoId } = await startWithVideo('short')
     const [{ init } = { init: null }] = readRows<{ init: Buffer }>(
@@ -383,7 +383,7 @@ sampled('F-03: one whose making ends the server is given up after three times, a
 })
 
 sampled(
-  'F-09: a stop while one is made ends well and leaves nothing half done; it costs no try, and the next start makes it',
+  'F-09: a stop while one is made leaves nothing incomplete and counts as no attempt, and the next start makes it',
   async () => {
     const { reelgate, owner, videoId } = await startWithVideo()
     const held = await holdUp(reelgate, videoId)
@@ -478,7 +478,7 @@ sampled('E06: accounts take turns: one MP4 waits for one of another account, not
   expect(order).toEqual([ann1, ben1, ann2, ann3])
 })
 
-test('K11, K17: a key that only reads sees an MP4, and can neither have one made, nor download nor delete it', async () => {
+test('K11, K17: a key that only reads sees an MP4, but cannot request, download or delete one', async () => {
   const { reelgate, owner, videoId } = await startWithVideo('short')
   const [account] = readRows<{ id: string }>(reelgate, 'select id from account')
   const { stdout } = await reelgate.cli('key', 'create', account?.id ?? '', '--permission', 'viewer', '--json')
@@ -492,7 +492,7 @@ test('K11, K17: a key that only reads sees an MP4, and can neither have one made
   expect((await fetch(await addressOf(owner, videoId, made))).status).toBe(200)
 })
 
-test('F02: /v2 lists it, not downloadable and of no size until it is made', async () => {
+test('F02: /v2 lists it, without size and download until it is made', async () => {
   const { reelgate, owner, videoId } = await startWithVideo()
   const held = await holdUp(reelgate, videoId)
   const inV2 = async () => {

@@ -21,7 +21,7 @@ async function download(videoId: string, fileId: number): Promise<{ text: string
   return { text: await response.text(), disposition: response.headers.get('content-disposition') ?? '' }
 }
 
-test('F05: uploads whose names a disk may take for one are each kept, and come back by their own name', async () => {
+test('F05: uploads whose names a file system may treat as equal are stored separately, and downloaded by their own names', async () => {
   const { owner } = reelgate
   const videoIds = await Promise.all(
     TWINS.map(async (name, index) => {

@@ -83,7 +83,7 @@ test('a download of a poster, and one of captions, that are deleted while they a
   }
 })
 
-test('an upload whose video is deleted while it is downloaded comes whole or is 404', async () => {
+test('an original whose video is deleted during a download is sent whole or is 404', async () => {
   const { owner } = reelgate
   const video = await makeVideo({ seconds: 2 })
   for (let round = 0; round < 8; round++) {

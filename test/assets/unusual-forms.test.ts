@@ -80,7 +80,7 @@ const HALVES: readonly [form: string, form: (file: Part) => Buffer][] = [
   ['half a file', (file) => formBody([file]).subarray(0, -BOUNDARY.length - 20)],
 ]
 
-test.each(HALVES)('U12: a form with %s is refused, and nothing of it is kept', async (_, form) => {
+test.each(HALVES)('U12: a form with %s is rejected, and nothing of it is stored', async (_, form) => {
   const before = await keptAtRest()
   for (const [file, language] of [
     [captions, 'de'],
@@ -92,7 +92,7 @@ test.each(HALVES)('U12: a form with %s is refused, and nothing of it is kept', a
   await expect.poll(kept).toEqual(before)
 })
 
-test('E05: of a client that breaks off nothing is kept', async () => {
+test('E05: nothing is stored of a client that disconnects', async () => {
   const before = await keptAtRest()
   const whole = formBody([poster()])
   for (const cutAfterBytes of [10, Math.floor(whole.length / 2), whole.length - 10]) {
@@ -118,7 +118,7 @@ test.each([
   await expect.poll(kept).toEqual(before)
 })
 
-test('U03: captions of exactly the largest size are taken', async () => {
+test('U03: captions of exactly the maximum size are accepted', async () => {
   const largest = SRT + ' '.repeat(5 * 2 ** 20 - SRT.length)
   expect((await addFile(reelgate.owner, videoId, largest, 'hi')).status).toBe(200)
 })

@@ -740,7 +740,7 @@ const TABLES = [
 let called = 0
 
 test.each(STORES.map(([store, calls], index) => ({ store, calls, index })))(
-  '$store: answers are alike on both databases, and so are the rows they leave',
+  '$store: results are the same on both databases, and so are the rows afterwards',
   async ({ calls, index }) => {
     // Alone, a test makes the rows that it needs.
     for (; called < index; called++) for (const call of STORES[called]?.[1] ?? []) await onBoth(call)

@@ -9,7 +9,7 @@ import { startReelgate } from '../reelgate.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-test('dist/ starts with production packages alone, without sources', async () => {
+test('dist/ starts with only production packages, without sources', async () => {
   const installed = await newFolder()
   for (const part of ['bin', 'dist', 'package.json']) await cp(join(ROOT, part), join(installed, part), { recursive: true })
   await linkProductionPackages(installed)
@@ -24,7 +24,7 @@ test('source maps next to the build name the sources, for node --enable-source-m
   expect(map.sources).toContain('../../src/cli/command-line.ts')
 })
 
-test('the build is stale when a source or the lockfile has changed, and where there are no sources it never is', async () => {
+test('the build is stale when a source or the lockfile has changed, and never without sources', async () => {
   const clone = await newFolder()
   for (const part of ['scripts', 'src', 'web', 'dist', 'vite.config.ts', 'package.json', 'package-lock.json'])
     await cp(join(ROOT, part), join(clone, part), { recursive: true })
@@ -42,7 +42,7 @@ test('the build is stale when a source or the lockfile has changed, and where th
   expect(isStale()).toBe('false\n')
 })
 
-test('with REELGATE_INSTALL=off nothing is installed, and one command says what is missing', async () => {
+test('with REELGATE_INSTALL=off nothing is installed, and the command to run is printed', async () => {
   const programs = await newFolder()
   await symlink('/usr/bin/flock', join(programs, 'flock'))
   const env = { PATH: programs, REELGATE_INSTALL: 'off' }

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => running.remove())
 
 test.each([{ where: 'beside a running server' }, { where: 'without a server' }])(
-  'accounts and keys are made, listed and revoked $where',
+  'accounts and keys are created, listed and revoked $where',
   async ({ where }) => {
     const cli = where === 'without a server' ? await withoutServer() : running.cli
     const json = async <T>(...args: string[]): Promise<T> => {
@@ -68,7 +68,7 @@ test('K12: what the command line prints once is nowhere in the data folder', asy
 })
 
 test.each([{ isRunning: true }, { isRunning: false }])(
-  'wrong use ends with 2, a refusal with 1, in a sentence (server running: $isRunning)',
+  'invalid usage exits with 2, a failure with 1, with a message (server running: $isRunning)',
   async ({ isRunning }) => {
     const cli = isRunning ? running.cli : await withoutServer()
     for (const args of [[], ['fly'], ['account', 'create'], ['account', 'list', '--what']]) {
@@ -92,7 +92,7 @@ test.each([{ isRunning: true }, { isRunning: false }])(
   },
 )
 
-test('help and version end with 0, and serve --help lists every variable', async () => {
+test('help and version exit with 0, and serve --help lists every variable', async () => {
   expect(await runCli(['--version'], {})).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
@@ -116,7 +116,7 @@ test('webhook and hook are the same command', async () => {
     expect(await running.cli(topic, 'list', 'owner', '--json')).toMatchObject({ code: 0, stdout: '[]\n' })
 })
 
-test('K09: a key revoked on the command line is refused at the next request of a connection that was open before', async () => {
+test('K09: a key revoked on the command line is rejected at the next request of an open connection', async () => {
   const { accountId, apiKey }: Account = JSON.parse((await running.cli('account', 'create', 'Una', '--json')).stdout)
   const [key] = JSON.parse((await running.cli('key', 'list', accountId, '--json')).stdout) as Key[]
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -144,7 +144,7 @@ test('an account without uploads gets no upload credentials', async () => {
   expect((await createOwner(running.url, apiKey).call('PUT', '/api/videos?title=x')).status).toBe(403)
 })
 
-test('a data folder with a long path serves its commands too', async () => {
+test('commands also work with a long path of the data folder', async () => {
   const folder = await newFolder()
   const dataDir = join(folder, ...Array.from({ length: 6 }, (_, i) => `a-folder-with-a-long-name-${i}`), 'data')
   expect(dataDir.length).toBeGreaterThan(150)
@@ -162,7 +162,7 @@ test('concurrent commands to a running server all succeed', async () => {
   expect(listed.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
 })
 
-test('after kill -9 of the server a command works by itself, and one given at the same time says to try again', async () => {
+test('after kill -9 of the server a command works by itself, and a concurrent one says to try again', async () => {
   const reelgate = await startReelgate()
   await reelgate.kill()
   expect(await reelgate.cli('account', 'create', 'Una', '--json')).toMatchObject({ code: 0, stderr: '' })
@@ -182,7 +182,7 @@ test('F-09: an open connection to the command socket does not keep the server fr
   socket.destroy()
 })
 
-test('a command that breaks off does not end the server', async () => {
+test('a command that disconnects does not end the server', async () => {
   for (const line of ['', '{"name":', '{"name":"account list","args":{}}\n']) {
     const socket = connect(join(running.dataDir, 'control.sock'))
     await new Promise((resolve) => socket.write(line, resolve))

@@ -45,7 +45,7 @@ describe('a first start with a demo video', () => {
     expect((await reelgate.owner.list()).count).toBe(0) // nothing of it stands among the owner's videos
   })
 
-  test('the contract’s demo operation gives an OTP of the demo, another each time, of which one browser plays', async () => {
+  test('the contract’s demo operation returns a new OTP of the demo each time, which one browser can play', async () => {
     const first = await untilPlayable(reelgate)
     const second = await untilPlayable(reelgate)
     expect(first.otp).toMatch(/^[A-Za-z0-9]{64}$/)
@@ -101,7 +101,7 @@ describe('a first start with a demo video', () => {
   })
 })
 
-test('only loopback peers are of this machine, in whatever form the kernel writes their address', () => {
+test('only loopback peers count as this machine, in every form of their address', () => {
   const from = (remoteAddress: string) =>
     isFromThisMachine({ socket: { remoteAddress }, rawHeaders: ['Host', 'localhost'], httpVersion: '1.1' })
   for (const address of ['127.0.0.1', '127.255.255.254', '::1', '::ffff:127.0.0.1', '::ffff:127.255.255.254'])
@@ -121,7 +121,7 @@ const WITHOUT: { why: string; env: Record<string, string> }[] = [
 ]
 
 test.each(sampleOf('starts without a demo', WITHOUT, 1))(
-  'there is no demo with $why, and a later start without it makes none',
+  'there is no demo with $why, and a later start without it creates none',
   async ({ env }) => {
     const PORT = String(await findFreePort())
     const here = { url: `http://127.0.0.1:${PORT}` } // the start names the public address
@@ -168,7 +168,7 @@ const REMOVALS = [
 ]
 
 test.each(sampleOf('removals of the demo', REMOVALS, 1))(
-  'a demo removed $how is gone for good: not shown, and not made again by the next start',
+  'a demo removed $how is removed permanently: not shown, and not created again by the next start',
   async ({ remove }) => {
     const reelgate = await startReelgate(ON)
     const { videoId } = await untilPlayable(reelgate)
@@ -188,7 +188,7 @@ test.each(sampleOf('removals of the demo', REMOVALS, 1))(
   },
 )
 
-test('I10: whenever the first start is killed, the next ones have one demo and one owner’s account, and the video is whole', async () => {
+test('I10: after a kill at any moment of the first start, the next ones have one demo and one owner’s account, and the video is complete', async () => {
   const chance = newChance('demo video')
   for (let round = 0; round < rounds(1, 30); round++) {
     const place = await makePlace()

@@ -71,7 +71,7 @@ test('F-42, F-43: doctor --media finds changed, missing and short files while a 
   expect(readRows(reelgate, 'select number from generation')).toEqual([{ number: 1 }])
 })
 
-test('F-43: without a server the check notes what is damaged, and the next start encodes it again', async () => {
+test('F-43: without a server the check records damaged segments, and the next start encodes them again', async () => {
   const reelgate = await start()
   await reelgate.stop()
   const { isWhole } = await damageSome(reelgate)
@@ -109,7 +109,7 @@ test('an interrupted check continues after the last segments that it read; --fro
   expect(await checkMedia(reelgate, '--from-start')).toMatchObject({ isTrouble: true, damaged: [{ number: first.number }] })
 })
 
-test('a folder of segments that is empty is a disk that is not mounted: nothing is encoded again', async () => {
+test('an empty folder of segments counts as a disk that is not mounted: nothing is encoded again', async () => {
   const reelgate = await start()
   await reelgate.stop()
   await rm(join(reelgate.dataDir, 'segments', reelgate.videoId), { recursive: true })

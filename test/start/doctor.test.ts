@@ -44,7 +44,7 @@ test('with and without a running server the doctor finds nothing wrong, and says
   expect(stdout).toMatch(/^ok {7}data folder {10}\S+ can be written\.$/m)
 })
 
-test('what is missing is trouble, named with what to do: the key, ffmpeg, the database', async () => {
+test('a missing key, ffmpeg or database is trouble, with a remedy', async () => {
   const reelgate = await startReelgate({ database: 'sqlite' })
   await reelgate.stop()
   await rename(reelgate.masterKeyFile, `${reelgate.masterKeyFile}.away`)
@@ -85,7 +85,7 @@ test('the doctor says which settings of PostgreSQL are right, and which are wron
   })
 })
 
-test('a PostgreSQL that forgets at a power cut is trouble; one with few connections left, or another time, is warned of', async () => {
+test('a PostgreSQL that would lose data at a power cut is trouble; few connections or another time are warnings', async () => {
   const postgres = await startPostgres({ settings: { max_connections: '12' } })
   const place = await makePlace({ database: postgres })
   onTestFinished(() => place.remove())

@@ -72,7 +72,7 @@ test('an operator finds in the log which webhook was disabled, and why', async (
     .toMatchObject([{ level: INFO, webhookId: uuid, reason: 'The endpoint returned 410 Gone.' }])
 })
 
-test('what is expected to go wrong is logged in words, with its cause; a bug has a stack', () => {
+test('expected errors are logged as a sentence with its cause; a bug has a stack', () => {
   const lines: string[] = []
   const log = openLog('info', { write: (line) => void lines.push(line) })
   const cause = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })

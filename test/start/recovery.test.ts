@@ -27,7 +27,7 @@ async function newCopy() {
   return { ...place, words: wordsOf(stopped) }
 }
 
-test('the first start prints 24 numbered words, once; they make the lost key file again, and the videos open', async () => {
+test('the first start prints 24 numbered words, once; they restore a lost key file, and the videos open', async () => {
   const reelgate = await startReelgate()
   const words = wordsOf(reelgate)
   expect(words.map(({ place }) => place)).toEqual(Array.from({ length: 24 }, (_, index) => index + 1))
@@ -64,7 +64,7 @@ test('it works next to the running server, which has the key in memory alone', a
   await reelgate.restart()
 })
 
-test('wrong words are refused by their place, and nothing is written', async () => {
+test('wrong words are rejected by their position, and nothing is written', async () => {
   const copy = await newCopy()
   const words = copy.words.map(({ word }) => word)
   await rm(copy.masterKeyFile)
@@ -102,7 +102,7 @@ test.each([
   expect(await filesBeside(copy)).toEqual(['data', 'data.key'])
 })
 
-test('the words are taken from the input alone: an argument is wrong use', async () => {
+test('the words are read only from stdin: an argument is invalid usage', async () => {
   const { env } = await newCopy()
   expect(await runCli(['key', 'restore', 'abandon', 'ability'], env)).toMatchObject({ code: 2, stdout: '' })
 })
@@ -129,7 +129,7 @@ test('an owner who has lost the paper sees the phrase again, as long as the key 
   })
 })
 
-test('F-29: a power cut while the first key is written leaves no file in its place, and the next start makes one', async () => {
+test('F-29: a power cut while the first key is written leaves no key file, and the next start creates one', async () => {
   const place = await makePlace()
   onTestFinished(place.remove)
   const { masterKeyFile } = place
@@ -144,7 +144,7 @@ test('F-29: a power cut while the first key is written leaves no file in its pla
   await again.stop()
 })
 
-test('F-29: the key’s bytes are on the disk before its name, and its name before the database is bound to it', async () => {
+test('F-29: the key’s bytes are durable before its name, and its name before the database is bound to it', async () => {
   const dataDir = join(await newFolder(), 'traced')
   const at = await traceFirstStart(dataDir)
   const written = at(/fsync\(\d+<.*traced\.key\.new>/)
@@ -153,7 +153,7 @@ test('F-29: the key’s bytes are on the disk before its name, and its name befo
   at(BOUND, folder)
 })
 
-test('F-29: a key whose start was killed before its name was on the disk is put there before the database is bound to it', async () => {
+test('F-29: a key whose start was killed before its name was durable gets its name before the database is bound to it', async () => {
   const reelgate = await startReelgate()
   await reelgate.stop()
   const dataDir = `${reelgate.dataDir}-traced`
@@ -164,7 +164,7 @@ test('F-29: a key whose start was killed before its name was on the disk is put 
   at(BOUND, folder)
 })
 
-test('F-29: a key that the disk takes only a part of gets no name', async () => {
+test('F-29: a key that was only partly written gets no name', async () => {
   const file = join(await newFolder(), 'short.key')
   const module = join(import.meta.dirname, '../../src/crypto/master-key.ts')
   const code = `import { createMasterKey } from ${JSON.stringify(module)}; createMasterKey(${JSON.stringify(file)})`
@@ -173,7 +173,7 @@ test('F-29: a key that the disk takes only a part of gets no name', async () => 
   await expect(stat(file)).rejects.toThrow('ENOENT')
 })
 
-test('F-30: the names of the data folder and of the folders in it are on the disk before the server serves', async () => {
+test('F-30: the names of the data folder and its folders are durable before the server listens', async () => {
   const folder = await newFolder()
   const dataDir = join(folder, 'new/data')
   const at = await traceFirstStart(dataDir)

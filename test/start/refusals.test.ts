@@ -18,7 +18,7 @@ afterAll(() => original.remove())
 
 const newInstallation = () => copyToHurt(original)
 
-test('F-39: without its master key an installation does not start, and no new key is made', async () => {
+test('F-39: without its master key an installation does not start, and no new key is created', async () => {
   const { dataDir, start } = await newInstallation()
   await rm(`${dataDir}.key`)
   expect(await start()).toRefuse(/The master key .*data\.key is missing.*Put the key file back/)
@@ -52,14 +52,14 @@ test.each([
   await chmod(`${dataDir}.key`, 0o600)
 })
 
-test('F-37: a database of a newer version is refused by that version’s name', async () => {
+test('F-37: a database of a newer version is rejected with the migration’s name', async () => {
   const { start, ...installation } = await newInstallation()
   changeRows(installation, 'insert into kysely_migration values (?, ?)', '0099-later', new Date().toISOString())
   expect(await start()).toRefuse(/newer version of Reelgate \(it has the migration 0099-later\). Start that version/)
 })
 
 test.each(['', 'NaN\n', '17953\0\0\0\0', '1795394191\n\n'])(
-  'F-17: a damaged high-water mark (%j) is named as what it is',
+  'F-17: a damaged high-water mark (%j) is reported as such',
   async (text) => {
     const { dataDir, start } = await newInstallation()
     const { mark } = dataPaths(dataDir)
@@ -69,7 +69,7 @@ test.each(['', 'NaN\n', '17953\0\0\0\0', '1795394191\n\n'])(
   },
 )
 
-test('F-40: a second server on one data folder is refused, whatever its port', async () => {
+test('F-40: a second server on one data folder does not start, whatever its port', async () => {
   const first = await startSharedReelgate()
   onTestFinished(() => first.remove())
   expect(await serve({ REELGATE_DATA: first.dataDir })).toRefuse(
@@ -78,7 +78,7 @@ test('F-40: a second server on one data folder is refused, whatever its port', a
   expect((await fetch(`${first.url}/healthz`)).status).toBe(200)
 })
 
-test('F-40: a port in use is refused by its number', async () => {
+test('F-40: a port in use is named in the error', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void other.close())
   await new Promise((resolve) => other.once('listening', resolve))
@@ -88,19 +88,19 @@ test('F-40: a port in use is refused by its number', async () => {
   expect(await start({ PORT: port })).toRefuse(new RegExp(`Port ${port} is in use by another program. Stop it, or set PORT`))
 })
 
-test('an address that is not this machine’s is refused', async () => {
+test('a HOST that is not this machine’s is rejected', async () => {
   const { start } = await newInstallation()
   expect(await start({ HOST: '192.0.2.1' })).toRefuse(/cannot listen on 192\.0\.2\.1:0. Set HOST and PORT/)
 })
 
-test('a data folder that cannot be written is refused by name', async () => {
+test('a data folder that cannot be written is rejected by name', async () => {
   const folder = await newFolder()
   await writeFile(join(folder, 'file'), '')
   expect(await serve({ REELGATE_DATA: join(folder, 'file') })).toRefuse(/The data folder .*file cannot be written.*REELGATE_DATA/)
   expect(await serve({ REELGATE_DATA: join(folder, 'file', 'data') })).toRefuse(/The data folder .* cannot be written/)
 })
 
-test('F-24: without ffmpeg, or with one that does not start, the start is refused with the command that installs it', async () => {
+test('F-24: without ffmpeg, or with one that does not run, the start fails with the command that installs it', async () => {
   const folder = await newFolder()
   await expect(openSandbox({ toolFolders: [folder] })).rejects.toMatchObject({
     kind: 'unavailable',
@@ -115,7 +115,7 @@ test('F-24: without ffmpeg, or with one that does not start, the start is refuse
   })
 })
 
-test('another version of Node is refused before anything of it can crash', async () => {
+test('another version of Node is rejected before it can crash', async () => {
   const older = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'24.1.0'}})`
   const { start } = await newInstallation()
   expect(await start({ NODE_OPTIONS: `--import=${older}` })).toRefuse(
@@ -158,7 +158,7 @@ test.each(['nginx', '10.0.0.0/33', '::1/129', '127.0.0.1;10.0.0.1', 'fe80::1%eth
   )
 })
 
-test('R03: a public address before a loopback one needs the name of the proxy between them', () => {
+test('R03: a public URL with a loopback HOST needs the address of the proxy in between', () => {
   const publicUrl = { REELGATE_PUBLIC_URL: 'https://video.example.org' }
   expect(() => readConfig(publicUrl)).toThrow(/there is a proxy in front. Name its address in REELGATE_TRUSTED_PROXIES/)
   expect(() => readConfig({ ...publicUrl, HOST: '::1' })).toThrow(/there is a proxy in front/)
@@ -171,13 +171,13 @@ test('R03: a public address before a loopback one needs the name of the proxy be
     expect(readConfig({ REELGATE_PUBLIC_URL: local }).publicUrl).toBe(local)
 })
 
-test('a place to ask that cannot be read is refused at the start', async () => {
+test('an invalid REELGATE_OUTBOUND_ALLOW is rejected at the start', async () => {
   expect(await serve({ REELGATE_OUTBOUND_ALLOW: '10.0.0.0/8, images.lan' })).toRefuse(
     /REELGATE_OUTBOUND_ALLOW has "images.lan", which is neither HOST:PORT nor ADDRESS\/BITS/,
   )
 })
 
-test('limits are the shipped ones, changed by name, or off', () => {
+test('limits have defaults, can be changed by name, or be off', () => {
   const shipped = readConfig({}).limits
   expect(shipped?.reads).toEqual({ ip: 600, key: 1200, account: 2400 })
   expect(readConfig({ REELGATE_LIMITS: '{"reads":{"key":9},"redeem":{"ip":5}}' }).limits).toEqual({
@@ -188,7 +188,7 @@ test('limits are the shipped ones, changed by name, or off', () => {
   expect(readConfig({ REELGATE_LIMITS: 'off' }).limits).toBeUndefined()
 })
 
-test('R08: as shipped, an address may ask least, then a key, then an account', () => {
+test('R08: by default an address has the lowest limit, then a key, then an account', () => {
   const { reads, writes, otp, uploads } = readConfig({}).limits ?? expect.fail()
   const owners = { reads, writes, otp, uploads }
   for (const { ip, key, account } of Object.values(owners)) {
@@ -209,7 +209,7 @@ test('a mistyped variable is reported, and has no effect', () => {
   expect(listUnknownVariables({ REELGATE_DATE: './data', REELGATE_DATA: './data', PATH: '' })).toEqual(['REELGATE_DATE'])
 })
 
-test('a master key from two places is refused', async () => {
+test('a master key from two sources is rejected', async () => {
   const { dataDir, start } = await newInstallation()
   expect(await start({ REELGATE_MASTER_KEY: '0'.repeat(64), REELGATE_MASTER_KEY_FILE: `${dataDir}.key` })).toRefuse(
     /both set: keep one/,

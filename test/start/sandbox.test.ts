@@ -33,7 +33,7 @@ test('M30: where bubblewrap does not run, uploads wait, the demo plays, and star
   await expect.poll(() => readiness(reelgate)).toMatchObject([200, { checks: { sandbox: 'ok' } }])
 })
 
-test('M30: where bubblewrap does not run and REELGATE_SANDBOX is weak, uploads are encoded without it, and start and /readyz say so', async () => {
+test('M30: without bubblewrap and with REELGATE_SANDBOX=weak uploads are encoded, and start and /readyz say so', async () => {
   const { folder } = await newTools()
   const reelgate = await startReelgate({ env: { PATH: folder, REELGATE_SANDBOX: 'weak' } })
   expect(reelgate.output()).toMatch(/bwrap: not now.*REELGATE_SANDBOX=weak: ffmpeg runs without it/)

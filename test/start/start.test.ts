@@ -53,7 +53,7 @@ test('D07: the master key is made once, next to the data folder, and only the se
   expect(getMasterKey(reelgate)).toEqual(key)
 })
 
-test('the data folder holds what the documents name, and nothing in it can be read by others', async () => {
+test('the data folder contains what the docs list, and no other user can read it', async () => {
   const reelgate = await startReelgate()
   const files = await listFiles(reelgate)
   expect(files.filter((name) => !/-(wal|shm|journal)$|^tmp\/.|\.reserve$/.test(name))).toEqual([
@@ -70,7 +70,7 @@ test('the data folder holds what the documents name, and nothing in it can be re
   expect((await stat(`${reelgate.dataDir}/control.sock`)).mode & 0o777).toBe(0o600)
 })
 
-test('/healthz says that it serves, /readyz that database, storage and ffmpeg answer and that there is space', async () => {
+test('/healthz reports a running server, /readyz working database, storage, ffmpeg and free space', async () => {
   const reelgate = await startReelgate()
   const health = await fetch(`${reelgate.url}/healthz`)
   expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }])
@@ -84,7 +84,7 @@ test('/healthz says that it serves, /readyz that database, storage and ffmpeg an
   ])
 })
 
-test('F-38: when a folder of files is lost, /readyz names it with 503 and /healthz still answers; when it is back all is well', async () => {
+test('F-38: when a folder of files is lost, /readyz names it with 503 and /healthz still returns 200; when it is back both are 200', async () => {
   const reelgate = await startReelgate()
   await rename(`${reelgate.dataDir}/segments`, `${reelgate.dataDir}/elsewhere`)
   const readiness = await fetch(`${reelgate.url}/readyz`)
@@ -107,7 +107,7 @@ test('I10: a start after kill -9 needs no manual work: stale socket, lock and un
   expect((await reelgate.cli('account', 'list')).code).toBe(0)
 })
 
-test('F-09: a server that is stopped the moment it serves ends with 0', async () => {
+test('F-09: a server that is stopped as soon as it listens exits with 0', async () => {
   const reelgate = await startReelgate()
   expect(await reelgate.stop()).toBe(0)
   for (let round = 0; round < 3; round++) {
@@ -126,7 +126,7 @@ test('the master key may come from the environment; then no file is made', async
   expect(reelgate.output()).not.toMatch(/^ +1 [a-z]+/m)
 })
 
-test('the master key may lie elsewhere, and a key made before the first start is used', async () => {
+test('the master key may be stored elsewhere, and a key created before the first start is used', async () => {
   const first = await startReelgate()
   const elsewhere = `${first.dataDir}-elsewhere.key`
   await first.stop()
@@ -138,7 +138,7 @@ test('the master key may lie elsewhere, and a key made before the first start is
   await rm(elsewhere)
 })
 
-test('in a data folder that others may enter they can still read nothing', async () => {
+test('in a data folder that other users may enter they still cannot read anything', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-open-'))
   await chmod(folder, 0o755)
   const reelgate = await startReelgate({ env: { REELGATE_DATA: folder } })

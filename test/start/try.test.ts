@@ -23,7 +23,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test('try uploads a video, says how far it is, prints a link that opens once, and ends when the video is whole', async () => {
+test('try uploads a video, shows progress, prints a link that opens once, and ends when the video is completely encoded', async () => {
   const { code, stdout, stderr } = await reelgate.cli('try', await makeVideo({ seconds: 12 }))
   expect(code).toBe(0)
   expect(stderr).toMatch(/^100 % {2}uploading, (.+) of \1$/m)
@@ -38,7 +38,7 @@ test('try uploads a video, says how far it is, prints a link that opens once, an
   expect((await reelgate.newViewer().redeem(otp, { videoId })).playing).toBe(false)
 })
 
-test('with --json it prints one value, nothing else, and gives the video to the account that was named', async () => {
+test('with --json it prints only one value, and adds the video to the named account', async () => {
   const name = 'A second school'
   await reelgate.newOwner(name)
   const { code, stdout, stderr } = await reelgate.cli('try', await makeVideo(), '--json', '--account', name)
@@ -49,7 +49,7 @@ test('with --json it prints one value, nothing else, and gives the video to the 
   expect(readRows(reelgate, 'select account_id from video where id = ?', videoId)).toEqual([{ account_id: accountId }])
 })
 
-test('without a name the video goes to the first account that may upload, under the name of its file', async () => {
+test('without --account the video is added to the first account that may upload, under the name of its file', async () => {
   const video = join(folder, 'Lesson 1 – “Licht”.mp4')
   await writeFile(video, 'This is no video.')
   const before = (await reelgate.owner.list()).count
@@ -79,7 +79,7 @@ test.each([
   expect(readRows(reelgate, 'select count(*) as count from video')).toEqual(videos)
 })
 
-test('what the server refuses is said in its words, and no video is left', async () => {
+test('a rejection by the server is printed, and no video is left', async () => {
   const video = join(folder, 'large.mp4')
   await writeFile(video, '')
   await truncate(video, 60_000_000)
@@ -96,7 +96,7 @@ test('what the server refuses is said in its words, and no video is left', async
   expect(readRows(reelgate, 'select id from video where deleted_at_s is null')).toEqual(videos)
 })
 
-test('without a server it says how to start one, and makes nothing', async () => {
+test('without a server it says how to start one, and creates nothing', async () => {
   const env = { REELGATE_DATA: join(folder, 'elsewhere') }
   const words = /^No server runs on .*elsewhere\. Start it with npm start in another terminal.*\.\n$/
   expect(await runCli(['try', await makeVideo()], env)).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(words) })
@@ -110,7 +110,7 @@ test('without a server it says how to start one, and makes nothing', async () =>
 })
 
 test.each(sampleOf('signals', ['SIGINT', 'SIGTERM', 'SIGHUP'] as const, 1))(
-  '%s while a video is sent leaves nothing of it: no video, no file',
+  '%s during an upload leaves no video and no file',
   async (signal) => {
     const server = await startReelgate()
     const video = join(folder, `${signal}.mp4`)
@@ -139,7 +139,7 @@ test.each(sampleOf('signals', ['SIGINT', 'SIGTERM', 'SIGHUP'] as const, 1))(
   },
 )
 
-test('a reader that goes away before the end, as head does, makes no noise', async () => {
+test('a reader that ends early, as head does, causes no error', async () => {
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/main.js'), 'try', await makeVideo()], {
     env: { PATH: process.env.PATH ?? '', REELGATE_DATA: reelgate.dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { cachedUntilCommit } from '../../../src/db/cache-until-commit.ts'
 import { openOwnDatabase } from '../database.ts'
 
-test('a finding is read once, and again after the next commit', async () => {
+test('a result is read once, and again after the next commit', async () => {
   const { db, write, reads, find } = await open()
   await write((tx) => tx.insertInto('setting').values({ name: 'a', value: '1' }).execute())
   expect([await find('a'), await find('a')]).toEqual(['1', '1'])
@@ -12,13 +12,13 @@ test('a finding is read once, and again after the next commit', async () => {
   expect((await db.selectFrom('setting').selectAll().execute()).length).toBe(1)
 })
 
-test('what is not there is looked for each time', async () => {
+test('a missing value is looked up each time', async () => {
   const { reads, find } = await open()
   expect([await find('b'), await find('b')]).toEqual([undefined, undefined])
   expect(reads()).toBe(2)
 })
 
-test('what was read before a commit is not remembered after it', async () => {
+test('a value that was read before a commit is not cached after it', async () => {
   const { write, find } = await open()
   await write((tx) => tx.insertInto('setting').values({ name: 'a', value: '1' }).execute())
   const changed = write((tx) => tx.updateTable('setting').set({ value: '2' }).execute())

@@ -106,7 +106,7 @@ function byPosition(videos: readonly { id: string; position: number }[]) {
   return (a: string, b: string) => (at.get(b) ?? 0) - (at.get(a) ?? 0)
 }
 
-test('an account has at most 20 000 folders, and a folder that holds ten thousand is opened and deleted', async () => {
+test('an account has at most 20 000 folders, and a folder with ten thousand folders can be listed and deleted', async () => {
   const { deps, accountId } = await newAccount()
   const full = await createFolder(deps, accountId, 'command-line', { name: 'full', parentId: ROOT_FOLDER_ID })
   await addFolders(accountId, full.id, 10_000)

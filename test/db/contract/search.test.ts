@@ -57,7 +57,7 @@ const videos = fc.array(
 /** Independent of db/fold-case.ts in form: what the docs say of comparing. */
 const compared = (text: string) => text.normalize('NFC').toLowerCase().replace(/ς/g, 'σ')
 
-test('every filter finds what a plain look at each video finds, newest first, and counts it', async () => {
+test('every filter finds and counts the same videos as a comparison of each, newest first', async () => {
   await fc.assert(
     fc.asyncProperty(videos, sought, tagNames, fc.boolean(), async (made, part, tags, byText) => {
       const accountId = newId()

@@ -48,7 +48,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-test('texts of every kind of character come back as they were', async () => {
+test('texts with any characters are returned unchanged', async () => {
   for (const text of AWKWARD_TEXTS) expect(await kept(text)).toBe(text)
   await fc.assert(
     fc.asyncProperty(anyText, async (text) => {
@@ -58,7 +58,7 @@ test('texts of every kind of character come back as they were', async () => {
   )
 })
 
-test('texts are in the order of their code points, whatever language they are of', async () => {
+test('texts are sorted by code points, in any language', async () => {
   const sorted = [' ', 'A', 'Z', '_', 'a', 'b', 'z', 'Ä', 'é', 'ÿ', 'Ω', '中', '\uFB01', '\uFFFD', '😀', '\u{10FFFF}']
   const accountId = await newAccount(database)
   const tagged = sorted.toReversed().map((name) => ({ accountId, name, position: 1, ordinal: 1 }))
@@ -71,7 +71,7 @@ test('texts are in the order of their code points, whatever language they are of
   }
 })
 
-test('whole numbers come back as numbers, beyond 32 bits as well', async () => {
+test('integers are returned as numbers, also beyond 32 bits', async () => {
   const id = await newAccount(database)
   for (const createdAtS of WHOLE_NUMBERS) {
     const row = await database.write((tx) =>
@@ -85,7 +85,7 @@ test('whole numbers come back as numbers, beyond 32 bits as well', async () => {
   }
 })
 
-test('real numbers come back exactly', async () => {
+test('floating-point numbers are returned exactly', async () => {
   const id = await newVideo(database)
   const check = async (durationS: number) => {
     await database.write((tx) =>
@@ -98,7 +98,7 @@ test('real numbers come back exactly', async () => {
   await fc.assert(fc.asyncProperty(fc.double({ noNaN: true, noDefaultInfinity: true, min: 0 }), check), { numRuns: 50 })
 })
 
-test('bytes come back as a Buffer, none and all of them; what is absent as null', async () => {
+test('bytes are returned as a Buffer, empty or with all values; absent values as null', async () => {
   const videoId = newId()
   const all = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
   await database.write((tx) =>
@@ -145,7 +145,7 @@ test('changes return how many rows they changed', async () => {
   expect(numAffectedRows).toBe(1n)
 })
 
-test('a prepared statement has the values of its own call, however many are on their way', async () => {
+test('a prepared statement uses the values of its own call, with any number of concurrent calls', async () => {
   const id = await newAccount(database)
   await Promise.all(Array.from({ length: 50 }, (_, i) => database.write.one((tx) => rename(tx, { id, name: `name ${i}` }))))
   const names = await Promise.all(Array.from({ length: 50 }, () => nameOf(database.db, { id })))

@@ -7,7 +7,7 @@ import { openOwnDatabase } from '../database.ts'
 
 // What `write` promises on every database. How a database keeps it is told by the tests in sqlite/ and postgres/.
 
-test('calls of one turn are one commit, and those that arrive meanwhile the next one', async () => {
+test('calls of one turn share a commit, and those that arrive meanwhile the next one', async () => {
   const { write, db } = await openOwnDatabase()
   const before = write.commits()
   const later: Promise<void>[] = []
@@ -83,7 +83,7 @@ test('a call that fails by itself rejects, and the next one succeeds', async () 
   expect(await names(db)).toEqual(['a'])
 })
 
-test('what a call did before it failed is not seen by those that come after it', async () => {
+test('changes of a call before its failure are invisible to later calls', async () => {
   const { write } = await openOwnDatabase()
   const failed = write(async (tx) => {
     await put(tx, 'a', '1')
@@ -94,7 +94,7 @@ test('what a call did before it failed is not seen by those that come after it',
   expect(await seen).toEqual([])
 })
 
-test('calls happen in the order in which they were made, and each sees what those before it did', async () => {
+test('calls run in the order in which they were made, and each sees the changes of earlier ones', async () => {
   const { write, db } = await openOwnDatabase()
   await write((tx) => put(tx, 'words', ''))
   const append = (text: string) => (tx: Db) =>
@@ -137,7 +137,7 @@ test('reads are on connections that cannot write', async () => {
   await expect(sql`select * from x`.execute(db)).rejects.toThrow(/no such table|does not exist/)
 })
 
-test('an empty list of values finds nothing, and leaves out nothing', async () => {
+test('an empty list matches nothing with in, and everything with not in', async () => {
   const { write, db } = await openOwnDatabase()
   await write((tx) => put(tx, 'a', '1'))
   const found = (operator: 'in' | 'not in') => db.selectFrom('setting').select('name').where('name', operator, []).execute()

@@ -90,7 +90,7 @@ test('a PostgreSQL that is lost in the middle of a move is reported, and when it
   expect(await goOn(place, url)).toBe('Resuming the interrupted move.')
 })
 
-test('a database with half a move is refused by a server and by another installation’s move', async () => {
+test('a database with an unfinished move is rejected by a server and by another installation’s move', async () => {
   const place = await newInstallation(10)
   const url = await newTarget()
   const half = { dataDir: '', databaseUrl: url }
@@ -139,7 +139,7 @@ test('a move that cannot be recorded in the data folder says so, and the same co
   expect((await runCli(['account', 'list'], place.env)).stderr).toMatch(/^The installation has moved/)
 })
 
-test('after a move one database alone is the installation’s: the left one is refused until it is taken back on purpose, then the other one is', async () => {
+test('after a move only one database is accepted: the old one is rejected until the operator goes back to it, then the other one is', async () => {
   const place = await newInstallation(1)
   const url = await newTarget()
   expect(await moved(place.env, url)).toMatchObject({ before: false })
@@ -180,7 +180,7 @@ test('a server that is given a new database before the installation has moved th
   expect(await moved(place.env, url)).toMatchObject({ before: false })
 })
 
-test('a running server, a folder with nothing in it, a database that is not there: each is refused in a sentence', async () => {
+test('a running server, an empty folder, a database that does not exist: each is rejected with a message', async () => {
   const url = await newTarget()
   const running = await startReelgate({ database: 'sqlite' })
   expect(await migrate(running.env, url)).toMatchObject({ code: 1, stderr: expect.stringMatching(/A server runs on .* Stop it/) })
@@ -205,7 +205,7 @@ test('a running server, a folder with nothing in it, a database that is not ther
   ).toEqual([{ count: 0 }])
 })
 
-test('a database that has anything in it, of whatever kind and in whichever schema, is refused and stays as it was', async () => {
+test('a database that is not empty, with an object of any kind in any schema, is rejected and not changed', async () => {
   const place = await newInstallation(1)
   const path = dataPaths(place.dataDir).database
   for (const [name, statement] of Object.entries(OCCUPIED)) {

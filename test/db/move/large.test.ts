@@ -10,7 +10,7 @@ import { filesOf, moved, newTarget } from './installation.ts'
 
 const VIDEOS = rounds(2_000, 100_000)
 
-test('thousands of videos with tags, folders, files, OTPs, sessions, bans and hooks move, and are all there', async () => {
+test('thousands of videos with tags, folders, files, OTPs, sessions, bans and webhooks are moved completely', async () => {
   await mkdir(CACHE, { recursive: true })
   const filled = await ensureFilled(VIDEOS)
   const place = await makePlace({ database: 'sqlite' })

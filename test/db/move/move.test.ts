@@ -83,7 +83,7 @@ test('every table moves, by a key that both databases have', async () => {
   )
 })
 
-test('a number that a deleted video had is given to none after the move', async () => {
+test('the number of a deleted video is not reused after the move', async () => {
   const reelgate = await startReelgate({ database: 'sqlite' })
   const { videoId } = await reelgate.owner.credentials('The last')
   const [{ position } = { position: 0 }] = readRows<{ position: number }>(
@@ -101,7 +101,7 @@ test('a number that a deleted video had is given to none after the move', async 
   expect(readRows<{ position: number }>(there, 'select position from video')[0]?.position).toBeGreaterThan(position)
 })
 
-test('videos whose encoding was cut off, or had yet to begin, are finished after the move, and play', async () => {
+test('videos whose encoding was interrupted or had not begun are encoded after the move, and play', async () => {
   const reelgate = await startReelgate({ database: 'sqlite', env: { REELGATE_ENCODERS: '1' } })
   const video = await makeVideo({ seconds: 60, size: '320x240' })
   const videos = [await reelgate.owner.upload('Under way', video), await reelgate.owner.upload('Behind it', video)]

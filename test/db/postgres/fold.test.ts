@@ -5,7 +5,7 @@ import { openOwnPostgres } from './database.ts'
 
 // Titles are folded in the database, by triggers, what is sought by db/fold-case.ts: what one finds the other must have put there.
 
-test('each character is folded in the database as in the service, but letters that its ICU does not know yet', async () => {
+test('each character is folded alike in the database and in the service, except letters that its ICU does not know yet', async () => {
   const { slowDb } = await openOwnPostgres()
   const { rows } = await sql<{ code: number; folded: string }>`
     select code, folded from generate_series(1, ${0x10ffff}::int) as code, lateral (select fold(chr(code)) as folded) as by_database

@@ -12,7 +12,7 @@ import { connectExplaining, type Explained, type Step, stepsOf } from './explain
 /** A connection plans a statement anew for each of its first five values; from then on it may keep one plan for all. */
 const TIMES = 6
 
-test('what is asked for is found by an index, before the first ANALYZE as after it', async () => {
+test('queries use an index, before and after the first ANALYZE', async () => {
   const { url } = await openOwnPostgres()
   const { db, explain } = await connectExplaining(await asSuperuser(url))
   await fillLarge(db)

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openConnection } from '../../../src/db/postgres/connection.ts'
 import { connectTo, openOwnPostgres } from './database.ts'
 
-test('what a session must be, it is, whatever its address says; the rest of the address counts', async () => {
+test('a session has the settings that it needs, whatever the URL says; other settings in the URL apply', async () => {
   const { url } = await openOwnPostgres()
   const said = new URL(url)
   said.searchParams.set(
@@ -24,7 +24,7 @@ test('what a session must be, it is, whatever its address says; the rest of the 
   })
 })
 
-test('F-10: what is read after another server took over is read from that one, also by a connection that was just being made', async () => {
+test('F-10: after a failover reads go to the new server, also on a connection that was being opened', async () => {
   const { url } = await openOwnPostgres()
   const made: number[] = []
   const reader = openConnection({

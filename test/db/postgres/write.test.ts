@@ -13,7 +13,7 @@ test('the calls of one turn are one transaction', async () => {
   expect(rows).toEqual([{ transactions: 1 }])
 })
 
-test('a group that another change undid is run again: nothing is lost, nothing is done twice', async () => {
+test('a group that another change rolled back runs again: nothing is lost or done twice', async () => {
   const { write, db, url } = await openOwnPostgres()
   const stranger = connectTo(url, SERIALIZABLE)
   await write((tx) => put(tx, 'counter', 0))
@@ -33,7 +33,7 @@ test('a group that another change undid is run again: nothing is lost, nothing i
   expect(await allNames(db)).toEqual(['after', 'before', 'before too', 'counter'])
 })
 
-test('another change comes before or after a group, never into it', async () => {
+test('another transaction comes before or after a group, never in between', async () => {
   const { write, db, url } = await openOwnPostgres()
   const stranger = connectTo(url, SERIALIZABLE)
   let tries = 0
@@ -77,7 +77,7 @@ test('two programs that keep changing the same number lose none of the changes t
   expect(await numberOf(db, 'counter')).toBe(ours + theirs)
 })
 
-test('a group that others undo again and again is refused in words after some tries, and nothing of it is kept', async () => {
+test('a group that is rolled back again and again is rejected after some attempts, and nothing of it is saved', async () => {
   const { write, db, url } = await openOwnPostgres()
   const stranger = connectTo(url, SERIALIZABLE)
   await write((tx) => put(tx, 'counter', 0))

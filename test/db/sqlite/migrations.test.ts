@@ -19,7 +19,7 @@ test('a new database has the tables of this version, and opening it again change
   expect(schemaOf(path)).toEqual(schema)
 })
 
-test('F-37: a database of a newer version is refused by name and stays as it is', async () => {
+test('F-37: a database of a newer version is rejected with the migration’s name, and is not changed', async () => {
   const path = await newPath()
   await (await openSqlite(path)).close()
   using(path, (database) =>
@@ -33,7 +33,7 @@ test('F-37: a database of a newer version is refused by name and stays as it is'
   expect((await readFile(path)).equals(before)).toBe(true)
 })
 
-test('F-08: a migration that a crash cut off is done whole at the next start', async () => {
+test('F-08: a migration that a crash interrupted is completed by the next start', async () => {
   const path = await newPath()
   await (await openSqlite(path)).close()
   const schema = schemaOf(path)
@@ -51,7 +51,7 @@ test('F-08: a migration that a crash cut off is done whole at the next start', a
   )
 })
 
-test('F-08: a migration that fails in its middle leaves nothing of itself, and says so', async () => {
+test('F-08: a migration that fails half-way leaves no trace, and says so', async () => {
   const path = await newPath()
   using(path, (database) => database.exec('create table view_total (in_the_way text)'))
   const tablesOf = () => JSON.stringify(schemaOf(path)).match(/create table \w+/gi)
@@ -65,7 +65,7 @@ test('F-08: a migration that fails in its middle leaves nothing of itself, and s
   await (await openSqlite(path)).close()
 })
 
-test('F-08: whenever kill -9 comes while the tables are made, the next start has all of them', async () => {
+test('F-08: after kill -9 at any moment of creating the tables, the next start has all of them', async () => {
   const chance = newChance('killed migrations')
   const whole = await newPath()
   const writes = openTraced(whole, []).stderr.match(/pwrite64\(/g)?.length ?? 0
@@ -108,7 +108,7 @@ test.each([
   expect((await readFile(path)).equals(before)).toBe(true)
 })
 
-test('F-17: with any one page overwritten, a database opens or is refused in words; nothing else happens', async () => {
+test('F-17: a database with any one page overwritten opens or is rejected with a message', async () => {
   const path = await newPath()
   await (await openSqlite(path)).close()
   const clean = await readFile(path)
@@ -134,7 +134,7 @@ test('F-17: an empty file or a text in the database’s place is not taken for a
   await expect(openSqlite(path)).rejects.toMatchObject({ kind: 'unavailable' })
 })
 
-test('F-40: a data folder’s lock is given once, and again when its holder lets go', async () => {
+test('F-40: a data folder’s lock is granted once, and again when its holder releases it', async () => {
   const path = await newPath()
   const lock = takeFolderLock(path)
   expect(lock).toBeDefined()

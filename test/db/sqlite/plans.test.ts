@@ -12,7 +12,7 @@ const UNDER_WAY = new Set(['video_unplanned', 'generation_unfinished', 'chunk_pe
 /** What a statement brings with it, or finds step by step. */
 const LISTS = new Set(['json_each', 'above', 'below'])
 
-test('what is asked for is found by an index, and no long list is sorted', async () => {
+test('queries use an index, and no long list is sorted', async () => {
   const { path } = await openOwnSqlite()
   const { db, explain } = connectExplaining(path)
   await sql`begin`.execute(db)

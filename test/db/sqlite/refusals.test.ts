@@ -44,7 +44,7 @@ test('F-39: without its key and with a damaged database, the damage is reported 
   await expect(readFile(`${dataDir}.key`)).rejects.toThrow('ENOENT')
 })
 
-test('F-17: when the database is gone and videos are there, no new one is made', async () => {
+test('F-17: if the database is missing and videos exist, no new database is created', async () => {
   const { dataDir, start } = await newInstallation()
   for (const suffix of ['', '-wal', '-shm']) await rm(join(dataDir, `reelgate.db${suffix}`), { force: true })
   expect(await start()).toRefuse(/There are videos in .*sources but no database .*Restore it from a backup/)
@@ -59,7 +59,7 @@ test('F-17: an installation whose database is missing is never started from scra
   expect(await listFiles({ dataDir, masterKeyFile: '' })).not.toContain('reelgate.db')
 })
 
-test('F-17: a database whose log was deleted is refused, for its last commits were in it; so is an old copy; both can be taken all the same', async () => {
+test('F-17: a database without its log is rejected, because its last commits are lost, and so is an old copy; the operator can accept both', async () => {
   const folder = await newFolder()
   const reelgate = await startReelgate({ within: folder })
   const { dataDir, owner } = reelgate
@@ -90,7 +90,7 @@ test('F-17: a database whose log was deleted is refused, for its last commits we
   expect((await owner.list()).count).toBe(1)
 })
 
-test('F-17: a database that cannot be written is refused by name, and stays as it was', async () => {
+test('F-17: a database that cannot be written is rejected by name, and is not changed', async () => {
   const { dataDir, start } = await newInstallation()
   const database = join(dataDir, 'reelgate.db')
   const before = await readFile(database)
@@ -103,7 +103,7 @@ test('F-17: a database that cannot be written is refused by name, and stays as i
   expect(await readFile(database)).toEqual(before)
 })
 
-test('F-17: damage in a database too large to be checked before it serves is found soon, and then nothing is written any more', async () => {
+test('F-17: damage in a database too large for a check at the start is found soon, and then writes are rejected', async () => {
   const { dataDir } = await newInstallation()
   const database = new SqliteDatabase(join(dataDir, 'reelgate.db'))
   database.exec('create table ballast (bytes blob)')

@@ -42,7 +42,7 @@ test('a slow read sees what was committed before it, by our names, and cannot wr
   expect(await slowDb.selectFrom('account').select('id').execute()).toEqual([{ id: 'a' }])
 })
 
-test('more slow reads than can ever be answered in time are refused, and the others are answered', async () => {
+test('slow reads beyond the limit are rejected, and the others succeed', async () => {
   const { slowDb } = await openOwnSqlite()
   const outcomes = await Promise.allSettled(Array.from({ length: 700 }, () => sql`select 1`.execute(slowDb)))
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
@@ -51,7 +51,7 @@ test('more slow reads than can ever be answered in time are refused, and the oth
   expect((await sql`select 1`.execute(slowDb)).rows).toHaveLength(1)
 })
 
-test('a thread of slow reads that fails is followed by another, which ends with the database', async () => {
+test('a failed thread of slow reads is replaced by another, which ends with the database', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-slow-reads-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const path = join(folder, 'reelgate.db')

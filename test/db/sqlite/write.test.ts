@@ -26,7 +26,7 @@ test('calls that arrive while a group commits form the next one', async () => {
   expect(await names()).toHaveLength(51)
 })
 
-test('a result is given only after its commit: another connection sees it then', async () => {
+test('a write resolves only after its commit, when another connection sees it', async () => {
   const { write, outsider } = await open()
   await write((tx) => put(tx, 'a', '1'))
   expect(outsider.prepare('select value from setting').pluck().all()).toEqual(['1'])
@@ -59,7 +59,7 @@ test('F-16: while another program locks the database, writes are rejected with a
   expect(await value(db, 'd')).toBe('1')
 })
 
-test('F-16: what another program holds up waits without holding up reads, and is done as soon as it may be', async () => {
+test('F-16: writes that wait for another program do not block reads, and run as soon as the lock is free', async () => {
   const { write, db, outsider, commits } = await open()
   const before = await commits()
   outsider.exec('begin immediate')
@@ -90,7 +90,7 @@ test('F-29: commits are synchronous to the disk, with a write-ahead log and with
   expect(ofWriter).toEqual([2, 1, 1]) // FULL
 })
 
-test('what is deleted is in neither file of the database after a checkpoint', async () => {
+test('deleted data is in neither file of the database after a checkpoint', async () => {
   const { write, path } = await open()
   await write((tx) => put(tx, 'a', 'SomethingThatOnceWasHere'))
   await write((tx) => tx.deleteFrom('setting').where('name', '=', 'a').execute())
