@@ -16,16 +16,16 @@ import type { Plan } from './plan.ts'
 import type { OpenGeneration } from './publication.ts'
 import type { SealedSource } from './sandbox.ts'
 
-/** A video that could play waits for its posters no longer than until they have taken this. */
+/** How long posters may delay a video that could play. */
 const MAX_SEARCH_MS = 2_000
-const TRIES = 3
+const MAX_ATTEMPTS = 3
 
 type PosterWork = { deps: EncodeDeps; video: OpenGeneration; source: SealedSource; signal: AbortSignal }
 
 /**
- * Gives a video its two drawn posters, for which `ready` waits. Where drawing them from the source takes too long or fails, the
- * first published segment stands in; a video that shows nothing there goes without. Resolves once they are stored.
- * @throws the signal's reason; trouble of the machine, which is worth another try
+ * Extracts the two posters of a video, for which `ready` waits. When extracting them from the source takes too long or fails, they are
+ * extracted from the first published segment; when that fails too, the video has none. Resolves once they are stored.
+ * @throws the signal's reason; a failure of the host, which may be retried
  */
 export async function addPosters(
   deps: EncodeDeps,
@@ -35,15 +35,15 @@ export async function addPosters(
 ): Promise<void> {
   if (!video.plan.videoTrack || (await arePostersExtracted(deps.db, video))) return
   const work = { deps, video, source, signal }
-  const made = (await drawFromSource(work)) ?? (await drawFromFirstSegment(work))
+  const extracted = (await extractFromSource(work)) ?? (await extractFromFirstSegment(work))
   const posters: NewPoster[] = []
-  for (const { widthPx, heightPx, jpeg } of made) {
+  for (const { widthPx, heightPx, jpeg } of extracted) {
     const token = newToken()
     const blob = `${video.videoId}/${token}.sealed`
     await putBlob(deps.folders.posters, blob, sealBlob(video.contentKey, blob, jpeg))
     posters.push({ videoId: video.videoId, widthPx, heightPx, token, blob, sizeBytes: jpeg.length, createdAtS: deps.wallNowS() })
   }
-  // Looked at again where it counts: another run may have been faster, or the video restarted under another key.
+  // Checked again in the transaction: another run may have been faster, or the generation was restarted with another key.
   const { isWanted, isReady } = await deps.write(async (tx) => {
     const isWanted = await insertExtractedPosters(tx, video, posters, deps.wallNowS())
     return { isWanted, isReady: isWanted && (await moveToReadyIfPlayable(tx, video)) }
@@ -52,65 +52,65 @@ export async function addPosters(
   if (!isWanted) for (const { blob } of posters) await removeBlobs(deps.folders.posters, blob)
 }
 
-/** Undefined when it failed three times, or took too long while the video could have played. */
-async function drawFromSource({ deps, video, source, signal }: PosterWork): Promise<Poster[] | undefined> {
+/** Undefined when it failed each time, or took too long while the video could have played. */
+async function extractFromSource({ deps, video, source, signal }: PosterWork): Promise<Poster[] | undefined> {
   const search = new AbortController()
   const either = AbortSignal.any([signal, search.signal])
-  const drawing = tryToDraw()
+  const extracting = extractWithRetries()
     .catch((error) => {
-      if (!either.aborted) deps.log.warn({ err: error, videoId: video.videoId }, 'posters: not drawn from the source')
+      if (!either.aborted) deps.log.warn({ err: error, videoId: video.videoId }, 'posters: not extracted from the source')
       return undefined
     })
     .finally(() => search.abort())
   await Promise.all([
     pause(MAX_SEARCH_MS, undefined, { signal: either }).catch(() => undefined),
-    firstSegmentOut(deps, video, either),
+    waitForFirstSegment(deps, video, either),
   ])
   search.abort()
-  const posters = await drawing
+  const posters = await extracting
   signal.throwIfAborted()
   return posters
 
-  async function tryToDraw(): Promise<Poster[]> {
-    for (let tries = 1; ; tries++) {
+  async function extractWithRetries(): Promise<Poster[]> {
+    for (let attempt = 1; ; attempt++) {
       try {
         return await extractPosters(deps.sandbox, source, video.plan, either)
       } catch (error) {
-        if (tries === TRIES || either.aborted) throw error
+        if (attempt === MAX_ATTEMPTS || either.aborted) throw error
       }
     }
   }
 }
 
-/** Resolves when the best rendition has its first segment, or when the signal ends the wait. */
-async function firstSegmentOut(deps: EncodeDeps, video: OpenGeneration, signal: AbortSignal): Promise<void> {
+/** Resolves when the first segment of the best rendition is published, or when the signal ends the wait. */
+async function waitForFirstSegment(deps: EncodeDeps, video: OpenGeneration, signal: AbortSignal): Promise<void> {
   const renditionId = bestRenditionId(video.plan)
   const wait = new AbortController()
-  // Begins before the look, so that none is missed.
-  const announced = deps.segmentEvents.waitFor(video, renditionId, 0, AbortSignal.any([signal, wait.signal]))
+  // Listens before it queries, so that no event is missed.
+  const published = deps.segmentEvents.waitFor(video, renditionId, 0, AbortSignal.any([signal, wait.signal]))
   if (await findSegment(deps.db, video, renditionId, 0)) wait.abort()
-  await announced
+  await published
 }
 
-async function drawFromFirstSegment({ deps, video, signal }: PosterWork): Promise<Poster[]> {
-  await firstSegmentOut(deps, video, signal)
+async function extractFromFirstSegment({ deps, video, signal }: PosterWork): Promise<Poster[]> {
+  await waitForFirstSegment(deps, video, signal)
   signal.throwIfAborted()
   try {
     const copy = await sealImage(deps.folders.segments.tmp, Readable.from(await readFirstSegment(deps, video)))
     try {
-      return await extractPosters(deps.sandbox, copy.source, planOfEncoded(video.plan), signal)
+      return await extractPosters(deps.sandbox, copy.source, planForEncoded(video.plan), signal)
     } finally {
       await removeImage(copy)
     }
   } catch (error) {
     signal.throwIfAborted()
     if (isHostFailure(error)) throw error
-    deps.log.warn({ err: error, videoId: video.videoId }, 'posters: none could be drawn')
+    deps.log.warn({ err: error, videoId: video.videoId }, 'posters: none could be extracted')
     return []
   }
 }
 
-/** The clear init segment and first segment of the best rendition. */
+/** The decrypted init segment and first segment of the best rendition. */
 async function readFirstSegment({ db, folders }: EncodeDeps, video: OpenGeneration): Promise<Buffer[]> {
   const renditionId = bestRenditionId(video.plan)
   const init = await findInit(db, video, renditionId)
@@ -125,7 +125,7 @@ function bestRenditionId({ videoTrack }: Plan): number {
   return videoTrack?.renditions[0]?.id ?? 0
 }
 
-/** What was encoded here is read from its start, and is neither interlaced nor HDR any more. */
-function planOfEncoded(plan: Plan): Plan {
+/** A segment that was encoded here is read from its start, and is neither interlaced nor HDR. */
+function planForEncoded(plan: Plan): Plan {
   return { ...plan, isSeekable: false, videoTrack: plan.videoTrack && { ...plan.videoTrack, interlaced: false, hdr: false } }
 }

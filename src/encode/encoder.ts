@@ -2,10 +2,10 @@ import { AAC_RATE_HZ } from '../mp4/aac.ts'
 import type { AudioTrackPlan, Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
 import type { Sandbox } from './sandbox.ts'
 
-// Raise it with every change of an argument below: segments of two encoders must not be mixed in one rendition.
+// Increment with every change of an argument below: segments of two encoders must not be mixed in one rendition.
 const ARGUMENTS_VERSION = 3
 
-/** What encodes: equal fingerprints mean that a killed run's gaps may be filled by this run. */
+/** Equal fingerprints mean that this server may continue a generation that was started elsewhere or earlier. */
 export function encoderFingerprint(sandbox: Sandbox): string {
   return `ffmpeg ${sandbox.ffmpegVersion}, arguments ${ARGUMENTS_VERSION}`
 }
@@ -31,16 +31,16 @@ export function videoEncoderArgs(videoTrack: VideoTrackPlan, rendition: VideoRen
   ]
 }
 
-/** Output options of the sound: a bare ADTS stream, whose frames are counted and boxed here. */
+/** Output options of the audio: a bare ADTS stream, whose frames are counted and put into boxes by us. */
 export function audioEncoderArgs(audioTrack: AudioTrackPlan): string[] {
   return ['-ac', '2', '-c:a', 'aac', '-b:a', String(audioTrack.bitrateBps), '-f', 'adts', ...NO_METADATA]
 }
 
-// What the source's tags say is not for viewers.
+// The source's tags are not for viewers.
 const NO_METADATA = ['-map_metadata', '-1', '-map_chapters', '-1']
 
 /**
- * The filters that make pictures of the highest rung's size out of any source's: 8-bit 4:2:0 of ordinary brightness.
+ * The filters that convert the frames of any source to the highest rung's size, in 8-bit 4:2:0 SDR.
  * The other rungs are scaled from these, which costs half of scaling each from the source.
  */
 export function videoFilters({ hdr, renditions: [largest] }: VideoTrackPlan): string[] {
@@ -55,7 +55,7 @@ export function videoFilters({ hdr, renditions: [largest] }: VideoTrackPlan): st
   return [...size, ...(hdr ? toneMapping : []), 'format=yuv420p']
 }
 
-/** What must be done to the source's own pictures, before the others. */
+/** Filters for the source's frames, before all others. */
 export function sourceFilters({ interlaced, storedPx }: VideoTrackPlan): string[] {
   if (!interlaced) return []
   // yadif compares neighbours, so they must be of one size; those that are pass unchanged.
@@ -63,27 +63,27 @@ export function sourceFilters({ interlaced, storedPx }: VideoTrackPlan): string[
   return [...oneSize, 'yadif=mode=send_frame:deint=interlaced']
 }
 
-/** Input options of every picture run. */
+/** Input options of every video run. */
 export function videoInputArgs(plan: Plan): string[] {
-  // A picture that changes its size in mid-video is scaled on; by default all filters would begin again, and count frames anew.
+  // A size that changes in mid-video is scaled; by default all filters would restart, and count frames from zero again.
   return ['-reinit_filter', '0', ...clockArgs(plan)]
 }
 
-/** Input options of every sound run. */
+/** Input options of every audio run. */
 export function audioInputArgs(plan: Plan): string[] {
   return clockArgs(plan)
 }
 
-/** Filters that give sound at our rate, in which time 0 is the video's; gaps in its timestamps are filled. */
+/** Filters that convert audio to our rate, with time 0 at the video's start, and fill gaps in its timestamps. */
 export function audioClockFilter({ byCount }: AudioTrackPlan): string[] {
-  // From 40 ms on lips are seen to be late; below, a jitter of the times would be heard as clicks.
+  // From 40 ms on lip sync is visibly off; below, correcting jitter in the timestamps would click.
   const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=0.04:first_pts=0`
   return byCount ? ['asetpts=N/SR/TB', clock] : [clock]
 }
 
 /**
- * Picture and sound are read by processes of their own. In the containers that may not be sought (MPEG-TS and its like) ffmpeg
- * then counts from the first packet of the stream it reads, unless the input is shifted: by a microsecond will do.
+ * Video and audio are read by separate processes. In containers that are not seekable (MPEG-TS and similar) ffmpeg then counts from
+ * the first packet of the stream it reads, unless the input is shifted: a microsecond is enough.
  */
 function clockArgs({ isSeekable }: Plan): string[] {
   return isSeekable ? [] : ['-itsoffset', '0.000001']

@@ -1,7 +1,7 @@
 export type FrameRate = { rateNum: number; rateDen: number }
 
-// The rates videos are made at. A source within 1 % of one is that one: containers with millisecond times say 29.97 in many ways.
-const STANDARD: readonly FrameRate[] = [
+// A source within 1 % of one of these has that rate: containers with millisecond times round 29.97 in many ways.
+const STANDARD_RATES: readonly FrameRate[] = [
   { rateNum: 24_000, rateDen: 1001 },
   { rateNum: 24, rateDen: 1 },
   { rateNum: 25, rateDen: 1 },
@@ -12,34 +12,34 @@ const STANDARD: readonly FrameRate[] = [
   { rateNum: 60_000, rateDen: 1001 },
   { rateNum: 60, rateDen: 1 },
 ]
-const HIGHEST_HZ = 60
-// Slower videos repeat pictures, which costs next to nothing; a grid of a few frames a segment would not be one.
-const LOWEST_HZ = 5
+const MAX_RATE_HZ = 60
+// Slower videos repeat frames, which costs next to nothing; a segment needs more than a few frames.
+const MIN_RATE_HZ = 5
 
 /**
  * The constant rate a video is encoded at.
- * @param baseHz the lowest rate that can express all times (ffprobe's `r_frame_rate`); undefined where it is not told
+ * @param baseHz the lowest rate that can express all times (ffprobe's `r_frame_rate`); undefined where it is unknown
  * @param averageHz frames ÷ duration (`avg_frame_rate`)
  */
 export function chooseFrameRate(baseHz: number | undefined, averageHz: number | undefined): FrameRate {
   const average = averageHz ?? baseHz ?? 25
   // Far above the average, the base is a clock (1000, 90000) and not a rate; below it, it is wrong.
-  const told = baseHz !== undefined && baseHz <= average * 8 && baseHz >= average * 0.9 ? baseHz : average
-  const steady = Math.abs(told - average) <= average * 0.01
-  return nearestRate(steady ? wholePart(told) : Math.min(told, HIGHEST_HZ))
+  const rateHz = baseHz !== undefined && baseHz <= average * 8 && baseHz >= average * 0.9 ? baseHz : average
+  const isConstant = Math.abs(rateHz - average) <= average * 0.01
+  return nearestRate(isConstant ? reduceRate(rateHz) : Math.min(rateHz, MAX_RATE_HZ))
 }
 
-/** 120 frames a second become 60 by leaving out every second one, 100 become 50. */
-function wholePart(hz: number): number {
-  return hz / Math.max(1, Math.ceil(hz / (HIGHEST_HZ * 1.01)))
+/** Drops whole frames only: 120 frames a second become 60, 100 become 50. */
+function reduceRate(hz: number): number {
+  return hz / Math.max(1, Math.ceil(hz / (MAX_RATE_HZ * 1.01)))
 }
 
 function nearestRate(hz: number): FrameRate {
   const distance = (rate: FrameRate) => Math.abs(rate.rateNum / rate.rateDen - hz)
-  const nearest = STANDARD.reduce((best, rate) => (distance(rate) < distance(best) ? rate : best))
+  const nearest = STANDARD_RATES.reduce((best, rate) => (distance(rate) < distance(best) ? rate : best))
   if (distance(nearest) <= hz * 0.01) return nearest
-  // 20 stays 20 and 12.5 stays 12.5: the nearest common rate would double frames.
-  const halves = Math.round(Math.min(HIGHEST_HZ, Math.max(LOWEST_HZ, hz)) * 2)
+  // 20 remains 20 and 12.5 remains 12.5: the nearest standard rate would duplicate frames.
+  const halves = Math.round(Math.min(MAX_RATE_HZ, Math.max(MIN_RATE_HZ, hz)) * 2)
   return halves % 2 === 0 ? { rateNum: halves / 2, rateDen: 1 } : { rateNum: halves, rateDen: 2 }
 }
 

@@ -6,14 +6,14 @@ import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
 
-/** What is known of a video that is being encoded. Keys are null once the video is deleted. */
+/** A generation as it is stored. Its key is null once the video is deleted. */
 export type GenerationRow = GenerationKey & { wrappedContentKey: Buffer | null; plan: Plan; encoder: string }
 
 export type NewSegment = { renditionId: number; number: number; file: string; sizeBytes: number; sha256: Buffer; init: Buffer }
 
 /**
- * Makes a generation: its plan, its content key, its renditions. The video plays it from now on, unless it has another that plays:
- * then this one takes its place when it is finished.
+ * Creates a generation: its plan, its content key, its renditions. The video plays it from now on, unless it already plays another:
+ * then this one replaces it when it is finished.
  * @returns false when the video is deleted: it gets no key any more
  */
 export async function insertGeneration(tx: Db, row: GenerationRow & { createdAtS: number }): Promise<boolean> {
@@ -67,9 +67,9 @@ export async function findGeneration(db: Db, { videoId, generation }: Generation
 }
 
 /**
- * Publishes a segment: the first text of a segment wins, for ever.
- * @returns false when it had been published before; the new text must be thrown away
- * @throws Error when the rendition's init segment is another one: it would not decode with the segments that are out
+ * Publishes a segment: its first published bytes are final.
+ * @returns false when it had been published before; the new bytes must be discarded
+ * @throws Error when the rendition has another init segment: published segments would not decode with this one
  */
 export async function insertSegment(tx: Db, video: GenerationKey, segment: NewSegment): Promise<boolean> {
   const { init, ...row } = segment
@@ -99,7 +99,7 @@ export async function insertSegment(tx: Db, video: GenerationKey, segment: NewSe
   return Number(inserted.numInsertedOrUpdatedRows ?? 0) > 0
 }
 
-/** Makes the video `ready` once its posters are drawn, and the sound and some rendition of the picture have their first segment. */
+/** Makes the video `ready` once its posters are extracted, and the audio and some video rendition have their first segment. */
 export async function moveToReadyIfPlayable(tx: Db, video: GenerationKey & { plan: Plan }): Promise<boolean> {
   const firsts = await tx
     .selectFrom('segment')
@@ -108,10 +108,11 @@ export async function moveToReadyIfPlayable(tx: Db, video: GenerationKey & { pla
     .where('generation', '=', video.generation)
     .where('number', '=', 0)
     .execute()
-  const there = new Set(firsts.map((row) => row.renditionId))
+  const publishedIds = new Set(firsts.map((row) => row.renditionId))
   const { videoTrack, audioTrack } = video.plan
   const playable =
-    (!audioTrack || there.has(audioTrack.renditionId)) && (!videoTrack || videoTrack.renditions.some(({ id }) => there.has(id)))
+    (!audioTrack || publishedIds.has(audioTrack.renditionId)) &&
+    (!videoTrack || videoTrack.renditions.some(({ id }) => publishedIds.has(id)))
   return playable && (!videoTrack || (await arePostersExtracted(tx, video))) && moveStatus(tx, video.videoId, 'ready')
 }
 
@@ -193,7 +194,7 @@ export async function findUnplanned(tx: Db, except: readonly string[], only?: st
   const row = await tx
     .selectFrom('video')
     .select('id')
-    // Written out, for the index of these alone: imports whose source is not here yet are many.
+    // Literals, for the partial index: many imports have no source yet.
     .where('hasSource', '=', sql.lit(1))
     .where('generation', '=', sql.lit(0))
     .where('status', 'in', [sql.lit('Queued'), sql.lit('Processing')])
@@ -210,7 +211,7 @@ export async function findUnplanned(tx: Db, except: readonly string[], only?: st
 export async function findUnfinished(tx: Db, except: readonly string[], only?: string): Promise<GenerationKey | undefined> {
   return tx
     .selectFrom('generation')
-    .crossJoin('video') // never turned round: SQLite would begin with all videos
+    .crossJoin('video') // fixes the join order: SQLite would begin with all videos
     .select(['video.id as videoId', 'generation.number as generation'])
     .whereRef('video.id', '=', 'generation.videoId')
     .whereRef('video.generation', '<=', 'generation.number')
@@ -235,7 +236,7 @@ export async function findUnfinished(tx: Db, except: readonly string[], only?: s
 }
 
 /**
- * Lets a video play a later generation, which is whole. The caller forgets the one that it played.
+ * Makes a video play a later generation, which is complete. The caller removes the one that it played.
  * @returns the number of that one; undefined when the video plays the later one already, or is deleted
  */
 export async function playGeneration(tx: Db, { videoId, generation }: GenerationKey) {
@@ -251,7 +252,7 @@ export async function playGeneration(tx: Db, { videoId, generation }: Generation
   return video.generation
 }
 
-/** Whether a later generation of the video is being made. */
+/** Whether the video has a later generation. */
 export async function hasLaterGeneration(db: Db, video: GenerationKey): Promise<boolean> {
   const later = await db
     .selectFrom('generation')
@@ -262,7 +263,7 @@ export async function hasLaterGeneration(db: Db, video: GenerationKey): Promise<
   return later !== undefined
 }
 
-/** Forgets a generation: its key, its segments, and the posters that were drawn from it. */
+/** Removes a generation: its key, its segments, and the posters that were extracted from it. */
 export async function removeGeneration(tx: Db, video: GenerationKey): Promise<void> {
   for (const table of ['chunk', 'segment', 'rendition'] as const) {
     await tx.deleteFrom(table).where('videoId', '=', video.videoId).where('generation', '=', video.generation).execute()
@@ -272,9 +273,9 @@ export async function removeGeneration(tx: Db, video: GenerationKey): Promise<vo
 }
 
 /**
- * Marks every rendition done and notes the space that the video takes: source, segments and other files.
- * @param done.segmentBytes the sum of `sizesOfRenditions`, once no segment is missing
- * @returns false: that was done before, or the video is deleted
+ * Marks a generation finished and records the total size of the video: source, segments and other files.
+ * @param done.segmentBytes the sum of `renditionSizes`, once no segment is missing
+ * @returns false: it was finished before, or the video is deleted
  */
 export async function finishGeneration(
   tx: Db,
@@ -303,7 +304,7 @@ export async function finishGeneration(
   return true
 }
 
-/** Whether every rendition of a video is there, whole. */
+/** Whether every rendition of a generation is complete. */
 export async function isFinished(db: Db, video: GenerationKey): Promise<boolean> {
   const finished = await db
     .selectFrom('generation')
@@ -315,14 +316,14 @@ export async function isFinished(db: Db, video: GenerationKey): Promise<boolean>
   return finished !== undefined
 }
 
-/** The name of a segment's blob: video, generation, rendition and number, then what tells its text from others. */
+/** The name of a segment's blob: video, generation, rendition and number, then a random part. */
 export const SEGMENT_BLOB = /^([0-9a-f]{32}\/\d+\/\d+)\/(\d+)\.[0-9a-f]{12}\.m4s$/
 
 /** Which of these blobs are published segments. */
 export async function listReferencedSegments(db: Db, blobs: readonly string[]): Promise<Set<string>> {
-  const named = new Set<string>()
+  const referenced = new Set<string>()
   const byRendition = Map.groupBy(blobs, (blob) => SEGMENT_BLOB.exec(blob)?.[1] ?? '')
-  for (const [rendition, theirs] of byRendition) {
+  for (const [rendition, renditionBlobs] of byRendition) {
     const [videoId = '', generation, renditionId] = rendition.split('/')
     const rows = await db
       .selectFrom('segment')
@@ -333,10 +334,10 @@ export async function listReferencedSegments(db: Db, blobs: readonly string[]): 
       .where(
         'number',
         'in',
-        theirs.map((blob) => Number(SEGMENT_BLOB.exec(blob)?.[2])),
+        renditionBlobs.map((blob) => Number(SEGMENT_BLOB.exec(blob)?.[2])),
       )
       .execute()
-    for (const { file } of rows) named.add(file)
+    for (const { file } of rows) referenced.add(file)
   }
-  return named
+  return referenced
 }

@@ -9,31 +9,31 @@ import { Failure } from '../errors.ts'
 import type { Poster } from './extract-posters.ts'
 import { collect, type MediaEnd, runMedia, type Sandbox, type SealedSource } from './sandbox.ts'
 
-// By what a file is, never by what it is called. SVG is not here: it is a program that draws.
-const KINDS = {
-  PNG: { demuxer: 'png_pipe', begins: /^\x89PNG\r\n/ },
-  JPEG: { demuxer: 'jpeg_pipe', begins: /^\xff\xd8\xff/ },
-  WebP: { demuxer: 'webp_pipe', begins: /^RIFF.{4}WEBP/s },
-  GIF: { demuxer: 'gif_pipe', begins: /^GIF8[79]a/ },
+// Detected by content, never by file name. SVG is not accepted: it is a program that draws.
+const FORMATS = {
+  PNG: { demuxer: 'png_pipe', signature: /^\x89PNG\r\n/ },
+  JPEG: { demuxer: 'jpeg_pipe', signature: /^\xff\xd8\xff/ },
+  WebP: { demuxer: 'webp_pipe', signature: /^RIFF.{4}WEBP/s },
+  GIF: { demuxer: 'gif_pipe', signature: /^GIF8[79]a/ },
 } as const
 const HEAD_BYTES = 16
-/** Tried in turn: a PNG of the last one is never longer than is allowed. */
-const BOXES_PX = [960, 360]
+/** Tried in this order: a PNG of the last size never exceeds the limit. */
+const PNG_SIDES_PX = [960, 360]
 const MAX_PNG_BYTES = 512 * 1024
 const POSTER_BOXES = [
   { widthPx: 854, heightPx: 480 },
   { widthPx: 427, heightPx: 240 },
 ] as const
-// Transparency, as a colour times its opacity.
+// Replaces transparency by black: each colour times its opacity.
 const ON_BLACK = 'format=gbrap,premultiply=inplace=1,format=gbrp'
 const MAX_JPEG_BYTES = 4 * 2 ** 20
 const LIMITS = { cpuS: 20, wallS: 20 }
-const UNREADABLE = 'The picture cannot be read: it is damaged, or of too many pixels.'
+const UNREADABLE = 'The image cannot be read: it is damaged, or has too many pixels.'
 
-/** A picture that somebody sent, sealed away for as long as it is drawn. */
+/** An uploaded image, encrypted on disk while it is processed. */
 export type SealedImage = { source: SealedSource; head: string }
 
-/** Seals a picture away in constant memory. @param tmp folder where it lies until `removePicture` */
+/** Encrypts an image to a file in constant memory. @param tmp folder of the file until `removeImage` */
 export async function sealImage(tmp: string, bytes: Readable): Promise<SealedImage> {
   const seal = newSeal()
   const sealing = new SealingStream(seal)
@@ -61,32 +61,32 @@ export async function removeImage({ source }: SealedImage): Promise<void> {
 }
 
 /**
- * Draws a picture anew as a PNG that is small enough to be sent inside an answer: its first frame, without what else the file holds.
- * @param tmp folder where a sealed copy lies meanwhile
+ * Re-encodes an image as a PNG that is small enough to be sent inside a response: its first frame, without the rest of the file.
+ * @param tmp folder for an encrypted copy meanwhile
  * @returns at most 512 KiB, its longer side at most 960 pixels
  * @throws Failure `invalid` when it is no PNG, JPEG, WebP or GIF, cannot be read, or is too large; the signal's reason
  */
 export async function reencodeImage(sandbox: Sandbox, tmp: string, bytes: Buffer, signal?: AbortSignal): Promise<Buffer> {
   const image = await sealImage(tmp, Readable.from([bytes]))
   try {
-    const demuxer = demuxerOf(image, ['PNG', 'JPEG', 'WebP', 'GIF'])
-    for (const boxPx of BOXES_PX) {
-      const png = await drawPng(sandbox, image.source, demuxer, boxPx, signal)
+    const demuxer = chooseDemuxer(image, ['PNG', 'JPEG', 'WebP', 'GIF'])
+    for (const boxPx of PNG_SIDES_PX) {
+      const png = await encodePng(sandbox, image.source, demuxer, boxPx, signal)
       if (png.length <= MAX_PNG_BYTES) return png
     }
-    throw new Failure('invalid', 'The picture is too large to be shown.')
+    throw new Failure('invalid', 'The image is too large to be shown.')
   } finally {
     await removeImage(image)
   }
 }
 
 /**
- * Draws the sizes of a poster: JPEGs that fit their boxes, keep the picture's shape, are never larger than it, and hold nothing else of its
- * file. What is transparent becomes black, as around a video.
+ * Renders the sizes of a poster: JPEGs that fit their boxes, keep the aspect ratio, are never larger than the image, and contain nothing
+ * else of its file. Transparent areas become black, as around a video.
  * @throws Failure `invalid` when it is no PNG, JPEG or WebP, or cannot be read
  */
 export async function renderPosterSizes(sandbox: Sandbox, image: SealedImage): Promise<Poster[]> {
-  const demuxer = demuxerOf(image, ['PNG', 'JPEG', 'WebP'])
+  const demuxer = chooseDemuxer(image, ['PNG', 'JPEG', 'WebP'])
   const jpegs = POSTER_BOXES.map(() => collect(MAX_JPEG_BYTES))
   const chains = POSTER_BOXES.map(
     ({ widthPx, heightPx }, i) =>
@@ -110,19 +110,19 @@ export async function renderPosterSizes(sandbox: Sandbox, image: SealedImage): P
   return jpegs.map(({ bytes }) => {
     const jpeg = bytes()
     if (end.exitCode !== 0 || jpeg.length === 0) throw new Failure('invalid', UNREADABLE)
-    return { ...sizeOfJpeg(jpeg), jpeg }
+    return { ...readJpegSize(jpeg), jpeg }
   })
 }
 
-function demuxerOf({ head }: SealedImage, allowed: readonly (keyof typeof KINDS)[]): string {
-  const kind = allowed.map((name) => KINDS[name]).find(({ begins }) => begins.test(head))
-  if (kind) return kind.demuxer
+function chooseDemuxer({ head }: SealedImage, allowed: readonly (keyof typeof FORMATS)[]): string {
+  const format = allowed.map((name) => FORMATS[name]).find(({ signature }) => signature.test(head))
+  if (format) return format.demuxer
   const names = `${allowed.slice(0, -1).join(', ')} or ${allowed.at(-1)}`
-  throw new Failure('invalid', `The file is not a picture that can be shown: use ${names}.`)
+  throw new Failure('invalid', `The file is not an image that can be shown: use ${names}.`)
 }
 
-/** Reads the frame header (ITU T.81, section B.2.2) of a JPEG that we made. */
-function sizeOfJpeg(jpeg: Buffer): { widthPx: number; heightPx: number } {
+/** Reads the frame header (ITU T.81, section B.2.2) of a JPEG that ffmpeg made. */
+function readJpegSize(jpeg: Buffer): { widthPx: number; heightPx: number } {
   for (let at = 2; at + 9 < jpeg.length; at += 2 + jpeg.readUInt16BE(at + 2)) {
     const isFrame = jpeg[at] === 0xff && (jpeg[at + 1] === 0xc0 || jpeg[at + 1] === 0xc2)
     if (isFrame) return { heightPx: jpeg.readUInt16BE(at + 5), widthPx: jpeg.readUInt16BE(at + 7) }
@@ -130,7 +130,7 @@ function sizeOfJpeg(jpeg: Buffer): { widthPx: number; heightPx: number } {
   throw new Error('a JPEG without a frame')
 }
 
-async function drawPng(
+async function encodePng(
   sandbox: Sandbox,
   source: SealedSource,
   demuxer: string,

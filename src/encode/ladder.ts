@@ -12,10 +12,10 @@ const LADDER: readonly Rung[] = [
   LOWEST,
 ]
 // A source this much larger than its highest rung gets a rung of its own size: 640×360 must not end at 240.
-const WORTH_A_RUNG = 1.2
+const MIN_EXCESS_FOR_OWN_RUNG = 1.2
 const MAX_LONG_SIDE_PX = 4096
 
-/** The picture renditions of a source of that shown size, highest first, ids from 1. Never larger than the source, always at least one. */
+/** The video renditions for a display size, highest first, ids from 1. Never larger than the source, always at least one. */
 export function planLadder(shown: { widthPx: number; heightPx: number }, rate: FrameRate): readonly VideoRendition[] {
   return chooseRungs(Math.min(shown.widthPx, shown.heightPx)).map(({ shortSidePx, maxBitrateBps }, index) => {
     const size = scaleToRung(shown, shortSidePx)
@@ -35,7 +35,7 @@ function chooseRungs(shortSidePx: number): readonly Rung[] {
   const [top] = fitting
   if (!top) return [{ ...LOWEST, shortSidePx }]
   const above = LADDER[LADDER.indexOf(top) - 1]
-  if (!above || shortSidePx < top.shortSidePx * WORTH_A_RUNG) return fitting
+  if (!above || shortSidePx < top.shortSidePx * MIN_EXCESS_FOR_OWN_RUNG) return fitting
   const share = (shortSidePx - top.shortSidePx) / (above.shortSidePx - top.shortSidePx)
   const maxBitrateBps = Math.round((top.maxBitrateBps + share * (above.maxBitrateBps - top.maxBitrateBps)) / 1000) * 1000
   return [{ shortSidePx, maxBitrateBps }, ...fitting]
@@ -51,7 +51,7 @@ function evenSide(sourcePx: number, scale: number): number {
   return Math.max(2, Math.min(2 * Math.round((sourcePx * scale) / 2), 2 * Math.floor(sourcePx / 2)))
 }
 
-// H.264 table A-1: level × 10, macroblocks a second, macroblocks a frame, macroblocks of decoded pictures kept, kbit/s (× 1.25 in High).
+// H.264 table A-1: level × 10, macroblocks a second, macroblocks a frame, macroblocks in the decoded picture buffer, kbit/s (× 1.25 in High).
 const LEVELS = [
   [21, 19_800, 792, 4752, 4000],
   [22, 20_250, 1620, 8100, 4000],
@@ -65,7 +65,7 @@ const LEVELS = [
   [52, 2_073_600, 36_864, 184_320, 240_000],
 ] as const
 // veryfast keeps one reference and three B-frames in a pyramid.
-const KEPT_PICTURES = 4
+const BUFFERED_FRAMES = 4
 
 function lowestLevel(
   { widthPx, heightPx }: { widthPx: number; heightPx: number },
@@ -77,10 +77,10 @@ function lowestLevel(
   const frame = columns * rows
   const second = (frame * rate.rateNum) / rate.rateDen
   const found = LEVELS.find(
-    ([, maxSecond, maxFrame, maxKept, maxKbps]) =>
+    ([, maxSecond, maxFrame, maxBuffered, maxKbps]) =>
       second <= maxSecond &&
       frame <= maxFrame &&
-      frame * KEPT_PICTURES <= maxKept &&
+      frame * BUFFERED_FRAMES <= maxBuffered &&
       maxBitrateBps <= maxKbps * 1250 &&
       Math.max(columns, rows) <= Math.sqrt(8 * maxFrame), // A.3.1: neither side longer than this
   )

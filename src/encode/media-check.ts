@@ -15,15 +15,15 @@ import {
 import type { Damage } from './repair.ts'
 import { findFault } from './segment-file.ts'
 
-// Rows against files: whether each published segment still has the bytes that were published, in the order of the rows' keys.
+// Compares rows with files: whether each published segment still has the published bytes, in the order of the rows' keys.
 
-/** Some segments to be checked, and the key of the last row that was looked at; undefined at the end of all rows. */
+/** Segments to check, and the key of the last row that was read; undefined at the end of all rows. */
 export type Batch = { segments: PublishedSegment[]; last: SegmentKey | undefined }
 
 export type CheckedBatch = { last: SegmentKey; count: number; sizeBytes: number; damaged: Damage[] }
 
 export type CheckOptions = {
-  /** Begins behind this segment. */
+  /** Starts after this segment. */
   after: SegmentKey | undefined
   bytesPerS: number
   signal: AbortSignal
@@ -31,16 +31,16 @@ export type CheckOptions = {
 
 const BATCH_SIZE = 100
 
-/** The next segments behind a place whose videos play. */
+/** The next segments after the given one, of videos that play. */
 export async function nextBatch(db: Db, after: SegmentKey | undefined): Promise<Batch> {
   const rows = await listSegmentsAfter(db, after, BATCH_SIZE)
   const playable = await findPlayable(db, [...new Set(rows.map(({ videoId }) => videoId))])
   const last = rows.at(-1)
-  return { segments: rows.filter(({ videoId }) => playable.has(videoId)), last: last && keyOf(last) }
+  return { segments: rows.filter(({ videoId }) => playable.has(videoId)), last: last && toKey(last) }
 }
 
 /**
- * Reads all files, batch by batch, no faster than the pace.
+ * Reads all files, batch by batch, at most at the given rate.
  * @throws Failure `unavailable` when the folder is empty although there are rows; the signal's reason
  */
 export async function* checkSegments(
@@ -48,26 +48,26 @@ export async function* checkSegments(
   next: (after: SegmentKey | undefined) => Promise<Batch>,
   { after, bytesPerS, signal }: CheckOptions,
 ): AsyncGenerator<CheckedBatch> {
-  const keepPace = newPace(bytesPerS)
-  for (let place = after; ; ) {
-    const { segments, last } = await next(place)
+  const throttle = createThrottle(bytesPerS)
+  for (let position = after; ; ) {
+    const { segments, last } = await next(position)
     if (!last) return
-    if (segments.length > 0) await refuseEmpty(folder)
+    if (segments.length > 0) await assertNotEmpty(folder)
     const damaged: Damage[] = []
     for (const segment of segments) {
       signal.throwIfAborted()
       const problem = await findFault(folder, segment)
-      if (problem !== undefined) damaged.push({ ...keyOf(segment), problem })
-      await keepPace(segment.sizeBytes, signal)
+      if (problem !== undefined) damaged.push({ ...toKey(segment), problem })
+      await throttle(segment.sizeBytes, signal)
     }
     const sizeBytes = segments.reduce((sum, segment) => sum + segment.sizeBytes, 0)
     yield { last, count: segments.length, sizeBytes, damaged }
-    place = last
+    position = last
   }
 }
 
 /** A disk that is not mounted must not have all videos encoded again. */
-async function refuseEmpty(folder: BlobFolder): Promise<void> {
+async function assertNotEmpty(folder: BlobFolder): Promise<void> {
   if (!(await isEmptyFolder(folder))) return
   throw new Failure(
     'unavailable',
@@ -75,61 +75,61 @@ async function refuseEmpty(folder: BlobFolder): Promise<void> {
   )
 }
 
-/** Pauses that are too short to be kept add up. */
-const SHORTEST_PAUSE_MS = 20
+/** Shorter pauses are added up: timers are not that precise. */
+const MIN_PAUSE_MS = 20
 
-function newPace(bytesPerS: number): (sizeBytes: number, signal: AbortSignal) => Promise<void> {
+function createThrottle(bytesPerS: number): (sizeBytes: number, signal: AbortSignal) => Promise<void> {
   let dueMs = performance.now()
   return async (sizeBytes, signal) => {
-    dueMs = Math.max(dueMs, performance.now() - SHORTEST_PAUSE_MS) + (sizeBytes / bytesPerS) * 1000
+    dueMs = Math.max(dueMs, performance.now() - MIN_PAUSE_MS) + (sizeBytes / bytesPerS) * 1000
     const earlyMs = dueMs - performance.now()
-    if (earlyMs > SHORTEST_PAUSE_MS) await pause(earlyMs, undefined, { signal })
+    if (earlyMs > MIN_PAUSE_MS) await pause(earlyMs, undefined, { signal })
   }
 }
 
-function keyOf({ videoId, generation, renditionId, number }: SegmentKey): SegmentKey {
+function toKey({ videoId, generation, renditionId, number }: SegmentKey): SegmentKey {
   return { videoId, generation, renditionId, number }
 }
 
 /** The check of `doctor --media`, which resumes where the last one was interrupted. */
-const ASKED_CHECK = 'media-check'
+const REQUESTED_CHECK = 'media-check'
 
 export type CheckDeps = { db: Db; slowDb: Db; write: Write; noteDamage(damage: Damage): Promise<boolean> }
 
-/** Where a check begins, and how many bytes it has before it. */
+/** Where a check starts, and how many bytes it will read. */
 export async function beginCheck(
   { db, slowDb }: CheckDeps,
   fromStart: boolean,
 ): Promise<{ after: SegmentKey | undefined; sizeBytes: number }> {
-  const saved = fromStart ? undefined : await findCheckProgress(db, ASKED_CHECK)
+  const saved = fromStart ? undefined : await findCheckProgress(db, REQUESTED_CHECK)
   const after: SegmentKey | undefined = saved ? JSON.parse(saved) : undefined
   return { after, sizeBytes: await totalSizeAfter(slowDb, after) }
 }
 
 /**
- * Has what was found damaged encoded again, then saves how far the check came.
- * @param last undefined: it came to the end
- * @returns what is damaged indeed: a video may have been deleted, or another generation play, since its rows were read
+ * Queues repairs of the damage that was found, then saves the progress of the check.
+ * @param last undefined: the check is complete
+ * @returns the confirmed damage: since its rows were read, a video may have been deleted or play another generation
  */
 export async function saveCheck(deps: CheckDeps, last: SegmentKey | undefined, found: readonly Damage[]): Promise<Damage[]> {
   const damaged: Damage[] = []
   for (const damage of found) if (await deps.noteDamage(damage)) damaged.push(damage)
-  await deps.write((tx) => saveCheckProgress(tx, ASKED_CHECK, last ? JSON.stringify(last) : ''))
+  await deps.write((tx) => saveCheckProgress(tx, REQUESTED_CHECK, last ? JSON.stringify(last) : ''))
   return damaged
 }
 
 const SWEEP = 'media-sweep'
-/** A disk hardly notices it; a terabyte takes six days. */
+/** Hardly any load for a disk; a terabyte takes six days. */
 const SWEEP_BYTES_PER_S = 2 * 2 ** 20
-const SWEEP_EVERY_S = 7 * 24 * 3600
+const SWEEP_INTERVAL_S = 7 * 24 * 3600
 
 type Swept = { beganAtS: number; last: SegmentKey | undefined }
 
 export type SweepDeps = CheckDeps & { nowS: () => number; folders: { segments: BlobFolder } }
 
 /**
- * Checks all segments, slowly, once a week, for the first time a week after the first start. A restart goes on where the last run was.
- * Resolves at the end, or when it is stopped.
+ * Checks all segments slowly, once a week, for the first time a week after the first start. After a restart it resumes where it was
+ * interrupted. Resolves at the end, or when the signal is aborted.
  */
 export async function sweepSegments(deps: SweepDeps, signal: AbortSignal): Promise<void> {
   const saved = await findCheckProgress(deps.db, SWEEP)
@@ -138,7 +138,7 @@ export async function sweepSegments(deps: SweepDeps, signal: AbortSignal): Promi
   const save = (last: SegmentKey | undefined) =>
     deps.write((tx) => saveCheckProgress(tx, SWEEP, JSON.stringify({ beganAtS, last } satisfies Swept)))
   if (!swept) return save(undefined)
-  if (!swept.last && beganAtS < swept.beganAtS + SWEEP_EVERY_S) return
+  if (!swept.last && beganAtS < swept.beganAtS + SWEEP_INTERVAL_S) return
   const options = { after: swept.last, bytesPerS: SWEEP_BYTES_PER_S, signal }
   try {
     for await (const { last, damaged } of checkSegments(deps.folders.segments, (after) => nextBatch(deps.db, after), options)) {

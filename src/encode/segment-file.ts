@@ -3,30 +3,30 @@ import { open, readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
 
-/** What a segment's row says of its file. */
+/** What a segment's row expects of its file. */
 export type SegmentFile = { file: string; sizeBytes: number; sha256: Buffer }
 
-const PIECE_BYTES = 2 ** 18
+const HASH_CHUNK_BYTES = 2 ** 18
 
-/** What is wrong with a segment's file, in words for the log; undefined when it has the bytes that were published. */
+/** What is wrong with a segment's file, as a phrase for the log; undefined when it has the published bytes. */
 export async function findFault(segments: BlobFolder, expected: SegmentFile): Promise<string | undefined> {
   try {
     await using file = await open(blobPath(segments, expected.file))
     const { size } = await file.stat()
     if (size !== expected.sizeBytes) return sizeMismatch(size, expected.sizeBytes)
-    const stream = file.createReadStream({ highWaterMark: PIECE_BYTES, autoClose: false })
-    return (await sha256Of(stream)).equals(expected.sha256) ? undefined : OTHER_BYTES
+    const stream = file.createReadStream({ highWaterMark: HASH_CHUNK_BYTES, autoClose: false })
+    return (await hashChunks(stream)).equals(expected.sha256) ? undefined : OTHER_BYTES
   } catch (error) {
     return unreadableSegment(error)
   }
 }
 
-/** The bytes of a segment's file, read once; or what is wrong with them. */
+/** The bytes of a segment's file, or what is wrong with them. */
 export async function readSegment(segments: BlobFolder, expected: SegmentFile): Promise<{ bytes: Buffer } | { fault: string }> {
   try {
     const bytes = await readFile(blobPath(segments, expected.file))
     if (bytes.length !== expected.sizeBytes) return { fault: sizeMismatch(bytes.length, expected.sizeBytes) }
-    return (await sha256Of(piecesOf(bytes))).equals(expected.sha256) ? { bytes } : { fault: OTHER_BYTES }
+    return (await hashChunks(splitIntoChunks(bytes))).equals(expected.sha256) ? { bytes } : { fault: OTHER_BYTES }
   } catch (error) {
     return { fault: unreadableSegment(error) }
   }
@@ -38,7 +38,7 @@ export function sizeMismatch(foundBytes: number, expectedBytes: number): string 
   return `its file has ${foundBytes} bytes instead of ${expectedBytes}`
 }
 
-/** What it says of a file that it cannot be opened or read. @throws the error, when it is of the whole machine */
+/** What is wrong with a file that cannot be opened or read. @throws the error, when it is a failure of the host */
 export function unreadableSegment(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'ENOENT') return 'its file is missing'
@@ -46,16 +46,16 @@ export function unreadableSegment(error: unknown): string {
   throw error
 }
 
-/** In pieces: hashing a large segment as a whole would hold up this thread for milliseconds. */
-async function sha256Of(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
+/** In chunks: hashing a large segment in one call would block this thread for milliseconds. */
+async function hashChunks(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   const hash = createHash('sha256')
-  for await (const bytes of pieces) hash.update(bytes)
+  for await (const bytes of chunks) hash.update(bytes)
   return hash.digest()
 }
 
-async function* piecesOf(bytes: Buffer): AsyncGenerator<Buffer> {
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-    yield bytes.subarray(at, at + PIECE_BYTES)
+async function* splitIntoChunks(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += HASH_CHUNK_BYTES) {
+    yield bytes.subarray(at, at + HASH_CHUNK_BYTES)
     await setImmediate()
   }
 }

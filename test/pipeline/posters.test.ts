@@ -51,7 +51,7 @@ test.each([
   const videoId = await reelgate.owner.upload('A video', await makeVideo())
   expect((await reelgate.owner.until(videoId, 'ready')).posters).toHaveLength(2)
   expect(existsSync(join(seen, 'drawn'))).toBe(crashes < 3)
-  expect(reelgate.output().includes('posters: not drawn from the source')).toBe(crashes === 3)
+  expect(reelgate.output().includes('posters: not extracted from the source')).toBe(crashes === 3)
 })
 
 test('F-24: a video whose posters a kill prevented becomes ready after the restart, with posters', async () => {
