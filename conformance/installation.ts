@@ -3,8 +3,8 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Deviation, expectAnswer, type Requirement } from './check.ts'
-import { createClient, encodeCall } from './client.ts'
-import { type Answer, createPacedSend, type Parts, sendUnpaced } from './http.ts'
+import { type Client, createClient, encodeCall } from './client.ts'
+import { type Answer, createPacedSend, type Parts, type Send, sendUnpaced } from './http.ts'
 import { createPublicHost } from './public-host.ts'
 import { isRecord } from './shape.ts'
 import { VIDEO } from './test-video.ts'
@@ -57,6 +57,51 @@ export function openInstallation(options: Options, onWait: (waitS: number, budge
   const { api, v2 } = createClient(send, base, options.key)
   const newTitle = () => `${titlePrefix} ${++titles}`
 
+  const videos = createVideos(send, api, newTitle, (act) => cleanups.push(act))
+  return {
+    base,
+    titlePrefix,
+    key: options.key,
+    otherKey: options.otherKey ?? '',
+    permissionKeys: options.permissionKeys ?? new Map<string, string>(),
+    viewerKey: options.permissionKeys?.get('viewer') ?? '',
+    offKey: options.offKey ?? '',
+    has: (need: Requirement) => has[need],
+    /** Sends any call. */
+    send,
+    api,
+    v2,
+    newTitle,
+    until,
+    ...videos,
+    ...createSharedVideos(videos, newTitle),
+    /** A host from which the server imports, and which receives its hooks: needs `listen`. */
+    publicHost: memoize(async () => {
+      if (!options.listen) throw new Error('a check that uses the public host needs --listen')
+      const host = await createPublicHost(options.listen)
+      cleanups.push(() => host.close())
+      return host
+    }),
+    /** Asks for credentials without a title, which are refused but count, until the limit is reached; far from what causes a ban. */
+    async exceedUploads(): Promise<Answer> {
+      const headers: [string, string][] = [['Authorization', `Apisecret ${options.key}`]]
+      for (;;) {
+        const answer = await sendUnpaced(agent, { method: 'PUT', url: `${base}/api/videos`, headers })
+        if (answer.status !== 400 || answer.headers.ratelimit === undefined) return answer
+      }
+    },
+    /** Runs this at the end, even when checks fail. */
+    atEnd: (act: () => Promise<unknown>) => void cleanups.push(act),
+    /** Removes what the suite has made, the newest first. */
+    async cleanUp() {
+      for (const act of cleanups.reverse()) await act()
+      agent.destroy()
+    },
+  }
+}
+
+/** Videos that one check needs. */
+function createVideos(send: Send, api: Client['api'], newTitle: () => string, atEnd: (act: () => Promise<unknown>) => void) {
   /** A new video without a source, and its upload credentials. */
   async function credentials(title = newTitle()): Promise<Credentials> {
     const answer = await api('PUT', `/videos?title=${encodeURIComponent(title)}`)
@@ -68,7 +113,7 @@ export function openInstallation(options: Options, onWait: (waitS: number, budge
   }
 
   function removeVideo(videoId: string, key?: string): void {
-    cleanups.push(() => api('DELETE', `/videos?videos=${videoId}`, { key }))
+    atEnd(() => api('DELETE', `/videos?videos=${videoId}`, { key }))
   }
 
   /**
@@ -96,38 +141,16 @@ export function openInstallation(options: Options, onWait: (waitS: number, budge
     return issued.videoId
   }
 
-  /** Polls until `isDone`, with growing pauses, since each poll counts as a read. */
-  async function until<Found>(what: string, ask: () => Promise<Found>, isDone: (found: Found) => boolean): Promise<Found> {
-    const endsAtMs = performance.now() + MAX_WAIT_MS
-    for (let waitMs = 50; performance.now() < endsAtMs; waitMs = Math.min(1_000, waitMs * 1.5)) {
-      const found = await ask()
-      if (isDone(found)) return found
-      await pause(waitMs)
-    }
-    throw new Deviation(`${what}: did not happen within ${MAX_WAIT_MS / 1000} s`)
-  }
+  return { credentials, removeVideo, upload, video, uploadedVideo }
+}
 
+/** Videos that several checks share, made when the first check needs them. No check may change them. */
+function createSharedVideos(
+  { credentials, upload, video, uploadedVideo }: ReturnType<typeof createVideos>,
+  newTitle: () => string,
+) {
   return {
-    base,
-    titlePrefix,
-    key: options.key,
-    otherKey: options.otherKey ?? '',
-    permissionKeys: options.permissionKeys ?? new Map<string, string>(),
-    viewerKey: options.permissionKeys?.get('viewer') ?? '',
-    offKey: options.offKey ?? '',
-    has: (need: Requirement) => has[need],
-    /** Sends any call. */
-    send,
-    api,
-    v2,
-    newTitle,
-    credentials,
-    removeVideo,
-    upload,
-    video,
-    sentVideo: uploadedVideo,
-    until,
-    /** A video that is ready, shared by all checks: none of them may change it. */
+    /** A video that is ready. */
     sharedReadyVideo: memoize(async () => {
       const id = await uploadedVideo()
       await until(
@@ -148,37 +171,26 @@ export function openInstallation(options: Options, onWait: (waitS: number, budge
       )
       return issued.videoId
     }),
-    /** A video without a source, shared by all checks: none of them may change it. */
+    /** A video without a source. */
     sharedEmptyVideo: memoize(async () => (await credentials()).videoId),
-    /** The beginning of the titles of 101 videos, more than any page holds; shared by all checks: none of them may change them. */
+    /** The beginning of the titles of 101 videos, more than any page holds. */
     titleOf101Videos: memoize(async () => {
       const title = newTitle()
       for (let n = 0; n < MAX_PAGE + 1; n++) await credentials(`${title} n${n}`)
       return title
     }),
-    /** A host from which the server imports, and which receives its hooks: needs `listen`. */
-    publicHost: memoize(async () => {
-      if (!options.listen) throw new Error('a check that uses the public host needs --listen')
-      const outside = await createPublicHost(options.listen)
-      cleanups.push(() => outside.close())
-      return outside
-    }),
-    /** Asks for credentials without a title, which are refused but count, until the limit is reached; far from what causes a ban. */
-    async exceedUploads(): Promise<Answer> {
-      const headers: [string, string][] = [['Authorization', `Apisecret ${options.key}`]]
-      for (;;) {
-        const answer = await sendUnpaced(agent, { method: 'PUT', url: `${base}/api/videos`, headers })
-        if (answer.status !== 400 || answer.headers.ratelimit === undefined) return answer
-      }
-    },
-    /** Runs this at the end, even when checks fail. */
-    atEnd: (act: () => Promise<unknown>) => void cleanups.push(act),
-    /** Removes what the suite has made, the newest first. */
-    async cleanUp() {
-      for (const act of cleanups.reverse()) await act()
-      agent.destroy()
-    },
   }
+}
+
+/** Polls until `isDone`, with growing pauses, since each poll counts as a read. */
+async function until<Found>(what: string, ask: () => Promise<Found>, isDone: (found: Found) => boolean): Promise<Found> {
+  const endsAtMs = performance.now() + MAX_WAIT_MS
+  for (let waitMs = 50; performance.now() < endsAtMs; waitMs = Math.min(1_000, waitMs * 1.5)) {
+    const found = await ask()
+    if (isDone(found)) return found
+    await pause(waitMs)
+  }
+  throw new Deviation(`${what}: did not happen within ${MAX_WAIT_MS / 1000} s`)
 }
 
 function memoize<Value>(make: () => Promise<Value>): () => Promise<Value> {

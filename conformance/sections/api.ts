@@ -220,7 +220,7 @@ export const videos: Section = {
       },
     ),
     check('one: posters of a video whose public is 0 are served to its account’s key alone', async (at) => {
-      const id = await at.sentVideo()
+      const id = await at.uploadedVideo()
       const { posters } = (await at.until(
         'ready',
         () => at.video(id),

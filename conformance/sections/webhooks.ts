@@ -82,14 +82,14 @@ export const hooks: Section = {
     check(
       'video:ready is sent, signed after Standard Webhooks, when the video plays',
       async (at) => {
-        const { payload } = await eventOf(at, 'video:ready', () => at.sentVideo())
+        const { payload } = await eventOf(at, 'video:ready', () => at.uploadedVideo())
         expectValue(payload.status, 'ready', 'payload.status')
       },
       'listen',
     ),
     check(
       'video:readyall is sent when all renditions are done',
-      async (at) => void (await eventOf(at, 'video:readyall', () => at.sentVideo())),
+      async (at) => void (await eventOf(at, 'video:readyall', () => at.uploadedVideo())),
       'listen',
     ),
     check(

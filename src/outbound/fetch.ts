@@ -45,27 +45,26 @@ const MAX_HEADER_BYTES = 16 * 1024
 export async function guardedFetch<T>(
   outbound: OutboundPolicy,
   request: OutboundRequest,
-  read: (answer: OutboundResponse) => Promise<T>,
+  read: (response: OutboundResponse) => Promise<T>,
 ): Promise<T> {
   const signal = AbortSignal.any([AbortSignal.timeout(request.totalMs), ...(request.signal ? [request.signal] : [])])
   let url = parseOutboundUrl(outbound, request.url)
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-    const outcome = await ask(outbound, url, request, signal, read)
+    const outcome = await sendRequest(outbound, { url, request, signal }, read)
     if ('value' in outcome) return outcome.value
     url = followed(outbound, url, outcome.location)
   }
-  throw new Failure('invalid', `${describeUrl(url)} was not fetched: it leads on more than ${MAX_REDIRECTS} times.`)
+  throw new Failure('invalid', `${describeUrl(url)} was not fetched: it redirects more than ${MAX_REDIRECTS} times.`)
 }
 
-async function ask<T>(
+/** One request of a chain of redirects. `signal` is aborted by the caller, or when the time is up. */
+async function sendRequest<T>(
   outbound: OutboundPolicy,
-  url: URL,
-  request: OutboundRequest,
-  signal: AbortSignal,
-  read: (answer: OutboundResponse) => Promise<T>,
+  { url, request, signal }: { url: URL; request: OutboundRequest; signal: AbortSignal },
+  read: (response: OutboundResponse) => Promise<T>,
 ): Promise<{ location: string } | { value: T }> {
-  const { accountId, method = 'GET', body: sent, idleMs, followRedirects = true } = request
-  const { Agent } = await import('undici') // many installations never ask outside
+  const { accountId, method = 'GET', body: sentBody, idleMs, followRedirects = true } = request
+  const { Agent } = await import('undici') // many installations never send requests
   const agent = new Agent({
     connect: { lookup: checkedLookup(outbound, accountId, url), timeout: idleMs },
     headersTimeout: idleMs,
@@ -73,26 +72,36 @@ async function ask<T>(
     maxHeaderSize: MAX_HEADER_BYTES,
     allowH2: false,
   })
-  // Only failures of the connection become sentences of ours; what `read` throws is its caller's.
-  const explain = (error: unknown): never => {
+  // Failures of the connection become sentences of ours; what `read` throws is the caller's.
+  const throwExplained = (error: unknown): never => {
     request.signal?.throwIfAborted()
     throw explained(error, url, signal)
   }
   try {
-    const asked = { origin: url.origin, path: `${url.pathname}${url.search}`, method, body: sent }
+    const target = { origin: url.origin, path: `${url.pathname}${url.search}`, method, body: sentBody }
     const headers = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 'Reelgate', ...request.headers }
-    const { statusCode, headers: answered, body } = await agent.request({ ...asked, headers, signal }).catch(explain)
-    body.on('error', () => {}) // read below, or given up on purpose
-    const location = followRedirects && statusCode >= 300 && statusCode < 400 ? answered.location : undefined
+    const {
+      statusCode,
+      headers: responseHeaders,
+      body,
+    } = await agent.request({ ...target, headers, signal }).catch(throwExplained)
+    body.on('error', () => {}) // read below, or discarded on purpose
+    const location = followRedirects && statusCode >= 300 && statusCode < 400 ? responseHeaders.location : undefined
     if (typeof location === 'string') return { location }
-    refuseLength(url, answered, request.maxBytes)
-    return { value: await read({ status: statusCode, headers: answered, bytes: bounded(body, url, request.maxBytes, explain) }) }
+    refuseLength(url, responseHeaders, request.maxBytes)
+    return {
+      value: await read({
+        status: statusCode,
+        headers: responseHeaders,
+        bytes: bounded(body, url, request.maxBytes, throwExplained),
+      }),
+    }
   } finally {
     await agent.destroy()
   }
 }
 
-/** Addresses are checked here and nowhere earlier: what this gives is what the socket dials, whatever the name answers next time. */
+/** Addresses are checked here and not earlier: the socket connects to what this returns, whatever the name resolves to next time. */
 function checkedLookup(outbound: OutboundPolicy, accountId: string, url: URL): LookupFunction {
   return (hostname, options, done) => {
     const chosen = outbound.lookUpHost(accountId, hostname, options).then((addresses) => {

@@ -212,8 +212,8 @@ export async function liftBan({ write, nowS, forget }: BanAdmin, text: string): 
 }
 
 /**
- * Lifts the ban of an account or of one of its keys, for its owner. The strike stays, so that the next ban is longer, and so does what
- * passed in the last minute: whoever may lift bans may not ask more often for it.
+ * Lifts the ban of an account or of one of its keys, for its owner. The strike stays, so that the next ban is longer, and so do the
+ * counts of the last minute: lifting bans gives no more calls.
  * @throws Failure `not-found` when it has none, also for another account's
  */
 export async function liftAccountBan(
@@ -222,24 +222,26 @@ export async function liftAccountBan(
   by: Actor,
   subject: string,
 ): Promise<void> {
-  // Before anything: of a commit that may have been kept nobody else could tell whose the ban was.
-  if (!(await hasAccountBan(db, accountId, subject))) throw NO_SUCH_BAN
+  // First: after a commit without an answer it could not be known whose ban it was.
+  if (!(await hasAccountBan(db, accountId, subject))) throw banNotFound()
   await write(async (tx) => {
-    if (!(await removeAccountBan(tx, accountId, subject))) throw NO_SUCH_BAN // another call was first
+    if (!(await removeAccountBan(tx, accountId, subject))) throw banNotFound() // another call was first
     await recordAuditEvent(tx, { atS: nowS(), accountId, by, kind: 'ban:lifted', subjects: [subject] })
   }).catch(ifUnknown(() => pardon(subject)))
   pardon(subject)
 }
 
-const NO_SUCH_BAN = new Failure('not-found', 'There is no such ban of this account or its keys. GET /api/bans lists them.')
+function banNotFound(): Failure {
+  return new Failure('not-found', 'There is no such ban of this account or its keys. GET /api/bans lists them.')
+}
 
 /**
- * Lets go whoever's ban may be gone from the rows: no ban may hold that nobody can see and lift. If it is there still, it is listed,
- * can be lifted once more, and holds again after a restart.
+ * Lifts a ban also when its row may be gone: no ban may be enforced that is not listed and cannot be lifted. When the row is still there,
+ * the ban is listed, can be lifted again, and is enforced again after a restart.
  */
-function ifUnknown(letGo: () => void) {
+function ifUnknown(lift: () => void) {
   return (error: unknown): never => {
-    if (isCommitOutcomeUnknown(error)) letGo()
+    if (isCommitOutcomeUnknown(error)) lift()
     throw error
   }
 }

@@ -174,7 +174,7 @@ test('S10: a redirect that leads on for ever, or has an endless address, ends as
     if (request.url?.startsWith('/five') && hop === 5) sendFile(request, response, video)
     else response.writeHead(302, { Location: request.url?.startsWith('/five') ? `/five/${hop + 1}` : location }).end()
   })
-  expect(await failureOf(reelgate.owner, `${host}/hop/0`)).toMatch(/leads on more than 5 times/)
+  expect(await failureOf(reelgate.owner, `${host}/hop/0`)).toMatch(/redirects more than 5 times/)
   expect(await failureOf(reelgate.owner, `${host}/endless`)).toMatch(/its headers are too long/)
   await reelgate.owner.until(await beginImport(reelgate.owner, `${host}/five/0`), 'ready')
 })

@@ -286,7 +286,7 @@ describe('what is read', () => {
       asked++
       response.writeHead(302, { Location: '/again' }).end()
     })
-    await expect(get(outbound, url)).rejects.toThrow(/leads on more than 5 times/)
+    await expect(get(outbound, url)).rejects.toThrow(/redirects more than 5 times/)
     expect(asked).toBe(6)
     const endless = await startSite((_request, response) =>
       response.writeHead(302, { Location: `/${'a'.repeat(1_000_000)}` }).end(),

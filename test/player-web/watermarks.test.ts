@@ -21,7 +21,7 @@ test('a moving watermark is inside the picture, never in the black bars, whateve
   const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
   fc.assert(
     fc.property(chance, chance, (x, y) => {
-      const { leftPx, topPx } = watermarkCorner(MARK, picture, text, [x, y])
+      const { leftPx, topPx } = watermarkCorner(MARK, { picture, text, chance: [x, y] })
       expect(leftPx).toBeGreaterThanOrEqual(picture.leftPx)
       expect(leftPx + text.widthPx).toBeLessThanOrEqual(picture.leftPx + picture.widthPx)
       expect(topPx).toBeGreaterThanOrEqual(picture.topPx)
@@ -64,7 +64,7 @@ test('without a skip a moving mark is never absent', () => {
 test('a moving mark stays above the captions while there are any', () => {
   const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
   const bottomOf = (captions: boolean) =>
-    watermarkCorner(MARK, picture, { widthPx: 120, heightPx: 20 }, [0, 0.999], captions).topPx + 20
+    watermarkCorner(MARK, { picture, text: { widthPx: 120, heightPx: 20 }, chance: [0, 0.999], captions }).topPx + 20
   expect(bottomOf(false)).toBeCloseTo(600, 0)
   expect(bottomOf(true)).toBeCloseTo(100 + 0.75 * 500, 0)
 })
@@ -80,14 +80,17 @@ test('a moving mark glides to its next place, unless it is absent between two or
 test('an image watermark stays where its owner put it', () => {
   const logo: Watermark = { type: 'image', image: 'data:,', alpha: 1, x: '100%', y: '0' }
   const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
-  expect(watermarkCorner(logo, picture, { widthPx: 120, heightPx: 40 }, [0.5, 0.5])).toEqual({ leftPx: 880, topPx: 100 })
+  expect(watermarkCorner(logo, { picture, text: { widthPx: 120, heightPx: 40 }, chance: [0.5, 0.5] })).toEqual({
+    leftPx: 880,
+    topPx: 100,
+  })
   expect([0, 5000, 1e9].map((ms) => watermarkTurn(logo, ms))).toEqual(Array(3).fill({ turn: 0, shown: true }))
 })
 
 test('a fixed watermark is at its percentage or pixels of the picture, and never outside', () => {
   const picture = { leftPx: 0, topPx: 100, widthPx: 1000, heightPx: 500 }
   const text = { widthPx: 200, heightPx: 20 }
-  const cornerOf = (x: string, y: string) => watermarkCorner({ ...MARK, type: 'text', x, y }, picture, text, [0, 0])
+  const cornerOf = (x: string, y: string) => watermarkCorner({ ...MARK, type: 'text', x, y }, { picture, text, chance: [0, 0] })
   expect(cornerOf('12%', '10%')).toEqual({ leftPx: 120, topPx: 150 })
   expect(cornerOf('40', '30')).toEqual({ leftPx: 40, topPx: 130 })
   expect(cornerOf('100%', '9999')).toEqual({ leftPx: 800, topPx: 580 })

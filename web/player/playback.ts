@@ -44,14 +44,14 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   const reports = createSessionReports({
     ...{ signer, root, session, video, playState },
     beatEveryMs: answer.beatEveryMs,
+    signal: life.signal,
     hasStarted: () => hasStarted,
     onRefused: refused,
   })
   const stream = openStream(
     {
-      ...{ video, signer, session },
+      ...{ video, signer, session, captionLanguage: options.captionLanguage ?? (readSettings().captions || undefined) },
       playlist: new URL(`play/${session}/playlist/main`, root),
-      captionLanguage: options.captionLanguage ?? (readSettings().captions || undefined),
     },
     {
       waiting(url, waiting) {
@@ -66,7 +66,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     },
   )
   const settings = createPlaybackSettings(menu, stream, video, answer.maxSpeed)
-  const position = createPositionMemory(video, answer)
+  const position = rememberPositions(video, answer, { signal: life.signal, hasStarted: () => hasStarted })
   showVideo(deps, signer, answer)
   const stopTicker = startTicker(tick)
   listen()
@@ -78,30 +78,22 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     const { signal } = life
     const on = (type: string, listener: () => void) => video.addEventListener(type, listener, { signal })
     on('play', start)
+    // Otherwise the captions button turns on the first track of the list, whichever was shown before.
+    const toggleCaptions = (request: Event) => {
+      request.stopImmediatePropagation()
+      settings.toggleCaptions()
+    }
     elements.controller.addEventListener('mediatogglesubtitlesrequest', toggleCaptions, { signal, capture: true })
-    on('pause', () => !video.ended && reports.beat())
     on('playing', () => {
       stall.playing()
       screen.show({ state: 'playing' })
     })
     on('waiting', stall.stalled)
-    on('ended', () => {
-      screen.show({ state: 'playing', ended: true })
-      void reports.beat()
-    })
-    on('seeking', () => {
-      if (screen.shown.state === 'playing' && screen.shown.ended) screen.show({ state: 'playing' })
-    })
+    on('ended', () => screen.show({ state: 'playing', ended: true }))
+    on('seeking', () => screen.shown.state === 'playing' && screen.shown.ended && screen.show({ state: 'playing' }))
     on('timeupdate', tick)
     on('ratechange', settings.show)
     elements.bigPlay.addEventListener('click', play, { signal })
-    const save = () => hasStarted && position.save()
-    on('pause', save)
-    on('ended', save)
-    addEventListener('pagehide', save, { signal })
-    addEventListener('pagehide', reports.leave, { signal })
-    // Back from the browser's page cache: the slot was given up when the page was left.
-    addEventListener('pageshow', (event) => event.persisted && reports.beat(), { signal })
   }
 
   function play() {
@@ -121,7 +113,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   }
 
   function tick() {
-    if (hasStarted) position.saveIfDue()
+    position.saveIfDue()
     reports.tick()
     stall.update()
   }
@@ -130,12 +122,6 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     if (video.ended) return 'ended'
     if (video.paused || !hasStarted) return 'paused'
     return stall.isStalled() ? 'stalled' : 'playing'
-  }
-
-  /** For the captions button, whose controller would turn on the first track of the list, whichever was shown before. */
-  function toggleCaptions(request: Event) {
-    request.stopImmediatePropagation()
-    settings.toggleCaptions()
   }
 
   function refused(refusal: Refusal) {
@@ -174,17 +160,25 @@ async function showVideo({ elements, root }: PlaybackDeps, signer: Signer, answe
   if (url !== undefined) elements.video.poster = url
 }
 
-/** Remembers in this browser where the viewer left the video, unless the server does. */
-function createPositionMemory(video: HTMLVideoElement, { keepsPosition, video: { id, durationS } }: SessionAnswer) {
+type PositionOptions = { signal: AbortSignal; hasStarted(): boolean }
+
+/** Remembers in this browser where the viewer leaves the video, unless the server does. */
+function rememberPositions(
+  video: HTMLVideoElement,
+  { keepsPosition, video: { id, durationS } }: SessionAnswer,
+  { signal, hasStarted }: PositionOptions,
+) {
   let savedMs = performance.now()
+  for (const type of ['pause', 'ended']) video.addEventListener(type, save, { signal })
+  addEventListener('pagehide', save, { signal })
 
   function save() {
+    if (keepsPosition || !hasStarted()) return
     savedMs = performance.now()
-    if (!keepsPosition) rememberPosition(id, video.ended ? 0 : video.currentTime, durationS)
+    rememberPosition(id, video.ended ? 0 : video.currentTime, durationS)
   }
 
   return {
-    save,
     saveIfDue() {
       if (performance.now() - savedMs > SAVE_POSITION_EVERY_MS) save()
     },

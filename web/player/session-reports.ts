@@ -16,8 +16,6 @@ export type SessionReports = {
   tick(): void
   /** A released key renews the stream slot, as a beat does. */
   keyReleased(): void
-  /** Sends the leave that was signed last. */
-  leave(): void
 }
 
 export type SessionReportDeps = {
@@ -26,16 +24,23 @@ export type SessionReportDeps = {
   session: string
   beatEveryMs: number
   video: HTMLVideoElement
+  /** Ends the reports. */
+  signal: AbortSignal
   hasStarted(): boolean
   playState(): PlayState
   onRefused(refusal: Refusal): void
 }
 
 export function createSessionReports(deps: SessionReportDeps): SessionReports {
-  const { signer, root, session, video } = deps
+  const { signer, root, session, video, signal } = deps
   const last = { beatMs: performance.now(), keyMs: Number.NEGATIVE_INFINITY }
   let signedLeave: { signedMs: number; leave: Leave } | undefined
   let isSigning = false
+  video.addEventListener('pause', () => !video.ended && beat(), { signal })
+  video.addEventListener('ended', () => void beat(), { signal })
+  addEventListener('pagehide', () => signedLeave?.leave.send(), { signal })
+  // Back from the browser's page cache: the slot was given up when the page was left.
+  addEventListener('pageshow', (event) => event.persisted && beat(), { signal })
 
   async function beat(): Promise<void> {
     if (!deps.hasStarted() && performance.now() - last.beatMs < SILENT_BEFORE_START_MS) return
@@ -47,7 +52,7 @@ export function createSessionReports(deps: SessionReportDeps): SessionReports {
       rate: video.playbackRate,
       bufferS: roundToMs(bufferedAheadS(video)),
     })
-    if (refusal) deps.onRefused(refusal)
+    if (refusal && !signal.aborted) deps.onRefused(refusal)
   }
 
   async function signLeave(): Promise<void> {
@@ -71,7 +76,6 @@ export function createSessionReports(deps: SessionReportDeps): SessionReports {
     keyReleased() {
       last.keyMs = performance.now()
     },
-    leave: () => signedLeave?.leave.send(),
   }
 }
 

@@ -155,7 +155,7 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
       line.chance = [Math.random(), Math.random()]
     }
     const size = { widthPx: line.element.offsetWidth, heightPx: line.element.offsetHeight }
-    const { leftPx, topPx } = watermarkCorner(line.watermark, picture, size, line.chance, captions)
+    const { leftPx, topPx } = watermarkCorner(line.watermark, { picture, text: size, chance: line.chance, captions })
     const corner = `${Math.round(leftPx)}px ${Math.round(topPx)}px`
     // It glides from turn to turn; a picture that changes its size takes its watermarks along immediately.
     if (corner !== line.corner) line.glideMs = turns && !isFirst ? glideMs(line.watermark, reducedMotion) : 0

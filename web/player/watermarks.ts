@@ -43,10 +43,12 @@ export function glideMs(watermark: Watermark, reducedMotion: boolean): number {
  */
 export function watermarkCorner(
   watermark: Watermark,
-  picture: Box,
-  text: Size,
-  chance: readonly [number, number],
-  captions = false,
+  {
+    picture,
+    text,
+    chance,
+    captions = false,
+  }: { picture: Box; text: Size; chance: readonly [number, number]; captions?: boolean },
 ): { leftPx: number; topPx: number } {
   const roomX = Math.max(0, picture.widthPx - text.widthPx)
   const roomY = Math.max(0, picture.heightPx - text.heightPx)

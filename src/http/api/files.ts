@@ -72,15 +72,19 @@ const CaptionReply = Type.Object({
 const RedirectReply = Type.Object({ redirect: Type.String({ description: 'needs no key, and works for an hour' }) })
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 
-const NO_FILE = new Failure(
-  'invalid',
-  'Send the file as the field "file" of a multipart/form-data form, or ask for an MP4 by {"type":"mp4"}.',
-)
+function fileMissing(): Failure {
+  return new Failure(
+    'invalid',
+    'Send the file as the field "file" of a multipart/form-data form, or request an MP4 with {"type":"mp4"}.',
+  )
+}
 
-const NO_LANGUAGE = new Failure(
-  'invalid',
-  'The file is captions by its name: say in which language, as ?language=en. Without it a picture is expected, a poster.',
-)
+function languageMissing(): Failure {
+  return new Failure(
+    'invalid',
+    'The file has the name of captions: add their language, such as ?language=en. Without it an image is expected, as a poster.',
+  )
+}
 
 export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   app.get(
@@ -116,7 +120,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
         const { language } = request.query
         try {
           if (!/^multipart\/form-data/i.test(request.headers['content-type'] ?? '')) {
-            if (!Value.Check(Mp4Body, request.body)) throw NO_FILE
+            if (!Value.Check(Mp4Body, request.body)) throw fileMissing()
             return fileBody(await requestMp4(deps, accountId, holder, videoId))
           }
           await assertVideoExists(deps, accountId, videoId)
@@ -134,7 +138,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   async function takePoster(request: FastifyRequest, holder: ApiKeyHolder, videoId: string): Promise<Static<typeof PosterReply>> {
     const image = await readUploadForm(request.raw, {
       receive: ({ file, fileName }) => {
-        if (/\.(vtt|srt)$/i.test(fileName)) throw NO_LANGUAGE
+        if (/\.(vtt|srt)$/i.test(fileName)) throw languageMissing()
         return receivePoster(deps, file)
       },
       discard: discardPoster,

@@ -74,6 +74,11 @@ export type WebhookRoutesDeps = DeliveryLogDeps & IdempotencyRouteDeps
 
 /** Hooks: owners' webhook endpoints (wire-contract.md, sections 3 and 7; docs/webhooks.md). */
 export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
+  hookRoutes(app, deps)
+  deliveryRoutes(app, deps)
+}
+
+function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
   app.get(
     '/hooks',
     { config: { permission: 'viewer' }, schema: { summary: 'Your hooks', response: { 200: ListReply } } },
@@ -149,7 +154,10 @@ export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
       return { secret: await rotateSecret(deps, webhookTarget(request, request.params.uuid)) }
     },
   )
+}
 
+/** What was sent to a hook, and sending it again. */
+function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
   app.get(
     '/hooks/:uuid/deliveries',
     {
