@@ -82,7 +82,9 @@ export function uniqueQueries(paths: readonly string[]): string[] {
   return Array.from({ length: 20_000 }, (_, time) => `${paths[time % paths.length]}&n=${time}`)
 }
 
-/** Searches that all find the same titles: different parts of the word in different case, so that each has its own cache entry. */
+/**
+ * Searches that all find the same titles: different parts of the word in different case, so that each has its own cache entry.
+ */
 export function searches(): string[] {
   const parts: string[] = []
   for (let length = 5; length <= SEARCH_WORD.length; length++)

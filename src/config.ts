@@ -4,7 +4,10 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from './errors.ts'
 
-/** What the help, the errors and docs/operations.md say about a variable. `defaultText`: describes a default that is computed or hard to read. */
+/**
+ * What the help, the errors and docs/operations.md say about a variable. `defaultText`: describes a default that is computed or
+ * hard to read.
+ */
 const VariableFacts = Type.Object({
   description: Type.String(),
   expected: Type.Optional(Type.String()),
@@ -187,7 +190,10 @@ function invalid(name: string): Failure {
   return new Failure('invalid', `${name} is invalid: expected ${expected ?? 'another value'}.`)
 }
 
-/** Whether it is the URL of a PostgreSQL database. An unescaped `/` in a password would end it, and the rest of the password would be logged. */
+/**
+ * Whether it is the URL of a PostgreSQL database. An unescaped `/` in a password would end it, and the rest of the password
+ * would be logged.
+ */
 export function isDatabaseUrl(text: string): boolean {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return false
   const { username, password } = new URL(text)

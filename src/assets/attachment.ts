@@ -29,8 +29,8 @@ export type Attachment = {
 }
 
 /**
- * Stores an attachment, each file sealed under a key of its own: it may come before the upload, and outlives generations. Durable when
- * it resolves; from then on it replaces the previous attachment in its slot.
+ * Stores an attachment, each file sealed under a key of its own: it may come before the upload, and outlives generations.
+ * Durable when it resolves; from then on it replaces the previous attachment in its slot.
  * @returns the ids of the files, in their order
  * @throws Failure `not-found` when the account has no such video; nothing is stored then
  */

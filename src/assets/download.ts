@@ -42,7 +42,8 @@ const CLEAR_VIDEOS: readonly string[] = ['original', 'mp4']
 type DownloadPath = { exp: number; keyId: string; fileId: number }
 
 /**
- * The short-lived path of a file, relative to the public URL. It needs no key, and is valid only as long as the key that requested it.
+ * The short-lived path of a file, relative to the public URL. It needs no key, and is valid only as long as the key that
+ * requested it.
  * @throws Failure `not-found`; `forbidden` for a type that cannot be downloaded, or that this key may not download
  */
 export async function downloadPath(deps: DownloadDeps, holder: ApiKeyHolder, videoId: string, fileId: number): Promise<string> {
@@ -146,8 +147,8 @@ const CONTENT_TYPES = {
 
 function sealedFileReader(openFile: () => Promise<FileHandle>, seal: Seal, macs: Buffer): Download['read'] {
   return async (range) => {
-    // Opened only when the stream is read: if the client is gone by then, the stream is never read, and a file that is left open ends
-    // this process.
+    // Opened only when the stream is read: if the client is gone by then, the stream is never read, and a file that is left
+    // open ends this process.
     async function* clear(): AsyncGenerator<Buffer> {
       await using file = await openFile()
       yield* readSealed(file, seal, macs, range)

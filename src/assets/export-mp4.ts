@@ -19,9 +19,9 @@ const DECODED_AHEAD_FRAMES = 2
 export type ExportMp4Deps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage): Promise<boolean> }
 
 /**
- * A finished video as one MP4, piece by piece: its best video rendition and its audio rendition as they were encoded, each segment a
- * fragment. Segments are decrypted in memory, so nothing clear touches the disk. Nothing is encoded or parsed again, so ffmpeg is not
- * needed; muxed by ffmpeg through pipes, the audio is two frames off in some players.
+ * A finished video as one MP4, piece by piece: its best video rendition and its audio rendition as they were encoded, each
+ * segment a fragment. Segments are decrypted in memory, so nothing clear touches the disk. Nothing is encoded or parsed again,
+ * so ffmpeg is not needed; muxed by ffmpeg through pipes, the audio is two frames off in some players.
  * @throws Failure `unavailable` when a segment is missing or differs from the published one, until it has been encoded again
  */
 export async function* exportMp4(deps: ExportMp4Deps, video: OpenGeneration): AsyncGenerator<Buffer> {

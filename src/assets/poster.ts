@@ -15,7 +15,9 @@ export type PosterDeps = AttachmentDeps & {
   hasRoom(forBytes: number): Promise<boolean>
 }
 
-/** Limits how many posters are rendered concurrently: each uses the processor briefly, and videos are encoded at the same time. */
+/**
+ * Limits how many posters are rendered concurrently: each uses the processor briefly, and videos are encoded at the same time.
+ */
 export function createPosterRenderer(): FairSemaphore {
   const fullMessage = 'Too many posters of this account are waiting to be rendered. Try again in a moment.'
   return createFairSemaphore({ slots: 2, slotsPerAccount: 1, queue: { maxLength: 20, fullMessage } })

@@ -23,8 +23,8 @@ const POLL_INTERVAL_MS = 300
 const OUT = process.stderr
 
 /**
- * Uploads a video to the running server like any client, shows the progress of encoding, and prints a link that opens it once. With
- * `json` it ends with the link, else when the video is completely encoded.
+ * Uploads a video to the running server like any client, shows the progress of encoding, and prints a link that opens it once.
+ * With `json` it ends with the link, else when the video is completely encoded.
  * @throws Failure that says why there is no video to watch; no incomplete video remains then
  */
 export async function tryVideo(config: Config, path: string, { account, json }: TryOptions): Promise<void> {

@@ -4,7 +4,8 @@ import type { Write } from './write.ts'
 const MAX_CACHED = 1_000
 
 /**
- * Caches the results of a read until this process commits a change. No other process writes, so a cached result is what would be read.
+ * Caches the results of a read until this process commits a change. No other process writes, so a cached result is what would
+ * be read.
  * @param read undefined is never cached, so that guessed keys take no space
  */
 export function cachedUntilCommit<Found>(

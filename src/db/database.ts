@@ -13,9 +13,14 @@ export type Database = {
   /** For reads that may take milliseconds: they do not delay other reads. */
   slowDb: Db
   write: Write
-  /** The time by the database's own clock, in seconds since 1970. Undefined when it has none: then this machine's clock counts. */
+  /**
+   * The time by the database's own clock, in seconds since 1970. Undefined when it has none: then this machine's clock counts.
+   */
   clockS: (() => Promise<number>) | undefined
-  /** Damage found in a database too large to be checked before it is used; undefined when there is none. Once found, writes are rejected. */
+  /**
+   * Damage found in a database too large to be checked before it is used; undefined when there is none. Once found, writes are
+   * rejected.
+   */
   damage: Promise<string | undefined>
   /** Reports changes of the database's availability. Of SQLite, which is a file, only `diskFull` is reported. */
   watch(listener: DatabaseListener): void

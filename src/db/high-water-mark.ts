@@ -3,15 +3,18 @@ import { open, rename, writeFile } from 'node:fs/promises'
 import { Failure } from '../errors.ts'
 import type { DatabaseLocation } from './database.ts'
 
-/** The setting that a server moves forward as time passes (playback/playback-clock.ts). A file next to the database has a copy of it. */
+/**
+ * The setting that a server moves forward as time passes (playback/playback-clock.ts). A file next to the database has a copy
+ * of it.
+ */
 export const HIGH_WATER_MARK = 'playback-clock'
 
 /** The newest known position of the database, and where the database is: without an address, in the data folder. */
 export type HighWaterMark = { value: number; address: string | undefined }
 
 /**
- * Saves it in `file`, after the caller has committed it: the file is never ahead of the database. An existing file is overwritten in
- * place, because a truncated file would stay empty on a full disk.
+ * Saves it in `file`, after the caller has committed it: the file is never ahead of the database. An existing file is
+ * overwritten in place, because a truncated file would stay empty on a full disk.
  */
 export async function saveHighWaterMark(file: string, { value, address }: HighWaterMark): Promise<void> {
   const text = `${value}\n${address === undefined ? '' : `${address}\n`}`
@@ -41,7 +44,8 @@ export function readHighWaterMark(file: string): HighWaterMark {
 }
 
 /**
- * With a database that lacks its log, or an old copy of it, videos would be lost silently, and the sweep would remove their files.
+ * With a database that lacks its log, or an old copy of it, videos would be lost silently, and the sweep would remove their
+ * files.
  * @throws Failure `unavailable` when the file is ahead of the database, or the database cannot be read
  */
 export async function assertNotOlderThanMark(location: DatabaseLocation, markFile: string): Promise<void> {

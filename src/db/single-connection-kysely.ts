@@ -24,8 +24,8 @@ export type SqlFlavor = Pick<Dialect, 'createIntrospector'> & {
 }
 
 /**
- * Kysely over one connection that is always available. Kysely's own dialects acquire the connection for each statement, which takes
- * longer than most statements, and run SQLite's migrations without a transaction.
+ * Kysely over one connection that is always available. Kysely's own dialects acquire the connection for each statement, which
+ * takes longer than most statements, and run SQLite's migrations without a transaction.
  */
 export function createSingleConnectionKysely(
   { adapter, compiler, begin, plugins, createIntrospector }: SqlFlavor,

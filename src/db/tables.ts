@@ -180,7 +180,10 @@ type ImportTable = {
   /** As `source.wrappedKey` and `iv`. */
   wrappedKey: Buffer | null
   iv: Buffer | null
-  /** The strong ETag of the first response: with it the remaining bytes can be requested. Null: an interrupted import starts over. */
+  /**
+   * The strong ETag of the first response: with it the remaining bytes can be requested. Null: an interrupted import starts
+   * over.
+   */
   etag: string | null
   /** Clear bytes of the file that are durable; bytes after them do not count. */
   receivedBytes: Generated<number>
@@ -248,7 +251,9 @@ type ChunkTable = {
   priority: number
   /** The video's: within a priority, older videos run first. */
   position: number
-  /** Threads of each encoder in the run that finished it; 0: as the encoder chose. Another number of threads makes other bytes. */
+  /**
+   * Threads of each encoder in the run that finished it; 0: as the encoder chose. Another number of threads makes other bytes.
+   */
   threads: Generated<number>
 }
 
@@ -265,7 +270,10 @@ type SegmentTable = {
   damaged: Generated<number>
 }
 
-/** Every file of a video. Rows of `original` and `rendition` are made by triggers, and their blobs are in other tables; of other types the blob is here. */
+/**
+ * Every file of a video. Rows of `original` and `rendition` are made by triggers, and their blobs are in other tables; of other
+ * types the blob is here.
+ */
 type FileTable = {
   /** The id in the APIs: unique in the installation, never reused. */
   id: Generated<number>
@@ -274,7 +282,10 @@ type FileTable = {
   createdAtS: number
   /** 0: replaced by a newer one; of an MP4: it could not be made. */
   enabled: Generated<number>
-  /** The same for all files added by one call, such as the sizes of one poster, which are added and removed together; `drawn`: posters taken from the video. */
+  /**
+   * The same for all files added by one call, such as the sizes of one poster, which are added and removed together; `drawn`:
+   * posters taken from the video.
+   */
   attachmentId: string | null
   /** The generation that it belongs to: it is removed with it, and sealed by its content key. Null: it has a key of its own. */
   generation: number | null
@@ -462,7 +473,10 @@ type WebhookTable = {
   /** Since the last successful delivery. */
   consecutiveFailures: Generated<number>
   failingSinceS: number | null
-  /** Nothing is sent before then. After a success it is the time of that success, so that the endpoint that has waited longest is next. */
+  /**
+   * Nothing is sent before then. After a success it is the time of that success, so that the endpoint that has waited longest
+   * is next.
+   */
   nextAttemptAtS: Generated<number>
   /** A replay queues failed deliveries from this number on, in batches. Null: no replay, or all are queued. */
   replayFromSequence: number | null

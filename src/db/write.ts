@@ -5,9 +5,9 @@ import type { Tables } from './tables.ts'
 
 /**
  * Runs `change` in a transaction and resolves when it is durable. Calls of one turn of the event loop share a transaction and
- * one fsync; one that throws is rolled back alone.
- * The callback awaits nothing but its own statements: anything else would delay every other writer. It may run more than once before
- * it is committed, so it has no effects besides what it writes and returns.
+ * one fsync; one that throws is rolled back alone. The callback awaits nothing but its own statements: anything else would
+ * delay every other writer. It may run more than once before it is committed, so it has no effects besides what it writes and
+ * returns.
  */
 export type Write = {
   <T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
@@ -21,7 +21,10 @@ export type Write = {
   commits(): number
 }
 
-/** What the caller of a feature wants written in the same transaction as the effect, whose outcome it gets: both are durable, or neither. */
+/**
+ * What the caller of a feature wants written in the same transaction as the effect, whose outcome it gets: both are durable, or
+ * neither.
+ */
 export type AlsoInTransaction<Outcome> = (tx: Kysely<Tables>, outcome: Outcome) => Promise<void>
 
 /** A call of `write` that waits for its group. */
@@ -160,7 +163,10 @@ export class CommitOutcomeUnknown extends Failure {
   }
 }
 
-/** Whether a rejected call may have been committed: then files that it names must stay; the sweep removes them if no row names them. */
+/**
+ * Whether a rejected call may have been committed: then files that it names must stay; the sweep removes them if no row names
+ * them.
+ */
 export function isCommitOutcomeUnknown(error: unknown): boolean {
   return error instanceof CommitOutcomeUnknown
 }

@@ -183,8 +183,8 @@ const QUOTES: Readonly<Record<string, string>> = { "'": "'‘’", '‘': "'‘�
 const AFTER_STRING = /\s*(?:[,:}\]]|$)/y
 
 /**
- * Replaces single and typographic quotes around strings by JSON's, in one pass. A quote closes a string only where JSON continues after
- * it, so that 'Sean O'Brien' is one string.
+ * Replaces single and typographic quotes around strings by JSON's, in one pass. A quote closes a string only where JSON
+ * continues after it, so that 'Sean O'Brien' is one string.
  */
 function withStraightQuotes(text: string): string {
   let result = ''

@@ -28,8 +28,8 @@ export type MoveListener = {
 }
 
 /**
- * Copies every row from SQLite to PostgreSQL in the order of the keys, so that the last row of an earlier run shows where to resume.
- * The source is only read.
+ * Copies every row from SQLite to PostgreSQL in the order of the keys, so that the last row of an earlier run shows where to
+ * resume. The source is only read.
  * @returns the tables, equal on both sides, and the high-water mark of the new database
  * @throws Failure with what to do; the next run resumes
  */
@@ -86,7 +86,8 @@ async function moveAll(
     rows += await target.count(name)
     let inserting = Promise.resolve()
     for (const batch of batches(source.rows(name, names, await target.lastKey(name)))) {
-      // The next batch is read while this one is inserted, but sent only after that: a gap would not be noticed by a run that resumes.
+      // The next batch is read while this one is inserted, but sent only after that: a gap would not be noticed by a run that
+      // resumes.
       await inserting
       reportRows(rows)
       inserting = target.insert(name, columns, batch)
@@ -138,8 +139,8 @@ async function compareAll(
 }
 
 /**
- * The number of rows and the hash of all their values in the order of their keys. The form does not depend on the database that a row
- * comes from; bytes differ from text by being in a list.
+ * The number of rows and the hash of all their values in the order of their keys. The form does not depend on the database that
+ * a row comes from; bytes differ from text by being in a list.
  */
 function createChecksum(names: readonly string[]) {
   const hash = createHash('sha256')

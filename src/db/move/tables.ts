@@ -6,7 +6,10 @@ type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
 
 export type TableName = Snake<keyof Tables & string>
 
-/** Every table and the key that orders its rows, the same on both databases. Accounts come first, because other tables refer to them. */
+/**
+ * Every table and the key that orders its rows, the same on both databases. Accounts come first, because other tables refer to
+ * them.
+ */
 export const KEYS = {
   account: ['id'],
   api_key: ['id'],

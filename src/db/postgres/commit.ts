@@ -13,9 +13,9 @@ const MAX_ATTEMPTS_WHEN_LOST = 2
 const MAX_PAUSE_MS = 50
 
 /**
- * Commits on PostgreSQL with serializable isolation: the result is as if all writers had written one after the other.
- * A savepoint would cost each call two more round trips. So a group runs without savepoints; only if one of its calls fails is the
- * group rolled back and run again with them.
+ * Commits on PostgreSQL with serializable isolation: the result is as if all writers had written one after the other. A
+ * savepoint would cost each call two more round trips. So a group runs without savepoints; only if one of its calls fails is
+ * the group rolled back and run again with them.
  */
 export function createPostgresCommitter(
   db: Kysely<Tables>,
@@ -105,7 +105,10 @@ export function createPostgresCommitter(
 /** The failure of one call, which does not affect the rest of its group. */
 class CallFailed extends Error {}
 
-/** Whether an error of `commit` means that it was rolled back. After any other, such as a full disk of the log, the outcome is unknown. */
+/**
+ * Whether an error of `commit` means that it was rolled back. After any other, such as a full disk of the log, the outcome is
+ * unknown.
+ */
 function isRolledBack(error: unknown): boolean {
   return isConflict(error) || isConstraint(error)
 }

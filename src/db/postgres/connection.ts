@@ -39,7 +39,9 @@ export type ConnectionOptions = {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
-/** For this long after a failed attempt to connect, statements fail without another one: a stop must not wait for each of them. */
+/**
+ * For this long after a failed attempt to connect, statements fail without another one: a stop must not wait for each of them.
+ */
 const RECONNECT_AFTER_MS = 250
 /** A connection that has not closed by then is destroyed. */
 const CLOSE_TIMEOUT_MS = 1_000
@@ -57,7 +59,8 @@ const SESSION = {
   jit: 'off',
   // Names mean our own tables, whatever search path the role, the database or the address sets.
   search_path: 'public, pg_temp',
-  // Before its first vacuum a table would be scanned by its primary key rather than by the index of an account: 137 ms instead of 0.03.
+  // Before its first vacuum a table would be scanned by its primary key rather than by the index of an account: 137 ms instead
+  // of 0.03.
   random_page_cost: 1.1,
 }
 

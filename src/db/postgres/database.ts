@@ -21,7 +21,10 @@ const READERS = 3
 /** Connections for reads that take longer: one at a time on each. */
 const SLOW_READERS = 4
 
-/** How long a statement may take before its connection counts as lost: a caller must not hang with a server that does not answer. */
+/**
+ * How long a statement may take before its connection counts as lost: a caller must not hang with a server that does not
+ * answer.
+ */
 const READ_TIMEOUT_MS = 8_000
 const SLOW_READ_TIMEOUT_MS = 20_000
 const WRITE_TIMEOUT_MS = 15_000
@@ -46,7 +49,8 @@ export async function openPostgres(url: string): Promise<Database> {
         if (error instanceof Failure) takeover.handleTakeover()
         throw error
       })
-      // Another server may have replaced the one at this address: nothing may be read from the old one after a write to the new one.
+      // Another server may have replaced the one at this address: nothing may be read from the old one after a write to the new
+      // one.
       for (const reader of [...readers, ...slowReaders]) reader.reconnect()
     },
   })
@@ -105,7 +109,8 @@ export async function openPostgres(url: string): Promise<Database> {
 }
 
 /**
- * A single connection that holds the server lock, for work during which no server may use the database. Once lost it is not replaced.
+ * A single connection that holds the server lock, for work during which no server may use the database. Once lost it is not
+ * replaced.
  * @throws Failure `unavailable` when the database cannot be reached or used, or a server works with it
  */
 export async function openSingleConnection(url: string): Promise<Connection> {
@@ -125,7 +130,10 @@ async function readClock(db: Db): Promise<number> {
   return Number(rows[0]?.nowS)
 }
 
-/** On a connection of its own, which is not replaced when it is lost: a migration takes as long as it needs, and is done as a whole. */
+/**
+ * On a connection of its own, which is not replaced when it is lost: a migration takes as long as it needs, and is done as a
+ * whole.
+ */
 export async function migrateOnSingleConnection(url: string): Promise<void> {
   const connection = openConnection({ url })
   try {

@@ -6,8 +6,8 @@ import { LostConnection } from './failures.ts'
 const POLL_INTERVAL_MS = 1_000
 
 /**
- * Reports that the database is unavailable, once for each reason, and once that it is available again. While it is unavailable it is
- * polled: no call may come in that would notice.
+ * Reports that the database is unavailable, once for each reason, and once that it is available again. While it is unavailable
+ * it is polled: no call may come in that would notice.
  * @param poll resolves when the database accepts changes and can be read
  */
 export function createOutageTracker(poll: () => Promise<unknown>) {

@@ -5,8 +5,9 @@ import { databaseInUse } from './connection-errors.ts'
 export const SERVER_LOCK = 7_235_118_604_271
 
 /**
- * The connection that writes holds this lock. PostgreSQL releases it when the connection ends, however it ends. If PostgreSQL has not
- * noticed yet that our last connection is gone, we terminate that one: what it was doing is then committed or rolled back.
+ * The connection that writes holds this lock. PostgreSQL releases it when the connection ends, however it ends. If PostgreSQL
+ * has not noticed yet that our last connection is gone, we terminate that one: what it was doing is then committed or rolled
+ * back.
  */
 export function createServerLock(url: string) {
   let last: { pid: number; begun: string } | undefined

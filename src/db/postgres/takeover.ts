@@ -10,8 +10,8 @@ const LOCK_HOLDERS = `select pid from pg_locks where locktype = 'advisory' and g
   and database = (select oid from pg_database where datname = current_database())`
 
 /**
- * What a server does when another one has taken its database: it stops reading and writing, because what it has in memory is out of
- * date. Once the other one has released the database, this one may start again with nothing in memory.
+ * What a server does when another one has taken its database: it stops reading and writing, because what it has in memory is
+ * out of date. Once the other one has released the database, this one may start again with nothing in memory.
  * @param closeConnections starts to close this server's connections
  */
 export function createTakeoverHandler(url: string, closeConnections: () => void) {

@@ -3,7 +3,10 @@ import { Failure } from '../../errors.ts'
 import type { Tables } from '../tables.ts'
 import { type Call, CommitOutcomeUnknown, type Committer, errorCode } from '../write.ts'
 
-/** The one connection that writes. `run` is for the statements around a transaction, which every call needs: synchronous, without a promise. */
+/**
+ * The one connection that writes. `run` is for the statements around a transaction, which every call needs: synchronous,
+ * without a promise.
+ */
 export type Writer = { db: Kysely<Tables>; run(statement: string): void }
 
 /** Releases a part of the space that is reserved for a full disk. False: nothing is left. */
@@ -118,7 +121,8 @@ const SENTENCES: Record<string, string> = {
 function toPublicError(error: unknown): unknown {
   const code = errorCode(error)
   if (isDatabaseFull(error)) return new Failure('unavailable', DISK_FULL, { cause: error })
-  // A commit whose fsync failed is in the log all the same: the next commit overwrites it, but after a crash before that it reappears.
+  // A commit whose fsync failed is in the log all the same: the next commit overwrites it, but after a crash before that it
+  // reappears.
   if (code.startsWith('SQLITE_IOERR'))
     return new CommitOutcomeUnknown(
       'The disk reported an error: this change may or may not have been saved. Check the disk, and check before you repeat it.',

@@ -8,7 +8,8 @@ export async function findDamage(db: Db): Promise<string | undefined> {
 }
 
 /**
- * Checks a large database in a thread of its own. Damage must not spread: after it was found, reads continue and writes are blocked.
+ * Checks a large database in a thread of its own. Damage must not spread: after it was found, reads continue and writes are
+ * blocked.
  * @param mayContinue called before each table; when it returns false, the check ends with undefined
  */
 export async function findDamageInWorker(
@@ -28,8 +29,9 @@ export async function findDamageInWorker(
 }
 
 /**
- * Checks table by table, each with its indexes, after the list of free pages: a call into SQLite cannot be interrupted, and a stop
- * waits for it (F-09). Limits: a stop still waits for the table that is being checked, and a page that two tables use is not found.
+ * Checks table by table, each with its indexes, after the list of free pages: a call into SQLite cannot be interrupted, and a
+ * stop waits for it (F-09). Limits: a stop still waits for the table that is being checked, and a page that two tables use is
+ * not found.
  */
 async function findDamageByTable(db: Db, mayContinue: () => boolean): Promise<string | undefined> {
   const { rows } = await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db)

@@ -153,7 +153,10 @@ function peekSetting(path: string, name: string): string | undefined {
   }
 }
 
-/** Whether a change in rollback-journal mode, as the first start makes them, was interrupted: only a connection that may write can roll it back. */
+/**
+ * Whether a change in rollback-journal mode, as the first start makes them, was interrupted: only a connection that may write
+ * can roll it back.
+ */
 function needsRollback(connection: SqliteDatabase.Database): boolean {
   try {
     connection.prepare('select 1 from sqlite_master').get()

@@ -548,8 +548,8 @@ function changeAccounts(rows: string): string {
 }
 
 /**
- * Applies a change to each part of a statement's rows, in the order of their keys, so that two writers do not deadlock. A join would be
- * planned once per connection: planned for thousands of rows, it would scan a whole table for a single row later.
+ * Applies a change to each part of a statement's rows, in the order of their keys, so that two writers do not deadlock. A join
+ * would be planned once per connection: planned for thousands of rows, it would scan a whole table for a single row later.
  */
 function forEachPart(parts: string, change: string): string {
   return `for part in ${parts} loop ${change} end loop;`

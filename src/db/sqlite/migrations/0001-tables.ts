@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-// Booleans are 0/1, times Unix seconds (`…_s`), lists and records JSON text. Counters, the search index and the change number are kept by
-// triggers: no statement that changes a video can forget them.
+// Booleans are 0/1, times Unix seconds (`…_s`), lists and records JSON text. Counters, the search index and the change number
+// are kept by triggers: no statement that changes a video can forget them.
 
 const STATEMENTS = [
   `create table setting (
@@ -140,7 +140,8 @@ const STATEMENTS = [
     primary key (video_id, generation, rendition_id, number)
   ) without rowid`,
 
-  // Rows in the order in which they come, found by their hash: a table in the order of random hashes costs half as much again to write.
+  // Rows in the order in which they come, found by their hash: a table in the order of random hashes costs half as much again
+  // to write.
   `create table otp (
     hash blob primary key,
     account_id text not null,
@@ -220,7 +221,8 @@ const STATEMENTS = [
     primary key (account_id, name)
   ) without rowid`,
 
-  // In list order, so that a page of a tag's videos is a scan of the key. The ordinal keeps the order in which a video got its tags.
+  // In list order, so that a page of a tag's videos is a scan of the key. The ordinal keeps the order in which a video got its
+  // tags.
   `create table video_tag (
     account_id text not null,
     name text not null,
@@ -493,7 +495,8 @@ const STATEMENTS = [
     delete from video_tag where position = new.position;
     update account set change_number = change_number + 1 where id = new.account_id;
   end`,
-  // What is searched for is removed with the row, not with the tombstone: overwriting the trigrams of one title takes milliseconds.
+  // What is searched for is removed with the row, not with the tombstone: overwriting the trigrams of one title takes
+  // milliseconds.
   `create trigger video_removed after delete on video begin
     delete from video_text where rowid = old.position;
   end`,
