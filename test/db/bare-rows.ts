@@ -4,7 +4,7 @@ import type { NewOtp, PlaybackSessionRow } from '../../src/db/tables.ts'
 
 type OtpKeys = Pick<NewOtp, 'hash' | 'accountId' | 'apiKeyId' | 'videoId'>
 
-export const bareOtp = (keys: OtpKeys) => ({
+export const makeOtpRow = (keys: OtpKeys) => ({
   ...keys,
   userId: null,
   streamLimit: null,
@@ -18,7 +18,7 @@ export const bareOtp = (keys: OtpKeys) => ({
 
 type SessionKeys = Pick<PlaybackSessionRow, 'id' | 'otpHash' | 'accountId' | 'videoId'>
 
-export const bareSession = (keys: SessionKeys) => ({
+export const makeSessionRow = (keys: SessionKeys) => ({
   ...keys,
   generation: 1,
   userId: 'viewer',

@@ -26,7 +26,7 @@ import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
 import * as hooks from '../../src/webhooks/webhook-store.ts'
 import type { DatabaseKind } from '../postgres.ts'
-import { bareOtp } from './bare-rows.ts'
+import { makeOtpRow } from './bare-rows.ts'
 import { ACCOUNTS, hashOf, idOf, NOW_S } from './large.ts'
 
 // What the stores are asked in the installation of large.ts, for the tests that read how each database goes about it.
@@ -51,47 +51,51 @@ export const list =
 
 /** Found well whatever PostgreSQL knows about the tables: what is asked all the time, or by the clock. */
 export const ALWAYS: readonly Call[] = [
-  ['whose an API key is', 60, (db) => findKeyHolder(db, hashOf(7))],
+  ['the holder of an API key', 60, (db) => findKeyHolder(db, hashOf(7))],
   ['the first page of a list', 400, list({})],
   ['the same of a small account', 400, list({}, 1, small)],
-  ['what follows a page', 400, (db) => findVideos({ db, slowDb: db }, large, {}, { below: 9000, limit: 20 })],
+  ['the page after a position', 400, (db) => findVideos({ db, slowDb: db }, large, {}, { below: 9000, limit: 20 })],
   ['a page of a tag', 400, list({ tags: ['all'] })],
   ['a page of a rare tag', 400, list({ tags: ['rare 2'] })],
   ['a page of a folder', 400, list({ folderId: 'f1' })],
-  ['a page far behind', 1100, list({}, 400)],
+  ['a deep page', 1100, list({}, 400)],
   ['one video', 30, (db) => videos.findVideo(db, large, V)],
   ['one video of a small account', 30, (db) => videos.findVideo(db, small, idOf(200))],
   ['a change of a video', 250, (db) => videos.updateVideo(db, large, V, { title: 'New' })],
   ['a new video', 250, (db) => videos.insertVideo(db, large, { id: 'x', title: 'X', uploadTimeS: 1 })],
-  ['a video that moves', 300, (db) => videos.updateVideo(db, large, V, { folderId: 'f9' })],
-  ['which videos there are', 30, (db) => videos.listExisting(db, large, [V, idOf(9)])],
-  ['where videos are', 30, (db) => videos.listPositions(db, large, [V, idOf(9)])],
-  ['tags for a video', 250, (db) => tags.insertTags(db, large, [7], ['new', 'all'])],
-  ['a video without its tags', 300, (db) => tags.removeVideoTags(db, large, [7])],
+  ['moving a video', 300, (db) => videos.updateVideo(db, large, V, { folderId: 'f9' })],
+  ['existing videos', 30, (db) => videos.listExisting(db, large, [V, idOf(9)])],
+  ['positions of videos', 30, (db) => videos.listPositions(db, large, [V, idOf(9)])],
+  ['adding tags to a video', 250, (db) => tags.insertTags(db, large, [7], ['new', 'all'])],
+  ['removing the tags of a video', 300, (db) => tags.removeVideoTags(db, large, [7])],
   ['a folder', 20, (db) => folders.findFolder(db, large, 'f3')],
   ['folders in a folder', 30, (db) => folders.listFoldersIn(db, large, 'f3')],
-  ['what folders lie in', 60, (db) => folders.listAncestors(db, large, ['f3', 'f1999'])],
+  ['parents of folders', 60, (db) => folders.listAncestors(db, large, ['f3', 'f1999'])],
   ['a new folder', 300, (db) => folders.insertFolder(db, large, { id: 'n', parentId: 'f3', name: 'x', createdAtS: 1 })],
   ['posters', 30, (db) => posters.listPosters(db, [V, idOf(8)])],
   ['a poster', 30, (db) => posters.findPoster(db, 'token7')],
   ['files of a video', 30, (db) => files.listFileRows(db, V)],
   ['a file', 30, (db) => files.findFileAnywhere(db, 30_000)],
-  ['which files in a folder have a row', 60, (db) => files.listReferencedFileBlobs(db, [`${V}/7`, `${V}/8`])],
-  ['which sources in a folder have a row', 60, (db) => sources.listReferencedSources(db, [`${V}/7`, `${V}/8`])],
+  ['files that have a row', 60, (db) => files.listReferencedFileBlobs(db, [`${V}/7`, `${V}/8`])],
+  ['sources that have a row', 60, (db) => sources.listReferencedSources(db, [`${V}/7`, `${V}/8`])],
   [
     'which segments in a folder have a row',
     60,
     (db) => generations.listReferencedSegments(db, [`${V}/1/1/0.${'a'.repeat(12)}.m4s`]),
   ],
   ['captions', 30, (db) => files.listCaptions(db, V)],
-  ['a new OTP', 120, (db) => otps.insertOtp(db, bareOtp({ hash: hashOf(0), accountId: large, apiKeyId: idOf(7), videoId: V }))],
+  [
+    'a new OTP',
+    120,
+    (db) => otps.insertOtp(db, makeOtpRow({ hash: hashOf(0), accountId: large, apiKeyId: idOf(7), videoId: V })),
+  ],
   ['an OTP', 60, (db) => otps.findOtp(db, hashOf(7))],
-  ['an OTP that is spent', 120, (db) => otps.spendOtp(db, hashOf(7), NOW_S)],
-  ['an OTP that comes again', 120, (db) => otps.recordReuse(db, hashOf(7), NOW_S)],
+  ['spending an OTP', 120, (db) => otps.spendOtp(db, hashOf(7), NOW_S)],
+  ['recording the reuse of an OTP', 120, (db) => otps.recordReuse(db, hashOf(7), NOW_S)],
   ['a session', 20, (db) => sessions.findSession(db, V)],
   ['the session of an OTP', 20, (db) => sessions.findSessionOfOtp(db, hashOf(7))],
-  ['when a session was seen', 80, (db) => sessions.saveLastSeen(db, { id: V, lastSeenAtS: 1, leftAtS: null })],
-  ['a view', 80, (db) => sessions.markViewed(db, { id: V, viewedAtS: 1 })],
+  ['saving when a session was seen', 80, (db) => sessions.saveLastSeen(db, { id: V, lastSeenAtS: 1, leftAtS: null })],
+  ['recording a view', 80, (db) => sessions.markViewed(db, { id: V, viewedAtS: 1 })],
   ['the end of a session', 120, (db) => sessions.endSession(db, V, 1, 'x')],
   ['the end of sessions on a video', 60, (db) => sessions.endSessionsOfVideos(db, [V], 1, 'x')],
   [
@@ -108,7 +112,7 @@ export const ALWAYS: readonly Call[] = [
         outcome: 'x',
       }),
   ],
-  ['who opened a session', 20, (db) => sessions.findOpenAttempt(db, hashOf(7))],
+  ['the attempt that opened a session', 20, (db) => sessions.findOpenAttempt(db, hashOf(7))],
   [
     'a stream slot',
     100,
@@ -146,7 +150,7 @@ export const ALWAYS: readonly Call[] = [
   ],
   ['some deliveries of a hook that goes', 300, (db) => deliveries.removeDeliveries(db, 'h1', 20)],
   ['the numbers of events', 600, (db) => outbox.takeSequences(db, 'video:ready', [V])],
-  ['what an event tells', 30, (db) => outbox.findEventVideos(db, [V])],
+  ['the videos of an event', 30, (db) => outbox.findEventVideos(db, [V])],
   [
     'accounts with imports that are due',
     30,
@@ -167,7 +171,7 @@ export const ALWAYS: readonly Call[] = [
   ['strikes', 30, (db) => bans.countStrikes(db, { scope: 'key', budget: 'reads', subject: idOf(7) }, NOW_S - 60)],
   ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithPendingMp4s(db, [])],
   ['an MP4 to be made', 60, (db) => mp4s.findPendingMp4(db, large, [])],
-  ['an MP4 that is made', 400, endSomeMp4],
+  ['an MP4 that is made', 400, finishAnMp4],
   ['a video whose chunks are all done', 300, (db) => generations.findUnfinished(db, [])],
   ['segments to be checked', 250, (db) => damage.listSegmentsAfter(db, { ...VIDEO, renditionId: 1, number: 0 }, 20)],
   ['whether all chunks of one video are done', 20, (db) => generations.findUnfinished(db, [], V)],
@@ -212,46 +216,42 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['its keys', 250, (db) => videos.destroyKeys(db, [V])],
   ['its rows', 400, (db) => videos.removeTombstone(db, V)],
   ['all that are deleted', 20, (db) => videos.listTombstones(db)],
-  ['deliveries of a hook', 40, (db) => deliveries.listDeliveryRows(db, 'h1', { limit: 20, offset: 0 })],
-  ['hooks with something half done', 20, (db) => deliveries.listInterruptedBatches(db)],
+  ['deliveries of a webhook', 40, (db) => deliveries.listDeliveryRows(db, 'h1', { limit: 20, offset: 0 })],
+  ['webhooks with an interrupted batch', 20, (db) => deliveries.listInterruptedBatches(db)],
   [
-    'where a viewer left a video',
+    'the position of a viewer',
     10,
     (db) => positions.findPosition(db, { accountId: large, userId: 'viewer 1', videoId: idOf(1) }),
   ],
   ['old positions', 200, (db) => positions.removeOldPositions(db, NOW_S - 900, 20)],
   ['old slots', 100, (db) => slots.removeOldSlots(db, NOW_S - 900)],
   ['old bans', 150, (db) => bans.removeOldBans(db, NOW_S, NOW_S - 4_900)],
-  ['what was sent of videos on a day', 2500, (db) => usage.listSentBytes(db, large, '2026-03-01')],
+  ['bytes sent of videos on a day', 2500, (db) => usage.listSentBytes(db, large, '2026-03-01')],
 ]
 
-/** Who knows what waits for an encoder: the rows themselves, or a queue that is told of all of them at a start. */
+/** What lists the pending chunks: the rows themselves, or a queue that gets all of them at a start. */
 export const QUEUE: Readonly<Record<DatabaseKind, readonly Call[]>> = {
-  sqlite: [['the chunk that is needed first', 0, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [V] })]],
+  sqlite: [['the next chunk', 0, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [V] })]],
   postgres: [
-    ['chunks that wait, some at a time', 400, (db) => tellSome(db)],
+    ['pending chunks, in batches', 400, (db) => listSomePending(db)],
     // SQLite sorts the few chunks of the one video.
-    [
-      'the chunk of one video that is needed first',
-      20,
-      (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [] }, V),
-    ],
+    ['the next chunk of one video', 20, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [] }, V)],
   ],
 }
 
-async function endSomeMp4(db: Db): Promise<void> {
+async function finishAnMp4(db: Db): Promise<void> {
   const unmade = await mp4s.findPendingMp4(db, large, [])
   await mp4s.finishMp4(db, unmade?.id ?? 0, { blob: 'm', sizeBytes: 1 })
 }
 
-/** A replay that has come to this number. */
+/** Continues a replay from this number. */
 async function replayFromSequence(db: Db, webhookId: string, sequence: number): Promise<void> {
   await db.updateTable('webhook').set({ replayFromSequence: sequence }).where('id', '=', webhookId).execute()
   await deliveries.replayFailedBatch(db, webhookId, 20)
 }
 
-/** The first of those that wait, and some behind it. */
-async function tellSome(db: Db): Promise<void> {
+/** The first pending chunk, and some after it. */
+async function listSomePending(db: Db): Promise<void> {
   const [first] = await chunks.listPendingChunks(db, undefined, 1)
   await chunks.listPendingChunks(db, first, 20)
 }

@@ -26,7 +26,7 @@ export async function openSharedDatabase(kind: DatabaseKind = DATABASE): Promise
   }
 }
 
-/** The database of an installation that no server uses; an empty place gets one. */
+/** Opens the database of an installation that no server uses, or creates it. */
 export async function openDatabaseAt({ dataDir, env }: Pick<Place, 'dataDir' | 'env'>): Promise<Database> {
   await mkdir(dataDir, { recursive: true })
   return openDatabase(readConfig(env))

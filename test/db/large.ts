@@ -131,7 +131,7 @@ const WITHOUT_TRIGGERS: typeof FILL = [
   ],
 ]
 
-/** On PostgreSQL by its superuser: as it is before anything was vacuumed or analyzed, which nobody does from now on unasked. */
+/** On PostgreSQL by a superuser: autovacuum is off, so that the tables are as before the first VACUUM and ANALYZE. */
 export async function fillLarge(db: Kysely<Tables>): Promise<void> {
   for (const id of [A, B, C])
     await sql`insert into account (id, name, created_at_s, may_upload, may_import) values (${id}, 'a', 1, 1, 1)`.execute(db)
@@ -156,10 +156,10 @@ async function fillPostgres(db: Kysely<Tables>): Promise<void> {
   await sql`set session_replication_role = origin`.execute(db)
 }
 
-/** SQLite is never told of its tables by ANALYZE: it goes about a few rows as it does about millions. */
+/** ANALYZE never runs on SQLite, so it plans for a few rows as for millions. */
 const ROWS_IN_SQLITE = 2_000
 
-/** Over a connection that knows `id` and `hash`. */
+/** The connection must have the functions `id` and `hash`. */
 async function fillSqlite(db: Kysely<Tables>): Promise<void> {
   for (const [into, count, select] of [...FILL, ...WITHOUT_TRIGGERS])
     await sql

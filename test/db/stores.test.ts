@@ -33,11 +33,11 @@ import * as watermarkImages from '../../src/watermark/watermark-image-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
 import * as hooks from '../../src/webhooks/webhook-store.ts'
-import { bareOtp, bareSession } from './bare-rows.ts'
+import { makeOtpRow, makeSessionRow } from './bare-rows.ts'
 import { openSharedDatabase } from './database.ts'
 
 // Each function of each store is called on both databases, in the life of two accounts: what it answers, and the rows that it
-// leaves with their triggers, are the same. What they ought to be is told, on SQLite, by the tests of the features.
+// leaves with their triggers, are the same. What they should be is checked, on SQLite, by the tests of the features.
 
 let sqlite: Database
 let postgres: Database
@@ -88,7 +88,7 @@ const poster = {
   createdAtS: 1,
 }
 const otp = (hash: number, expiresAtS: number) => ({
-  ...bareOtp({ hash: bytes(hash), accountId: A, apiKeyId: KEY, videoId: V2 }),
+  ...makeOtpRow({ hash: bytes(hash), accountId: A, apiKeyId: KEY, videoId: V2 }),
   userId: 'viewer',
   rules: hash % 2 ? '{}' : null,
   expiresAtS,
@@ -101,7 +101,7 @@ const position = (userId: string, positionS: number, savedAtS: number) => ({
   savedAtS,
 })
 const session = (name: string, hash: number) => ({
-  ...bareSession({ id: name, otpHash: bytes(hash), accountId: A, videoId: V2 }),
+  ...makeSessionRow({ id: name, otpHash: bytes(hash), accountId: A, videoId: V2 }),
   pages: '["p"]',
   startedAtS: 10,
   endsAtS: 90,
@@ -295,7 +295,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => tags.insertTags(tx, A, [1], []),
       (tx) => tags.listTagRows(tx, A),
       (tx) => tags.listTagsOfVideos(tx, [1, 2, 3, 4]),
-      (tx) => tags.removeVideoTags(tx, A, [1, 2], ['b', 'nobody']),
+      (tx) => tags.removeVideoTags(tx, A, [1, 2], ['b', 'unknown']),
       (tx) => tags.maxTagCount(tx, [1, 2]),
       (tx) => tags.removeVideoTags(tx, A, [3]),
     ],

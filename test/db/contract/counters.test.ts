@@ -194,7 +194,7 @@ async function shownTo(accountIds: readonly string[]): Promise<{ changeNumber: n
   )
 }
 
-/** What is counted, or kept to be found, beside what there is. */
+/** Counters and search texts, next to the rows that they are made from. */
 async function miscounted(accountIds: readonly string[]): Promise<unknown[]> {
   const own = sql.join(accountIds)
   const wrong = [

@@ -16,7 +16,7 @@ import type { Database } from '../../../src/db/database.ts'
 import { Failure } from '../../../src/errors.ts'
 import { openSharedDatabase } from '../database.ts'
 
-// Folders, their counters and their lists against a plain map of who lies where.
+// Folders, their counters and their lists, compared with a plain map of their contents.
 
 let database: Database
 beforeAll(async () => {

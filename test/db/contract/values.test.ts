@@ -130,7 +130,7 @@ test('counts and sums are numbers, a sum of nothing is null, and a condition is 
     const { rows } = await sql`select count(*) as counted, sum(created_at_s) as added, max(created_at_s) as latest,
       count(*) = 1 as is_one, count(*) = 2 as is_two from account where id = ${id}`.execute(db)
     expect(rows).toEqual([{ counted: 1, added: 1, latest: 1, isOne: 1, isTwo: 0 }])
-    const nothing = await sql`select sum(created_at_s) as added from account where id = 'nobody'`.execute(db)
+    const nothing = await sql`select sum(created_at_s) as added from account where id = 'unknown'`.execute(db)
     expect(nothing.rows).toEqual([{ added: null }])
   }
 })
@@ -140,7 +140,7 @@ test('changes return how many rows they changed', async () => {
   const changed = (tx: Db, on: readonly string[]) =>
     tx.updateTable('account').set({ name: 'changed' }).where('id', 'in', on).executeTakeFirst()
   expect(await database.write((tx) => changed(tx, ids))).toEqual({ numUpdatedRows: 2n })
-  expect(await database.write((tx) => changed(tx, ['nobody']))).toEqual({ numUpdatedRows: 0n })
+  expect(await database.write((tx) => changed(tx, ['unknown']))).toEqual({ numUpdatedRows: 0n })
   const { numAffectedRows } = await database.write((tx) => rename(tx, { id: ids[0] ?? '', name: 'again' }))
   expect(numAffectedRows).toBe(1n)
 })
@@ -150,7 +150,7 @@ test('a prepared statement uses the values of its own call, with any number of c
   await Promise.all(Array.from({ length: 50 }, (_, i) => database.write.one((tx) => rename(tx, { id, name: `name ${i}` }))))
   const names = await Promise.all(Array.from({ length: 50 }, () => nameOf(database.db, { id })))
   expect(new Set(names.flatMap(({ rows }) => rows.map(({ name }) => name)))).toEqual(new Set(['name 49']))
-  const others = await Promise.all(['nobody', id].map((each) => nameOf(database.slowDb, { id: each })))
+  const others = await Promise.all(['unknown', id].map((each) => nameOf(database.slowDb, { id: each })))
   expect(others.map(({ rows }) => rows.length)).toEqual([0, 1])
 })
 

@@ -5,7 +5,7 @@ import type { Db } from '../../../src/db/database.ts'
 import { DATABASE } from '../../postgres.ts'
 import { openOwnDatabase } from '../database.ts'
 
-// What `write` promises on every database. How a database keeps it is told by the tests in sqlite/ and postgres/.
+// The guarantees of `write` on every database. The tests in sqlite/ and postgres/ check how each provides them.
 
 test('calls of one turn share a commit, and those that arrive meanwhile the next one', async () => {
   const { write, db } = await openOwnDatabase()

@@ -19,7 +19,7 @@ import { runCli, startReelgate } from '../../reelgate.ts'
 import { changeRows, readRows } from '../../rows.ts'
 import { sampledTests } from '../../sample.ts'
 import { newChance, rounds } from '../../seeded-random.ts'
-import { filesOf, migrate, moved, newTarget, rowsOf } from './installation.ts'
+import { hashDatabaseFiles, migrate, migrateSuccessfully, newTarget, readTable } from './installation.ts'
 
 const { test, draw } = sampledTests('moves that are cut off', 3)
 
@@ -30,10 +30,10 @@ const FILLED = ['account', 'video', 'video_text', 'tag', 'video_tag', 'folder']
 
 test('a move that is killed at any point continues when it is started again, and is complete', async () => {
   const place = await newInstallation(VIDEOS)
-  const before = filesOf(place)
+  const before = hashDatabaseFiles(place)
   const undisturbed = migrateTraced(place, await newTarget(), [])
   expect(undisturbed.status).toBe(0)
-  const places = placesToKill(undisturbed.stderr)
+  const places = listKillPoints(undisturbed.stderr)
   const chance = newChance('killed moves')
   const drawn = [1, 2, 3].flatMap(() => places[Math.floor(chance.between(0, places.length))] ?? [])
   let kills = 0
@@ -41,60 +41,61 @@ test('a move that is killed at any point continues when it is started again, and
     const url = await newTarget()
     await rm(dataPaths(place.dataDir).mark)
     kills += Number(migrateTraced(place, url, ['-e', `inject=${call}:signal=KILL:when=${nth}`]).signal === 'SIGKILL')
-    await moved(place.env, url)
+    await migrateSuccessfully(place.env, url)
     const there = { dataDir: '', databaseUrl: url }
     expect(readRows(there, "select to_regclass('unfinished_move') is null as gone")).toEqual([{ gone: 1 }])
-    for (const table of FILLED) expect(rowsOf(there, table), `${table}, killed at ${call} ${nth}`).toEqual(rowsOf(place, table))
+    for (const table of FILLED)
+      expect(readTable(there, table), `${table}, killed at ${call} ${nth}`).toEqual(readTable(place, table))
     expect((await runCli(['serve'], place.env)).stderr, `killed at ${call} ${nth}`).toMatch(/has moved to postgres:/)
   }
   expect(kills).toBeGreaterThan(0)
-  expect(filesOf(place)).toMatchObject(before)
+  expect(hashDatabaseFiles(place)).toMatchObject(before)
 }, 7_200_000)
 
 test('Ctrl-C ends a move cleanly, even while the database does not respond: nothing is left next to the source, and the same command continues', async () => {
   const place = await newInstallation(10)
-  const [before, url] = [filesOf(place), await newTarget()]
-  const { child, ended, network } = await migrateHalf(place, url)
+  const [before, url] = [hashDatabaseFiles(place), await newTarget()]
+  const { child, ended, network } = await startInterruptedMove(place, url)
   child.kill('SIGINT')
   expect(await ended).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/\nStopped: the installation is as it was\. Run the same command again: it resumes\.\n$/),
   })
-  expect(filesOf(place)).toEqual(before)
-  network.reset() // now the database hears of it, too
-  expect(await goOn(place, url)).toBe('Resuming the interrupted move.')
+  expect(hashDatabaseFiles(place)).toEqual(before)
+  network.reset() // so that the database notices, too
+  expect(await resumeMove(place, url)).toBe('Resuming the interrupted move.')
 })
 
 test('when the installation was used after its move was interrupted, the move starts again and moves what is there now', async () => {
   const place = await newInstallation(10)
   const url = await newTarget()
-  const { ended, network } = await migrateHalf(place, url)
+  const { ended, network } = await startInterruptedMove(place, url)
   network.reset()
   await ended
   const reelgate = await startReelgate({ database: 'sqlite', env: place.env })
   await reelgate.stop()
   changeRows(place, "update video set description = 'of later' where position = 7")
   changeRows(place, 'delete from video_tag where position = 9')
-  expect(await goOn(place, url)).toBe('The installation has changed since the interrupted move: starting over.')
+  expect(await resumeMove(place, url)).toBe('The installation has changed since the interrupted move: starting over.')
 })
 
 test('a PostgreSQL that is lost in the middle of a move is reported, and when it is back the same command continues', async () => {
   const place = await newInstallation(10)
   const cluster = await startPostgres()
   const url = await createDatabase(cluster.url)
-  const { ended, network } = await migrateHalf(place, url)
+  const { ended, network } = await startInterruptedMove(place, url)
   network.reset()
   await cluster.crash()
   expect(await ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/was lost\. Run the same command again/) })
   await cluster.start()
-  expect(await goOn(place, url)).toBe('Resuming the interrupted move.')
+  expect(await resumeMove(place, url)).toBe('Resuming the interrupted move.')
 })
 
 test('a database with an unfinished move is rejected by a server and by another installation’s move', async () => {
   const place = await newInstallation(10)
   const url = await newTarget()
   const half = { dataDir: '', databaseUrl: url }
-  await moved(place.env, url)
+  await migrateSuccessfully(place.env, url)
   await makeUnfinished(place, url)
 
   const refused = await runCli(['serve'], { ...place.env, REELGATE_DATABASE_URL: url })
@@ -111,7 +112,7 @@ test('a row that was copied wrongly is noticed, and no server starts on it', asy
   const place = await newInstallation(10)
   const url = await newTarget()
   const there = { dataDir: '', databaseUrl: url }
-  await moved(place.env, url)
+  await migrateSuccessfully(place.env, url)
   await makeUnfinished(place, url)
   changeRows(there, "update tag set video_count = 9 where name = 'tag 3'")
   expect(await migrate(place.env, url)).toMatchObject({
@@ -135,15 +136,15 @@ test('a move that cannot be recorded in the data folder says so, and the same co
   } finally {
     await promisify(execFile)('chattr', ['-i', mark])
   }
-  expect(await moved(place.env, url)).toEqual({ tables: [], before: true })
+  expect(await migrateSuccessfully(place.env, url)).toEqual({ tables: [], before: true })
   expect((await runCli(['account', 'list'], place.env)).stderr).toMatch(/^The installation has moved/)
 })
 
 test('after a move only one database is accepted: the old one is rejected until the operator goes back to it, then the other one is', async () => {
   const place = await newInstallation(1)
   const url = await newTarget()
-  expect(await moved(place.env, url)).toMatchObject({ before: false })
-  expect(await moved(place.env, url)).toEqual({ tables: [], before: true })
+  expect(await migrateSuccessfully(place.env, url)).toMatchObject({ before: false })
+  expect(await migrateSuccessfully(place.env, url)).toEqual({ tables: [], before: true })
   expect((await runCli(['serve'], place.env)).stderr).toMatch(
     /^The installation has moved to postgres:\/\/[\d.:]+\/reelgate_\w+, and .*reelgate\.db is as it was before\. Set REELGATE_DATABASE_URL to that database\. To go back, .* remove .*reelgate\.mark and start again\.\n$/,
   )
@@ -177,7 +178,7 @@ test('a server that is given a new database before the installation has moved th
       /^The installation has not moved yet: .*reelgate\.db, and postgres:.* is empty\. Run reelgate migrate/,
     ),
   })
-  expect(await moved(place.env, url)).toMatchObject({ before: false })
+  expect(await migrateSuccessfully(place.env, url)).toMatchObject({ before: false })
 })
 
 test('a running server, an empty folder, a database that does not exist: each is rejected with a message', async () => {
@@ -208,11 +209,11 @@ test('a running server, an empty folder, a database that does not exist: each is
 test('a database that is not empty, with an object of any kind in any schema, is rejected and not changed', async () => {
   const place = await newInstallation(1)
   const path = dataPaths(place.dataDir).database
-  for (const [name, statement] of Object.entries(OCCUPIED)) {
+  for (const [name, statement] of Object.entries(FOREIGN_OBJECTS)) {
     const url = await newTarget()
     const there = { dataDir: '', databaseUrl: url }
     changeRows(there, statement)
-    const move = moveToPostgres({ path, url, installation: 'this' }, UNWATCHED)
+    const move = moveToPostgres({ path, url, installation: 'this' }, NO_LISTENER)
     await expect(move, statement).rejects.toThrow(
       `is not empty: it has ${name}. Make an empty database and name that one. Nothing was`,
     )
@@ -220,13 +221,13 @@ test('a database that is not empty, with an object of any kind in any schema, is
   }
   const url = await newTarget()
   changeRows({ dataDir: '', databaseUrl: url }, 'revoke create on schema public from pg_database_owner')
-  await expect(moveToPostgres({ path, url, installation: 'this' }, UNWATCHED)).rejects.toThrow(
+  await expect(moveToPostgres({ path, url, installation: 'this' }, NO_LISTENER)).rejects.toThrow(
     /may not create tables there\. Make that user/,
   )
 })
 
-/** What is in the way, and what it is called. */
-const OCCUPIED = {
+/** Objects that prevent a move, by name. */
+const FOREIGN_OBJECTS = {
   'public.posts': 'create table posts (id int)',
   'shop.orders': 'create schema shop; create table shop.orders (id int)',
   'public.account': 'create sequence account',
@@ -234,9 +235,9 @@ const OCCUPIED = {
   'public.fold': "create function fold(text) returns text language sql as 'select $1'",
 }
 
-const UNWATCHED = { started: () => undefined, progress: () => undefined, signal: new AbortController().signal }
+const NO_LISTENER = { started: () => undefined, progress: () => undefined, signal: new AbortController().signal }
 
-/** An installation in SQLite that no server uses, with so many videos. */
+/** An installation on SQLite that no server uses. */
 async function newInstallation(videos: number): Promise<Place> {
   const place = await makePlace({ database: 'sqlite' })
   onTestFinished(() => place.remove())
@@ -256,7 +257,7 @@ const VIDEO = `insert into video (id, account_id, title, description, file_name,
   select printf('%032x', n), ?, 'Video ' || n, '', n || '.mp4', n, 'PRE-Upload'`
 const TAGS = `insert into video_tag (account_id, name, position, ordinal) select account_id, 'tag ' || (position % 7), position, 1 from video`
 
-/** A moved database as it is just before the end of its move. */
+/** Turns a moved database back into one just before the end of its move. */
 async function makeUnfinished(place: Place, url: string): Promise<void> {
   const there = { dataDir: '', databaseUrl: url }
   const source = openSource(dataPaths(place.dataDir).database)
@@ -268,8 +269,8 @@ async function makeUnfinished(place: Place, url: string): Promise<void> {
 
 const CALLS = ['write', 'writev', 'fsync', 'unlink']
 
-/** Every such call of the thread that makes most of them: strace counts for each by itself. */
-function placesToKill(traced: string): { call: string; nth: number }[] {
+/** Each call of the thread that makes most of them: strace counts per thread. */
+function listKillPoints(traced: string): { call: string; nth: number }[] {
   return CALLS.flatMap((call) => {
     const threads = Map.groupBy(traced.matchAll(new RegExp(`^(?:\\[pid +(\\d+)\\] )?${call}\\(`, 'gm')), ([, thread]) => thread)
     const most = Math.max(0, ...[...threads.values()].map((calls) => calls.length))
@@ -277,7 +278,7 @@ function placesToKill(traced: string): { call: string; nth: number }[] {
   })
 }
 
-/** In a process of its own, of which strace sees whatever it writes. */
+/** Runs the move in a process of its own under strace. */
 function migrateTraced({ env }: Place, url: string, inject: readonly string[]) {
   const args = [
     '-f',
@@ -296,8 +297,8 @@ function migrateTraced({ env }: Place, url: string, inject: readonly string[]) {
   return spawnSync('strace', args, { encoding: 'utf8', maxBuffer: 2 ** 28, env: { PATH: process.env.PATH, ...env } })
 }
 
-/** Begins a move that gets no further than to the tags: they are there, and no answer says so. */
-async function migrateHalf({ env }: Place, url: string) {
+/** Starts a move that gets no further than the tags: they are inserted, but the response is lost. */
+async function startInterruptedMove({ env }: Place, url: string) {
   const network = await startProxy(url)
   const isHalf = network.swallowAnswer('INSERT', 'insert into "tag"')
   const child = spawn(process.execPath, [MAIN, 'migrate', '--to', network.through(url)], {
@@ -310,11 +311,11 @@ async function migrateHalf({ env }: Place, url: string) {
   return { child, ended, network }
 }
 
-/** The same command again, to the end. @returns what it says first */
-async function goOn(place: Place, url: string) {
+/** Runs the same command again, to the end. @returns its first line on stderr */
+async function resumeMove(place: Place, url: string) {
   const { code, stdout, stderr } = await runCli(['migrate', '--to', url], place.env)
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^Moved, and equal on both sides/)])
-  for (const table of FILLED) expect(rowsOf({ dataDir: '', databaseUrl: url }, table), table).toEqual(rowsOf(place, table))
+  for (const table of FILLED) expect(readTable({ dataDir: '', databaseUrl: url }, table), table).toEqual(readTable(place, table))
   return stderr.split('\n')[0]
 }
 

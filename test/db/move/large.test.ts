@@ -6,7 +6,7 @@ import { CACHE } from '../../../bench/row.ts'
 import { makePlace } from '../../installation-folder.ts'
 import { changeRows, readRows } from '../../rows.ts'
 import { rounds } from '../../seeded-random.ts'
-import { filesOf, moved, newTarget } from './installation.ts'
+import { hashDatabaseFiles, migrateSuccessfully, newTarget } from './installation.ts'
 
 const VIDEOS = rounds(2_000, 100_000)
 
@@ -18,13 +18,13 @@ test('thousands of videos with tags, folders, files, OTPs, sessions, bans and we
   await cp(join(filled, 'data'), place.dataDir, { recursive: true })
   await cp(join(filled, 'data.key'), place.masterKeyFile)
   for (const statement of MORE) changeRows(place, statement)
-  const [files, url] = [filesOf(place), await newTarget()]
+  const [files, url] = [hashDatabaseFiles(place), await newTarget()]
 
   const beganMs = performance.now()
-  const { tables } = await moved(place.env, url)
+  const { tables } = await migrateSuccessfully(place.env, url)
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   process.stderr.write(`moved ${rows} rows in ${Math.round((performance.now() - beganMs) / 1000)} s\n`)
-  expect(filesOf(place)).toEqual(files)
+  expect(hashDatabaseFiles(place)).toEqual(files)
   for (const [table, least] of Object.entries(LEAST)) {
     const count = `select count(*) as count from ${table}`
     expect([table, readRows({ dataDir: '', databaseUrl: url }, count)]).toEqual([table, readRows(place, count)])

@@ -12,7 +12,7 @@ import { sampledTests } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
 import { hooksOf, startReceivers } from '../../webhooks/receiver.ts'
 import { openDatabaseAt } from '../database.ts'
-import { filesOf, moved, newTarget, rowsOf } from './installation.ts'
+import { hashDatabaseFiles, migrateSuccessfully, newTarget, readTable } from './installation.ts'
 
 const { test, draw } = sampledTests('moves to PostgreSQL', 2)
 
@@ -21,14 +21,14 @@ test('an installation continues from PostgreSQL with all it has: videos play, se
   const { owner } = reelgate
   const before = await answersOf(owner, video, hook)
   await reelgate.kill() // its last commits lie in its log yet
-  const [files, url] = [filesOf(reelgate), await newTarget()]
+  const [files, url] = [hashDatabaseFiles(reelgate), await newTarget()]
 
-  const { tables } = await moved(reelgate.env, url)
-  expect(filesOf(reelgate)).toEqual(files)
+  const { tables } = await migrateSuccessfully(reelgate.env, url)
+  expect(hashDatabaseFiles(reelgate)).toEqual(files)
   const there = { ...reelgate, databaseUrl: url }
   for (const { table, rows } of tables.filter((each) => each.table !== 'setting')) {
-    expect(rowsOf(there, table), table).toEqual(rowsOf(reelgate, table))
-    expect([table, rowsOf(there, table).length]).toEqual([table, rows])
+    expect(readTable(there, table), table).toEqual(readTable(reelgate, table))
+    expect([table, readTable(there, table).length]).toEqual([table, rows])
   }
   expect(tables.filter(({ rows }) => rows === 0)).toEqual([])
 
@@ -39,14 +39,14 @@ test('an installation continues from PostgreSQL with all it has: videos play, se
   })
   expect(await answersOf(owner, video, hook)).toEqual(before)
   expect(JSON.parse((await now.cli('ban', 'list', '--json')).stdout)).toMatchObject([{ subject: BANNED }])
-  await viewer.key(0) // tells a new nonce
+  await viewer.key(0) // to receive a new nonce
   expect((await viewer.key(0)).status).toBe(200)
   const late = now.newViewer()
   expect((await late.redeem(otp)).playing).toBe(true)
   expect((await late.download('1')).segments.length).toBeGreaterThan(0)
   expect((await now.newViewer().redeem(otp)).playing).toBe(false)
 
-  // What counts and numbers goes on from where it was.
+  // Counters and numbers continue.
   expect(await askOnce()).toEqual(kept)
   const { videoId } = await owner.credentials('Of this side')
   expect((await owner.list()).rows[0]?.id).toBe(videoId)
@@ -95,7 +95,7 @@ test('the number of a deleted video is not reused after the move', async () => {
   await expect.poll(() => readRows(reelgate, 'select 1 from video')).toEqual([])
   await reelgate.stop()
   const url = await newTarget()
-  await moved(reelgate.env, url)
+  await migrateSuccessfully(reelgate.env, url)
   const there = await startReelgate({ database: 'postgres', copyOf: { ...reelgate, databaseUrl: url } })
   await there.owner.credentials('The next')
   expect(readRows<{ position: number }>(there, 'select position from video')[0]?.position).toBeGreaterThan(position)
@@ -110,7 +110,7 @@ test('videos whose encoding was interrupted or had not begun are encoded after t
   await reelgate.kill()
   expect(states()).toContain('pending')
   const url = await newTarget()
-  await moved(reelgate.env, url)
+  await migrateSuccessfully(reelgate.env, url)
   const there = await startReelgate({ database: 'postgres', copyOf: { ...reelgate, databaseUrl: url } })
   for (const id of videos) {
     await untilFinished(there, id)
@@ -121,7 +121,7 @@ test('videos whose encoding was interrupted or had not begun are encoded after t
 })
 
 const BANNED = '203.0.113.7'
-/** Where nobody listens: an import waits. */
+/** A port without a listener: an import waits. */
 const SILENT = '127.0.0.1:1'
 
 /** An installation in SQLite with rows in every table. */
@@ -174,7 +174,7 @@ async function startFull() {
   return { reelgate, env, video, viewer, otp, hook, kept, askOnce }
 }
 
-/** A place with a database of this version, and no rows. */
+/** An installation with a database of this version and no rows. */
 async function newPlace(database: DatabaseKind): Promise<Place> {
   const place = await makePlace({ database })
   onTestFinished(() => place.remove())

@@ -8,7 +8,7 @@ import { makePlace } from '../../installation-folder.ts'
 import type { DatabaseOptions } from '../../postgres.ts'
 import { openDatabaseAt } from '../database.ts'
 
-/** A database of the test's own, and where others reach it. */
+/** A database of the test's own, and its URL. */
 export async function openOwnPostgres(database: DatabaseOptions['database'] = 'postgres'): Promise<Database & { url: string }> {
   const place = await makePlace({ database })
   onTestFinished(() => place.remove())
@@ -18,8 +18,7 @@ export async function openOwnPostgres(database: DatabaseOptions['database'] = 'p
 }
 
 /**
- * Another program's connection, with which it reads and writes as it likes: one statement, or one transaction
- * (READ COMMITTED), after the other.
+ * Another program's connection, with any settings: one statement, or one transaction (READ COMMITTED), after the other.
  */
 export function connectTo(url: string, settings: Readonly<Record<string, string | number>> = {}): Kysely<Tables> {
   const connection = openConnection({ url, settings })

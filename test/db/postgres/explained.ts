@@ -35,30 +35,30 @@ const EXPLAIN = {
   'auto_explain.log_timing': 'off',
 }
 
-/** A connection that keeps statements parsed, as the service's do, and tells how each was carried out. @param url of a superuser */
+/** A connection with prepared statements, like the service's, that returns the plans of statements. @param url of a superuser */
 export async function connectExplaining(url: string) {
   const client = new pg.Client(clientOptions({ url }))
   await client.connect()
   onTestFinished(() => client.end())
   await client.query("load 'auto_explain'")
   await configureSession(client, EXPLAIN)
-  let told: Explained[] = []
+  let plans: Explained[] = []
   client.on('notice', ({ message = '' }) => {
     const [, explained] = /^duration: .* plan:\n(.*)$/s.exec(message) ?? []
-    if (explained !== undefined) told.push(JSON.parse(explained))
+    if (explained !== undefined) plans.push(JSON.parse(explained))
   })
   const db = createPostgresKysely(
     async <R>(statement: Statement) => toStatementResult<R>(await client.query(prepared(statement))),
     async () => undefined,
   )
 
-  /** How the statements of a call were carried out; what it changed is undone. */
+  /** Runs a call, rolls it back, and returns the plans of its statements. */
   async function explain(call: (db: Kysely<Tables>) => Promise<unknown>): Promise<Explained[]> {
     await client.query('begin')
     try {
-      told = []
+      plans = []
       await call(db)
-      return told
+      return plans
     } finally {
       await client.query('rollback')
     }
@@ -67,7 +67,7 @@ export async function connectExplaining(url: string) {
   return { db, explain }
 }
 
-/** A step and all below it. */
-export function stepsOf(step: Step): Step[] {
-  return [step, ...(step.Plans ?? []).flatMap(stepsOf)]
+/** A step and all of its children. */
+export function flattenSteps(step: Step): Step[] {
+  return [step, ...(step.Plans ?? []).flatMap(flattenSteps)]
 }

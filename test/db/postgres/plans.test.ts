@@ -4,12 +4,12 @@ import { asSuperuser } from '../../postgres.ts'
 import { ALWAYS, type Call, list, ONCE_ANALYZED, QUEUE, SMALL } from '../calls.ts'
 import { fillLarge } from '../large.ts'
 import { openOwnPostgres } from './database.ts'
-import { connectExplaining, type Explained, type Step, stepsOf } from './explained.ts'
+import { connectExplaining, type Explained, flattenSteps, type Step } from './explained.ts'
 
 // How PostgreSQL carries out what the stores ask, in an installation of 20 000 videos: by an index. Pages of 8 kB that are looked at
 // tell of each way to walk a table, of a sequential scan as of an index that is read from end to end.
 
-/** A connection plans a statement anew for each of its first five values; from then on it may keep one plan for all. */
+/** A connection plans a prepared statement for each of its first five executions; then it may use one generic plan. */
 const TIMES = 6
 
 test('queries use an index, before and after the first ANALYZE', async () => {
@@ -27,7 +27,7 @@ test('queries use an index, before and after the first ANALYZE', async () => {
   ])
   const [search] = (await explain(list({ text: 'lecture 1' }))).filter(({ Plan }) => isOf(Plan, 'video_text'))
   expect(search?.['Query Text']).toContain('as materialized')
-  const found = search && stepsOf(search.Plan).find((step) => step['Subplan Name'] === 'CTE found')
+  const found = search && flattenSteps(search.Plan).find((step) => step['Subplan Name'] === 'CTE found')
   expect(found && scansOf(found)).toContain('Bitmap Index Scan video_text_trigrams')
 
   async function check(when: string, [what, mostPages, ask]: Call) {
@@ -47,12 +47,12 @@ const pagesOf = (done: readonly Explained[]) =>
 
 /** What is read of tables, with what it is read by. */
 function scansOf(plan: Step): string[] {
-  return stepsOf(plan).flatMap((step) => {
+  return flattenSteps(plan).flatMap((step) => {
     const read = step['Index Name'] ?? step['Relation Name']
     return step['Node Type'].endsWith('Scan') && read ? [`${step['Node Type']} ${read}`] : []
   })
 }
 
 function isOf(plan: Step, table: string): boolean {
-  return stepsOf(plan).some((step) => step['Relation Name'] === table)
+  return flattenSteps(plan).some((step) => step['Relation Name'] === table)
 }

@@ -9,10 +9,10 @@ import { findOtp, insertOtp, spendOtp } from '../../../src/playback/otp-store.ts
 import { insertSession } from '../../../src/playback/session-store.ts'
 import { takeSlot } from '../../../src/playback/stream-slot-store.ts'
 import { rounds } from '../../seeded-random.ts'
-import { bareOtp, bareSession } from '../bare-rows.ts'
+import { makeOtpRow, makeSessionRow } from '../bare-rows.ts'
 import { connectTo, openOwnPostgres } from './database.ts'
 
-// What must hold whoever writes, at the weakest isolation: one conditional statement and the tables' own rules settle these races.
+// Guarantees with any writers at the weakest isolation: one conditional statement and constraints settle these races.
 
 const OTPS = rounds(200, 1_000)
 
@@ -20,7 +20,7 @@ test('O03: of two concurrent redeems of each of hundreds of OTPs, READ COMMITTED
   const database = await openOwnPostgres()
   const video = await addVideo(database)
   const hashes = Array.from({ length: OTPS }, (_, i) => hashOf(i))
-  await Promise.all(hashes.map((hash) => database.write.one((tx) => insertOtp(tx, bareOtp({ ...video, hash })))))
+  await Promise.all(hashes.map((hash) => database.write.one((tx) => insertOtp(tx, makeOtpRow({ ...video, hash })))))
 
   const rivals = [connectTo(database.url), connectTo(database.url)]
   const won = rivals.map(() => 0)
@@ -64,28 +64,28 @@ test('a viewer never has more streams than the limit, and no session has two, un
   })
   const rivals = Array.from({ length: 4 }, () => connectTo(database.url))
   for (let round = 0; round < 30; round++) {
-    const nowS = 100 * round // whoever had a slot has let it lapse
-    const told = await Promise.all(rivals.map((rival, i) => takeAll(rival, video, rotated(names, i * 2), nowS)))
+    const nowS = 100 * round // all slots of the previous round have lapsed
+    const holders = await Promise.all(rivals.map((rival, i) => takeSlots(rival, video, rotated(names, i * 2), nowS)))
     const live = await database.db.selectFrom('streamSlot').select('sessionId').where('endsAtS', '>', nowS).execute()
     expect(live.length).toBeLessThanOrEqual(LIMIT)
-    expect(new Set(told.flat())).toEqual(new Set(live.map(({ sessionId }) => sessionId)))
-    expect(new Set(told.flat()).size).toBe(live.length)
+    expect(new Set(holders.flat())).toEqual(new Set(live.map(({ sessionId }) => sessionId)))
+    expect(new Set(holders.flat()).size).toBe(live.length)
   }
 })
 
-/** Asks for a slot for each of the sessions. @returns those that were told that they have one */
-async function takeAll(rival: Db, video: Video, names: readonly string[], nowS: number): Promise<string[]> {
-  const told: string[] = []
+/** Requests a slot for each session. @returns the sessions that got one */
+async function takeSlots(rival: Db, video: Video, names: readonly string[], nowS: number): Promise<string[]> {
+  const holders: string[] = []
   for (const sessionId of names) {
     const claim = { sessionId, accountId: video.accountId, userId: 'viewer', limit: LIMIT }
-    const isTaken = await takeSlot(rival, claim, nowS, nowS + 18).catch(refusedByTheTable)
-    if (isTaken) told.push(sessionId)
+    const isTaken = await takeSlot(rival, claim, nowS, nowS + 18).catch(isRejectedByTable)
+    if (isTaken) holders.push(sessionId)
   }
-  return told
+  return holders
 }
 
 /** Another connection gave the same session its slot in between: `write` would run again, and find that out. */
-function refusedByTheTable(error: unknown): boolean {
+function isRejectedByTable(error: unknown): boolean {
   if (error instanceof Error && 'code' in error && error.code === '23505') return false
   throw error
 }
@@ -122,4 +122,5 @@ function hashOf(number: number): Buffer {
   return hash
 }
 
-const sessionOf = ({ accountId, videoId }: Video, id: string, otpHash: Buffer) => bareSession({ id, otpHash, accountId, videoId })
+const sessionOf = ({ accountId, videoId }: Video, id: string, otpHash: Buffer) =>
+  makeSessionRow({ id, otpHash, accountId, videoId })

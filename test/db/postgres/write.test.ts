@@ -15,13 +15,13 @@ test('the calls of one turn are one transaction', async () => {
 
 test('a group that another change rolled back runs again: nothing is lost or done twice', async () => {
   const { write, db, url } = await openOwnPostgres()
-  const stranger = connectTo(url, SERIALIZABLE)
+  const otherProgram = connectTo(url, SERIALIZABLE)
   await write((tx) => put(tx, 'counter', 0))
   let tries = 0
   const neighbours = [write((tx) => put(tx, 'before', 1)), write.one((tx) => put(tx, 'before too', 1))]
   const counted = write(async (tx) => {
     const read = await numberOf(tx, 'counter')
-    if (tries++ < 2) await set(stranger, 'counter', 10 * tries)
+    if (tries++ < 2) await set(otherProgram, 'counter', 10 * tries)
     await set(tx, 'counter', read + 1)
     return read
   })
@@ -35,16 +35,16 @@ test('a group that another change rolled back runs again: nothing is lost or don
 
 test('another transaction comes before or after a group, never in between', async () => {
   const { write, db, url } = await openOwnPostgres()
-  const stranger = connectTo(url, SERIALIZABLE)
+  const otherProgram = connectTo(url, SERIALIZABLE)
   let tries = 0
   // Each of the two writes only where it does not see the other's row: one of them must see it.
   const ours = write(async (tx) => {
     const isFirst = (await allNames(tx)).length === 0
     if (tries++ === 0) {
-      await sql`begin`.execute(stranger)
-      expect(await allNames(stranger)).toEqual([])
-      await put(stranger, 'theirs', 1)
-      await sql`commit`.execute(stranger)
+      await sql`begin`.execute(otherProgram)
+      expect(await allNames(otherProgram)).toEqual([])
+      await put(otherProgram, 'theirs', 1)
+      await sql`commit`.execute(otherProgram)
     }
     if (isFirst) await put(tx, 'ours', 1)
   })
@@ -55,12 +55,12 @@ test('another transaction comes before or after a group, never in between', asyn
 
 test('two programs that keep changing the same number lose none of the changes that were confirmed', async () => {
   const { write, db, url } = await openOwnPostgres()
-  const stranger = connectTo(url, SERIALIZABLE)
+  const otherProgram = connectTo(url, SERIALIZABLE)
   await write((tx) => put(tx, 'counter', 0))
   let theirs = 0
   let isDone = false
   const others = (async () => {
-    while (!isDone) theirs += Number(await addOne(stranger).then(() => 1, isConflict))
+    while (!isDone) theirs += Number(await addOne(otherProgram).then(() => 1, isConflict))
   })()
   let ours = 0
   const addOneOfOurs = async () => {
@@ -79,13 +79,13 @@ test('two programs that keep changing the same number lose none of the changes t
 
 test('a group that is rolled back again and again is rejected after some attempts, and nothing of it is saved', async () => {
   const { write, db, url } = await openOwnPostgres()
-  const stranger = connectTo(url, SERIALIZABLE)
+  const otherProgram = connectTo(url, SERIALIZABLE)
   await write((tx) => put(tx, 'counter', 0))
   let isContended = true
   const refused = write(async (tx) => {
     await numberOf(tx, 'counter')
     await put(tx, 'ours', 1)
-    if (isContended) await addOne(stranger)
+    if (isContended) await addOne(otherProgram)
     await set(tx, 'counter', -1)
   })
   await expect(refused).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringContaining('nothing was changed') })
@@ -96,7 +96,7 @@ test('a group that is rolled back again and again is rejected after some attempt
 })
 
 test('a deadlock with another program ends: the group is run again after the other one', async () => {
-  // Whoever looks first for a deadlock gives way: the stranger never looks.
+  // The session that detects the deadlock is cancelled: with this timeout the other program never does.
   const cluster = await startPostgres({ settings: { deadlock_timeout: '50ms' } })
   const { write, db, url } = await openOwnPostgres(cluster)
   const asAdmin = new URL(url)
@@ -105,7 +105,7 @@ test('a deadlock with another program ends: the group is run again after the oth
   asAdmin.host = ''
   asAdmin.searchParams.set('host', cluster.admin.host)
   asAdmin.searchParams.set('port', String(cluster.admin.port))
-  const stranger = connectTo(asAdmin.href, { deadlock_timeout: '1h' })
+  const otherProgram = connectTo(asAdmin.href, { deadlock_timeout: '1h' })
   await write(async (tx) => {
     await put(tx, 'a', 0)
     await put(tx, 'b', 0)
@@ -113,7 +113,7 @@ test('a deadlock with another program ends: the group is run again after the oth
 
   let tries = 0
   const weHoldA = Promise.withResolvers<void>()
-  const theirs = stranger.transaction().execute(async (tx) => {
+  const theirs = otherProgram.transaction().execute(async (tx) => {
     await set(tx, 'b', 1)
     await weHoldA.promise
     await set(tx, 'a', 1)

@@ -16,34 +16,34 @@ test('F-17: an intact database is found intact, checked as a whole and table by 
 })
 
 test.each([
-  { what: 'a table', place: pageOf('a "strange" table') },
-  { what: 'an index', place: pageOf('an_index') },
-  { what: 'the list of free pages', place: () => 36 }, // their number, in the header
-])('F-17: damage in $what is found table by table too', async ({ place }) => {
-  expect(await findByTable(await openDamaged(place), always)).toMatch(/^quick_check: .|malformed/)
+  { what: 'a table', findOffset: pageOffset('a "strange" table') },
+  { what: 'an index', findOffset: pageOffset('an_index') },
+  { what: 'the list of free pages', findOffset: () => 36 }, // their number, in the header
+])('F-17: damage in $what is found table by table too', async ({ findOffset }) => {
+  expect(await findByTable(await openDamaged(findOffset), always)).toMatch(/^quick_check: .|malformed/)
 })
 
 test('F-09: a stop ends the check of a large database between two tables', async () => {
-  const db = await openDamaged(pageOf('a "strange" table'))
-  let asked = 0
-  expect(await findByTable(db, () => ++asked <= 3)).toBeUndefined()
-  expect(asked).toBe(4)
+  const db = await openDamaged(pageOffset('a "strange" table'))
+  let calls = 0
+  expect(await findByTable(db, () => ++calls <= 3)).toBeUndefined()
+  expect(calls).toBe(4)
 })
 
-function pageOf(name: string) {
+function pageOffset(name: string) {
   return (database: SqliteDatabase.Database) => {
     const pages = database.prepare<[string], { rootpage: number }>('select rootpage from sqlite_master where name = ?')
     return ((pages.get(name)?.rootpage ?? expect.fail()) - 1) * 4096
   }
 }
 
-/** A database of this version with a table more, and four wrong bytes at a place of its file; read as a running server checks it. */
-async function openDamaged(place: (database: SqliteDatabase.Database) => number): Promise<Db> {
+/** A database with an additional table and four wrong bytes at an offset of its file, opened like a running server’s checker. */
+async function openDamaged(findOffset: (database: SqliteDatabase.Database) => number): Promise<Db> {
   const { path } = await openOwnSqlite()
   const database = new SqliteDatabase(path)
   database.exec(`create table "a ""strange"" table" (text); create index an_index on "a ""strange"" table" (text);
     insert into "a ""strange"" table" values ('here'); pragma wal_checkpoint(truncate)`)
-  const offset = place(database)
+  const offset = findOffset(database)
   database.close()
   await using file = await open(path, 'r+')
   await file.write(Buffer.from([9, 9, 9, 9]), 0, undefined, offset)

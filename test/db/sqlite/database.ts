@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest'
 import type { Database } from '../../../src/db/database.ts'
 import { openSqlite } from '../../../src/db/sqlite/database.ts'
 
-/** Where a database of the test's own may lie. */
+/** A path for a database of the test's own. */
 export async function newPath(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-db-'))
   onTestFinished(() => rm(folder, { recursive: true }))
@@ -21,7 +21,7 @@ export async function openOwnSqlite(): Promise<Database & { path: string }> {
   return { ...database, path }
 }
 
-/** Works on a database file without anything of ours between. */
+/** Opens a database file directly, without the service's code. */
 export function using<T>(path: string, work: (database: SqliteDatabase.Database) => T): T {
   const database = new SqliteDatabase(path)
   try {

@@ -6,10 +6,10 @@ import { createSqliteKysely } from '../../../src/db/sqlite/dialect.ts'
 import type { Tables } from '../../../src/db/tables.ts'
 import { hashOf, idOf } from '../large.ts'
 
-/** A statement, and the steps in which SQLite carries it out. */
+/** A statement and its query plan. */
 export type Explained = { text: string; steps: string[] }
 
-/** A connection that tells how each statement is carried out, though not those of its triggers. */
+/** A connection that returns the query plans of statements, except those of triggers. */
 export function connectExplaining(path: string) {
   const connection = new SqliteDatabase(path)
   onTestFinished(() => void connection.close())
@@ -17,11 +17,11 @@ export function connectExplaining(path: string) {
   connection.function('fold', { deterministic: true }, (text) => foldCase(String(text)))
   connection.function('id', (n) => idOf(Number(n)))
   connection.function('hash', (n) => hashOf(Number(n)))
-  let told: Explained[] = []
+  let plans: Explained[] = []
 
   async function execute<R>({ sql: text, parameters }: CompiledQuery) {
     const steps = connection.prepare<unknown[], { detail: string }>(`explain query plan ${text}`).all(parameters)
-    told.push({ text, steps: steps.map(({ detail }) => detail) })
+    plans.push({ text, steps: steps.map(({ detail }) => detail) })
     const statement = connection.prepare<unknown[], R>(text)
     if (statement.reader) return { rows: statement.all(parameters) }
     return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) }
@@ -32,9 +32,9 @@ export function connectExplaining(path: string) {
   async function explain(call: (db: Kysely<Tables>) => Promise<unknown>): Promise<Explained[]> {
     connection.exec('begin')
     try {
-      told = []
+      plans = []
       await call(db)
-      return told
+      return plans
     } finally {
       connection.exec('rollback')
     }

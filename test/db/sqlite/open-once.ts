@@ -1,6 +1,6 @@
 import { openSqlite } from '../../../src/db/sqlite/database.ts'
 
-// Opens the database that is named, which brings it up to this version, and ends.
+// Opens the given database, which migrates it, and closes it.
 
 const [path = ''] = process.argv.slice(2)
 await (await openSqlite(path)).close()

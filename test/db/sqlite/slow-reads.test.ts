@@ -64,7 +64,7 @@ test('a failed thread of slow reads is replaced by another, which ends with the 
   expect(await handlesOn(path)).toBe(0)
 })
 
-/** How many times this process has a file open. */
+/** How many handles this process has for a file. */
 async function handlesOn(path: string): Promise<number> {
   const handles = await readdir('/proc/self/fd')
   const files = await Promise.all(handles.map((handle) => readlink(`/proc/self/fd/${handle}`).catch(() => '')))

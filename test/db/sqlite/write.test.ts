@@ -27,9 +27,9 @@ test('calls that arrive while a group commits form the next one', async () => {
 })
 
 test('a write resolves only after its commit, when another connection sees it', async () => {
-  const { write, outsider } = await open()
+  const { write, otherProgram } = await open()
   await write((tx) => put(tx, 'a', '1'))
-  expect(outsider.prepare('select value from setting').pluck().all()).toEqual(['1'])
+  expect(otherProgram.prepare('select value from setting').pluck().all()).toEqual(['1'])
 })
 
 test('a statement between two groups runs in no transaction', async () => {
@@ -44,9 +44,9 @@ test('a statement between two groups runs in no transaction', async () => {
 })
 
 test('F-16: while another program locks the database, writes are rejected with a sentence and reads continue; then everything works again', async () => {
-  const { write, db, outsider } = await open()
+  const { write, db, otherProgram } = await open()
   await write((tx) => put(tx, 'a', '1'))
-  outsider.exec('begin immediate')
+  otherProgram.exec('begin immediate')
   const refused = await Promise.allSettled([write((tx) => put(tx, 'b', '1')), write((tx) => put(tx, 'c', '1'))])
   for (const outcome of refused)
     expect(outcome).toMatchObject({
@@ -54,24 +54,24 @@ test('F-16: while another program locks the database, writes are rejected with a
       reason: { kind: 'unavailable', message: expect.stringContaining('in use by another program') },
     })
   expect(await value(db, 'a')).toBe('1')
-  outsider.exec('rollback')
+  otherProgram.exec('rollback')
   await write((tx) => put(tx, 'd', '1'))
   expect(await value(db, 'd')).toBe('1')
 })
 
 test('F-16: writes that wait for another program do not block reads, and run as soon as the lock is free', async () => {
-  const { write, db, outsider, commits } = await open()
+  const { write, db, otherProgram, commits } = await open()
   const before = await commits()
-  outsider.exec('begin immediate')
+  otherProgram.exec('begin immediate')
   const settled: string[] = []
   const early = write((tx) => put(tx, 'early', '1')).then(() => settled.push('early'))
   for (let looks = 0; looks < 20; looks++) {
-    await new Promise((resolve) => setTimeout(resolve, 10)) // a held up event loop would never come back with the lock held
+    await new Promise((resolve) => setTimeout(resolve, 10)) // a blocked event loop would not get here while the lock is held
     expect(await value(db, 'early')).toBeUndefined()
   }
   const late = write((tx) => put(tx, 'late', '1')).then(() => settled.push('late'))
   expect(settled).toEqual([])
-  outsider.exec('rollback')
+  otherProgram.exec('rollback')
   await Promise.all([early, late])
   expect(settled).toEqual(['early', 'late'])
   expect(await commits()).toBe(before + 1)
@@ -106,19 +106,19 @@ const value = async (db: Db, name: string) =>
 
 type Opened = Database & {
   path: string
-  outsider: SqliteDatabase.Database
+  otherProgram: SqliteDatabase.Database
   commits(): Promise<number>
   names(): Promise<string[]>
 }
 
-/** A database of the test's own, and another program's connection to it. */
+/** A database of the test's own, and a connection of another program. */
 async function open(): Promise<Opened> {
   const database = await openOwnSqlite()
-  const outsider = new SqliteDatabase(database.path)
-  onTestFinished(() => void outsider.close())
+  const otherProgram = new SqliteDatabase(database.path)
+  onTestFinished(() => void otherProgram.close())
   return {
     ...database,
-    outsider,
+    otherProgram,
     commits: async () => countCommits(database.path),
     names: async () => (await database.db.selectFrom('setting').select('name').orderBy('name').execute()).map(({ name }) => name),
   }
