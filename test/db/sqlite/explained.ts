@@ -28,7 +28,7 @@ export function connectExplaining(path: string) {
   }
   const db = createSqliteKysely(execute, async () => undefined)
 
-  /** How the statements of a call are carried out; what it changed is undone. */
+  /** Runs a call, rolls it back, and returns the query plans of its statements. */
   async function explain(call: (db: Kysely<Tables>) => Promise<unknown>): Promise<Explained[]> {
     connection.exec('begin')
     try {
