@@ -10,37 +10,37 @@ import { Failure } from '../errors.ts'
 import { systemCallFilter } from './system-calls.ts'
 import { librariesIn, visiblePaths } from './visible-paths.ts'
 
-/** A source as it lies on disk: AES-128-CBC. ffmpeg deciphers it while reading, with seeks, so that no clear copy is needed. */
+/** A source as it is stored: AES-128-CBC. ffmpeg decrypts it while reading, with seeks, so that no decrypted copy is needed. */
 export type SealedSource = {
   path: string
   keyHex: string
   ivHex: string
-  /** As it was uploaded, without the padding. */
+  /** Of the upload, without the padding. */
   sizeBytes: number
 }
 
-/** What media is run with: one for a server's life, which `tryBubblewrap` keeps up to date. */
+/** The tools and the sandbox for media: one per server process, which `tryBubblewrap` keeps up to date. */
 export type Sandbox = {
-  /** Where programs are looked for, in order. */
+  /** Where programs are searched, in order. */
   folders: readonly string[]
   tools: Tools
   /** Files and folders of the system that the tools need inside bubblewrap. */
   visible: readonly string[]
-  /** What is never among them, nor in them. */
+  /** Paths that are never visible inside bubblewrap. */
   hidden: readonly string[]
   ffmpegVersion: string
-  /** Whether bubblewrap has ever worked here: from then on nothing runs without it. */
+  /** Whether bubblewrap has worked here once: from then on nothing runs without it. */
   bubblewrap: boolean
-  /** Why bubblewrap did not start when it was last tried. */
+  /** Why the last attempt to start bubblewrap failed. */
   problem?: string
   /** Whether uploads may be opened with limits and whitelists alone where bubblewrap has never worked. */
   weak: boolean
-  /** When bubblewrap is worth another try, on the clock of `performance.now()`. */
+  /** When to try bubblewrap again, on the clock of `performance.now()`. */
   nextTryMs: number
 }
 type Tools = { ffmpeg: string; ffprobe: string; prlimit: string; bwrap?: string }
 
-/** The part of the configuration that a sandbox is made from. */
+/** The settings of a sandbox. */
 export type SandboxConfig = {
   toolFolders: readonly string[]
   sandbox: 'required' | 'weak'
@@ -48,12 +48,12 @@ export type SandboxConfig = {
   masterKeyFile: string
 }
 
-/** Reads one of the child's outputs to its end; what it throws ends the child. Slow reading slows the child down. */
+/** Reads one output of the child to its end. When it throws, the child is killed. Slow reading slows the child down. */
 export type Reader = (bytes: Readable) => Promise<void>
 
 export type MediaRun = {
   tool: 'ffmpeg' | 'ffprobe'
-  /** What may be opened: a video, which is meant when nothing is said, or a still picture. */
+  /** What may be opened; by default a video. */
   media?: 'video' | 'image'
   source: SealedSource
   /** Options of the input, such as `-ss`. */
@@ -73,36 +73,36 @@ export type MediaEnd = {
   exitCode: number
   /** Lines at level `error`. A file that decodes cleanly gives none. */
   errorLines: number
-  /** The last 64 KiB of what it said. */
+  /** The last 64 KiB. */
   stderr: string
   outOfTime: boolean
 }
 
 // More pixels than any camera's video; checked by the decoders before they ask for memory.
 export const MAX_PIXELS = 40_000_000
-// A demuxer that opens other files (hls, concat, dash, sdp, image2) is not here: this list, not the protocols', keeps it from reading them.
+// Without demuxers that open other files (hls, concat, dash, sdp, image2): this list prevents it, not the protocol list.
 const DEMUXERS = {
   video: 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,wav,mp3,aac,flac,mxf',
   image: 'png_pipe,jpeg_pipe,webp_pipe,gif_pipe',
 }
 // The first with -fps_mode.
-const OLDEST_FFMPEG = { major: 5, minor: 1 }
+const MIN_FFMPEG = { major: 5, minor: 1 }
 const STDERR_TAIL_BYTES = 64 * 1024
-/** What the number of the signal that ended a process is added to. */
-const SIGNALLED = 128
-/** Killed: by us, by its processor limit, or by a machine that ran out of memory. */
-export const SIGKILL_EXIT = SIGNALLED + os.constants.signals.SIGKILL
-/** Whether a run crashed or was killed. That may be the machine's fault, so it says nothing of the video yet. */
+/** Added to the number of the signal that ended a process, as shells do. */
+const SIGNAL_EXIT_BASE = 128
+/** Killed by us, by its processor limit, or because the machine ran out of memory. */
+export const SIGKILL_EXIT = SIGNAL_EXIT_BASE + os.constants.signals.SIGKILL
+/** Whether a run crashed or was killed. The host may be the cause, so this is no finding about the video. */
 export function wasKilled({ exitCode }: MediaEnd): boolean {
-  return exitCode > SIGNALLED
+  return exitCode > SIGNAL_EXIT_BASE
 }
-/** Many times what the encoder of a large machine starts. Linux counts them for the sandbox alone (since 5.14), and does not count root's. */
+/** Many times what the encoder starts on a large machine. Since 5.14 Linux counts per sandbox; root's are not counted. */
 const MAX_THREADS = 1024
-const TRY_AGAIN_MS = 5_000
+const RETRY_AFTER_MS = 5_000
 // A four-rung 1080p ladder takes 0.5 GB; address space also counts each thread's stack and arena, so it grows with the machine.
 const MEMORY_BYTES = 4 * 2 ** 30 + os.availableParallelism() * 2 ** 28
 
-/** Finds ffmpeg and its sandbox, and tries both. @throws as `findSandbox` does */
+/** Finds ffmpeg and bubblewrap, and tries both. @throws as `findSandbox` does */
 export async function openSandbox(config: Partial<SandboxConfig> = {}): Promise<Sandbox> {
   const sandbox = await findSandbox(config)
   await tryBubblewrap(sandbox)
@@ -110,12 +110,12 @@ export async function openSandbox(config: Partial<SandboxConfig> = {}): Promise<
 }
 
 /**
- * Finds ffmpeg and its sandbox, and tries ffmpeg. Bubblewrap is tried before the first file is opened, or when `tryBubblewrap` is called: a
- * server has answered by then.
+ * Finds ffmpeg and its tools, and tries ffmpeg. Bubblewrap is tried later, before the first file is opened or by `tryBubblewrap`, so
+ * that the server accepts requests sooner.
  * @throws Failure `unavailable` when a needed program is missing or does not start
  */
 export async function findSandbox(config: Partial<SandboxConfig> = {}): Promise<Sandbox> {
-  // Nothing is awaited before ffmpeg is spawned, so that it runs while the caller continues.
+  // No await before ffmpeg is spawned, so that it runs while the caller continues.
   const { toolFolders: folders = ['/usr/local/bin', '/usr/bin', '/bin'] } = config
   const [ffmpeg, ffprobe, prlimit] = ['ffmpeg', 'ffprobe', 'prlimit'].map((name) => findTool(name, folders))
   if (!ffmpeg || !ffprobe) throw new Failure('unavailable', 'ffmpeg is not installed: run apt-get install ffmpeg')
@@ -131,24 +131,24 @@ export async function findSandbox(config: Partial<SandboxConfig> = {}): Promise<
     nextTryMs: 0,
   }
   sandbox.ffmpegVersion = await readVersion(sandbox)
-  refuseOldVersion(sandbox.ffmpegVersion)
+  assertSupportedVersion(sandbox.ffmpegVersion)
   return sandbox
 }
 
-/** The installation itself, its data and its key: whatever folder they are in, ffmpeg does not see them. */
+/** The installation, its data folder and its key: ffmpeg never sees them, whatever folder they are in. */
 function hiddenPaths({ dataDir, masterKeyFile }: Partial<SandboxConfig>): string[] {
   const installation = findPackageJSON('.', import.meta.url)
-  return [installation && path.dirname(installation), dataDir, masterKeyFile].flatMap((place) => place ?? [])
+  return [installation && path.dirname(installation), dataDir, masterKeyFile].flatMap((hidden) => hidden ?? [])
 }
 
-/** Tries bubblewrap now, by the very command that is used later: some machines have it, but forbid user namespaces. */
+/** Tries bubblewrap with the command that is used later: some machines have it, but forbid user namespaces. */
 export async function tryBubblewrap(sandbox: Sandbox): Promise<boolean> {
   sandbox.tools.bwrap ??= findTool('bwrap', sandbox.folders)
   let { visible, problem } = await runTrial(sandbox)
-  // What kept it from starting may have been the moment.
+  // Once more: the failure may have been temporary.
   if (visible === undefined) ({ visible, problem } = await runTrial(sandbox))
   sandbox.problem = problem
-  sandbox.nextTryMs = performance.now() + TRY_AGAIN_MS
+  sandbox.nextTryMs = performance.now() + RETRY_AFTER_MS
   if (visible === undefined) return false
   sandbox.visible = visible
   sandbox.bubblewrap = true
@@ -158,7 +158,7 @@ export async function tryBubblewrap(sandbox: Sandbox): Promise<boolean> {
 async function runTrial(sandbox: Sandbox): Promise<{ visible?: string[]; problem?: string }> {
   const { bwrap, ffmpeg, ffprobe, prlimit } = sandbox.tools
   if (!bwrap) return { problem: 'it is not installed' }
-  if (!systemCallFilter()) return { problem: `the system calls of ${process.arch} are not known to Reelgate` }
+  if (!systemCallFilter()) return { problem: `Reelgate has no system call filter for ${process.arch}` }
   const libraries = await Promise.all([ffmpeg, ffprobe, prlimit].map(listLibraries))
   const visible = visiblePaths(libraries.flat(), sandbox.hidden)
   const { version, end } = await askVersion({ ...sandbox, visible, bubblewrap: true })
@@ -167,13 +167,13 @@ async function runTrial(sandbox: Sandbox): Promise<{ visible?: string[]; problem
     : { visible }
 }
 
-/** Whether files that others sent may be opened now. Where bubblewrap has not worked yet it is tried again, every few seconds at most. */
+/** Whether uploaded files may be opened now. Bubblewrap that has not worked yet is tried again, at most every few seconds. */
 export async function isEncodingAllowed(sandbox: Sandbox): Promise<boolean> {
   if (!sandbox.bubblewrap && performance.now() >= sandbox.nextTryMs) await tryBubblewrap(sandbox)
   return sandbox.bubblewrap || sandbox.weak
 }
 
-/** What is wrong with a sandbox, and each way to mend it, in sentences for an owner. */
+/** What is wrong with a sandbox, and each way to fix it, as sentences for the operator. */
 export type SandboxAdvice = { effect: string; cures: readonly string[] }
 
 /** @returns undefined where bubblewrap runs */
@@ -182,42 +182,42 @@ export function sandboxAdvice({ bubblewrap, weak, problem, tools }: Sandbox): Sa
   const noSandbox = `The sandbox around ffmpeg, bubblewrap, does not run here: ${problem}.`
   const install = tools.bwrap ? [] : ['Install it: apt-get install bubblewrap.']
   const container = `In a container, start it with ${CONTAINER_FLAGS}; docs/operations.md has the rest (The sandbox).`
-  const weakly = 'a file made to attack ffmpeg can then reach all that Reelgate can: its key, its data, the network.'
+  const risk = 'a file made to attack ffmpeg can then reach all that Reelgate can: its key, its data, the network.'
   if (weak)
-    return { effect: `${noSandbox} REELGATE_SANDBOX=weak: ffmpeg runs without it; ${weakly}`, cures: [...install, container] }
+    return { effect: `${noSandbox} REELGATE_SANDBOX=weak: ffmpeg runs without it; ${risk}`, cures: [...install, container] }
   return {
     effect: `${noSandbox} No upload is encoded and no image opened until it does; uploads wait.`,
-    cures: [...install, container, `Or set REELGATE_SANDBOX=weak, and ffmpeg runs without it: ${weakly}`],
+    cures: [...install, container, `Or set REELGATE_SANDBOX=weak, and ffmpeg runs without it: ${risk}`],
   }
 }
 
-/** What Docker and Podman forbid by default and bubblewrap needs: new namespaces, and mounts in them. */
+/** Bubblewrap needs new namespaces and mounts in them, which Docker and Podman forbid by default. */
 const CONTAINER_FLAGS = '--security-opt seccomp=unconfined --security-opt apparmor=unconfined'
 
-/** Builds of a day have no such number; they are newer. */
-function refuseOldVersion(version: string) {
-  const [, major = 0, minor = 0] = (/^n?(\d+)\.(\d+)/.exec(version) ?? [0, OLDEST_FFMPEG.major, OLDEST_FFMPEG.minor]).map(Number)
-  if (major > OLDEST_FFMPEG.major || (major === OLDEST_FFMPEG.major && minor >= OLDEST_FFMPEG.minor)) return
-  const needed = `${OLDEST_FFMPEG.major}.${OLDEST_FFMPEG.minor}`
+/** Nightly builds have no such number; they are newer. */
+function assertSupportedVersion(version: string) {
+  const [, major = 0, minor = 0] = (/^n?(\d+)\.(\d+)/.exec(version) ?? [0, MIN_FFMPEG.major, MIN_FFMPEG.minor]).map(Number)
+  if (major > MIN_FFMPEG.major || (major === MIN_FFMPEG.major && minor >= MIN_FFMPEG.minor)) return
+  const needed = `${MIN_FFMPEG.major}.${MIN_FFMPEG.minor}`
   throw new Failure('unavailable', `ffmpeg ${version} is installed, but ${needed} or newer is needed: install a newer one`)
 }
 
 /**
  * Runs ffmpeg or ffprobe on a hostile file: no network, no environment, nothing readable but its libraries and the source, nothing
- * writable, no other process, bounded memory and time. Resolves when the child is gone and every reader is done.
- * @throws the signal's reason when aborted, what a reader threw, or the code of what kept it from starting; an exit code is an answer, not
- *   an error. Failure `unavailable` where bubblewrap does not start, unless it never did and may be missing
+ * writable, no other process, limited memory and time. Resolves when the child has exited and every reader is done.
+ * @throws the signal's reason when aborted, what a reader threw, or an error with the code of why it did not start. An exit code is a
+ *   result, not an error. Failure `unavailable` where bubblewrap does not start, unless it never did and may be missing
  * @see docs of bubblewrap and prlimit for the flags; each was tried with its attack in test/encode/sandbox.test.ts
  */
 export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
   await access(run.source.path, constants.R_OK)
   if (!(await isEncodingAllowed(sandbox))) throw new Failure('unavailable', NOT_OPENED)
-  return refuseBrokenSandbox(await runConfined(sandbox, { ...run, args: mediaArgs(sandbox, run) }))
+  return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, args: mediaArgs(sandbox, run) }))
 }
 
 /**
- * Runs ffmpeg on no file at all, in the same sandbox where there is one: its own sources make picture and sound, and nothing comes from outside.
+ * Runs ffmpeg without an input file, in the same sandbox if there is one: its own filters generate video and audio.
  * @throws as `runMedia` does
  */
 export async function runMediaToFiles(
@@ -226,20 +226,20 @@ export async function runMediaToFiles(
 ): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
   const args = ['-nostdin', '-hide_banner', '-v', 'error', ...run.args]
-  return refuseBrokenSandbox(await runConfined(sandbox, { ...run, tool: 'ffmpeg', args }))
+  return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, tool: 'ffmpeg', args }))
 }
 
 const NOT_OPENED =
   'Files are not opened on this server now, since its sandbox does not run. Its log and `reelgate doctor` say what to do; then try again.'
 
-/** Not the video's fault, and not a sentence for its owner. */
-function refuseBrokenSandbox(end: MediaEnd): MediaEnd {
+/** A failure of the host, not of the video. */
+function throwIfSandboxFailed(end: MediaEnd): MediaEnd {
   if (end.exitCode !== 0 && /^(bwrap|prlimit): /.test(end.stderr))
     throw new Failure('unavailable', `the sandbox did not start: ${end.stderr.trim()}`)
   return end
 }
 
-/** A reader that keeps everything, up to a limit. */
+/** A reader that collects an output up to a limit. */
 export function collect(limitBytes: number): { reader: Reader; bytes: () => Buffer } {
   const parts: Buffer[] = []
   let sizeBytes = 0
@@ -255,10 +255,10 @@ export function collect(limitBytes: number): { reader: Reader; bytes: () => Buff
   }
 }
 
-/** A tool said more than its reader was ready to keep. */
+/** An output was longer than the limit of its reader. */
 export class OutputTooLong extends Error {}
 
-type ConfinedRun = Pick<MediaRun, 'tool' | 'stdout' | 'pipes' | 'limits' | 'signal'> & {
+type SandboxedRun = Pick<MediaRun, 'tool' | 'stdout' | 'pipes' | 'limits' | 'signal'> & {
   source?: SealedSource
   args: readonly string[]
 }
@@ -267,20 +267,20 @@ function withCode(error: Error, cause: Error): Error {
   return Object.assign(error, 'code' in cause ? { code: cause.code } : {})
 }
 
-/** The part of a sandbox that a run needs; without `bubblewrap` limits alone. */
-type Means = Pick<Sandbox, 'tools'> & Partial<Pick<Sandbox, 'bubblewrap' | 'visible'>>
+/** What a run needs of a sandbox; without `bubblewrap` only limits apply. */
+type SandboxTools = Pick<Sandbox, 'tools'> & Partial<Pick<Sandbox, 'bubblewrap' | 'visible'>>
 
-async function runConfined(sandbox: Means, run: ConfinedRun): Promise<MediaEnd> {
+async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Promise<MediaEnd> {
   const pipes = run.pipes ?? []
   const filter = sandbox.bubblewrap ? systemCallFilter() : undefined
-  const child = spawn(sandbox.tools.prlimit, confinedArgs(sandbox, run), {
+  const child = spawn(sandbox.tools.prlimit, sandboxedArgs(sandbox, run), {
     stdio: [
       'ignore',
       run.stdout ? 'pipe' : 'ignore',
       'pipe',
       ...[...pipes, ...(filter ? [filter] : [])].map(() => 'pipe' as const),
     ],
-    detached: true, // its own process group, so that whatever it starts can be killed with it
+    detached: true, // its own process group, so that its children are killed with it
     env: {},
     cwd: '/',
   })
@@ -288,29 +288,29 @@ async function runConfined(sandbox: Means, run: ConfinedRun): Promise<MediaEnd> 
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
     } catch (error) {
-      if (!isGone(error)) throw error
+      if (!isNoSuchProcess(error)) throw error
     }
   }
   let outOfTime = false
-  const wall = setTimeout(() => {
+  const wallTimer = setTimeout(() => {
     outOfTime = true
     killGroup()
   }, run.limits.wallS * 1000)
   run.signal?.addEventListener('abort', killGroup, { once: true })
   try {
     const ended = new Promise<number>((resolve, reject) => {
-      // Node's error would carry the arguments, and with them the source's key, into the log.
+      // Node's error contains the arguments, and with them the source's key, which must not reach the log.
       child.once('error', (error) => reject(withCode(new Error(`${run.tool} did not start`), error)))
-      child.once('exit', killGroup) // a grandchild would hold the pipes open
-      child.once('close', (code, signal) => resolve(code ?? SIGNALLED + (signal ? os.constants.signals[signal] : 0)))
+      child.once('exit', killGroup) // a grandchild would keep the pipes open
+      child.once('close', (code, signal) => resolve(code ?? SIGNAL_EXIT_BASE + (signal ? os.constants.signals[signal] : 0)))
     })
-    if (child.pid === undefined) await ended // throws: where too many files are open, there are no outputs either
-    if (run.signal?.aborted) killGroup() // between the first look and the listener
+    if (child.pid === undefined) await ended // throws: with too many open files there are no outputs either
+    if (run.signal?.aborted) killGroup() // between the first check and the listener
     if (filter) writeInput(child.stdio[filterPipe(run)], filter)
 
-    const said = { tail: Buffer.alloc(0), lines: 0 }
+    const errors = { tail: Buffer.alloc(0), lines: 0 }
     const reads = [
-      readOutput(child.stderr, async (bytes) => keepTail(bytes, said)),
+      readOutput(child.stderr, async (bytes) => keepTail(bytes, errors)),
       ...(run.stdout ? [readOutput(child.stdout, run.stdout)] : []),
       ...pipes.map((reader, index) => readOutput(child.stdio[3 + index], reader)),
     ].map((read) =>
@@ -323,14 +323,14 @@ async function runConfined(sandbox: Means, run: ConfinedRun): Promise<MediaEnd> 
     run.signal?.throwIfAborted()
     for (const reading of readings) if (reading.status === 'rejected' && !outOfTime) throw reading.reason
     if (exit.status === 'rejected') throw exit.reason
-    return { exitCode: exit.value, errorLines: said.lines, stderr: said.tail.toString('utf8'), outOfTime }
+    return { exitCode: exit.value, errorLines: errors.lines, stderr: errors.tail.toString('utf8'), outOfTime }
   } finally {
-    clearTimeout(wall)
+    clearTimeout(wallTimer)
     run.signal?.removeEventListener('abort', killGroup)
   }
 }
 
-/** Not awaited: a child that did not read all of it ends with an error. */
+/** Not awaited: a child that does not read all of it fails by itself. */
 function writeInput(stream: unknown, bytes: Buffer) {
   if (!(stream instanceof Writable)) throw new Error('the child has no such input')
   stream.on('error', () => undefined).end(bytes)
@@ -341,32 +341,32 @@ async function readOutput(stream: unknown, reader: Reader) {
   await reader(stream)
 }
 
-async function keepTail(bytes: Readable, said: { tail: Buffer; lines: number }) {
+async function keepTail(bytes: Readable, errors: { tail: Buffer; lines: number }) {
   for await (const part of bytes) {
-    for (const byte of part) if (byte === 0x0a) said.lines += 1
-    said.tail = Buffer.concat([said.tail, part]).subarray(-STDERR_TAIL_BYTES)
+    for (const byte of part) if (byte === 0x0a) errors.lines += 1
+    errors.tail = Buffer.concat([errors.tail, part]).subarray(-STDERR_TAIL_BYTES)
   }
 }
 
 function mediaArgs(sandbox: Sandbox, { tool, media = 'video', source, inputArgs = [], outputArgs }: MediaRun): string[] {
   return [
-    // Of what cannot be decoded, what came out is the measure, never a share of the packets: some files have thousands of empty ones.
+    // Damage is judged by the output, not by the share of failed packets: some files have thousands of empty ones.
     ...(tool === 'ffmpeg' ? ['-nostdin', '-max_error_rate', '1'] : []),
     ...['-hide_banner', '-v', 'error', '-protocol_whitelist', 'file,crypto,subfile,pipe', '-format_whitelist', DEMUXERS[media]],
     ...['-max_pixels', String(MAX_PIXELS), '-decryption_key', source.keyHex, '-decryption_iv', source.ivHex],
     ...inputArgs,
-    // A demuxer that looks for something at the end (MXF, FLV) must find the end: `crypto` counts the padding in.
+    // Demuxers that seek to the end (MXF, FLV) need the true end: `crypto` includes the padding.
     ...['-i', `subfile,,start,0,end,${source.sizeBytes},,:crypto:${sandbox.bubblewrap ? '/in' : path.resolve(source.path)}`],
     ...outputArgs,
   ]
 }
 
-/** The pipe on which bubblewrap gets its filter: the one after the outputs. */
+/** The pipe from which bubblewrap reads its filter: the one after the outputs. */
 function filterPipe({ pipes = [] }: Pick<MediaRun, 'pipes'>): number {
   return 3 + pipes.length
 }
 
-function confinedArgs({ tools, bubblewrap, visible = [] }: Means, run: ConfinedRun): string[] {
+function sandboxedArgs({ tools, bubblewrap, visible = [] }: SandboxTools, run: SandboxedRun): string[] {
   const { tool, source, limits, args } = run
   const memoryBytes = limits.memoryBytes ?? MEMORY_BYTES
   // No file may grow by a byte: outputs are pipes.
@@ -376,17 +376,17 @@ function confinedArgs({ tools, bubblewrap, visible = [] }: Means, run: ConfinedR
     ...limited,
     ...[tools.bwrap, '--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--clearenv'],
     ...['--seccomp', String(filterPipe(run))],
-    ...visible.flatMap((place) => ['--ro-bind', place, place]),
+    ...visible.flatMap((visiblePath) => ['--ro-bind', visiblePath, visiblePath]),
     ...['--ro-bind-try', '/etc/ld.so.cache', '/etc/ld.so.cache', '--ro-bind', tools.prlimit, tools.prlimit],
-    // No /proc: ffmpeg does as well without, and a container may not mount one.
+    // No /proc: ffmpeg does not need it, and a container may not mount one.
     ...['--dev', '/dev', '--tmpfs', '/tmp', '--chdir', '/tmp', '--ro-bind', tools[tool], tools[tool]],
     ...(source ? ['--ro-bind', path.resolve(source.path), '/in'] : []),
-    // Set inside: outside all that this user runs would count.
+    // Set inside: outside, all processes of this user would count.
     ...[tools.prlimit, `--nproc=${maxThreads()}`, '--', tools[tool], ...args],
   ]
 }
 
-/** Never above our own limit, which the child may not raise. */
+/** At most our own limit, which the child may not raise. */
 function maxThreads(): number {
   const [, ours] = /^Max processes +\S+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
   return Math.min(MAX_THREADS, Number(ours ?? MAX_THREADS))
@@ -402,14 +402,14 @@ export async function readVersion({ tools }: Pick<Sandbox, 'tools'>): Promise<st
   return version
 }
 
-async function askVersion(means: Means): Promise<{ version: string | undefined; end: MediaEnd }> {
+async function askVersion(sandbox: SandboxTools): Promise<{ version: string | undefined; end: MediaEnd }> {
   const output = collect(64 * 1024)
-  const end = await runConfined(means, { tool: 'ffmpeg', args: ['-version'], stdout: output.reader, limits: TRIAL_LIMITS })
+  const end = await runSandboxed(sandbox, { tool: 'ffmpeg', args: ['-version'], stdout: output.reader, limits: TRIAL_LIMITS })
   const [, version] = end.exitCode === 0 ? (/^ffmpeg version (\S+)/.exec(output.bytes().toString('utf8')) ?? []) : []
   return { version, end }
 }
 
-/** The loader's own list: what `ldd` prints. A program without a loader says its version instead. */
+/** The loader's list, as `ldd` prints it. A statically linked program prints its version instead. */
 async function listLibraries(program: string): Promise<string[]> {
   const child = spawn(program, ['-version'], {
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -417,7 +417,7 @@ async function listLibraries(program: string): Promise<string[]> {
     timeout: TRIAL_LIMITS.wallS * 1000,
     killSignal: 'SIGKILL',
   })
-  child.on('error', () => undefined) // then there is no list, and bubblewrap's own complaint says more
+  child.on('error', () => undefined) // no list then; bubblewrap's own error says more
   return child.pid === undefined ? [] : librariesIn(await text(child.stdout))
 }
 
@@ -435,6 +435,6 @@ function isExecutable(file: string): boolean {
   }
 }
 
-function isGone(error: unknown): boolean {
+function isNoSuchProcess(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ESRCH'
 }

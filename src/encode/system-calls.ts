@@ -1,5 +1,5 @@
-// A seccomp filter: what ffmpeg has no use for and an attacker would reach the kernel with is refused with EPERM, never with a signal, so
-// that a library that only tries goes on. Classic BPF, the rows of linux/filter.h, assembled here: it is a list and a few comparisons.
+// A seccomp filter. It denies system calls that ffmpeg does not need and that attack the kernel. They fail with EPERM, not with a signal,
+// so that a library which only probes them continues. Classic BPF (linux/filter.h), assembled here: a list and a few comparisons.
 
 type Numbers = { x64: number | undefined; arm64: number | undefined }
 
@@ -8,7 +8,7 @@ const onX64 = (x64: number): Numbers => ({ x64, arm64: undefined })
 
 /** Numbers from the kernel's tables: arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h. */
 export const BLOCKED_CALLS: Readonly<Record<string, Numbers>> = {
-  // No connections. What is open when ffmpeg begins, it may use.
+  // No connections. Descriptors that are open at the start may be used.
   socket: call(41, 198),
   socketpair: call(53, 199),
   // No other processes: ffmpeg works with threads alone (see `clone` below).
@@ -19,7 +19,7 @@ export const BLOCKED_CALLS: Readonly<Record<string, Numbers>> = {
   process_vm_writev: call(311, 271),
   kcmp: call(312, 272),
   pidfd_getfd: call(438),
-  // Parts of the kernel in which most ways out of a sandbox were found.
+  // Parts of the kernel in which most sandbox escapes were found.
   bpf: call(321, 280),
   perf_event_open: call(298, 241),
   userfaultfd: call(323, 282),
@@ -48,7 +48,7 @@ export const BLOCKED_CALLS: Readonly<Record<string, Numbers>> = {
   fsmount: call(432),
   fspick: call(433),
   mount_setattr: call(442),
-  // The administrator's, who is not in here.
+  // For administrators only.
   init_module: call(175, 105),
   finit_module: call(313, 273),
   delete_module: call(176, 106),
@@ -82,7 +82,7 @@ const ALLOW = 0x7fff0000
 const REFUSE_WITH = 0x00050000
 const EPERM = 1
 const ENOSYS = 38
-/** Where `struct seccomp_data` holds what is looked at. The low half of an argument comes first: both architectures are little-endian. */
+/** Offsets in `struct seccomp_data`. The low half of an argument comes first: both architectures are little-endian. */
 const NUMBER_AT = 0
 const ARCHITECTURE_AT = 4
 const FIRST_ARGUMENT_AT = 16

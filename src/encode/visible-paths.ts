@@ -1,51 +1,51 @@
 import { readlinkSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 
-/** Paths that the loader names when it lists a program's libraries; none for a program without any. */
+/** The paths in the loader's list of a program's libraries. */
 export function librariesIn(listing: string): string[] {
   return [...listing.matchAll(/^\s*(?:\S+ => )?(\/.*) \(0x[0-9a-f]+\)$/gm)].flatMap(([, file]) => file ?? [])
 }
 
 /**
- * What of this machine a program with these libraries needs to see: the folders they are in, each link on the way included. A folder
- * that has to do with one of `hidden` is not among them, only the libraries themselves: a mount for each costs time at every start of ffmpeg.
+ * The paths that a program with these libraries needs: their folders, including those of symbolic links. A folder that contains one of
+ * `hidden`, or is in it, is left out; its libraries are listed one by one, which costs a mount each at every start of ffmpeg.
  */
 export function visiblePaths(libraries: readonly string[], hidden: readonly string[]): string[] {
-  const secrets = hidden.map(realPlace)
-  const isHarmless = (folder: string) => {
-    const place = realPlace(folder)
-    return !secrets.some((secret) => isWithin(secret, place) || isWithin(place, secret))
+  const secrets = hidden.map(realPath)
+  const isAllowed = (folder: string) => {
+    const candidate = realPath(folder)
+    return !secrets.some((secret) => isWithin(secret, candidate) || isWithin(candidate, secret))
   }
-  const files = libraries.flatMap(linksOf)
-  const places = new Set(files.map((file) => (isHarmless(path.dirname(file)) ? path.dirname(file) : file)))
-  return [...places].filter((place) => ![...places].some((other) => other !== place && isWithin(place, other))).sort()
+  const files = libraries.flatMap(followLinks)
+  const paths = new Set(files.map((file) => (isAllowed(path.dirname(file)) ? path.dirname(file) : file)))
+  return [...paths].filter((candidate) => ![...paths].some((other) => other !== candidate && isWithin(candidate, other))).sort()
 }
 
-/** A file and what its name leads to, link by link: Debian's BLAS is reached through /etc/alternatives. */
-function linksOf(file: string): string[] {
-  const next = linkOf(file)
-  return next === undefined ? [file] : [file, ...linksOf(next)]
+/** A file and the targets of its symbolic links, one by one: Debian's BLAS is linked through /etc/alternatives. */
+function followLinks(file: string): string[] {
+  const next = readLink(file)
+  return next === undefined ? [file] : [file, ...followLinks(next)]
 }
 
-function linkOf(file: string): string | undefined {
+function readLink(file: string): string | undefined {
   try {
     return path.resolve(path.dirname(file), readlinkSync(file))
   } catch {
-    return undefined // no link
+    return undefined // not a link
   }
 }
 
-/** Where something is, or will be once it is made. */
-function realPlace(place: string): string {
+/** The real path of a file, also of one that does not exist yet. */
+function realPath(candidate: string): string {
   try {
-    return realpathSync(place)
+    return realpathSync(candidate)
   } catch {
-    const parent = path.dirname(place)
-    return parent === place ? place : path.join(realPlace(parent), path.basename(place))
+    const parent = path.dirname(candidate)
+    return parent === candidate ? candidate : path.join(realPath(parent), path.basename(candidate))
   }
 }
 
-function isWithin(place: string, folder: string): boolean {
-  const way = path.relative(folder, place)
-  return way !== '..' && !way.startsWith('../')
+function isWithin(candidate: string, folder: string): boolean {
+  const relative = path.relative(folder, candidate)
+  return relative !== '..' && !relative.startsWith('../')
 }

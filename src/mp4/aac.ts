@@ -7,10 +7,10 @@ const ADTS_HEADER_BYTES = 7
 const AUDIO_SPECIFIC_CONFIG = Buffer.from([0x11, 0x90])
 const CHANNELS = 2
 const TRACK_ID = 1
-// Every AAC frame decodes by itself as far as a player's seek is concerned.
+// For a player's seek, every AAC frame decodes independently.
 const SYNC_SAMPLE = 0x0200_0000
 
-/** Splits an ADTS stream into raw AAC frames; an unfinished last one is dropped. @throws RangeError when it is no such stream */
+/** Splits an ADTS stream into raw AAC frames; an incomplete last frame is dropped. @throws RangeError when it is not ADTS */
 export async function* splitAdts(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest: Buffer = Buffer.alloc(0)
   for await (const part of bytes) {
@@ -27,7 +27,7 @@ export async function* splitAdts(bytes: AsyncIterable<Buffer>): AsyncGenerator<B
   }
 }
 
-/** The init segment of the sound: the same bytes for every video of the same bit rate. */
+/** The init segment of the audio: the same bytes for every video of the same bit rate. */
 export function audioInit(bitrateBps: number): Buffer {
   const entry = box('mp4a', u32(0), u16(0, 1), u32(0, 0), u16(CHANNELS, 16, 0, 0), u32(AAC_RATE_HZ * 2 ** 16), esds(bitrateBps))
   const sampleTable = box(
@@ -68,16 +68,16 @@ export function audioInit(bitrateBps: number): Buffer {
 }
 
 /** A segment of whole AAC frames, of which the first is the video's frame `firstFrame`. */
-export function audioSegment(frames: readonly Buffer[], place: { sequence: number; firstFrame: number }): Buffer {
+export function audioSegment(frames: readonly Buffer[], position: { sequence: number; firstFrame: number }): Buffer {
   const moof = (dataOffset: number) =>
     box(
       'moof',
-      fullBox('mfhd', 0, 0, u32(place.sequence)),
+      fullBox('mfhd', 0, 0, u32(position.sequence)),
       box(
         'traf',
         // Default-base-is-moof, with a default duration and default flags.
         fullBox('tfhd', 0, 0x2_0028, u32(TRACK_ID, AAC_FRAME_SAMPLES, SYNC_SAMPLE)),
-        fullBox('tfdt', 1, 0, u64(place.firstFrame * AAC_FRAME_SAMPLES)),
+        fullBox('tfdt', 1, 0, u64(position.firstFrame * AAC_FRAME_SAMPLES)),
         // Data offset and a size for each sample.
         fullBox('trun', 0, 0x201, u32(frames.length, dataOffset, ...frames.map((frame) => frame.length))),
       ),

@@ -1,7 +1,7 @@
 /** ISO base media boxes (ISO/IEC 14496-12): 32-bit size with the header, four-character type, content. */
 export type Box = { type: string; start: number; contentStart: number; end: number }
 
-/** The boxes that lie in `bytes` from `start` to `end`, one after another. Throws RangeError where they do not fill it exactly. */
+/** The boxes in `bytes` from `start` to `end`, one after another. @throws RangeError where they do not fill it exactly */
 export function boxesIn(bytes: Buffer, start = 0, end = bytes.length): Box[] {
   const boxes: Box[] = []
   for (let at = start; at < end; ) {
@@ -13,10 +13,10 @@ export function boxesIn(bytes: Buffer, start = 0, end = bytes.length): Box[] {
   return boxes
 }
 
-// Where the children begin, in boxes that have fields of their own before them.
+// Bytes of fields before the child boxes, in boxes that have both.
 const FIELDS_BYTES: Record<string, number> = { stsd: 8, avc1: 78, mp4a: 28 }
 
-/** The first box at a path such as `['moof', 'traf', 'tfdt']`. Throws RangeError when there is none. */
+/** The first box at a path such as `['moof', 'traf', 'tfdt']`. @throws RangeError when there is none */
 export function getBox(bytes: Buffer, types: readonly string[]): Box {
   let parent: Box = { type: '', start: 0, contentStart: 0, end: bytes.length }
   for (const type of types) {

@@ -1,13 +1,13 @@
 import { getBox } from './boxes.ts'
 
-/** What a fragmented MP4 is made of: one init segment, then media segments of one moof and its mdat. */
+/** The parts of a fragmented MP4: one init segment, then media segments of one moof and its mdat. */
 export type FragmentedPart = { kind: 'init'; bytes: Buffer } | { kind: 'fragment'; bytes: Buffer }
 
 // One GOP of the highest rung is below 3 MB; more than this is not what we asked for.
 const MAX_BOX_BYTES = 128 * 2 ** 20
 
 /**
- * Splits fragmented MP4 while it streams in. A part is yielded when its last byte is there, so a killed encoder never leaves half a
+ * Splits fragmented MP4 while it streams in. A part is yielded when it is complete, so a killed encoder never leaves half a
  * segment; at most one part is in memory. Boxes between the parts (mfra, sidx) are dropped.
  */
 export async function* splitFragments(bytes: AsyncIterable<Buffer>): AsyncGenerator<FragmentedPart> {
@@ -20,27 +20,27 @@ export async function* splitFragments(bytes: AsyncIterable<Buffer>): AsyncGenera
 }
 
 async function* splitBoxes(bytes: AsyncIterable<Buffer>): AsyncGenerator<{ type: string; box: Buffer }> {
-  let waiting: Buffer[] = []
-  let waitingBytes = 0
+  let buffered: Buffer[] = []
+  let bufferedBytes = 0
   let neededBytes = 8
   for await (const part of bytes) {
-    waiting.push(part)
-    waitingBytes += part.length
-    while (waitingBytes >= neededBytes) {
-      const joined = Buffer.concat(waiting)
+    buffered.push(part)
+    bufferedBytes += part.length
+    while (bufferedBytes >= neededBytes) {
+      const joined = Buffer.concat(buffered)
       const sizeBytes = joined.readUInt32BE(0)
       if (sizeBytes < 8 || sizeBytes > MAX_BOX_BYTES) throw new RangeError(`a box of ${sizeBytes} bytes`)
       const isWhole = joined.length >= sizeBytes
       if (isWhole) yield { type: joined.toString('latin1', 4, 8), box: joined.subarray(0, sizeBytes) }
       const rest = isWhole ? joined.subarray(sizeBytes) : joined
-      waiting = [rest]
-      waitingBytes = rest.length
+      buffered = [rest]
+      bufferedBytes = rest.length
       neededBytes = isWhole ? 8 : sizeBytes
     }
   }
 }
 
-/** What a segment says of itself. Composition offsets are undefined where it has none (no B-frames, sound). */
+/** The fields of a segment. Composition offsets are undefined where it has none (no B-frames, audio). */
 export type FragmentInfo = {
   sequence: number
   /** Of its first sample, in ticks of the track. */
@@ -62,22 +62,25 @@ export function readFragment(fragment: Buffer): FragmentInfo {
 }
 
 /**
- * Writes a segment's place in the video into it. Each chunk's encoder begins at 0, the video has one timeline.
- * @param place.compositionShift taken off every composition offset, so that frame 0 is shown at exactly 0: ffmpeg 5.1 already
- *   gives 0 with `+cmaf`, older ones delay by the B-frames
+ * Writes a segment's position in the video into it. Each chunk's encoder begins at 0; the video has one timeline.
+ * @param position.compositionShift subtracted from every composition offset, so that frame 0 is shown at exactly 0: ffmpeg 5.1 already
+ *   writes 0 with `+cmaf`, older versions delay by the B-frames
  */
-export function placeFragment(fragment: Buffer, place: { sequence: number; decodeTime: number; compositionShift: number }): void {
-  fragment.writeUInt32BE(place.sequence, getBox(fragment, ['moof', 'mfhd']).contentStart + 4)
-  fragment.writeBigUInt64BE(BigInt(place.decodeTime), getDecodeTime(fragment))
+export function placeFragment(
+  fragment: Buffer,
+  position: { sequence: number; decodeTime: number; compositionShift: number },
+): void {
+  fragment.writeUInt32BE(position.sequence, getBox(fragment, ['moof', 'mfhd']).contentStart + 4)
+  fragment.writeBigUInt64BE(BigInt(position.decodeTime), getDecodeTime(fragment))
   const { compositionAt, firstSample, sampleBytes, sampleCount } = readRun(fragment)
-  if (place.compositionShift === 0 || compositionAt === undefined) return
+  if (position.compositionShift === 0 || compositionAt === undefined) return
   for (let index = 0; index < sampleCount; index++) {
     const at = firstSample + index * sampleBytes + compositionAt
-    fragment.writeInt32BE(fragment.readInt32BE(at) - place.compositionShift, at)
+    fragment.writeInt32BE(fragment.readInt32BE(at) - position.compositionShift, at)
   }
 }
 
-/** What an H.264 init segment announces. */
+/** The properties of an H.264 init segment. */
 export function readVideoInit(init: Buffer) {
   const entry = getBox(init, ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd', 'avc1']).contentStart
   const avcC = getBox(init, ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd', 'avc1', 'avcC']).contentStart
@@ -107,11 +110,11 @@ const COMPOSITION = 0x800
 function readRun(fragment: Buffer) {
   const trun = getBox(fragment, ['moof', 'traf', 'trun']).contentStart
   const flags = fragment.readUInt32BE(trun) & 0xff_ffff
-  const widthOf = (...fields: number[]) => 4 * fields.filter((field) => flags & field).length
+  const fieldBytes = (...fields: number[]) => 4 * fields.filter((field) => flags & field).length
   return {
     sampleCount: fragment.readUInt32BE(trun + 4),
-    firstSample: trun + 8 + widthOf(DATA_OFFSET, FIRST_FLAGS),
-    sampleBytes: widthOf(DURATION, SIZE, FLAGS, COMPOSITION),
-    compositionAt: flags & COMPOSITION ? widthOf(DURATION, SIZE, FLAGS) : undefined,
+    firstSample: trun + 8 + fieldBytes(DATA_OFFSET, FIRST_FLAGS),
+    sampleBytes: fieldBytes(DURATION, SIZE, FLAGS, COMPOSITION),
+    compositionAt: flags & COMPOSITION ? fieldBytes(DURATION, SIZE, FLAGS) : undefined,
   }
 }
