@@ -104,7 +104,10 @@ test('a database with an unfinished move is rejected by a server and by another 
     stderr: expect.stringMatching(/contains an unfinished move\. Run reelgate migrate again/),
   })
   const other = await newInstallation(1)
-  expect(await migrate(other.env, url)).toMatchObject({ code: 1, stderr: expect.stringContaining('another installation’s move') })
+  expect(await migrate(other.env, url)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('unfinished move of another installation'),
+  })
   expect(readRows(half, 'select count(*) as count from video')).toEqual([{ count: 10 }])
 })
 
