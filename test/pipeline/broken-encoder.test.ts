@@ -69,7 +69,7 @@ test.each([
   {
     harm: 'ends well without a picture',
     script: 'exit 0',
-    reason: /^The (picture cannot be read past 0:00|sound cannot be read): .*upload it again\.$/i,
+    reason: /^The (video cannot be read past 0:00|audio cannot be read): .*upload it again\.$/i,
     tries: 1,
   },
 ])(
