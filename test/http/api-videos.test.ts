@@ -220,7 +220,7 @@ describe('delete', () => {
     expect((await owner.list()).count).toBe(1)
     expect(await byBody(Array(1001).fill('f'.repeat(32)))).toMatchObject({
       status: 400,
-      body: { message: 'One call deletes at most 1000 videos; 1001 came. Send several.' },
+      body: { message: 'One call deletes at most 1000 videos, but got 1001. Send several calls.' },
     })
     expect(await remove('')).toMatchObject({ status: 400, body: { message: expect.stringContaining('{"videos":["ID"]}') } })
   })

@@ -21,7 +21,7 @@ test('U17, U23: bodies and forms that trickle in are refused within a minute, wh
   onTestFinished(() => clearInterval(trickle))
   for (let asked = 0; asked < 50; asked++) expect((await owner.list()).count).toBe(0)
   const [body, upload] = await answers
-  expect(body).toMatch(/^HTTP\/1\.1 408 .*\{"error":"The body did not come within 30 seconds/s)
+  expect(body).toMatch(/^HTTP\/1\.1 408 .*\{"error":"The body did not arrive within 30 seconds/s)
   expect(upload).toMatch(/^HTTP\/1\.1 408 .*<Code>RequestTimeout<\/Code>/s)
   await Promise.all(ends)
   expect((await owner.list()).count).toBe(0)

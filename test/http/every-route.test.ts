@@ -78,13 +78,13 @@ test.each([
     what: 'one of a few values',
     path: '/api/videos/VIDEO',
     body: { title: 'x', public: 'maybe' },
-    says: 'The field "public" takes 1, 0, "1", "0", true, false, "true" or "false"; the text "maybe" came. Send what it takes.',
+    says: 'The field "public" expects 1, 0, "1", "0", true, false, "true" or "false", but got the text "maybe".',
   },
   {
     what: 'an entry of a list',
     path: '/api/videos/tags',
     body: { videos: ['VIDEO'], tags: ['a', 5] },
-    says: 'The field "tags[1]" takes a text; the number 5 came. Send what it takes.',
+    says: 'The field "tags[1]" expects a text, but got the number 5.',
   },
   {
     what: 'a missing field',
@@ -96,7 +96,7 @@ test.each([
     what: 'the body',
     path: '/api/videos/VIDEO',
     body: 'tags',
-    says: 'The body takes an object; the text "tags" came. Send what it takes.',
+    says: 'The body expects an object, but got the text "tags".',
   },
 ])('the sentence about $what says what is expected and what came', async ({ path, body, says }) => {
   const { status, text } = await ask({ method: 'POST', path: path.replace('VIDEO', videoId), body })

@@ -100,7 +100,7 @@ describe('R01: the limit passes, the next is 429 with Retry-After in the form of
     expect(waitOf(refused)).toBeLessThanOrEqual(60)
     expect(await refused.json()).toEqual({
       message: expect.stringMatching(
-        /^Too many requests from this address: at most 5 reads a minute\. Wait \d+ seconds, then go on\.$/,
+        /^Too many requests from this address: at most 5 reads a minute\. Wait \d+ seconds, then continue\.$/,
       ),
       code: 'limited',
       requestId: expect.any(String),
@@ -224,7 +224,7 @@ describe('a flood is a strike', () => {
       code: 'limited',
       message: expect.stringMatching(
         new RegExp(
-          `^This address is banned from reads until \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z: it asked for far more than 5 reads a minute\\. Lift the ban with "reelgate ban lift ${from}"; raise the limit with "reelgate account set ${ben.accountId} --limit-factor 2"\\.$`,
+          `^This address is banned from reads until \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z: it sent far more than 5 reads a minute\\. Lift the ban with "reelgate ban lift ${from}"; raise the limit with "reelgate account set ${ben.accountId} --limit-factor 2"\\.$`,
         ),
       ),
     })

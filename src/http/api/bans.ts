@@ -8,14 +8,16 @@ import { authenticateRequest } from './key.ts'
 const BanBody = Type.Object({
   scope: Type.String({ description: 'key or account' }),
   subject: Type.String({ description: 'the id of the key or of the account' }),
-  budget: Type.String({ description: 'what was asked for too often: reads, writes, otp or uploads' }),
-  secondsLeft: Type.Integer({ description: 'till it ends by itself' }),
-  endsAt: Type.String({ description: 'when it ends by itself' }),
+  budget: Type.String({ description: 'the class of calls that is banned: reads, writes, otp or uploads' }),
+  secondsLeft: Type.Integer({ description: 'until it ends' }),
+  endsAt: Type.String({ description: 'when it ends, ISO 8601' }),
 })
 const ListReply = Type.Object({ rows: Type.Array(BanBody) })
 
 const Subject = Type.Object({
-  subject: Type.Optional(Type.String({ description: 'as in the list; in the query or in the body', examples: [EXAMPLE.keyId] })),
+  subject: Type.Optional(
+    Type.String({ description: 'from the list of bans; in the query or in the body', examples: [EXAMPLE.keyId] }),
+  ),
 })
 const LiftReply = Type.Object({ message: Type.Literal('Lifted') })
 
@@ -31,7 +33,7 @@ export function banRoutes(app: App, { bans }: BanRoutesDeps): void {
       config,
       schema: {
         summary: 'Your bans',
-        description: 'Of the account and its keys. It answers a banned account, too.',
+        description: 'Bans of the account and its keys. Available to a banned account, too.',
         response: { 200: ListReply },
       },
     },

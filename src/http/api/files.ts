@@ -27,7 +27,7 @@ const FileBody = Type.Object({
   size: Type.Integer({ description: 'bytes' }),
   time: Type.String({ description: 'ISO 8601, UTC' }),
   enabled: ZeroOrOne,
-  format: Type.String({ description: 'such as jpeg, vtt, hls; of an original the ending of its name' }),
+  format: Type.String({ description: 'such as jpeg, vtt or hls; for an original the extension of its name' }),
   type: Type.String({ description: 'original, poster, desktop, mobile, audio, caption or mp4' }),
   width: Type.Integer(),
   height: Type.Integer(),
@@ -46,11 +46,13 @@ const FileParams = Type.Object({
   fileId: Type.String({ description: 'of the file', examples: [EXAMPLE.fileId] }),
 })
 const FileForm = Type.Object({
-  file: Type.String({ format: 'binary', description: 'the picture, or the captions', examples: ['@poster.png'] }),
+  file: Type.String({ format: 'binary', description: 'the image or the captions', examples: ['@poster.png'] }),
 })
-const Mp4Body = Type.Object({ type: Type.Literal('mp4', { description: 'has one MP4 made of the whole video' }) })
+const Mp4Body = Type.Object({ type: Type.Literal('mp4', { description: 'makes one MP4 of the whole video' }) })
 const FilesQuery = Type.Object({
-  language: Type.Optional(Type.String({ description: 'of captions, such as en or pt-BR; without it the file is a poster' })),
+  language: Type.Optional(
+    Type.String({ description: 'language of captions, such as en or pt-BR; without it the file is a poster' }),
+  ),
 })
 
 const PosterReply = Type.Array(
@@ -69,7 +71,7 @@ const CaptionReply = Type.Object({
   size: Type.String({ description: 'such as "5 kB"' }),
   lang: Type.String(),
 })
-const RedirectReply = Type.Object({ redirect: Type.String({ description: 'needs no key, and works for an hour' }) })
+const RedirectReply = Type.Object({ redirect: Type.String({ description: 'needs no key, and is valid for an hour' }) })
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 
 function fileMissing(): Failure {
@@ -105,9 +107,9 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
       {
         config: { permission: 'editor', described: { body: Type.Union([FileForm, Mp4Body]) } },
         schema: {
-          summary: 'Add a poster or captions, or have an MP4 made',
+          summary: 'Add a poster or captions, or make an MP4',
           description:
-            'As a form: a picture (PNG, JPEG, WebP), of which there is one for each size then; or, with `language`, captions (WebVTT, SRT). As `{"type":"mp4"}`: the best rendition and the sound of a finished video are made one MP4, in the background. It can be downloaded as soon as `isDownloadable` is 1; asking again gives the same file. `enabled` 0 says that it could not be made, and `error` why: ask again.',
+            'As a form: an image (PNG, JPEG, WebP), which becomes one poster for each size; or, with `language`, captions (WebVTT, SRT). As `{"type":"mp4"}`: makes one MP4 of the best video rendition and the audio of a finished video, in the background. It can be downloaded when `isDownloadable` is 1; a repeated request returns the same file. `enabled` 0 means that it could not be made, and `error` says why: send the request again.',
           params: VideoParams,
           querystring: FilesQuery,
           response: { 200: Type.Union([PosterReply, CaptionReply, FileBody]) },
@@ -176,7 +178,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
       schema: {
         summary: 'Download a file',
         description:
-          'Originals and MP4s need `downloader` instead. The address needs no key, ends within the hour, and dies with the key that asked for it.',
+          'Originals and MP4s need `downloader` instead. The address needs no key, is valid for an hour, and is revoked with the key that requested it.',
         params: FileParams,
         response: { 200: RedirectReply },
       },

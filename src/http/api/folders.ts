@@ -28,7 +28,7 @@ const OpenReply = Type.Object({
 })
 
 const SearchBody = Type.Object({
-  name: Type.String({ description: 'the beginning of a name, in any case; all names begin with nothing', examples: ['Cour'] }),
+  name: Type.String({ description: 'the beginning of a name, case-insensitive; empty: all folders', examples: ['Cour'] }),
   searchExact: Type.Optional({ ...Flag, description: 'true: the whole name, character for character' }),
 })
 const SearchReply = Type.Object({
@@ -36,14 +36,14 @@ const SearchReply = Type.Object({
     Type.Object({
       name: Type.String(),
       id: Type.String(),
-      folderPath: Type.Array(Named, { description: 'what it lies in, innermost first; empty directly in the root' }),
+      folderPath: Type.Array(Named, { description: 'the folders that contain it, innermost first; empty directly in the root' }),
       createdAt: Type.String({ description: 'ISO 8601, UTC, with milliseconds' }),
     }),
     { description: 'by name, a thousand at most' },
   ),
 })
 
-const Parent = Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'a folder’s id; root or null: the root' }))
+const Parent = Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'id of a folder; root or null: the root' }))
 const CreateBody = Type.Object({
   name: Type.String({ description: '1 to 255 characters', examples: ['Courses'] }),
   parent: Parent,
@@ -61,7 +61,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
     '/videos/folders/:id',
     {
       config: { permission: 'viewer' },
-      schema: { summary: 'What is in a folder', params: FolderParams, response: { 200: OpenReply } },
+      schema: { summary: 'Contents of a folder', params: FolderParams, response: { 200: OpenReply } },
     },
     async (request) => {
       const { folder, folders, parent } = await openFolder(deps, authenticateRequest(request).accountId, request.params.id)
@@ -91,7 +91,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
 
   app.post(
     '/videos/folders',
-    { config: { permission: 'editor' }, schema: { summary: 'Make a folder', body: CreateBody, response: { 200: Counted } } },
+    { config: { permission: 'editor' }, schema: { summary: 'Create a folder', body: CreateBody, response: { 200: Counted } } },
     async (request) => {
       const holder = authenticateRequest(request)
       const { name, parent } = request.body
@@ -123,7 +123,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
       config: { permission: 'editor' },
       schema: {
         summary: 'Delete a folder',
-        description: 'What lies in it moves to its parent.',
+        description: 'Its contents move to its parent.',
         params: FolderParams,
         response: { 200: DeleteReply },
       },

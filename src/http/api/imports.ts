@@ -10,11 +10,11 @@ export type ImportRoutesDeps = ImportDeps & IdempotencyRouteDeps
 
 const ImportBody = Type.Object({
   url: Type.String({
-    description: 'address of the video, on the public internet; it may be signed',
+    description: 'URL of the video, on the public internet; it may be signed',
     examples: [EXAMPLE.videoUrl],
   }),
-  folderId: Type.Optional(Type.String({ description: 'where the video goes; the root if absent' })),
-  title: Type.Optional(Type.String({ description: 'the last part of the address, if absent' })),
+  folderId: Type.Optional(Type.String({ description: 'folder of the video; the root if absent' })),
+  title: Type.Optional(Type.String({ description: 'if absent, the last part of the URL' })),
 })
 
 const ImportReply = Type.Object({
@@ -30,8 +30,8 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
     {
       config: { permission: 'uploader', budget: 'writes' },
       schema: {
-        summary: 'Import a video from an address',
-        description: 'What can be seen of the address alone is refused; all else fails later, with a reason.',
+        summary: 'Import a video from a URL',
+        description: 'An address that is invalid in itself is rejected; other errors make the video fail later, with a reason.',
         body: ImportBody,
         headers: IdempotencyHeaders,
         response: { 200: ImportReply },

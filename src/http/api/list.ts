@@ -19,14 +19,16 @@ export type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string }
 
 const ListQuery = Type.Object({
   page: Type.Optional(Type.String({ description: 'from 1' })),
-  after: Type.Optional(Type.String({ description: 'instead of page: as the Link header of the page before says' })),
+  after: Type.Optional(Type.String({ description: 'instead of page: from the Link header of the previous page' })),
   limit: Type.Optional(
-    Type.String({ description: 'default 20; clamped to 40, or to what the account was raised to', examples: ['40'] }),
+    Type.String({ description: 'default 20; at most 40, or the higher limit of the account', examples: ['40'] }),
   ),
-  tag: Type.Optional(Type.String({ description: 'one that a video must carry' })),
-  tags: Type.Optional(Type.String({ description: 'separated by commas; a video must carry them all' })),
-  q: Type.Optional(Type.String({ description: 'part of id or title, in any case, taken literally', examples: ['light'] })),
-  folderId: Type.Optional(Type.String({ description: 'directly in this folder: its id, or root' })),
+  tag: Type.Optional(Type.String({ description: 'a tag that a video must have' })),
+  tags: Type.Optional(Type.String({ description: 'separated by commas; a video must have all of them' })),
+  q: Type.Optional(
+    Type.String({ description: 'part of the id or title, case-insensitive, taken literally', examples: ['light'] }),
+  ),
+  folderId: Type.Optional(Type.String({ description: 'id of a folder, or root: videos directly in it' })),
   status: Type.Optional(
     Type.String({ description: 'one or several states, separated by commas', examples: ['Queued,Processing'] }),
   ),
@@ -49,7 +51,7 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
       schema: {
         summary: 'List and search videos',
         description:
-          'Newest first. Follow the `Link` header (`rel="next"`) to have each video once, whatever comes and goes meanwhile; pages by number shift then. The response has an `ETag`. A request with it as `If-None-Match` is answered by 304 while nothing has changed, and does not count as a read.',
+          'Newest first. To read each video exactly once, follow the `Link` header (`rel="next"`); numbered pages shift when videos are added or deleted. The response has an `ETag`. A request with it as `If-None-Match` is answered by 304 while nothing has changed, and does not count as a read.',
         querystring: ListQuery,
         response: { 200: ListReply, 304: Type.Null() },
       },

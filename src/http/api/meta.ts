@@ -19,8 +19,8 @@ export async function metaInterface(app: App, deps: MetaDeps & LimitDeps & { pub
     '/:id',
     {
       schema: {
-        summary: 'What a page may show of a video',
-        description: 'Without a key; of public videos alone.',
+        summary: 'Public details of a video',
+        description: 'Needs no key. Public videos only.',
         params: VideoParams,
         response: { 200: MetaReply },
       },

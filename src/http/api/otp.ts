@@ -21,7 +21,7 @@ export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
       schema: {
         summary: 'Issue an OTP',
         description:
-          'A one-time password for one playback session. Every video gets one; while it is not ready the player waits.',
+          'A one-time password for one playback session. It can be issued for any video; the player waits until the video is ready.',
         params: VideoParams,
         headers: IdempotencyHeaders,
         response: { 200: OtpReply },

@@ -6,7 +6,7 @@ import { gatherArrayFields } from '../wire/list-params.ts'
 import { authenticateRequest } from './key.ts'
 
 const TaggingBody = Type.Object({
-  videos: Type.Array(Type.String(), { description: 'ids; all must be the account’s', examples: [[EXAMPLE.videoId]] }),
+  videos: Type.Array(Type.String(), { description: 'ids of videos of the account', examples: [[EXAMPLE.videoId]] }),
   tags: Type.Array(Type.String(), { description: 'of 1 to 255 characters each', examples: [['course', 'light']] }),
 })
 const DoneReply = Type.Object({ message: Type.Literal('Done') })

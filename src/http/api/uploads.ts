@@ -10,7 +10,7 @@ export type UploadRoutesDeps = PolicyDeps & IdempotencyRouteDeps & { publicUrl()
 
 const UploadQuery = Type.Object({
   title: Type.String({ description: '1 to 500 characters', examples: ['Lesson 12 – Light'] }),
-  folderId: Type.Optional(Type.String({ description: 'where the video goes; the root if absent' })),
+  folderId: Type.Optional(Type.String({ description: 'folder of the video; the root if absent' })),
 })
 
 const UploadReply = Type.Object({
@@ -29,7 +29,8 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
       config: { permission: 'uploader' },
       schema: {
         summary: 'Upload credentials',
-        description: 'The form to send the video with, valid for 24 hours, and the video that it becomes, which lists at once.',
+        description:
+          'Returns the fields of an upload form, valid for 24 hours, and the id of the new video, which is in the list immediately.',
         querystring: UploadQuery,
         headers: IdempotencyHeaders,
         response: { 200: UploadReply },

@@ -6,7 +6,7 @@ import { authenticateRequest } from './key.ts'
 
 export type UsageRoutesDeps = Parameters<typeof getBandwidth>[0]
 
-const UsageBody = Type.Object({ date: Type.String({ description: 'a day of UTC, YYYY-MM-DD', examples: ['2026-11-21'] }) })
+const UsageBody = Type.Object({ date: Type.String({ description: 'a day in UTC, YYYY-MM-DD', examples: ['2026-11-21'] }) })
 const UsageReply = { 200: { description: 'CSV of video and bandwidth', content: { 'text/csv': { schema: Type.String() } } } }
 
 /** What was sent of each video on a day, in kilobytes, rounded up. */
@@ -15,7 +15,7 @@ export function usageRoutes(app: App, deps: UsageRoutesDeps): void {
     '/account/video-usage',
     {
       config: { permission: 'viewer', described: { response: UsageReply } },
-      schema: { summary: 'Bandwidth of a day', description: 'What was sent of each video, in kilobytes.', body: UsageBody },
+      schema: { summary: 'Bandwidth of a day', description: 'How much of each video was sent, in kilobytes.', body: UsageBody },
     },
     async (request, reply) => {
       const videos = await getBandwidth(deps, authenticateRequest(request).accountId, request.body.date)

@@ -25,12 +25,12 @@ const EditReply = Type.Object({ message: Type.Literal('Successfully updated') })
 const DeleteQuery = Type.Object({
   videos: Type.Optional(Type.String({ description: 'ids, separated by commas', examples: [EXAMPLE.videoId] })),
 })
-const MOST_DELETED = 1_000
+const MAX_DELETED = 1_000
 const DeleteBody = Type.Union([
   Type.Object({
     videos: Type.Optional(
       Type.Array(Type.String(), {
-        description: `instead of the query: at most ${MOST_DELETED} ids`,
+        description: `instead of the query: at most ${MAX_DELETED} ids`,
         examples: [[EXAMPLE.videoId]],
       }),
     ),
@@ -53,7 +53,7 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
       config: { permission: 'editor' },
       schema: {
         summary: 'Edit a video',
-        description: 'Changes what is given.',
+        description: 'Changes the fields that are given.',
         params: VideoParams,
         body: EditBody,
         response: { 200: EditReply },
@@ -77,7 +77,7 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
       config: { permission: 'editor' },
       schema: {
         summary: 'Delete videos',
-        description: 'For ever. The message counts those that were there.',
+        description: 'Permanently. The message counts the videos that existed.',
         querystring: DeleteQuery,
         body: DeleteBody,
         response: { 200: DeleteReply },
@@ -95,10 +95,10 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
 /** @throws Failure `invalid` where none are given, or too many */
 function readIds(inQuery: string | undefined, inBody: readonly string[] | undefined): string[] {
   if (inQuery === undefined && inBody === undefined)
-    throw new Failure('invalid', 'Name the videos: DELETE /api/videos?videos=ID,ID, or a body {"videos":["ID"]}.')
+    throw new Failure('invalid', 'No videos are named. Send DELETE /api/videos?videos=ID,ID, or a body {"videos":["ID"]}.')
   const ids = [...(inQuery?.split(',') ?? []), ...(inBody ?? [])].map((id) => id.trim()).filter((id) => id !== '')
-  if ((inBody?.length ?? 0) > MOST_DELETED)
-    throw new Failure('invalid', `One call deletes at most ${MOST_DELETED} videos; ${inBody?.length} came. Send several.`)
+  if ((inBody?.length ?? 0) > MAX_DELETED)
+    throw new Failure('invalid', `One call deletes at most ${MAX_DELETED} videos, but got ${inBody?.length}. Send several calls.`)
   return ids
 }
 

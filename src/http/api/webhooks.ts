@@ -31,19 +31,21 @@ const Status = { ...Flag, description: '1: on; 0: off' }
 const HookBody = Type.Object({
   uuid: Type.String(),
   type: Type.Literal('http'),
-  value: Type.String({ description: 'the address that events are sent to' }),
-  event: Type.String({ description: `the event it is sent: ${WEBHOOK_EVENTS.join(', ')}; ${ALL_EVENTS} for all` }),
-  status: Type.Integer({ description: '1: on; 0: off, and what happens meanwhile is listed as failed' }),
+  value: Type.String({ description: 'URL that receives the events' }),
+  event: Type.String({ description: `the event that it receives: ${WEBHOOK_EVENTS.join(', ')}; ${ALL_EVENTS} for all` }),
+  status: Type.Integer({ description: '1: on; 0: off, and events are listed as failed' }),
   statusReason: Type.Optional(Type.String({ description: 'why it is disabled' })),
-  failingSince: Type.Union([Type.String(), Type.Null()], { description: 'ISO 8601; null while deliveries arrive' }),
+  failingSince: Type.Union([Type.String(), Type.Null()], {
+    description: 'since when deliveries fail, ISO 8601; null while they succeed',
+  }),
   createdAt: Type.String({ description: 'ISO 8601' }),
 })
-const Secret = Type.String({ description: 'whsec_ and base64; shown this once' })
+const Secret = Type.String({ description: 'whsec_ and base64; shown only once' })
 const HookParams = Type.Object({ uuid: Type.String({ description: 'of the hook', examples: [EXAMPLE.webhookId] }) })
 
 const CreateBody = Type.Object({
   type: Type.Optional(Type.Literal('http', { examples: ['http'] })),
-  value: Type.String({ description: 'an http or https address on the public internet', examples: [EXAMPLE.hookUrl] }),
+  value: Type.String({ description: 'an http or https URL on the public internet', examples: [EXAMPLE.hookUrl] }),
   event: Type.Optional(Type.String({ description: `absent, empty or ${ALL_EVENTS}: all`, examples: ['video:ready'] })),
   status: Type.Optional(Status),
 })
@@ -52,18 +54,18 @@ const ListReply = Type.Object({ rows: Type.Array(HookBody) })
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 
 const DeliveryBody = Type.Object({
-  id: Type.Integer({ description: 'its sequence number at this hook' }),
-  webhookId: Type.String({ description: 'as the header webhook-id has it' }),
+  id: Type.Integer({ description: 'its sequence number for this hook' }),
+  webhookId: Type.String({ description: 'value of the header webhook-id' }),
   event: Type.String(),
   state: Type.String({ description: 'waiting, sending, delivered or failed' }),
   attempts: Type.Integer(),
-  time: Type.Integer({ description: 'when it happened, Unix milliseconds' }),
+  time: Type.Integer({ description: 'when the event happened, Unix milliseconds' }),
   triedAt: Type.Union([Type.String(), Type.Null()], { description: 'the last attempt, ISO 8601' }),
   dueAt: Type.Union([Type.String(), Type.Null()], {
-    description: 'not before then is the next attempt, ISO 8601; null: none waits, or it is due',
+    description: 'earliest time of the next attempt, ISO 8601; null when there is none, or it is due',
   }),
-  responseStatus: Type.Union([Type.Integer(), Type.Null()], { description: 'of the last answer' }),
-  problem: Type.Union([Type.String(), Type.Null()], { description: 'why the last attempt failed, in words' }),
+  responseStatus: Type.Union([Type.Integer(), Type.Null()], { description: 'status of the last response' }),
+  problem: Type.Union([Type.String(), Type.Null()], { description: 'why the last attempt failed' }),
   body: Type.String({ description: 'as it was sent' }),
 })
 const DeliveriesQuery = Type.Object(pagingQuery(PAGE_LIMITS))
@@ -93,7 +95,7 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
       config: { permission: 'editor' },
       schema: {
         summary: 'Add a hook',
-        description: 'The secret that signs its events is shown this once.',
+        description: 'The secret that signs its events is shown only once.',
         body: CreateBody,
         headers: IdempotencyHeaders,
         response: { 200: CreateReply },
@@ -127,7 +129,7 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
     {
       config: { permission: 'editor' },
       schema: {
-        summary: 'Switch a hook on or off',
+        summary: 'Enable or disable a hook',
         params: HookParams,
         body: Type.Object({ status: Status }),
         response: { 200: HookBody },
@@ -144,8 +146,8 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
     {
       config: { permission: 'editor' },
       schema: {
-        summary: 'A new secret for a hook',
-        description: 'For a day what is sent is signed with the older one, too.',
+        summary: 'Rotate the secret of a hook',
+        description: 'For a day, deliveries are signed with the old secret, too.',
         params: HookParams,
         response: { 200: Type.Object({ secret: Secret }) },
       },
@@ -164,7 +166,7 @@ function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
       config: { permission: 'viewer' },
       schema: {
         summary: 'Deliveries of a hook',
-        description: 'The latest first.',
+        description: 'Newest first.',
         params: HookParams,
         querystring: DeliveriesQuery,
         response: { 200: DeliveriesReply },
@@ -199,7 +201,7 @@ function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
     '/hooks/:uuid/deliveries/replay',
     {
       config: { permission: 'editor' },
-      schema: { summary: 'Send again all that failed', params: HookParams, response: { 200: ReplayReply } },
+      schema: { summary: 'Send all failed deliveries again', params: HookParams, response: { 200: ReplayReply } },
     },
     async (request) => {
       const count = await replayDeliveries(deps, webhookTarget(request, request.params.uuid))

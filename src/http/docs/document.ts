@@ -60,7 +60,7 @@ const INTERFACES: readonly Interface[] = [
     path: '/api/',
     tag: 'Current interface',
     about:
-      'JSON in and out; the key goes into the header `Authorization: Apisecret SECRET`. A refusal is `{"message", "code", "requestId"}`: `message` is for people, `code` for programs.',
+      'JSON in and out; the key goes into the header `Authorization: Apisecret SECRET`. An error is `{"message", "code", "requestId"}`: `message` is for people, `code` for programs.',
     security: [{ apisecret: [] }],
     bodyTypes: ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
     fields: {},
@@ -70,7 +70,7 @@ const INTERFACES: readonly Interface[] = [
     path: '/v2/',
     tag: 'Earlier interface',
     about:
-      'POST, with the key as the field `clientSecretKey` of the body; JSON out, or XML with `type=xml`. A refusal is `{"error"}`; an unknown video is one with status 200, but 404 where it was to be deleted.',
+      'POST, with the key as the field `clientSecretKey` of the body; JSON out, or XML with `type=xml`. An error is `{"error"}`; for an unknown video its status is 200, or 404 when the video was to be deleted.',
     security: [{ clientSecretKey: [] }],
     bodyTypes: ['application/x-www-form-urlencoded', 'multipart/form-data', 'application/json'],
     fields: { clientSecretKey: { ...text, description: 'the API secret', examples: ['SECRET'] } },
@@ -80,7 +80,7 @@ const INTERFACES: readonly Interface[] = [
     path: '/upload',
     tag: 'Form upload',
     about:
-      'An S3 POST form: what the upload credentials say, and the file last. It carries its own proof and takes no key; any origin may send it.',
+      'An S3 POST form: the fields of the upload credentials, and the file last. It needs no key, since the credentials are signed; any origin may send it.',
     security: [],
     bodyTypes: ['multipart/form-data'],
     fields: {},
@@ -89,15 +89,15 @@ const INTERFACES: readonly Interface[] = [
 ]
 
 const REFUSALS = {
-  400: 'Something of the request is malformed; the sentence names it.',
-  401: 'There is no key, or it is unknown or revoked.',
+  400: 'The request is malformed; the message says what is wrong.',
+  401: 'The key is missing, unknown or revoked.',
   403: 'The key lacks the permission, or the feature is off for the account.',
-  404: 'There is nothing of this id in the account.',
-  409: 'It is not possible in this state; or the Idempotency-Key belongs to another request.',
+  404: 'The account has nothing with this id.',
+  409: 'Not possible in this state, or the Idempotency-Key belongs to another request.',
   413: 'The body is too large.',
-  415: 'The Content-Type is not one that is read here.',
+  415: 'The Content-Type is not supported.',
   429: 'Too many requests: Retry-After says how many seconds to wait.',
-  503: 'The server cannot do it now: Retry-After says how many seconds to wait.',
+  503: 'Not possible at the moment: Retry-After says how many seconds to wait.',
 } as const
 type Refused = keyof typeof REFUSALS
 
@@ -193,8 +193,10 @@ function aboutKey(permission: ApiRoute['permission'], ofRoute: ApiRoute['budget'
   if (permission === undefined) return ''
   const budget = ofRoute ?? BUDGETS[permission]
   const { ip, key, account } = limits?.[budget] ?? {}
-  const numbers = limits ? `${ip} a minute for an address, ${key} for a key, ${account} for an account` : 'limits are off here'
-  return `The key needs the permission \`${permission}\`. Counts as one of \`${budget}\`: ${numbers}.`
+  const numbers = limits
+    ? `at most ${ip} a minute for an address, ${key} for a key, ${account} for an account`
+    : 'rate limits are off here'
+  return `The key needs the permission \`${permission}\`. Counts as one of the \`${budget}\`: ${numbers}.`
 }
 
 function parametersOf(place: Parameter['in'], schema: unknown): Parameter[] {
@@ -224,7 +226,7 @@ function replyOf(status: string, { description, content, ...schema }: JsonSchema
   return schema.type === 'null' ? said : { ...said, content: { 'application/json': { schema } } }
 }
 
-const DESCRIPTIONS: Readonly<Record<string, string>> = { 304: 'Nothing has changed since the answer with this ETag' }
+const DESCRIPTIONS: Readonly<Record<string, string>> = { 304: 'Nothing has changed since the response with this ETag' }
 
 /** What every operation of its kind may answer, besides what it says itself. */
 function refusalsOf(url: string, permission: ApiRoute['permission'], { params, body }: ApiRoute['schema']) {

@@ -16,7 +16,7 @@ import { BeatBody, RedeemBody, SessionBody, type WatermarkBody } from './wire.ts
 
 // The routes behind the player page: playback-protocol.md, sections 2 to 5 and 9.
 
-const BODY_MAX_BYTES = 8 * 1024
+const MAX_BODY_BYTES = 8 * 1024
 
 // What the player is told of beats, slots and speed (playback-protocol.md, sections 6 and 7).
 const BEAT_EVERY_MS = 6_000
@@ -37,7 +37,7 @@ export async function playbackInterface(
 ): Promise<void> {
   // The proof covers the body's bytes, so they are kept as they came.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES }, (_request, body, done) =>
+  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, (_request, body, done) =>
     done(null, body),
   )
   refuseViewers(app, deps, ['bad-request', 'not-allowed', 'proof-stale'])

@@ -22,31 +22,31 @@ import { type LimitDeps, limitUnroutedRequest } from './rate-limits.ts'
 export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>
 
 /** Largest body of an ordinary call; uploads have their own limit. */
-export const BODY_MAX_BYTES = 256 * 1024
-/** Node refuses longer ones: no part of an address is too long for a route, which says what it is not. */
-const ADDRESS_MAX_LENGTH = 16_384
+export const MAX_BODY_BYTES = 256 * 1024
+/** Node refuses longer addresses, so no part of one is too long for its route. */
+const MAX_ADDRESS_LENGTH = 16_384
 
-const SILENT_CONNECTION_MS = 300_000
+/** A connection without traffic for this long is closed; uploads that continue are not. */
+const IDLE_CONNECTION_MS = 300_000
 
 export function createApp(log: Logger, limiting: LimitDeps): App {
   const v2Paths = new Map<string, string>()
   const asKey = (path: string) => path.toLowerCase().replace(/\/$/, '')
   const app = Fastify({
-    loggerInstance: withoutGreeting(log) as FastifyBaseLogger,
-    // Addresses of playback carry OTPs and session ids: calls are not logged one by one.
+    loggerInstance: withoutListenMessage(log) as FastifyBaseLogger,
+    // Requests are not logged: the addresses of playback contain OTPs and session ids.
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: BODY_MAX_BYTES,
+    bodyLimit: MAX_BODY_BYTES,
     exposeHeadRoutes: true,
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     trustProxy: false,
     forceCloseConnections: 'idle',
-    // A connection on which nothing moves; uploads that go on are never cut.
-    connectionTimeout: SILENT_CONNECTION_MS,
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: ADDRESS_MAX_LENGTH },
-    clientErrorHandler: answerNoHttp,
+    connectionTimeout: IDLE_CONNECTION_MS,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_ADDRESS_LENGTH },
+    clientErrorHandler: answerMalformedRequest,
     frameworkErrors: (_error, request, reply) => sendUnreadableAddress(limiting, request, reply),
-    // v2 was always case-insensitive in its paths, the rest never: any spelling leads to the route as it is written.
+    // Only the paths of v2 are case-insensitive.
     rewriteUrl: ({ url = '/' }) => url.replace(/^\/v2\/[^?]*/i, (path) => v2Paths.get(asKey(path)) ?? path.toLowerCase()),
   }).withTypeProvider<TypeBoxTypeProvider>()
   app.setValidatorCompiler(lazyValidator)
@@ -56,28 +56,28 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
   })
   app.addHook('onSend', (_request, reply, _payload, done) => {
     reply.header('X-Content-Type-Options', 'nosniff')
-    // Caches in between do not look at keys or bodies: what they may keep says so itself.
+    // Caches do not look at keys or bodies: a response that may be kept says so.
     if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-store')
     done()
   })
   app.decorateRequest('isCounted', false)
   app.decorateRequest('isBanned', false)
   addMethodNotAllowed(app)
-  askForBodiesLate(app)
+  delayContinue(app)
   timeOutSlowBodies(app)
-  // For every interface without a form of its own, and for what belongs to none; Fastify's answers would repeat the address, with the OTP in it.
+  // For interfaces without an error format of their own, and for unknown addresses. Fastify's responses would repeat the address, with the OTP in it.
   app.setErrorHandler((error, request, reply) => {
     const { status, code, message } = errorResponse(error, request, reply)
     return reply.code(status).header('Cache-Control', 'no-store').send({ message, code, requestId: request.id })
   })
   app.setNotFoundHandler(async () => {
-    throw new Failure('not-found', 'There is nothing at this address.')
+    throw new Failure('not-found', 'There is no page at this address.')
   })
   return app
 }
 
-/** Who sends `Expect: 100-continue` is told to go on when key and limits have passed, or refused without sending the body. */
-function askForBodiesLate(app: App): void {
+/** Answers `Expect: 100-continue` after key and limits are checked, so that a refused client does not send its body. */
+function delayContinue(app: App): void {
   const waiting = new WeakSet<IncomingMessage>()
   app.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     waiting.add(request)
@@ -89,18 +89,18 @@ function askForBodiesLate(app: App): void {
   })
 }
 
-/** Fastify says on its own, at level info, where it listens; the first line of a start has said so. */
-function withoutGreeting(log: Logger): Logger {
+/** Fastify logs at level info where it listens, which the first line of a start says already. */
+function withoutListenMessage(log: Logger): Logger {
   return log.level === 'info' ? log.child({}, { level: 'warn' }) : log
 }
 
-/** Percent signs that cannot be decoded: refused before any interface knows of it, so the body has the field of each. */
+/** For percent signs that cannot be decoded. No interface is known yet, so the body has the error field of each. */
 async function sendUnreadableAddress(limiting: LimitDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const unreadable = new Failure(
+  const failure = new Failure(
     'invalid',
-    'The address is not well formed: a percent sign in it does not stand for a character.',
+    'The address is malformed: a percent sign in it is not followed by two hexadecimal digits.',
   )
-  const refusal = await limitUnroutedRequest(limiting, { request, reply }, unreadable)
+  const refusal = await limitUnroutedRequest(limiting, { request, reply }, failure)
   const { status, code, message } = errorResponse(refusal, request, reply)
   reply
     .code(status)
@@ -108,18 +108,19 @@ async function sendUnreadableAddress(limiting: LimitDeps, request: FastifyReques
     .send({ message, error: message, code, requestId: request.id })
 }
 
-const NO_HTTP = {
+const MALFORMED_REQUESTS = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: '408 Request Timeout', message: 'The request did not arrive in time.' },
   HPE_HEADER_OVERFLOW: {
     status: '431 Request Header Fields Too Large',
-    message: 'The address and headers are larger than 16 kB: some 400 ids fit. Send more in the body.',
+    message: 'The address and headers are larger than 16 kB, which is some 400 ids. Send more ids in the body.',
   },
-  other: { status: '400 Bad Request', message: 'The request is not well formed.' },
+  other: { status: '400 Bad Request', message: 'The request is malformed.' },
 } as const
 
-/** What Node cannot read as HTTP reaches no route. Fastify would log the bytes with whatever key is in them, so nothing is logged. */
-function answerNoHttp(error: NodeJS.ErrnoException, socket: Socket): void {
-  const { status, message } = Object.entries(NO_HTTP).find(([code]) => code === error.code)?.[1] ?? NO_HTTP.other
+/** For bytes that are not HTTP. Fastify would log them, with any key in them; nothing is logged here. */
+function answerMalformedRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  const { status, message } =
+    Object.entries(MALFORMED_REQUESTS).find(([code]) => code === error.code)?.[1] ?? MALFORMED_REQUESTS.other
   const body = JSON.stringify({ message, error: message, code: 'invalid' })
   const headers = [
     'Content-Type: application/json; charset=utf-8',

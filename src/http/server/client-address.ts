@@ -6,8 +6,8 @@ import { parseIpAddress } from '../../net/ip.ts'
 export type AddressOf = (request: FastifyRequest) => string
 
 /**
- * Believes the proxies named, and nobody else: of `X-Forwarded-For` counts the right-most address that is not one of theirs, since
- * each proxy appends the one it saw, and what stands left of it is the client's own writing. No other header is read.
+ * Trusts the configured proxies alone. In `X-Forwarded-For` the right-most address that is not a proxy's counts: each proxy appends the
+ * address it saw, and everything to the left of it comes from the client. No other header is read.
  */
 export function clientAddresses(isProxy: (address: string) => boolean): AddressOf {
   return (request) => {
@@ -16,14 +16,14 @@ export function clientAddresses(isProxy: (address: string) => boolean): AddressO
     const seen = request.headers['x-forwarded-for']?.toString().split(',') ?? []
     while (isProxy(address)) {
       const before = parseIpAddress(seen.pop()?.trim() ?? '')
-      if (before === undefined) break // nothing left, or a proxy that does not say whom it saw: it stands for them itself
+      if (before === undefined) break // nothing left, or a proxy that appended nothing: its own address counts
       address = before
     }
     return address
   }
 }
 
-/** Whether an address is one of the proxies named. */
+/** Whether an address is one of the configured proxies. */
 export function proxiesAmong(trustedProxies: readonly string[]): (address: string) => boolean {
   const proxies = new BlockList()
   for (const proxy of trustedProxies) {

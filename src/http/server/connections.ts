@@ -5,16 +5,17 @@ import { ipRateLimitKey } from '../../net/ip.ts'
 import type { App } from './app.ts'
 import { peerOf } from './client-address.ts'
 
-// What a connection may take of the server before anything is known of who asks.
+// Limits on connections, before anything is known about the client.
 
-/** Connections of one address at once: enough for a school behind it, and what it leaves open leaves room for all others (U18). */
-const MOST_PER_ADDRESS = 4_096
-/** A body that is read whole before its route: nobody sends 256 KiB so slowly but to hold on (U17). Files are streams, and take their time. */
-const BODY_MS = 30_000
+/** Concurrent connections of one address: enough for a school behind it, with room for all others (U18). */
+const MAX_CONNECTIONS_PER_ADDRESS = 4_096
+/** For bodies that are read whole before their route: only an attacker sends 256 KiB more slowly (U17). Files are streamed without this limit. */
+const BODY_TIMEOUT_MS = 30_000
 
-const TOO_MANY = 'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'
+const TOO_MANY_CONNECTIONS =
+  'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'
 
-/** Refuses the connections of an address that has too many. A trusted proxy brings those of many people, and bounds them itself. */
+/** Refuses further connections of an address that has too many. A trusted proxy has those of many clients, and limits them itself. */
 export function limitConnections(app: App, isProxy: (address: string) => boolean): void {
   const open = new Map<string, number>()
   app.server.on('connection', (socket: Socket) => {
@@ -22,7 +23,7 @@ export function limitConnections(app: App, isProxy: (address: string) => boolean
     if (isProxy(peer)) return
     const subject = ipRateLimitKey(peer)
     const count = open.get(subject) ?? 0
-    if (count >= MOST_PER_ADDRESS) return void socket.end(TOO_MANY, () => socket.destroy())
+    if (count >= MAX_CONNECTIONS_PER_ADDRESS) return void socket.end(TOO_MANY_CONNECTIONS, () => socket.destroy())
     open.set(subject, count + 1)
     socket.once('close', () => {
       const left = (open.get(subject) ?? 0) - 1
@@ -34,29 +35,29 @@ export function limitConnections(app: App, isProxy: (address: string) => boolean
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Ends the connection when the body has not come by then. */
+    /** Ends the connection when the body has not arrived in time. */
     bodyDeadline: NodeJS.Timeout | undefined
   }
 }
 
-/** Ends the connection once the answer has gone out: the rest of the body is not read, for reading costs more than its sender pays. */
+/** Ends the connection after the response: the rest of the body is not read, since reading costs more than sending. */
 export function closeUnreadRequests({ raw }: FastifyRequest, reply: FastifyReply): FastifyReply {
   reply.raw.once('close', () => raw.destroy()).once('finish', () => raw.destroy())
   return reply.header('Connection', 'close')
 }
 
-/** Refuses a body that comes too slowly, and ends its connection. */
+/** Refuses a body that arrives too slowly, and ends its connection. */
 export function timeOutSlowBodies(app: App): void {
   app.decorateRequest('bodyDeadline', undefined)
   app.addHook('preParsing', (request, reply, payload, done) => {
     const { headers } = request
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
-      request.bodyDeadline = setTimeout(() => refuse(reply), BODY_MS).unref()
+      request.bodyDeadline = setTimeout(() => refuse(reply), BODY_TIMEOUT_MS).unref()
     done(null, payload)
 
     function refuse(to: FastifyReply): void {
       closeUnreadRequests(request, to).send(
-        new Failure('timeout', `The body did not come within ${BODY_MS / 1000} seconds. Send it again.`),
+        new Failure('timeout', `The body did not arrive within ${BODY_TIMEOUT_MS / 1000} seconds. Send it again.`),
       )
     }
   })

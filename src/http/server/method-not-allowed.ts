@@ -12,7 +12,7 @@ declare module 'fastify' {
   }
 }
 
-/** Refuses a method that no route takes at an address which others reach; `Allow` names these. Limits come first, the body is not read. */
+/** Answers 405 with `Allow` when an address exists, but not for this method. Limits are checked before; the body is not read. */
 export function addMethodNotAllowed(app: App): void {
   app.decorate('knownRoutes', [])
   app.addHook('onRoute', ({ method, url }) => void app.knownRoutes.push({ methods: [method].flat(), url }))
@@ -21,24 +21,24 @@ export function addMethodNotAllowed(app: App): void {
   })
 }
 
-/** @throws Failure `method-not-allowed` where other methods reach the address, as it is named most exactly */
+/** @throws Failure `method-not-allowed` when the address exists for other methods; the most specific route decides */
 export function refuseMethod(routes: readonly KnownRoute[], request: FastifyRequest, reply: FastifyReply): void {
   const methods = methodsAt(routes, request.url)
   if (methods.length === 0 || methods.includes(request.method)) return
   reply.header('Allow', methods.join(', '))
-  throw new Failure('method-not-allowed', `${request.method} is not possible here. Use ${methods.join(' or ')}.`)
+  throw new Failure('method-not-allowed', `${request.method} is not allowed here. Use ${methods.join(' or ')}.`)
 }
 
-/** The methods of the routes that name the address most exactly: `/api/videos/tags` is no video. */
+/** The methods of the most specific routes for an address: `/api/videos/tags` is not a video. */
 function methodsAt(routes: readonly KnownRoute[], address: string): string[] {
-  const path = partsOf(address.replace(/[?#].*$/s, '')).map(decodeURIComponent)
-  const matching = routes.filter(({ url }) => matches(partsOf(url), path))
-  const mostWords = Math.max(...matching.map(wordsOf))
-  return [...new Set(matching.filter((route) => wordsOf(route) === mostWords).flatMap(({ methods }) => methods))]
+  const path = splitPath(address.replace(/[?#].*$/s, '')).map(decodeURIComponent)
+  const matching = routes.filter(({ url }) => matches(splitPath(url), path))
+  const maxWords = Math.max(...matching.map(countWords))
+  return [...new Set(matching.filter((route) => countWords(route) === maxWords).flatMap(({ methods }) => methods))]
 }
 
-/** A slash at the end means nothing. */
-function partsOf(path: string): string[] {
+/** A trailing slash is ignored. */
+function splitPath(path: string): string[] {
   return path.replace(/\/$/, '').split('/')
 }
 
@@ -50,11 +50,11 @@ function matches(wanted: readonly string[], path: readonly string[]): boolean {
   )
 }
 
-/** In any case, so that `/api/videos/TAGS` is no video either. */
+/** Case-insensitive, so that `/api/videos/TAGS` is not a video either. */
 function isSameWord(word: string, given: string | undefined): boolean {
   return word.toLowerCase() === given?.toLowerCase()
 }
 
-function wordsOf({ url }: KnownRoute): number {
-  return partsOf(url).filter((part) => !part.startsWith(':') && part !== '*').length
+function countWords({ url }: KnownRoute): number {
+  return splitPath(url).filter((part) => !part.startsWith(':') && part !== '*').length
 }

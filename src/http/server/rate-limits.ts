@@ -13,35 +13,35 @@ import type { App } from './app.ts'
 import type { AddressOf } from './client-address.ts'
 import { closeUnreadRequests } from './connections.ts'
 
-// Where calls meet their limits. The key comes first: a call with a live key counts against its address, key and account, one without
-// against its address alone, in a class of its own, so that no stranger behind an owner's address refuses the owner anything.
-// Viewers have budgets of their own (wire-contract.md, section 9).
+// Rate limits of requests. The key is checked first: a call with a valid key counts against its address, key and account; one without
+// counts against its address alone, in a class of its own, so that strangers behind an owner's address cannot use up the owner's limits.
+// Viewers have limits of their own (wire-contract.md, section 9).
 
 /** `limits` is undefined when they are off. */
 export type LimitDeps = { limits: RateLimits | undefined; addressOf: AddressOf }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Another permission that opens it: the route judges what for. */
+    /** Another permission that is accepted; the route decides for what. */
     orPermission?: Permission
-    /** The class that its calls count in, where it is not that of its permission. */
+    /** The class in which its calls count, when it is not that of its permission. */
     budget?: OwnerBudget
-    /** Spends from the budget of redeems. */
+    /** Counts as a redeem. */
     isRedeem?: true
-    /** Answers a banned account: here it lifts its ban, with a key that is not banned itself. */
+    /** Available to a banned account, which can lift its ban here with a key that is not banned. */
     isOpenToBanned?: true
   }
   interface FastifyRequest {
-    /** Was counted against some limit. */
+    /** Has been counted against a limit. */
     isCounted: boolean
-    /** Takes the call back from the limits it was counted against. Absent where limits are off. */
+    /** Removes the call from the limits again. Absent when limits are off. */
     uncount?: () => void
-    /** Comes from a banned address: nothing of its body is read, not even out of politeness. */
+    /** Comes from a banned address: its body is not read. */
     isBanned: boolean
   }
 }
 
-/** The budget of each permission. */
+/** The class in which the calls of each permission count. */
 export const BUDGETS = {
   viewer: 'reads',
   downloader: 'reads',
@@ -50,14 +50,14 @@ export const BUDGETS = {
   editor: 'writes',
 } as const satisfies Record<Permission, OwnerBudget>
 
-/** What the messages call each class. */
+/** The classes as messages name them. */
 const CLASSES: Readonly<Record<string, string>> = {
   reads: 'reads',
   writes: 'writes',
   otp: 'OTPs',
   uploads: 'uploads',
   forms: 'upload forms',
-  unauthenticated: 'calls without a live API key',
+  unauthenticated: 'calls without a valid API key',
   playback: 'playback calls',
   redeem: 'redeems',
   pages: 'player pages',
@@ -66,12 +66,12 @@ const CLASSES: Readonly<Record<string, string>> = {
   health: 'health checks',
 }
 
-/** A call and what answers it. */
+/** A request and its reply. */
 export type LimitedCall = { request: FastifyRequest; reply: FastifyReply }
 
 /**
- * The holder of the key that a call carries, within the limits of its address, key and account.
- * @param permission what the operation needs; the call counts in its class, or in the one that the route names
+ * Authenticates a call, within the limits of its address, key and account.
+ * @param permission what the operation needs; the call counts in its class, or in that of the route
  * @throws Failure `limited`, `forbidden` when the key lacks the permission, and what `authenticate` throws
  */
 export async function identify(
@@ -112,7 +112,7 @@ async function limitHolder(
     const { refused } = taken
     const isOpen = who === 'account' && refused?.bannedUntilS !== undefined && config.isOpenToBanned === true
     if (refused && !isOpen) {
-      tellLimit(reply, taken)
+      setLimitHeaders(reply, taken)
       throw await refusalOf(taken, refused, { who, holder })
     }
     if (!refused) counted.push(() => limiter.refund(subject))
@@ -120,56 +120,56 @@ async function limitHolder(
   }
   if (!tightest) return
   const result = tightest
-  tellLimit(reply, result)
+  setLimitHeaders(reply, result)
   request.uncount = () => {
     for (const refund of counted) refund()
-    tellLimit(reply, { ...result, remaining: result.remaining + 1 })
+    setLimitHeaders(reply, { ...result, remaining: result.remaining + 1 })
   }
 }
 
 /**
- * Counts a call that shows no live key against its address, once, whatever else is wrong with it.
- * @returns what it is refused with: `error`, or the limit
+ * Counts a call without a valid key against its address, once.
+ * @returns the error to send: `error`, or that of the limit
  */
 export async function countUnauthenticated(
   { limits, addressOf }: LimitDeps,
   { request, reply }: LimitedCall,
   error: unknown,
 ): Promise<unknown> {
-  const isOfCaller = error instanceof Failure ? error.kind !== 'unavailable' : isFrameworkRefusal(error)
-  if (!limits || request.isCounted || !isOfCaller) return error
+  const isCallersFault = error instanceof Failure ? error.kind !== 'unavailable' : isFrameworkRefusal(error)
+  if (!limits || request.isCounted || !isCallersFault) return error
   request.isCounted = true
   const taken = limits.unauthenticated.take(ipRateLimitKey(addressOf(request)))
-  tellLimit(reply, taken)
+  setLimitHeaders(reply, taken)
   return taken.refused ? refusalOf(taken, taken.refused) : error
 }
 
-/** Counts a call whose address leads to no interface where it seemed to go. @returns what it is refused with */
+/** Counts a request for an unknown address in the interface that it looks like. @returns the error to send */
 export async function limitUnroutedRequest(deps: LimitDeps, call: LimitedCall, error: Failure): Promise<unknown> {
   if (/^\/(api|v2)(\/|$)/.test(call.request.url)) return countUnauthenticated(deps, call, error)
   const taken = deps.limits?.playback.take(ipRateLimitKey(deps.addressOf(call.request)))
   return taken?.refused ? refusalOf(taken, taken.refused) : error
 }
 
-/** Counts every call of an interface that anybody may ask, never against what an owner may. */
+/** Counts all requests to a public interface against their address; owners' limits are not affected. */
 export function limitByAddress(app: App, { limits, addressOf }: LimitDeps, budget: 'playback' | VisitorBudget): void {
   if (!limits) return
   app.addHook('onRequest', async (request, reply) => {
     const taken = limits[budget].take(ipRateLimitKey(addressOf(request)))
-    if (budget === 'playback') tellLimit(reply, taken)
+    if (budget === 'playback') setLimitHeaders(reply, taken)
     if (taken.refused) throw await refusalOf(taken, taken.refused)
   })
 }
 
 type VisitorBudget = 'pages' | 'posters' | 'docs' | 'health'
 
-/** Counts a request for an unknown OTP or poster as a guess. @throws Failure `limited` */
+/** Counts a request with an unknown OTP or poster token as a guess. @throws Failure `limited` */
 export async function countGuess({ limits, addressOf }: LimitDeps, request: FastifyRequest): Promise<void> {
   const taken = limits?.redeem.take(ipRateLimitKey(addressOf(request)))
   if (taken?.refused) throw await refusalOf(taken, taken.refused)
 }
 
-/** Counts upload forms against their address; form and file carry their own proof and are not read yet. */
+/** Counts upload forms against their address, before anything of them is read. */
 export function limitForms(app: App, { limits, addressOf }: LimitDeps): void {
   if (!limits) return
   app.addHook('onRequest', async (request) => {
@@ -181,19 +181,19 @@ export function limitForms(app: App, { limits, addressOf }: LimitDeps): void {
   })
 }
 
-/** A body that carries its key is read whole while its address has calls without a key left; then so much, one body at a time. */
+/** Largest body with a key in it once its address has used up its calls without a valid key; then one body is read at a time. */
 const SMALL_BODY_BYTES = 16 * 1024
-/** So many bodies of one address may wait for their turn. */
-const MOST_WAITING = 256
+/** Bodies of one address that may wait for their turn. */
+const MAX_WAITING = 256
 
-/** Bounds the cost of bodies whose key is not verified yet: a flood without a key must not stop a call with one. */
+/** Bounds the cost of bodies whose key is not verified yet, so that a flood without a key does not stop calls with one. */
 export function limitBodies(app: App, { limits, addressOf }: LimitDeps): void {
   if (!limits) return
-  const turns = createTurns(MOST_WAITING)
+  const turns = createTurns(MAX_WAITING)
   app.addHook('preParsing', async (request, reply, payload) => {
     const address = ipRateLimitKey(addressOf(request))
     if (!limits.unauthenticated.isExhausted(address)) return payload
-    const tooMuch = async () => {
+    const refuse = async () => {
       const taken = limits.unauthenticated.take(address)
       request.isCounted = true
       if (taken.refused?.bannedUntilS) closeUnreadRequests(request, reply)
@@ -201,14 +201,14 @@ export function limitBodies(app: App, { limits, addressOf }: LimitDeps): void {
         ? refusalOf(taken, taken.refused)
         : new Failure('too-large', `The body is larger than ${SMALL_BODY_BYTES} bytes.`)
     }
-    if (Number(request.headers['content-length'] ?? 0) > SMALL_BODY_BYTES) throw await tooMuch()
+    if (Number(request.headers['content-length'] ?? 0) > SMALL_BODY_BYTES) throw await refuse()
     const body = await readWhole(payload, SMALL_BODY_BYTES)
-    if (!body || !(await turns.next(address))) throw await tooMuch()
+    if (!body || !(await turns.next(address))) throw await refuse()
     return Readable.from([body])
   })
 }
 
-/** Undefined: it is longer. */
+/** @returns undefined when it is longer */
 async function readWhole(payload: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let sizeBytes = 0
@@ -220,14 +220,14 @@ async function readWhole(payload: AsyncIterable<Buffer>, maxBytes: number): Prom
   return Buffer.concat(chunks)
 }
 
-/** Lets one caller of each subject go on in each turn of the event loop. */
-function createTurns(mostWaiting: number) {
+/** Admits one caller of each subject in each turn of the event loop. */
+function createTurns(maxWaiting: number) {
   const queues = new Map<string, { waiting: number; last: Promise<void> }>()
   return {
-    /** Resolves when it is the caller's turn; at once to false when too many wait. */
+    /** Resolves with true when it is the caller's turn; with false immediately when too many wait. */
     async next(subject: string): Promise<boolean> {
       const queue = queues.get(subject) ?? { waiting: 0, last: Promise.resolve() }
-      if (queue.waiting >= mostWaiting) return false
+      if (queue.waiting >= maxWaiting) return false
       queue.waiting += 1
       queue.last = queue.last.then(() => setImmediate())
       queues.set(subject, queue)
@@ -240,8 +240,8 @@ function createTurns(mostWaiting: number) {
 }
 
 /**
- * The refusals of an interface for players. What is refused for one of these reasons counts against its address, since nothing true
- * is known of who asked. An address without calls left is refused these alone: what a true proof or signature opens, opens.
+ * Error handling of an interface for players. A request refused for one of these reasons counts against its address, since its sender
+ * has proved nothing. An address over its limit gets 429 for such requests only: requests with a valid proof or signature pass.
  */
 export function refuseViewers(app: App, { limits, addressOf }: LimitDeps, reasons: readonly RefusalCode[]): void {
   app.setErrorHandler(async (error, request, reply) => sendRefusal(await counted(error, request), request, reply))
@@ -253,23 +253,23 @@ export function refuseViewers(app: App, { limits, addressOf }: LimitDeps, reason
     if (!limits || request.isCounted || !isOneOf(error, reasons)) return error
     const limiter = request.routeOptions.config?.isRedeem ? limits.redeem : limits.playback
     const { refused } = limiter.take(ipRateLimitKey(addressOf(request)))
-    // The newest nonce comes with it: without it the true holder of a session could never prove anything again.
+    // It carries the newest nonce, without which the holder of a session could never make a valid proof again.
     if (!refused || (error instanceof PlaybackRefusal && error.code === 'proof-stale')) return error
     return slowDown(refused)
   }
 }
 
-/** Whether what an address may ask without a true proof is used up: then proofs are checked at a slow pace of each session. */
+/** Whether an address has used up its requests without a valid proof: then proofs are checked at a limited rate for each session. */
 export function isFlooding({ limits, addressOf }: LimitDeps, request: FastifyRequest): boolean {
   return limits?.playback.isExhausted(ipRateLimitKey(addressOf(request))) ?? false
 }
 
-/** A redeem: the OTP it names, whether it could succeed, and itself. */
+/** A redeem: its OTP, whether the OTP can be spent, and the redeem itself. */
 export type LimitedRedeem<T> = { otp: string; isSpendable(): Promise<boolean>; redeem(): Promise<T> }
 
 /**
- * Redeems within the limits of the address. An OTP that can be spent passes, slower, also where the address has no redeems left; one
- * that waits for its video costs nothing.
+ * Redeems within the limits of the address. An OTP that can be spent passes, at a lower rate, also when the address has used up its
+ * redeems; one whose video is not ready does not count.
  * @throws PlaybackRefusal `slow-down`, and what `redeem` throws
  */
 export async function redeemWithin<T>(
@@ -292,7 +292,7 @@ export async function redeemWithin<T>(
   }
 }
 
-/** What the framework refuses is a bad request, too. */
+/** Errors of the framework count as bad requests, too. */
 function isOneOf(error: unknown, reasons: readonly RefusalCode[]): boolean {
   if (error instanceof PlaybackRefusal) return reasons.includes(error.code)
   return isMethodNotAllowed(error) || isFrameworkRefusal(error)
@@ -307,7 +307,7 @@ async function slowDown(refused: LimitExceeded): Promise<PlaybackRefusal> {
   return new PlaybackRefusal('slow-down', { retryAfterS: refused.retryAfterS() })
 }
 
-/** One who is banned by this very call is told how long once that is on disk. `of` is absent without a live key. */
+/** When this call causes the ban, resolves after the ban is durable. `of` is absent without a valid key. */
 async function refusalOf(
   { budget, quota }: LimitResult,
   { subject, settled, retryAfterS, bannedUntilS }: LimitExceeded,
@@ -318,10 +318,10 @@ async function refusalOf(
   const limit = `${quota} ${CLASSES[budget] ?? budget} a minute`
   const sentences = bannedUntilS
     ? [
-        `This ${who} is banned from ${CLASSES[budget] ?? budget} until ${isoTime(bannedUntilS())}: it asked for far more than ${limit}.`,
+        `This ${who} is banned from ${CLASSES[budget] ?? budget} until ${isoTime(bannedUntilS())}: it sent far more than ${limit}.`,
         ...(of ? [liftingSentence(subject, of)] : []),
       ]
-    : [`Too many requests from this ${who}: at most ${limit}. Wait ${retryAfterS()} seconds, then go on.`]
+    : [`Too many requests from this ${who}: at most ${limit}. Wait ${retryAfterS()} seconds, then continue.`]
   return new Failure('limited', sentences.join(' '), { retryAfterS: retryAfterS() })
 }
 
@@ -332,7 +332,7 @@ function liftingSentence(subject: string, { who, holder }: { who: string; holder
 }
 
 /** draft-ietf-httpapi-ratelimit-headers-10 */
-function tellLimit(reply: FastifyReply, { budget, quota, remaining, waitS }: LimitResult): void {
+function setLimitHeaders(reply: FastifyReply, { budget, quota, remaining, waitS }: LimitResult): void {
   reply.header('RateLimit-Policy', `"${budget}";q=${quota};w=60`)
   reply.header('RateLimit', `"${budget}";r=${Math.max(0, Math.floor(remaining + 0.001))};t=${waitS}`)
 }

@@ -13,24 +13,24 @@ type Fault = {
 type Schema = Record<string, unknown>
 
 const PLACES: Record<string, string> = { querystring: 'query parameter', params: 'part of the path', headers: 'header' }
-/** Patterns that have a name; of the others the API reference shows the form. */
+/** Descriptions of patterns; for the others the sentence refers to the API reference. */
 const FORMS: Record<string, string> = {
   '^[0-9a-f]{32}$': 'an id of 32 lower-case hexadecimal digits',
   '^[!-~]{1,255}$': '1 to 255 visible ASCII characters',
 }
 const MAX_SHOWN_CHARS = 20
 
-/** @returns such as `The field "tags" takes a list, each entry a text; the number 5 came. Send that instead.` */
+/** @returns such as `The field "tags" expects a list, each entry a text, but got the number 5.` */
 export function validationMessage(error: Pick<FastifyError, 'validation' | 'validationContext'>): string {
   const faults: readonly Fault[] = error.validation ?? []
-  // Of a choice, each alternative is refused before the choice itself, which comes last.
+  // The faults of each alternative come first, that of the choice itself last.
   const fault = faults.at(-1)
-  if (!fault) return 'The request does not have the form that is read here. The API reference shows it.'
+  if (!fault) return 'The request does not match the schema of this operation. The API reference shows it.'
   const place = PLACES[error.validationContext ?? ''] ?? 'field'
   if (fault.keyword === 'required') return missing(place, fault)
   const name = nameOf(fault.instancePath)
   const subject = name === '' ? 'The body' : `The ${place} "${name}"`
-  return `${subject} takes ${expected(fault.parentSchema)}; ${shown(fault.data)} came. Send what it takes.`
+  return `${subject} expects ${expected(fault.parentSchema)}, but got ${shown(fault.data)}.`
 }
 
 function missing(place: string, { instancePath, params, parentSchema }: Fault): string {
@@ -72,7 +72,7 @@ function expectedOne(schema: Schema): string {
 }
 
 function expectedText({ pattern, maxLength }: Schema): string {
-  if (pattern !== undefined) return FORMS[String(pattern)] ?? 'a text of the form that the API reference shows'
+  if (pattern !== undefined) return FORMS[String(pattern)] ?? 'a text in the form that the API reference shows'
   return maxLength === undefined ? 'a text' : `a text of at most ${maxLength} characters`
 }
 

@@ -52,7 +52,7 @@ export async function readUploadForm<T>(
 
   const tooSlow = new Failure(
     'timeout',
-    `The fields before the file did not come within ${(fieldsWithinMs ?? 0) / 1000} seconds.`,
+    `The fields before the file did not arrive within ${(fieldsWithinMs ?? 0) / 1000} seconds.`,
   )
   const deadline = fieldsWithinMs === undefined ? undefined : setTimeout(() => breakOff(tooSlow), fieldsWithinMs).unref()
 

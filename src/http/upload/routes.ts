@@ -67,7 +67,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   })
 
   app.setNotFoundHandler(async () => {
-    throw new Failure('not-found', 'There is nothing at this address. A video is sent to /upload.')
+    throw new Failure('not-found', 'There is no page at this address. A video is sent to /upload.')
   })
 
   app.options('/', async (_request, reply) =>

@@ -9,7 +9,7 @@ export type V2FileDeps = ListDeps & CallerDeps
 
 const FilesQuery = Type.Object({
   video: Type.Optional(Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] })),
-  id: Type.Optional(Type.String({ description: 'the same, in its place' })),
+  id: Type.Optional(Type.String({ description: 'the same as video, instead of it' })),
   type: V2_TYPE,
 })
 const FileEntity = Type.Object({

@@ -23,7 +23,7 @@ export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
         budget: 'writes',
         described: { querystring: ImportQuery, response: v2ResponseSchema(ImportReply, 'The video that it becomes') },
       },
-      schema: { summary: 'Import a video from an address', headers: IdempotencyHeaders },
+      schema: { summary: 'Import a video from a URL', headers: IdempotencyHeaders },
     },
     async (request, reply) => {
       const holder = await authenticateBody(deps, { request, reply }, 'uploader')

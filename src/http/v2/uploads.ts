@@ -12,7 +12,7 @@ const TitleForm = Type.Object({ title: Type.String({ description: '1 to 500 char
 const Policy = Type.Object({
   ...POLICY_FIELDS,
   video_id: Type.String(),
-  upload_link: Type.String({ description: 'where the form goes' }),
+  upload_link: Type.String({ description: 'URL that receives the form' }),
   upload_link_secure: Type.String({ description: 'the same' }),
 })
 const response = v2ResponseSchema(Policy, 'The fields of the form, which uploads one video within 24 hours')
@@ -28,7 +28,7 @@ export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {
     async (request, reply) => {
       const holder = await authenticateBody(deps, { request, reply }, 'uploader')
       const title = getField(request.body, 'title') ?? getField(request.query, 'title')
-      if (typeof title !== 'string') throw new Failure('invalid', 'Send one title, in the body.')
+      if (typeof title !== 'string') throw new Failure('invalid', 'The title is missing. Send one title in the body.')
       return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },

@@ -29,7 +29,7 @@ const ListQuery = Type.Object({
   'search[id]': Type.Optional(Type.String({ description: 'part of the id' })),
   'search[title]': Type.Optional(Type.String({ description: 'part of the title', examples: ['light'] })),
   'search[file]': Type.Optional(Type.String({ description: 'part of the uploaded file’s name' })),
-  search: Type.Optional(Type.String({ description: 'the three as one JSON object' })),
+  search: Type.Optional(Type.String({ description: 'the three above as one JSON object' })),
   ...PAGE_QUERY,
   type: V2_TYPE,
 })
@@ -37,7 +37,9 @@ const VideoQuery = Type.Object({
   id: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }),
   type: V2_TYPE,
 })
-const VideoForm = Type.Object({ action: Type.Optional(Type.Literal('delete', { description: 'deletes it; absent: reads it' })) })
+const VideoForm = Type.Object({
+  action: Type.Optional(Type.Literal('delete', { description: 'deletes the video; absent: reads it' })),
+})
 const Deleted = Type.Object({ message: Type.Literal('Deleted') })
 
 export const Entity = Type.Object({
@@ -49,8 +51,8 @@ export const Entity = Type.Object({
   viewCount: Type.Integer(),
   statusText: Type.String({ description: 'queued, processing or ready' }),
   date_added: Type.Integer({ description: 'Unix seconds' }),
-  error: Type.Optional(Type.String({ description: 'why it failed, in words' })),
-  statusReason: Type.Optional(Type.String({ description: 'what is missing of one that plays, in words' })),
+  error: Type.Optional(Type.String({ description: 'why the video failed' })),
+  statusReason: Type.Optional(Type.String({ description: 'what is missing from a video that plays' })),
 })
 
 /** List, one video and deletion in the earlier interface (wire-contract.md, section 6). */
@@ -90,7 +92,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
       const action = getField(request.body, 'action')
       if (action === 'delete') return deleteOne(request, reply)
       const { accountId } = await authenticateBody(deps, { request, reply }, 'viewer')
-      if (action !== undefined) throw new Failure('invalid', 'action is "delete", or left out to read the video.')
+      if (action !== undefined) throw new Failure('invalid', 'action must be "delete"; leave it out to read the video.')
       const video = await getVideo(deps, accountId, readId(request))
       const viewsOf = await countViews(deps, [video.id])
       const entity = videoEntity(video, viewsOf(video.id))

@@ -2,7 +2,7 @@ import { unescape as decode, parse as parseForm } from 'node:querystring'
 import { Busboy } from '@fastify/busboy'
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
-import { type App, BODY_MAX_BYTES } from '../server/app.ts'
+import { type App, MAX_BODY_BYTES } from '../server/app.ts'
 
 // What real clients send: JSON, forms, an empty body under any content type, none at all (wire-contract.md, section 2).
 
@@ -88,7 +88,7 @@ function readMultipart(request: FastifyRequest, payload: NodeJS.ReadableStream):
     const fields = new Map<string, string[]>()
     const parser = new Busboy({
       headers: { ...request.headers, 'content-type': request.headers['content-type'] ?? '' },
-      limits: { fields: MAX_FIELDS, files: 0, fieldSize: BODY_MAX_BYTES, headerPairs: 100 },
+      limits: { fields: MAX_FIELDS, files: 0, fieldSize: MAX_BODY_BYTES, headerPairs: 100 },
     })
     parser.on('field', (name: string, value: string) => {
       const values = fields.get(name)
@@ -104,7 +104,7 @@ function readMultipart(request: FastifyRequest, payload: NodeJS.ReadableStream):
     let receivedBytes = 0
     payload.on('data', (bytes: Buffer) => {
       receivedBytes += bytes.length
-      if (receivedBytes <= BODY_MAX_BYTES) return
+      if (receivedBytes <= MAX_BODY_BYTES) return
       payload.unpipe(parser)
       payload.resume()
       reject(new Failure('too-large', 'The body is too large.'))

@@ -51,5 +51,5 @@ function ofStatus(status: number): ErrorResponse {
       code: 'unsupported',
       message: 'The Content-Type is not one that is read here. Send application/json or a form.',
     }
-  return { status: 400, code: 'invalid', message: 'The request is not well formed.' }
+  return { status: 400, code: 'invalid', message: 'The request is malformed.' }
 }
