@@ -15,7 +15,7 @@ const DownloadParams = Type.Object({
   fileId: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }),
 })
 
-/** Files on short-lived, signed addresses: opened while they are sent, and never shown by a browser as a page of ours. */
+/** Files on short-lived, signed paths: decrypted while they are sent, and never shown by a browser as a page of ours. */
 export async function downloadInterface(
   app: App,
   deps: DownloadDeps & LimitDeps & { usage: Pick<Usage, 'recordDownloadedBytes'> },
@@ -39,10 +39,10 @@ export async function downloadInterface(
       if (!mayOpen) throw new PlaybackRefusal('not-allowed')
       const download = await getDownload(deps, Number(fileId))
       const { sizeBytes, videoId } = download
-      // A number is given to one file, whose bytes never change.
+      // A file id is never reused, and the bytes of a file never change.
       const tag = `"${fileId}"`
-      const mayBePart = [undefined, tag].includes(request.headers['if-range']?.toString())
-      const range = readRange(mayBePart ? request.headers.range : undefined, sizeBytes)
+      const mayBePartial = [undefined, tag].includes(request.headers['if-range']?.toString())
+      const range = readRange(mayBePartial ? request.headers.range : undefined, sizeBytes)
       reply.headers({
         'Accept-Ranges': 'bytes',
         ETag: tag,

@@ -23,8 +23,8 @@ export async function posterInterface(app: App, deps: PosterDeps): Promise<void>
     const { jpeg, isPublic } = await openPoster(deps, token)
       .catch(async (error) => {
         if (!isNotFound(error) || request.headers.authorization === undefined) throw error
-        // Whatever is wrong with the key: for everybody else there is no such poster.
-        const accountId = await accountOf(request, reply).catch((refusal) => {
+        // With any invalid key the poster does not exist.
+        const accountId = await identifyAccount(request, reply).catch((refusal) => {
           throw refusal instanceof Failure && refusal.kind !== 'unavailable' ? error : refusal
         })
         return openPoster(deps, token, accountId)
@@ -42,8 +42,8 @@ export async function posterInterface(app: App, deps: PosterDeps): Promise<void>
       .send(jpeg)
   })
 
-  /** Of a key that may read videos. */
-  async function accountOf(request: FastifyRequest, reply: FastifyReply): Promise<string> {
+  /** @returns the account of a key that may read videos */
+  async function identifyAccount(request: FastifyRequest, reply: FastifyReply): Promise<string> {
     const authenticate = async () => deps.authenticate(readApiKey(request))
     return (await identify(deps, { request, reply }, 'viewer', authenticate)).accountId
   }

@@ -2,8 +2,8 @@
 export type ByteRange = { first: number; last: number }
 
 /**
- * Reads a Range header (RFC 9110, section 14). One range is served; several, or a form not known, get the whole file, as the
- * standard allows, so a request for a thousand ranges costs no more than one.
+ * Reads a Range header (RFC 9110, section 14). One range is served; several ranges, or an unknown unit, get the whole file, as
+ * the standard allows, so a request for a thousand ranges costs no more than one.
  * @returns undefined for the whole file, `unsatisfiable` for a 416
  */
 export function readRange(header: string | undefined, sizeBytes: number): ByteRange | undefined | 'unsatisfiable' {

@@ -19,11 +19,11 @@ const MediaParams = Type.Object({
 })
 
 const READ_BYTES = 256 * 1024
-const FOR_EVER = 'public, max-age=31536000, immutable'
+const IMMUTABLE = 'public, max-age=31536000, immutable'
 
 export type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'recordSentBytes'>; traffic: TrafficMeter | undefined }
 
-/** Ciphertext on signed paths: cacheable for ever, open to any origin, no credentials (playback-protocol.md, section 8). */
+/** Ciphertext on signed paths: cacheable without limit, open to any origin, no credentials (playback-protocol.md, section 8). */
 export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({
@@ -33,19 +33,19 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
     })
   })
   refuseViewers(app, deps, ['bad-request', 'not-allowed', 'video-gone'])
-  const options = { exposeHeadRoute: false, schema: { params: MediaParams } } // what is sent is counted
+  const options = { exposeHeadRoute: false, schema: { params: MediaParams } } // sent bytes are counted
   app.get('/:exp/:sig/:videoId/:generation/:rendition/:file', options, async (request, reply) => {
     const { params } = request
     const path = { exp: Number(params.exp), sig: params.sig, videoId: params.videoId, generation: Number(params.generation) }
     const closed = new AbortController()
     reply.raw.once('close', () => closed.abort())
-    const address = deps.addressOf(request) // a connection that has broken off has none any more
+    const address = deps.addressOf(request) // a closed connection has none
     const renditionId = Number(params.rendition)
     const onSent = (sentBytes: number) => deps.usage.recordSentBytes(params.videoId, address, sentBytes)
     if (params.file === 'init.mp4') {
       const init = await openInit(deps, { path, renditionId, signal: closed.signal })
       onResponseSent(reply, init.length, onSent)
-      return reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Type': 'video/mp4' }).send(init)
+      return reply.headers({ 'Cache-Control': IMMUTABLE, 'Content-Type': 'video/mp4' }).send(init)
     }
     const segment = await openSegment(deps, {
       path,
@@ -59,12 +59,12 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
   })
 }
 
-/** @param findWait the seconds till so many bytes may be sent; undefined: now */
+/** @param findWait returns the seconds until so many bytes may be sent; undefined: now */
 async function sendSegment(
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   segment: OpenSegment,
   findWait: (sizeBytes: number) => number | undefined,
-  tell: (sentBytes: number) => void,
+  onSent: (sentBytes: number) => void,
 ): Promise<FastifyReply> {
   const sizeBytes = 'bytes' in segment ? segment.bytes.length : segment.sizeBytes
   const range = readRange(request.headers.range, sizeBytes)
@@ -80,8 +80,8 @@ async function sendSegment(
     throw new PlaybackRefusal('slow-down', { retryAfterS })
   }
   if (range) reply.code(206).header('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
-  reply.headers({ 'Cache-Control': FOR_EVER, 'Content-Length': last - first + 1 })
-  onResponseSent(reply, last - first + 1, tell)
+  reply.headers({ 'Cache-Control': IMMUTABLE, 'Content-Length': last - first + 1 })
+  onResponseSent(reply, last - first + 1, onSent)
   if ('bytes' in segment) return reply.send(segment.bytes.subarray(first, last + 1))
   return sendWhole(reply, segment.file.createReadStream({ start: first, end: last, highWaterMark: READ_BYTES }), last - first + 1)
 }

@@ -16,70 +16,70 @@ const LIMITS = {
   headerSize: 16 * 1024,
 }
 
-/** The longest that RFC 2046 (section 5.1.1) allows. */
+/** As RFC 2046, section 5.1.1 allows. */
 const MAX_BOUNDARY_LENGTH = 70
 
-/** What becomes of the file while it comes in. */
+/** Receives the file while it is uploaded. */
 export type FileReceiver<T> = {
   /** Must read the file's stream. */
   receive(parts: UploadParts): Promise<T>
-  /** Undoes `receive`: the form turned out to be void after its file. */
+  /** Undoes `receive`, when the form turns out to be invalid after its file. */
   discard(received: T): Promise<void>
-  /** How long the fields before the file may take; absent: as long as they like. */
-  fieldsWithinMs?: number
+  /** How long the fields before the file may take; absent: without limit. */
+  fieldsTimeoutMs?: number
 }
 
 /**
- * Reads an S3 POST form: fields first, the file last (what follows it is ignored, as S3 does). What `receive` made of the file is
- * given when the form has ended as it should, so a body that breaks off is never taken for a whole one.
- * @throws Failure `invalid` for a form that cannot be read; whatever `receive` throws
+ * Reads an S3 POST form: fields first, the file last; what follows is ignored, as S3 does. Resolves with the result of `receive` only
+ * after the form has ended properly, so a body that breaks off is never taken for a complete one.
+ * @throws Failure `invalid` for a form that cannot be read; and what `receive` throws
  */
 export async function readUploadForm<T>(
   request: IncomingMessage,
-  { receive, discard, fieldsWithinMs }: FileReceiver<T>,
+  { receive, discard, fieldsTimeoutMs }: FileReceiver<T>,
 ): Promise<T> {
   const parser = openParser(request)
   const ended = Promise.withResolvers<void>()
   let file: Readable | undefined
   let received: Promise<T> | undefined
   const fields = new Map<string, string>()
-  const giveUp = (error: Error) => {
+  const fail = (error: Error) => {
     ended.reject(error)
-    file?.destroy(error) // the parser leaves it open, and whoever reads it would wait for ever
+    file?.destroy(error) // the parser leaves it open, and its reader would wait for ever
   }
-  const breakOff = (cause: unknown) =>
-    giveUp(cause instanceof Failure ? cause : new Failure('invalid', 'The form cannot be read, or broke off.', { cause }))
+  const reject = (cause: unknown) =>
+    fail(cause instanceof Failure ? cause : new Failure('invalid', 'The form cannot be read, or broke off.', { cause }))
 
   const tooSlow = new Failure(
     'timeout',
-    `The fields before the file did not arrive within ${(fieldsWithinMs ?? 0) / 1000} seconds.`,
+    `The fields before the file did not arrive within ${(fieldsTimeoutMs ?? 0) / 1000} seconds.`,
   )
-  const deadline = fieldsWithinMs === undefined ? undefined : setTimeout(() => breakOff(tooSlow), fieldsWithinMs).unref()
+  const deadline = fieldsTimeoutMs === undefined ? undefined : setTimeout(() => reject(tooSlow), fieldsTimeoutMs).unref()
 
-  // A part without a name comes with none, whatever the parser's types say.
+  // The name of a part may be missing, unlike the parser's types say.
   parser.on('field', (name: string | undefined, value: string, nameTruncated: boolean, valueTruncated: boolean) => {
-    if (name === undefined) return breakOff(new Failure('invalid', 'A part of the form has no name.'))
-    if (nameTruncated || valueTruncated) return breakOff(new Failure('too-large', 'A field of the form is too large.'))
+    if (name === undefined) return reject(new Failure('invalid', 'A part of the form has no name.'))
+    if (nameTruncated || valueTruncated) return reject(new Failure('too-large', 'A field of the form is too large.'))
     if (!received) fields.set(name.toLowerCase(), value)
   })
   parser.on('file', (_name: string, stream: Readable, fileName: string | undefined) => {
     file = stream
-    clearTimeout(deadline) // from here on the fields have proved what the form may do
-    file.on('error', () => undefined) // whoever reads it hears; when a refusal came first, nobody does
+    clearTimeout(deadline) // `receive` verifies the policy in the fields before it reads the file
+    file.on('error', () => undefined) // its reader gets the error, if it has one
     received = receive({ fields, fileName: fileName ?? '', file })
-    // What became of the file's stream is the client's doing; all else that goes wrong with it is ours, and told as it is.
-    received.catch((error) => (error === stream.errored ? breakOff(error) : giveUp(error)))
+    // Errors of the file's stream come from the client; all others are ours, and are thrown as they are.
+    received.catch((error) => (error === stream.errored ? reject(error) : fail(error)))
   })
   for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
-    parser.on(limit, () => breakOff(new Failure('invalid', 'The form has too many parts.')))
+    parser.on(limit, () => reject(new Failure('invalid', 'The form has too many parts.')))
   }
-  parser.on('error', breakOff)
+  parser.on('error', reject)
   parser.on('finish', () => ended.resolve())
   request.once('close', () => {
     if (request.complete) return
-    const cause = new Error('the client went away')
+    const cause = new Error('the client disconnected')
     parser.destroy(cause)
-    breakOff(cause)
+    reject(cause)
   })
   request.pipe(parser)
 
@@ -96,22 +96,22 @@ export async function readUploadForm<T>(
   }
 }
 
-/** Before a refusal so much of the body is still read, for so long: a client that sends before it listens would not hear it. */
-const DRAINED_BYTES = 64 * 2 ** 20
-const DRAIN_MS = 10_000
+/** How much of a body is read before an error is sent, and how long: clients read the response only after they have sent everything. */
+const MAX_DRAINED_BYTES = 64 * 2 ** 20
+const DRAIN_TIMEOUT_MS = 10_000
 
 export async function drainForm(body: IncomingMessage): Promise<void> {
   if (body.readableEnded || body.destroyed) return
   const { promise, resolve } = Promise.withResolvers<void>()
-  const impatience = setTimeout(resolve, DRAIN_MS)
+  const timeout = setTimeout(resolve, DRAIN_TIMEOUT_MS)
   let drainedBytes = 0
   body.on('data', (chunk: Buffer) => {
     drainedBytes += chunk.length
-    if (drainedBytes > DRAINED_BYTES) resolve()
+    if (drainedBytes > MAX_DRAINED_BYTES) resolve()
   })
   body.once('close', resolve).once('end', resolve).resume()
   await promise
-  clearTimeout(impatience)
+  clearTimeout(timeout)
 }
 
 function openParser(request: IncomingMessage) {
@@ -126,7 +126,7 @@ function openParser(request: IncomingMessage) {
   }
 }
 
-/** By its name alone: clients give types and file names to fields, and none to files. */
+/** By its name alone: clients send types and file names with fields, and none with files. */
 function isPartAFile(name: string | undefined): boolean {
   return name?.toLowerCase() === 'file'
 }

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 
-const Given = Type.String({ description: 'goes from the upload credentials into the form as it is' })
+const Given = Type.String({ description: 'from the upload credentials, unchanged' })
 
-/** What upload credentials give and the form of an upload carries (wire-contract.md, section 4). */
+/** The fields that upload credentials contain and an upload form must have (wire-contract.md, section 4). */
 export const POLICY_FIELDS = {
   policy: Given,
   key: Given,

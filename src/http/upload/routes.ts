@@ -10,12 +10,12 @@ import { xmlDocument } from '../wire/xml.ts'
 import { drainForm, readUploadForm } from './form.ts'
 import { POLICY_FIELDS } from './policy-fields.ts'
 
-/** A form that has proved nothing by then is closed; the file behind a true policy takes its time (U23). */
-const FIELDS_MS = 30_000
+/** For the fields before the file, which contain the policy. A file with a valid policy may take longer (U23). */
+const FIELDS_TIMEOUT_MS = 30_000
 
 export type UploadDeps = LimitDeps & SourceDeps & { publicUrl(): string }
 
-/** S3's names for our refusals. */
+/** S3's error codes for our failures. */
 const S3_CODES: Record<string, string> = {
   invalid: 'MalformedPOSTRequest',
   'not-found': 'NoSuchKey',
@@ -32,10 +32,10 @@ const S3_CODES: Record<string, string> = {
 const UploadForm = Type.Object({
   ...POLICY_FIELDS,
   success_action_status: Type.Optional(
-    Type.String({ description: 'which status answers: 200, 201 or 204 (204 if absent)', examples: ['201'] }),
+    Type.String({ description: 'status of the response: 200, 201 or 204 (204 if absent)', examples: ['201'] }),
   ),
   success_action_redirect: Type.Optional(
-    Type.String({ description: 'an address to be sent to instead, by 303, with bucket, key and etag' }),
+    Type.String({ description: 'URL to redirect to instead (303), with bucket, key and etag' }),
   ),
   file: Type.String({ format: 'binary', description: 'the video; the last field', examples: ['@video.mp4'] }),
 })
@@ -47,10 +47,10 @@ const UploadReplies = {
     content: { 'application/xml': { schema: Type.String() } },
   },
   204: { description: 'Stored', type: 'null' },
-  303: { description: 'Stored; on to success_action_redirect', type: 'null' },
+  303: { description: 'Stored; redirects to success_action_redirect', type: 'null' },
 }
 
-/** The S3 POST-policy form (wire-contract.md, section 4). It carries its own proof, so any origin may send it. */
+/** The S3 POST-policy form (wire-contract.md, section 4). Its policy is signed, so any origin may send it. */
 export async function uploadInterface(app: App, deps: UploadDeps): Promise<void> {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('multipart/form-data', (_request, payload, done) => done(null, payload))
@@ -67,7 +67,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
   })
 
   app.setNotFoundHandler(async () => {
-    throw new Failure('not-found', 'There is no page at this address. A video is sent to /upload.')
+    throw new Failure('not-found', 'There is no page at this address. Send videos to /upload.')
   })
 
   app.options('/', async (_request, reply) =>
@@ -86,7 +86,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
     { config: { described: { body: UploadForm, response: UploadReplies } }, schema: { summary: 'Send a video' } },
     async (request, reply) => {
       const declaredBytes = Number(request.headers['content-length'] ?? 0)
-      refuseDeclaredSize(declaredBytes, deps.uploadMaxBytes)
+      assertDeclaredSize(declaredBytes, deps.uploadMaxBytes)
       await assertRoom(deps, declaredBytes)
       const { key, fields, sha256, received } = await readUploadForm(request.raw, {
         async receive({ fields, fileName, file }) {
@@ -96,22 +96,22 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
           return { key, fields, sha256: source.sha256, received: { videoId, fileName, source } }
         },
         discard: async ({ received }) => received && discardSource(deps, received.source),
-        fieldsWithinMs: FIELDS_MS,
+        fieldsTimeoutMs: FIELDS_TIMEOUT_MS,
       })
       if (received) await acceptSource(deps, { policyKey: key, ...received })
-      return answerUpload(reply, deps.publicUrl(), { key, etag: sha256.toString('hex') }, fields)
+      return sendStored(reply, deps.publicUrl(), { key, etag: sha256.toString('hex') }, fields)
     },
   )
 }
 
-function refuseDeclaredSize(declaredBytes: number, uploadMaxBytes: number): void {
+function assertDeclaredSize(declaredBytes: number, uploadMaxBytes: number): void {
   const formBytes = 2 ** 20 // fields and boundaries
   if (declaredBytes > uploadMaxBytes + formBytes)
     throw new Failure('too-large', `The file is larger than ${uploadMaxBytes} bytes, the largest this server accepts.`)
 }
 
-/** 303 to a given address, or 200, 201 with S3's document, 204. */
-function answerUpload(
+/** 303 to the given address, or 200, 201 with S3's document, or 204. */
+function sendStored(
   reply: FastifyReply,
   publicUrl: string,
   stored: { key: string; etag: string },

@@ -6,12 +6,12 @@ import { type App, MAX_BODY_BYTES } from '../server/app.ts'
 
 // What real clients send: JSON, forms, an empty body under any content type, none at all (wire-contract.md, section 2).
 
-/** A form with more is refused, since what stands behind them would be lost unseen. No operation needs as many. */
+/** A form with more fields is rejected, since the others would be lost silently. No operation needs as many. */
 const MAX_FIELDS = 500
-/** No operation needs as many; what walks a value by recursion is safe below it. */
+/** No operation needs a deeper value, and recursion over one is safe. */
 const MAX_DEPTH = 64
 
-/** Teaches an interface to read JSON, urlencoded and multipart bodies, all into one plain object. */
+/** Makes an interface read JSON, urlencoded and multipart bodies, all as one plain object. */
 export function addBodyParsers(app: App): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: FastifyRequest, text: string) =>
@@ -30,12 +30,12 @@ export function addBodyParsers(app: App): void {
   app.addContentTypeParser('*', { parseAs: 'string' }, async (request: FastifyRequest, text: string) => {
     if (text === '') return {}
     if (request.headers['content-type'])
-      throw new Failure('unsupported', 'The Content-Type is not one that is read here. Send application/json or a form.')
+      throw new Failure('unsupported', 'The Content-Type is not supported. Send application/json or a form.')
     return readFormOrJson(text)
   })
 }
 
-/** JSON under a form's type, as `curl -d` and PHP send it by default: read as a form, options that protect a video would be lost unseen. */
+/** Accepts JSON under a form's type, as `curl -d` and PHP send it by default: read as a form, options that protect a video would be lost silently. */
 function readFormOrJson(text: string): unknown {
   if (/^\s*[[{]/.test(text)) return readJson(text)
   const [, encoded] = /^\s*((?:%7b|%5b)[^&]*?)=?\s*$/i.exec(text) ?? []
@@ -45,10 +45,10 @@ function readFormOrJson(text: string): unknown {
 function readJson(text: string): unknown {
   if (text.trim() === '') return {}
   if (isTooDeep(text))
-    throw new Failure('invalid', `The body holds values nested more than ${MAX_DEPTH} deep. Send a flat object.`)
+    throw new Failure('invalid', `The body has values nested more than ${MAX_DEPTH} deep. Send a flat object.`)
   try {
     const value: unknown = JSON.parse(text, mayNamePrototype(text) ? refusePrototype : undefined)
-    // PHP clients send an empty array where they mean an empty object.
+    // PHP clients send an empty array for an empty object.
     return Array.isArray(value) && value.length === 0 ? {} : value
   } catch (error) {
     throw new Failure('invalid', 'The body is not valid JSON.', { cause: error })
@@ -66,7 +66,7 @@ function isTooDeep(text: string): boolean {
   return false
 }
 
-/** Looking at each name makes parsing several times slower, so it is done where the name could be, plain or escaped. */
+/** Checking each name makes parsing several times slower, so it is done only when the name may occur, plain or escaped. */
 function mayNamePrototype(text: string): boolean {
   return text.includes('__proto__') || text.includes('\\u')
 }

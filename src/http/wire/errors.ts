@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, type FailureKind, hostFailure, levelOf } from '../../errors.ts'
 import { validationMessage } from '../server/validation.ts'
 
-// The only place that knows which failure has which status; each interface puts it into its own body.
+// The only place that maps failures to statuses; each interface puts them into its own body.
 
 const STATUS = {
   invalid: 400,
@@ -20,18 +20,18 @@ const STATUS = {
 
 export type ErrorResponse = { status: number; code: string; message: string }
 
-/** Turns whatever was thrown into what may be told. Bugs are logged once and stay silent: no stack, no path, no SQL. */
+/** Turns any error into what a client may see. Bugs are logged once and give no details: no stack, no path, no SQL. */
 export function errorResponse(error: unknown, request: FastifyRequest, reply: FastifyReply): ErrorResponse {
   const failure = error instanceof Failure ? error : hostFailure(error)
   if (failure) {
     const retryAfterS = failure.retryAfterS ?? (failure.kind === 'unavailable' ? 5 : undefined)
     if (retryAfterS !== undefined) reply.header('Retry-After', String(retryAfterS))
-    if (failure.kind === 'unavailable') request.log[levelOf(failure, 'warn')]({ err: failure }, 'refused')
+    if (failure.kind === 'unavailable') request.log[levelOf(failure, 'warn')]({ err: failure }, 'request: refused')
     return { status: STATUS[failure.kind], code: failure.kind, message: failure.message }
   }
   if (isFastifyError(error) && error.validation) return { status: 400, code: 'invalid', message: validationMessage(error) }
-  if (isFastifyError(error) && error.statusCode !== undefined && error.statusCode < 500) return ofStatus(error.statusCode)
-  request.log.error({ err: error }, 'a request failed')
+  if (isFastifyError(error) && error.statusCode !== undefined && error.statusCode < 500) return errorOfStatus(error.statusCode)
+  request.log.error({ err: error }, 'request: failed')
   return {
     status: 500,
     code: 'internal',
@@ -43,13 +43,13 @@ function isFastifyError(error: unknown): error is FastifyError {
   return error instanceof Error && 'statusCode' in error
 }
 
-function ofStatus(status: number): ErrorResponse {
+function errorOfStatus(status: number): ErrorResponse {
   if (status === 413) return { status, code: 'too-large', message: 'The body is too large.' }
   if (status === 415)
     return {
       status,
       code: 'unsupported',
-      message: 'The Content-Type is not one that is read here. Send application/json or a form.',
+      message: 'The Content-Type is not supported. Send application/json or a form.',
     }
   return { status: 400, code: 'invalid', message: 'The request is malformed.' }
 }

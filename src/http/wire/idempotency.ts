@@ -3,27 +3,27 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type IdempotencyDeps, type IdempotentEffect, respondOnce } from '../../idempotency/idempotency.ts'
 
-/** The header of a call that may be sent again, for the schema of its route. */
+/** The header of a call that may be retried, for the schema of its route. */
 export const IdempotencyHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
       pattern: '^[!-~]{1,255}$',
       description:
-        'Any text of your own, such as a UUID. Sent again with the same key within 24 hours, this request has no second effect and gets the same answer, with the header Idempotency-Replayed: true',
+        'Any unique text, such as a UUID. Sent again with the same key within 24 hours, this request has no second effect and gets the same response, with the header Idempotency-Replayed: true',
     }),
   ),
 })
 
 export type IdempotencyRouteDeps = { idempotency: IdempotencyDeps }
 
-/** How an outcome is told (RFC 9110, section 8). */
+/** How an outcome is written into a response (RFC 9110, section 8). */
 export type Representation<Outcome> = { type: string; textOf: (outcome: Outcome) => string }
 
 export function jsonRepresentation<Outcome>(bodyOf: (outcome: Outcome) => object): Representation<Outcome> {
   return { type: 'application/json; charset=utf-8', textOf: (outcome) => JSON.stringify(bodyOf(outcome)) }
 }
 
-/** Sends what `effect` comes to; where the call has an Idempotency-Key, once for all who send it again. */
+/** Runs `effect` and sends its outcome. With an Idempotency-Key it runs once, and retries get the same response. */
 export async function sendIdempotent<Outcome>(
   { idempotency }: IdempotencyRouteDeps,
   { request, reply, accountId }: { request: FastifyRequest; reply: FastifyReply; accountId: string },
@@ -32,7 +32,7 @@ export async function sendIdempotent<Outcome>(
 ): Promise<FastifyReply> {
   const idempotencyKey = request.headers['idempotency-key']?.toString()
   if (idempotencyKey === undefined) return sendText(reply, type, textOf(await effect()))
-  const call = { accountId, idempotencyKey, requestHash: hashOf(request) }
+  const call = { accountId, idempotencyKey, requestHash: hashRequest(request) }
   const { answer, isReplayed } = await respondOnce(idempotency, call, effect, textOf)
   if (isReplayed) reply.header('Idempotency-Replayed', 'true')
   return sendText(reply, type, answer)
@@ -43,10 +43,10 @@ function sendText(reply: FastifyReply, type: string, text: string): FastifyReply
   return reply.type(type).send(Buffer.from(text))
 }
 
-/** Of everything that a request asks for; who asks is no part of it, so a key may be exchanged in between. */
-function hashOf({ method, routeOptions, params, query, body }: FastifyRequest): Buffer {
-  const asked = JSON.stringify([method, routeOptions.url, params, query, body], (name, value) =>
+/** Of everything but the API key, which may be replaced between a call and its retry. */
+function hashRequest({ method, routeOptions, params, query, body }: FastifyRequest): Buffer {
+  const content = JSON.stringify([method, routeOptions.url, params, query, body], (name, value) =>
     name === 'clientSecretKey' ? undefined : value,
   )
-  return createHash('sha256').update(asked).digest()
+  return createHash('sha256').update(content).digest()
 }

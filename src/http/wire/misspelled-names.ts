@@ -1,11 +1,11 @@
 import { Failure } from '../../errors.ts'
 
-/** Shorter names are too near to each other to tell a slip from another word. */
-const LEAST_LENGTH = 5
-const MOST_CHANGES = 2
+/** Shorter names are too similar to tell a misspelling from another word. */
+const MIN_LENGTH = 5
+const MAX_CHANGES = 2
 
 /**
- * Refuses keys that nearly are names of ours: a misspelt option that protects a video must not be passed over. All others pass.
+ * Rejects misspelled names: an option that protects a video must not be ignored silently. Other unknown keys pass.
  * @throws Failure `invalid` that names both
  * @see wire-contract.md, section 5
  */
@@ -19,14 +19,14 @@ export function refuseMisspelledNames(keys: readonly string[], names: readonly s
 
 function isNearMiss(key: string, name: string): boolean {
   if (key.toLowerCase() === name.toLowerCase()) return true
-  if (key.length < LEAST_LENGTH || name.length < LEAST_LENGTH) return false
+  if (key.length < MIN_LENGTH || name.length < MIN_LENGTH) return false
   return (
-    Math.abs(key.length - name.length) <= MOST_CHANGES && changesBetween(key.toLowerCase(), name.toLowerCase()) <= MOST_CHANGES
+    Math.abs(key.length - name.length) <= MAX_CHANGES && editDistance(key.toLowerCase(), name.toLowerCase()) <= MAX_CHANGES
   )
 }
 
-/** Letters to add, leave out, replace or swap with the next one (optimal string alignment). */
-function changesBetween(a: string, b: string): number {
+/** The number of letters to add, remove, replace or swap with the next one (optimal string alignment). */
+function editDistance(a: string, b: string): number {
   let before: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {

@@ -9,7 +9,7 @@ import { refuseMisspelledNames } from './misspelled-names.ts'
 // The options of an OTP as both interfaces send them, JSON or form (wire-contract.md, section 5). Unknown keys are ignored.
 
 const DEFAULT_TTL_S = 21_600
-const LICENSE_RULES_MAX_BYTES = 4096
+const MAX_LICENSE_RULES_BYTES = 4096
 
 /** A whole number, also as a form sends it. */
 const Whole = Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^[0-9]{1,30}$' })])
@@ -20,22 +20,22 @@ const OtpOptions = Type.Object({
     description: 'seconds in which the OTP must be redeemed, 21600 without it',
     examples: [300],
   }),
-  forcedBitrate: Type.Optional({ ...Whole, description: 'kbit/s: the player keeps to the rendition nearest to it' }),
+  forcedBitrate: Type.Optional({ ...Whole, description: 'kbit/s: the player uses the rendition nearest to it' }),
   userId: Type.Optional(
     Type.Union([Type.String({ pattern: '^[A-Za-z0-9_-]{1,36}$' }), Type.Integer({ minimum: 0 })], {
-      description: 'your own label of the viewer',
+      description: 'your own identifier of the viewer, best the id in your database',
       examples: ['reader-4711'],
     }),
   ),
   streamLimit: Type.Optional(
     Type.Union([Type.Integer({ minimum: 1, maximum: 100 }), Type.String({ pattern: '^([1-9][0-9]?|100)$' })], {
-      description: 'with `userId`: on so many screens at once this viewer may play',
+      description: 'with `userId`: the number of screens on which this viewer may play at the same time',
     }),
   ),
   viewer: Type.Optional(
     Type.Object(
       { name: Type.Optional(Type.String({ maxLength: 128 })), email: Type.Optional(Type.String({ maxLength: 128 })) },
-      { description: 'fills {name} and {email} in marks', examples: [{ email: 'ann@example.org' }] },
+      { description: 'fills {name} and {email} in watermarks', examples: [{ email: 'ann@example.org' }] },
     ),
   ),
 })
@@ -52,19 +52,19 @@ const Watermark = Type.Object(
 )
 const AS_TEXT = Type.String({ description: 'the same as JSON text' })
 
-/** All options as the API reference shows them; those that are not above are read, and refused in words, by the features they are of. */
+/** All options, for the API reference. Those that are not above are checked by their features. */
 export const OtpBody = Type.Object({
   ...OtpOptions.properties,
   annotate: Type.Optional(
     Type.Union([Type.Array(Watermark), Watermark, AS_TEXT], {
-      description: 'up to 20 marks in the picture; JSON in single or typographic quotes is read too',
+      description: 'up to 20 watermarks; JSON with single or typographic quotes is accepted, too',
       examples: [[{ type: 'rtext', text: '{email}', alpha: '0.6' }]],
     }),
   ),
   whitelisthref: Type.Optional(
     Type.String({
       description:
-        'the site that may embed the video: a host, such as example.org with its subdomains, or a regular expression on it',
+        'the site that may embed the video: a host, such as example.org, which includes its subdomains; or a regular expression',
     }),
   ),
   ipGeo: Type.Optional(
@@ -72,19 +72,19 @@ export const OtpBody = Type.Object({
       [Type.Object({ allow: Type.Optional(Places), block: Type.Optional(Places), except: Type.Optional(Places) }), AS_TEXT],
       {
         description:
-          'where it may be watched, such as {"allow":["DE","192.0.2.0/24"]}: countries (ISO 3166-1 alpha-2), addresses and ranges; each list makes exceptions to the one before it',
+          'where it may be watched, such as {"allow":["DE","192.0.2.0/24"]}: countries (ISO 3166-1 alpha-2), addresses and ranges; each list makes exceptions to the previous one',
       },
     ),
   ),
   ipGeoRules: Type.Optional(
     Type.Union([Type.Array(PlaceRule), AS_TEXT], {
       description:
-        'the same as rules, such as [{"action":true,"ipSet":[],"countrySet":["DE"]}]; the last that matches decides, an empty set holds everyone',
+        'the same as rules, such as [{"action":true,"ipSet":[],"countrySet":["DE"]}]; the last matching rule decides; an empty set matches everyone',
     }),
   ),
   licenseRules: Type.Optional(
     Type.Union([Type.Object({}, { additionalProperties: true }), AS_TEXT], {
-      description: 'kept for DRM licences, without effect yet',
+      description: 'stored for DRM licences, without effect yet',
     }),
   ),
 })
@@ -100,8 +100,8 @@ export function readOtpOptions({ outbound }: Pick<OtpDeps, 'outbound'>, body: un
   const options = asRecord(body)
   refuseMisspelledNames(Object.keys(options), OPTION_NAMES)
   const known: Record<string, unknown> = {}
-  for (const name of NAMES) if (isGiven(options[name])) known[name] = jsonOrSame(name, options[name])
-  if (!isOtpOptions.Check(known)) throw new Failure('invalid', refusal(known))
+  for (const name of NAMES) if (isGiven(options[name])) known[name] = parseViewer(name, options[name])
+  if (!isOtpOptions.Check(known)) throw new Failure('invalid', explainFault(known))
   return choices(outbound, known, options)
 }
 
@@ -111,9 +111,9 @@ function choices(
   options: Readonly<Record<string, unknown>>,
 ): OtpChoices {
   const ttlS = known.ttl === undefined ? DEFAULT_TTL_S : Number(known.ttl)
-  if (ttlS < 1) throw new Failure('invalid', 'ttl is a number of seconds, at least 1.')
+  if (ttlS < 1) throw new Failure('invalid', 'ttl must be a whole number of seconds, at least 1.')
   if (known.streamLimit !== undefined && known.userId === undefined)
-    throw new Failure('invalid', 'streamLimit counts the streams of a userId: send userId with it.')
+    throw new Failure('invalid', 'streamLimit counts the streams of a userId: send userId, too.')
   return {
     ttlS,
     userId: known.userId === undefined ? undefined : String(known.userId),
@@ -126,33 +126,33 @@ function choices(
 }
 
 const SENTENCES: Record<string, string> = {
-  ttl: 'ttl is a number of seconds, at least 1.',
-  forcedBitrate: 'forcedBitrate is a whole number of kbit/s.',
-  userId: 'userId has 1 to 36 of the characters A–Z, a–z, 0–9, _ and -.',
-  streamLimit: 'streamLimit is a whole number from 1 to 100.',
-  viewer: 'viewer is an object with name and email, each at most 128 characters.',
+  ttl: 'ttl must be a whole number of seconds, at least 1.',
+  forcedBitrate: 'forcedBitrate must be a whole number of kbit/s.',
+  userId: 'userId must have 1 to 36 of the characters A–Z, a–z, 0–9, _ and -.',
+  streamLimit: 'streamLimit must be a whole number from 1 to 100.',
+  viewer: 'viewer must be an object with name and email, each of at most 128 characters.',
 }
 
-function refusal(known: unknown): string {
+function explainFault(known: unknown): string {
   const name = isOtpOptions.Errors(known)[0]?.instancePath.split('/')[1] ?? ''
-  return SENTENCES[name] ?? 'The options of the OTP cannot be read.'
+  return SENTENCES[name] ?? 'The options of the OTP are not valid.'
 }
 
 function readLicenseRules(given: unknown): Record<string, unknown> | undefined {
   if (!isGiven(given)) return undefined
   const rules = typeof given === 'string' ? parseJson(given) : given
   if (!isRecord(rules))
-    throw new Failure('invalid', 'licenseRules is a JSON object, such as {"canPersist":true,"rentalDuration":3600}.')
-  if (Buffer.byteLength(JSON.stringify(rules)) > LICENSE_RULES_MAX_BYTES)
-    throw new Failure('invalid', `licenseRules has at most ${LICENSE_RULES_MAX_BYTES} bytes as JSON.`)
+    throw new Failure('invalid', 'licenseRules must be a JSON object, such as {"canPersist":true,"rentalDuration":3600}.')
+  if (Buffer.byteLength(JSON.stringify(rules)) > MAX_LICENSE_RULES_BYTES)
+    throw new Failure('invalid', `licenseRules may have at most ${MAX_LICENSE_RULES_BYTES} bytes as JSON.`)
   if (Number(rules.rentalDuration) < 0)
-    throw new Failure('invalid', 'rentalDuration, in licenseRules, is a number of seconds, at least 0.')
+    throw new Failure('invalid', 'rentalDuration, in licenseRules, must be a number of seconds, at least 0.')
   return rules
 }
 
 function asRecord(body: unknown): Readonly<Record<string, unknown>> {
   if (body === undefined || body === null || body === '') return {}
-  if (!isRecord(body)) throw new Failure('invalid', 'The body is an object of options.')
+  if (!isRecord(body)) throw new Failure('invalid', 'The body must be an object of options.')
   return body
 }
 
@@ -160,8 +160,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A form sends `viewer` as text; what cannot be read stays one, and is refused. */
-function jsonOrSame(name: string, value: unknown): unknown {
+/** A form sends `viewer` as JSON text. Other text is left as it is, and rejected. */
+function parseViewer(name: string, value: unknown): unknown {
   return name === 'viewer' && typeof value === 'string' ? (parseJson(value) ?? value) : value
 }
 

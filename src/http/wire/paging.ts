@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 
-/** Rows of a page: if no limit is asked for, and at most. */
+/** Rows of a page: the default, and the most. */
 type PageLimits = { usual: number; largest: number }
 
 /** The parameters that `readPaging` reads, for the schema of a route. */
@@ -13,8 +13,7 @@ export function pagingQuery({ usual, largest }: PageLimits) {
 }
 
 /**
- * The page that a list call asks for. Nothing and 0 are as good as absent; a limit above the largest is clamped, never refused; what is
- * no whole number is.
+ * The page that a list call requests. An empty value and 0 count as absent, and a limit above the largest is clamped.
  * @throws Failure `invalid`
  */
 export function readPaging(query: { page?: unknown; limit?: unknown }, limits: PageLimits): { page: number; limit: number } {
@@ -26,6 +25,6 @@ export function readPaging(query: { page?: unknown; limit?: unknown }, limits: P
 function readCount(name: string, given: unknown): number | undefined {
   if (given === undefined || given === '') return undefined
   if (typeof given !== 'string' || !/^[0-9]{1,40}$/.test(given))
-    throw new Failure('invalid', `${name} is one whole number from 1, in digits, such as ${name}=2.`)
+    throw new Failure('invalid', `${name} must be one whole number from 1, in digits, such as ${name}=2.`)
   return Number(given) || undefined
 }

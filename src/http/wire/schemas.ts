@@ -2,30 +2,29 @@ import ajvCompiler from '@fastify/ajv-compiler'
 import fastJsonStringifyCompiler from '@fastify/fast-json-stringify-compiler'
 import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 
-// Fastify's own compilers, but each schema is compiled when it is first needed: all at once, they took a fifth of a start.
+// Fastify's own compilers, but each schema is compiled when it is first needed: compiling all took a fifth of the start.
 
-// A value of another type is refused, not bent: strict where meaning is at stake.
-// What it refuses comes with its schema, for the sentence about it (validation.ts).
+// Values of another type are rejected, not converted. Faults come with their schema, for the sentence about them (validation.ts).
 const compileValidator = ajvCompiler()({}, { customOptions: { coerceTypes: false, verbose: true } })
 const compileSerializer = fastJsonStringifyCompiler()()
 
-/** Checks what a route takes. Names in schemas of headers are in lower case. */
+/** Validates requests. Names in schemas of headers are in lower case. */
 export const lazyValidator: FastifySchemaCompiler<unknown> = ({ schema }) => {
   let validate: ReturnType<typeof compileValidator> | undefined
   const isValid: ReturnType<typeof lazyValidator> = (value) => {
     validate ??= compileValidator({ schema })
-    const answer = validate(value) === true
+    const result = validate(value) === true
     isValid.errors = validate.errors
-    return answer
+    return result
   }
   return isValid
 }
 
-/** Writes what a route answers. */
+/** Serializes responses. */
 export const lazySerializer: FastifySerializerCompiler<unknown> = ({ schema, method, url, httpStatus = '' }) => {
   let serialize: ReturnType<typeof compileSerializer> | undefined
-  return (answer) => {
+  return (response) => {
     serialize ??= compileSerializer({ schema, method, url, httpStatus })
-    return serialize(answer)
+    return serialize(response)
   }
 }
