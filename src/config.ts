@@ -3,6 +3,7 @@ import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from './errors.ts'
+import { parseJson } from './json.ts'
 
 /**
  * What the help, the errors and docs/operations.md say about a variable. `defaultText`: describes a default that is computed or
@@ -255,14 +256,6 @@ function readLimits(text = '{}'): RateLimitConfig | undefined {
   const limits = Value.Default(RateLimitConfig, parseJson(text))
   if (Value.Check(RateLimitConfig, limits)) return limits
   throw invalid('REELGATE_LIMITS')
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function readProxies(text: string): string[] {

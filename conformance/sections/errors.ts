@@ -198,16 +198,18 @@ export const errors: Section = {
         headers: { allow: /^(GET, HEAD|HEAD, GET)$/ },
       })
     }),
-    ...Object.entries(RESERVED_WORDS).flatMap(([word, method]) =>
-      [word, word.toUpperCase()].map((spelling) =>
-        check(`${spelling} is never taken for a video’s id`, async (at) => {
-          const answer = await at.api('PATCH', `/videos/${spelling}`)
-          expectAnswer(answer, { ...refused(405), headers: { allow: new RegExp(`\\b${method}\\b`) } })
-          for (const below of ['otp', 'files'])
-            expectAnswer(await at.api('POST', `/videos/${spelling}/${below}`), refused(404, /\/api\/videos/))
-        }),
-      ),
-    ),
+    ...Object.entries(RESERVED_WORDS).flatMap(([word, method]) => [
+      check(`${word} is never taken for a video’s id: a wrong method is 405, an unknown word below it 404`, async (at) => {
+        const answer = await at.api('PATCH', `/videos/${word}`)
+        expectAnswer(answer, { ...refused(405), headers: { allow: new RegExp(`\\b${method}\\b`) } })
+        for (const below of ['otp', 'files'])
+          expectAnswer(await at.api('POST', `/videos/${word}/${below}`), refused(404, /\/api\/videos/))
+      }),
+      check(`${word.toUpperCase()} is never taken for a video’s id: it is 404 and names the nearest route`, async (at) => {
+        for (const requestMethod of ['GET', 'POST', 'PUT', 'PATCH'])
+          expectAnswer(await at.api(requestMethod, `/videos/${word.toUpperCase()}`), refused(404, new RegExp(word)))
+      }),
+    ]),
     check('HEAD answers wherever GET does, without a body', async (at) => {
       const id = await at.sharedEmptyVideo()
       for (const path of [

@@ -71,7 +71,7 @@ export async function reencodeImage(sandbox: Sandbox, tmp: string, bytes: Buffer
   try {
     const demuxer = chooseDemuxer(image, ['PNG', 'JPEG', 'WebP', 'GIF'])
     for (const boxPx of PNG_SIDES_PX) {
-      const png = await encodePng(sandbox, image.source, demuxer, boxPx, signal)
+      const png = await encodePng(sandbox, { source: image.source, demuxer, boxPx, signal })
       if (png.length <= MAX_PNG_BYTES) return png
     }
     throw new Failure('invalid', 'The image is too large to be shown.')
@@ -130,13 +130,9 @@ function readJpegSize(jpeg: Buffer): { widthPx: number; heightPx: number } {
   throw new Error('a JPEG without a frame')
 }
 
-async function encodePng(
-  sandbox: Sandbox,
-  source: SealedSource,
-  demuxer: string,
-  boxPx: number,
-  signal?: AbortSignal,
-): Promise<Buffer> {
+type PngRequest = { source: SealedSource; demuxer: string; boxPx: number; signal?: AbortSignal }
+
+async function encodePng(sandbox: Sandbox, { source, demuxer, boxPx, signal }: PngRequest): Promise<Buffer> {
   const png = collect(boxPx * boxPx * 4 + 2 ** 16)
   const scale = `scale=w='min(iw,${boxPx})':h='min(ih,${boxPx})':force_original_aspect_ratio=decrease`
   const end: MediaEnd = await runMedia(sandbox, {

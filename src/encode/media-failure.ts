@@ -19,7 +19,8 @@ export class InexactSeek extends Error {
 
 /** A notice for the owner of a video that plays although one of its streams ends early. */
 export function truncationReason(stream: 'video' | 'audio', atS: number, durationS: number): string {
-  return `The ${stream} ends early, at ${clockTime(atS)} of ${clockTime(durationS)}: the file is damaged or was cut off.`
+  const subject = stream === 'audio' ? 'The sound' : 'The picture'
+  return `${subject} breaks off at ${clockTime(atS)} of ${clockTime(durationS)}.`
 }
 
 /** A time in a video as players show it: 0:08, 75:03. */

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { Failure } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import { parseIpAddress, parseIpGroups } from '../net/ip.ts'
 import { type Countries, isCountry } from './countries.ts'
 import { readWhitelist, type Whitelist } from './whitelist.ts'
@@ -94,19 +95,16 @@ export function readRules({ whitelisthref, ipGeo, ipGeoRules }: GivenRules): Rul
   return rules
 }
 
-/** Clients send an option that is not meant as null or as nothing, too. */
+/** Clients also send null or an empty text for an option that is not set. */
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== ''
 }
 
-/** A form, and some JSON, has the value as text. What cannot be read stays text, and is refused as such. */
+/** Forms, and some clients in JSON, send the value as JSON text. Other text stays text, and is rejected as such. */
 function parsed(given: unknown): unknown {
   if (typeof given !== 'string') return given
-  try {
-    return JSON.parse(given)
-  } catch {
-    return given
-  }
+  const value = parseJson(given)
+  return value === undefined ? given : value
 }
 
 function readIpGeo(given: unknown): Pick<Rules, 'ipGeo'> {

@@ -25,11 +25,12 @@ const BELOW = ['crypto', 'db', 'storage', 'jobs', 'outbound', 'net']
 /** What a folder of src/, or a file beside the folders, may import; inside a folder everything may. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
-  'config.ts': ['errors.ts'],
+  'json.ts': [],
+  'config.ts': ['errors.ts', 'json.ts'],
   'health-check.ts': [],
   ...Object.fromEntries(BELOW.map((folder) => [folder, ['errors.ts', 'config.ts', 'health-check.ts', ...BELOW]])),
-  ...Object.fromEntries(FEATURES.map((folder) => [folder, ['errors.ts', 'config.ts', ...BELOW, ...FEATURES]])),
-  http: ['errors.ts', 'config.ts', 'net', ...FEATURES],
+  ...Object.fromEntries(FEATURES.map((folder) => [folder, ['errors.ts', 'config.ts', 'json.ts', ...BELOW, ...FEATURES]])),
+  http: ['errors.ts', 'config.ts', 'json.ts', 'net', ...FEATURES],
   installation: ['errors.ts', 'config.ts', 'health-check.ts', ...FEATURES, ...BELOW],
   control: ['errors.ts', 'config.ts', 'installation', ...FEATURES],
   cli: ['errors.ts', 'config.ts', 'health-check.ts', 'control', 'installation', 'server.ts', ...FEATURES],

@@ -127,7 +127,7 @@ describe('X06: a viewer that cannot be read', () => {
     'of %s in a form is 400: a mark would name nobody',
     async (viewer) => {
       const sentence = await expectRefused(askV2(`?video=${videoId}`, `&viewer=${encodeURIComponent(viewer)}`), [400])
-      expect(sentence).toMatch(/viewer is an object/)
+      expect(sentence).toMatch(/viewer must be an object/)
     },
   )
 })

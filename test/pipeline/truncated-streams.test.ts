@@ -50,7 +50,7 @@ test.each([
   const file = await makeOgg(fault.codec)
   await damageOgg(file, { stream: 'audio', ...fault })
   const { id, statusReason } = await finish(file)
-  expect(statusReason).toMatch(new RegExp(`^The audio ends early, at ${fault.at} of 0:08:`))
+  expect(statusReason).toMatch(new RegExp(`^The sound breaks off at ${fault.at} of 0:08\\.$`))
   expect(await countFrames(id)).toBe(FRAMES)
 })
 
@@ -60,7 +60,7 @@ test('M17: both APIs and the webhooks say where a stream ends early', async () =
   const file = await makeOgg()
   await damageOgg(file, { stream: 'audio', from: 0.9, checksum: 'right' })
   const { id } = await finish(file)
-  const reason = 'The audio ends early, at 0:08 of 0:08: the file is damaged or was cut off.'
+  const reason = 'The sound breaks off at 0:08 of 0:08.'
   const { rows } = await reelgate.owner.list(`?q=${id}`)
   expect(rows.map(({ statusReason }) => statusReason)).toEqual([reason])
   expect(await v2Video(id)).toMatchObject({ statusText: 'ready', statusReason: reason })
@@ -72,7 +72,7 @@ test('M17: a video track that breaks off in its last tenth is shown as far as it
   const file = await makeOgg()
   await damageOgg(file, { stream: 'video', from: 0.95, checksum: 'right' })
   const { id, statusReason } = await finish(file)
-  expect(statusReason).toMatch(/^The video ends early, at 0:0[78] of 0:08:/)
+  expect(statusReason).toMatch(/^The picture breaks off at 0:0[78] of 0:08\.$/)
   expect(await countFrames(id)).toBe(FRAMES)
 })
 

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { parseJson } from '../../json.ts'
 import { type Operation, readProof } from '../../playback/proof.ts'
 import { mayRedeem, redeem } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
@@ -160,15 +161,7 @@ function bodyOf(request: FastifyRequest): Buffer {
 
 /** @throws PlaybackRefusal `bad-request` */
 function readBody<S extends TSchema>(schema: S, body: Buffer): Static<S> {
-  const value = parseJson(body)
+  const value = parseJson(body.toString())
   if (!Value.Check(schema, value)) throw new PlaybackRefusal('bad-request')
   return value
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    throw new PlaybackRefusal('bad-request')
-  }
 }

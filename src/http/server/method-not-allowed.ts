@@ -32,6 +32,7 @@ export function refuseMethod(routes: readonly KnownRoute[], request: FastifyRequ
 /** The methods of the most specific routes for an address: `/api/videos/tags` is not a video. */
 function methodsAt(routes: readonly KnownRoute[], address: string): string[] {
   const path = splitPath(address.replace(/[?#].*$/s, '')).map(decodeURIComponent)
+  if (routes.some(({ url }) => splitPath(url).some((word, at) => isMiscased(word, path[at])))) return []
   const matching = routes.filter(({ url }) => matches(splitPath(url), path))
   const maxWords = Math.max(...matching.map(countWords))
   return [...new Set(matching.filter((route) => countWords(route) === maxWords).flatMap(({ methods }) => methods))]
@@ -44,15 +45,12 @@ function splitPath(path: string): string[] {
 
 function matches(wanted: readonly string[], path: readonly string[]): boolean {
   if (wanted.at(-1) === '*') return path.length >= wanted.length && matches(wanted.slice(0, -1), path.slice(0, wanted.length - 1))
-  return (
-    wanted.length === path.length &&
-    wanted.every((part, at) => (part.startsWith(':') ? path[at] !== '' : isSameWord(part, path[at])))
-  )
+  return wanted.length === path.length && wanted.every((part, at) => (part.startsWith(':') ? path[at] !== '' : part === path[at]))
 }
 
-/** Case-insensitive, so that `/api/videos/TAGS` is not a video either. */
-function isSameWord(word: string, given: string | undefined): boolean {
-  return word.toLowerCase() === given?.toLowerCase()
+/** Whether a word of a path differs from that of a route in its case alone: `/api/videos/TAGS` is unknown, and no video. */
+function isMiscased(word: string, given = ''): boolean {
+  return word !== given && word.toLowerCase() === given.toLowerCase()
 }
 
 function countWords({ url }: KnownRoute): number {

@@ -4,6 +4,7 @@ import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
 import { findVideos, getVideo, type ListDeps, type Video } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
+import { parseJson } from '../../json.ts'
 import { countViews } from '../../usage/usage.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app.ts'
@@ -162,14 +163,9 @@ function spreadParts(query: unknown): SearchPart[] {
 }
 
 function partsIn(given: unknown): SearchPart[] {
-  try {
-    const value: unknown = JSON.parse(String(given))
-    const objects = [value].flat()
-    if (objects.every((each) => typeof each === 'object' && each !== null)) return objects.flatMap((each) => Object.entries(each))
-  } catch {
-    // told below
-  }
-  throw new Failure('invalid', 'search is given as search[id], search[title] and search[file], or as one JSON object of these.')
+  const objects = [parseJson(String(given))].flat()
+  if (objects.every((each) => typeof each === 'object' && each !== null)) return objects.flatMap((each) => Object.entries(each))
+  throw new Failure('invalid', 'search must be search[id], search[title] and search[file], or one JSON object with these.')
 }
 
 const STATUS_TEXTS: Record<string, string> = { 'PRE-Upload': 'queued', Queued: 'queued', ready: 'ready' }

@@ -44,8 +44,7 @@ function readFormOrJson(text: string): unknown {
 
 function readJson(text: string): unknown {
   if (text.trim() === '') return {}
-  if (isTooDeep(text))
-    throw new Failure('invalid', `The body has values nested more than ${MAX_DEPTH} deep. Send a flat object.`)
+  if (isTooDeep(text)) throw new Failure('invalid', `The body has values nested more than ${MAX_DEPTH} deep. Send a flat object.`)
   try {
     const value: unknown = JSON.parse(text, mayNamePrototype(text) ? refusePrototype : undefined)
     // PHP clients send an empty array for an empty object.

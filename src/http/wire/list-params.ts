@@ -1,4 +1,5 @@
 import { Failure } from '../../errors.ts'
+import { parseJson } from '../../json.ts'
 
 /**
  * The texts of a field that stands for a list, in whatever form clients write one: a JSON array, the field repeated, PHP's `name[]`
@@ -9,7 +10,7 @@ export function readStringList(fields: unknown, name: string): string[] | undefi
   const given = { ...asObject(fields), ...membersOf(fields, name) }[name]
   if (given === undefined) return undefined
   const texts = typeof given === 'string' ? textsIn(given) : given
-  if (!isTexts(texts)) throw new Failure('invalid', `${name} is a list of texts.`)
+  if (!isTexts(texts)) throw new Failure('invalid', `${name} must be a list of texts.`)
   return texts
 }
 
@@ -32,17 +33,14 @@ function asObject(fields: unknown): Record<string, unknown> {
 }
 
 function textsIn(text: string): unknown {
-  if (text.startsWith('[')) {
-    try {
-      return JSON.parse(text)
-    } catch {
-      // a text that begins so
-    }
-  }
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
+  const list = text.startsWith('[') ? parseJson(text) : undefined
+  return (
+    list ??
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== '')
+  )
 }
 
 function isTexts(value: unknown): value is string[] {

@@ -20,9 +20,7 @@ export function refuseMisspelledNames(keys: readonly string[], names: readonly s
 function isNearMiss(key: string, name: string): boolean {
   if (key.toLowerCase() === name.toLowerCase()) return true
   if (key.length < MIN_LENGTH || name.length < MIN_LENGTH) return false
-  return (
-    Math.abs(key.length - name.length) <= MAX_CHANGES && editDistance(key.toLowerCase(), name.toLowerCase()) <= MAX_CHANGES
-  )
+  return Math.abs(key.length - name.length) <= MAX_CHANGES && editDistance(key.toLowerCase(), name.toLowerCase()) <= MAX_CHANGES
 }
 
 /** The number of letters to add, remove, replace or swap with the next one (optimal string alignment). */

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { Failure } from '../../errors.ts'
+import { parseJson } from '../../json.ts'
 import type { OtpDeps, OtpRequest } from '../../playback/otp.ts'
 import { isGiven, readRules } from '../../playback/rules.ts'
 import { parseWatermarks } from '../../watermark/watermark.ts'
@@ -163,12 +164,4 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 /** A form sends `viewer` as JSON text. Other text is left as it is, and rejected. */
 function parseViewer(name: string, value: unknown): unknown {
   return name === 'viewer' && typeof value === 'string' ? (parseJson(value) ?? value) : value
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
