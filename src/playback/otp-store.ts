@@ -51,8 +51,8 @@ export async function insertOtp(tx: Db, otp: OtpToIssue): Promise<boolean> {
   return Number(numAffectedRows) > 0
 }
 
-/** What redeeming needs to know of the OTP's video and giver. */
-const spendable = (db: Db, hash: Buffer) =>
+/** An OTP with its video, key and account, as redeeming needs them. */
+const selectOtp = (db: Db, hash: Buffer) =>
   db
     .selectFrom('otp')
     .innerJoin('apiKey', 'apiKey.id', 'otp.apiKeyId')
@@ -83,7 +83,7 @@ const spendable = (db: Db, hash: Buffer) =>
 export type FoundOtp = NonNullable<Awaited<ReturnType<typeof findOtp>>>
 
 export async function findOtp(db: Db, hash: Buffer) {
-  return spendable(db, hash).executeTakeFirst()
+  return selectOtp(db, hash).executeTakeFirst()
 }
 
 /** Whether there is such an OTP, not spent and not expired. */
@@ -105,8 +105,8 @@ export async function findRulesOfOtp(db: Db, hash: Buffer): Promise<string | nul
 }
 
 /**
- * Spends the OTP, if it may be: open, in time, its video ready and there, its key and account live. One conditional statement, so
- * of any number of racing calls one succeeds. False: not spendable; `findOtp` has the reason for its holder.
+ * Spends the OTP, if it is open and not expired, its video is ready and not deleted, and its key and account are valid. One conditional
+ * statement, so exactly one of any number of concurrent calls succeeds. False: not spendable; `findOtp` has the reason.
  */
 export async function spendOtp(tx: Db, hash: Buffer, nowS: number): Promise<boolean> {
   const spent = await tx
@@ -141,22 +141,22 @@ export async function spendOtp(tx: Db, hash: Buffer, nowS: number): Promise<bool
   return spent.numUpdatedRows > 0n
 }
 
-/** Notes that another browser tried to redeem a spent OTP. False: that is known already. */
+/** Records that another browser tried to redeem a spent OTP. False when that was recorded before. */
 export async function recordReuse(tx: Db, hash: Buffer, nowS: number): Promise<boolean> {
-  const noted = await tx
+  const updated = await tx
     .updateTable('otp')
     .set({ reusedAtS: nowS })
     .where('hash', '=', hash)
     .where('reusedAtS', 'is', null)
     .executeTakeFirst()
-  return noted.numUpdatedRows > 0n
+  return updated.numUpdatedRows > 0n
 }
 
 const DAY_S = 24 * 3600
 
 /**
- * Removes some of the OTPs whose session is forgotten and that expired before then, or were spent a day earlier still: by then the
- * session of any of them has ended that long ago. The records of their redeems go with them.
+ * Removes some of the OTPs without a session that expired before a time, or were spent a day before it. The records of their redeems are
+ * removed, too.
  * @returns how many
  */
 export async function removeOldOtps(tx: Db, beforeS: number, limit: number): Promise<number> {

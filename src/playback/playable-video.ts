@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { segmentIvs, unwrapContentKey } from '../crypto/content-key.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import type { Db } from '../db/database.ts'
@@ -23,12 +24,12 @@ export type PlayableVideos = {
   forget(videoIds: readonly string[]): void
 }
 
-/** The oldest video beyond these is dropped from memory. */
+/** Videos in memory; the least recently used are dropped. */
 const MAX_OPEN = 500
 
 /** Reads what playback needs of videos and keeps the recent ones in memory. */
 export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVideos {
-  const open = new Map<string, PlayableVideo>()
+  const open = new LRUCache<string, PlayableVideo>({ max: MAX_OPEN })
   let forgotten = 0
 
   async function get(videoId: string, generation: number): Promise<PlayableVideo | undefined> {
@@ -41,7 +42,6 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
     if (!row?.wrappedContentKey) return undefined
     const contentKey = unwrapContentKey(masterKey, videoId, generation, row.wrappedContentKey)
     const video = { videoId, generation, plan: row.plan, grid: gridFor(row.plan), contentKey, ivOf: segmentIvs(contentKey) }
-    if (open.size >= MAX_OPEN) open.delete(open.keys().next().value ?? '')
     open.set(name, video)
     return video
   }

@@ -3,9 +3,9 @@ import type { Database } from '../db/database.ts'
 import { HIGH_WATER_MARK } from '../db/high-water-mark.ts'
 
 /**
- * The playback clock, in whole seconds: `max(wall clock, saved mark)` at the start, from then on moved by the monotonic clock only.
+ * The playback clock, in whole seconds: `max(wall clock, saved high-water mark)` at the start, from then on moved by the monotonic clock only.
  * It never goes back, so an expired OTP never revives and no session is stretched by a step of the wall clock (playback-protocol.md).
- * Where the database has a clock, that is the wall clock meant, and asked again and again: one that has gone ahead is followed.
+ * When the database has a clock, that is the wall clock, and it is read regularly: when it is ahead, this clock follows it.
  */
 export type PlaybackClock = {
   nowS(): number
@@ -15,7 +15,7 @@ export type PlaybackClock = {
 }
 
 const SAVE_EVERY_MS = 5_000
-const ASK_EVERY_MS = 60_000
+const READ_EVERY_MS = 60_000
 
 export async function startPlaybackClock(
   { db, write, clockS }: Pick<Database, 'db' | 'write' | 'clockS'>,
@@ -50,9 +50,9 @@ export async function startPlaybackClock(
   }
 
   await save()
-  // What fails is done the next time: the database may be away.
+  // A failure is retried the next time: the database may be unavailable.
   const timers = [setInterval(() => save().catch(() => undefined), SAVE_EVERY_MS).unref()]
-  if (clockS) timers.push(setInterval(() => follow(clockS).catch(() => undefined), ASK_EVERY_MS).unref())
+  if (clockS) timers.push(setInterval(() => follow(clockS).catch(() => undefined), READ_EVERY_MS).unref())
   return {
     nowS,
     savedAtStartS,

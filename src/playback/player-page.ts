@@ -6,25 +6,25 @@ import { findSession } from './session-store.ts'
 import { type Embedding, type Framing, framingOf } from './whitelist.ts'
 
 export type PlayerPageDeps = Pick<PlaybackDeps, 'db' | 'sessions'>
-/** What the page's address names; the player plays one of them. */
+/** The OTP or session in the page's address. */
 export type PageTarget = { otp: string | null; session: string | null }
 
 /**
- * Who may frame the player's page. Reads the whitelist of its OTP or session, nothing else of them, and writes nothing.
- * @returns `isKnown` false: what its address names is not known
+ * Which sites may frame the player's page. Reads only the whitelist of its OTP or session, and writes nothing.
+ * @returns `isKnown` false when there is no such OTP or session
  */
 export async function framingOfPage(
   deps: PlayerPageDeps,
-  named: PageTarget,
+  target: PageTarget,
   embedding: Embedding,
 ): Promise<{ framing: Framing; isKnown: boolean }> {
-  const rulesJson = await findRules(deps, named)
+  const rulesJson = await findRules(deps, target)
   if (!rulesJson) return { framing: 'everyone', isKnown: rulesJson === null }
   const { whitelist }: Rules = JSON.parse(rulesJson)
   return { framing: whitelist ? await framingOf(whitelist, embedding) : 'everyone', isKnown: true }
 }
 
-/** As JSON. Null: there are none. Undefined: the OTP or the session that is named is not known. */
+/** @returns JSON; null without rules; undefined for an unknown OTP or session */
 async function findRules({ db, sessions }: PlayerPageDeps, { otp, session }: PageTarget): Promise<string | null | undefined> {
   const row = session === null ? undefined : (sessions.get(session)?.row ?? (await findSession(db, session)))
   if (row?.rules) return row.rules

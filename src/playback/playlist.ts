@@ -12,7 +12,7 @@ const AUDIO_GROUP = 'audio'
 const CAPTION_GROUP = 'captions'
 const CAPTION_NAME = /^caption-([1-9]\d{0,14})$/
 
-/** What captions are called in addresses. */
+/** The name of captions in addresses. */
 function captionName(id: number): string {
   return `caption-${id}`
 }
@@ -23,13 +23,13 @@ export function parseCaptionName(name: string): number | undefined {
   return id === undefined ? undefined : Number(id)
 }
 
-/** A playlist of captions: one file for the whole video, since all of it is smaller than one segment of the picture. */
+/** A playlist of captions: one file for the whole video, which is smaller than one video segment. */
 export function captionPlaylist({ plan: { durationS } }: PlayableVideo, id: number): string {
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', `#EXT-X-TARGETDURATION:${Math.ceil(durationS)}`, '#EXT-X-PLAYLIST-TYPE:VOD']
   return `${[...lines, `#EXTINF:${durationS.toFixed(6)},`, `../file/${captionName(id)}`].join('\n')}\n#EXT-X-ENDLIST\n`
 }
 
-/** The multivariant playlist. With a forced bitrate it lists the one rendition nearest to it, which the player then holds. */
+/** The multivariant playlist. With a forced bitrate it lists the one rendition nearest to it, which the player then uses. */
 export function multivariantPlaylist(
   video: PlayableVideo,
   forcedBitrateKbps: number | null,
@@ -53,7 +53,7 @@ export function multivariantPlaylist(
       streamInf({ bandwidthBps: audioTrack.bitrateBps, codecs: [AUDIO_CODEC], withCaptions }),
       String(audioTrack.renditionId),
     )
-  for (const rendition of renditionsOf(videoTrack?.renditions ?? [], forcedBitrateKbps)) {
+  for (const rendition of selectRenditions(videoTrack?.renditions ?? [], forcedBitrateKbps)) {
     const codecs = [videoCodec(rendition), ...(audioTrack ? [AUDIO_CODEC] : [])]
     const bandwidthBps = rendition.maxBitrateBps + (audioTrack?.bitrateBps ?? 0)
     lines.push(
@@ -85,7 +85,7 @@ function streamInf(stream: {
   return `#EXT-X-STREAM-INF:${[...attributes, 'CLOSED-CAPTIONS=NONE'].join(',')}`
 }
 
-function renditionsOf(renditions: readonly VideoRendition[], forcedBitrateKbps: number | null): readonly VideoRendition[] {
+function selectRenditions(renditions: readonly VideoRendition[], forcedBitrateKbps: number | null): readonly VideoRendition[] {
   if (forcedBitrateKbps === null || renditions.length === 0) return renditions
   const distance = (rendition: VideoRendition) => Math.abs(rendition.maxBitrateBps - forcedBitrateKbps * 1000)
   return [renditions.reduce((nearest, rendition) => (distance(rendition) < distance(nearest) ? rendition : nearest))]
@@ -96,7 +96,7 @@ function renditionsOf(renditions: readonly VideoRendition[], forcedBitrateKbps: 
  * @param mediaPath signed beginning of the segments' addresses, such as `media/<exp>/<sig>/<videoId>/<generation>`
  */
 export function mediaPlaylist(video: PlayableVideo, renditionId: number, mediaPath: string): string | undefined {
-  const segments = segmentsOf(video, renditionId)
+  const segments = listSegments(video, renditionId)
   if (!segments) return undefined
   const base = `../../../${mediaPath}/${renditionId}`
   const targetS = Math.max(...segments.map(({ durationS }) => Math.round(durationS)), 1)
@@ -120,27 +120,27 @@ export function mediaPlaylist(video: PlayableVideo, renditionId: number, mediaPa
 
 type PlaylistSegment = { window: number; durationS: number }
 
-function segmentsOf(video: PlayableVideo, renditionId: number): PlaylistSegment[] | undefined {
+function listSegments(video: PlayableVideo, renditionId: number): PlaylistSegment[] | undefined {
   const { videoTrack, audioTrack } = video.plan
   if (audioTrack?.renditionId === renditionId) {
     return Array.from({ length: audioSegmentCount(audioTrack) }, (_, number) => ({
       window: windowOfAudioSegment(number, video.grid),
-      durationS: (partOf(audioTrack.frameCount, AAC_FRAMES_PER_SEGMENT, number) * AAC_FRAME_SAMPLES) / AAC_RATE_HZ,
+      durationS: (sizeOfPart(audioTrack.frameCount, AAC_FRAMES_PER_SEGMENT, number) * AAC_FRAME_SAMPLES) / AAC_RATE_HZ,
     }))
   }
   if (!videoTrack?.renditions.some(({ id }) => id === renditionId)) return undefined
   return Array.from({ length: videoSegmentCount(videoTrack) }, (_, number) => ({
     window: windowOfVideoSegment(number),
-    durationS: (partOf(videoTrack.frameCount, videoTrack.gopFrames, number) * videoTrack.rateDen) / videoTrack.rateNum,
+    durationS: (sizeOfPart(videoTrack.frameCount, videoTrack.gopFrames, number) * videoTrack.rateDen) / videoTrack.rateNum,
   }))
 }
 
-/** How many of `total` fall into part `number` of `size` each. */
-function partOf(total: number, size: number, number: number): number {
+/** How many of `total` are in part `number` of parts of `size`. */
+function sizeOfPart(total: number, size: number, number: number): number {
   return Math.min(size, total - number * size)
 }
 
-/** How many key windows a video has, picture and sound together. */
+/** How many key windows a video has, for video and audio together. */
 export function windowCount(video: PlayableVideo): number {
   const { videoTrack, audioTrack } = video.plan
   const videoRenditions = videoTrack ? windowOfVideoSegment(videoSegmentCount(videoTrack) - 1) + 1 : 0

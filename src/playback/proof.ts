@@ -8,10 +8,10 @@ import { PlaybackRefusal } from './refusal.ts'
 
 export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'leave'
 
-/** The header's fields, well formed and not yet believed. */
+/** The header's fields, well formed but not verified. */
 export type Proof = { pageId: string; seq: number; nonce: string; signature: Buffer }
 
-/** What was signed: typed values after routing, so that no proxy's way of writing an address can change it. */
+/** What was signed: typed values after routing, so that a proxy that rewrites addresses does not change it. */
 export type Signed = { operation: Operation; session: string; argument: string; body: Buffer }
 
 const HEADER = /^1\.([\w-]{22})\.([1-9]\d{0,9})\.([\w-]{24})\.([\w-]{86})$/
@@ -23,7 +23,7 @@ export function readProof(header: string | undefined): Proof {
   return { pageId, seq: Number(seq), nonce, signature: Buffer.from(signature, 'base64url') }
 }
 
-/** Whether the holder of `publicKey` signed this very request. 50 µs, on another thread: this one has other viewers to answer. */
+/** Whether the holder of `publicKey` signed this request. Takes 50 µs on another thread, so that this one can serve other viewers. */
 export function isSignedBy(publicKey: KeyObject, proof: Proof, signed: Signed): Promise<boolean> {
   const { operation, session, argument, body } = signed
   const bodyHash = body.length > 0 ? createHash('sha256').update(body).digest('base64url') : '-'
@@ -39,8 +39,8 @@ export function isSignedBy(publicKey: KeyObject, proof: Proof, signed: Signed): 
   ]
   const { promise, resolve, reject } = Promise.withResolvers<boolean>()
   const key = { key: publicKey, dsaEncoding: 'ieee-p1363' } as const
-  verify('sha256', Buffer.from(lines.join('\n')), key, proof.signature, (error, isTrue) =>
-    error ? reject(error) : resolve(isTrue),
+  verify('sha256', Buffer.from(lines.join('\n')), key, proof.signature, (error, isValid) =>
+    error ? reject(error) : resolve(isValid),
   )
   return promise
 }
@@ -57,7 +57,7 @@ export function importPublicKey(point: Buffer): KeyObject | undefined {
   }
 }
 
-/** The key's name in rows and records. */
+/** The id of a key in rows. */
 export function keyIdFor(point: Buffer): Buffer {
   return createHash('sha256').update(point).digest()
 }
@@ -65,15 +65,15 @@ export function keyIdFor(point: Buffer): Buffer {
 const SLOT_S = 30
 const VALID_SLOTS = 4
 
-/** Makes and judges nonces: one string per 30 s for everybody; it makes proofs signed in advance worthless. */
+/** One nonce per 30 s for all sessions, so that proofs cannot be signed far in advance. */
 export type Nonces = { current(): string; isFresh(nonce: string): boolean }
 
-/** The key holds a random id of this start: a restart makes every older proof stale, so no proof needs a durable mark. */
+/** The key contains a random id of this start: a restart makes all older proofs stale, so used proofs need not be stored. */
 export function createNonces(master: MasterKey, nowS: () => number): Nonces {
   const key = deriveKey(master.bytes, `reelgate nonce 1 ${randomBytes(16).toString('hex')}`, 32)
-  const known = new Map<number, string>() // every request asks for one or two of the last few
+  const known = new Map<number, string>() // requests use one or two of the latest
 
-  function nonceOf(slot: number): string {
+  function getNonce(slot: number): string {
     const nonce = known.get(slot) ?? makeNonce(slot)
     if (known.size > VALID_SLOTS) known.clear()
     known.set(slot, nonce)
@@ -89,16 +89,16 @@ export function createNonces(master: MasterKey, nowS: () => number): Nonces {
 
   const currentSlot = () => Math.floor(nowS() / SLOT_S)
   return {
-    current: () => nonceOf(currentSlot()),
+    current: () => getNonce(currentSlot()),
     isFresh(nonce) {
       const slot = Buffer.from(nonce, 'base64url').readUInt32BE(0)
       const age = currentSlot() - slot
-      return age >= 0 && age < VALID_SLOTS && equalsInConstantTime(nonceOf(slot), nonce)
+      return age >= 0 && age < VALID_SLOTS && equalsInConstantTime(getNonce(slot), nonce)
     },
   }
 }
 
-/** Which numbers of a page were used: the highest, and a bit for each of the 32 below it. */
+/** The sequence numbers that a page has used: the highest, and a bit for each of the 32 below it. */
 export type SeqWindow = { highest: number; seen: number }
 
 export function newSeqWindow(): SeqWindow {
@@ -107,7 +107,7 @@ export function newSeqWindow(): SeqWindow {
 
 const WINDOW = 32
 
-/** Marks a number. False: it was used before, or is too far below to know. Only after the signature was verified. */
+/** Marks a number as used. False when it was used before, or is too low to tell. Call only after the signature was verified. */
 export function acceptSeq(window: SeqWindow, seq: number): boolean {
   const ahead = seq - window.highest
   if (ahead > 0) {

@@ -4,16 +4,16 @@ import { removeOldSessions } from './session-store.ts'
 import { removeOldSlots } from './stream-slot-store.ts'
 import { removeOldPositions } from './watch-position-store.ts'
 
-const SESSION_KEPT_S = 24 * 3600
-const OTP_KEPT_S = 7 * 24 * 3600
-const POSITION_KEPT_S = 180 * 24 * 3600
-/** So few at once that nobody waits for it. */
-const AT_ONCE = 500
+const KEEP_SESSIONS_S = 24 * 3600
+const KEEP_OTPS_S = 7 * 24 * 3600
+const KEEP_POSITIONS_S = 180 * 24 * 3600
+/** Rows in one transaction, so few that other writes are not delayed. */
+const BATCH_SIZE = 500
 
-/** Removes what no answer needs any more: ended sessions after a day, OTPs a week after their end, viewers' positions after half a year. */
+/** Removes ended sessions after a day, OTPs a week after they expire, and viewers' positions after half a year. */
 export async function prunePlayback({ write, nowS }: Pick<PlaybackDeps, 'write' | 'nowS'>): Promise<void> {
-  await write((tx) => removeOldSlots(tx, nowS() - SESSION_KEPT_S))
-  while ((await write((tx) => removeOldSessions(tx, nowS() - SESSION_KEPT_S, AT_ONCE))) > 0);
-  while ((await write((tx) => removeOldOtps(tx, nowS() - OTP_KEPT_S, AT_ONCE))) > 0);
-  while ((await write((tx) => removeOldPositions(tx, nowS() - POSITION_KEPT_S, AT_ONCE))) > 0);
+  await write((tx) => removeOldSlots(tx, nowS() - KEEP_SESSIONS_S))
+  while ((await write((tx) => removeOldSessions(tx, nowS() - KEEP_SESSIONS_S, BATCH_SIZE))) > 0);
+  while ((await write((tx) => removeOldOtps(tx, nowS() - KEEP_OTPS_S, BATCH_SIZE))) > 0);
+  while ((await write((tx) => removeOldPositions(tx, nowS() - KEEP_POSITIONS_S, BATCH_SIZE))) > 0);
 }

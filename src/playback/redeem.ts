@@ -7,7 +7,7 @@ import { type FoundOtp, findOtp, findRulesOfOtp, isOpenOtp, recordReuse, spendOt
 import { acceptSeq, importPublicKey, isSignedBy, keyIdFor, type Proof } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { findRefusingRule, type Rules } from './rules.ts'
-import { keepLive, type LiveSession, openPage, type PlaybackDeps, positionOf, type ViewerRequest } from './session.ts'
+import { findStartPosition, keepLive, type LiveSession, openPage, type PlaybackDeps, type ViewerRequest } from './session.ts'
 import { findOpenAttempt, findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
 import { maySpendHere } from './whitelist.ts'
 
@@ -74,7 +74,7 @@ export async function redeem(
     throw refusal
   }
   // Only what is committed enters memory.
-  const session = keepLive(deps, outcome.row, await positionOf(deps.db, outcome.row))
+  const session = keepLive(deps, outcome.row, await findStartPosition(deps.db, outcome.row))
   if (!session) throw new PlaybackRefusal('not-allowed')
   if (outcome.isNew) acceptSeq(session.seqs, proof.seq)
   else await openPage(deps, session, proof)

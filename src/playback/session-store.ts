@@ -19,7 +19,7 @@ export async function findSessionOfOtp(db: Db, otpHash: Buffer): Promise<Playbac
   return db.selectFrom('playbackSession').selectAll().where('otpHash', '=', otpHash).executeTakeFirst()
 }
 
-/** A new page also takes back that the viewer had left. */
+/** A new page also clears that the viewer had left. */
 export async function setPages(tx: Db, sessionId: string, pages: readonly string[]): Promise<void> {
   await tx
     .updateTable('playbackSession')
@@ -35,7 +35,7 @@ export const saveLastSeen = prepared<{ id: string; lastSeenAtS: number; leftAtS:
     .where('id', '=', value('id')),
 )
 
-/** Marks that a session's view was counted. No row is changed when it was before. */
+/** Marks that a session's view was counted. Changes no row when it was counted before. */
 export const markViewed = prepared<{ id: string; viewedAtS: number }>()((db, value) =>
   db
     .updateTable('playbackSession')
@@ -82,7 +82,7 @@ export async function endSessionsOfAccount(tx: Db, accountId: string, endedAtS: 
     .execute()
 }
 
-/** Removes some of the sessions that ended, or ran out, before then, the oldest first. @returns how many */
+/** Removes some of the sessions that ended or expired before a time, the oldest first. @returns how many */
 export async function removeOldSessions(tx: Db, beforeS: number, limit: number): Promise<number> {
   let removed = 0n
   for (const column of ['endedAtS', 'endsAtS'] as const) {
@@ -97,7 +97,7 @@ export async function removeOldSessions(tx: Db, beforeS: number, limit: number):
   return Number(removed)
 }
 
-/** The attempt that opened the OTP's session, if it is among those that were kept. */
+/** The attempt that opened the OTP's session, if it was recorded. */
 export async function findOpenAttempt(db: Db, otpHash: Buffer) {
   return db
     .selectFrom('redeemAttempt')
@@ -107,8 +107,8 @@ export async function findOpenAttempt(db: Db, otpHash: Buffer) {
     .executeTakeFirst()
 }
 
-const ATTEMPTS_KEPT = 20
-const USER_AGENT_KEPT = 300
+const MAX_ATTEMPT_ROWS = 20
+const MAX_USER_AGENT_CHARS = 300
 
 /**
  * Records an attempt to redeem: the first twenty of each OTP and the one that opened its session as rows, others as a number on the
@@ -120,13 +120,13 @@ export async function recordAttempt(tx: Db, attempt: NewRedeemAttempt): Promise<
     .select('id')
     .where('otpHash', '=', attempt.otpHash)
     .orderBy('id', 'desc')
-    .limit(ATTEMPTS_KEPT)
+    .limit(MAX_ATTEMPT_ROWS)
     .execute()
   const [last] = kept
-  if (!last || kept.length < ATTEMPTS_KEPT || attempt.outcome === 'opened') {
+  if (!last || kept.length < MAX_ATTEMPT_ROWS || attempt.outcome === 'opened') {
     await tx
       .insertInto('redeemAttempt')
-      .values({ ...attempt, userAgent: attempt.userAgent.slice(0, USER_AGENT_KEPT) })
+      .values({ ...attempt, userAgent: attempt.userAgent.slice(0, MAX_USER_AGENT_CHARS) })
       .execute()
     return
   }

@@ -40,7 +40,7 @@ export type PlaybackDeps = {
   write: Write
   /** The playback clock. */
   nowS: () => number
-  /** A monotonic clock, for the pace of proofs. */
+  /** A monotonic clock, for the rate limits of proofs. */
   nowMs(): number
   nonces: Nonces
   tickets: Tickets
@@ -52,17 +52,17 @@ export type PlaybackDeps = {
   mainPoster(video: { videoId: string; accountId: string }): Promise<Buffer | undefined>
   watermarkImages: Pick<WatermarkImages, 'find'>
   countries: Countries
-  /** Whether true proofs are counted: `REELGATE_LIMITS` may be off. */
+  /** Whether valid proofs are rate-limited; not when `REELGATE_LIMITS` is off. */
   paced: boolean
   log: Logger
   /** Called for each session that receives its first key. */
   recordView(session: PlaybackSessionRow): void
 }
 
-/** What a video's viewers may read along. */
+/** The captions of a video. */
 export type Captions = {
   find(videoId: string): Promise<PublicCaption[]>
-  /** WebVTT; undefined: the video shows none of this number. */
+  /** @returns WebVTT; undefined when the video has no captions with this id */
   open(videoId: string, id: number): Promise<string | undefined>
 }
 
@@ -73,31 +73,31 @@ export type ViewerRequest = { address: string; userAgent: string }
 export type LiveSession = {
   row: PlaybackSessionRow
   publicKey: KeyObject
-  /** Every page of this session, newest last. */
+  /** All pages of this session, newest last. */
   pages: string[]
   seqs: SeqWindow
   pace: TokenBucket
-  /** What its address leaves it when it floods. */
+  /** Limits the checks of proofs while its address floods. */
   checks: TokenBucket
-  /** When the log last said that it asks too fast. */
+  /** When the log last warned that it sends too many proofs. */
   warnedAtS: number
   lastSeenAtS: number
-  /** When its page said goodbye and none came back since. This and `lastSeenAtS` run ahead of the row, `saveSessions` follows. */
+  /** When its page sent `leave`; null once a page is open again. This and `lastSeenAtS` are newer than the row until `saveSessions`. */
   leftAtS: number | null
   /** Where the viewer was at the last beat. */
   positionS: number
-  /** The position that is written down, where the OTP names its viewer. */
+  /** The position that is saved, when the OTP names its viewer. */
   savedPositionS: number
   /** Where its last proof came from. */
   address: string
-  /** The address that its rules were last judged for, and the rule that refused it; undefined: none was yet. */
+  /** The address for which its rules were last checked, and the rule that refused it; undefined before the first check. */
   location: { address: string; refusedBy: string | undefined } | undefined
 }
 
-export const IDLE_ENDS_S = 3600
-const LEFT_ENDS_S = 600
+export const MAX_IDLE_S = 3600
+const MAX_LEFT_S = 600
 const MAX_PAGES = 32
-/** A session without proofs for so long is dropped from memory: every proof it has seen is stale by then. */
+/** A session without proofs for this long is dropped from memory: all its earlier proofs are stale by then. */
 const FORGET_AFTER_S = 300
 
 /** A viewer who left a video this near to its beginning or end starts again at its beginning. */
@@ -105,7 +105,7 @@ const NEAR_AN_END_S = 10
 /** A viewer's position is saved when it has moved this far, and when the page is closed. */
 const POSITION_STEP_S = 15
 
-/** Sessions saved in one transaction: other writes wait a few milliseconds for it. */
+/** Sessions saved in one transaction, which delays other writes by a few milliseconds. */
 const SAVE_BATCH_SIZE = 250
 
 /** The sessions that are in use, in memory. */
@@ -183,7 +183,7 @@ async function assertLocationAllowed(
   if (location.refusedBy !== undefined) throw new PlaybackRefusal('place-not-allowed')
 }
 
-/** No player sends proofs so fast: a program uses the key of a viewer's browser. Logged once a minute, without ids that allow playback. */
+/** No player sends proofs this fast, so a program uses the key of a viewer's browser. Logged once a minute, without ids that allow playback. */
 function warnTooManyProofs({ nowS, log }: PlaybackDeps, session: LiveSession): void {
   if (nowS() - session.warnedAtS < 60) return
   session.warnedAtS = nowS()
@@ -192,12 +192,12 @@ function warnTooManyProofs({ nowS, log }: PlaybackDeps, session: LiveSession): v
 }
 
 /**
- * Makes the proof's page the newest of the session, durable before it resolves. A page seen before stays where it is, so that a
- * replayed call moves nothing.
+ * Makes the proof's page the newest of the session, durable before it resolves. A known page keeps its place, so that a replayed call
+ * changes nothing.
  * @throws PlaybackRefusal `page-replaced`, `proof-replayed`, or `session-ended`, also after too many pages
  */
 export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: Proof): Promise<void> {
-  await refuseEnded(deps, session) // first: a new page takes back that the viewer had left, which must not revive a session
+  await refuseEnded(deps, session) // first: a new page clears `leftAtS`, which must not revive a session
   if (session.pages.at(-1) === proof.pageId) {
     if (!acceptSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
     return
@@ -221,19 +221,19 @@ export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: 
 
 /** @throws PlaybackRefusal `session-ended` with the reason; the end is stored the first time it is noticed */
 async function refuseEnded(deps: PlaybackDeps, session: LiveSession): Promise<void> {
-  const why = endOf(session, deps.nowS())
+  const why = findEndReason(session, deps.nowS())
   if (!why) return
   if (session.row.endedAtS === null) await endNow(deps, session, why)
   throw new PlaybackRefusal('session-ended', { why })
 }
 
-/** Why a session is over, or undefined while it lives. */
-function endOf(session: LiveSession, nowS: number): EndReason | undefined {
+/** Why a session has ended; undefined while it is live. */
+function findEndReason(session: LiveSession, nowS: number): EndReason | undefined {
   const { row, leftAtS } = session
   if (row.endedAtS !== null) return END_REASONS.find((reason) => reason === row.endReason) ?? 'stopped'
   if (nowS >= row.endsAtS) return 'time'
-  if (nowS - session.lastSeenAtS >= IDLE_ENDS_S) return 'idle'
-  if (leftAtS !== null && nowS - leftAtS >= LEFT_ENDS_S) return 'viewer-left'
+  if (nowS - session.lastSeenAtS >= MAX_IDLE_S) return 'idle'
+  if (leftAtS !== null && nowS - leftAtS >= MAX_LEFT_S) return 'viewer-left'
   return undefined
 }
 
@@ -256,18 +256,18 @@ async function findLive(
   const live = deps.sessions.get(sessionId)
   if (live) return live
   const row = await findSession(deps.db, sessionId)
-  return row && keepLive(deps, row, await positionOf(deps.db, row))
+  return row && keepLive(deps, row, await findStartPosition(deps.db, row))
 }
 
-/** Where the viewer that the OTP names left the video, in whatever session; 0 where it names none. */
-export async function positionOf(db: Db, { accountId, userId, videoId }: PlaybackSessionRow): Promise<number> {
+/** Where the viewer whom the OTP names left the video, in any session; 0 when it names none. */
+export async function findStartPosition(db: Db, { accountId, userId, videoId }: PlaybackSessionRow): Promise<number> {
   if (userId === null) return 0
   const positionS = await findPosition(db, { accountId, userId, videoId })
   const { durationS = 0 } = (await findPublicVideo(db, videoId)) ?? {}
   return positionS > NEAR_AN_END_S && positionS < durationS - NEAR_AN_END_S ? positionS : 0
 }
 
-/** Brings a row into memory, unless another request was first. */
+/** Adds a session to memory, unless another request has done so. */
 export function keepLive(
   { sessions, nowMs }: Pick<PlaybackDeps, 'sessions' | 'nowMs'>,
   row: PlaybackSessionRow,

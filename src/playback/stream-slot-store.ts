@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 
-/** A session that needs a place among its viewer's streams. `limit`: how many places there are. */
+/** A session that needs a slot among those of its viewer. `limit`: the number of slots. */
 export type StreamClaim = { sessionId: string; accountId: string; userId: string; limit: number }
 
 const renew = prepared<{ sessionId: string; limit: number; endsAtS: number }>()((db, value) =>
@@ -46,34 +46,34 @@ const takeNth = prepared<{ accountId: string; userId: string; n: number; session
  */
 export async function takeSlot(tx: Db, { sessionId, accountId, userId, limit }: StreamClaim, nowS: number, endsAtS: number) {
   const renewed = await renew(tx, { sessionId, limit, endsAtS })
-  if (changed(renewed)) return true
+  if (hasChanged(renewed)) return true
   for (let n = 1; n <= limit; n++) {
-    if (changed(await takeNth(tx, { accountId, userId, n, sessionId, nowS, endsAtS }))) return true
+    if (hasChanged(await takeNth(tx, { accountId, userId, n, sessionId, nowS, endsAtS }))) return true
   }
   return false
 }
 
-function changed({ numAffectedRows }: { numAffectedRows?: bigint }): boolean {
+function hasChanged({ numAffectedRows }: { numAffectedRows?: bigint }): boolean {
   return (numAffectedRows ?? 0n) > 0n
 }
 
 /**
- * Takes the slot that was taken longest ago from its session, for accounts that stop the oldest stream in place of refusing the
- * newest. In one transaction with `takeSlot`, so the slot is still the one that was read.
- * @returns the session that had it; undefined where the account refuses, or the asking session has ended meanwhile
+ * Takes the oldest slot from its session, for accounts that stop the oldest stream instead of refusing the newest. Runs in one transaction
+ * with `takeSlot`, so the slot is still the one that was read.
+ * @returns the session that had it; undefined when the account refuses the newest, or the requesting session has ended meanwhile
  */
 export async function takeOldestSlot(tx: Db, claim: StreamClaim, nowS: number, endsAtS: number): Promise<string | undefined> {
   const { sessionId, accountId, userId, limit } = claim
   const oldest = await tx
     .selectFrom('streamSlot')
     .innerJoin('account', 'account.id', 'streamSlot.accountId')
-    .innerJoin('playbackSession as asking', (on) => on.on('asking.id', '=', sessionId))
+    .innerJoin('playbackSession as requesting', (on) => on.on('requesting.id', '=', sessionId))
     .select(['streamSlot.n', 'streamSlot.sessionId'])
     .where('streamSlot.accountId', '=', accountId)
     .where('streamSlot.userId', '=', userId)
     .where('streamSlot.n', '<=', limit)
     .where('account.streamLimitPolicy', '=', 'stop-oldest')
-    .where('asking.endedAtS', 'is', null)
+    .where('requesting.endedAtS', 'is', null)
     .orderBy('streamSlot.takenAtS')
     .orderBy('streamSlot.n')
     .executeTakeFirst()
@@ -100,7 +100,7 @@ export async function freeSlotsOfVideos(tx: Db, videoIds: readonly string[]): Pr
     .execute()
 }
 
-/** Gives the slots that were live at `liveAtS` until then. */
+/** Extends the slots that were live at `liveAtS`. */
 export async function extendSlots(tx: Db, liveAtS: number, endsAtS: number): Promise<void> {
   await tx.updateTable('streamSlot').set({ endsAtS }).where('endsAtS', '>', liveAtS).execute()
 }

@@ -10,15 +10,15 @@ import { extendSlots, freeSlot, type StreamClaim, takeOldestSlot, takeSlot } fro
 export const LEASE_S = 18
 
 /**
- * Takes or renews the session's stream slot, durable when it resolves; nothing where nobody limits its viewer's streams. Where the
- * account stops the oldest stream, that one's session has ended: two players cannot wrest a slot from each other for ever.
+ * Takes or renews the session's stream slot, durable when it resolves; does nothing when its viewer's streams are not limited. When the
+ * account stops the oldest stream, that stream's session ends, so that two players cannot keep taking a slot from each other.
  * @throws PlaybackRefusal `stream-limit`
  */
 export async function acquireStreamSlot(
   { write, nowS, sessions }: Pick<PlaybackDeps, 'write' | 'nowS' | 'sessions'>,
   session: LiveSession,
 ): Promise<void> {
-  const claim = claimOf(session)
+  const claim = streamClaim(session)
   if (!claim) return
   const atS = nowS()
   const taken = await write(async (tx) => {
@@ -27,25 +27,25 @@ export async function acquireStreamSlot(
     if (stopped) await endSession(tx, stopped, atS, 'taken')
     return stopped ? { stopped } : undefined
   })
-  if (!taken) throw new PlaybackRefusal('stream-limit') // also to one that has ended meanwhile: its next request hears why
+  if (!taken) throw new PlaybackRefusal('stream-limit') // also for a session that has ended meanwhile: its next request gets the reason
   const stopped = taken.stopped && sessions.get(taken.stopped)
   if (stopped) recordEnd(stopped, atS, 'taken')
 }
 
-/** The viewer has gone: the slot is free at once. */
+/** The viewer has left: the slot is free immediately. */
 export async function releaseStreamSlot({ write }: Pick<PlaybackDeps, 'write'>, session: LiveSession): Promise<void> {
-  if (claimOf(session)) await write((tx) => freeSlot(tx, session.row.id))
+  if (streamClaim(session)) await write((tx) => freeSlot(tx, session.row.id))
 }
 
 /**
- * After a stop or a crash nobody jumps in: whoever held a slot when the clock was last saved has one whole lease to come back.
- * Before the first answer.
+ * Prevents other sessions from taking slots during a restart: a session that had a slot when the clock was last saved gets a whole lease
+ * to continue. Call before the first request is answered.
  */
 export async function resumeStreamSlots({ write, clock }: Pick<PlaybackDeps, 'write'> & { clock: PlaybackClock }): Promise<void> {
   await write((tx) => extendSlots(tx, clock.savedAtStartS, clock.nowS() + LEASE_S))
 }
 
-function claimOf({ row }: LiveSession): StreamClaim | undefined {
+function streamClaim({ row }: LiveSession): StreamClaim | undefined {
   const { id: sessionId, accountId, userId, streamLimit: limit } = row
   return userId === null || limit === null ? undefined : { sessionId, accountId, userId, limit }
 }

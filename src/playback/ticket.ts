@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 
-const TICKET_LIFE_S = 24 * 3600
+const MAX_AGE_S = 24 * 3600
 
 export type Tickets = {
   issue(referer: string | undefined): string
@@ -25,8 +25,8 @@ export function createTickets(master: MasterKey, nowS: () => number): Tickets {
     hostOf(ticket: string): string | undefined {
       const [, text, host, issuedAtS, mac] = /^((.+)\.(\d+))\.([\w-]{43})$/.exec(ticket) ?? []
       if (!text || !host || !issuedAtS || !mac) return undefined
-      const isTrue = equalsInConstantTime(macOf(text), mac)
-      return isTrue && nowS() - Number(issuedAtS) < TICKET_LIFE_S ? host : undefined
+      const isValid = equalsInConstantTime(macOf(text), mac)
+      return isValid && nowS() - Number(issuedAtS) < MAX_AGE_S ? host : undefined
     },
   }
 }

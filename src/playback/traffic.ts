@@ -4,15 +4,15 @@ import type { PlayableVideo } from './playable-video.ts'
 import type { LiveSessions } from './session.ts'
 
 const HOUR = { windowS: 3600, sliceS: 60 }
-/** What an address may be sent of a video in an hour, for each session that plays there, in lengths of the video. */
-const LENGTHS_AN_HOUR = 4
+/** How often an address may be sent a whole video in an hour, for each session that plays there. */
+const MAX_COPIES_PER_HOUR = 4
 
 export type TrafficMeter = {
-  /** Counts bytes of a video that are about to be sent. @returns the seconds till there is room for them again; undefined: they may be sent */
+  /** Counts bytes of a video that are about to be sent. @returns the seconds until they may be sent; undefined: now */
   take(address: string, video: Pick<PlayableVideo, 'videoId' | 'plan'>, sizeBytes: number): number | undefined
 }
 
-/** Bounds the bytes of each video that an address is sent: a signed address that leaks costs no more (playback-protocol.md, section 8). */
+/** Bounds how much of each video is sent to an address, so that a leaked signed path costs little traffic (playback-protocol.md, section 8). */
 export function createTrafficMeter(sessions: LiveSessions, nowS: () => number): TrafficMeter {
   const windows = createSlidingWindows(nowS, HOUR)
 
@@ -28,16 +28,16 @@ export function createTrafficMeter(sessions: LiveSessions, nowS: () => number): 
     take(address, video, sizeBytes) {
       const subject = ipRateLimitKey(address)
       const name = `${subject} ${video.videoId}`
-      // Counting the sessions costs a look at each, and few addresses come this far.
-      const viewers = windows.isExhausted(name, LENGTHS_AN_HOUR) ? Math.max(1, countSessions(subject, video.videoId)) : 1
-      const { passed, waitS } = windows.take(name, viewers * LENGTHS_AN_HOUR, sizeBytes / lengthBytesOf(video))
+      // Counting reads all sessions, so it is done only for the few addresses that get this far.
+      const viewers = windows.isExhausted(name, MAX_COPIES_PER_HOUR) ? Math.max(1, countSessions(subject, video.videoId)) : 1
+      const { passed, waitS } = windows.take(name, viewers * MAX_COPIES_PER_HOUR, sizeBytes / maxVideoBytes(video))
       return passed ? undefined : waitS
     },
   }
 }
 
-/** The largest rendition and the audio at the most that their encoders may make of them. */
-function lengthBytesOf({ plan: { videoTrack, audioTrack, durationS } }: Pick<PlayableVideo, 'plan'>): number {
+/** The largest video rendition and the audio, at the highest bitrates that the encoder allows. */
+function maxVideoBytes({ plan: { videoTrack, audioTrack, durationS } }: Pick<PlayableVideo, 'plan'>): number {
   const videoBps = Math.max(0, ...(videoTrack?.renditions ?? []).map(({ maxBitrateBps }) => maxBitrateBps))
   return ((videoBps + (audioTrack?.bitrateBps ?? 0)) / 8) * durationS
 }

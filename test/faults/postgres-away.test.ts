@@ -83,7 +83,7 @@ const OUTAGE = new Set([
   'queue: unavailable, retrying',
   'queue: available again',
 ])
-const MET_BY = new Set(['refused', 'health: check failed', 'jobs: claim failed, retrying'])
+const MET_BY = new Set(['request: refused', 'health: check failed', 'jobs: claim failed, retrying'])
 const DEBUG = 20
 
 type Line = { level: number; msg: string; why?: string }

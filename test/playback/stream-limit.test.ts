@@ -187,11 +187,11 @@ describe('the option streamLimit', () => {
     const response = await reelgate.owner.call('POST', `/api/videos/${videoId}/otp`, { body: { userId, streamLimit } })
     expect({ status: response.status, body: await response.json() }).toMatchObject({
       status: 400,
-      body: { code: 'invalid', message: 'streamLimit is a whole number from 1 to 100.' },
+      body: { code: 'invalid', message: 'streamLimit must be a whole number from 1 to 100.' },
     })
   })
 
-  test('without a userId, of which alone there can be many, is 400 at either interface', async () => {
+  test('without a userId is 400 at both interfaces', async () => {
     const current = await reelgate.owner.call('POST', `/api/videos/${videoId}/otp`, { body: { streamLimit: 2 } })
     const v2 = await fetch(`${reelgate.url}/v2/otp?video=${videoId}`, {
       method: 'POST',
@@ -199,7 +199,7 @@ describe('the option streamLimit', () => {
     })
     for (const response of [current, v2]) {
       expect(response.status).toBe(400)
-      expect(await response.text()).toContain('send userId with it')
+      expect(await response.text()).toContain('send userId, too')
     }
   })
 })

@@ -6,7 +6,7 @@ import { type Operation, readProof } from '../../playback/proof.ts'
 import { mayRedeem, redeem } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { buildPlaylist, openSessionFile, POSTER_NAME, recordBeat, recordLeave, releaseKey } from '../../playback/serve.ts'
-import { admitRequest, IDLE_ENDS_S, type LiveSession, type PlaybackDeps, type ViewerRequest } from '../../playback/session.ts'
+import { admitRequest, MAX_IDLE_S, type LiveSession, type PlaybackDeps, type ViewerRequest } from '../../playback/session.ts'
 import { LEASE_S } from '../../playback/stream-slot.ts'
 import { type ShownWatermark, viewVideo } from '../../playback/video-view.ts'
 import type { Usage } from '../../usage/usage.ts'
@@ -136,7 +136,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
     leaseMs: LEASE_S * 1000,
     maxSpeed: MAX_SPEED,
     endsAtS,
-    idleEndsS: IDLE_ENDS_S,
+    idleEndsS: MAX_IDLE_S,
   }
 }
 
