@@ -174,7 +174,7 @@ export async function addSize(tx: Db, videoId: string, sizeBytes: number): Promi
     .execute()
 }
 
-/** The fields of a video that anybody may see; undefined when it is deleted. */
+/** The public fields of a video; undefined when it is deleted. */
 export async function findPublicVideo(db: Db, videoId: string) {
   return db
     .selectFrom('video')

@@ -21,7 +21,7 @@ export type CommandDeps = {
   copy(): Promise<Pick<RestoredCopy, 'resume'>>
 }
 
-/** One thing that the command line asks for, here or of a running server. */
+/** One command of the command line, run here or by a running server. */
 export type Command<Deps> = { args: TSchema; run(deps: Deps, args: unknown): Promise<unknown> }
 
 export function command<Deps, S extends TSchema>(args: S, run: (deps: Deps, args: Static<S>) => Promise<unknown>): Command<Deps> {

@@ -42,7 +42,7 @@ export function encryptSegment(clear: Buffer, key: Buffer, iv: Buffer): Buffer {
   return Buffer.concat([cipher.update(clear), cipher.final()])
 }
 
-/** @throws when it is not one that this key has encrypted, as far as its end tells */
+/** @throws when this key did not encrypt it, as far as its padding shows */
 export function decryptSegment(stored: Buffer, key: Buffer, iv: Buffer): Buffer {
   const decipher = createDecipheriv('aes-128-cbc', key, iv)
   return Buffer.concat([decipher.update(stored), decipher.final()])

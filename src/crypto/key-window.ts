@@ -1,4 +1,4 @@
-// Which key window a segment belongs to: the one in which its first sample lies, by time, in integers (playback-protocol.md, section 5).
+// The key window of a segment: the one that contains its first sample, by time, in integers (playback-protocol.md, section 5).
 
 /** Segments of the picture's grid in one key window, about 12 s. */
 export const SEGMENTS_PER_WINDOW = 3

@@ -59,8 +59,8 @@ export function createMasterKey(file: string): MasterKey {
 
 /**
  * Writes a key's file (0600), durable before it returns. A power cut at any moment leaves the whole file or none, never an empty one,
- * and what lies there is never written over.
- * @throws Failure `conflict` when something lies there; `unavailable` when the folder cannot be written
+ * and an existing file is never overwritten.
+ * @throws Failure `conflict` when the file exists; `unavailable` when the folder cannot be written
  */
 export function writeMasterKey(file: string, key: MasterKey): void {
   const unfinished = unfinishedKeyFile(file)
@@ -74,7 +74,7 @@ export function writeMasterKey(file: string, key: MasterKey): void {
     } finally {
       closeSync(handle)
     }
-    linkSync(unfinished, file) // a rename would take the place of what lies there
+    linkSync(unfinished, file) // a rename would replace an existing file
     rmSync(unfinished)
     syncNames(file)
   } catch (cause) {
@@ -90,7 +90,7 @@ export function writeMasterKey(file: string, key: MasterKey): void {
 }
 
 /**
- * Makes a key's file durable that this process found: whoever wrote it, an earlier start or its owner, may have been cut off before
+ * Makes an existing key file durable: an earlier start or its owner, who wrote it, may have been interrupted before
  * it was. Before anything is wrapped with the key.
  */
 export function syncMasterKey(file: string): void {
@@ -98,7 +98,7 @@ export function syncMasterKey(file: string): void {
   syncNames(file)
 }
 
-/** Removes what a cut-off `writeMasterKey` may have left beside the file. */
+/** Removes what an interrupted `writeMasterKey` may have left next to the file. */
 export function removeUnfinishedKey(file: string): void {
   rmSync(unfinishedKeyFile(file), { force: true })
 }

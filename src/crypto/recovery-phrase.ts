@@ -14,7 +14,7 @@ export function phraseFromKey(key: MasterKey): string[] {
 }
 
 /**
- * The key that a phrase stands for, as somebody typed or pasted it: whatever stands between the words (numbers, commas, line ends) is
+ * The key of a recovery phrase, as typed or pasted: anything between the words (numbers, commas, line ends) is
  * passed over. Words are named by their place and never repeated, since what is said may be logged.
  * @throws Failure `invalid` when a word is missing or unknown, or they do not belong together
  */

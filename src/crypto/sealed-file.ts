@@ -6,8 +6,8 @@ import { equalsInConstantTime } from './constant-time.ts'
 import { deriveKey } from './master-key.ts'
 
 /**
- * A file that ffmpeg reads with seeks while it lies sealed: AES-128-CBC with a key of its own, PKCS#7 at the end.
- * CBC does not notice changed bytes, so an HMAC-SHA-256 for each MiB of ciphertext is kept beside it.
+ * A sealed file that ffmpeg can read with seeks: AES-128-CBC with a key of its own, PKCS#7 at the end.
+ * CBC does not detect changed bytes, so an HMAC-SHA-256 for each MiB of ciphertext is stored, too.
  */
 export type Seal = { key: Buffer; iv: Buffer }
 
@@ -61,7 +61,7 @@ function goOnSealing(seal: Seal, { sizeBytes, hash, macs, chainedIv }: Begun): S
 }
 
 /**
- * Goes on with a file whose first `sizeBytes` lie sealed at a path: reads them once. CBC goes on from the last sealed block.
+ * Resumes a file whose first `sizeBytes` are sealed at a path: reads them once. CBC continues from the last sealed block.
  * @param known size, a multiple of 16, and SHA-256 of those clear bytes
  * @returns undefined when they are not there as they were written
  */

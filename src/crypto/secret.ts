@@ -4,7 +4,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const SECRET_LENGTH = 64
 // The largest multiple of 62 in a byte: bytes from here on are thrown away, so that every character is equally likely.
 const FAIR_BYTES = 248
-/** Bytes drawn at once: a call to the CSPRNG costs as much as writing an OTP. */
+/** Random bytes fetched in one call, since a call to the CSPRNG costs as much as writing an OTP. */
 const DRAWN_BYTES = 4_096
 
 let drawn = Buffer.alloc(0)

@@ -17,7 +17,7 @@ const DUSK = ['0x1b2a49', '0x6a2f3f', '0x23514a', '0x111214']
 
 type Box = { x: number; y: number; w: number; h: number }
 
-/** A digit of seven bars: where each lies in a digit of 34×64, and the digits that light it. */
+/** A seven-segment digit of 34×64: the position of each bar, and the digits that show it. */
 const DIGIT = { w: 34, h: 64, barPx: 7 }
 const BARS: readonly (Box & { litBy: readonly number[] })[] = [
   { x: 0, y: 0, w: 34, h: 7, litBy: [0, 2, 3, 5, 6, 7, 8, 9] },
@@ -38,7 +38,7 @@ const TRACK: Box = { x: 53, y: 184, w: 320, h: 4 }
  */
 export function renderDemoVideo(sandbox: Sandbox, signal: AbortSignal): PassThrough {
   const video = new PassThrough()
-  video.on('error', () => undefined) // whoever reads it hears; at a stop it may be that nobody reads yet
+  video.on('error', () => undefined) // its reader gets the error; at a stop there may be no reader yet
   runMediaToFiles(sandbox, {
     args: videoArgs(),
     stdout: (bytes) => pipeline(bytes, video, { end: false }),
@@ -95,7 +95,7 @@ function box({ x, y, w, h }: Box, colour: string): string {
   return `drawbox=x=${x}:y=${y}:w=${w}:h=${h}:color=${colour}:t=fill`
 }
 
-/** A soft tone each second, up and down a pentatonic scale; its phase begins anew with each, so nothing clicks. */
+/** A soft tone each second, up and down a pentatonic scale; its phase restarts with each, so nothing clicks. */
 function audioTrack(): string {
   const step = 'abs(mod(floor(t),8)-4)'
   const semitones = `(2*${step}+floor((${step}+1)/3))` // 0 2 5 7 9

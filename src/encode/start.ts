@@ -13,7 +13,7 @@ export type EncodingDeps = Omit<EncodeDeps, 'chunkQueue' | 'segmentEvents' | 'st
   slots: number
   /** Another server has taken the database: encoding ends. */
   databaseLost: Promise<void>
-  /** Runs when a segment was found damaged, so that no cache goes on sending it. */
+  /** Runs when a segment was found damaged, so that no cache keeps sending it. */
   forgetSegment(damage: Damage): void
 }
 

@@ -17,7 +17,7 @@ export type BackgroundWorkDeps = {
   /** The playback sessions on videos. */
   sessions: VideoSessions
   saveUsage(): Promise<void>
-  /** Runs when a segment was found damaged, so that no cache goes on sending it. */
+  /** Runs when a segment was found damaged, so that no cache keeps sending it. */
   forgetSegment(damage: Damage): void
   log: Logger
 }

@@ -37,7 +37,7 @@ export async function locateDatabase({ databaseUrl, dataDir }: Config): Promise<
   return postgresLocation(databaseUrl)
 }
 
-/** The files whose identity tells an installation from its copy: the database, or with PostgreSQL the lock of the data folder. */
+/** The files whose identity distinguishes an installation from its copy: the database, or with PostgreSQL the lock of the data folder. */
 export function identifyingFiles({ databaseUrl, dataDir }: Config): IdentifyingFile[] {
   const { database, lock } = dataPaths(dataDir)
   const inFolder = { setting: 'database-file', path: database } as const

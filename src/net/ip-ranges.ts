@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 
 // What IANA's registries of special-purpose addresses keep from the public internet. The ways to wrap an IPv4 address in IPv6
-// (6to4, Teredo, NAT64) are refused whole: a gateway would unwrap them to places that this machine must not ask.
+// (6to4, Teredo, NAT64) are refused as a whole: a gateway would translate them to addresses to which this machine must not connect.
 const NOT_PUBLIC_V4 = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 
 /**
- * Whom an address stands for: an IPv4 address itself, also where it comes mapped into IPv6; of an IPv6 address its /64, since
+ * The rate limit key of an address: an IPv4 address itself, also when mapped into IPv6; the /64 of an IPv6 address, since
  * whoever has one address of it has all 2^64.
  */
 export function ipRateLimitKey(address: string): string {

@@ -34,7 +34,7 @@ const MAX_REDIRECTS = 5
 const MAX_HEADER_BYTES = 16 * 1024
 
 /**
- * Asks an address that somebody else wrote, so that it cannot be turned against this machine or its network: the address
+ * Sends a request to a URL from outside, so that it cannot be used against this machine or its network: the address
  * that is dialled is the one that was checked, and each redirect is checked like the first.
  * No cookies, credentials or proxy of the environment are used, certificates must be valid.
  * @param read gets the answer, whatever its status; the connection ends with it

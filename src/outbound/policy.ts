@@ -6,7 +6,7 @@ import { Failure } from '../errors.ts'
 import { addIpRange, isInBlockList, isPublicAddress } from '../net/ip-ranges.ts'
 import { createDnsLookup, type DnsLookup } from './dns.ts'
 
-/** What this installation may ask outside, and how names become addresses. */
+/** Where this installation may send requests, and how it resolves names. */
 export type OutboundPolicy = {
   /** `host:port` as an address has them; these may be dialled wherever they are. */
   hosts: ReadonlySet<string>
@@ -40,7 +40,7 @@ const LONGEST_LABEL = 63
 const PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' }
 
 /**
- * Reads an address that is to be asked, and refuses what it shows itself: scheme, port, credentials, an address or name of this
+ * Parses the URL of an outbound request, and refuses what it shows by itself: scheme, port, credentials, an address or name of this
  * machine. What its name leads to is looked at when it is dialled.
  * @throws Failure `invalid`, in words that carry no query: it may be signed
  */
@@ -49,7 +49,7 @@ export function parseOutboundUrl(outbound: OutboundPolicy, text: string): URL {
   const url = URL.parse(text)
   if (!url || !(url.protocol in PORTS))
     throw new Failure('invalid', 'Write a whole address that begins with https:// or http://.')
-  const refuse = (why: string) => new Failure('invalid', `${describeUrl(url)} is not asked: ${why}`)
+  const refuse = (why: string) => new Failure('invalid', `${describeUrl(url)} is not allowed: ${why}`)
   if (url.username || url.password) throw refuse('its user name and password would be passed on. Leave them out.')
   const name = hostOf(url)
   if (name.length > LONGEST_HOST || name.split('.').some((label) => label.length > LONGEST_LABEL && isIP(name) === 0))
@@ -67,7 +67,7 @@ const LOOK_UP_MS = 2_000
 
 /**
  * Reads an address as `readOutboundUrl` does, and refuses it, too, where its name leads nowhere that may be dialled now. What cannot
- * be looked up is judged when it is asked, as everything is once more.
+ * be looked up is checked when the request is sent, as all are.
  * @throws Failure `invalid`
  */
 export async function assertPublicDestination(outbound: OutboundPolicy, accountId: string, text: string): Promise<URL> {
@@ -75,7 +75,7 @@ export async function assertPublicDestination(outbound: OutboundPolicy, accountI
   const found = outbound.lookUpHost(accountId, hostOf(url)).catch(() => [])
   const addresses = await Promise.race([found, pause(LOOK_UP_MS, [], { ref: false })])
   if (addresses.length > 0 && !addresses.some(({ address }) => isDialAllowed(outbound, url, address)))
-    throw new Failure('invalid', `${describeUrl(url)} is not asked: its host is not on the public internet.`)
+    throw new Failure('invalid', `${describeUrl(url)} is not allowed: its host is not on the public internet.`)
   return url
 }
 

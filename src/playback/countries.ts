@@ -29,7 +29,7 @@ export type Countries = {
 type Found = { country_code?: unknown; country?: { iso_code?: unknown } } | null
 
 /**
- * Countries by address, from a file in the MaxMind format, read when the first is asked for: it takes 8 MB.
+ * Countries by address, from a file in the MaxMind format, read at the first look-up: it takes 8 MB.
  * @param file undefined: the database that is a package of ours
  */
 export function openCountries(file?: string): Countries {
@@ -39,7 +39,7 @@ export function openCountries(file?: string): Countries {
       if (!isPublicAddress(address)) return undefined // such databases have some of them, in any country
       opening ??= openDatabase(file)
       const database = await opening.catch((cause: unknown) => {
-        opening = undefined // somebody may put it right
+        opening = undefined // the file may be repaired
         throw new Failure('unavailable', 'The database of countries (REELGATE_COUNTRIES) cannot be read.', { cause })
       })
       const found: Found = database.get(address)

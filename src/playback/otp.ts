@@ -21,7 +21,7 @@ export type OtpRequest = {
   videoId: string
   ttlS: number
   userId?: string
-  /** Most streams of the userId at once. */
+  /** Concurrent streams of the userId. */
   streamLimit?: number
   watermarks: readonly Watermark[]
   forcedBitrateKbps?: number
@@ -74,7 +74,7 @@ export async function issueOtp(
   return otp
 }
 
-/** What goes beside an OTP into an embed: standard base64 of `{"videoId":"…"}`, that single key (wire-contract.md, section 1). */
+/** What embeds contain in addition to the OTP: standard base64 of `{"videoId":"…"}`, that single key (wire-contract.md, section 1). */
 export function encodePlaybackInfo(videoId: string): string {
   return Buffer.from(JSON.stringify({ videoId })).toString('base64')
 }

@@ -121,7 +121,7 @@ async function redeemInTransaction(tx: Db, context: RedeemContext): Promise<Outc
   const isForVideo = request.videoId === undefined || request.videoId === otp.videoId
   const outcome = isForVideo ? await openOrResumeSession(tx, context, otp) : reject('otp-unknown')
   const result = outcomeName(outcome)
-  // A player that waits for its video asks every few seconds: those attempts are not recorded.
+  // A player that waits for its video retries every few seconds: those attempts are not recorded.
   if (result === 'video-not-ready') return outcome
   await recordAttempt(tx, {
     otpHash,

@@ -26,7 +26,7 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS
 
-/** Why a session ended; kept for a day so that its holder can be told. */
+/** Why a session ended; kept for a day, to be shown to its viewer. */
 export const END_REASONS = [
   'viewer-left',
   'idle',
@@ -43,7 +43,7 @@ export type EndReason = (typeof END_REASONS)[number]
 /** Facts that go with a refusal. */
 export type RefusalDetails = {
   why?: string
-  /** After which to ask again. */
+  /** When to retry. */
   waitMs?: number
   /** Told by the header of that name. */
   retryAfterS?: number

@@ -5,12 +5,12 @@ import { parseIpAddress, parseIpGroups } from '../net/ip.ts'
 import { type Countries, isCountry } from './countries.ts'
 import { readWhitelist, type Whitelist } from './whitelist.ts'
 
-/** What an owner demands of whoever plays with an OTP: JSON in its row, and in the session's. */
+/** The owner's rules for playback with an OTP: JSON in its row, and in the session's. */
 export type Rules = { whitelist?: Whitelist; ipGeo?: IpGeo; ipGeoRules?: readonly PlaceRule[] }
 
 /** A country (`DE`), or a range of addresses (`192.0.2.0/24`). */
 type Place = string
-/** A list in a list stands for what all of its places have in common. */
+/** A nested list matches what all of its members match. */
 type IpGeo = Readonly<Partial<Record<(typeof LISTS)[number], readonly (Place | readonly Place[])[]>>>
 /** An empty set holds everyone. */
 type PlaceRule = Readonly<{ action: boolean; ipSet: readonly Place[]; countrySet: readonly Place[] }>

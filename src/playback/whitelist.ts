@@ -15,18 +15,15 @@ const NAME_WITH_PORT = /^([\w-]+):\d{1,5}$/
 
 const NOT_ASCII = /\P{ASCII}/u
 
-/** @throws Failure `invalid`: it can match no host. What an expression needs more is asked of `checkWhitelist`. */
+/** @throws Failure `invalid` when it can match no host. `checkWhitelist` checks expressions further. */
 export function readWhitelist(given: unknown): Whitelist {
-  if (typeof given !== 'string') throw new Failure('invalid', 'whitelisthref is a text: a host, or an expression on a host.')
+  if (typeof given !== 'string') throw new Failure('invalid', 'whitelisthref must be a text: a host, or an expression on a host.')
   const text = withoutQuotes(given).trim()
-  if (text.length > MAX_LENGTH) throw new Failure('invalid', `whitelisthref has at most ${MAX_LENGTH} characters.`)
+  if (text.length > MAX_LENGTH) throw new Failure('invalid', `whitelisthref may have at most ${MAX_LENGTH} characters.`)
   if (text.includes('/'))
-    throw new Failure(
-      'invalid',
-      'whitelisthref stands for hosts, which hold no “/”: leave scheme and path out, as in example.org.',
-    )
+    throw new Failure('invalid', 'whitelisthref must be a host, without “/”: leave out scheme and path, as in example.org.')
   if (/^\[[\d:.a-f]*\](:\d+)?$/i.test(text))
-    throw new Failure('invalid', 'whitelisthref cannot be an IPv6 address: no browser can be told to allow one.')
+    throw new Failure('invalid', 'whitelisthref must not be an IPv6 address: browsers cannot allow one.')
   const [, name] = HOST.exec(text) ?? []
   if (name === undefined) return { expression: NAME_WITH_PORT.exec(text)?.[1] ?? text }
   const host = domainToASCII(name)
@@ -72,7 +69,7 @@ export async function framingOf(whitelist: Whitelist, { referer, isTop }: Embedd
   if (referer !== undefined && !(await mayEmbed(whitelist, hostOfPage(referer)))) return 'refused'
   if ('host' in whitelist) return isInsecure(referer) ? 'insecure' : sourcesOf(whitelist.host)
   if (referer !== undefined) return [new URL(referer).origin]
-  // A player that is loaded anew inside its frame names no site, as no page of ours does.
+  // A player that is reloaded inside its frame sends no Referer, as none of our pages does.
   const { openedOn } = whitelist
   return openedOn === undefined
     ? 'refused'
@@ -97,7 +94,7 @@ function sourcesOf(host: string): string[] {
 }
 
 /**
- * Whether the page in which the player asks is one that may embed the video.
+ * Whether the page that contains the player may embed the video.
  * @param ticketHost the embedding host that the server saw when it sent the page; `-`: none
  * @param ancestors the origins around the player, as its browser names them, if it does
  */

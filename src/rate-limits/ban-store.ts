@@ -30,7 +30,7 @@ export async function saveBan(tx: Db, ban: NewBan): Promise<void> {
     .execute()
 }
 
-/** Makes a ban that still stands longer; one that was lifted stays lifted. */
+/** Extends a current ban; one that was lifted stays lifted. */
 export async function lengthenBan(tx: Db, { scope, budget, subject }: BanKey, endsAtS: number): Promise<void> {
   await tx
     .updateTable('ban')
@@ -45,7 +45,7 @@ export async function listBanRows(db: Db, nowS: number): Promise<BanRow[]> {
   return db.selectFrom('ban').selectAll().where('endsAtS', '>', nowS).orderBy('endsAtS', 'desc').execute()
 }
 
-/** The bans that stand of an account and of its keys. */
+/** The current bans of an account and of its keys. */
 export async function listAccountBanRows(db: Db, accountId: string, nowS: number): Promise<BanRow[]> {
   return db
     .selectFrom('ban')

@@ -22,7 +22,7 @@ import {
 
 // A flood is a strike, and a strike bans from the class of calls that was flooded, never from another (wire-contract.md, section 9).
 
-/** Who is limited. A `viewer` is an address that asks as a player does: its bans never close the API to an owner behind it. */
+/** Who is limited. A `viewer` is an address that sends requests of a player: its bans never affect an owner behind it. */
 export type Scope = 'ip' | 'key' | 'account' | 'viewer'
 
 export type BanDeps = {
@@ -35,7 +35,7 @@ export type BanDeps = {
 /** Which calls of whom: a ban covers one class of calls, its `budget`. */
 type BanKey = { scope: Scope; budget: string; subject: string }
 
-/** The window in which a subject went too far. `all` goes on counting till its end. */
+/** The window in which a subject exceeded its limit. `all` keeps counting until its end. */
 export type LimitBreach = { subject: string; limit: number; all: number; windowEndsAtS: number }
 
 type Ban = BanKey & LimitBreach & { beganAtS: number; endsAtS: number; earlierStrikes: number; savedExcess: number }
@@ -90,7 +90,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
   function bansInClass(scope: Scope, budget: string) {
     const bans = bansIn(scope, budget)
     return {
-      /** When the subject's ban ends; 0: it has none. Counts a call of this weight: a flood that goes on makes its ban longer. */
+      /** When the subject's ban ends; 0: it has none. Counts a call of this weight: a flood that continues makes its ban longer. */
       countAndGetEndS(subject: string, weight: number): number {
         const ban = bans.size === 0 ? undefined : bans.get(subject)
         if (!ban) return 0
@@ -108,7 +108,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
         const endsAtS = bans.get(subject)?.endsAtS ?? 0
         return endsAtS > nowS() ? endsAtS : 0
       },
-      /** Bans at once in memory; resolves when it is on disk and has the length that earlier strikes give it. */
+      /** Bans immediately in memory; resolves when the ban is durable, with the length that earlier strikes give it. */
       async strike(offence: LimitBreach): Promise<void> {
         const { subject, all, limit } = offence
         const beganAtS = nowS()
@@ -164,7 +164,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
   }
 }
 
-/** Whose audit record a ban belongs to; an address is nobody's. */
+/** The account whose audit log records a ban; an address has none. */
 async function accountOf(tx: Db, scope: Scope, subject: string): Promise<string | undefined> {
   if (scope === 'key') return findAccountOfKey(tx, subject)
   return scope === 'account' ? subject : undefined
@@ -173,10 +173,10 @@ async function accountOf(tx: Db, scope: Scope, subject: string): Promise<string 
 /** From here on a ban does not grow. */
 const MOST_SAVED_EXCESS = SEVERE_FROM + MOST_BY_SEVERITY_S / STEP_S
 
-/** A running server knows it first, and to the second: a ban grows while its flood goes on. */
+/** A running server knows it best: a ban grows while its flood continues. */
 export type BanReader = Pick<BanDeps, 'db' | 'nowS'> & { banEndsAtS(ban: BanRow): number }
 
-/** What `reelgate ban list` shows of those that stand. */
+/** A current ban, as `reelgate ban list` shows it. */
 export async function listBans(deps: BanReader) {
   return (await listBanRows(deps.db, deps.nowS())).map((ban) => shownBan(deps, ban))
 }

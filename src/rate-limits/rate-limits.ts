@@ -11,12 +11,12 @@ import { createSlidingWindows } from './sliding-window.ts'
  */
 export type LimitExceeded = { subject: string; bannedUntilS?(): number; retryAfterS(): number; settled?: Promise<void> }
 
-/** What a call found of one limit. `quota` and `remaining` count calls, `waitS` till there are more of them. */
+/** The state of one limit after a call. `quota` and `remaining` count calls; `waitS` is the time until there are more. */
 export type LimitResult = { budget: string; quota: number; remaining: number; waitS: number; refused?: LimitExceeded }
 
 /** One limit of the table: a number of calls a minute for each address, key or account. */
 export type Limiter = {
-  /** Counts a call. `factor`: how many times as often its account may ask. */
+  /** Counts a call. `factor`: by how much the account's limits are raised. */
   take(subject: string, factor?: number): LimitResult
   /** Whether the next call would be refused, without counting one. */
   isExhausted(subject: string): boolean
@@ -34,14 +34,14 @@ export type OwnerBudget = 'reads' | 'writes' | 'otp' | 'uploads'
 
 export type RateLimits = Readonly<
   Record<OwnerBudget, OwnerLimits> & {
-    /** Owners' interfaces without a live key. Those with one are never refused for what others ask from the same address. */
+    /** Calls without a valid key. They never use up the limits of calls with one from the same address. */
     unauthenticated: Limiter
     /** Upload forms: as many as credentials, counted apart, for they come from wherever the file is. */
     forms: Limiter
     redeem: Limiter
     /** Redeems of OTPs that can be spent, from an address whose other redeems are refused. */
     spendable: Limiter
-    /** How often one OTP may ask whether its video is ready at no cost to its address. */
+    /** How often a redeem of one OTP whose video is not ready does not count against its address. */
     waiting: Limiter
     playback: Limiter
     pages: Limiter

@@ -21,8 +21,8 @@ export type Found = {
   all: number
   remaining: number
   /**
-   * After a call that passed: till the oldest call leaves the window. After a refused one: till there is room for it and for the calls
-   * that were refused before it, so that callers who wait as they are told do not all come back at once.
+   * After a call that passed: until the oldest call leaves the window. After a refused one: until there is room for it and for the calls
+   * that were refused before it, so that clients that obey Retry-After do not all come back at the same time.
    */
   waitS: number
   /** Windows of the last ten minutes, apart from each other, that were exceeded by far. Counted when this call's window is one of them, else 0. */
@@ -72,7 +72,7 @@ export function createSlidingWindows(nowS: () => number, { windowS, sliceS }: Wi
   }
 
   return {
-    /** @param weight how much of a call this one is: an account that may ask twice as often makes calls of half the weight */
+    /** @param weight how much of a call this one counts: with doubled limits, half */
     take(subject: string, limit: number, weight = 1): Found {
       const window = windowOf(subject)
       const slice = sliceAt(window, nowS() - (nowS() % sliceS))

@@ -1,4 +1,4 @@
-/** So many a second in the long run, so many at once. */
+/** A rate per second, and the size of a burst. */
 type Rate = { perS: number; burst: number }
 
 /** True proofs of a session. */
@@ -6,7 +6,7 @@ export const PROOF_RATE: Rate = { perS: 20, burst: 60 }
 /** Proofs of a session that are checked where its address floods: enough for a player, too few to keep a processor busy. */
 export const PROOF_CHECK_RATE: Rate = { perS: 5, burst: 20 }
 
-/** What a playback session may ask yet: its true proofs count against itself, so a school behind one address watches in peace. */
+/** Requests left to a playback session: valid proofs count against their session, so a school behind one address is not limited. */
 export type TokenBucket = { rate: Rate; left: number; atMs: number }
 
 /** `nowMs` is monotonic. */

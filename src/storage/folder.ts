@@ -113,7 +113,7 @@ export function syncNames(path: string): void {
   }
 }
 
-/** Makes the bytes of a file durable, or the names in a folder, whoever wrote them. */
+/** Makes the bytes of a file, or the names in a folder, durable. */
 export function syncInPlace(path: string): void {
   const handle = openSync(path, 'r')
   try {
@@ -135,7 +135,7 @@ function mayRead(folder: string): boolean {
   }
 }
 
-/** Where a blob lies. Names are made by the server: letters, digits, `.`, `-`, `_` and `/`. */
+/** The path of a blob. Names are made by the server: letters, digits, `.`, `-`, `_` and `/`. */
 export function blobPath(folder: BlobFolder, name: string): string {
   if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/.test(name)) throw new Error(`not a name of a blob: ${JSON.stringify(name)}`)
   return join(folder.root, name)
@@ -146,7 +146,7 @@ export async function removeBlobs(folder: BlobFolder, name: string): Promise<voi
   await rm(blobPath(folder, name), { recursive: true, force: true })
 }
 
-/** Removes a blob, and the folders it was in when nothing else lies there. */
+/** Removes a blob, and its folders when they are empty. */
 export async function removeBlobAndEmptyFolders(folder: BlobFolder, name: string): Promise<void> {
   const path = blobPath(folder, name)
   await rm(path, { force: true })

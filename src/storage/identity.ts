@@ -6,8 +6,8 @@ export type IdentifyingFile = { setting: 'database-file' | 'lock-file'; path: st
 /**
  * What differs between a file and a copy of it: inode number and time of birth. Moving it within its file system, a change of owner and a
  * restart leave both as they are; no tool that copies files keeps both.
- * @returns undefined where the file system has no time of birth. The kernel's stand-in for it is the time of the last change, so one
- *   that equals that is not believed: see `separateTimes`.
+ * @returns undefined when the file system has no time of birth. The kernel's stand-in for it is the time of the last change, so one
+ *   that equals that is not used: see `separateTimes`.
  */
 export function fileIdentity(path: string): string | undefined {
   const { ino, birthtimeNs, ctimeNs } = statSync(path, { bigint: true })

@@ -4,9 +4,9 @@ import { lstat, opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type BlobFolder, removeBlobAndEmptyFolders } from './folder.ts'
 
-/** A blob that no row names is kept so long: whoever put it there may be about to commit its row. */
+/** How long a blob without a row is kept: its row may be about to be committed. */
 const KEPT_S = 24 * 3600
-/** Names asked about at once. */
+/** Names in one query. */
 const ASKED_AT_ONCE = 200
 
 /** Which of the blobs some row names. */
@@ -49,7 +49,7 @@ export function createOrphanSweep(folder: BlobFolder, ours: RegExp, namedAmong: 
   }
 }
 
-/** Removes unfinished blobs that nobody has written to for a day. A running upload or encode writes to its own all the time. */
+/** Removes unfinished blobs that were not written to for a day. Running uploads and encodes write to theirs all the time. */
 export function createUnfinishedSweep({ tmp }: BlobFolder) {
   return createOrphanSweep({ root: tmp, tmp }, /^[0-9a-f]{32}$/, async () => new Set())
 }
@@ -59,7 +59,7 @@ export function fileSystemNowS({ tmp }: BlobFolder): number {
   const probe = join(tmp, randomBytes(16).toString('hex'))
   const file = openSync(probe, 'wx')
   try {
-    unlinkSync(probe) // at once: whoever looks into the folder sees no unfinished blob that is none
+    unlinkSync(probe) // immediately, so that it is not taken for an unfinished blob
     return fstatSync(file).mtimeMs / 1000
   } finally {
     closeSync(file)

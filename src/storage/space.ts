@@ -1,14 +1,14 @@
 import { statfs } from 'node:fs/promises'
 import type { Logger } from 'pino'
 
-/** Uploads and encodes stop while less is free, so that the database can always be written: what plays goes on, and a deletion makes room. */
+/** Uploads and encodes stop while less is free, so that the database can always be written: playback continues, and a deletion makes room. */
 const KEPT_FREE_BYTES = 2 ** 30
 /** On a small file system the kept space is this share of it. */
 const KEPT_FREE_SHARE = 0.05
 
 /**
- * Whether the file systems of these folders have room for so many bytes more and the kept space beside them.
- * Asked anew each time: it costs one call of the kernel for each folder.
+ * Whether the file systems of these folders have room for more bytes and the reserved space.
+ * Not cached, since it costs one system call for each folder.
  */
 export async function hasRoomIn(folders: readonly string[], forBytes: number): Promise<boolean> {
   for (const folder of folders) {
@@ -41,7 +41,7 @@ export type Space = {
   noteFull(): void
 }
 
-/** Asks `hasRoomIn`, and says when the space runs out and when there is some again: once each, though everybody asks. */
+/** Calls `hasRoomIn`, and logs once when the space runs out, and once when there is space again. */
 export function watchSpace(folders: readonly string[], log: Logger): Space {
   let wasLow = false
   let fullUntilMs = Number.NEGATIVE_INFINITY
@@ -49,7 +49,7 @@ export function watchSpace(folders: readonly string[], log: Logger): Space {
   async function hasRoom(forBytes: number): Promise<boolean> {
     const isLow = !(await hasRoomIn(folders, 0))
     if (isLow && !wasLow) log.warn('the disk is nearly full: uploads are refused and encodes wait until there is space')
-    if (!isLow && wasLow) log.info('the disk has space again: uploads and encodes go on')
+    if (!isLow && wasLow) log.info('disk: has space again, uploads and encodes continue')
     wasLow = isLow
     return !isLow && (forBytes === 0 || hasRoomIn(folders, forBytes))
   }

@@ -23,7 +23,7 @@ export type Usage = ReturnType<typeof openUsage>
 const DAY_S = 24 * 3600
 const SAVED_AT_ONCE = 250
 
-/** Counts views and bytes in memory, at once and without a promise; `save` writes them down. What a crash takes is what came since. */
+/** Counts views and bytes in memory; `save` writes them to the database. A crash loses what was counted since. */
 export function openUsage({ write, wallNowS }: UsageDeps) {
   const watchers = createViewersByAddress()
   const delivered = new Map<string, Delivered>()
@@ -90,7 +90,7 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
       else delivered.set(name, { dayNumber, videoId, address, sentBytes })
     },
 
-    /** So many bytes of one of a video's files went to somebody who had its short-lived address. */
+    /** Counts bytes of one of a video's files, sent for its short-lived address. */
     recordDownloadedBytes(videoId: string, sentBytes: number): void {
       partOf(today(), videoId, '').sentBytes += sentBytes
     },

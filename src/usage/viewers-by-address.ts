@@ -1,6 +1,6 @@
 /**
  * Who watches what from where. Segments have one address for all viewers, so that caches can keep them; only the signed requests of a
- * playback session, which come from the same place at the same time, tell whose they are.
+ * playback session, which come from the same address at the same time, show whose they are.
  */
 export type ViewersByAddress = {
   /** A session's label, '' where it has none, was seen at an address. */
@@ -11,7 +11,7 @@ export type ViewersByAddress = {
   forgetInactive(): void
 }
 
-/** A player that plays is heard every six seconds. */
+/** A player sends a beat every six seconds. */
 const GONE_AFTER_MS = 60_000
 const NOBODY: readonly string[] = ['']
 

@@ -224,7 +224,7 @@ export async function listInterruptedBatches(db: Db): Promise<string[]> {
               .select('sequence')
               .whereRef('webhookId', '=', 'webhook.id')
               .where('finishedAtS', 'is', null)
-              .where('dueAtS', '>=', 0) // always: for the index of what is open, beside all that was delivered
+              .where('dueAtS', '>=', 0) // always true: selects the index of open deliveries
               .where('state', '=', 'waiting'),
           ),
         ]),

@@ -5,7 +5,7 @@ import type { WebhookEvent } from './event.ts'
 
 export type SubscribedWebhook = Pick<WebhookRow, 'id' | 'lastSequence' | 'disabledReason'>
 
-/** The endpoints that hear an event of these videos, of one account. Each has a number for each of them; the last is `lastSequence`. */
+/** The endpoints that receive an event of these videos of one account. Each has a sequence number for each video; the last is `lastSequence`. */
 export async function takeSequences(tx: Db, event: WebhookEvent, videoIds: readonly string[]): Promise<SubscribedWebhook[]> {
   return tx
     .updateTable('webhook')
@@ -20,7 +20,7 @@ export type EventVideo = Pick<VideoRow, 'id' | 'title' | 'uploadTimeS' | 'durati
   tags: string[]
 }
 
-/** More are never told. */
+/** More are never sent. */
 const MAX_TAGS = 1_000
 
 export async function findEventVideos(db: Db, videoIds: readonly string[]): Promise<EventVideo[]> {
@@ -42,7 +42,7 @@ const firstTags = prepared<{ position: number }>()((db, value) =>
   db.selectFrom('videoTag').select('name').where('position', '=', value('position')).orderBy('ordinal').limit(MAX_TAGS),
 )
 
-// Prepared, as the tags are: hundreds of videos deleted at once are thousands of these in one transaction.
+// Prepared, as the tags are: hundreds of videos deleted in one call are thousands of these in one transaction.
 const insert = prepared<Omit<DeliveryRow, 'attempts' | 'dueAtS' | 'triedAtS' | 'status'>>()((db, value) =>
   db.insertInto('delivery').values({
     webhookId: value('webhookId'),

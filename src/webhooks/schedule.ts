@@ -1,7 +1,7 @@
 /** Delays between attempts: ten attempts in three days, as Standard Webhooks 1.0 recommends. */
 const RETRY_DELAYS_S = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
-/** Also where a receiver asks for a longer back-off by Retry-After. */
+/** Also when a receiver sends a longer Retry-After. */
 const MAX_BACK_OFF_S = 24 * 3600
 /** However often an endpoint has failed, it is tried again after this: one attempt finds out whether it is back. */
 const MAX_OWN_BACK_OFF_S = 60
@@ -16,7 +16,7 @@ export function retryDelayS(attempts: number, random = Math.random): number | un
   return delayS === undefined ? undefined : Math.round(delayS * (0.9 + 0.2 * random()))
 }
 
-/** How long nothing is sent to an endpoint after consecutive failures: doubled each time, or as long as it asked for. */
+/** How long nothing is sent to an endpoint after consecutive failures: doubled each time, or as long as its Retry-After. */
 export function endpointBackOffS(consecutiveFailures: number, requestedS = 0): number {
   return Math.min(MAX_BACK_OFF_S, Math.max(requestedS, Math.min(MAX_OWN_BACK_OFF_S, 2 ** consecutiveFailures)))
 }

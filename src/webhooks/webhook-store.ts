@@ -37,7 +37,7 @@ export async function findWebhook(db: Db, accountId: string, webhookId: string):
   return db.selectFrom('webhook').selectAll().where('accountId', '=', accountId).where('id', '=', webhookId).executeTakeFirst()
 }
 
-/** The older secret goes on for a while beside the new one. False: the account has no such hook. */
+/** The old secret stays valid for a while in addition to the new one. False when the account has no such hook. */
 export async function replaceSecret(
   tx: Db,
   accountId: string,

@@ -183,7 +183,9 @@ test('F-12: a log that cannot be written stops nothing, and continues when there
   expect(await readiness(reelgate)).toMatchObject({ status: 503, body: { checks: { storage: 'failed' } } }) // and logs why
   expect(await readFile(log, 'utf8')).toBe('')
   await disk.makeRoom()
-  await expect.poll(async () => (await readiness(reelgate)) && readFile(log, 'utf8')).toMatch(/^(\{.*"msg":"health: check failed"\}\n)+$/)
+  await expect
+    .poll(async () => (await readiness(reelgate)) && readFile(log, 'utf8'))
+    .toMatch(/^(\{.*"msg":"health: check failed"\}\n)+$/)
   expect(await reelgate.stop()).toBe(0)
 })
 

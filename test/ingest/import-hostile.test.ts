@@ -162,7 +162,9 @@ test('S09: a host that leads on to a private place, or to what is no web address
   })
   const reasons = await Promise.all(places.map((_, i) => failureOf(reelgate.owner, `${host}/${i}`)))
   expect(
-    reasons.filter((reason) => !/^Encoding error: .*(is not asked|whole address|not an address|not on the public)/.test(reason)),
+    reasons.filter(
+      (reason) => !/^Encoding error: .*(is not allowed|whole address|not an address|not on the public)/.test(reason),
+    ),
   ).toEqual([])
   expect(canaries.heard()).toEqual([])
 })

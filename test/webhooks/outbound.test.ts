@@ -84,7 +84,7 @@ test('W01: every one of those addresses is refused when a delivery is due, too, 
     await owner.delete([(await owner.credentials('A video')).videoId])
     for (const uuid of uuids) {
       const { problem } = await untilTried(owner, uuid)
-      expect(problem).toMatch(/is not asked|not on the public internet|Write a whole address/)
+      expect(problem).toMatch(/is not allowed|not on the public internet|Write a whole address/)
     }
   }
   expect(canaries.heard()).toEqual([])

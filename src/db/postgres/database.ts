@@ -16,7 +16,7 @@ import { createReader, createSlowReader } from './readers.ts'
 import { createServerLock } from './server-lock.ts'
 import { createTakeoverHandler } from './takeover.ts'
 
-/** Connections for reads that take less than a millisecond; each carries many at once. */
+/** Connections for reads that take less than a millisecond; each runs many concurrently. */
 const READERS = 3
 /** Connections for reads that take longer: one at a time on each. */
 const SLOW_READERS = 4

@@ -130,7 +130,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
             ? await takePoster(request, holder, videoId)
             : await takeCaption(request, holder, videoId, parseLanguage(language))
         } catch (error) {
-          await drainForm(request.raw) // a client that sends before it listens would not hear why
+          await drainForm(request.raw) // a client that reads only after sending everything would not get the error
           throw error
         }
       },

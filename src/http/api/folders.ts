@@ -65,7 +65,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
     },
     async (request) => {
       const { folder, folders, parent } = await openFolder(deps, authenticateRequest(request).accountId, request.params.id)
-      // The root is told as the contract tells it: as null, wherever it is a parent.
+      // As in the contract, the root is null as a parent.
       const around = parent === undefined || parent.id === ROOT_FOLDER_ID ? null : placed(parent)
       return { folderList: folders.map(counted), current: placed(folder), parent: around }
     },

@@ -75,7 +75,7 @@ function requirePermissionOf(route: RouteOptions): void {
   if (!route.config?.permission) throw new Error(`the route ${route.method} ${route.url} names no permission`)
 }
 
-/** The route of this interface whose path is most like the one that was asked for. */
+/** The route of this interface whose path is most similar to that of the request. */
 function nearestTo({ url, server }: FastifyRequest, prefix: string): string {
   const path = url.replace(/\?.*$/s, '').replace(/\/+$/, '')
   const routes = server.knownRoutes.filter((route) => route.url.startsWith(`${prefix}/`))
@@ -83,7 +83,7 @@ function nearestTo({ url, server }: FastifyRequest, prefix: string): string {
   return `${nearest?.methods.join(' or ')} ${nearest?.url}`
 }
 
-/** How well the parts of two paths agree, in order; what stands for any word agrees less than the word itself. */
+/** How similar two paths are, part by part; a parameter counts less than an equal word. */
 function likeness(pattern: string, path: string): number {
   const wanted = pattern.split('/')
   const given = path.split('/')

@@ -12,7 +12,7 @@ const MetaReply = Type.Object({
   posters: Type.Array(Type.Object({ url: Type.String(), height: Type.Integer(), width: Type.Integer() })),
 })
 
-/** `GET /api/meta/{id}`, the one operation without a key: what a page may show of a video before anybody plays it (wire-contract.md, section 3). */
+/** `GET /api/meta/{id}`, the one operation without a key: what a page may show of a video before it is played (wire-contract.md, section 3). */
 export async function metaInterface(app: App, deps: MetaDeps & LimitDeps & { publicUrl(): string }): Promise<void> {
   limitByAddress(app, deps, 'playback')
   app.get(
@@ -27,7 +27,7 @@ export async function metaInterface(app: App, deps: MetaDeps & LimitDeps & { pub
     },
     async (request, reply) => {
       const { title, durationS, aspectRatio, posters } = await getPublicMeta(deps, request.params.id)
-      reply.header('Access-Control-Allow-Origin', '*') // pages that list videos ask from their viewers' browsers
+      reply.header('Access-Control-Allow-Origin', '*') // pages that list videos send this from their viewers' browsers
       return {
         title,
         duration: durationS,

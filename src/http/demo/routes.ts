@@ -8,7 +8,7 @@ import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 import { isFromThisMachine } from './from-this-machine.ts'
 import { demoPage, demoPolicy } from './page.ts'
 
-// The only routes that give an OTP to somebody without a key: to this machine alone. Everybody else finds nothing at the address.
+// The only routes that give out an OTP without a key: to this machine alone. For all others the address does not exist.
 
 const OtpReply = Type.Object({ otp: Type.String(), playbackInfo: Type.String() })
 

@@ -28,7 +28,7 @@ export type ApiRoute = {
 }
 
 /**
- * Notes the routes that are registered from now on. That costs nothing at a start; the docs are made of them when somebody asks.
+ * Collects the routes that are registered from now on. The docs are made from them at the first request.
  * @returns the list, which fills as interfaces register
  */
 export function collectApiRoutes(app: App): readonly ApiRoute[] {

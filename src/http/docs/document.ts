@@ -123,7 +123,7 @@ export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limi
       schemas: { Refusal: REFUSAL, RefusalV2: REFUSAL_V2 },
       securitySchemes: {
         apisecret: { type: 'apiKey', in: 'header', name: 'Authorization', description: 'Apisecret, a space, and the API secret' },
-        // OpenAPI knows no key in a body; the field stands in each body's schema, too.
+        // OpenAPI has no security scheme for a key in a body; the field is in each body's schema, too.
         clientSecretKey: {
           type: 'http',
           scheme: 'clientSecretKey',

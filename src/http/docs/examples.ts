@@ -1,4 +1,4 @@
-/** Values that stand for an owner's own in the examples of the docs. */
+/** Example values in the docs. */
 export const EXAMPLE = {
   videoId: '4d9b5ab0c1fe4d0c8a2f6c7e13a97d52',
   folderId: '7c2f19e0a6b84f6f9d3e5b1a0c4d8e21',

@@ -1,4 +1,4 @@
-/** A TypeBox schema as the JSON that it is; OpenAPI 3.1 takes it as it stands. */
+/** A TypeBox schema as plain JSON, which OpenAPI 3.1 accepts unchanged. */
 export type JsonSchema = {
   type?: string
   description?: string

@@ -30,7 +30,7 @@ export function apiPage(document: ApiDocument): string {
 <nav aria-label="Operations">${groups.map(({ name, places }) => `<p>${escapeHtml(name)}</p><ul>${places.map(link).join('')}</ul>`).join('')}</nav>
 <main id="operations">
 <h1>API</h1>
-<p>SECRET stands for an API secret. Every call of owners tells its limits in the headers <code>RateLimit-Policy</code> and
+<p>Replace SECRET by an API secret. Every response has the rate limits in the headers <code>RateLimit-Policy</code> and
 <code>RateLimit</code>. For programs there is all of this as <a href="api/openapi.json">OpenAPI 3.1</a>.</p>
 ${groups.map(({ name, description, places }) => `<h2>${escapeHtml(name)}</h2>\n${prose(description)}\n${places.map((place) => section(place, url)).join('\n')}`).join('\n')}
 </main>

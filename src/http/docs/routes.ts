@@ -9,7 +9,7 @@ export type DocsDeps = LimitDeps & { routes: readonly ApiRoute[]; publicUrl(): s
 
 type Sheet = { type: string; bytes: Buffer; etag: string }
 
-/** The API reference at `/docs/api`, for anybody, and the way there from `/`. Nothing of it is loaded or made before somebody asks. */
+/** The API reference at `/docs/api`, and the redirect to it from `/`. Public. Nothing of it is loaded before the first request. */
 export async function docsInterface(app: App, { routes, publicUrl, limitNumbers, ...limiting }: DocsDeps): Promise<void> {
   limitByAddress(app, limiting, 'docs')
   let made: Promise<{ page: Sheet; json: Sheet; policy: string }> | undefined

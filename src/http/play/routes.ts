@@ -6,7 +6,7 @@ import { type Operation, readProof } from '../../playback/proof.ts'
 import { mayRedeem, redeem } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { buildPlaylist, openSessionFile, POSTER_NAME, recordBeat, recordLeave, releaseKey } from '../../playback/serve.ts'
-import { admitRequest, MAX_IDLE_S, type LiveSession, type PlaybackDeps, type ViewerRequest } from '../../playback/session.ts'
+import { admitRequest, type LiveSession, MAX_IDLE_S, type PlaybackDeps, type ViewerRequest } from '../../playback/session.ts'
 import { LEASE_S } from '../../playback/stream-slot.ts'
 import { type ShownWatermark, viewVideo } from '../../playback/video-view.ts'
 import type { Usage } from '../../usage/usage.ts'
@@ -19,7 +19,7 @@ import { BeatBody, RedeemBody, SessionBody, type WatermarkBody } from './wire.ts
 
 const MAX_BODY_BYTES = 8 * 1024
 
-// What the player is told of beats, slots and speed (playback-protocol.md, sections 6 and 7).
+// Beats, slots and speed for the player (playback-protocol.md, sections 6 and 7).
 const BEAT_EVERY_MS = 6_000
 const MAX_SPEED = 2
 

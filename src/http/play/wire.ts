@@ -15,7 +15,7 @@ const TextWatermarkBody = Type.Object({
 })
 const ImageWatermarkBody = Type.Object({
   type: Type.Literal('image'),
-  image: Type.String({ description: 'a PNG as data: address, so that no browser asks for it elsewhere' }),
+  image: Type.String({ description: 'a PNG as a data: URL, so that browsers send no request for it' }),
   alpha: Type.Number({ description: '0 to 1' }),
   widthPx: Type.Optional(Type.Number({ description: 'absent: as wide as it is' })),
   x: Type.String(),
@@ -34,8 +34,7 @@ export const SessionBody = Type.Object({
     aspectRatio: Type.Number(),
     poster: Type.Optional(
       Type.String({
-        description:
-          'address below the root, shown till the first frame; below play/ it takes a proof; absent while there is none',
+        description: 'path below the root, shown until the first frame; below play/ it needs a proof; absent while there is none',
       }),
     ),
   }),

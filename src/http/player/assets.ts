@@ -52,6 +52,6 @@ function readAsset(path: string): Asset {
   const type = TYPES[path.split('.').at(-1) ?? ''] ?? 'application/octet-stream'
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
   let compressed: Promise<Buffer> | undefined
-  // When it is first asked for: compressing takes a tenth of a start.
+  // At the first request, since compressing takes a tenth of a start.
   return { type, bytes, etag, gzip: () => (compressed ??= promisify(gzip)(bytes)) }
 }

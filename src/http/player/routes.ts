@@ -36,7 +36,7 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
     return asset ? sendAsset(request, reply, asset, 'public, max-age=31536000, immutable') : reply.callNotFound()
   })
 
-  // Addresses that stay: caches ask again after five minutes.
+  // Permanent addresses: caches revalidate after five minutes.
   const sendEmbed = (request: FastifyRequest, reply: FastifyReply, script: EmbedScript) =>
     sendAsset(request, reply, embeds[script], 'public, max-age=300')
   for (const [path, script] of Object.entries(EMBEDS)) app.get(path, async (request, reply) => sendEmbed(request, reply, script))

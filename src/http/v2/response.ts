@@ -39,13 +39,13 @@ export function getQueryText({ query }: FastifyRequest, names: readonly string[]
 
 export const NO_VIDEO = { error: 'No video found' }
 
-/** Sends an answer in the representation that `type` asks for; `xml` is its one root element. */
+/** Sends a response in the representation of `type`; `xml` is its root element. */
 export function sendV2(request: FastifyRequest, reply: FastifyReply, body: object, xml: object = { result: body }): FastifyReply {
   const { type, textOf } = v2Representation(request, { bodyOf: () => body, xmlOf: () => xml })
   return reply.type(type).send(textOf(undefined))
 }
 
-/** How an outcome is told in the representation that `type` asks for: XML for `xml`, in any letter case; JSON for everything else. */
+/** The representation of `type`: XML for `xml`, case-insensitive; JSON for everything else. */
 export function v2Representation<Outcome>(
   { query }: FastifyRequest,
   {
@@ -69,5 +69,5 @@ export function v2ResponseSchema(body: TSchema, description: string) {
   const content = { 'application/json': { schema: body }, 'application/xml': { schema: asXml } }
   return { 200: { description, content } }
 }
-/** For the docs: what is asked of an unknown video is answered by 200, too. */
+/** For the docs: calls for an unknown video also get 200. */
 export const NoVideo = Type.Object({ error: Type.Literal(NO_VIDEO.error) }, { description: 'an unknown video' })

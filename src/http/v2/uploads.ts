@@ -38,7 +38,7 @@ export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {
     },
   )
 
-  // One address is both: nobody who came by TLS shall be led away from it.
+  // Both have the same address, so that no client is led away from TLS.
   function bodyOf({ videoId, form }: IssuedUpload) {
     const link = `${deps.publicUrl()}/upload`
     return { ...form, video_id: videoId, upload_link: link, upload_link_secure: link }

@@ -104,13 +104,13 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
   async function deleteOne(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const holder = await authenticateBody(deps, { request, reply }, 'editor')
     const deleted = await deleteVideos(deps, { accountId: holder.accountId, by: holder, videoIds: [readId(request)] })
-    // Here 200 means deleted, so an unknown video is told by the status.
+    // Here 200 means deleted, so the status shows an unknown video.
     if (deleted === 0) return sendV2(request, reply.code(404), NO_VIDEO)
     return sendV2(request, reply, { message: 'Deleted' })
   }
 }
 
-/** Sends the page that the query asks for of the videos that the filter finds. */
+/** Sends the page of the query, of the videos that the filter finds. */
 export async function sendVideos(
   deps: ListDeps,
   { request, reply, accountId }: { request: FastifyRequest; reply: FastifyReply; accountId: string },

@@ -2,7 +2,7 @@ import { Failure } from '../../errors.ts'
 import { parseJson } from '../../json.ts'
 
 /**
- * The texts of a field that stands for a list, in whatever form clients write one: a JSON array, the field repeated, PHP's `name[]`
+ * The texts of a list field, in every form that clients use: a JSON array, the field repeated, PHP's `name[]`
  * and `name[0]`, or one text that is a JSON array or has commas. Undefined: the field is not given.
  * @throws Failure `invalid` for what is no list of texts
  */

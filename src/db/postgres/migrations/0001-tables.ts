@@ -348,7 +348,7 @@ const TABLES = [
     primary key (webhook_id, sequence)
   )`,
 
-  // By day first: the owner asks for a day, and pruning takes the oldest. Rows outlive their video.
+  // By day first: queries name a day, and pruning takes the oldest. Rows outlive their video.
   `create table video_usage (
     day text not null,
     account_id text not null,

@@ -392,7 +392,7 @@ const STATEMENTS = [
   `create unique index mp4_of_video on file (video_id) where type = 'mp4'`,
   `create index mp4_unmade on file (id) where type = 'mp4' and blob is null`,
 
-  // By day first: the owner asks for a day, and pruning takes the oldest. Rows outlive their video.
+  // By day first: queries name a day, and pruning takes the oldest. Rows outlive their video.
   `create table video_usage (
     day text not null,
     account_id text not null,
