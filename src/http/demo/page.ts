@@ -22,13 +22,13 @@ ${page.state === 'being made' ? '<meta http-equiv="refresh" content="2">' : ''}
 <main>
 <h1>Your first video</h1>
 <div class="screen">${screen(page)}</div>
-<p>This page stands for one of your own site. It asked for a one-time password, and the player has spent it: the video plays in this
-browser and nowhere else. Load the page again and it asks for another.</p>
+<p>This page is an example of a page on your own site. It requested a one-time password, which the player has spent: the video plays in
+this browser and nowhere else. Each reload of the page requests another.</p>
 <h2>Your own video</h2>
 <p>In a second terminal, in this folder. It prints a link that opens once.</p>
 <pre><code>npx reelgate try video.mp4</code></pre>
-<h2>Done looking?</h2>
-<p>This removes the demo for good. Only this machine can open this page; nobody else ever sees it.</p>
+<h2>Remove the demo</h2>
+<p>This removes the demo permanently. Only this machine can open this page.</p>
 <pre><code>npx reelgate demo remove</code></pre>
 </main>
 </body>
@@ -38,14 +38,14 @@ browser and nowhere else. Load the page again and it asks for another.</p>
 
 function screen(page: DemoPage): string {
   if (page.state === 'being made')
-    return '<p role="status">The demo video is being made. It takes a few seconds, and this page goes on by itself.</p>'
+    return '<p role="status">The demo video is being made. It takes a few seconds; this page reloads by itself.</p>'
   if (page.state === 'failed')
     return '<p role="status">The demo video could not be made on this machine. The server’s log says why; your own videos may still play.</p>'
   const query = new URLSearchParams({ otp: page.otp, playbackInfo: page.playbackInfo })
   return `<iframe src="/player/?${escapeHtml(String(query))}" title="Demo video" allow="encrypted-media; fullscreen; autoplay"></iframe>`
 }
 
-/** Nothing but its own style and the player in its frame; and no site may put this page into a frame of its own. */
+/** Allows its own style and the player in its frame, nothing else. No site may frame this page. */
 export function demoPolicy(cspNonce: string): string {
   return [
     "default-src 'none'",

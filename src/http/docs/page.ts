@@ -31,7 +31,7 @@ export function apiPage(document: ApiDocument): string {
 <main id="operations">
 <h1>API</h1>
 <p>Replace SECRET by an API secret. Every response has the rate limits in the headers <code>RateLimit-Policy</code> and
-<code>RateLimit</code>. For programs there is all of this as <a href="api/openapi.json">OpenAPI 3.1</a>.</p>
+<code>RateLimit</code>. The same as a document for programs: <a href="api/openapi.json">OpenAPI 3.1</a>.</p>
 ${groups.map(({ name, description, places }) => `<h2>${escapeHtml(name)}</h2>\n${prose(description)}\n${places.map((place) => section(place, url)).join('\n')}`).join('\n')}
 </main>
 </body>
