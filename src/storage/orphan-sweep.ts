@@ -7,7 +7,7 @@ import { type BlobFolder, removeBlobAndEmptyFolders } from './folder.ts'
 /** How long a blob without a row is kept: its row may be about to be committed. */
 const KEPT_S = 24 * 3600
 /** Names in one query. */
-const ASKED_AT_ONCE = 200
+const NAMES_PER_QUERY = 200
 
 /** Which of the blobs some row names. */
 export type FindReferenced = (names: readonly string[]) => Promise<ReadonlySet<string>>
@@ -76,7 +76,7 @@ async function* batches(folder: BlobFolder): AsyncGenerator<string[]> {
   let names: string[] = []
   for await (const name of filesBelow(folder.root, '')) {
     names.push(name)
-    if (names.length < ASKED_AT_ONCE) continue
+    if (names.length < NAMES_PER_QUERY) continue
     yield names
     names = []
   }

@@ -13,7 +13,7 @@ export type ViewersByAddress = {
 
 /** A player sends a beat every six seconds. */
 const GONE_AFTER_MS = 60_000
-const NOBODY: readonly string[] = ['']
+const NO_LABEL: readonly string[] = ['']
 
 export function createViewersByAddress(nowMs: () => number = () => performance.now()): ViewersByAddress {
   /** By video and address: labels, with when each was seen last. */
@@ -36,7 +36,7 @@ export function createViewersByAddress(nowMs: () => number = () => performance.n
     },
     viewerLabels(videoId, address) {
       const labels = places.get(`${videoId} ${address}`)
-      return labels ? [...labels.keys()] : NOBODY
+      return labels ? [...labels.keys()] : NO_LABEL
     },
     forgetInactive,
   }

@@ -162,6 +162,14 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
+    promise: 'no sentence that src/ or web/ shows, logs or sends uses such a word',
+    breaches: textsWithReplacedWords,
+    broken: [
+      { 'src/errors.ts': "const message = 'Nobody was told why.'" },
+      { 'web/player/refusals.ts': '/* one */ const sentence = `The film stops at once.`' },
+    ],
+  },
+  {
     promise: 'no comment silences the compiler, or lets an `any` pass Biome',
     breaches: (tree) => filesWith(tree, /^\s*\/[/*]\s*(?:@ts-(?:ignore|nocheck|expect-error)|biome-ignore\b.*noExplicitAny)/m),
     broken: [
@@ -188,16 +196,29 @@ for (const { promise, breaches, broken } of RULES) {
 
 /** Each with the word to use. */
 const REPLACED_WORDS: Readonly<Record<string, string>> = {
+  anew: 'again',
+  beside: 'next to',
   cage: 'sandbox',
   caged: 'sandboxed',
+  calm: 'idle',
   film: 'video',
   films: 'videos',
+  haste: 'rate',
+  heard: 'received',
   house: 'foundation',
+  hurry: 'urgent',
   monster: 'hostile media',
+  nobody: 'no client',
   somebody: 'client',
+  sought: 'seek',
+  told: 'reported',
   upkeep: 'maintenance',
   whoever: 'caller',
 }
+const REPLACED_PHRASES = new RegExp(
+  `\\b(?:${[...Object.keys(REPLACED_WORDS), 'at once', 'goes on', 'stands for'].join('|')})\\b`,
+  'i',
+)
 
 const COMMENTS_AND_TEXTS = /\/\*[\s\S]*?\*\/|\/\/.*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g
 
@@ -212,6 +233,15 @@ function namesWithReplacedWords(tree: Tree): string[] {
         ),
       )
     })
+}
+
+/** Texts of several words; one word alone may be a code of the wire contract. */
+function textsWithReplacedWords(tree: Tree): string[] {
+  return Object.entries(tree)
+    .filter(([path]) => /^(?:src|web)\/.*\.tsx?$/.test(path))
+    .flatMap(([path, text]) => (text.match(COMMENTS_AND_TEXTS) ?? []).map((found) => ({ path, found })))
+    .filter(({ found }) => !/^\/[/*]/.test(found) && found.includes(' ') && REPLACED_PHRASES.test(found))
+    .map(({ path, found }) => `${path}: ${found}`)
 }
 
 /** `maxSizeBytes` and `MAX_SIZE_BYTES` both have the words max, size and bytes. */

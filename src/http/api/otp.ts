@@ -30,11 +30,11 @@ export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
     async (request, reply) => {
       const { accountId, apiKeyId } = authenticateRequest(request)
       const videoId = request.params.id
-      const asked = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
+      const otpRequest = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
       return sendIdempotent(
         deps,
         { request, reply, accountId },
-        (alongside) => issueOtp(deps.playbackOtps, asked, alongside),
+        (alongside) => issueOtp(deps.playbackOtps, otpRequest, alongside),
         jsonRepresentation((otp: string): Static<typeof OtpReply> => ({ otp, playbackInfo: encodePlaybackInfo(videoId) })),
       )
     },

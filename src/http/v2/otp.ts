@@ -40,11 +40,11 @@ export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
     async (request, reply) => {
       const { accountId, apiKeyId } = await authenticateBody(deps, { request, reply }, 'otpCreator')
       const videoId = getQueryText(request, ['video'], 'Name one video in the query: /v2/otp?video=ID.')
-      const asked = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
+      const otpRequest = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
       return sendIdempotent(
         deps,
         { request, reply, accountId },
-        (alongside) => issueOtp(deps.playbackOtps, asked, alongside),
+        (alongside) => issueOtp(deps.playbackOtps, otpRequest, alongside),
         v2Representation(request, { bodyOf: (otp: string) => ({ otp }) }),
       )
     },

@@ -116,8 +116,8 @@ export async function sendVideos(
   { request, reply, accountId }: { request: FastifyRequest; reply: FastifyReply; accountId: string },
   filter: VideoFilter,
 ): Promise<FastifyReply> {
-  const asked = { page: getField(request.query, 'page'), limit: getField(request.query, 'limit') }
-  const { videos } = await findVideos(deps, accountId, filter, readPaging(asked, PAGE_LIMITS))
+  const paging = { page: getField(request.query, 'page'), limit: getField(request.query, 'limit') }
+  const { videos } = await findVideos(deps, accountId, filter, readPaging(paging, PAGE_LIMITS))
   const viewsOf = await countViews(
     deps,
     videos.map(({ id }) => id),
