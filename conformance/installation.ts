@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Deviation, expectAnswer, type Requirement } from './check.ts'
 import { type Client, createClient, encodeCall } from './client.ts'
+import { Deviation, expectAnswer } from './expect.ts'
 import { type Answer, createPacedSend, type Parts, type Send, sendUnpaced } from './http.ts'
 import { createPublicHost } from './public-host.ts'
+import type { Requirement } from './requirements.ts'
 import { isRecord } from './shape.ts'
 import { VIDEO } from './test-video.ts'
 
@@ -57,7 +58,7 @@ export function openInstallation(options: Options, onWait: (waitS: number, budge
   const { api, v2 } = createClient(send, base, options.key)
   const newTitle = () => `${titlePrefix} ${++titles}`
 
-  const videos = createVideos(send, api, newTitle, (act) => cleanups.push(act))
+  const videos = createVideos(send, api, newTitle, (cleanup) => cleanups.push(cleanup))
   return {
     base,
     titlePrefix,
@@ -91,17 +92,17 @@ export function openInstallation(options: Options, onWait: (waitS: number, budge
       }
     },
     /** Runs this at the end, even when checks fail. */
-    atEnd: (act: () => Promise<unknown>) => void cleanups.push(act),
+    atEnd: (cleanup: () => Promise<unknown>) => void cleanups.push(cleanup),
     /** Removes what the suite has made, the newest first. */
     async cleanUp() {
-      for (const act of cleanups.reverse()) await act()
+      for (const cleanup of cleanups.reverse()) await cleanup()
       agent.destroy()
     },
   }
 }
 
 /** Videos that one check needs. */
-function createVideos(send: Send, api: Client['api'], newTitle: () => string, atEnd: (act: () => Promise<unknown>) => void) {
+function createVideos(send: Send, api: Client['api'], newTitle: () => string, atEnd: (cleanup: () => Promise<unknown>) => void) {
   /** A new video without a source, and its upload credentials. */
   async function credentials(title = newTitle()): Promise<Credentials> {
     const answer = await api('PUT', `/videos?title=${encodeURIComponent(title)}`)

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { type Outcome, REQUIREMENTS, runCheck } from './check.ts'
+import { type Outcome, runCheck } from './check.ts'
 import { type Options, openInstallation } from './installation.ts'
+import { REQUIREMENTS } from './requirements.ts'
 import { SECTIONS } from './sections.ts'
 
 // `npm run conformance -- --base URL --key SECRET`: checks an installation against the wire contract, over HTTP alone.

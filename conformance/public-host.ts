@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Deviation } from './check.ts'
+import { Deviation } from './expect.ts'
 import { VIDEO } from './test-video.ts'
 
 /** A request that this host received. */

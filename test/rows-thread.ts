@@ -1,9 +1,10 @@
 import { type MessagePort, parentPort } from 'node:worker_threads'
 import pg from 'pg'
-import type { Bound } from './rows.ts'
 
 // The thread of rows.ts: a statement in, its rows out. A connection for each, so that none stands in the way of who copies,
 // drops or stops the database.
+
+export type Bound = string | number | bigint | Buffer | null
 
 export type Question = {
   url: string

@@ -1,12 +1,10 @@
 import { join } from 'node:path'
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import SqliteDatabase from 'better-sqlite3'
-import type { Answer, Question } from './rows-thread.ts'
+import type { Answer, Bound, Question } from './rows-thread.ts'
 
 /** Where an installation's rows are: in a database of this address, or in its folder. */
 export type Stored = { dataDir: string; databaseUrl?: string | undefined }
-
-export type Bound = string | number | bigint | Buffer | null
 
 /** Rows of an installation's database, read beside its server; names as SQL has them. `?` stands for a value on every database. */
 export function readRows<Row extends Record<string, unknown>>(

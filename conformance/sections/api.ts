@@ -1,4 +1,5 @@
-import { check, Deviation, expectAnswer, expectValue, type Section } from '../check.ts'
+import { check, type Section } from '../check.ts'
+import { Deviation, expectAnswer, expectValue } from '../expect.ts'
 import { type Installation, MAX_PAGE } from '../installation.ts'
 import {
   anyNumber,
@@ -366,7 +367,7 @@ export const tags: Section = {
     }),
     check('tags: an unknown video is 404, and nothing is tagged', async (at) => {
       const { videoId: id } = await at.credentials()
-      const body = { videos: [id, UNKNOWN_ID], tags: [`${at.titlePrefix}-nobody`] }
+      const body = { videos: [id, UNKNOWN_ID], tags: [`${at.titlePrefix}-untagged`] }
       expectAnswer(await at.api('POST', '/videos/tags', { json: body }), refused(404))
       expectAnswer(await at.api('GET', `/videos/${id}`), { status: 200, body: { tags: inOrder() } })
     }),

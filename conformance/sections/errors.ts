@@ -1,4 +1,5 @@
-import { type Check, check, type Expected, expectAnswer, type Section } from '../check.ts'
+import { type Check, check, type Section } from '../check.ts'
+import { type Expected, expectAnswer } from '../expect.ts'
 import type { Installation } from '../installation.ts'
 import { anyText, exactly, is, type Shape, sentence, without } from '../shape.ts'
 

@@ -1,4 +1,5 @@
-import { check, Deviation, expectAnswer, expectValue, type Section } from '../check.ts'
+import { check, type Section } from '../check.ts'
+import { Deviation, expectAnswer, expectValue } from '../expect.ts'
 import type { Answer } from '../http.ts'
 import type { Installation } from '../installation.ts'
 import {

@@ -1,4 +1,5 @@
-import { check, expectAnswer, expectValue, type Section } from '../check.ts'
+import { check, type Section } from '../check.ts'
+import { expectAnswer, expectValue } from '../expect.ts'
 import type { Installation } from '../installation.ts'
 import { anyText, exactly, isRecord, sentence, videoId } from '../shape.ts'
 import { refused, refusedV2 } from './errors.ts'

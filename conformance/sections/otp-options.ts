@@ -1,4 +1,5 @@
-import { check, expectAnswer, type Section } from '../check.ts'
+import { check, type Section } from '../check.ts'
+import { expectAnswer } from '../expect.ts'
 import { anyText, exactly, otp } from '../shape.ts'
 import { refused, refusedV2 } from './errors.ts'
 

@@ -1,4 +1,5 @@
-import { check, expectAnswer, type Section } from '../check.ts'
+import { check, type Section } from '../check.ts'
+import { expectAnswer } from '../expect.ts'
 import type { Installation } from '../installation.ts'
 import { is } from '../shape.ts'
 

@@ -1,4 +1,5 @@
-import { type Check, check, expectAnswer, expectValue, type Section } from '../check.ts'
+import { type Check, check, type Section } from '../check.ts'
+import { expectAnswer, expectValue } from '../expect.ts'
 import { multipart, type Parts } from '../http.ts'
 import { type Credentials, type Installation, NOT_MEDIA } from '../installation.ts'
 import { exactly, inOrder, is, isRecord } from '../shape.ts'

@@ -1,4 +1,5 @@
-import { check, expectAnswer, type Section } from '../check.ts'
+import { check, type Section } from '../check.ts'
+import { expectAnswer } from '../expect.ts'
 import { MAX_PAGE } from '../installation.ts'
 import { anyText, exactly, inOrder, is, oneOf, unixSeconds, videoId, whole } from '../shape.ts'
 import { refusedV2 } from './errors.ts'

@@ -1,4 +1,5 @@
-import { check, Deviation, expectAnswer, expectValue, type Section } from '../check.ts'
+import { check, type Section } from '../check.ts'
+import { Deviation, expectAnswer, expectValue } from '../expect.ts'
 import { anyText, differences, exactly, is, isRecord, otp, positive, sentence, unixSeconds, videoId } from '../shape.ts'
 import { VIDEO } from '../test-video.ts'
 

@@ -1,4 +1,5 @@
-import { check, Deviation, expectAnswer, expectValue, type Section } from '../check.ts'
+import { check, type Section } from '../check.ts'
+import { Deviation, expectAnswer, expectValue } from '../expect.ts'
 import type { Installation } from '../installation.ts'
 import { isSignedBy } from '../public-host.ts'
 import { anyText, exactly, is, listOf, sentence, unixSeconds, whole } from '../shape.ts'
@@ -21,11 +22,11 @@ async function newHook(at: Installation, path: string, event: string): Promise<{
   return { uuid, secret }
 }
 
-/** Adds a hook, causes its event, and checks what it receives. @param act returns the video's id */
-async function eventOf(at: Installation, event: string, act: () => Promise<string>) {
+/** Adds a hook, causes its event, and checks what it receives. @param trigger returns the video's id */
+async function eventOf(at: Installation, event: string, trigger: () => Promise<string>) {
   const path = `/hook/${event.replace(':', '-')}`
   const { secret, uuid } = await newHook(at, path, event)
-  const id = await act()
+  const id = await trigger()
   const outside = await at.publicHost()
   const received = await outside.next(path, ({ text }) => text.includes(id))
   if (!isSignedBy(secret, received)) throw new Deviation('webhook-signature: expected one of this body by this secret')

@@ -1,5 +1,5 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
-import type { CatalogueDeps, ListDeps } from '../catalogue/video.ts'
+import type { CatalogueDeps, ListDeps } from '../catalogue/catalogue-deps.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import { findGeneration, isFinished } from '../encode/generation-store.ts'
 import { Failure, videoNotFound } from '../errors.ts'

@@ -1,7 +1,7 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import type { CatalogueDeps, ListDeps } from '../catalogue/catalogue-deps.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { findFile, listFileRows, removeFile } from '../catalogue/file-store.ts'
-import type { CatalogueDeps, ListDeps } from '../catalogue/video.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { FileRow, VideoRow } from '../db/tables.ts'
 import { findGeneration, renditionSizes } from '../encode/generation-store.ts'

@@ -5,8 +5,8 @@ import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { levelOf } from '../errors.ts'
 import { type BlobFolder, removeBlobs } from '../storage/folder.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
+import type { CatalogueDeps } from './catalogue-deps.ts'
 import type { VideoStatus } from './status.ts'
-import type { CatalogueDeps } from './video.ts'
 import { destroyKeys, listExisting, listTombstones, removeTombstone, tombstoneVideos } from './video-store.ts'
 
 /** The folders that hold a video's files, each under the video's id. */

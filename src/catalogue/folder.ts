@@ -3,6 +3,7 @@ import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { FolderRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
+import type { CatalogueDeps, ListDeps } from './catalogue-deps.ts'
 import {
   countFolders,
   countLevelsBelow,
@@ -17,7 +18,6 @@ import {
   updateFolder,
 } from './folder-store.ts'
 import { parseFolderName } from './title.ts'
-import type { CatalogueDeps, ListDeps } from './video.ts'
 
 /** The folder that contains all others. It has no parent and can be neither renamed, moved nor deleted. */
 export const ROOT_FOLDER_ID = 'root'

@@ -1,23 +1,14 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { VideoRow } from '../db/tables.ts'
-import type { Write } from '../db/write.ts'
 import { videoNotFound } from '../errors.ts'
+import type { CatalogueDeps, ListDeps } from './catalogue-deps.ts'
 import { getFolder } from './folder.ts'
 import { listPosters, type Poster } from './poster-store.ts'
 import { findPositions, isSlowSearch, type VideoFilter } from './search-store.ts'
 import { listTagsOfVideos } from './tag-store.ts'
 import { parseDescription, parseTitle } from './title.ts'
 import { findVideosByPosition, listPositions, updateVideo, type VideoChanges } from './video-store.ts'
-
-export type CatalogueDeps = {
-  db: Db
-  write: Write
-  /** The wall clock, for what owners read as a time. */
-  wallNowS: () => number
-}
-/** `slowDb`: slow reads, in their own thread. */
-export type ListDeps = { db: Db; slowDb: Db }
 
 /** A video as its owner sees it. */
 export type Video = VideoRow & { posters: Poster[]; tags: string[] }

@@ -1,7 +1,7 @@
 import type { ApiKeyHolder } from '../accounts/permission.ts'
+import type { CatalogueDeps } from '../catalogue/catalogue-deps.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { parseTitle } from '../catalogue/title.ts'
-import type { CatalogueDeps } from '../catalogue/video.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { newId } from '../crypto/secret.ts'

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import { type BanAdmin, liftAccountBan, listAccountBans } from '../../rate-limits/bans.ts'
 import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { authenticateRequest } from './key.ts'
 
 const BanBody = Type.Object({

@@ -10,7 +10,7 @@ import { addPoster, discardPoster, type PosterDeps, receivePoster } from '../../
 import { deleteFile, type FileDeps, listFiles, type VideoFile } from '../../assets/video-file.ts'
 import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { drainForm, readUploadForm } from '../upload/form.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { authenticateRequest } from './key.ts'

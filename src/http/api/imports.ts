@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { authenticateRequest } from './key.ts'
 

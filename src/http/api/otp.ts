@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../../playback/otp.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { OtpBody, readOtpOptions } from '../wire/otp-options.ts'
 import { authenticateRequest } from './key.ts'

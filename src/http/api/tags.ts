@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { addTags, listTags, removeTags, replaceTags, type TagDeps } from '../../catalogue/tag.ts'
 import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { gatherArrayFields } from '../wire/list-params.ts'
 import { authenticateRequest } from './key.ts'
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { authenticateRequest } from './key.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { getBandwidth } from '../../usage/usage.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { csvDocument } from '../wire/csv.ts'
 import { authenticateRequest } from './key.ts'
 

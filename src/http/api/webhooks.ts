@@ -15,7 +15,7 @@ import {
 } from '../../webhooks/webhook.ts'
 import type { Webhook } from '../../webhooks/webhook-store.ts'
 import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { isoTime } from '../wire/iso-time.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimitConfig } from '../../config.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 import type { ApiRoute } from './api-routes.ts'
 

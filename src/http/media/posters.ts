@@ -4,7 +4,7 @@ import type { ApiKeyHolder } from '../../accounts/permission.ts'
 import { openPoster, type PublicPosterDeps } from '../../assets/public-poster.ts'
 import { Failure } from '../../errors.ts'
 import { readApiKey } from '../api/key.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { countGuess, identify, type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 
 const PosterParams = Type.Object({ file: Type.String({ pattern: '^[A-Za-z0-9_-]{22}\\.jpg$' }) })

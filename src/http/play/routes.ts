@@ -11,7 +11,7 @@ import { LEASE_S } from '../../playback/stream-slot.ts'
 import { type ShownWatermark, viewVideo } from '../../playback/video-view.ts'
 import type { Usage } from '../../usage/usage.ts'
 import { posterPath } from '../media/posters.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { isFlooding, type LimitDeps, redeemWithin, refuseViewers } from '../server/rate-limits.ts'
 import { BeatBody, RedeemBody, SessionBody, type WatermarkBody } from './wire.ts'
 

@@ -5,7 +5,7 @@ import { framingOfPage, type PlayerPageDeps } from '../../playback/player-page.t
 import type { Nonces } from '../../playback/proof.ts'
 import { REFUSALS } from '../../playback/refusal.ts'
 import type { Tickets } from '../../playback/ticket.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { countGuess, type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 import type { Asset, EmbedScript, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'

@@ -2,24 +2,15 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-  type RawServerDefault,
-} from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { Failure } from '../../errors.ts'
 import { errorResponse } from '../wire/errors.ts'
 import { lazySerializer, lazyValidator } from '../wire/schemas.ts'
+import type { App } from './app-type.ts'
 import { timeOutSlowBodies } from './connections.ts'
 import { addMethodNotAllowed } from './method-not-allowed.ts'
 import { type LimitDeps, limitUnroutedRequest } from './rate-limits.ts'
-
-/** Fastify with schemas that type their handlers. */
-export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>
 
 /** Largest body of an ordinary call; uploads have their own limit. */
 export const MAX_BODY_BYTES = 256 * 1024

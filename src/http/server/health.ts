@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { DatabaseInUse, levelOf } from '../../errors.ts'
-import type { App } from './app.ts'
+import type { App } from './app-type.ts'
 import { type LimitDeps, limitByAddress } from './rate-limits.ts'
 
 /** What must work for the service to be ready. `low`: it is ready, but some of its functions are not available. */

@@ -9,7 +9,7 @@ import { PlaybackRefusal, type RefusalCode } from '../../playback/refusal.ts'
 import type { LimitExceeded, LimitResult, OwnerBudget, RateLimits } from '../../rate-limits/rate-limits.ts'
 import { isMethodNotAllowed, sendRefusal } from '../play/errors.ts'
 import { isoTime } from '../wire/iso-time.ts'
-import type { App } from './app.ts'
+import type { App } from './app-type.ts'
 import type { AddressOf } from './client-address.ts'
 import { closeUnreadRequests } from './connections.ts'
 

@@ -1,5 +1,5 @@
 import { Failure } from '../../errors.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { countUnauthenticated, type LimitDeps, limitBodies } from '../server/rate-limits.ts'
 import { addBodyParsers } from '../wire/bodies.ts'
 import { errorResponse } from '../wire/errors.ts'

@@ -1,13 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
+import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
 import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
-import { findVideos, getVideo, type ListDeps, type Video } from '../../catalogue/video.ts'
+import { findVideos, getVideo, type Video } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { parseJson } from '../../json.ts'
 import { countViews } from '../../usage/usage.ts'
 import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 import { pagingQuery, readPaging } from '../wire/paging.ts'
 import {
   authenticateBody,

@@ -2,7 +2,8 @@ import { unescape as decode, parse as parseForm } from 'node:querystring'
 import { Busboy } from '@fastify/busboy'
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
-import { type App, MAX_BODY_BYTES } from '../server/app.ts'
+import { MAX_BODY_BYTES } from '../server/app.ts'
+import type { App } from '../server/app-type.ts'
 
 // What real clients send: JSON, forms, an empty body under any content type, none at all (wire-contract.md, section 2).
 

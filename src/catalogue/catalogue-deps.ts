@@ -1,0 +1,12 @@
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
+
+export type CatalogueDeps = {
+  db: Db
+  write: Write
+  /** The wall clock, for the times that owners see. */
+  wallNowS: () => number
+}
+
+/** `slowDb`: slow reads, in their own thread. */
+export type ListDeps = { db: Db; slowDb: Db }
