@@ -98,14 +98,14 @@ test.each([
   ['(good)\\1', /invalid escape sequence/],
   ['*.good.example', /neither a host such as example\.org nor an expression/],
   ['good[', /missing closing/],
-  ['https://good.example', /hold no “\/”/],
-  ['good.example/lessons', /hold no “\/”/],
+  ['https://good.example', /without “\/”/],
+  ['good.example/lessons', /without “\/”/],
   ['[::1]', /IPv6/],
   ['[2001:db8::1]:8080', /IPv6/],
   ['good.256', /cannot be a host/],
-  [7, /is a text/],
-  [['good.example'], /is a text/],
-])('%s is refused, and said why', async (given, why) => {
+  [7, /must be a text/],
+  [['good.example'], /must be a text/],
+])('%s is rejected with a reason', async (given, why) => {
   await expect((async () => checkWhitelist(readWhitelist(given)))()).rejects.toThrow(why)
 })
 
