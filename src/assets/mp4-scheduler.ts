@@ -21,7 +21,7 @@ import {
   finishMp4,
   listAccountsWithPendingMp4s,
   type PendingMp4,
-  uncountMp4Attempt,
+  refundMp4Attempt,
 } from './mp4-store.ts'
 
 export type Mp4SchedulerDeps = {
@@ -50,7 +50,7 @@ export function startMp4Scheduler(deps: Mp4SchedulerDeps): Dispatcher {
   return startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, log: deps.log })
 }
 
-/** The pending MP4s in the database, as jobs. */
+/** Creates the function that claims the next pending MP4 as a job. */
 function createClaim(deps: Mp4SchedulerDeps) {
   const backingOff = new Set<number>()
   const accounts = createRoundRobin()
@@ -80,7 +80,7 @@ function createClaim(deps: Mp4SchedulerDeps) {
     const { id, videoId, attempts } = mp4
     const counts = !signal.aborted && !isHostFailure(error)
     if (counts && attempts + 1 >= MAX_ATTEMPTS) return fail(mp4, CAUSE_IN_LOG, error)
-    if (!counts) await recordOutcome((tx) => uncountMp4Attempt(tx, mp4))
+    if (!counts) await recordOutcome((tx) => refundMp4Attempt(tx, mp4))
     if (signal.aborted) return
     deps.log.warn({ err: error, videoId }, 'mp4: attempt failed; trying again')
     backingOff.add(id)

@@ -68,7 +68,7 @@ export async function beginMp4Attempt(tx: Db, { id, attempts }: PendingMp4): Pro
 }
 
 /** Undoes the count of an attempt that failed for a reason outside the video; safe to repeat. */
-export async function uncountMp4Attempt(tx: Db, { id, attempts }: PendingMp4): Promise<void> {
+export async function refundMp4Attempt(tx: Db, { id, attempts }: PendingMp4): Promise<void> {
   await tx
     .updateTable('file')
     .set({ attempts })

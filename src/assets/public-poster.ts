@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { openFileKey } from '../catalogue/file-key.ts'
-import { findPoster, listPosters } from '../catalogue/poster-store.ts'
+import { findPoster, listEnabledPosters } from '../catalogue/poster-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
@@ -37,7 +37,7 @@ export async function openMainPoster(
   deps: PublicPosterDeps,
   video: { videoId: string; accountId: string },
 ): Promise<Buffer | undefined> {
-  const [main] = (await listPosters(deps.db, [video.videoId])).get(video.videoId) ?? []
+  const [main] = (await listEnabledPosters(deps.db, [video.videoId])).get(video.videoId) ?? []
   if (!main) return undefined
   return (await openPoster(deps, main.token, video.accountId)).jpeg
 }

@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import type { NewAuditEvent } from '../db/tables.ts'
 
-/** Rows of one statement: SQLite takes 32 766 values in one. */
+/** Rows in one insert: SQLite allows 32 766 parameters in a statement. */
 const MAX_INSERTED_ROWS = 1_000
 
 export async function insertAuditEvents(tx: Db, events: readonly NewAuditEvent[]): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { videoNotFound } from '../errors.ts'
-import { listPosters, type Poster } from './poster-store.ts'
+import { listEnabledPosters, type Poster } from './poster-store.ts'
 import { findPublicVideo } from './video-store.ts'
 
 export type MetaDeps = { db: Db }
@@ -14,7 +14,7 @@ const DEFAULT_ASPECT_RATIO = 16 / 9
 export async function getPublicMeta({ db }: MetaDeps, videoId: string): Promise<PublicMeta> {
   const video = await findPublicVideo(db, videoId)
   if (video?.public !== 1) throw videoNotFound()
-  const posters = (await listPosters(db, [videoId])).get(videoId) ?? []
+  const posters = (await listEnabledPosters(db, [videoId])).get(videoId) ?? []
   return {
     title: video.title,
     durationS: Math.round(video.durationS * 1000) / 1000,

@@ -6,12 +6,12 @@ import type { GenerationKey } from './generation-key.ts'
 export type Poster = { id: number; widthPx: number; heightPx: number; token: string; blob: string; sizeBytes: number }
 export type NewPoster = Omit<Poster, 'id'> & { videoId: string; createdAtS: number }
 
-/** The attachment name of posters that were extracted from the video itself. */
+/** Stored in place of an attachment's id for posters that were extracted from the video. */
 const EXTRACTED = 'drawn'
 
 /**
- * Adds the posters extracted from a video, or records that there are none. They are enabled unless its owner has added others.
- * False: they were extracted before, or the video is deleted or has a later generation.
+ * Adds the posters extracted from a video, or records that there are none. They are enabled unless the video has an enabled poster.
+ * False when this was done before, or the video is deleted or plays a later generation.
  */
 export async function insertExtractedPosters(
   tx: Db,
@@ -26,7 +26,7 @@ export async function insertExtractedPosters(
     .where('generation', '<=', key.generation)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
-  if (!video || (await arePostersExtracted(tx, key))) return false
+  if (!video || (await isPosterExtractionDone(tx, key))) return false
   await tx
     .updateTable('generation')
     .set({ postersAtS: extractedAtS })
@@ -57,8 +57,8 @@ export async function publishExtractedPosters(tx: Db, video: GenerationKey): Pro
     .execute()
 }
 
-/** Whether posters of a generation were extracted, or found to be impossible. Its owner may have deleted them since. */
-export async function arePostersExtracted(db: Db, video: GenerationKey): Promise<boolean> {
+/** Whether posters were extracted from a generation, or there was nothing to extract. The video's owner may have deleted them since. */
+export async function isPosterExtractionDone(db: Db, video: GenerationKey): Promise<boolean> {
   const row = await db
     .selectFrom('generation')
     .select('number')
@@ -70,7 +70,7 @@ export async function arePostersExtracted(db: Db, video: GenerationKey): Promise
 }
 
 /** Names of the posters extracted from the video, enabled or not. */
-export async function listExtractedPosters(db: Db, video: GenerationKey): Promise<string[]> {
+export async function listExtractedPosterBlobs(db: Db, video: GenerationKey): Promise<string[]> {
   const rows = await db
     .selectFrom('file')
     .select('blob')
@@ -82,7 +82,7 @@ export async function listExtractedPosters(db: Db, video: GenerationKey): Promis
 }
 
 /** The enabled posters of each of the videos, largest first. */
-export async function listPosters(db: Db, videoIds: readonly string[]): Promise<Map<string, Poster[]>> {
+export async function listEnabledPosters(db: Db, videoIds: readonly string[]): Promise<Map<string, Poster[]>> {
   if (videoIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('file')

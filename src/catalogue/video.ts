@@ -4,7 +4,7 @@ import type { VideoRow } from '../db/tables.ts'
 import { videoNotFound } from '../errors.ts'
 import type { CatalogueDeps, ListDeps } from './catalogue-deps.ts'
 import { getFolder } from './folder.ts'
-import { listPosters, type Poster } from './poster-store.ts'
+import { listEnabledPosters, type Poster } from './poster-store.ts'
 import { findPositions, isSlowSearch, type VideoFilter } from './search-store.ts'
 import { listTagsOfVideos } from './tag-store.ts'
 import { parseDescription, parseTitle } from './title.ts'
@@ -69,7 +69,7 @@ async function readVideos(db: Db, accountId: string, positions: readonly number[
   // Tags first: a video deleted in between is then missing, instead of listed without its tags.
   const tags = await listTagsOfVideos(db, positions)
   const rows = await findVideosByPosition(db, accountId, positions)
-  const posters = await listPosters(
+  const posters = await listEnabledPosters(
     db,
     rows.map((row) => row.id),
   )

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import { arePostersExtracted, insertExtractedPosters, type NewPoster } from '../catalogue/poster-store.ts'
+import { insertExtractedPosters, isPosterExtractionDone, type NewPoster } from '../catalogue/poster-store.ts'
 import { decryptSegment, deriveWindowKey, segmentIvs } from '../crypto/content-key.ts'
 import { windowOfVideoSegment } from '../crypto/key-window.ts'
 import { sealBlob } from '../crypto/sealed-blob.ts'
@@ -33,7 +33,7 @@ export async function addPosters(
   source: SealedSource,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!video.plan.videoTrack || (await arePostersExtracted(deps.db, video))) return
+  if (!video.plan.videoTrack || (await isPosterExtractionDone(deps.db, video))) return
   const work = { deps, video, source, signal }
   const extracted = (await extractFromSource(work)) ?? (await extractFromFirstSegment(work))
   const posters: NewPoster[] = []

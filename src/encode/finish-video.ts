@@ -3,8 +3,8 @@ import { addVideoEvents } from '../webhooks/outbox.ts'
 import { type EncodeDeps, openGeneration } from './encode-deps.ts'
 import { isSourceIntact, settleFailure, sourceChanged } from './fail-video.ts'
 import { countSegments, finishGeneration, renditionSizes } from './generation-store.ts'
+import { replaceGeneration } from './next-generation.ts'
 import { plannedSegmentCount } from './plan.ts'
-import { replaceGeneration } from './restart-generation.ts'
 
 /** Checks the source once more, and records that every rendition is complete. */
 export async function finishVideo(deps: EncodeDeps, key: GenerationKey, signal: AbortSignal): Promise<void> {

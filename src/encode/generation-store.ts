@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
-import { arePostersExtracted } from '../catalogue/poster-store.ts'
+import { isPosterExtractionDone } from '../catalogue/poster-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
@@ -113,7 +113,7 @@ export async function moveToReadyIfPlayable(tx: Db, video: GenerationKey & { pla
   const playable =
     (!audioTrack || publishedIds.has(audioTrack.renditionId)) &&
     (!videoTrack || videoTrack.renditions.some(({ id }) => publishedIds.has(id)))
-  return playable && (!videoTrack || (await arePostersExtracted(tx, video))) && moveStatus(tx, video.videoId, 'ready')
+  return playable && (!videoTrack || (await isPosterExtractionDone(tx, video))) && moveStatus(tx, video.videoId, 'ready')
 }
 
 /** How many segments of a video are published, over all renditions. */
@@ -239,7 +239,7 @@ export async function findUnfinished(tx: Db, except: readonly string[], only?: s
  * Makes a video play a later generation, which is complete. The caller removes the one that it played.
  * @returns the number of that one; undefined when the video plays the later one already, or is deleted
  */
-export async function playGeneration(tx: Db, { videoId, generation }: GenerationKey) {
+export async function switchToGeneration(tx: Db, { videoId, generation }: GenerationKey) {
   const video = await tx
     .selectFrom('video')
     .select('generation')

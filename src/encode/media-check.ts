@@ -13,7 +13,7 @@ import {
   totalSizeAfter,
 } from './damage-store.ts'
 import type { Damage } from './repair.ts'
-import { findFault } from './segment-file.ts'
+import { findSegmentFault } from './segment-file.ts'
 
 // Compares rows with files: whether each published segment still has the published bytes, in the order of the rows' keys.
 
@@ -56,7 +56,7 @@ export async function* checkSegments(
     const damaged: Damage[] = []
     for (const segment of segments) {
       signal.throwIfAborted()
-      const problem = await findFault(folder, segment)
+      const problem = await findSegmentFault(folder, segment)
       if (problem !== undefined) damaged.push({ ...toKey(segment), problem })
       await throttle(segment.sizeBytes, signal)
     }

@@ -15,7 +15,7 @@ import {
   setDamaged,
 } from './damage-store.ts'
 import { type OpenGeneration, type PublicationDeps, StaleRunError, segmentCipher } from './publication.ts'
-import { findFault } from './segment-file.ts'
+import { findSegmentFault } from './segment-file.ts'
 
 /** A published segment whose file does not match its row. */
 export type Damage = SegmentKey & { problem: string }
@@ -75,7 +75,7 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, video:
     /** Keeps files that were restored by hand. */
     async keepIntact(): Promise<void> {
       for (const segment of [...damaged.values()])
-        if ((await findFault(deps.segments, segment)) === undefined) await recordIntact(segment)
+        if ((await findSegmentFault(deps.segments, segment)) === undefined) await recordIntact(segment)
     },
     finish: () => deps.write((tx) => finishRun(tx, deps.chunkQueue, run)),
   }

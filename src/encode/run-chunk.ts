@@ -13,10 +13,10 @@ import { encoderFingerprint } from './encoder.ts'
 import { failVideo, isSourceIntact, segmentsLost, settleFailure } from './fail-video.ts'
 import { listPublishedNumbers } from './generation-store.ts'
 import { InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
+import { startNextGeneration } from './next-generation.ts'
 import type { Plan } from './plan.ts'
 import { type OpenGeneration, openPublication, StaleRunError } from './publication.ts'
 import { openRepair } from './repair.ts'
-import { restartGeneration } from './restart-generation.ts'
 import type { SealedSource } from './sandbox.ts'
 
 type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromStart'>
@@ -44,7 +44,7 @@ function hasPosters({ kind, firstSegment }: VideoChunk): boolean {
 async function publishPart(run: Run, part: Part): Promise<void> {
   const { deps, chunk, video, source, signal } = run
   if (video.encoder !== encoderFingerprint(deps.sandbox)) {
-    return restartGeneration(deps, video, chunk, 'the encoder has changed since this generation was started')
+    return startNextGeneration(deps, video, chunk, 'the encoder has changed since this generation was started')
   }
   const startsWithSeek = !part.decodesFromStart && part.firstSegment > 0
   const publication = openPublication({ ...deps, segments: deps.folders.segments }, video, chunk, startsWithSeek)
@@ -92,7 +92,7 @@ async function repairChunk(run: Run): Promise<void> {
   }
   if (await isEmptyFolder(deps.folders.sources)) throw sourcesMissing()
   if (await isSourceIntact(deps, video.videoId, signal))
-    await restartGeneration(deps, video, chunk, 'a damaged segment came out with other bytes')
+    await startNextGeneration(deps, video, chunk, 'a damaged segment came out with other bytes')
   else await settleFailure(deps, video.videoId, segmentsLost(), chunk)
 }
 

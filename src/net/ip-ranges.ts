@@ -11,8 +11,8 @@ const NOT_PUBLIC_V4 = [
 const PUBLIC_V6 = '2000::/3'
 const NOT_PUBLIC_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 
-const publicV6 = blockListOf([PUBLIC_V6])
-const notPublic = blockListOf([...NOT_PUBLIC_V4, ...NOT_PUBLIC_V6])
+const publicV6 = createBlockList([PUBLIC_V6])
+const notPublic = createBlockList([...NOT_PUBLIC_V4, ...NOT_PUBLIC_V6])
 
 /** Whether an address, as text, is one of the public internet. What is not an address is not. */
 export function isPublicAddress(address: string): boolean {
@@ -22,7 +22,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /** @param ranges such as `10.0.0.0/8`; known to be well formed */
-function blockListOf(ranges: readonly string[]): BlockList {
+function createBlockList(ranges: readonly string[]): BlockList {
   const list = new BlockList()
   for (const range of ranges) addIpRange(list, range)
   return list

@@ -88,7 +88,7 @@ async function sendRequest<T>(
     body.on('error', () => {}) // read below, or discarded on purpose
     const location = followRedirects && statusCode >= 300 && statusCode < 400 ? responseHeaders.location : undefined
     if (typeof location === 'string') return { location }
-    refuseLength(url, responseHeaders, request.maxBytes)
+    assertLength(url, responseHeaders, request.maxBytes)
     return {
       value: await read({
         status: statusCode,
@@ -125,11 +125,11 @@ function followed(outbound: OutboundPolicy, url: URL, location: string): URL {
   const next = URL.parse(location, url)
   if (!next) throw new Failure('invalid', `${describeUrl(url)} was not fetched: it leads on to what is not an address.`)
   if (url.protocol === 'https:' && next.protocol !== 'https:')
-    throw new Failure('forbidden', `${describeUrl(url)} was not fetched: it leads on from https to an open connection.`)
+    throw new Failure('forbidden', `${describeUrl(url)} was not fetched: it redirects from https to http.`)
   return parseOutboundUrl(outbound, next.href)
 }
 
-function refuseLength(url: URL, headers: IncomingHttpHeaders, maxBytes: number): void {
+function assertLength(url: URL, headers: IncomingHttpHeaders, maxBytes: number): void {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLong(url, maxBytes)
 }
 
@@ -169,11 +169,11 @@ const TROUBLES: Readonly<Record<string, { kind: FailureKind; why: string }>> = {
 
 function explained(error: unknown, url: URL, signal: AbortSignal): Failure {
   if (error instanceof Failure) return error
-  const { kind, why } = signal.aborted ? { kind: 'unavailable' as const, why: 'it took too long.' } : troubleOf(error)
+  const { kind, why } = signal.aborted ? { kind: 'unavailable' as const, why: 'it took too long.' } : describeTrouble(error)
   return new Failure(kind, `${describeUrl(url)} was not fetched: ${why}`, { cause: error })
 }
 
-function troubleOf(error: unknown): { kind: FailureKind; why: string } {
+function describeTrouble(error: unknown): { kind: FailureKind; why: string } {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
   const isCertificate = /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(code)
   if (isCertificate) return { kind: 'forbidden', why: 'its certificate is not valid.' }

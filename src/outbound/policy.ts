@@ -34,9 +34,9 @@ export function createOutboundPolicy(allowed: readonly string[], resolve: typeof
   return { hosts, ranges, lookUpHost: createDnsLookup(resolve) }
 }
 
-const LONGEST_ADDRESS = 8192
-const LONGEST_HOST = 253
-const LONGEST_LABEL = 63
+const MAX_ADDRESS_LENGTH = 8192
+const MAX_HOST_LENGTH = 253
+const MAX_LABEL_LENGTH = 63
 const PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' }
 
 /**
@@ -45,18 +45,18 @@ const PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' }
  * @throws Failure `invalid`, in words that carry no query: it may be signed
  */
 export function parseOutboundUrl(outbound: OutboundPolicy, text: string): URL {
-  if (text.length > LONGEST_ADDRESS) throw new Failure('invalid', `An address has at most ${LONGEST_ADDRESS} characters.`)
+  if (text.length > MAX_ADDRESS_LENGTH) throw new Failure('invalid', `An address has at most ${MAX_ADDRESS_LENGTH} characters.`)
   const url = URL.parse(text)
   if (!url || !(url.protocol in PORTS))
     throw new Failure('invalid', 'Write a whole address that begins with https:// or http://.')
   const refuse = (why: string) => new Failure('invalid', `${describeUrl(url)} is not allowed: ${why}`)
   if (url.username || url.password) throw refuse('its user name and password would be passed on. Leave them out.')
-  const name = hostOf(url)
-  if (name.length > LONGEST_HOST || name.split('.').some((label) => label.length > LONGEST_LABEL && isIP(name) === 0))
+  const name = readableHost(url)
+  if (name.length > MAX_HOST_LENGTH || name.split('.').some((label) => label.length > MAX_LABEL_LENGTH && isIP(name) === 0))
     throw refuse('no host has such a long name.')
   if (/(^|\.)xn--/.test(domainToUnicode(name))) throw refuse('its host name is not well formed.') // what can be decoded is, there
-  if (outbound.hosts.has(`${url.hostname}:${portOf(url)}`)) return url
-  if (!Object.values(PORTS).includes(portOf(url)))
+  if (outbound.hosts.has(`${url.hostname}:${effectivePort(url)}`)) return url
+  if (!Object.values(PORTS).includes(effectivePort(url)))
     throw refuse(`only ports 80 and 443 are, or what REELGATE_OUTBOUND_ALLOW names.`)
   const isLocal = /(^|\.)localhost\.?$/.test(name) || (isIP(name) !== 0 && !isDialAllowed(outbound, url, name))
   if (isLocal) throw refuse(`it is not on the public internet. REELGATE_OUTBOUND_ALLOW can name it.`)
@@ -72,7 +72,7 @@ const LOOK_UP_MS = 2_000
  */
 export async function assertPublicDestination(outbound: OutboundPolicy, accountId: string, text: string): Promise<URL> {
   const url = parseOutboundUrl(outbound, text)
-  const found = outbound.lookUpHost(accountId, hostOf(url)).catch(() => [])
+  const found = outbound.lookUpHost(accountId, readableHost(url)).catch(() => [])
   const addresses = await Promise.race([found, pause(LOOK_UP_MS, [], { ref: false })])
   if (addresses.length > 0 && !addresses.some(({ address }) => isDialAllowed(outbound, url, address)))
     throw new Failure('invalid', `${describeUrl(url)} is not allowed: its host is not on the public internet.`)
@@ -82,7 +82,9 @@ export async function assertPublicDestination(outbound: OutboundPolicy, accountI
 /** Whether the connection for `url` may be made to this address. */
 export function isDialAllowed(outbound: OutboundPolicy, url: URL, address: string): boolean {
   return (
-    outbound.hosts.has(`${url.hostname}:${portOf(url)}`) || isPublicAddress(address) || isInBlockList(outbound.ranges, address)
+    outbound.hosts.has(`${url.hostname}:${effectivePort(url)}`) ||
+    isPublicAddress(address) ||
+    isInBlockList(outbound.ranges, address)
   )
 }
 
@@ -92,11 +94,11 @@ export function describeUrl({ origin, pathname }: URL): string {
 }
 
 /** Without the brackets of an IPv6 address. */
-function hostOf({ hostname }: URL): string {
+function readableHost({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '')
 }
 
-function portOf({ protocol, port }: URL): string {
+function effectivePort({ protocol, port }: URL): string {
   return port || (PORTS[protocol] ?? '')
 }
 

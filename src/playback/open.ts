@@ -9,7 +9,7 @@ import { createPlayableVideos } from './playable-video.ts'
 import type { PlaybackClock } from './playback-clock.ts'
 import { createNonces } from './proof.ts'
 import type { PlaybackDeps } from './session.ts'
-import { resumeStreamSlots } from './stream-slot.ts'
+import { restoreStreamSlots } from './stream-slot.ts'
 import { createTickets } from './ticket.ts'
 
 export type OpenPlaybackDeps = PublicCaptionDeps & {
@@ -18,20 +18,20 @@ export type OpenPlaybackDeps = PublicCaptionDeps & {
   watermarkImages: WatermarkImages
   recordView: PlaybackDeps['recordView']
   countriesFile: string | undefined
-  /** Whether the proofs of a session are limited. */
+  /** Whether the requests of a session are rate-limited. */
   isRateLimited: boolean
   log: Logger
 }
 
-/** What viewers' requests need; `saveSessions` keeps what it has in memory. */
+/** What viewers' requests need; `saveSessions` saves its sessions in memory to the database. */
 export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps> {
   const { db, write, masterKey, clock, folders, log } = deps
-  await resumeStreamSlots({ write, clock })
+  await restoreStreamSlots({ write, clock })
   return {
     db,
     write,
     nowS: clock.nowS,
-    nowMs: () => performance.now(),
+    monotonicMs: () => performance.now(),
     nonces: createNonces(masterKey, clock.nowS),
     tickets: createTickets(masterKey, clock.nowS),
     videos: createPlayableVideos(db, masterKey),
@@ -41,10 +41,10 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
       find: (videoId) => findPublicCaptions({ db }, videoId),
       open: (videoId, id) => openCaption({ db, masterKey, folders }, videoId, id),
     },
-    mainPoster: (video) => openMainPoster({ db, masterKey, posters: folders.posters }, video),
+    openMainPoster: (video) => openMainPoster({ db, masterKey, posters: folders.posters }, video),
     watermarkImages: deps.watermarkImages,
     countries: openCountries(deps.countriesFile),
-    paced: deps.isRateLimited,
+    isRateLimited: deps.isRateLimited,
     recordView: deps.recordView,
     log,
   }

@@ -5,50 +5,53 @@ import type { Db } from '../db/database.ts'
 import { findGeneration } from '../encode/generation-store.ts'
 import { audioSegmentCount, gridFor, type Plan, videoSegmentCount } from '../encode/plan.ts'
 
-/** What playback needs of a video, computed from a few numbers and its content key. */
+/** What playback needs of one generation of a video, derived from its plan and content key. */
 export type PlayableVideo = {
   videoId: string
   generation: number
   plan: Plan
   grid: SegmentGrid
   contentKey: Buffer
+  /** The IV of a segment; segments are numbered from 0. */
   ivOf: (renditionId: number, segment: number) => Buffer
 }
 
+/** The frame rate as a fraction, and the frames of a GOP, which is a segment. */
 export type SegmentGrid = { rateNum: number; rateDen: number; gopFrames: number }
 
 export type PlayableVideos = {
   /** Undefined: there is no such generation, or its content key is destroyed. */
   get(videoId: string, generation: number): Promise<PlayableVideo | undefined>
-  /** Drops videos from memory when their content keys are destroyed. */
+  /** Drops videos from memory: their content keys are destroyed. */
   forget(videoIds: readonly string[]): void
 }
 
-/** Videos in memory; the least recently used are dropped. */
-const MAX_OPEN = 500
+/** Generations in memory; the least recently used are dropped. */
+const MAX_CACHED = 500
 
 /** Reads what playback needs of videos and keeps the recent ones in memory. */
 export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVideos {
-  const open = new LRUCache<string, PlayableVideo>({ max: MAX_OPEN })
-  let forgotten = 0
+  const cache = new LRUCache<string, PlayableVideo>({ max: MAX_CACHED })
+  /** Counts the calls of `forget`, so that a video that was read meanwhile is read again. */
+  let forgetCount = 0
 
   async function get(videoId: string, generation: number): Promise<PlayableVideo | undefined> {
-    const name = `${videoId}/${generation}`
-    const kept = open.get(name)
-    if (kept) return kept
-    const begunAt = forgotten
+    const key = `${videoId}/${generation}`
+    const cached = cache.get(key)
+    if (cached) return cached
+    const countBefore = forgetCount
     const row = await findGeneration(db, { videoId, generation })
-    if (begunAt !== forgotten) return get(videoId, generation) // its key may have been destroyed since
+    if (countBefore !== forgetCount) return get(videoId, generation) // its key may have been destroyed since
     if (!row?.wrappedContentKey) return undefined
     const contentKey = unwrapContentKey(masterKey, videoId, generation, row.wrappedContentKey)
     const video = { videoId, generation, plan: row.plan, grid: gridFor(row.plan), contentKey, ivOf: segmentIvs(contentKey) }
-    open.set(name, video)
+    cache.set(key, video)
     return video
   }
 
   function forget(videoIds: readonly string[]): void {
-    forgotten++
-    for (const [name, video] of open) if (videoIds.includes(video.videoId)) open.delete(name)
+    forgetCount++
+    for (const [key, video] of cache) if (videoIds.includes(video.videoId)) cache.delete(key)
   }
 
   return { get, forget }

@@ -3,7 +3,7 @@ import { findRulesOfOtp } from './otp-store.ts'
 import type { Rules } from './rules.ts'
 import type { PlaybackDeps } from './session.ts'
 import { findSession } from './session-store.ts'
-import { type Embedding, type Framing, framingOf } from './whitelist.ts'
+import { type Embedding, type Framing, findFraming } from './whitelist.ts'
 
 export type PlayerPageDeps = Pick<PlaybackDeps, 'db' | 'sessions'>
 /** The OTP or session in the page's address. */
@@ -21,7 +21,7 @@ export async function framingOfPage(
   const rulesJson = await findRules(deps, target)
   if (!rulesJson) return { framing: 'everyone', isKnown: rulesJson === null }
   const { whitelist }: Rules = JSON.parse(rulesJson)
-  return { framing: whitelist ? await framingOf(whitelist, embedding) : 'everyone', isKnown: true }
+  return { framing: whitelist ? await findFraming(whitelist, embedding) : 'everyone', isKnown: true }
 }
 
 /** @returns JSON; null without rules; undefined for an unknown OTP or session */

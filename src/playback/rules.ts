@@ -33,11 +33,11 @@ export async function findRefusingRule(countries: Countries, rules: Rules, addre
  */
 export function findRefusingLocationRule({ ipGeo, ipGeoRules }: Rules, { address, country }: ViewerLocation): string | undefined {
   const viewer = { groups: parseIpGroups(address), country }
-  return (ipGeo && refusedByLists(ipGeo, viewer)) ?? (ipGeoRules && refusedInOrder(ipGeoRules, viewer))
+  return (ipGeo && findRefusingList(ipGeo, viewer)) ?? (ipGeoRules && findRefusingOrderedRule(ipGeoRules, viewer))
 }
 
 /** Each list makes exceptions to the one before it; without `block`, `except` makes them to `allow`. */
-function refusedByLists({ allow, block, except }: IpGeo, viewer: Viewer): string | undefined {
+function findRefusingList({ allow, block, except }: IpGeo, viewer: Viewer): string | undefined {
   const isIn = (list: NonNullable<typeof allow>) =>
     list.some((entry) => (typeof entry === 'string' ? isAt(viewer, entry) : entry.every((place) => isAt(viewer, place))))
   if (allow && !isIn(allow)) return 'ipGeo.allow'
@@ -47,7 +47,7 @@ function refusedByLists({ allow, block, except }: IpGeo, viewer: Viewer): string
 }
 
 /** The last rule that matches decides. Where none does, the opposite of what the first one says: a list that begins by allowing allows no others. */
-function refusedInOrder(rules: readonly PlaceRule[], viewer: Viewer): string | undefined {
+function findRefusingOrderedRule(rules: readonly PlaceRule[], viewer: Viewer): string | undefined {
   const holds = (set: readonly Place[]) => set.length === 0 || set.some((place) => isAt(viewer, place))
   const last = rules.findLastIndex(({ ipSet, countrySet }) => holds(ipSet) && holds(countrySet))
   const isAllowed = last === -1 ? rules[0]?.action === false : rules[last]?.action === true

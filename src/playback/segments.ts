@@ -7,7 +7,7 @@ import { findInit, findSegment } from '../encode/generation-store.ts'
 import { prioritizeSegment } from '../encode/prioritize-segment.ts'
 import type { SegmentEvents } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
-import { sizeMismatch, unreadableSegment } from '../encode/segment-file.ts'
+import { describeReadError, describeSizeMismatch } from '../encode/segment-file.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
 import { isSignedMediaPath } from './media-path.ts'
 import { findSegmentCount, type PlayableVideo, type PlayableVideos } from './playable-video.ts'
@@ -89,11 +89,11 @@ async function readSegment(deps: SegmentDeps, name: string, file: string, sizeBy
 }
 
 function assertSize(foundBytes: number, expectedBytes: number): void {
-  if (foundBytes !== expectedBytes) throw new DamagedFile(sizeMismatch(foundBytes, expectedBytes))
+  if (foundBytes !== expectedBytes) throw new DamagedFile(describeSizeMismatch(foundBytes, expectedBytes))
 }
 
 function throwUnreadable(error: unknown): never {
-  throw new DamagedFile(unreadableSegment(error))
+  throw new DamagedFile(describeReadError(error))
 }
 
 async function awaitSegment(deps: SegmentDeps, { path, renditionId, number, signal }: SegmentRequest) {

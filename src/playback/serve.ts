@@ -26,7 +26,7 @@ export const POSTER_NAME = 'poster'
 /** The main poster as JPEG, or captions as WebVTT. @throws PlaybackRefusal `file-gone` for those that were deleted since they were named */
 export async function openSessionFile(deps: PlaybackDeps, { row }: LiveSession, name: string): Promise<string | Buffer> {
   const file =
-    name === POSTER_NAME ? await deps.mainPoster(row) : await deps.captions.open(row.videoId, parseCaptionName(name) ?? 0)
+    name === POSTER_NAME ? await deps.openMainPoster(row) : await deps.captions.open(row.videoId, parseCaptionName(name) ?? 0)
   if (file === undefined) throw new PlaybackRefusal('file-gone')
   return file
 }

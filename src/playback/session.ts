@@ -41,7 +41,7 @@ export type PlaybackDeps = {
   /** The playback clock. */
   nowS: () => number
   /** A monotonic clock, for the rate limits of proofs. */
-  nowMs(): number
+  monotonicMs(): number
   nonces: Nonces
   tickets: Tickets
   videos: PlayableVideos
@@ -49,11 +49,11 @@ export type PlaybackDeps = {
   mediaSecret: string
   captions: Captions
   /** The JPEG of a video's main poster, public or not. */
-  mainPoster(video: { videoId: string; accountId: string }): Promise<Buffer | undefined>
+  openMainPoster(video: { videoId: string; accountId: string }): Promise<Buffer | undefined>
   watermarkImages: Pick<WatermarkImages, 'find'>
   countries: Countries
   /** Whether valid proofs are rate-limited; not when `REELGATE_LIMITS` is off. */
-  paced: boolean
+  isRateLimited: boolean
   log: Logger
   /** Called for each session that receives its first key. */
   recordView(session: PlaybackSessionRow): void
@@ -131,13 +131,14 @@ export async function admitRequest(
 ): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
   const found = await findLive(deps, sessionId)
-  if (found && isFlooding && !takeToken(found.checks, deps.nowMs())) throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
+  if (found && isFlooding && !takeToken(found.checks, deps.monotonicMs()))
+    throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   if (!found || !(await isSignedBy(found.publicKey, proof, { ...signed, session: sessionId })))
     throw new PlaybackRefusal('not-allowed')
   // Meanwhile it may have been dropped from memory, together with the numbers of the proofs it has accepted.
   const session = deps.sessions.get(sessionId) ?? found
   deps.sessions.set(sessionId, session)
-  if (deps.paced && !takeToken(session.pace, deps.nowMs())) {
+  if (deps.isRateLimited && !takeToken(session.pace, deps.monotonicMs())) {
     warnTooManyProofs(deps, session)
     throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   }
@@ -145,7 +146,7 @@ export async function admitRequest(
     if (session.pages.at(-1) !== proof.pageId) throw new PlaybackRefusal('page-replaced')
     if (!acceptSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
   }
-  await refuseEnded(deps, session)
+  await assertNotEnded(deps, session)
   if (session.row.rules !== null) await assertLocationAllowed(deps, session, session.row.rules, visit)
   if (signed.operation === 'page') await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()
@@ -197,7 +198,7 @@ function warnTooManyProofs({ nowS, log }: PlaybackDeps, session: LiveSession): v
  * @throws PlaybackRefusal `page-replaced`, `proof-replayed`, or `session-ended`, also after too many pages
  */
 export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: Proof): Promise<void> {
-  await refuseEnded(deps, session) // first: a new page clears `leftAtS`, which must not revive a session
+  await assertNotEnded(deps, session) // first: a new page clears `leftAtS`, which must not revive a session
   if (session.pages.at(-1) === proof.pageId) {
     if (!acceptSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
     return
@@ -220,7 +221,7 @@ export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: 
 }
 
 /** @throws PlaybackRefusal `session-ended` with the reason; the end is stored the first time it is noticed */
-async function refuseEnded(deps: PlaybackDeps, session: LiveSession): Promise<void> {
+async function assertNotEnded(deps: PlaybackDeps, session: LiveSession): Promise<void> {
   const why = findEndReason(session, deps.nowS())
   if (!why) return
   if (session.row.endedAtS === null) await endNow(deps, session, why)
@@ -250,7 +251,7 @@ export function recordEnd(session: LiveSession, endedAtS: number, endReason: End
 
 /** A session by its id, from memory or its row. */
 async function findLive(
-  deps: Pick<PlaybackDeps, 'db' | 'sessions' | 'nowMs'>,
+  deps: Pick<PlaybackDeps, 'db' | 'sessions' | 'monotonicMs'>,
   sessionId: string,
 ): Promise<LiveSession | undefined> {
   const live = deps.sessions.get(sessionId)
@@ -269,7 +270,7 @@ export async function findStartPosition(db: Db, { accountId, userId, videoId }: 
 
 /** Adds a session to memory, unless another request has done so. */
 export function keepLive(
-  { sessions, nowMs }: Pick<PlaybackDeps, 'sessions' | 'nowMs'>,
+  { sessions, monotonicMs }: Pick<PlaybackDeps, 'sessions' | 'monotonicMs'>,
   row: PlaybackSessionRow,
   positionS: number,
 ): LiveSession | undefined {
@@ -279,8 +280,8 @@ export function keepLive(
   if (!publicKey) return undefined
   const pages: string[] = JSON.parse(row.pages)
   const { lastSeenAtS, leftAtS } = row
-  const pace = createTokenBucket(PROOF_RATE, nowMs())
-  const checks = createTokenBucket(PROOF_CHECK_RATE, nowMs())
+  const pace = createTokenBucket(PROOF_RATE, monotonicMs())
+  const checks = createTokenBucket(PROOF_CHECK_RATE, monotonicMs())
   const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS, savedPositionS: positionS, address: '', location: undefined }
   const live: LiveSession = { row, publicKey, pages, seqs: newSeqWindow(), pace, checks, ...seen }
   sessions.set(row.id, live)

@@ -41,7 +41,10 @@ export async function releaseStreamSlot({ write }: Pick<PlaybackDeps, 'write'>, 
  * Prevents other sessions from taking slots during a restart: a session that had a slot when the clock was last saved gets a whole lease
  * to continue. Call before the first request is answered.
  */
-export async function resumeStreamSlots({ write, clock }: Pick<PlaybackDeps, 'write'> & { clock: PlaybackClock }): Promise<void> {
+export async function restoreStreamSlots({
+  write,
+  clock,
+}: Pick<PlaybackDeps, 'write'> & { clock: PlaybackClock }): Promise<void> {
   await write((tx) => extendSlots(tx, clock.savedAtStartS, clock.nowS() + LEASE_S))
 }
 

@@ -19,7 +19,7 @@ export function createTickets(master: MasterKey, nowS: () => number): Tickets {
   const macOf = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
   return {
     issue(referer: string | undefined): string {
-      const text = `${hostOf(referer)}.${nowS()}`
+      const text = `${refererHost(referer)}.${nowS()}`
       return `${text}.${macOf(text)}`
     },
     hostOf(ticket: string): string | undefined {
@@ -31,6 +31,6 @@ export function createTickets(master: MasterKey, nowS: () => number): Tickets {
   }
 }
 
-function hostOf(referer: string | undefined): string {
+function refererHost(referer: string | undefined): string {
   return (referer && URL.canParse(referer) && new URL(referer).host) || '-'
 }

@@ -1,4 +1,4 @@
-import { listPosters } from '../catalogue/poster-store.ts'
+import { listEnabledPosters } from '../catalogue/poster-store.ts'
 import { findPublicVideo } from '../catalogue/video-store.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { ImageWatermark, TextWatermark, Watermark } from '../watermark/watermark.ts'
@@ -21,7 +21,7 @@ export async function viewVideo(deps: PlaybackDeps, { row }: LiveSession): Promi
   const playable = await deps.videos.get(row.videoId, row.generation)
   const video = await findPublicVideo(deps.db, row.videoId)
   if (!playable || !video) throw new PlaybackRefusal('video-gone')
-  const [poster] = (await listPosters(deps.db, [row.videoId])).get(row.videoId) ?? []
+  const [poster] = (await listEnabledPosters(deps.db, [row.videoId])).get(row.videoId) ?? []
   return {
     title: video.title,
     durationS: playable.plan.durationS,

@@ -64,33 +64,33 @@ export type Framing = 'everyone' | 'refused' | 'insecure' | readonly string[]
 /** What the server sees of the page around the player. `isTop`: the browser says that there is none. */
 export type Embedding = { referer: string | undefined; isTop: boolean }
 
-export async function framingOf(whitelist: Whitelist, { referer, isTop }: Embedding): Promise<Framing> {
+export async function findFraming(whitelist: Whitelist, { referer, isTop }: Embedding): Promise<Framing> {
   if (isTop) return 'refused'
   if (referer !== undefined && !(await mayEmbed(whitelist, hostOfPage(referer)))) return 'refused'
-  if ('host' in whitelist) return isInsecure(referer) ? 'insecure' : sourcesOf(whitelist.host)
+  if ('host' in whitelist) return isInsecure(referer) ? 'insecure' : frameAncestors(whitelist.host)
   if (referer !== undefined) return [new URL(referer).origin]
   // A player that is reloaded inside its frame sends no Referer, as none of our pages does.
   const { openedOn } = whitelist
   return openedOn === undefined
     ? 'refused'
-    : schemesOf(hostOfPage(`http://${openedOn}`)).map((scheme) => `${scheme}://${openedOn}`)
+    : allowedSchemes(hostOfPage(`http://${openedOn}`)).map((scheme) => `${scheme}://${openedOn}`)
 }
 
 function isInsecure(referer: string | undefined): boolean {
-  return referer?.startsWith('http:') === true && !schemesOf(hostOfPage(referer)).includes('http')
+  return referer?.startsWith('http:') === true && !allowedSchemes(hostOfPage(referer)).includes('http')
 }
 
 /** The player works without TLS on a machine of one's own only. */
 const LOOPBACK = /^(127(\.\d{1,3}){3}|(.+\.)?localhost)$/
 const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/
 
-function schemesOf(host: string): string[] {
+function allowedSchemes(host: string): string[] {
   return LOOPBACK.test(host) ? ['https', 'http'] : ['https']
 }
 
-function sourcesOf(host: string): string[] {
+function frameAncestors(host: string): string[] {
   const names = IPV4.test(host) ? [host] : [host, `*.${host}`]
-  return schemesOf(host).flatMap((scheme) => names.flatMap((name) => [`${scheme}://${name}`, `${scheme}://${name}:*`]))
+  return allowedSchemes(host).flatMap((scheme) => names.flatMap((name) => [`${scheme}://${name}`, `${scheme}://${name}:*`]))
 }
 
 /**

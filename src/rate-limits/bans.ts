@@ -44,15 +44,15 @@ const BASE_S = 1800
 const STEP_S = 225
 /** From so many times the limit on, a ban is longer for each more. */
 const SEVERE_FROM = 5
-const MOST_BY_SEVERITY_S = 1800
+const MAX_SEVERITY_S = 1800
 const PER_EARLIER_STRIKE_S = 1800
-const LONGEST_S = 24 * 3600
+const MAX_BAN_S = 24 * 3600
 const STRIKE_KEPT_S = 7 * 24 * 3600
 
 /** How long a ban is: by how many times the limit was exceeded, and by the strikes of the last 7 days before it. */
 export function banDurationS(excess: number, earlierStrikes: number): number {
-  const severityS = Math.min(MOST_BY_SEVERITY_S, STEP_S * Math.max(0, excess - SEVERE_FROM))
-  return Math.min(LONGEST_S, Math.ceil(BASE_S + severityS + PER_EARLIER_STRIKE_S * earlierStrikes))
+  const severityS = Math.min(MAX_SEVERITY_S, STEP_S * Math.max(0, excess - SEVERE_FROM))
+  return Math.min(MAX_BAN_S, Math.ceil(BASE_S + severityS + PER_EARLIER_STRIKE_S * earlierStrikes))
 }
 
 export type ClassBans = ReturnType<Awaited<ReturnType<typeof openBans>>['bansInClass']>
@@ -77,7 +77,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
   function grow(ban: Ban): void {
     const excess = ban.all / ban.limit
     ban.endsAtS = Math.max(ban.endsAtS, ban.beganAtS + banDurationS(excess, ban.earlierStrikes))
-    if (Math.floor(excess) <= ban.savedExcess || ban.savedExcess >= MOST_SAVED_EXCESS) return
+    if (Math.floor(excess) <= ban.savedExcess || ban.savedExcess >= MAX_SAVED_EXCESS) return
     ban.savedExcess = Math.floor(excess) // a few times at most: a flood must not become writes
     write((tx) => lengthenBan(tx, ban, ban.endsAtS)).catch(notWritten)
   }
@@ -130,7 +130,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
             await insertStrike(tx, ban, beganAtS)
             const endsAtS = beganAtS + banDurationS(excess, earlier)
             await saveBan(tx, { scope, subject, budget, beganAtS, endsAtS })
-            const accountId = await accountOf(tx, scope, subject)
+            const accountId = await findBanAccount(tx, scope, subject)
             const details = { scope, budget, endsAtS }
             await recordAuditEvent(tx, {
               atS: beganAtS,
@@ -165,13 +165,13 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
 }
 
 /** The account whose audit log records a ban; an address has none. */
-async function accountOf(tx: Db, scope: Scope, subject: string): Promise<string | undefined> {
+async function findBanAccount(tx: Db, scope: Scope, subject: string): Promise<string | undefined> {
   if (scope === 'key') return findAccountOfKey(tx, subject)
   return scope === 'account' ? subject : undefined
 }
 
 /** From here on a ban does not grow. */
-const MOST_SAVED_EXCESS = SEVERE_FROM + MOST_BY_SEVERITY_S / STEP_S
+const MAX_SAVED_EXCESS = SEVERE_FROM + MAX_SEVERITY_S / STEP_S
 
 /** A running server knows it best: a ban grows while its flood continues. */
 export type BanReader = Pick<BanDeps, 'db' | 'nowS'> & { banEndsAtS(ban: BanRow): number }
@@ -250,7 +250,7 @@ function ifUnknown(lift: () => void) {
 async function removeBan(tx: Db, subject: string, by: Actor, atS: number): Promise<boolean> {
   const [ban] = await removeBans(tx, subject)
   if (!ban) return false
-  const accountId = await accountOf(tx, ban.scope, subject)
+  const accountId = await findBanAccount(tx, ban.scope, subject)
   await recordAuditEvent(tx, { atS, accountId, by, kind: 'ban:lifted', subjects: [subject] })
   return true
 }

@@ -108,7 +108,7 @@ export async function openRateLimits(deps: BanDeps & { log: Logger }, numbers: R
 
 /** A flood: so many times the limit in one window, or far too many calls in so many windows of ten minutes (wire-contract.md, section 9). */
 const FLOOD = 5
-const MOST_EXCESSES = 3
+const MAX_EXCESSES = 3
 
 /** A /48 has so many times what each /64 in it has. */
 const NETWORK_FACTOR = 16
@@ -135,7 +135,7 @@ function createLimiter(nowS: () => number, { bans, budget, limit }: LimiterOptio
       const { passed, all, excesses, remaining, waitS, endsAtS } = windows.take(subject, limit, weight)
       const taken = { budget, quota, remaining: remaining * factor, waitS }
       if (passed) return taken
-      const isFlood = all >= FLOOD * limit || excesses >= MOST_EXCESSES
+      const isFlood = all >= FLOOD * limit || excesses >= MAX_EXCESSES
       if (!bans || !isFlood) return { ...taken, refused: { subject, retryAfterS: () => waitS } }
       const settled = bans.strike({ subject, limit, all, windowEndsAtS: endsAtS })
       return { ...taken, refused: refusedByBan(bans, subject, settled) }

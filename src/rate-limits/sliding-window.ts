@@ -7,7 +7,7 @@ const EXCESS_KEPT_S = 600
 const NEVER = Number.NEGATIVE_INFINITY
 
 /** Windows kept for one limit. Beyond it old ones are forgotten, a ban never. */
-const MOST_WINDOWS = 20_000
+const MAX_WINDOWS = 20_000
 
 /** The calls of one second, or of another `sliceS`, each by its weight. `all` counts refused ones, too. */
 type Slice = { atS: number; passed: number; all: number }
@@ -54,10 +54,10 @@ export function createSlidingWindows(nowS: () => number, { windowS, sliceS }: Wi
     if (next.done) return
     const [subject, { slices, exceededAtS }] = next.value
     const isOver = (slices.at(-1)?.atS ?? 0) + windowS <= nowS() && (exceededAtS.at(-1) ?? NEVER) + EXCESS_KEPT_S <= nowS()
-    if (isOver || windows.size >= MOST_WINDOWS) windows.delete(subject)
+    if (isOver || windows.size >= MAX_WINDOWS) windows.delete(subject)
   }
 
-  function windowOf(subject: string): Window {
+  function getWindow(subject: string): Window {
     const known = windows.get(subject)
     if (known) {
       dropOld(known, nowS() - windowS)
@@ -74,7 +74,7 @@ export function createSlidingWindows(nowS: () => number, { windowS, sliceS }: Wi
   return {
     /** @param weight how much of a call this one counts: with doubled limits, half */
     take(subject: string, limit: number, weight = 1): Found {
-      const window = windowOf(subject)
+      const window = getWindow(subject)
       const slice = sliceAt(window, nowS() - (nowS() % sliceS))
       // Not `+ weight <=`: the last part of a limit is a call, too.
       const passed = window.passed < limit - ROUNDING

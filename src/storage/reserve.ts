@@ -19,7 +19,7 @@ const WRITTEN_AT_ONCE_BYTES = 2 ** 20
 
 /** Gives up a part of the reserve. False: nothing is left of it. */
 export function releaseReserve(reserve: string): boolean {
-  const sizeBytes = sizeOf(reserve)
+  const sizeBytes = fileSize(reserve)
   if (sizeBytes === 0) return false
   truncateSync(reserve, Math.max(0, sizeBytes - Math.ceil(wholeBytes(dirname(reserve)) / PARTS)))
   return true
@@ -38,7 +38,7 @@ export function releaseReserveAtStart(reserve: string): void {
  */
 export async function refillReserve(reserve: string): Promise<boolean> {
   const folder = dirname(reserve)
-  const keptBytes = sizeOf(reserve)
+  const keptBytes = fileSize(reserve)
   const missingBytes = wholeBytes(folder) - keptBytes
   if (missingBytes <= 0 || !(await hasRoomIn([folder], missingBytes))) return false
   await using file = await open(reserve, 'a', 0o600)
@@ -53,7 +53,7 @@ export async function refillReserve(reserve: string): Promise<boolean> {
   }
 }
 
-function sizeOf(reserve: string): number {
+function fileSize(reserve: string): number {
   return statSync(reserve, { throwIfNoEntry: false })?.size ?? 0
 }
 

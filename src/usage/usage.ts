@@ -30,7 +30,7 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
   const unsaved = new Map<string, Part>()
   let saving: Promise<void> = Promise.resolve()
 
-  function partOf(dayNumber: number, videoId: string, userId: string): Part {
+  function pendingPart(dayNumber: number, videoId: string, userId: string): Part {
     const name = `${dayNumber} ${videoId} ${userId}`
     const part = unsaved.get(name) ?? { dayNumber, videoId, userId, sentBytes: 0, sessionIds: [] }
     unsaved.set(name, part)
@@ -45,7 +45,7 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
     const share = Math.floor(sentBytes / labels.length)
     let left = sentBytes - share * labels.length
     for (const label of labels) {
-      partOf(dayNumber, videoId, label).sentBytes += share + left
+      pendingPart(dayNumber, videoId, label).sentBytes += share + left
       left = 0
     }
   }
@@ -61,7 +61,7 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
       try {
         await write((tx) => addParts(tx, batch, wallNowS()))
       } catch (error) {
-        const unwritten = isCommitOutcomeUnknown(error) ? [...viewsOf(batch), ...parts.slice(batch.length)] : parts
+        const unwritten = isCommitOutcomeUnknown(error) ? [...keepViews(batch), ...parts.slice(batch.length)] : parts
         for (const part of unwritten) keep(part)
         throw error
       }
@@ -70,7 +70,7 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
   }
 
   function keep({ dayNumber, videoId, userId, sentBytes, sessionIds }: Part): void {
-    const part = partOf(dayNumber, videoId, userId)
+    const part = pendingPart(dayNumber, videoId, userId)
     part.sentBytes += sentBytes
     part.sessionIds.push(...sessionIds)
   }
@@ -92,12 +92,12 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
 
     /** Counts bytes of one of a video's files, sent for its short-lived address. */
     recordDownloadedBytes(videoId: string, sentBytes: number): void {
-      partOf(today(), videoId, '').sentBytes += sentBytes
+      pendingPart(today(), videoId, '').sentBytes += sentBytes
     },
 
     /** A session was given its first key: its viewer could see the picture. */
     recordView({ id, videoId, userId }: PlaybackSessionRow): void {
-      partOf(today(), videoId, userId ?? '').sessionIds.push(id)
+      pendingPart(today(), videoId, userId ?? '').sessionIds.push(id)
     },
 
     /**
@@ -113,7 +113,7 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
 }
 
 /** What counts once, however often it is written. */
-function viewsOf(parts: readonly Part[]): Part[] {
+function keepViews(parts: readonly Part[]): Part[] {
   return parts.filter(({ sessionIds }) => sessionIds.length > 0).map((part) => ({ ...part, sentBytes: 0 }))
 }
 
@@ -122,7 +122,7 @@ async function addParts(tx: Db, parts: readonly Part[], viewedAtS: number): Prom
   for (const { dayNumber, videoId, userId, sentBytes, sessionIds } of parts) {
     let viewCount = 0
     for (const id of sessionIds) viewCount += Number((await markViewed(tx, { id, viewedAtS })).numAffectedRows)
-    await addVideoUsage(tx, { day: dayOf(dayNumber * DAY_S), videoId, userId, sentBytes, viewCount })
+    await addVideoUsage(tx, { day: utcDay(dayNumber * DAY_S), videoId, userId, sentBytes, viewCount })
     if (viewCount > 0) await addViews(tx, { videoId, viewCount })
   }
 }
@@ -148,11 +148,11 @@ const REMOVED_AT_ONCE = 2_000
 
 /** Removes what is older than thirteen months, by the playback clock: a step of the wall clock makes no day old. */
 export async function pruneUsage({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
-  const firstKept = dayOf(nowS() - KEPT_DAYS * DAY_S)
+  const firstKept = utcDay(nowS() - KEPT_DAYS * DAY_S)
   while ((await write((tx) => removeUsageBefore(tx, firstKept, REMOVED_AT_ONCE))) > 0);
 }
 
-function dayOf(atS: number): string {
+function utcDay(atS: number): string {
   return new Date(atS * 1000).toISOString().slice(0, 10)
 }
 

@@ -11,7 +11,7 @@ export async function findWatermarkImage(db: Db, accountId: string, urlHash: Buf
 }
 
 /**
- * Stores the result of an attempt. A failed one leaves the image of an earlier one. Keeps the account's newest `limit` images.
+ * Stores the result of an attempt. A failed download keeps the image of an earlier one. Keeps the account's newest `limit` images.
  */
 export async function saveWatermarkImage(tx: Db, image: WatermarkImageRow, limit: number): Promise<void> {
   const { accountId, sealed, problem, triedAtS } = image

@@ -465,7 +465,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => generations.finishGeneration(tx, VIDEO, { segmentBytes: 2 ** 42, nowS: 9 }),
       (tx) => generations.isFinished(tx, VIDEO),
       (tx) => generations.hasLaterGeneration(tx, VIDEO),
-      (tx) => generations.playGeneration(tx, VIDEO),
+      (tx) => generations.switchToGeneration(tx, VIDEO),
       (tx) =>
         generations.insertGeneration(tx, {
           ...VIDEO,
@@ -477,7 +477,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         }),
       (tx) => generations.hasLaterGeneration(tx, VIDEO),
       (tx) => posters.publishExtractedPosters(tx, { ...VIDEO, generation: 2 }),
-      (tx) => generations.playGeneration(tx, { ...VIDEO, generation: 2 }),
+      (tx) => generations.switchToGeneration(tx, { ...VIDEO, generation: 2 }),
       (tx) => tx.updateTable('video').set({ generation: 1 }).where('id', '=', V1).execute(),
       (tx) => generations.removeGeneration(tx, { ...VIDEO, generation: 2 }),
       (tx) => generations.listReferencedSegments(tx, [`${V1}/1/9/0.${'a'.repeat(12)}.m4s`]),
@@ -488,9 +488,9 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     [
       (tx) => posters.insertExtractedPosters(tx, VIDEO, [poster], 3),
       (tx) => posters.insertExtractedPosters(tx, VIDEO, [poster], 3),
-      (tx) => posters.arePostersExtracted(tx, VIDEO),
-      (tx) => posters.listExtractedPosters(tx, VIDEO),
-      (tx) => posters.listPosters(tx, [V1, V2]),
+      (tx) => posters.isPosterExtractionDone(tx, VIDEO),
+      (tx) => posters.listExtractedPosterBlobs(tx, VIDEO),
+      (tx) => posters.listEnabledPosters(tx, [V1, V2]),
       (tx) => posters.findPoster(tx, 't'),
       (tx) => files.insertAttachment(tx, A, caption, [captionFile('c1', 'one'), captionFile('c2', 'one')]),
       (tx) => files.insertAttachment(tx, A, caption, [captionFile(`${V1}/${'y'.repeat(22)}.sealed`, 'two')]),
@@ -512,8 +512,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         return [
           await mp4s.beginMp4Attempt(tx, unmade),
           await mp4s.findPendingMp4(tx, A, []),
-          await mp4s.uncountMp4Attempt(tx, unmade),
-          await mp4s.uncountMp4Attempt(tx, unmade),
+          await mp4s.refundMp4Attempt(tx, unmade),
+          await mp4s.refundMp4Attempt(tx, unmade),
           await mp4s.findPendingMp4(tx, A, []),
         ]
       },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { prunePlayback } from '../../src/playback/prune.ts'
 import { sessionsOfVideos } from '../../src/playback/session.ts'
 import { endSession } from '../../src/playback/session-store.ts'
-import { acquireStreamSlot, resumeStreamSlots } from '../../src/playback/stream-slot.ts'
+import { acquireStreamSlot, restoreStreamSlots } from '../../src/playback/stream-slot.ts'
 import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -250,7 +250,7 @@ describe('a lease of 18 seconds', () => {
     const savedAtStartS = playback.nowS() + 5
     playback.passS(1800)
     const clock = { nowS: playback.nowS, savedAtStartS, stop: async () => {} }
-    await resumeStreamSlots({ write: playback.write, clock })
+    await restoreStreamSlots({ write: playback.write, clock })
     playback.crash()
     playback.passS(17)
     expect(await outcomeOf(playback.beat(second))).toBe('stream-limit')
@@ -262,7 +262,7 @@ describe('a lease of 18 seconds', () => {
   test('that had lapsed before is not revived by a restart', async () => {
     const { playback, second } = await openTwoScreens()
     playback.passS(18)
-    await resumeStreamSlots({
+    await restoreStreamSlots({
       write: playback.write,
       clock: { nowS: playback.nowS, savedAtStartS: playback.nowS(), stop: async () => {} },
     })

@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { checkWhitelist, framingOf, mayEmbed, maySpendHere, readWhitelist } from '../../src/playback/whitelist.ts'
+import { checkWhitelist, findFraming, mayEmbed, maySpendHere, readWhitelist } from '../../src/playback/whitelist.ts'
 import { rounds } from '../seeded-random.ts'
 
 const RUNS = { numRuns: rounds(300, 30_000), seed: process.env.REELGATE_SEED ? Number(process.env.REELGATE_SEED) : undefined }
@@ -111,7 +111,7 @@ test.each([
 
 describe('P13: who may frame the page', () => {
   const framing = (whitelisthref: string, referer?: string, isTop = false) =>
-    framingOf(readWhitelist(whitelisthref), { referer, isTop })
+    findFraming(readWhitelist(whitelisthref), { referer, isTop })
 
   test('of a host: itself and its subdomains on any port, over TLS; without TLS on this machine only', async () => {
     const sources = ['https://good.example', 'https://good.example:*', 'https://*.good.example', 'https://*.good.example:*']

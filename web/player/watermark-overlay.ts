@@ -1,7 +1,7 @@
 import { type Box, glideMs, pictureBox, type Watermark, watermarkCorner, watermarkTurn } from './watermarks.ts'
 
 const CHECK_EVERY_MS = 500
-const MOST_STRIKES = 20
+const MAX_STRIKES = 20
 const STRIKES_FORGOTTEN_MS = 60_000
 
 // Inline and !important: no style sheet of the page can win against it.
@@ -100,7 +100,7 @@ export function showWatermarks(
     overlay = createOverlay(watermarks)
     attach()
     place(overlay, video, nowMs - startedMs)
-    return strikes <= MOST_STRIKES && isShown(overlay, container, video)
+    return strikes <= MAX_STRIKES && isShown(overlay, container, video)
   }
 }
 

@@ -7,15 +7,15 @@ import { peerOf } from './client-address.ts'
 
 // Limits on connections, before anything is known about the client.
 
-/** Concurrent connections of one address: enough for a school behind it, with room for all others (U18). */
+/** Concurrent connections of one address: enough for a school behind one address, with room for all others (threat U18). */
 const MAX_CONNECTIONS_PER_ADDRESS = 4_096
-/** For bodies that are read whole before their route: only an attacker sends 256 KiB more slowly (U17). Files are streamed without this limit. */
+/** For bodies that are read whole before their route, at most 256 KiB: only an attacker sends them more slowly (threat U17). Streamed uploads have no such limit. */
 const BODY_TIMEOUT_MS = 30_000
 
 const TOO_MANY_CONNECTIONS =
   'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'
 
-/** Refuses further connections of an address that has too many. A trusted proxy has those of many clients, and limits them itself. */
+/** Refuses further connections of an address that has too many. A trusted proxy carries the connections of many clients, and limits them itself. */
 export function limitConnections(app: App, isProxy: (address: string) => boolean): void {
   const open = new Map<string, number>()
   app.server.on('connection', (socket: Socket) => {
@@ -40,8 +40,8 @@ declare module 'fastify' {
   }
 }
 
-/** Ends the connection after the response: the rest of the body is not read, since reading costs more than sending. */
-export function closeUnreadRequests({ raw }: FastifyRequest, reply: FastifyReply): FastifyReply {
+/** Ends the connection after the response: the rest of the body is not read, since reading it would cost this server more than sending costs the client. */
+export function closeAfterResponse({ raw }: FastifyRequest, reply: FastifyReply): FastifyReply {
   reply.raw.once('close', () => raw.destroy()).once('finish', () => raw.destroy())
   return reply.header('Connection', 'close')
 }
@@ -56,7 +56,7 @@ export function timeOutSlowBodies(app: App): void {
     done(null, payload)
 
     function refuse(to: FastifyReply): void {
-      closeUnreadRequests(request, to).send(
+      closeAfterResponse(request, to).send(
         new Failure('timeout', `The body did not arrive within ${BODY_TIMEOUT_MS / 1000} seconds. Send it again.`),
       )
     }

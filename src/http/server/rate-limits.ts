@@ -11,7 +11,7 @@ import { isMethodNotAllowed, sendRefusal } from '../play/errors.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import type { App } from './app-type.ts'
 import type { AddressOf } from './client-address.ts'
-import { closeUnreadRequests } from './connections.ts'
+import { closeAfterResponse } from './connections.ts'
 
 // Rate limits of requests. The key is checked first: a call with a valid key counts against its address, key and account; one without
 // counts against its address alone, in a class of its own, so that strangers behind an owner's address cannot use up the owner's limits.
@@ -196,7 +196,7 @@ export function limitBodies(app: App, { limits, addressOf }: LimitDeps): void {
     const refuse = async () => {
       const taken = limits.unauthenticated.take(address)
       request.isCounted = true
-      if (taken.refused?.bannedUntilS) closeUnreadRequests(request, reply)
+      if (taken.refused?.bannedUntilS) closeAfterResponse(request, reply)
       return taken.refused
         ? refusalOf(taken, taken.refused)
         : new Failure('too-large', `The body is larger than ${SMALL_BODY_BYTES} bytes.`)

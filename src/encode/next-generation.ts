@@ -1,4 +1,4 @@
-import { listExtractedPosters, publishExtractedPosters } from '../catalogue/poster-store.ts'
+import { listExtractedPosterBlobs, publishExtractedPosters } from '../catalogue/poster-store.ts'
 import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
 import type { Db } from '../db/database.ts'
 import { removeBlobs } from '../storage/folder.ts'
@@ -7,19 +7,24 @@ import { addChunks } from './chunk-queue.ts'
 import { endRun, mayPublish, type VideoChunk } from './chunk-store.ts'
 import type { EncodeDeps } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
-import { hasLaterGeneration, insertGeneration, isFinished, playGeneration, removeGeneration } from './generation-store.ts'
+import { hasLaterGeneration, insertGeneration, isFinished, removeGeneration, switchToGeneration } from './generation-store.ts'
 import type { OpenGeneration } from './publication.ts'
 
 /**
- * Starts the next generation of a video, with a new content key and new paths: segments of two encoders must not be mixed, and other
- * bytes must not replace damaged ones. An unfinished generation is removed, and its sessions end, in the same transaction. A finished
+ * Starts the next generation of a video, with a new content key and new paths: segments of two encoders must not be mixed, and a
+ * segment that is encoded again with other bytes must not be served under the path and key of a damaged one. An unfinished generation is removed, and its sessions end, in the same transaction. A finished
  * one plays, except for its damaged segments, until the next is finished.
  */
-export async function restartGeneration(deps: EncodeDeps, video: OpenGeneration, run: VideoChunk, reason: string): Promise<void> {
+export async function startNextGeneration(
+  deps: EncodeDeps,
+  video: OpenGeneration,
+  run: VideoChunk,
+  reason: string,
+): Promise<void> {
   const { videoId } = video
-  const oldPosters = await listExtractedPosters(deps.db, video)
+  const oldPosters = await listExtractedPosterBlobs(deps.db, video)
   const change = await deps.write(async (tx) => {
-    if (!(await mayPublish(tx, run))) return undefined // another run has decided already
+    if (!(await mayPublish(tx, run))) return undefined // another run has handled this already
     if (await isFinished(tx, video)) {
       await endRun(tx, run, 'failed')
       if (await hasLaterGeneration(tx, video)) return undefined
@@ -33,7 +38,7 @@ export async function restartGeneration(deps: EncodeDeps, video: OpenGeneration,
   })
   if (!change) return
   deps.log.info({ videoId, generation: video.generation + 1, reason }, 'video: next generation started')
-  if (change === 'replaced') await removeReplaced(deps, video, oldPosters)
+  if (change === 'replaced') await cleanUpReplaced(deps, video, oldPosters)
 }
 
 async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...video }: OpenGeneration): Promise<void> {
@@ -50,7 +55,7 @@ async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...video }:
 }
 
 /**
- * Makes the video play this complete generation, in the transaction that marks it finished, and removes the one before.
+ * Makes this complete generation the one that the video plays, in the transaction that marks it finished, and removes the one before.
  * @returns the clean-up after the commit; undefined when the video plays this generation already
  */
 export async function replaceGeneration(
@@ -59,16 +64,17 @@ export async function replaceGeneration(
   video: OpenGeneration,
 ): Promise<(() => Promise<void>) | undefined> {
   const { videoId } = video
-  const generation = await playGeneration(tx, video)
-  if (generation === undefined) return undefined
-  const oldPosters = await listExtractedPosters(tx, { videoId, generation })
-  await removeGeneration(tx, { videoId, generation })
+  const oldGeneration = await switchToGeneration(tx, video)
+  if (oldGeneration === undefined) return undefined
+  const old = { videoId, generation: oldGeneration }
+  const oldPosters = await listExtractedPosterBlobs(tx, old)
+  await removeGeneration(tx, old)
   await publishExtractedPosters(tx, video)
   await deps.sessions.end(tx, [videoId], 'video-replaced')
-  return () => removeReplaced(deps, { videoId, generation }, oldPosters)
+  return () => cleanUpReplaced(deps, old, oldPosters)
 }
 
-async function removeReplaced(
+async function cleanUpReplaced(
   deps: EncodeDeps,
   { videoId, generation }: Pick<OpenGeneration, 'videoId' | 'generation'>,
   posters: readonly string[],
