@@ -44,7 +44,7 @@ async function countPassed(send: () => Promise<unknown>): Promise<number> {
 
 test('P10: a session that requests too fast is told to slow down, and another session is not', async () => {
   const bare = await openBarePlayback()
-  Object.assign(bare.deps, { paced: true })
+  Object.assign(bare.deps, { isRateLimited: true })
   const [fast, other] = [await bare.newPlayingViewer(), await bare.newPlayingViewer()]
   expect(await countPassed(() => bare.ask(fast))).toBe(60)
   await bare.ask(other)
