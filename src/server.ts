@@ -5,7 +5,7 @@ import { type Config, dataPaths } from './config.ts'
 import { startControlSocket } from './control/socket.ts'
 import { openDemo } from './demo/demo.ts'
 import type { Damage } from './encode/repair.ts'
-import { type SandboxAdvice, sandboxAdvice, tryBubblewrap } from './encode/sandbox.ts'
+import { type SandboxAdvice, sandboxAdvice } from './encode/sandbox.ts'
 import { isDemoAllowed } from './http/demo/from-this-machine.ts'
 import { createInterfaces } from './http/server/interfaces.ts'
 import { closeApp, listen } from './http/server/listen.ts'
@@ -115,7 +115,6 @@ async function openServer(
 
   const has = { hasKeyFile: config.masterKeyHex === undefined, hasDemo: demo !== undefined }
   const firstStart = await prepareFirstStart(foundation, has)
-  await tryBubblewrap(sandbox)
   wake()
   const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined
   if (demo) opened.defer(() => demo.stop())

@@ -16,8 +16,8 @@ export async function serve(): Promise<void> {
   // Memory that only the start needs would be kept for good if the heap grew for it.
   setFlagsFromString('--semi-space-growth-factor=1')
   // Imported here, so that other commands start without the server's modules. ffmpeg is tried while they load.
-  const { findSandbox } = await import('../encode/sandbox.ts')
-  const sandbox = findSandbox(config)
+  const { openSandbox } = await import('../encode/sandbox.ts')
+  const sandbox = openSandbox(config)
   sandbox.catch(() => undefined) // startServer throws it, after errors of the database
   const { startServer } = await import('../server.ts')
   const stopped = waitForStopSignal() // before the start: a caller that reads its last line may stop it immediately

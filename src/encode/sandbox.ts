@@ -102,20 +102,12 @@ const RETRY_AFTER_MS = 5_000
 // A four-rung 1080p ladder takes 0.5 GB; address space also counts each thread's stack and arena, so it grows with the machine.
 const MEMORY_BYTES = 4 * 2 ** 30 + os.availableParallelism() * 2 ** 28
 
-/** Finds ffmpeg and bubblewrap, and tries both. @throws as `findSandbox` does */
-export async function openSandbox(config: Partial<SandboxConfig> = {}): Promise<Sandbox> {
-  const sandbox = await findSandbox(config)
-  await tryBubblewrap(sandbox)
-  return sandbox
-}
-
 /**
- * Finds ffmpeg and its tools, and tries ffmpeg. Bubblewrap is tried later, before the first file is opened or by `tryBubblewrap`, so
- * that the server accepts requests sooner.
+ * Finds ffmpeg and bubblewrap, and tries both.
  * @throws Failure `unavailable` when a needed program is missing or does not start
  */
-export async function findSandbox(config: Partial<SandboxConfig> = {}): Promise<Sandbox> {
-  // No await before ffmpeg is spawned, so that it runs while the caller continues.
+export async function openSandbox(config: Partial<SandboxConfig> = {}): Promise<Sandbox> {
+  // No await before a program is spawned, so that it runs while the caller continues.
   const { toolFolders: folders = ['/usr/local/bin', '/usr/bin', '/bin'] } = config
   const [ffmpeg, ffprobe, prlimit] = ['ffmpeg', 'ffprobe', 'prlimit'].map((name) => findTool(name, folders))
   if (!ffmpeg || !ffprobe) throw new Failure('unavailable', 'ffmpeg is not installed: run apt-get install ffmpeg')
@@ -130,7 +122,7 @@ export async function findSandbox(config: Partial<SandboxConfig> = {}): Promise<
     weak: config.sandbox === 'weak',
     nextTryMs: 0,
   }
-  sandbox.ffmpegVersion = await readVersion(sandbox)
+  if (!(await tryBubblewrap(sandbox))) sandbox.ffmpegVersion = await readVersion(sandbox)
   assertSupportedVersion(sandbox.ffmpegVersion)
   return sandbox
 }
@@ -144,27 +136,28 @@ function hiddenPaths({ dataDir, masterKeyFile }: Partial<SandboxConfig>): string
 /** Tries bubblewrap with the command that is used later: some machines have it, but forbid user namespaces. */
 export async function tryBubblewrap(sandbox: Sandbox): Promise<boolean> {
   sandbox.tools.bwrap ??= findTool('bwrap', sandbox.folders)
-  let { visible, problem } = await runTrial(sandbox)
+  let trial = await runTrial(sandbox)
   // Once more: the failure may have been temporary.
-  if (visible === undefined) ({ visible, problem } = await runTrial(sandbox))
-  sandbox.problem = problem
+  if (typeof trial === 'string') trial = await runTrial(sandbox)
   sandbox.nextTryMs = performance.now() + RETRY_AFTER_MS
-  if (visible === undefined) return false
-  sandbox.visible = visible
-  sandbox.bubblewrap = true
+  if (typeof trial === 'string') {
+    sandbox.problem = trial
+    return false
+  }
+  Object.assign(sandbox, trial, { bubblewrap: true, problem: undefined })
   return true
 }
 
-async function runTrial(sandbox: Sandbox): Promise<{ visible?: string[]; problem?: string }> {
+/** Asks ffmpeg for its version in bubblewrap. @returns why it did not answer, as text, or what is known now */
+async function runTrial(sandbox: Sandbox): Promise<string | Pick<Sandbox, 'visible' | 'ffmpegVersion'>> {
   const { bwrap, ffmpeg, ffprobe, prlimit } = sandbox.tools
-  if (!bwrap) return { problem: 'it is not installed' }
-  if (!systemCallFilter()) return { problem: `Reelgate has no system call filter for ${process.arch}` }
+  if (!bwrap) return 'it is not installed'
+  if (!systemCallFilter()) return `Reelgate has no system call filter for ${process.arch}`
   const libraries = await Promise.all([ffmpeg, ffprobe, prlimit].map(listLibraries))
   const visible = visiblePaths(libraries.flat(), sandbox.hidden)
   const { version, end } = await askVersion({ ...sandbox, visible, bubblewrap: true })
-  return version === undefined
-    ? { problem: end.stderr.trim().split('\n')[0] || `ffmpeg ended with ${end.exitCode} in it` }
-    : { visible }
+  if (version === undefined) return end.stderr.trim().split('\n')[0] || `ffmpeg ended with ${end.exitCode} in it`
+  return { visible, ffmpegVersion: version }
 }
 
 /** Whether uploaded files may be opened now. Bubblewrap that has not worked yet is tried again, at most every few seconds. */

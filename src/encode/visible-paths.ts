@@ -16,8 +16,9 @@ export function visiblePaths(libraries: readonly string[], hidden: readonly stri
     const candidate = realPath(folder)
     return !secrets.some((secret) => isWithin(secret, candidate) || isWithin(candidate, secret))
   }
-  const files = libraries.flatMap(followLinks)
-  const paths = new Set(files.map((file) => (isAllowed(path.dirname(file)) ? path.dirname(file) : file)))
+  const files = [...new Set(libraries)].flatMap(followLinks)
+  const folders = new Set([...new Set(files.map((file) => path.dirname(file)))].filter(isAllowed))
+  const paths = new Set(files.map((file) => (folders.has(path.dirname(file)) ? path.dirname(file) : file)))
   return [...paths].filter((candidate) => ![...paths].some((other) => other !== candidate && isWithin(candidate, other))).sort()
 }
 

@@ -4,7 +4,7 @@ import type { VideoFolders } from '../catalogue/deletion.ts'
 import { type Config, dataPaths } from '../config.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import type { Database } from '../db/database.ts'
-import { findSandbox, type Sandbox } from '../encode/sandbox.ts'
+import { openSandbox, type Sandbox } from '../encode/sandbox.ts'
 import { Failure } from '../errors.ts'
 import { createOutboundPolicy, type OutboundPolicy } from '../outbound/policy.ts'
 import { type PlaybackClock, startPlaybackClock } from '../playback/playback-clock.ts'
@@ -51,8 +51,8 @@ export async function openFoundation(
   overrides: Overrides,
   opened: AsyncDisposableStack,
 ): Promise<Foundation> {
-  const findingSandbox = overrides.sandbox ?? findSandbox(config) // ffmpeg is tried while everything else opens
-  findingSandbox.catch(() => undefined) // its error is thrown below, after those of the database
+  const openingSandbox = overrides.sandbox ?? openSandbox(config) // ffmpeg is tried while everything else opens
+  openingSandbox.catch(() => undefined) // its error is thrown below, after those of the database
   const outbound = createOutboundPolicy(config.outboundAllow)
   const lock = await lockForServer(config)
   opened.defer(() => lock.release())
@@ -60,7 +60,7 @@ export async function openFoundation(
   const space = watchSpace([config.dataDir, sources, segments, posters, files, tmp], log)
   const installation = await openInstallation(config, space.noteFull)
   opened.defer(() => installation.close())
-  const sandbox = await findingSandbox
+  const sandbox = await openingSandbox
   const ownership = watchDatabase(installation, log, space.noteFull)
 
   const { db, slowDb, write, clearLog, masterKey, masterKeyIsNew, folders } = installation
