@@ -8,6 +8,7 @@ const PROGRAMS = [
   { package: 'ffmpeg', isInstalled: () => isOnPath('ffmpeg'), for: ['serve', 'test', 'bench'] },
   { package: 'bubblewrap', isInstalled: () => isOnPath('bwrap'), for: ['serve', 'test', 'bench'], isOptional: true },
   { package: 'chromium', isInstalled: () => isOnPath('chromium'), for: ['test', 'bench'] },
+  { package: 'chromium-headless-shell', isInstalled: () => isOnPath('chromium-headless-shell'), for: ['test', 'bench'] },
   { package: 'strace', isInstalled: () => isOnPath('strace'), for: ['test'] },
   { package: 'iproute2', isInstalled: () => isOnPath('ip'), for: ['test'] },
   { package: 'wrk', isInstalled: () => isOnPath('wrk'), for: ['bench'] },

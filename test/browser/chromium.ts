@@ -4,19 +4,21 @@ import { join } from 'node:path'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type LaunchOptions } from 'playwright-core'
 
 const SETTINGS = {
-  executablePath: '/usr/bin/chromium',
   args: [
     ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
     ...['--disable-background-networking', '--disable-component-update', '--disable-sync'], // it asks nobody but our server
   ],
 } as const satisfies LaunchOptions
 
+/** The same engine without the browser's own windows, which nobody sees: a sixth less processor time. */
+const HEADLESS_SHELL = '/usr/bin/chromium-headless-shell'
+
 /** Of a browser whose size a test does not care about: a software renderer takes twice as long for 1280 × 720. */
-const VIEWPORT = { width: 854, height: 480 }
+const VIEWPORT = { width: 640, height: 360 }
 
 /** Starts Debian's Chromium for the tests of one file, which closes it. Each of its contexts is a browser of its own to a server. */
 export async function startChromium(...args: string[]): Promise<Browser> {
-  const browser = await chromium.launch({ ...SETTINGS, args: [...SETTINGS.args, ...args] })
+  const browser = await chromium.launch({ ...SETTINGS, executablePath: HEADLESS_SHELL, args: [...SETTINGS.args, ...args] })
   const newContext = browser.newContext.bind(browser)
   return Object.assign(browser, {
     newContext: (options?: BrowserContextOptions) => newContext({ viewport: VIEWPORT, ...options }),
@@ -31,6 +33,7 @@ export async function startPersonsChromium(...args: string[]): Promise<{ browser
   const profile = await mkdtemp(join(tmpdir(), 'reelgate-chromium-'))
   const browser = await chromium.launchPersistentContext(profile, {
     ...SETTINGS,
+    executablePath: '/usr/bin/chromium',
     viewport: VIEWPORT,
     args: [...SETTINGS.args, '--disable-features=MediaRouter,OptimizationHints', ...args], // of two such lists Chromium takes the last
     ignoreDefaultArgs: ['--disable-back-forward-cache'],

@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab } from './player.ts'
@@ -18,10 +19,12 @@ afterAll(async () => {
   await reelgate?.remove()
 })
 
-test.each([
+const SCREENS = [
   { on: 'a desk', viewport: { width: 1280, height: 900 } },
   { on: 'a phone', viewport: { width: 390, height: 844 } },
-])(
+]
+
+test.each(sampleOf('screens of the demo', SCREENS, 1))(
   'the link that the first start prints shows the demo video on $on, also while it is still being made, and plays it',
   async ({ on, viewport }) => {
     const browser = await chromium.newContext({ viewport })

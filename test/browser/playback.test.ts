@@ -9,7 +9,7 @@ import { startChromium } from './chromium.ts'
 import { compareWithSource, findColour, type Likeness } from './frame-pixels.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
-const { test: sampled, draw } = sampledTests('playing in a browser', 3)
+const { test: sampled, draw } = sampledTests('playing in a browser', 2)
 
 // Videos that people made, from the upload to the picture in Debian's Chromium, compared with the file that was uploaded.
 
@@ -44,22 +44,22 @@ test('a phone recording plays from its first frame to its last as it was recorde
   expect(soundBytesDecoded).toBeGreaterThan(50_000)
 })
 
-test('a video of a minute plays past its first key window, after a seek forward and after one back', async () => {
-  const source = await cutVideo(footage.wannaworktogether, 60)
+test('a video of 36 s plays past its first key window, after a seek forward and after one back', async () => {
+  const source = await cutVideo(footage.wannaworktogether, 36)
   const player = await watch(await add(source))
   await player.play()
   const early = await player.playsPast(1)
-  const first = await player.takeFrames(4, 8.5, 11.9, 12.1, 15.5)
+  const first = await player.takeFrames(4, 11.9, 12.1, 13)
   const later = await player.video()
   expect(later.framesDecoded - early.framesDecoded).toBeGreaterThan(0.9 * 29.97 * (later.timeS - early.timeS))
   expect(later.soundBytesDecoded - early.soundBytesDecoded).toBeGreaterThan(50_000) // silence is smaller than that
 
-  const forwardS = await player.seekNear(51)
+  const forwardS = await player.seekNear(30)
   const forward = await player.takeFrames(forwardS + 0.5, forwardS + 1.5)
-  const backS = await player.seekNear(30)
+  const backS = await player.seekNear(18)
   const back = await player.takeFrames(backS + 0.5, backS + 1.5)
-  expect(Math.abs(forwardS - 51)).toBeLessThan(1)
-  expect(Math.abs(backS - 30)).toBeLessThan(1)
+  expect(Math.abs(forwardS - 30)).toBeLessThan(1)
+  expect(Math.abs(backS - 18)).toBeLessThan(1)
 
   const likenesses = await compareWithSource([...first, ...forward, ...back], source)
   expectSourcesPicture(likenesses)

@@ -2,15 +2,17 @@ import { openAsBlob } from 'node:fs'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
+import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
-import { addSmallVideo, makeSmallVideo } from './videos.ts'
+import { makeSmallVideo } from './videos.ts'
 
 // What a viewer reads where the video does not play, and that then nothing of it is on the page.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 let video: string
+const makeShortVideo = () => makeVideo({ seconds: 8, size: '320x180' })
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
@@ -71,7 +73,7 @@ test('a viewer who comes before the video is ready is told so, and it begins by 
   await player.shows('waiting', 'video-not-ready')
   expect(await player.sentence()).toBe('This video is being prepared. It can be played here as soon as it is ready.')
   await player.screenshot('not-ready')
-  expect((await owner.send(credentials, await openAsBlob(await makeSmallVideo()))).status).toBe(201)
+  expect((await owner.send(credentials, await openAsBlob(await makeShortVideo()))).status).toBe(201)
   await player.playsPast(0.5)
 })
 
@@ -88,7 +90,7 @@ test('a video that cannot be played asks its viewers to contact the owner', asyn
 
 test('O07: a video deleted while it plays stops within a beat and leaves nothing to play', async () => {
   const { owner } = reelgate
-  const doomed = await addSmallVideo(reelgate, 'Doomed')
+  const doomed = await owner.readyVideo(await makeShortVideo())
   const unspent = await owner.issueOtp(doomed)
   const player = await openInNewBrowser(playerAddress(reelgate.url, await owner.issueOtp(doomed)))
   await player.play()

@@ -11,7 +11,7 @@ import { newChance, rounds } from '../seeded-random.ts'
 import { openCanary } from './canary.ts'
 import { count, type EncodedVideo, encodeVideo, ffmpeg, joinRendition, newFolder, openVideo, readShape } from './videos.ts'
 
-const { test, draw } = sampledTests('hostile media', 8)
+const { test, draw } = sampledTests('hostile media', 5)
 
 // Files that are videos, or nearly, and made to hurt whoever reads them.
 

@@ -14,10 +14,10 @@ import { sampledTests } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
 
-const { test, draw } = sampledTests('starts after kills', 3)
+const { test, draw } = sampledTests('starts after kills', 2)
 
 const UNLIMITED = { REELGATE_LIMITS: 'off' }
-const KILLS = rounds(3, 50)
+const KILLS = rounds(2, 50)
 
 test(`F-01: kill -9 in mid-upload leaves nothing half, and the same form goes through afterwards (${KILLS} random places)`, async () => {
   const reelgate = await startReelgate({ env: UNLIMITED })

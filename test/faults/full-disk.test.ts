@@ -14,7 +14,7 @@ import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { mountSmallDisk } from './small-disk.ts'
 
-const { test, draw } = sampledTests('full disks', 2)
+const { test, draw } = sampledTests('full disks', 1)
 
 const MIB = 2 ** 20
 

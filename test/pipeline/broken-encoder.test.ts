@@ -11,7 +11,7 @@ import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { type Clock, newMark, PASS_ON, startWithPrograms, writeProgram } from './programs.ts'
 
-const { test, draw } = sampledTests('broken encoders', 2)
+const { test, draw } = sampledTests('broken encoders', 1)
 
 // A server whose PATH finds our ffmpeg first, and whose clock can be put forward, past limits and rests of minutes.
 

@@ -10,7 +10,7 @@ import { newChance, rounds } from '../seeded-random.ts'
 import { expectWhole, makeCountedVideo } from './counted-video.ts'
 import { findChanged, lookAtSegments, type Sightings } from './segment-snapshots.ts'
 
-const { test, draw } = sampledTests('kills and deletions in mid-encode', 2)
+const { test, draw } = sampledTests('kills and deletions in mid-encode', 1)
 
 const ROUNDS = rounds(2, 30)
 

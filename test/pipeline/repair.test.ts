@@ -12,7 +12,7 @@ import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist } from '../viewer.ts'
 import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
 
-const { test, draw } = sampledTests('repairs of segments', 2)
+const { test, draw } = sampledTests('repairs of segments', 1)
 
 let receivers: Receivers
 beforeAll(async () => {

@@ -136,9 +136,17 @@ test.each(sampleOf('starts without a demo', WITHOUT, 1))(
   },
 )
 
+/** A stopped installation with a playable demo, which each test copies. */
+let withDemo: Reelgate & { remove(): Promise<void> }
+beforeAll(async () => {
+  withDemo = await startSharedReelgate(ON)
+  await untilPlayable(withDemo)
+  await withDemo.stop()
+})
+afterAll(() => withDemo.remove())
+
 test('REELGATE_DEMO=off hides an existing demo, and on shows it again; the start no longer mentions it', async () => {
-  const reelgate = await startReelgate(ON)
-  await untilPlayable(reelgate)
+  const reelgate = await startReelgate({ ...ON, copyOf: withDemo })
   await reelgate.stop()
   const again = async (REELGATE_DEMO: string) => startReelgate({ env: { ...reelgate.env, REELGATE_DEMO } })
   const hidden = await again('off')
@@ -170,7 +178,7 @@ const REMOVALS = [
 test.each(sampleOf('removals of the demo', REMOVALS, 1))(
   'a demo removed $how is removed permanently: not shown, and not created again by the next start',
   async ({ remove }) => {
-    const reelgate = await startReelgate(ON)
+    const reelgate = await startReelgate({ ...ON, copyOf: withDemo })
     const { videoId } = await untilPlayable(reelgate)
     await remove(reelgate, videoId)
     for (const round of ['at once', 'after the next start']) {

@@ -8,7 +8,7 @@ import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 
-const { test, draw } = sampledTests('the media check', 2)
+const { test, draw } = sampledTests('the media check', 1)
 
 // Of one colour, so that the encoder never comes near its bitrate's cap: with several threads it keeps that with other bytes each time.
 const start = async () => startReelgate({ video: await makeVideo({ seconds: 9, dark: true }) })

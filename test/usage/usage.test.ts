@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => reelgate.remove())
 
 async function newVideo(): Promise<string> {
-  const id = await reelgate.owner.readyVideo(await makeVideo({ seconds: 10, rate: 10, size: '320x240' }))
+  const id = await reelgate.owner.readyVideo(await makeVideo({ seconds: 10, rate: 10 }))
   await untilFinished(reelgate, id)
   return id
 }

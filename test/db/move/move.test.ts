@@ -14,7 +14,7 @@ import { hooksOf, startReceivers } from '../../webhooks/receiver.ts'
 import { openDatabaseAt } from '../database.ts'
 import { hashDatabaseFiles, migrateSuccessfully, newTarget, readTable } from './installation.ts'
 
-const { test, draw } = sampledTests('moves to PostgreSQL', 2)
+const { test, draw } = sampledTests('moves to PostgreSQL', 1)
 
 test('an installation continues from PostgreSQL with all it has: videos play, sessions run, OTPs open once, every response is the same', async () => {
   const { reelgate, env, video, viewer, otp, hook, kept, askOnce } = await startFull()
