@@ -39,7 +39,7 @@ export class DatabaseInUse extends DatabaseUnavailable {
 }
 
 /** The log level of an error: `debug` for the unavailable database, which is logged once for all. */
-export function levelOf<Level extends string>(error: unknown, level: Level): Level | 'debug' {
+export function logLevelFor<Level extends string>(error: unknown, level: Level): Level | 'debug' {
   return error instanceof DatabaseUnavailable ? 'debug' : level
 }
 

@@ -73,7 +73,7 @@ async function openServer(
   const needs = { config, sessions: sessionsOfVideos(playback), saveUsage: usage.save, forgetSegment, log }
   const { encoding, imports, mp4s, receiving, deletion, wake } = await startBackgroundWork(foundation, needs, opened)
   const { repairSegment, chunkQueue, segmentEvents } = encoding
-  const noteDamage = (damage: Damage) =>
+  const reportDamage = (damage: Damage) =>
     void logErrors(log, 'video: recording damage failed', async () => void (await repairSegment(damage)))
 
   let url = ''
@@ -92,13 +92,13 @@ async function openServer(
       stopMp4: mp4s.stopJobs,
     },
     uploads: receiving,
-    segments: { hotSegments, chunkQueue, segmentEvents, wakeEncoders: encoding.wake, noteDamage },
+    segments: { hotSegments, chunkQueue, segmentEvents, wakeEncoders: encoding.wake, reportDamage },
     health: createReadiness(foundation),
   })
   url = await listen(app, config)
   opened.defer(() => closeApp(app))
   const accounts = { db, write, nowS, sessions: sessionsOfAccounts(playback) }
-  const media = { db, slowDb, write, noteDamage: repairSegment }
+  const media = { db, slowDb, write, reportDamage: repairSegment }
   const commands = { accounts, bans, media, copy: async () => foundation.restoredCopy, localUrl: () => url, publicUrl }
   const control = await startControlSocket(
     paths.controlSocket,
@@ -107,7 +107,7 @@ async function openServer(
   )
   opened.defer(() => control.stop())
   const { stop: stopMaintenance } = startMaintenance({
-    ...{ db, slowDb, write, nowS, folders, deletion, usage, keyUses, bans, noteDamage: repairSegment, log },
+    ...{ db, slowDb, write, nowS, folders, deletion, usage, keyUses, bans, reportDamage: repairSegment, log },
     sessions: playback.sessions,
     reserve: paths.reserve,
   })

@@ -4,6 +4,7 @@ import { onTestFinished } from 'vitest'
 import { openLog } from '../src/cli/log.ts'
 import { welcomeText } from '../src/cli/welcome.ts'
 import { readConfig } from '../src/config.ts'
+import { openSandbox, type Sandbox } from '../src/encode/sandbox.ts'
 import { startServer } from '../src/server.ts'
 import { makePlace } from './installation-folder.ts'
 import { DATABASE } from './postgres.ts'
@@ -12,6 +13,9 @@ import * as apart from './reelgate.ts'
 /** A server in the test's own process: what is tested is its HTTP, not how it starts, ends or is killed. */
 export type Reelgate = Omit<apart.Reelgate, 'pid' | 'kill'>
 export type StartOptions = Omit<apart.StartOptions, 'wrapper' | 'main'>
+
+/** One for all servers of this process: opening it starts ffmpeg, and each finds the same programs. */
+let sandbox: Promise<Sandbox> | undefined
 
 /** Starts a server for this test; it is stopped and its folder removed when the test has finished. */
 export async function startReelgate(options: StartOptions = {}): Promise<Reelgate> {
@@ -39,7 +43,8 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
   async function start(port: string) {
     output = ''
     const config = readConfig({ ...env, PORT: port })
-    const server = await startServer(config, openLog(config.logLevel, log))
+    sandbox ??= openSandbox(config)
+    const server = await startServer(config, openLog(config.logLevel, log), { sandbox })
     output += welcomeText(config, server)
     return server
   }

@@ -49,7 +49,7 @@ export type AccountSessions = {
   /** Ends them, in the transaction that disables it. */
   end(tx: Db, accountId: string): Promise<void>
   /** Called after that commit, to end them in memory, too. */
-  onEnded(accountId: string): void
+  endInMemory(accountId: string): void
 }
 
 /**
@@ -59,7 +59,7 @@ export type AccountSessions = {
  */
 export async function setAccountDisabled(deps: AccountDeps & { sessions: AccountSessions }, idOrName: string, disabled: boolean) {
   const accountId = await findAccountId(deps.db, idOrName)
-  const endSessionsInMemory = () => disabled && deps.sessions.onEnded(accountId)
+  const endSessionsInMemory = () => disabled && deps.sessions.endInMemory(accountId)
   await deps
     .write(async (tx) => {
       if (!(await setDisabled(tx, accountId, disabled))) return

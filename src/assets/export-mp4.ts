@@ -16,7 +16,7 @@ const MAX_PIECE_BYTES = 2 ** 18
 /** Three B-frames in a pyramid: a frame may be shown this many frames before its place in decoding order. */
 const DECODED_AHEAD_FRAMES = 2
 
-export type ExportMp4Deps = { db: Db; segments: BlobFolder; noteDamage(damage: Damage): Promise<boolean> }
+export type ExportMp4Deps = { db: Db; segments: BlobFolder; reportDamage(damage: Damage): Promise<boolean> }
 
 /**
  * A finished video as one MP4, piece by piece: its best video rendition and its audio rendition as they were encoded, each
@@ -40,7 +40,7 @@ export async function* exportMp4(deps: ExportMp4Deps, video: OpenGeneration): As
     const read = await readSegment(deps.segments, segment)
     if ('fault' in read) {
       const problem = read.fault
-      const isRepaired = await deps.noteDamage({ videoId, generation, renditionId: rendition.id, number, problem })
+      const isRepaired = await deps.reportDamage({ videoId, generation, renditionId: rendition.id, number, problem })
       const message = `Segment ${number} of rendition ${rendition.id} is damaged: ${problem}`
       throw isRepaired ? new Failure('unavailable', `${message}. It is being encoded again.`) : new Error(message)
     }

@@ -32,7 +32,7 @@ export type Mp4SchedulerDeps = {
   folders: VideoFolders
   log: Logger
   /** Starts the repair of a damaged segment. */
-  noteDamage(damage: Damage): Promise<boolean>
+  reportDamage(damage: Damage): Promise<boolean>
   /** Whether the disk has space for that many more bytes. */
   hasRoom(forBytes: number): Promise<boolean>
 }
@@ -68,7 +68,7 @@ function createClaim(deps: Mp4SchedulerDeps) {
   }
 
   async function attempt(mp4: PendingMp4, signal: AbortSignal): Promise<void> {
-    if (mp4.attempts >= MAX_ATTEMPTS) return fail(mp4, CRASHED_THE_SERVER)
+    if (mp4.attempts >= MAX_ATTEMPTS) return fail(mp4, MAX_ATTEMPTS_REASON)
     try {
       if (await deps.write((tx) => beginMp4Attempt(tx, mp4))) await makeMp4(deps, mp4, signal)
     } catch (error) {
@@ -109,7 +109,7 @@ function createClaim(deps: Mp4SchedulerDeps) {
 }
 
 const CAUSE_IN_LOG = 'The MP4 could not be made on this server. Its log says why; then request it again.'
-const CRASHED_THE_SERVER = `The MP4 could not be made: the server crashed during ${MAX_ATTEMPTS} attempts. Request it again when the cause is fixed.`
+const MAX_ATTEMPTS_REASON = `The MP4 could not be made: the server crashed during ${MAX_ATTEMPTS} attempts. Request it again when the cause is fixed.`
 
 async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: PendingMp4, signal: AbortSignal): Promise<void> {
   const video = await openGeneration(deps, { videoId, generation })
@@ -130,14 +130,14 @@ async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: Pend
 
 /** Writes the MP4 durably. @returns the columns of its row */
 async function sealMp4(
-  { db, masterKey, folders, noteDamage }: Mp4SchedulerDeps,
+  { db, masterKey, folders, reportDamage }: Mp4SchedulerDeps,
   video: OpenGeneration,
   blob: string,
   signal: AbortSignal,
 ) {
   const seal = newSeal()
   const sealing = new SealingStream(seal)
-  const clear = Readable.from(exportMp4({ db, segments: folders.segments, noteDamage }, video), { objectMode: false, signal })
+  const clear = Readable.from(exportMp4({ db, segments: folders.segments, reportDamage }, video), { objectMode: false, signal })
   await putBlobStream(folders.files, blob, [clear, sealing])
   const { sizeBytes, macs } = sealing.sealed
   return { blob, sizeBytes, iv: seal.iv, macs, wrappedKey: wrapFileKey(masterKey, blob, seal.key) }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { openFileKey } from '../catalogue/file-key.ts'
-import { findPoster, listEnabledPosters } from '../catalogue/poster-store.ts'
+import { findPosterByToken, listEnabledPosters } from '../catalogue/poster-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
@@ -43,7 +43,7 @@ export async function openMainPoster(
 }
 
 async function findVisible(db: Db, token: string, accountId: string | undefined) {
-  const poster = await findPoster(db, token)
+  const poster = await findPosterByToken(db, token)
   return poster?.public === 1 || poster?.accountId === accountId ? poster : undefined
 }
 

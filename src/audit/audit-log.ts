@@ -4,7 +4,7 @@ import { insertAuditEvents, listAuditRows, removeAuditEventsBefore } from './aud
 
 // Who did what to an account, written in the transaction that does it, so that there is neither without the other.
 
-const AUDIT_ACTIONS = [
+const AUDIT_KINDS = [
   'account:created',
   'account:changed',
   'account:disabled',
@@ -35,7 +35,7 @@ const AUDIT_ACTIONS = [
   'hook:replayed',
   'hook:deleted',
 ] as const
-export type AuditAction = (typeof AUDIT_ACTIONS)[number]
+export type AuditKind = (typeof AUDIT_KINDS)[number]
 
 /** Who caused an event: an API key, or one that needs none. */
 export type Actor = { apiKeyId: string } | 'command-line' | 'server' | 'viewer'
@@ -45,7 +45,7 @@ export type AuditEvent = {
   /** Undefined where it concerns no account. */
   accountId: string | undefined
   by: Actor
-  kind: AuditAction
+  kind: AuditKind
   /** Ids of the objects it was done to; each gets a row. */
   subjects: readonly string[]
   /** Small, without secrets. */
@@ -55,7 +55,7 @@ export type AuditEvent = {
 /** Records a management action, in the transaction that performs it. */
 export async function recordAuditEvent(tx: Db, { atS, accountId, by, kind, subjects, details }: AuditEvent): Promise<void> {
   const actor = typeof by === 'string' ? by : by.apiKeyId
-  const common = { atS, accountId: accountId ?? null, actor, action: kind, details: details ? JSON.stringify(details) : null }
+  const common = { atS, accountId: accountId ?? null, actor, kind, details: details ? JSON.stringify(details) : null }
   await insertAuditEvents(
     tx,
     subjects.map((subject) => ({ ...common, subject })),

@@ -16,7 +16,7 @@ export async function insertAuditEvents(tx: Db, events: readonly NewAuditEvent[]
 export async function listAuditRows(db: Db, accountId: string | undefined, limit: number) {
   return db
     .selectFrom('auditEvent')
-    .select(['atS', 'action as kind', 'subject', 'actor', 'accountId', 'details'])
+    .select(['atS', 'kind', 'subject', 'actor', 'accountId', 'details'])
     .$if(accountId !== undefined, (events) => events.where('accountId', '=', accountId ?? ''))
     .orderBy('id', 'desc')
     .limit(limit)

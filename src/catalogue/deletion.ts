@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
-import { levelOf } from '../errors.ts'
+import { logLevelFor } from '../errors.ts'
 import { type BlobFolder, removeBlobs } from '../storage/folder.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import type { CatalogueDeps } from './catalogue-deps.ts'
@@ -25,7 +25,7 @@ export type VideoSessions = {
   /** Ends them, in the transaction that deletes or replaces the video. */
   end(tx: Db, videoIds: readonly string[], why: 'video-deleted' | 'video-replaced'): Promise<void>
   /** Called after that commit, to drop keys from memory and notify viewers. */
-  onEnded(videoIds: readonly string[], why: 'video-deleted' | 'video-replaced'): void
+  endInMemory(videoIds: readonly string[], why: 'video-deleted' | 'video-replaced'): void
 }
 
 /** `onlyStatus`: others are left alone, so that an abandoned upload is not deleted when its file arrives at the same moment. */
@@ -63,7 +63,7 @@ export async function deleteVideos(deps: DeletionDeps, { accountId, by, videoIds
 /** Ends sessions and work on deleted videos, and starts the removal of their files. */
 async function cleanUpDeleted({ sessions, stopWork, removeFiles }: DeletionDeps, videoIds: readonly string[]): Promise<void> {
   if (videoIds.length === 0) return
-  sessions.onEnded(videoIds, 'video-deleted')
+  sessions.endInMemory(videoIds, 'video-deleted')
   await stopWork(videoIds)
   removeFiles()
 }
@@ -100,7 +100,7 @@ export function startRemovals(deps: RemovalDeps): Removals {
     while (again && !stopping.signal.aborted) {
       again = false
       const isDone = await removeTombstones(deps, stopping.signal).catch((error) => {
-        deps.log[levelOf(error, 'error')]({ err: error }, 'deletion: videos could not be removed; retrying')
+        deps.log[logLevelFor(error, 'error')]({ err: error }, 'deletion: videos could not be removed; retrying')
         return false
       })
       clearTimeout(retry)
@@ -147,7 +147,7 @@ async function removeTombstones(
       await write.makingRoom((tx) => removeTombstone(tx, videoId))
     } catch (error) {
       isDone = false
-      log[levelOf(error, 'error')]({ err: error, videoId }, 'deletion: files of a video could not be removed; retrying')
+      log[logLevelFor(error, 'error')]({ err: error, videoId }, 'deletion: files of a video could not be removed; retrying')
     }
   }
   if (videoIds.length > 0) await clearLog()

@@ -29,7 +29,7 @@ export async function insertExtractedPosters(
   if (!video || (await isPosterExtractionDone(tx, key))) return false
   await tx
     .updateTable('generation')
-    .set({ postersAtS: extractedAtS })
+    .set({ postersExtractedAtS: extractedAtS })
     .where('videoId', '=', key.videoId)
     .where('number', '=', key.generation)
     .execute()
@@ -64,7 +64,7 @@ export async function isPosterExtractionDone(db: Db, video: GenerationKey): Prom
     .select('number')
     .where('videoId', '=', video.videoId)
     .where('number', '=', video.generation)
-    .where('postersAtS', 'is not', null)
+    .where('postersExtractedAtS', 'is not', null)
     .executeTakeFirst()
   return row !== undefined
 }
@@ -98,7 +98,7 @@ export async function listEnabledPosters(db: Db, videoIds: readonly string[]): P
 }
 
 /** The poster with a token, with its wrapped key and who may see it; undefined when the video is deleted. */
-export async function findPoster(db: Db, token: string) {
+export async function findPosterByToken(db: Db, token: string) {
   return db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')

@@ -1,4 +1,4 @@
-import { type Actor, type AuditAction, recordAuditEvent } from '../audit/audit-log.ts'
+import { type Actor, type AuditKind, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure, videoNotFound } from '../errors.ts'
@@ -65,7 +65,7 @@ export function parseTagFilter(names: readonly string[]): string[] {
 /** All or nothing. @throws Failure `invalid`, or `not-found` when one of the videos is not the account's */
 async function changeTags(
   { write, wallNowS }: TagDeps,
-  { accountId, by, kind, ...tagging }: TagChange & { accountId: string; by: Actor; kind: AuditAction },
+  { accountId, by, kind, ...tagging }: TagChange & { accountId: string; by: Actor; kind: AuditKind },
   change: (tx: Db, positions: number[], tags: string[]) => Promise<void>,
 ): Promise<void> {
   const videoIds = [...new Set(tagging.videoIds)]

@@ -36,7 +36,7 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
         // No server encodes now: the rows wait for the next start.
         media: {
           ...deps,
-          noteDamage: (damage) => reportDamage({ ...deps, chunkQueue: rowQueue, log: openLog('silent') }, damage),
+          reportDamage: (damage) => reportDamage({ ...deps, chunkQueue: rowQueue, log: openLog('silent') }, damage),
         },
       },
       args,

@@ -13,7 +13,7 @@ import type { RestoredCopy } from '../webhooks/restored-copy.ts'
 import { listWebhooks } from '../webhooks/webhook.ts'
 import type { Webhook } from '../webhooks/webhook-store.ts'
 
-/** What commands need. `sessions.ended`, `bans.forget` and `media.noteDamage` reach a running server's memory. */
+/** What commands need. `sessions.ended`, `bans.forget` and `media.reportDamage` reach a running server's memory. */
 export type CommandDeps = {
   accounts: AccountDeps & { sessions: AccountSessions }
   bans: BanAdmin

@@ -20,7 +20,7 @@ function purpose(videoId: string, generation: number): string {
   return `reelgate content-key 1 ${videoId} ${generation}`
 }
 
-/** The 16-byte AES key of one key window, the same for every rendition and the sound. */
+/** The 16-byte AES key of one key window, the same for all renditions, audio included. */
 export function deriveWindowKey(contentKey: Buffer, window: number): Buffer {
   return deriveKey(contentKey, `reelgate window-key 1 ${window}`, 16)
 }

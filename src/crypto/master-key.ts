@@ -15,7 +15,7 @@ import { dirname } from 'node:path'
 import { Failure } from '../errors.ts'
 import { syncInPlace, syncNames } from '../storage/folder.ts'
 
-/** 32 bytes that open everything an installation stores; `id` names them in what they wrapped. */
+/** 32 bytes that open everything an installation stores; `id` identifies them in what they wrapped. */
 export type MasterKey = { id: Buffer; bytes: Buffer }
 
 const WRAP_CIPHER = 'aes-256-gcm'
@@ -91,7 +91,7 @@ export function writeMasterKey(file: string, key: MasterKey): void {
 
 /**
  * Makes an existing key file durable: an earlier start or its owner, who wrote it, may have been interrupted before
- * it was. Before anything is wrapped with the key.
+ * that. Called before anything is wrapped with the key.
  */
 export function syncMasterKey(file: string): void {
   syncInPlace(file)

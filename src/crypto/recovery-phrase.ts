@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts'
 import { type MasterKey, parseMasterKey } from './master-key.ts'
 
 // The master key in 24 English words, as BIP-39 writes 256 bits and 8 of checksum: no two words share their first four letters, so
-// they survive paper, dictation and a bad hand.
+// they survive paper, dictation and bad handwriting.
 
 const WORDS = 24
 const KNOWN: ReadonlySet<string> = new Set(wordlist)
@@ -15,7 +15,7 @@ export function phraseFromKey(key: MasterKey): string[] {
 
 /**
  * The key of a recovery phrase, as typed or pasted: anything between the words (numbers, commas, line ends) is
- * passed over. Words are named by their place and never repeated, since what is said may be logged.
+ * ignored. Errors name words by their position and never repeat them, since errors may be logged.
  * @throws Failure `invalid` when a word is missing or unknown, or they do not belong together
  */
 export function keyFromPhrase(phrase: string): MasterKey {

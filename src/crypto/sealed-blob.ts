@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { deriveKey } from './master-key.ts'
 
-// Small things of a video that show what is in it (posters, captions): AES-256-GCM, `nonce(12) ‖ ciphertext ‖ tag(16)`.
+// Small files that reveal a video's content (posters, captions): AES-256-GCM, `nonce(12) ‖ ciphertext ‖ tag(16)`.
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16

@@ -19,14 +19,14 @@ export function newSeal(): Seal {
   return { key: randomBytes(16), iv: randomBytes(16) }
 }
 
-/** What is known of a file once all of it is sealed. */
+/** Size and checksums of a file after sealing. */
 export type Sealed = { sizeBytes: number; sha256: Buffer; macs: Buffer }
 
 /** Seals a file piece by piece in constant memory; counts, hashes and authenticates on the way. */
 export type Sealing = {
   /** @returns whole cipher blocks: what is left of the clear bytes waits for the next piece */
   add(clear: Buffer): Buffer
-  /** Of what was added so far. */
+  /** Of all clear bytes added so far. */
   sizeBytes(): number
   sha256(): Buffer
   /** Ends the file. `last` are its last sealed bytes. */
@@ -63,7 +63,7 @@ function goOnSealing(seal: Seal, { sizeBytes, hash, macs, chainedIv }: Begun): S
 /**
  * Resumes a file whose first `sizeBytes` are sealed at a path: reads them once. CBC continues from the last sealed block.
  * @param known size, a multiple of 16, and SHA-256 of those clear bytes
- * @returns undefined when they are not there as they were written
+ * @returns undefined when the file does not hold them as they were written
  */
 export async function resumeSealing(
   path: string,
@@ -178,7 +178,7 @@ export async function* readSealed(
 ): AsyncGenerator<Buffer> {
   const verify = await openVerifier(deriveKey(key, 'reelgate source-mac 1', 32), macs)
   const firstBlock = Math.floor(range.first / MAC_BLOCK_BYTES)
-  // The last bytes of the block before are what the first one is deciphered with: changed, they would change it.
+  // CBC deciphers a block with the last bytes of the block before it, so these are verified, too.
   let before = firstBlock === 0 ? iv : (await readBlock(file, firstBlock - 1, verify)).subarray(-CIPHER_BLOCK_BYTES)
   for (let number = firstBlock; number * MAC_BLOCK_BYTES <= range.last; number++) {
     const sealed = await readBlock(file, number, verify)

@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const SECRET_LENGTH = 64
-// The largest multiple of 62 in a byte: bytes from here on are thrown away, so that every character is equally likely.
+// The largest multiple of 62 in a byte: bytes from here on are discarded, so that every character is equally likely.
 const FAIR_BYTES = 248
 /** Random bytes fetched in one call, since a call to the CSPRNG costs as much as writing an OTP. */
 const DRAWN_BYTES = 4_096
@@ -20,7 +20,7 @@ export function newSecret(): string {
   return secret
 }
 
-/** Each byte is given once, and nothing of it is left behind. */
+/** Each byte is used once and then erased. */
 function drawByte(): number {
   if (given === drawn.length) {
     drawn = randomBytes(DRAWN_BYTES)
@@ -35,12 +35,12 @@ export function isSecret(text: string): boolean {
   return /^[A-Za-z0-9]{64}$/.test(text)
 }
 
-/** What is kept of a secret: its SHA-256. No salt, since 381 bits cannot be guessed. */
+/** The stored form of a secret: its SHA-256. No salt, since 381 bits cannot be guessed. */
 export function hashSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer')
 }
 
-/** 32 lower-case hexadecimal digits, 128 random bits: the form of every id of an owner's things. */
+/** 32 lower-case hexadecimal digits, 128 random bits: the form of the ids of an owner's objects. */
 export function newId(): string {
   return randomBytes(16).toString('hex')
 }

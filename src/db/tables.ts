@@ -86,7 +86,7 @@ type AuditEventTable = {
   accountId: string | null
   /** The id of an API key, or one of the words in audit/audit-log.ts. */
   actor: string
-  action: string
+  kind: string
   /** The id of the object of the action. */
   subject: string
   /** JSON, without secrets. */
@@ -222,7 +222,7 @@ type GenerationTable = {
   encoder: string
   createdAtS: number
   /** When its posters were extracted, or found to be impossible. */
-  postersAtS: number | null
+  postersExtractedAtS: number | null
   /** When its last segment was published. */
   finishedAtS: number | null
 }

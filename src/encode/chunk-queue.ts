@@ -96,8 +96,8 @@ export async function queueRepair(tx: Db, queue: ChunkQueue, key: ChunkKey): Pro
 }
 
 /** Ends a run that encoded its chunk. If a segment was found damaged meanwhile, the chunk is queued again. */
-export async function finishRun(tx: Db, queue: ChunkQueue, run: VideoChunk): Promise<void> {
-  if ((await endRun(tx, run, 'done')) && (await listDamaged(tx, run)).length > 0) await queueRepair(tx, queue, run)
+export async function finishRun(tx: Db, queue: ChunkQueue, chunk: VideoChunk): Promise<void> {
+  if ((await endRun(tx, chunk, 'done')) && (await listDamaged(tx, chunk)).length > 0) await queueRepair(tx, queue, chunk)
 }
 
 /** Changes the priority of a pending chunk without splitting it: a repair must come out with the same bytes. */

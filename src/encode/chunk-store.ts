@@ -102,11 +102,11 @@ function updateChunk(tx: Db, key: ChunkKey) {
 }
 
 /** Ends this run of the chunk. False: the run was fenced off, by another or by a deletion. */
-export async function endRun(tx: Db, run: VideoChunk, state: 'done' | 'pending' | 'failed'): Promise<boolean> {
-  const ended = await updateChunk(tx, run)
+export async function endRun(tx: Db, chunk: VideoChunk, state: 'done' | 'pending' | 'failed'): Promise<boolean> {
+  const ended = await updateChunk(tx, chunk)
     .where('state', '=', 'running')
-    .where('attempt', '=', run.attempt)
-    .set({ state, threads: run.threads })
+    .where('attempt', '=', chunk.attempt)
+    .set({ state, threads: chunk.threads })
     .executeTakeFirst()
   return ended.numUpdatedRows > 0n
 }
@@ -124,18 +124,18 @@ export async function setPriority(tx: Db, key: ChunkKey, priority: number): Prom
 }
 
 /** Whether this run may still publish: its attempt is the chunk's, and its generation plays or is to replace the one that plays. */
-export async function mayPublish(tx: Db, run: VideoChunk): Promise<boolean> {
+export async function isCurrentRun(tx: Db, chunk: VideoChunk): Promise<boolean> {
   const row = await tx
     .selectFrom('chunk')
     .innerJoin('video', (join) =>
       join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '<=', 'chunk.generation'),
     )
     .select('chunk.attempt')
-    .where('chunk.videoId', '=', run.videoId)
-    .where('chunk.generation', '=', run.generation)
-    .where('chunk.kind', '=', run.kind)
-    .where('chunk.firstSegment', '=', run.firstSegment)
-    .where('chunk.attempt', '=', run.attempt)
+    .where('chunk.videoId', '=', chunk.videoId)
+    .where('chunk.generation', '=', chunk.generation)
+    .where('chunk.kind', '=', chunk.kind)
+    .where('chunk.firstSegment', '=', chunk.firstSegment)
+    .where('chunk.attempt', '=', chunk.attempt)
     .where('chunk.state', '=', 'running')
     .where('video.deletedAtS', 'is', null)
     .executeTakeFirst()

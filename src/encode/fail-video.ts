@@ -26,10 +26,10 @@ export async function failVideo(deps: EncodeDeps, { videoId, error, run, signal 
 }
 
 /** One transaction: the run's end, the video's status, and the chunks that are no longer needed. Jobs that still encode them are stopped. */
-export async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, run?: VideoChunk): Promise<void> {
+export async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, chunk?: VideoChunk): Promise<void> {
   const { isSettled, hasFailed } = await deps.write(async (tx) => {
     // Fenced off: another run decides about the video.
-    if (run && !(await endRun(tx, run, 'failed'))) return { isSettled: false, hasFailed: false }
+    if (chunk && !(await endRun(tx, chunk, 'failed'))) return { isSettled: false, hasFailed: false }
     const hasFailed = await moveStatus(tx, videoId, failure.status, failure.message)
     await abandonChunks(tx, videoId)
     return { isSettled: true, hasFailed }

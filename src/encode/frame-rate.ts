@@ -44,6 +44,6 @@ function nearestRate(hz: number): FrameRate {
 }
 
 /** Ticks a second in which a frame is a whole number of ticks: 90000 where it fits, as MPEG has it. */
-export function timescaleOf({ rateNum, rateDen }: FrameRate): number {
+export function chooseTimescale({ rateNum, rateDen }: FrameRate): number {
   return (90_000 * rateDen) % rateNum === 0 ? 90_000 : rateNum * Math.ceil(10_000 / rateNum)
 }

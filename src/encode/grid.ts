@@ -1,5 +1,5 @@
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
-import { chooseFrameRate, timescaleOf } from './frame-rate.ts'
+import { chooseFrameRate, chooseTimescale } from './frame-rate.ts'
 import { planLadder } from './ladder.ts'
 import type { AudioTrackPlan, Plan, VideoTrackPlan } from './plan.ts'
 import type { Probe } from './probe.ts'
@@ -27,7 +27,7 @@ function planVideoTrack(source: NonNullable<Probe['videoTrack']>, audioS: number
   const heldFrames = audioS > source.durationS + TOLERATED_AUDIO_EXCESS_S ? Math.max(0, Math.ceil(audioS * hz) - sourceFrames) : 0
   return {
     ...rate,
-    timescale: timescaleOf(rate),
+    timescale: chooseTimescale(rate),
     frameCount: sourceFrames + heldFrames,
     heldFrames,
     gopFrames: Math.round(SEGMENT_S * hz),

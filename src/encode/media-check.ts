@@ -94,7 +94,7 @@ function toKey({ videoId, generation, renditionId, number }: SegmentKey): Segmen
 /** The check of `doctor --media`, which resumes where the last one was interrupted. */
 const REQUESTED_CHECK = 'media-check'
 
-export type CheckDeps = { db: Db; slowDb: Db; write: Write; noteDamage(damage: Damage): Promise<boolean> }
+export type CheckDeps = { db: Db; slowDb: Db; write: Write; reportDamage(damage: Damage): Promise<boolean> }
 
 /** Where a check starts, and how many bytes it will read. */
 export async function beginCheck(
@@ -113,7 +113,7 @@ export async function beginCheck(
  */
 export async function saveCheck(deps: CheckDeps, last: SegmentKey | undefined, found: readonly Damage[]): Promise<Damage[]> {
   const damaged: Damage[] = []
-  for (const damage of found) if (await deps.noteDamage(damage)) damaged.push(damage)
+  for (const damage of found) if (await deps.reportDamage(damage)) damaged.push(damage)
   await deps.write((tx) => saveCheckProgress(tx, REQUESTED_CHECK, last ? JSON.stringify(last) : ''))
   return damaged
 }
@@ -142,7 +142,7 @@ export async function sweepSegments(deps: SweepDeps, signal: AbortSignal): Promi
   const options = { after: swept.last, bytesPerS: SWEEP_BYTES_PER_S, signal }
   try {
     for await (const { last, damaged } of checkSegments(deps.folders.segments, (after) => nextBatch(deps.db, after), options)) {
-      for (const damage of damaged) await deps.noteDamage(damage)
+      for (const damage of damaged) await deps.reportDamage(damage)
       await save(last)
     }
     await save(undefined)

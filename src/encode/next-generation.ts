@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import { removeBlobs } from '../storage/folder.ts'
 import { planChunks } from './chunk-plan.ts'
 import { addChunks } from './chunk-queue.ts'
-import { endRun, mayPublish, type VideoChunk } from './chunk-store.ts'
+import { endRun, isCurrentRun, type VideoChunk } from './chunk-store.ts'
 import type { EncodeDeps } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { hasLaterGeneration, insertGeneration, isFinished, removeGeneration, switchToGeneration } from './generation-store.ts'
@@ -18,15 +18,15 @@ import type { OpenGeneration } from './publication.ts'
 export async function startNextGeneration(
   deps: EncodeDeps,
   video: OpenGeneration,
-  run: VideoChunk,
+  chunk: VideoChunk,
   reason: string,
 ): Promise<void> {
   const { videoId } = video
   const oldPosters = await listExtractedPosterBlobs(deps.db, video)
   const change = await deps.write(async (tx) => {
-    if (!(await mayPublish(tx, run))) return undefined // another run has handled this already
+    if (!(await isCurrentRun(tx, chunk))) return undefined // another run has handled this already
     if (await isFinished(tx, video)) {
-      await endRun(tx, run, 'failed')
+      await endRun(tx, chunk, 'failed')
       if (await hasLaterGeneration(tx, video)) return undefined
       await insertNext(deps, tx, video)
       return 'started'
@@ -79,7 +79,7 @@ async function cleanUpReplaced(
   { videoId, generation }: Pick<OpenGeneration, 'videoId' | 'generation'>,
   posters: readonly string[],
 ): Promise<void> {
-  deps.sessions.onEnded([videoId], 'video-replaced')
+  deps.sessions.endInMemory([videoId], 'video-replaced')
   await removeBlobs(deps.folders.segments, `${videoId}/${generation}`)
   for (const blob of posters) await removeBlobs(deps.folders.posters, blob)
 }

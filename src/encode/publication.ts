@@ -8,7 +8,7 @@ import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import { type BlobFolder, putBlob, removeBlobs } from '../storage/folder.ts'
 import { type ChunkQueue, finishRun } from './chunk-queue.ts'
-import { mayPublish, type VideoChunk } from './chunk-store.ts'
+import { isCurrentRun, type VideoChunk } from './chunk-store.ts'
 import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './generation-store.ts'
 import { gridFor, type Plan } from './plan.ts'
 
@@ -27,14 +27,29 @@ export type PublicationDeps = {
 /** The run was fenced off: its video was deleted, or the chunk was given to another run. Not a failure. */
 export class StaleRunError extends Error {}
 
+/** Where one run of a chunk puts its clear segments. */
+export type Publication = {
+  addInit(renditionId: number, init: Buffer): void
+  addSegment(renditionId: number, number: number, clear: Buffer): Promise<void>
+  /** Publishes the held segments and marks the chunk done, in one transaction. @param threads 0: chosen by the encoder */
+  finish(threads: number): Promise<void>
+  /** Removes the held segments: the run failed. */
+  abandon(): Promise<void>
+}
+
 /**
  * Takes the clear segments of one run of a chunk, encrypts and stores each, and publishes them: each immediately when the run
  * decodes from the video's start; all together in `finish` when it starts with a seek, since only the end shows a clean decode.
  */
-export function openPublication(deps: PublicationDeps, video: OpenGeneration, run: VideoChunk, startsWithSeek: boolean) {
+export function openPublication(
+  deps: PublicationDeps,
+  video: OpenGeneration,
+  chunk: VideoChunk,
+  startsWithSeek: boolean,
+): Publication {
   const inits = new Map<number, Buffer>()
   const held: NewSegment[] = []
-  const encrypt = segmentCipher(video, run.kind)
+  const encrypt = segmentCipher(video, chunk.kind)
 
   async function addSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
     const segment = await store(renditionId, number, clear)
@@ -55,7 +70,7 @@ export function openPublication(deps: PublicationDeps, video: OpenGeneration, ru
   async function publish(segments: readonly NewSegment[], finished?: VideoChunk): Promise<void> {
     const { late, isReady } = await deps
       .write(async (tx) => {
-        if (!(await mayPublish(tx, run))) throw new StaleRunError()
+        if (!(await isCurrentRun(tx, chunk))) throw new StaleRunError()
         const late: NewSegment[] = []
         for (const segment of segments) if (!(await insertSegment(tx, video, segment))) late.push(segment)
         const isReady = segments.some(({ number }) => number === 0) && (await moveToReadyIfPlayable(tx, video))
@@ -76,18 +91,12 @@ export function openPublication(deps: PublicationDeps, video: OpenGeneration, ru
   }
 
   return {
-    addInit: (renditionId: number, init: Buffer) => {
-      inits.set(renditionId, init)
-    },
+    addInit: (renditionId, init) => void inits.set(renditionId, init),
     addSegment,
-    /** Publishes the held segments and marks the chunk done, in one transaction. @param threads 0: chosen by the encoder */
-    finish: (threads: number) => publish(held.splice(0), { ...run, threads }),
-    /** Removes the held segments: the run failed. */
+    finish: (threads) => publish(held.splice(0), { ...chunk, threads }),
     abandon: () => removeSegments(held),
   }
 }
-
-export type Publication = ReturnType<typeof openPublication>
 
 /** Encrypts segments of one kind: the same clear bytes always give the same stored ones. */
 export function segmentCipher({ plan, contentKey }: OpenGeneration, kind: VideoChunk['kind']) {
@@ -100,18 +109,21 @@ export function segmentCipher({ plan, contentKey }: OpenGeneration, kind: VideoC
 }
 
 /** Notifies callers that wait for a segment when it is published. */
-export type SegmentEvents = ReturnType<typeof createSegmentEvents>
+export type SegmentEvents = {
+  published(video: GenerationKey, renditionId: number, number: number): void
+  /** Resolves when the segment is published, or when the signal ends the wait. */
+  waitFor(video: GenerationKey, renditionId: number, number: number, signal: AbortSignal): Promise<void>
+}
 
-export function createSegmentEvents() {
+export function createSegmentEvents(): SegmentEvents {
   const events = new EventEmitter().setMaxListeners(0)
   const eventName = (video: GenerationKey, renditionId: number, number: number) =>
     `${video.videoId}/${video.generation}/${renditionId}/${number}`
   return {
-    published(video: GenerationKey, renditionId: number, number: number): void {
+    published(video, renditionId, number) {
       events.emit(eventName(video, renditionId, number))
     },
-    /** Resolves when the segment is published, or when the signal ends the wait. */
-    async waitFor(video: GenerationKey, renditionId: number, number: number, signal: AbortSignal): Promise<void> {
+    async waitFor(video, renditionId, number, signal) {
       await once(events, eventName(video, renditionId, number), { signal }).catch(() => undefined)
     },
   }

@@ -4,7 +4,7 @@ import type { Write } from '../db/write.ts'
 import { putBlob } from '../storage/folder.ts'
 import type { ChunkSink } from './chunk.ts'
 import { type ChunkQueue, finishRun, queueRepair } from './chunk-queue.ts'
-import { mayPublish, type VideoChunk } from './chunk-store.ts'
+import { isCurrentRun, type VideoChunk } from './chunk-store.ts'
 import {
   findFinishedChunk,
   findPlayable,
@@ -44,9 +44,9 @@ export async function reportDamage(
  * Takes the clear segments of a chunk that is encoded again. A damaged one is put back under its name when it comes out with exactly
  * the published bytes: no other bytes may ever be encrypted with its IV, or sent under its URL.
  */
-export async function openRepair(deps: PublicationDeps & { log: Logger }, video: OpenGeneration, run: VideoChunk) {
-  const damaged = new Map((await listDamaged(deps.db, run)).map((segment) => [segmentName(segment), segment]))
-  const encrypt = segmentCipher(video, run.kind)
+export async function openRepair(deps: PublicationDeps & { log: Logger }, video: OpenGeneration, chunk: VideoChunk) {
+  const damaged = new Map((await listDamaged(deps.db, chunk)).map((segment) => [segmentName(segment), segment]))
+  const encrypt = segmentCipher(video, chunk.kind)
 
   async function onSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
     const segment = damaged.get(segmentName({ renditionId, number }))
@@ -59,7 +59,7 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, video:
 
   async function recordIntact(segment: PublishedSegment): Promise<void> {
     await deps.write(async (tx) => {
-      if (!(await mayPublish(tx, run))) throw new StaleRunError()
+      if (!(await isCurrentRun(tx, chunk))) throw new StaleRunError()
       await setDamaged(tx, segment, 0)
     })
     damaged.delete(segmentName(segment))
@@ -77,7 +77,7 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, video:
       for (const segment of [...damaged.values()])
         if ((await findSegmentFault(deps.segments, segment)) === undefined) await recordIntact(segment)
     },
-    finish: () => deps.write((tx) => finishRun(tx, deps.chunkQueue, run)),
+    finish: () => deps.write((tx) => finishRun(tx, deps.chunkQueue, chunk)),
   }
 }
 

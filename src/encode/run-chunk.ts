@@ -7,7 +7,7 @@ import { encodeAudioChunk } from './audio-chunk.ts'
 import { type ChunkSink, encodeVideoChunk, TOLERATED_FRAMES } from './chunk.ts'
 import { type Chunk, sequentialChunk, URGENT_SEGMENTS } from './chunk-plan.ts'
 import { replaceChunk } from './chunk-queue.ts'
-import { hasPendingChunks, listUnfinishedChunks, mayPublish, type VideoChunk } from './chunk-store.ts'
+import { hasPendingChunks, isCurrentRun, listUnfinishedChunks, type VideoChunk } from './chunk-store.ts'
 import { type EncodeDeps, openGeneration, openSource } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { failVideo, isSourceIntact, segmentsLost, settleFailure } from './fail-video.ts'
@@ -155,7 +155,7 @@ async function fallBackToSequentialChunk({ deps, chunk }: Run): Promise<void> {
     'video: does not decode cleanly after a seek, encoded in sequence',
   )
   await deps.write(async (tx) => {
-    if (!(await mayPublish(tx, chunk))) return // another run has done this already
+    if (!(await isCurrentRun(tx, chunk))) return // another run has done this already
     const [first, ...others] = await listUnfinishedChunks(tx, chunk)
     if (!first) return
     for (const other of others) await replaceChunk(tx, deps.chunkQueue, other, [])

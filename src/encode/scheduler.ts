@@ -101,17 +101,17 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
     return { key: run.videoId, run: (signal) => failures.guard(run.videoId, (signal) => hold(() => work(signal)), signal) }
   }
 
-  function trackUrgent(run: VideoChunk) {
-    urgentRuns.add(run)
-    setTimeout(() => releaseUrgent(run), MAX_URGENT_MS).unref()
+  function trackUrgent(chunk: VideoChunk) {
+    urgentRuns.add(chunk)
+    setTimeout(() => releaseUrgent(chunk), MAX_URGENT_MS).unref()
   }
 
-  function releaseUrgent(run: VideoChunk) {
-    if (urgentRuns.delete(run)) wake()
+  function releaseUrgent(chunk: VideoChunk) {
+    if (urgentRuns.delete(chunk)) wake()
   }
 
-  async function releaseRun(run: VideoChunk): Promise<void> {
-    await deps.write((tx) => endRun(tx, run, 'pending')).catch(() => unreleasedRuns.push(run))
+  async function releaseRun(chunk: VideoChunk): Promise<void> {
+    await deps.write((tx) => endRun(tx, chunk, 'pending')).catch(() => unreleasedRuns.push(chunk))
   }
 
   return { claim }

@@ -57,7 +57,7 @@ export async function startBackgroundWork(
   const receiving = { db, write, nowS, wallNowS, masterKey, sources, uploadMaxBytes, hasRoom, onSourceReceived: wake, log }
   const imports = await startImportScheduler({ ...receiving, outbound, importMaxS })
   opened.defer(() => imports.stop())
-  const mp4s = startMp4Scheduler({ db, slowDb, write, masterKey, folders, hasRoom, noteDamage: repairSegment, log })
+  const mp4s = startMp4Scheduler({ db, slowDb, write, masterKey, folders, hasRoom, reportDamage: repairSegment, log })
   opened.defer(() => mp4s.stop())
   const removals = startRemovals({ db, write, clearLog, folders, saveUsage, log })
   opened.defer(() => removals.stop())

@@ -7,7 +7,7 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { listReferencedSegments, SEGMENT_BLOB } from '../encode/generation-store.ts'
 import { type CheckDeps, sweepSegments } from '../encode/media-check.ts'
-import { levelOf } from '../errors.ts'
+import { logLevelFor } from '../errors.ts'
 import { pruneStoredResponses } from '../idempotency/idempotency.ts'
 import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
 import { listReferencedSources, SOURCE_BLOB_NAME } from '../ingest/source-store.ts'
@@ -34,7 +34,7 @@ export type MaintenanceDeps = {
   folders: VideoFolders
   sessions: LiveSessions
   deletion: DeletionDeps
-  noteDamage: CheckDeps['noteDamage']
+  reportDamage: CheckDeps['reportDamage']
   keyUses: KeyUseTracker
   bans: BanPruneDeps
   usage: Usage
@@ -120,5 +120,5 @@ function createSweeps({ db, folders, nowS, log }: MaintenanceDeps): (() => Promi
 
 /** For work that is soon repeated: while the database is unavailable, which is logged once, its errors are for debugging only. */
 async function logErrorsQuietly(log: Logger, message: string, work: () => Promise<void>): Promise<void> {
-  await work().catch((error) => log[levelOf(error, 'error')]({ err: error }, message))
+  await work().catch((error) => log[logLevelFor(error, 'error')]({ err: error }, message))
 }

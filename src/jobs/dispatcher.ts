@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { levelOf } from '../errors.ts'
+import { logLevelFor } from '../errors.ts'
 
 /** One unit of work. Jobs with the same `key` are stopped together (a video's id). */
 export type Job = { key: string; run(signal: AbortSignal): Promise<void> }
@@ -49,7 +49,7 @@ export function startDispatcher(options: {
       // One slot more than the machine has, for what a viewer waits for right now.
       while (running.size <= options.slots && !stopped) {
         const job = await options.claim(running.size === options.slots).catch((error) => {
-          options.log[levelOf(error, 'error')]({ err: error }, 'jobs: claim failed, retrying')
+          options.log[logLevelFor(error, 'error')]({ err: error }, 'jobs: claim failed, retrying')
           wakeAfterFailure()
           return undefined
         })
@@ -74,7 +74,7 @@ export function startDispatcher(options: {
     const run: Promise<void> = job
       .run(abort.signal)
       .catch((error) => {
-        options.log[levelOf(error, 'error')]({ err: error, key: job.key }, 'jobs: job failed')
+        options.log[logLevelFor(error, 'error')]({ err: error, key: job.key }, 'jobs: job failed')
         return pause(RETRY_AFTER_MS, abort.signal)
       })
       .finally(() => {

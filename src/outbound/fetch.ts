@@ -9,10 +9,10 @@ export type OutboundRequest = {
   accountId: string
   /** GET, unless another is named. */
   method?: 'GET' | 'POST'
-  /** Sent to wherever the address leads on, too: where they are secret, redirects must not be followed. */
+  /** Sent to where the address redirects, too: where they are secret, redirects must not be followed. */
   headers?: Readonly<Record<string, string>>
   body?: string
-  /** False: an answer that leads on is read like any other. */
+  /** False: a redirect is not followed but read like any other response. */
   followRedirects?: boolean
   /** Longest body that is read; a longer one is refused, by its announced or its real length. */
   maxBytes: number
@@ -123,7 +123,8 @@ function notPublic(url: URL): string {
 
 function followed(outbound: OutboundPolicy, url: URL, location: string): URL {
   const next = URL.parse(location, url)
-  if (!next) throw new Failure('invalid', `${describeUrl(url)} was not fetched: it leads on to what is not an address.`)
+  if (!next)
+    throw new Failure('invalid', `${describeUrl(url)} was not fetched: it redirects to something that is not an address.`)
   if (url.protocol === 'https:' && next.protocol !== 'https:')
     throw new Failure('forbidden', `${describeUrl(url)} was not fetched: it redirects from https to http.`)
   return parseOutboundUrl(outbound, next.href)
@@ -157,7 +158,7 @@ function tooLong(url: URL, maxBytes: number): Failure {
 
 const CONNECTION_FAILED = { kind: 'unavailable', why: 'the connection failed.' } as const
 
-const TROUBLES: Readonly<Record<string, { kind: FailureKind; why: string }>> = {
+const CONNECTION_ERRORS: Readonly<Record<string, { kind: FailureKind; why: string }>> = {
   ENOTFOUND: { kind: 'not-found', why: 'its host name is not known.' },
   EAI_AGAIN: { kind: 'unavailable', why: 'its host name cannot be looked up now.' },
   ECONNREFUSED: { kind: 'unavailable', why: 'nothing answers there.' },
@@ -177,5 +178,5 @@ function describeTrouble(error: unknown): { kind: FailureKind; why: string } {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
   const isCertificate = /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(code)
   if (isCertificate) return { kind: 'forbidden', why: 'its certificate is not valid.' }
-  return TROUBLES[code] ?? CONNECTION_FAILED
+  return CONNECTION_ERRORS[code] ?? CONNECTION_FAILED
 }

@@ -107,7 +107,7 @@ async function findBrokenRule(
   visit: ViewerRequest,
 ): Promise<Rejected | undefined> {
   const { whitelist } = rules
-  if (whitelist && !(await maySpendHere(whitelist, tickets.hostOf(request.ticket) ?? '-', request.ancestors)))
+  if (whitelist && !(await maySpendHere(whitelist, tickets.readHost(request.ticket) ?? '-', request.ancestors)))
     return { refusal: new PlaybackRefusal('site-not-allowed'), rule: 'whitelisthref' }
   const rule = await findRefusingRule(countries, rules, visit.address)
   return rule === undefined ? undefined : { refusal: new PlaybackRefusal('place-not-allowed'), rule }
@@ -128,7 +128,7 @@ async function redeemInTransaction(tx: Db, context: RedeemContext): Promise<Outc
     atS: deps.nowS(),
     keyId,
     ...visit,
-    embeddingHost: deps.tickets.hostOf(request.ticket) ?? '-',
+    embeddingHost: deps.tickets.readHost(request.ticket) ?? '-',
     outcome: result,
     rule: 'rule' in outcome ? outcome.rule : null,
   })
@@ -170,7 +170,7 @@ async function openOrResumeSession(tx: Db, context: RedeemContext, otp: FoundOtp
       pages: JSON.stringify([proof.pageId]),
       watermarks: otp.watermarks,
       forcedBitrateKbps: otp.forcedBitrateKbps,
-      rules: sessionRules(otp.rules, deps.tickets.hostOf(request.ticket)),
+      rules: sessionRules(otp.rules, deps.tickets.readHost(request.ticket)),
       startedAtS: nowS,
       endsAtS: nowS + Math.max(MIN_SESSION_S, Math.ceil(2 * (otp.durationS ?? 0))),
       lastSeenAtS: nowS,

@@ -27,7 +27,7 @@ export type SegmentDeps = {
   /** Wakes the encoder after a chunk has got priority. */
   wakeEncoders(): void
   /** Called for each segment whose file is not as its row says. */
-  noteDamage(damage: Damage): void
+  reportDamage(damage: Damage): void
 }
 
 /** A signed address: `/media/<exp>/<sig>/<videoId>/<generation>/…` */
@@ -61,7 +61,7 @@ export async function openSegment(deps: SegmentDeps, request: SegmentRequest): P
     await getSignedVideo(deps, path) // the video may have been deleted meanwhile, and its files with it
     if (!(error instanceof DamagedFile)) throw error
     const { videoId, generation } = path
-    deps.noteDamage({ videoId, generation, renditionId, number, problem: error.message })
+    deps.reportDamage({ videoId, generation, renditionId, number, problem: error.message })
     throw new PlaybackRefusal('busy', { retryAfterS: RETRY_DAMAGED_AFTER_S })
   }
 }

@@ -10,7 +10,7 @@ import { acquireStreamSlot, releaseStreamSlot } from './stream-slot.ts'
 
 /** @param name `main`, a rendition's id, or the name of captions */
 export async function buildPlaylist(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
-  const video = await videoOf(deps, session)
+  const video = await getSessionVideo(deps, session)
   if (name === 'main')
     return multivariantPlaylist(video, session.row.forcedBitrateKbps, await deps.captions.find(session.row.videoId))
   const captionId = parseCaptionName(name)
@@ -33,7 +33,7 @@ export async function openSessionFile(deps: PlaybackDeps, { row }: LiveSession, 
 
 /** The 16 bytes of one key window, to a session that has its stream slot. */
 export async function releaseKey(deps: PlaybackDeps, session: LiveSession, window: number): Promise<Buffer> {
-  const video = await videoOf(deps, session)
+  const video = await getSessionVideo(deps, session)
   if (window >= windowCount(video)) throw new PlaybackRefusal('bad-request')
   await acquireStreamSlot(deps, session)
   noteFirstKey(deps, session)
@@ -66,7 +66,7 @@ export async function recordLeave(deps: PlaybackDeps, session: LiveSession): Pro
   await releaseStreamSlot(deps, session)
 }
 
-async function videoOf(deps: PlaybackDeps, session: LiveSession): Promise<PlayableVideo> {
+async function getSessionVideo(deps: PlaybackDeps, session: LiveSession): Promise<PlayableVideo> {
   const video = await deps.videos.get(session.row.videoId, session.row.generation)
   if (!video) throw new PlaybackRefusal('video-gone')
   return video

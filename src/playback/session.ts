@@ -292,7 +292,7 @@ export function keepLive(
 export function sessionsOfVideos(deps: Pick<PlaybackDeps, 'sessions' | 'videos' | 'nowS'>): VideoSessions {
   return {
     end: (tx, videoIds, why) => endSessionsOfVideos(tx, videoIds, deps.nowS(), why),
-    onEnded: (videoIds, why) => forgetVideos(deps, videoIds, why),
+    endInMemory: (videoIds, why) => forgetVideos(deps, videoIds, why),
   }
 }
 
@@ -300,7 +300,7 @@ export function sessionsOfVideos(deps: Pick<PlaybackDeps, 'sessions' | 'videos' 
 export function sessionsOfAccounts(deps: Pick<PlaybackDeps, 'sessions' | 'nowS'>): AccountSessions {
   return {
     end: (tx, accountId) => endSessionsOfAccount(tx, accountId, deps.nowS()),
-    onEnded: (accountId) => {
+    endInMemory: (accountId) => {
       for (const session of deps.sessions.values())
         if (session.row.accountId === accountId) recordEnd(session, deps.nowS(), 'account-disabled')
     },

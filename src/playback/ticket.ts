@@ -7,7 +7,7 @@ const MAX_AGE_S = 24 * 3600
 export type Tickets = {
   issue(referer: string | undefined): string
   /** The embedding host of a valid, recent ticket; undefined for any other. */
-  hostOf(ticket: string): string | undefined
+  readHost(ticket: string): string | undefined
 }
 
 /**
@@ -16,16 +16,16 @@ export type Tickets = {
  */
 export function createTickets(master: MasterKey, nowS: () => number): Tickets {
   const key = deriveKey(master.bytes, 'reelgate page-ticket 1', 32)
-  const macOf = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
+  const sign = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
   return {
     issue(referer: string | undefined): string {
       const text = `${refererHost(referer)}.${nowS()}`
-      return `${text}.${macOf(text)}`
+      return `${text}.${sign(text)}`
     },
-    hostOf(ticket: string): string | undefined {
+    readHost(ticket: string): string | undefined {
       const [, text, host, issuedAtS, mac] = /^((.+)\.(\d+))\.([\w-]{43})$/.exec(ticket) ?? []
       if (!text || !host || !issuedAtS || !mac) return undefined
-      const isValid = equalsInConstantTime(macOf(text), mac)
+      const isValid = equalsInConstantTime(sign(text), mac)
       return isValid && nowS() - Number(issuedAtS) < MAX_AGE_S ? host : undefined
     },
   }

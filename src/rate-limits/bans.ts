@@ -55,10 +55,25 @@ export function banDurationS(excess: number, earlierStrikes: number): number {
   return Math.min(MAX_BAN_S, Math.ceil(BASE_S + severityS + PER_EARLIER_STRIKE_S * earlierStrikes))
 }
 
-export type ClassBans = ReturnType<Awaited<ReturnType<typeof openBans>>['bansInClass']>
+/** The bans of one class of calls, in memory. */
+export type ClassBans = {
+  /** When the subject's ban ends; 0: it has none. Counts a call of this weight: a flood that continues makes its ban longer. */
+  countAndGetEndS(subject: string, weight: number): number
+  /** The same without counting. */
+  endS(subject: string): number
+  /** Bans immediately in memory; resolves when the ban is durable, with the length that earlier strikes give it. */
+  strike(offence: LimitBreach): Promise<void>
+}
+
+export type Bans = {
+  bansInClass(scope: Scope, budget: string): ClassBans
+  forget(subject: string): void
+  /** Forgets bans that are over: those who were banned need not come back. */
+  forgetExpired(): void
+}
 
 /** The bans in memory: requests of the banned are answered from here alone. The rows are what a restart knows. */
-export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger }) {
+export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger }): Promise<Bans> {
   /** By scope and budget, then by subject. */
   const classes = new Map<string, Map<string, Ban>>()
   for (const row of await listBanRows(db, nowS())) {
@@ -86,12 +101,10 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
     log.error({ err: error }, 'a ban could not be written; it holds until a restart')
   }
 
-  /** The bans of one class of calls. */
-  function bansInClass(scope: Scope, budget: string) {
+  function bansInClass(scope: Scope, budget: string): ClassBans {
     const bans = bansIn(scope, budget)
     return {
-      /** When the subject's ban ends; 0: it has none. Counts a call of this weight: a flood that continues makes its ban longer. */
-      countAndGetEndS(subject: string, weight: number): number {
+      countAndGetEndS(subject, weight) {
         const ban = bans.size === 0 ? undefined : bans.get(subject)
         if (!ban) return 0
         const now = nowS()
@@ -103,13 +116,11 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
         bans.delete(subject)
         return 0
       },
-      /** The same without counting. */
-      endS(subject: string): number {
+      endS(subject) {
         const endsAtS = bans.get(subject)?.endsAtS ?? 0
         return endsAtS > nowS() ? endsAtS : 0
       },
-      /** Bans immediately in memory; resolves when the ban is durable, with the length that earlier strikes give it. */
-      async strike(offence: LimitBreach): Promise<void> {
+      async strike(offence) {
         const { subject, all, limit } = offence
         const beganAtS = nowS()
         const excess = all / limit
@@ -153,11 +164,10 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
 
   return {
     bansInClass,
-    forget(subject: string): void {
+    forget(subject) {
       for (const bans of classes.values()) bans.delete(subject)
     },
-    /** Drops those that are over: those who were banned need not come back. */
-    forgetExpired(): void {
+    forgetExpired() {
       const now = nowS()
       for (const bans of classes.values()) for (const [subject, ban] of bans) if (now >= ban.endsAtS) bans.delete(subject)
     },

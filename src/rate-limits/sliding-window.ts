@@ -33,18 +33,31 @@ export type Found = {
 
 type WindowLength = { windowS: number; sliceS: number }
 
-export type SlidingWindows = ReturnType<typeof createSlidingWindows>
+export type SlidingWindows = {
+  /** @param weight how much of a call this one counts: with doubled limits, half */
+  take(subject: string, limit: number, weight?: number): Found
+  /** Whether the next call would be refused. Counts nothing. */
+  isExhausted(subject: string, limit: number): boolean
+  /** Takes back the call that was just counted. */
+  refund(subject: string): void
+  /** Forgets the refused calls of the last minute; those that passed still count. */
+  pardon(subject: string): void
+  forget(subject: string): void
+}
 
 /**
- * Counts calls of the last minute, by subject. The minute slides by the second, so that two bursts around no edge are twice the
- * limit (R17). In memory, bounded, without timers; `nowS` must not go back.
- * @param length of another window, and of its slices: it slides by so much
+ * Counts calls of the last minute, by subject. The minute slides by the second, so that no two bursts within a minute are twice
+ * the limit (R17). In memory, bounded, without timers; `nowS` must not go back.
+ * @param length of the window and of its slices, by which it slides
  */
-export function createSlidingWindows(nowS: () => number, { windowS, sliceS }: WindowLength = { windowS: WINDOW_S, sliceS: 1 }) {
+export function createSlidingWindows(
+  nowS: () => number,
+  { windowS, sliceS }: WindowLength = { windowS: WINDOW_S, sliceS: 1 },
+): SlidingWindows {
   const windows = new Map<string, Window>()
   let round = windows.entries()
 
-  /** Goes on by one window, round and round; forgets it when it is over, or when there are too many. */
+  /** Looks at the next window, in turns; forgets it when it is over, or when there are too many. */
   function tidy(): void {
     let next = round.next()
     if (next.done) {
@@ -63,7 +76,7 @@ export function createSlidingWindows(nowS: () => number, { windowS, sliceS }: Wi
       dropOld(known, nowS() - windowS)
       return known
     }
-    // Two for each new one, so that what is over goes without a timer.
+    // Two for each new window, so that old ones are removed without a timer.
     tidy()
     tidy()
     const window = { slices: [], passed: 0, all: 0, exceededAtS: [] }
@@ -72,8 +85,7 @@ export function createSlidingWindows(nowS: () => number, { windowS, sliceS }: Wi
   }
 
   return {
-    /** @param weight how much of a call this one counts: with doubled limits, half */
-    take(subject: string, limit: number, weight = 1): Found {
+    take(subject, limit, weight = 1) {
       const window = getWindow(subject)
       const slice = sliceAt(window, nowS() - (nowS() % sliceS))
       // Not `+ weight <=`: the last part of a limit is a call, too.
@@ -94,15 +106,13 @@ export function createSlidingWindows(nowS: () => number, { windowS, sliceS }: Wi
         excesses: window.all < FAR_EXCESS * limit ? 0 : countExcesses(window, nowS()),
       }
     },
-    /** Whether the next call would be refused. Counts nothing. */
-    isExhausted(subject: string, limit: number): boolean {
+    isExhausted(subject, limit) {
       const window = windows.get(subject)
       if (!window) return false
       dropOld(window, nowS() - windowS)
       return window.passed >= limit - ROUNDING
     },
-    /** Takes back the call that was just counted. */
-    refund(subject: string): void {
+    refund(subject) {
       const window = windows.get(subject)
       const slice = window?.slices.at(-1)
       if (!window || !slice) return
@@ -113,15 +123,14 @@ export function createSlidingWindows(nowS: () => number, { windowS, sliceS }: Wi
       slice.all -= all
       window.all -= all
     },
-    /** Forgets the refused calls of the last minute; what passed in it still counts. */
-    pardon(subject: string): void {
+    pardon(subject) {
       const window = windows.get(subject)
       if (!window) return
       for (const slice of window.slices) slice.all = slice.passed
       window.all = window.passed
       window.exceededAtS = []
     },
-    forget(subject: string): void {
+    forget(subject) {
       windows.delete(subject)
     },
   }

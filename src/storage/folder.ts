@@ -15,16 +15,16 @@ export type BlobFolder = {
   noteFull?: () => void
 }
 
-/** Makes what is missing. Both names are durable when it resolves; the folders above them are the caller's. */
+/** Creates missing folders. Both names are durable when it resolves; the folders above them are up to the caller. */
 export async function openBlobFolder(root: string, tmp: string, noteFull?: () => void): Promise<BlobFolder> {
   for (const folder of [root, tmp]) {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    await syncFolder(dirname(folder)) // also of one that is there: an earlier start may have been killed before
+    await syncFolder(dirname(folder)) // also when it exists: an earlier start may have been killed before it did
   }
   return { root, tmp, noteFull }
 }
 
-/** Whether there is nothing in it, or no such folder: where there should be blobs, its disk may not be mounted. */
+/** Whether it is empty or missing: where blobs are expected, its disk may not be mounted. */
 export async function isEmptyFolder({ root }: BlobFolder): Promise<boolean> {
   try {
     await using folder = await opendir(root)
@@ -59,7 +59,7 @@ async function putBlobWith(folder: BlobFolder, name: string, write: (file: FileH
     await moveTo(path, unfinished)
     await syncFolders(folder.root, dirname(path))
   } catch (error) {
-    // What could not be made durable is lost, whatever a second try would say: the kernel reports a failed write once.
+    // A second attempt could not be trusted: the kernel reports a failed write only once.
     for (const left of [unfinished, path]) await rm(left, { force: true })
     if (isDiskFull(error)) folder.noteFull?.()
     throw error
@@ -67,8 +67,8 @@ async function putBlobWith(folder: BlobFolder, name: string, write: (file: FileH
 }
 
 /**
- * Opens a blob that grows under its own name, over restarts, and makes that name durable. Whoever names it in a row says how much of
- * it counts; all writes go to its end.
+ * Opens a blob that is appended to, across restarts, and makes its name durable. The row that names it also says how many of its
+ * bytes count.
  */
 export async function openGrowingBlob(folder: BlobFolder, name: string): Promise<FileHandle> {
   const path = blobPath(folder, name)
@@ -81,13 +81,13 @@ export async function openGrowingBlob(folder: BlobFolder, name: string): Promise
 async function moveTo(path: string, unfinished: string, tries = 2): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await rename(unfinished, path).catch((error) => {
-    // Whoever emptied the folder at this very moment took it away.
+    // A removal may have deleted the empty folder at this very moment.
     if (tries > 1 && error.code === 'ENOENT') return moveTo(path, unfinished, tries - 1)
     throw error
   })
 }
 
-/** Makes the names durable, from the blob's own folder up to the root: a new folder is a name too. */
+/** Makes the names durable, from the blob's own folder up to the root: a new folder has a name, too. */
 async function syncFolders(root: string, folder: string): Promise<void> {
   for (let at = folder; at.startsWith(root); at = dirname(at)) {
     await syncFolder(at)
@@ -119,7 +119,7 @@ export function syncInPlace(path: string): void {
   try {
     fsyncSync(handle)
   } catch (error) {
-    // A file system that only reads may know no fsync: nothing there waits for the disk.
+    // A read-only file system may not support fsync: nothing there is unwritten.
     if (!(error instanceof Error && 'code' in error && error.code === 'EINVAL')) throw error
   } finally {
     closeSync(handle)
@@ -137,11 +137,11 @@ function mayRead(folder: string): boolean {
 
 /** The path of a blob. Names are made by the server: letters, digits, `.`, `-`, `_` and `/`. */
 export function blobPath(folder: BlobFolder, name: string): string {
-  if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/.test(name)) throw new Error(`not a name of a blob: ${JSON.stringify(name)}`)
+  if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/.test(name)) throw new Error(`not the name of a blob: ${JSON.stringify(name)}`)
   return join(folder.root, name)
 }
 
-/** Removes a blob or a folder of blobs; nothing there is as good. */
+/** Removes a blob or a folder of blobs, if it exists. */
 export async function removeBlobs(folder: BlobFolder, name: string): Promise<void> {
   await rm(blobPath(folder, name), { recursive: true, force: true })
 }

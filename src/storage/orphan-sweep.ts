@@ -9,39 +9,39 @@ const KEPT_S = 24 * 3600
 /** Names in one query. */
 const NAMES_PER_QUERY = 200
 
-/** Which of the blobs some row names. */
+/** Which of the blobs are named by a row. */
 export type FindReferenced = (names: readonly string[]) => Promise<ReadonlySet<string>>
 
 /**
- * Removes what a crash left: blobs that no row names and that are older than a day. A folder of any size is walked in small memory,
- * a part of it in each run; names that are not of ours are left alone.
- * @param ours the form of our names in this folder
- * @returns one run: looks at `most` names, from where the last run stopped, and says how many it removed
+ * Removes what a crash left: blobs that no row names and that are older than a day. A folder of any size is walked in constant memory,
+ * a part of it in each run; files with other names are left alone.
+ * @param pattern of the blobs' names in this folder
+ * @returns one run: looks at `maxNames` names, from where the last run stopped, and resolves with how many blobs it removed
  */
-export function createOrphanSweep(folder: BlobFolder, ours: RegExp, namedAmong: FindReferenced) {
+export function createOrphanSweep(folder: BlobFolder, pattern: RegExp, findReferenced: FindReferenced) {
   let walk = batches(folder)
 
-  return async function sweep(nowS: number, most: number): Promise<number> {
+  return async function sweep(nowS: number, maxNames: number): Promise<number> {
     let removed = 0
-    for (let looked = 0; looked < most; ) {
+    for (let seen = 0; seen < maxNames; ) {
       const { value: names, done } = await walk.next()
       if (done || !names) {
         walk = batches(folder)
         return removed
       }
-      looked += names.length
-      removed += await removeUnnamed(names, nowS)
+      seen += names.length
+      removed += await removeUnreferenced(names, nowS)
     }
     return removed
   }
 
-  async function removeUnnamed(names: readonly string[], nowS: number): Promise<number> {
-    const candidates = names.filter((name) => ours.test(name))
+  async function removeUnreferenced(names: readonly string[], nowS: number): Promise<number> {
+    const candidates = names.filter((name) => pattern.test(name))
     if (candidates.length === 0) return 0
-    const named = await namedAmong(candidates)
+    const referenced = await findReferenced(candidates)
     let removed = 0
     for (const name of candidates) {
-      if (named.has(name) || !(await isOld(join(folder.root, name), nowS))) continue
+      if (referenced.has(name) || !(await isOld(join(folder.root, name), nowS))) continue
       await removeBlobAndEmptyFolders(folder, name)
       removed += 1
     }
@@ -54,7 +54,7 @@ export function createUnfinishedSweep({ tmp }: BlobFolder) {
   return createOrphanSweep({ root: tmp, tmp }, /^[0-9a-f]{32}$/, async () => new Set())
 }
 
-/** The time as the file system writes it: its clock may be another than ours, and a file's age is a matter of its own. */
+/** The time by the file system's clock, which may differ from this machine's: a file's age is measured by it. */
 export function fileSystemNowS({ tmp }: BlobFolder): number {
   const probe = join(tmp, randomBytes(16).toString('hex'))
   const file = openSync(probe, 'wx')
@@ -84,15 +84,15 @@ async function* batches(folder: BlobFolder): AsyncGenerator<string[]> {
 }
 
 async function* filesBelow(root: string, below: string): AsyncGenerator<string> {
-  for await (const entry of entriesOf(join(root, below))) {
+  for await (const entry of listEntries(join(root, below))) {
     const name = below === '' ? entry.name : `${below}/${entry.name}`
     if (entry.isDirectory()) yield* filesBelow(root, name)
     else if (entry.isFile()) yield name
   }
 }
 
-/** Nothing, of a folder that is gone. */
-async function* entriesOf(path: string): AsyncGenerator<Dirent> {
+/** Yields nothing when the folder no longer exists. */
+async function* listEntries(path: string): AsyncGenerator<Dirent> {
   try {
     yield* await opendir(path)
   } catch (error) {

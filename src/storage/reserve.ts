@@ -11,13 +11,13 @@ import { hasRoomIn } from './space.ts'
 const RESERVE_BYTES = 32 * 2 ** 20
 /** On a small file system the reserve is this share of it. */
 const RESERVE_SHARE = 1 / 8
-/** It is given up in parts: whatever filled the disk may take all that is free. */
+/** It is released in parts, since whatever filled the disk may take all that is free. */
 const PARTS = 8
 /** Four times what a start writes, the first one included. */
 const START_BYTES = 2 * 2 ** 20
-const WRITTEN_AT_ONCE_BYTES = 2 ** 20
+const WRITE_BYTES = 2 ** 20
 
-/** Gives up a part of the reserve. False: nothing is left of it. */
+/** Releases a part of the reserve. False: nothing is left of it. */
 export function releaseReserve(reserve: string): boolean {
   const sizeBytes = fileSize(reserve)
   if (sizeBytes === 0) return false
@@ -25,15 +25,15 @@ export function releaseReserve(reserve: string): boolean {
   return true
 }
 
-/** Gives up a part when a start would find no space. One alone: where blocks are kept for root, more would not show as free. */
+/** Releases a part when a start would find no space. Only one: where blocks are reserved for root, more would not show as free. */
 export function releaseReserveAtStart(reserve: string): void {
   const { bavail, bsize } = statfsSync(dirname(reserve))
   if (bavail * bsize < START_BYTES) releaseReserve(reserve)
 }
 
 /**
- * Makes the reserve whole when there is room for it beyond the space at which uploads are refused: so it is not made and given up in
- * turns. Its bytes are random, since a file system that compresses would keep no space for others.
+ * Restores the reserve when there is room for it beyond the space at which uploads are refused, so that it is not released and
+ * restored in turns. Its bytes are random, since a file system that compresses would keep no space for others.
  * @returns whether anything was added
  */
 export async function refillReserve(reserve: string): Promise<boolean> {
@@ -43,12 +43,12 @@ export async function refillReserve(reserve: string): Promise<boolean> {
   if (missingBytes <= 0 || !(await hasRoomIn([folder], missingBytes))) return false
   await using file = await open(reserve, 'a', 0o600)
   try {
-    const bytes = Buffer.alloc(Math.min(missingBytes, WRITTEN_AT_ONCE_BYTES)) // one for all, so that memory stays as it was
+    const bytes = Buffer.alloc(Math.min(missingBytes, WRITE_BYTES)) // reused, so that memory does not grow
     for (let left = missingBytes; left > 0; left -= bytes.length) await file.writeFile(randomFillSync(bytes).subarray(0, left))
     await file.sync()
     return true
   } catch (error) {
-    await truncate(reserve, keptBytes) // no space was kept by what may not have reached the disk
+    await truncate(reserve, keptBytes) // bytes that may not have reached the disk hold no space
     throw error
   }
 }

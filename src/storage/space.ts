@@ -12,7 +12,7 @@ const KEPT_FREE_SHARE = 0.05
  */
 export async function hasRoomIn(folders: readonly string[], forBytes: number): Promise<boolean> {
   for (const folder of folders) {
-    const space = await statfs(folder).catch(passOverMissing)
+    const space = await statfs(folder).catch(ignoreMissing)
     if (!space) continue
     const { bavail, blocks, bsize } = space
     if (bavail * bsize - forBytes < Math.min(KEPT_FREE_BYTES, KEPT_FREE_SHARE * blocks * bsize)) return false
@@ -26,16 +26,16 @@ export async function isFull(folder: string): Promise<boolean> {
   return bavail * bsize < FULL_BYTES
 }
 
-/** What a file or two of ours take. */
+/** One or two small files. */
 const FULL_BYTES = 64 * 1024
 
-/** A disk counts as full for so long after a write has found it full: quotas and a lack of inodes show in no number of free bytes. */
+/** How long a disk counts as full after a failed write: the number of free bytes shows neither quotas nor a lack of inodes. */
 const FULL_FOR_MS = 15_000
 
 export type Space = {
-  /** Whether there is room for so many bytes more beyond the kept space. */
+  /** Whether there is room for this many more bytes beyond the reserved space. */
   hasRoom(forBytes: number): Promise<boolean>
-  /** Whether there is little room, or a write has just found none. */
+  /** Whether there is little room, or a write has just failed for lack of it. */
   isLow(): Promise<boolean>
   /** A write has found the disk full. */
   noteFull(): void
@@ -63,7 +63,7 @@ export function watchSpace(folders: readonly string[], log: Logger): Space {
   }
 }
 
-/** A folder that is gone is the business of the check of storage. */
-function passOverMissing(error: NodeJS.ErrnoException): undefined {
+/** A missing folder is reported by the check of storage. */
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }

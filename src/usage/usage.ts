@@ -12,19 +12,35 @@ export type UsageDeps = {
   wallNowS: () => number
 }
 
-/** What is counted and not yet written; days are numbers here, which cost nothing. */
+/** Counted but not written yet. Days are numbers here, which are cheap to compute. */
 type Part = { dayNumber: number; videoId: string; userId: string; sentBytes: number; sessionIds: string[] }
 
-/** What went to an address, of which `save` says whose it is: one number here, however many watch from there. */
+/** Bytes sent to an address; `save` divides them among the viewers there. */
 type Delivered = { dayNumber: number; videoId: string; address: string; sentBytes: number }
 
-export type Usage = ReturnType<typeof openUsage>
+/** The counters of views and bytes. */
+export type Usage = {
+  /** A session made a signed request from an address. */
+  recordWatching(session: Pick<PlaybackSessionRow, 'videoId' | 'userId'>, address: string): void
+  /** So many bytes of a video were sent to an address. */
+  recordSentBytes(videoId: string, address: string, sentBytes: number): void
+  /** Counts bytes of one of a video's files, sent for its short-lived address. */
+  recordDownloadedBytes(videoId: string, sentBytes: number): void
+  /** A session was given its first key: its viewer could see the video. */
+  recordView(session: PlaybackSessionRow): void
+  /**
+   * Writes all that was counted before the call, including what an earlier call has not written yet: a deletion that went ahead would
+   * leave no video to add it to. What cannot be written now is kept for the next time; bytes that may have been written are not, since
+   * an owner must not be charged twice.
+   */
+  save(): Promise<void>
+}
 
 const DAY_S = 24 * 3600
-const SAVED_AT_ONCE = 250
+const MAX_BATCH_SIZE = 250
 
 /** Counts views and bytes in memory; `save` writes them to the database. A crash loses what was counted since. */
-export function openUsage({ write, wallNowS }: UsageDeps) {
+export function openUsage({ write, wallNowS }: UsageDeps): Usage {
   const watchers = createViewersByAddress()
   const delivered = new Map<string, Delivered>()
   const unsaved = new Map<string, Part>()
@@ -39,7 +55,7 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
 
   const today = () => Math.floor(wallNowS() / DAY_S)
 
-  /** To the label that watches the video from the address; to several, in equal parts. */
+  /** Adds the bytes to the label that watches the video from this address; to several labels in equal parts. */
   function attribute({ dayNumber, videoId, address, sentBytes }: Delivered): void {
     const labels = watchers.viewerLabels(videoId, address)
     const share = Math.floor(sentBytes / labels.length)
@@ -57,7 +73,7 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
     const parts = [...unsaved.values()]
     unsaved.clear()
     while (parts.length > 0) {
-      const batch = parts.slice(0, SAVED_AT_ONCE)
+      const batch = parts.slice(0, MAX_BATCH_SIZE)
       try {
         await write((tx) => addParts(tx, batch, wallNowS()))
       } catch (error) {
@@ -76,13 +92,11 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
   }
 
   return {
-    /** A session made a signed request from an address. */
-    recordWatching({ videoId, userId }: Pick<PlaybackSessionRow, 'videoId' | 'userId'>, address: string): void {
+    recordWatching({ videoId, userId }, address) {
       watchers.note(videoId, address, userId ?? '')
     },
 
-    /** So many bytes of a video went to an address. */
-    recordSentBytes(videoId: string, address: string, sentBytes: number): void {
+    recordSentBytes(videoId, address, sentBytes) {
       const dayNumber = today()
       const name = `${dayNumber} ${videoId} ${address}`
       const known = delivered.get(name)
@@ -90,34 +104,27 @@ export function openUsage({ write, wallNowS }: UsageDeps) {
       else delivered.set(name, { dayNumber, videoId, address, sentBytes })
     },
 
-    /** Counts bytes of one of a video's files, sent for its short-lived address. */
-    recordDownloadedBytes(videoId: string, sentBytes: number): void {
+    recordDownloadedBytes(videoId, sentBytes) {
       pendingPart(today(), videoId, '').sentBytes += sentBytes
     },
 
-    /** A session was given its first key: its viewer could see the picture. */
-    recordView({ id, videoId, userId }: PlaybackSessionRow): void {
+    recordView({ id, videoId, userId }) {
       pendingPart(today(), videoId, userId ?? '').sessionIds.push(id)
     },
 
-    /**
-     * Writes down all that was counted before the call, also what an earlier call still has in hand: a removal that went on would leave
-     * it no video to be added to. What cannot be written now is kept for the next time; bytes that may have been written are not, for
-     * an owner pays for none twice.
-     */
-    save(): Promise<void> {
+    save() {
       saving = saving.catch(() => undefined).then(saveAll)
       return saving
     },
   }
 }
 
-/** What counts once, however often it is written. */
+/** The parts that may be written twice, since a session's view counts once. */
 function keepViews(parts: readonly Part[]): Part[] {
   return parts.filter(({ sessionIds }) => sessionIds.length > 0).map((part) => ({ ...part, sentBytes: 0 }))
 }
 
-/** A session's mark makes its view count once, whatever is written or noted twice. */
+/** A session is marked as viewed, so that its view counts once even when it is recorded or written twice. */
 async function addParts(tx: Db, parts: readonly Part[], viewedAtS: number): Promise<void> {
   for (const { dayNumber, videoId, userId, sentBytes, sessionIds } of parts) {
     let viewCount = 0
@@ -127,14 +134,14 @@ async function addParts(tx: Db, parts: readonly Part[], viewedAtS: number): Prom
   }
 }
 
-/** How often a video was viewed, of each of these. */
+/** The view counts of these videos. */
 export async function countViews({ db }: { db: Db }, videoIds: readonly string[]): Promise<(videoId: string) => number> {
   const totals = new Map((await listViewTotals(db, videoIds)).map(({ videoId, viewCount }) => [videoId, viewCount]))
   return (videoId) => totals.get(videoId) ?? 0
 }
 
 /**
- * What was sent of each of the account's videos on a day of UTC; those of which nothing was are missing.
+ * The bytes sent of each of the account's videos on a day in UTC; videos without any are left out.
  * @param day `YYYY-MM-DD`
  * @throws Failure `invalid` for what is no day
  */
@@ -144,12 +151,12 @@ export async function getBandwidth({ slowDb }: { slowDb: Db }, accountId: string
 }
 
 const KEPT_DAYS = 400
-const REMOVED_AT_ONCE = 2_000
+const MAX_REMOVED_ROWS = 2_000
 
 /** Removes what is older than thirteen months, by the playback clock: a step of the wall clock makes no day old. */
 export async function pruneUsage({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
   const firstKept = utcDay(nowS() - KEPT_DAYS * DAY_S)
-  while ((await write((tx) => removeUsageBefore(tx, firstKept, REMOVED_AT_ONCE))) > 0);
+  while ((await write((tx) => removeUsageBefore(tx, firstKept, MAX_REMOVED_ROWS))) > 0);
 }
 
 function utcDay(atS: number): string {

@@ -1,4 +1,4 @@
-import { type Actor, type AuditAction, recordAuditEvent } from '../audit/audit-log.ts'
+import { type Actor, type AuditKind, recordAuditEvent } from '../audit/audit-log.ts'
 import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
@@ -125,7 +125,7 @@ async function recordWebhookEvent(
   { nowS }: Pick<WebhookDeps, 'nowS'>,
   tx: Db,
   { accountId, by, webhookId }: WebhookTarget,
-  kind: AuditAction,
+  kind: AuditKind,
 ): Promise<void> {
   await recordAuditEvent(tx, { atS: nowS(), accountId, by, kind, subjects: [webhookId] })
 }

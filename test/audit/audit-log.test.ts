@@ -14,8 +14,7 @@ type Made = { accountId: string; keyId: string; apiKey: string }
 test('L06: management is in the audit record when its answer comes, and stays there after kill -9', async () => {
   const reelgate = await startReelgate({ env: { REELGATE_LIMITS: '{"reads":{"ip":1000,"key":4,"account":1000}}' } })
   const command = (name: CommandName, args: unknown) => sendCommand(dataPaths(reelgate.dataDir).controlSocket, name, args)
-  const acts = () =>
-    readRows(reelgate, 'select action as kind, subject, actor, account_id as "accountId" from audit_event order by id')
+  const acts = () => readRows(reelgate, 'select kind, subject, actor, account_id as "accountId" from audit_event order by id')
   const newest = () => acts().at(-1)
 
   const { accountId, apiKey } = (await command('account create', { name: 'Una', mayUpload: true, mayImport: true })) as Made
@@ -82,7 +81,7 @@ test('L06: management is in the audit record when its answer comes, and stays th
 test('L06: another browser’s redeem is on record when it is refused, once for each OTP, with both addresses', async () => {
   const { db, newOtp, redeemBy, videoId } = await openBarePlayback()
   const newViewer = () => createViewer('http://viewer.invalid')
-  const acts = () => db.selectFrom('auditEvent').selectAll().where('action', '=', 'otp:reused').execute()
+  const acts = () => db.selectFrom('auditEvent').selectAll().where('kind', '=', 'otp:reused').execute()
   const otp = await newOtp()
   await redeemBy(newViewer(), otp)
   expect(await acts()).toEqual([])

@@ -160,7 +160,7 @@ test('L06: every operation and every command that manages something is in the au
   ]
   for (const [operation, kind, act] of steps) {
     const subject = await act()
-    const [newest] = readRows(reelgate, 'select action as kind, subject, actor from audit_event order by id desc limit 1')
+    const [newest] = readRows(reelgate, 'select kind, subject, actor from audit_event order by id desc limit 1')
     const actor = operation.includes('/') ? ofUna?.id : 'command-line'
     expect([operation, newest]).toEqual([operation, { kind, subject, actor }])
   }

@@ -14,7 +14,7 @@ const SETTINGS = {
 const HEADLESS_SHELL = '/usr/bin/chromium-headless-shell'
 
 /** Of a browser whose size a test does not care about: a software renderer takes twice as long for 1280 × 720. */
-const VIEWPORT = { width: 640, height: 360 }
+const VIEWPORT = { width: 854, height: 480 }
 
 /** Starts Debian's Chromium for the tests of one file, which closes it. Each of its contexts is a browser of its own to a server. */
 export async function startChromium(...args: string[]): Promise<Browser> {

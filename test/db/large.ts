@@ -95,7 +95,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     5_000,
     `${ownerOf}, id(n), hash(n), '', ${NOW_S} - n`,
   ],
-  ['audit_event (at_s, account_id, actor, action, subject)', VIDEOS, `n, ${ownerOf}, id(n), 'k', id(n)`],
+  ['audit_event (at_s, account_id, actor, kind, subject)', VIDEOS, `n, ${ownerOf}, id(n), 'k', id(n)`],
   [
     'webhook (id, account_id, url, wrapped_secret, created_at_s, next_attempt_at_s)',
     40,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
 import { sequentialChunk } from '../../src/encode/chunk-plan.ts'
 import { addChunks, claimNextChunk, replaceChunk, rowQueue } from '../../src/encode/chunk-queue.ts'
-import { endRun, mayPublish } from '../../src/encode/chunk-store.ts'
+import { endRun, isCurrentRun } from '../../src/encode/chunk-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 const VIDEO = '0123456789abcdef'.repeat(2)
@@ -24,7 +24,11 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
     if (!whole) throw new Error('the chunk in their place is not to be claimed')
     expect(whole).toMatchObject({ firstSegment: 1, segmentCount: 4, decodesFromStart: true })
 
-    expect([await mayPublish(tx, first), await mayPublish(tx, second), await mayPublish(tx, whole)]).toEqual([false, false, true])
+    expect([await isCurrentRun(tx, first), await isCurrentRun(tx, second), await isCurrentRun(tx, whole)]).toEqual([
+      false,
+      false,
+      true,
+    ])
     expect(await endRun(tx, first, 'done')).toBe(false)
     expect(await endRun(tx, whole, 'done')).toBe(true)
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chooseFrameRate, timescaleOf } from '../../src/encode/frame-rate.ts'
+import { chooseFrameRate, chooseTimescale } from '../../src/encode/frame-rate.ts'
 import { planVideo } from '../../src/encode/grid.ts'
 import { planLadder, videoCodec } from '../../src/encode/ladder.ts'
 import { audioSegmentCount, type VideoTrackPlan, videoSegmentCount } from '../../src/encode/plan.ts'
@@ -62,7 +62,7 @@ test.each([
 ])('a source of base $base and average $average frames a second is encoded at $rate', ({ base, average, rate }) => {
   const chosen = chooseFrameRate(base, average)
   expect(`${chosen.rateNum}/${chosen.rateDen}`).toBe(rate)
-  expect((timescaleOf(chosen) * chosen.rateDen) % chosen.rateNum).toBe(0)
+  expect((chooseTimescale(chosen) * chosen.rateDen) % chosen.rateNum).toBe(0)
 })
 
 test('the grid is about four seconds, and every frame belongs to one segment', () => {

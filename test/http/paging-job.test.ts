@@ -73,7 +73,7 @@ test('Q09: the row that a page ended with may be gone when the next is asked for
   expect((await owner.call('GET', '/api/videos?limit=8')).headers.get('link')).toBeNull()
 })
 
-test('Q09: what leads on is this account’s own, is not read in it, and goes with no page number', async () => {
+test('Q09: the link to the next page is valid for this account alone, reveals no id, and is refused together with a page number', async () => {
   const owner = await reelgate.newOwner('with a cursor')
   const other = await reelgate.newOwner('with another')
   for (const each of [owner, other]) for (const title of ['One', 'Two', 'Three']) await each.credentials(title)

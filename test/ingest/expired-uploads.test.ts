@@ -46,7 +46,7 @@ test('F-36: a video whose upload never came is deleted three days after its cred
   }
   await expect.poll(() => readRows(place, 'select 1 from upload_policy')).toHaveLength(2)
   expect(readRows(place, "select 1 from delivery where body like '%video:deleted%'")).toHaveLength(2)
-  expect(readRows(place, "select actor from audit_event where action = 'video:deleted'")).toEqual([
+  expect(readRows(place, "select actor from audit_event where kind = 'video:deleted'")).toEqual([
     { actor: 'server' },
     { actor: 'server' },
   ])

@@ -136,7 +136,7 @@ test('S08: a name that resolves to a public address first and to a private one l
   expect(canaries.heard()).toEqual([])
 })
 
-test('S09: a host that leads on to a private place, or to what is no web address, gets nothing from it', async () => {
+test('S09: a host that redirects to a private address, or to no web address, receives nothing from it', async () => {
   world.names.set('inside.example', ['10.0.0.1'])
   const places = [
     ...[
@@ -169,7 +169,7 @@ test('S09: a host that leads on to a private place, or to what is no web address
   expect(canaries.heard()).toEqual([])
 })
 
-test('S10: a redirect that leads on for ever, or has an endless address, ends as one clear failure; five are followed', async () => {
+test('S10: an endless chain of redirects, or an endless address, ends as one clear failure; five redirects are followed', async () => {
   const host = await newHost((request, response) => {
     const hop = Number(/\d+/.exec(request.url ?? ''))
     const location = request.url?.startsWith('/endless') ? `/${'a'.repeat(1e6)}` : `/hop/${hop + 1}`

@@ -11,7 +11,7 @@ import { createPostgresKysely } from '../../src/db/postgres/dialect.ts'
 import { toPublicError } from '../../src/db/postgres/failures.ts'
 import { createGroupCommitter } from '../../src/db/write.ts'
 import { type ChunkJob, claimChunk } from '../../src/encode/chunk-queue.ts'
-import { endRun, mayPublish, type VideoChunk } from '../../src/encode/chunk-store.ts'
+import { endRun, isCurrentRun, type VideoChunk } from '../../src/encode/chunk-store.ts'
 import { openBossQueue } from '../../src/jobs/boss.ts'
 import { startDispatcher } from '../../src/jobs/dispatcher.ts'
 
@@ -40,7 +40,7 @@ async function work(run: VideoChunk): Promise<void> {
   if (mode === 'waits') await once(input, 'line')
   else await turn()
   const published = await write(async (tx) => {
-    if (!(await mayPublish(tx, run))) return false
+    if (!(await isCurrentRun(tx, run))) return false
     await sql`insert into published values (${run.firstSegment}, ${run.attempt})`.execute(tx)
     return endRun(tx, run, 'done')
   })

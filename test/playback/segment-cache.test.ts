@@ -75,14 +75,14 @@ test('P16: a viewer who waits for a segment in memory while its video is deleted
     chunkQueue: rowQueue,
     segmentEvents: createSegmentEvents(),
     wakeEncoders() {},
-    noteDamage() {},
+    reportDamage() {},
   }
   const asked = outcomeOf(
     openSegment({ ...deps, ...nothing, hotSegments }, { path, renditionId: 5, number: 0, signal: new AbortController().signal }),
   )
   await deps.videos.get(videoId, 2) // as it had to, before it waited
   await write((tx) => destroyKeys(tx, [videoId]))
-  sessionsOfVideos(deps).onEnded([videoId], 'video-deleted')
+  sessionsOfVideos(deps).endInMemory([videoId], 'video-deleted')
   reading.reject(Object.assign(new Error('no such file'), { code: 'ENOENT' }))
   expect(await asked).toBe('video-gone')
 })

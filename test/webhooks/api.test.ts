@@ -244,7 +244,7 @@ test('who makes, switches, rotates and deletes a hook is on record', async () =>
   await hooks.set(uuid, 1)
   await hooks.rotate(uuid)
   await hooks.remove(uuid)
-  const kinds = readRows<{ kind: string }>(reelgate, 'select action as kind from audit_event where subject = ? order by id', uuid)
+  const kinds = readRows<{ kind: string }>(reelgate, 'select kind from audit_event where subject = ? order by id', uuid)
   expect(kinds.map(({ kind }) => kind)).toEqual(['hook:created', 'hook:disabled', 'hook:enabled', 'hook:rotated', 'hook:deleted'])
 })
 

@@ -121,8 +121,8 @@ test.each([
     'file:///etc/passwd',
   ],
   ...['gopher://127.0.0.1/', 'http://8.8.8.8/elsewhere'],
-])('W02: a receiver that leads on to %s is a failure, and nobody is asked there', async (location) => {
-  const owner = await reelgate.newOwner(`leads on to ${location}`)
+])('W02: a redirect of a receiver to %s is a failure, and is not followed', async (location) => {
+  const owner = await reelgate.newOwner(`redirected to ${location}`)
   const address = `8.8.9.${redirects.push(location)}`
   await world.site(address, (_request, response) => response.writeHead(307, { Location: location }).end())
   const { uuid } = await hooksOf(owner).create(`http://${address}/`)

@@ -442,7 +442,7 @@ test('W08: an endpoint dead for five days is switched off, on record, and everyt
   expect(clock.nowS - startedAtS).toBeGreaterThanOrEqual(5 * DAY_S)
   expect(await outbox.hookRow(hook.id)).toMatchObject({ disabledReason: 'No successful delivery for five days.' })
   await expect.poll(async () => new Set((await states(outbox, hook.id)).map(([state]) => state))).toEqual(new Set(['failed']))
-  const act = await outbox.db.selectFrom('auditEvent').selectAll().where('action', '=', 'hook:disabled').executeTakeFirstOrThrow()
+  const act = await outbox.db.selectFrom('auditEvent').selectAll().where('kind', '=', 'hook:disabled').executeTakeFirstOrThrow()
   expect(act).toMatchObject({ accountId: outbox.accountId, actor: 'server', subject: hook.id })
 })
 

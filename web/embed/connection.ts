@@ -33,7 +33,7 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
   })
 
   addEventListener('message', ({ data, source, origin }) => {
-    if (source !== frame.contentWindow || source === null || origin !== originOf(frame)) return
+    if (source !== frame.contentWindow || source === null || origin !== readOrigin(frame)) return
     if (isGreeting(data) && data.reelgate === 'ready' && data.pageLoad !== pageLoad) openPort(data.pageLoad, origin)
   })
   // A frame that has not loaded yet receives nothing, so its player sends the first message.
@@ -89,6 +89,6 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
   }
 }
 
-function originOf({ src }: HTMLIFrameElement): string | undefined {
+function readOrigin({ src }: HTMLIFrameElement): string | undefined {
   return URL.canParse(src) ? new URL(src).origin : undefined
 }

@@ -1,4 +1,4 @@
-import { connect } from './connection.ts'
+import { type Connection, connect } from './connection.ts'
 import type { MetaData, SettableProperty, TimeRange, VideoState } from './messages.ts'
 
 type Listener = (event: Event) => void
@@ -32,7 +32,7 @@ export class VdoPlayer {
 
   /** @throws TypeError for an element that is no frame and holds none; Error for one that has its player already */
   constructor(element: Element) {
-    const frame = frameOf(element)
+    const frame = findFrame(element)
     if (players.has(frame)) throw new Error('This frame has its VdoPlayer. Use VdoPlayer.getInstance(frame) to get it.')
     players.set(frame, this)
     const connection = connect(frame, (state, loaded, event) => this.video.receive(state, loaded, event))
@@ -45,7 +45,7 @@ export class VdoPlayer {
   }
 
   static getInstance(element: Element): VdoPlayer {
-    return players.get(frameOf(element)) ?? new VdoPlayer(element)
+    return players.get(findFrame(element)) ?? new VdoPlayer(element)
   }
 }
 
@@ -57,12 +57,12 @@ export type PlayerApi = {
 
 /** The frame's video element, as the player last reported it; what is set can be read immediately. */
 export class VideoMirror {
-  #connection: ReturnType<typeof connect>
+  #connection: Connection
   #state = BEFORE_CONNECTION
   #loaded: readonly string[] = []
   #events = new EventTarget()
 
-  constructor(connection: ReturnType<typeof connect>) {
+  constructor(connection: Connection) {
     this.#connection = connection
   }
 
@@ -159,7 +159,7 @@ function timeRanges(ranges: readonly TimeRange[]): TimeRanges {
 }
 
 /** A frame, or the one inside `<vdocipher-player>`. */
-function frameOf(element: Element): HTMLIFrameElement {
+function findFrame(element: Element): HTMLIFrameElement {
   const frame = element instanceof HTMLIFrameElement ? element : element?.shadowRoot?.querySelector('iframe')
   if (!frame) throw new TypeError('VdoPlayer needs an <iframe> or a <vdocipher-player> element.')
   return frame

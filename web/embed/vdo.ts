@@ -61,13 +61,13 @@ function put(one: Added) {
   const player = new OlderPlayer(frame)
   players.push(player)
   fitToVideo(frame, player)
-  const fill = () => containerOf(one, otp)?.replaceChildren(frame)
+  const fill = () => findContainer(one, otp)?.replaceChildren(frame)
   // A script in the page's head comes before the element that it fills.
-  if (document.readyState === 'loading' && !containerOf(one, otp)) document.addEventListener('DOMContentLoaded', fill)
+  if (document.readyState === 'loading' && !findContainer(one, otp)) document.addEventListener('DOMContentLoaded', fill)
   else fill()
 }
 
-function containerOf({ container }: Added, otp: string): Element | null {
+function findContainer({ container }: Added, otp: string): Element | null {
   if (container instanceof Element) return container
   return typeof container === 'string' ? document.querySelector(container) : document.getElementById(`vdo${otp}`)
 }

@@ -147,9 +147,9 @@ export function servePage({ video, playback }: Controlled): PageApi {
       currentTime,
       duration: Number.isNaN(duration) && metaData ? metaData.duration : duration,
       ...{ paused, ended, seeking, muted, volume, playbackRate, loop },
-      buffered: rangesOf(video.buffered),
-      played: rangesOf(video.played),
-      seekable: rangesOf(video.seekable),
+      buffered: toRanges(video.buffered),
+      played: toRanges(video.played),
+      seekable: toRanges(video.seekable),
     }
   }
 }
@@ -189,7 +189,7 @@ function isFramingOrigin(origin: string): boolean {
   return nearest === undefined || nearest === origin
 }
 
-function rangesOf(ranges: TimeRanges): TimeRange[] {
+function toRanges(ranges: TimeRanges): TimeRange[] {
   return Array.from({ length: ranges.length }, (_, at) => [ranges.start(at), ranges.end(at)])
 }
 

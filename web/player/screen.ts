@@ -27,7 +27,7 @@ export function createScreen(elements: PlayerElements): Screen {
     show(next) {
       shown = next
       document.body.dataset.state = next.state
-      document.body.dataset.code = codeOf(next)
+      document.body.dataset.code = toStateCode(next)
       bigPlay.hidden = !(next.state === 'ready' || (next.state === 'playing' && next.ended))
       bigPlay.ariaLabel = next.state === 'playing' ? 'Watch again' : 'Play'
       showOnTop(note, next.state === 'playing' && next.note !== undefined)
@@ -53,7 +53,7 @@ export function createScreen(elements: PlayerElements): Screen {
   }
 }
 
-function codeOf(shown: ScreenState): string {
+function toStateCode(shown: ScreenState): string {
   if (shown.state === 'refused') return shown.refusal.why ? `${shown.refusal.code}.${shown.refusal.why}` : shown.refusal.code
   if (shown.state === 'waiting') return shown.waiting.code
   if (shown.state === 'playing') return shown.note?.code ?? (shown.ended ? 'ended' : '')

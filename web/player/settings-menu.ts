@@ -54,10 +54,10 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement)
   function move(event: KeyboardEvent) {
     const columns = [...menu.querySelectorAll<HTMLElement>('[role="group"]')]
     const columnAt = columns.findIndex((column) => column.contains(document.activeElement))
-    const items = choicesOf(columns[columnAt])
+    const items = listChoices(columns[columnAt])
     const itemAt = items.findIndex((item) => item.matches(':focus'))
     const sideways = (steps: number) => {
-      const column = choicesOf(columns.at((columnAt + steps) % columns.length))
+      const column = listChoices(columns.at((columnAt + steps) % columns.length))
       return column[Math.min(itemAt, column.length - 1)]
     }
     const target = {
@@ -76,7 +76,7 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement)
   }
 }
 
-function choicesOf(column: HTMLElement | undefined): HTMLElement[] {
+function listChoices(column: HTMLElement | undefined): HTMLElement[] {
   return [...(column?.querySelectorAll<HTMLElement>('[role="menuitemradio"]') ?? [])]
 }
 

@@ -65,12 +65,12 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     captions,
     start,
     qualities() {
-      return hls.levels.map(qualityOf).sort((a, b) => shortSide(hls.levels[b.index]) - shortSide(hls.levels[a.index]))
+      return hls.levels.map(toQuality).sort((a, b) => shortSide(hls.levels[b.index]) - shortSide(hls.levels[a.index]))
     },
     chosenQuality: () => (hls.autoLevelEnabled ? AUTOMATIC : hls.loadLevel),
     shownQuality() {
       const level = hls.levels[hls.currentLevel]
-      return level && qualityOf(level, hls.currentLevel)
+      return level && toQuality(level, hls.currentLevel)
     },
     chooseQuality(index) {
       switchLevel(hls, video, index)
@@ -168,7 +168,7 @@ function isBufferedToEnd({ buffered, duration }: HTMLVideoElement): boolean {
   return buffered.length > 0 && buffered.end(buffered.length - 1) > duration - 1
 }
 
-function qualityOf(level: Level, index: number): Quality {
+function toQuality(level: Level, index: number): Quality {
   return { index, label: level.height > 0 ? `${shortSide(level)}p` : `${Math.round(level.bitrate / 1000)} kbit/s` }
 }
 

@@ -124,7 +124,7 @@ function createOverlay(watermarks: readonly Watermark[]): Overlay {
   element.setAttribute('noautohide', '')
   const root = element.attachShadow({ mode: 'closed' })
   const lines = watermarks.map((watermark): Line => {
-    const line = watermark.type === 'image' ? pictureOf(watermark.image) : document.createElement('div')
+    const line = watermark.type === 'image' ? createImage(watermark.image) : document.createElement('div')
     if (watermark.type !== 'image') line.textContent = watermark.text
     root.append(line)
     return { watermark, element: line, turn: -1, chance: [0, 0], corner: '', glideMs: 0, style: '' }
@@ -132,7 +132,7 @@ function createOverlay(watermarks: readonly Watermark[]): Overlay {
   return { element, root, lines }
 }
 
-function pictureOf(source: string): HTMLImageElement {
+function createImage(source: string): HTMLImageElement {
   const picture = document.createElement('img')
   picture.alt = ''
   picture.src = source

@@ -31,7 +31,7 @@ export type ApiDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDe
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
   addBodyParsers(app)
-  app.addHook('onRoute', requirePermissionOf)
+  app.addHook('onRoute', assertNamesPermission)
   // Before anything of a body is read.
   app.addHook('onRequest', async (request, reply) => {
     const { permission = 'viewer' } = request.routeOptions.config
@@ -71,7 +71,7 @@ function throwLimited(error: unknown): void {
   if (error instanceof Failure && error.kind === 'limited') throw error
 }
 
-function requirePermissionOf(route: RouteOptions): void {
+function assertNamesPermission(route: RouteOptions): void {
   if (!route.config?.permission) throw new Error(`the route ${route.method} ${route.url} names no permission`)
 }
 

@@ -2,7 +2,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import type { RateLimitConfig } from '../../config.ts'
 import { BUDGETS } from '../server/rate-limits.ts'
 import type { ApiRoute } from './api-routes.ts'
-import { exampleOf, type JsonSchema, propertiesOf, toJsonSchema } from './json-schema.ts'
+import { createExample, type JsonSchema, listProperties, toJsonSchema } from './json-schema.ts'
 
 // The OpenAPI document of both interfaces, made of the routes' own schemas: nothing of an operation is written here.
 
@@ -106,7 +106,7 @@ export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limi
   const paths: ApiDocument['paths'] = {}
   for (const route of routes) {
     const path = route.url.replace(/:(\w+)/g, '{$1}').replace(/(?<=.)\/$/, '')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, path, limits) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route, path, limits) }
   }
   return {
     openapi: '3.1.0',
@@ -134,13 +134,13 @@ export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limi
   }
 }
 
-function operationOf(
+function describeOperation(
   { method, url, permission, budget, schema }: ApiRoute,
   path: string,
   limits: RateLimitConfig | undefined,
 ): Operation {
-  const { tag, security, bodyTypes } = interfaceOf(url)
-  const body = bodyOf(url, schema.body)
+  const { tag, security, bodyTypes } = findInterface(url)
+  const body = describeBody(url, schema.body)
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(.)?/g, (_, next: string = '') => next.toUpperCase())}`,
     tags: [tag],
@@ -148,9 +148,9 @@ function operationOf(
     description: [schema.description, aboutKey(permission, budget, limits)].filter(Boolean).join('\n\n'),
     security: permission === undefined ? [] : security,
     parameters: [
-      ...parametersOf('path', schema.params),
-      ...parametersOf('query', schema.querystring),
-      ...parametersOf('header', schema.headers),
+      ...describeParameters('path', schema.params),
+      ...describeParameters('query', schema.querystring),
+      ...describeParameters('header', schema.headers),
     ],
     ...(body && {
       requestBody: {
@@ -158,12 +158,12 @@ function operationOf(
         content: requestContent(bodyTypes, body),
       },
     }),
-    responses: { ...refusalsOf(url, permission, schema), ...repliesOf(schema.response) },
+    responses: { ...describeRefusals(url, permission, schema), ...describeResponses(schema.response) },
   }
 }
 
-function bodyOf(url: string, given: unknown): JsonSchema | undefined {
-  const { fields } = interfaceOf(url)
+function describeBody(url: string, given: unknown): JsonSchema | undefined {
+  const { fields } = findInterface(url)
   const names = Object.keys(fields)
   if (names.length === 0) return given === undefined ? undefined : toJsonSchema(given)
   const { properties, required = [], ...body } = given === undefined ? {} : toJsonSchema(given)
@@ -174,7 +174,7 @@ function bodyOf(url: string, given: unknown): JsonSchema | undefined {
 function requestContent(types: readonly string[], body: JsonSchema): Content {
   const [file, other] = [true, false].map((isFile) => (body.anyOf ?? [body]).find((one) => holdsFile(one) === isFile))
   const otherTypes = types.filter((type) => !file || type !== FILE_TYPE)
-  return { ...(file && contentOf([FILE_TYPE], file)), ...(other && contentOf(otherTypes, other)) }
+  return { ...(file && describeContent([FILE_TYPE], file)), ...(other && describeContent(otherTypes, other)) }
 }
 
 const FILE_TYPE = 'multipart/form-data'
@@ -183,7 +183,7 @@ function holdsFile({ properties = {} }: JsonSchema): boolean {
   return Object.values(properties).some(({ format }) => format === 'binary')
 }
 
-function interfaceOf(url: string): Interface {
+function findInterface(url: string): Interface {
   const found = INTERFACES.find(({ path }) => url.startsWith(path))
   if (!found) throw new Error(`the docs know no interface at ${url}`)
   return found
@@ -199,9 +199,9 @@ function aboutKey(permission: ApiRoute['permission'], ofRoute: ApiRoute['budget'
   return `The key needs the permission \`${permission}\`. Counts as one of the \`${budget}\`: ${numbers}.`
 }
 
-function parametersOf(place: Parameter['in'], schema: unknown): Parameter[] {
+function describeParameters(place: Parameter['in'], schema: unknown): Parameter[] {
   if (schema === undefined) return []
-  return propertiesOf(toJsonSchema(schema)).map(({ name, schema: property, isRequired }) => ({
+  return listProperties(toJsonSchema(schema)).map(({ name, schema: property, isRequired }) => ({
     name,
     in: place,
     required: isRequired,
@@ -211,16 +211,19 @@ function parametersOf(place: Parameter['in'], schema: unknown): Parameter[] {
   }))
 }
 
-function contentOf(types: readonly string[], schema: JsonSchema): Content {
-  return Object.fromEntries(types.map((type) => [type, { schema, example: exampleOf(schema) }]))
+function describeContent(types: readonly string[], schema: JsonSchema): Content {
+  return Object.fromEntries(types.map((type) => [type, { schema, example: createExample(schema) }]))
 }
 
-function repliesOf(response: unknown): Record<string, ResponseObject> {
+function describeResponses(response: unknown): Record<string, ResponseObject> {
   const replies = Object.entries(response === undefined ? {} : toJsonSchema(response))
-  return Object.fromEntries(replies.map(([status, reply]) => [status, replyOf(status, toJsonSchema(reply))]))
+  return Object.fromEntries(replies.map(([status, reply]) => [status, describeResponse(status, toJsonSchema(reply))]))
 }
 
-function replyOf(status: string, { description, content, ...schema }: JsonSchema & { content?: Content }): ResponseObject {
+function describeResponse(
+  status: string,
+  { description, content, ...schema }: JsonSchema & { content?: Content },
+): ResponseObject {
   const said = { description: description ?? DESCRIPTIONS[status] ?? 'Done' }
   if (content) return { ...said, content }
   return schema.type === 'null' ? said : { ...said, content: { 'application/json': { schema } } }
@@ -229,7 +232,7 @@ function replyOf(status: string, { description, content, ...schema }: JsonSchema
 const DESCRIPTIONS: Readonly<Record<string, string>> = { 304: 'Nothing has changed since the response with this ETag' }
 
 /** What every operation of its kind may answer, besides what it says itself. */
-function refusalsOf(url: string, permission: ApiRoute['permission'], { params, body }: ApiRoute['schema']) {
+function describeRefusals(url: string, permission: ApiRoute['permission'], { params, body }: ApiRoute['schema']) {
   const isKeyed = permission !== undefined
   const statuses: readonly (Refused | false)[] = [
     400,
@@ -242,7 +245,7 @@ function refusalsOf(url: string, permission: ApiRoute['permission'], { params, b
     429,
     503,
   ]
-  const content = interfaceOf(url).refusal
+  const content = findInterface(url).refusal
   return Object.fromEntries(
     statuses.filter((status) => status !== false).map((status) => [status, { description: REFUSALS[status], content }]),
   )

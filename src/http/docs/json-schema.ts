@@ -17,19 +17,19 @@ export function toJsonSchema(schema: unknown): JsonSchema {
 
 export type Property = { name: string; schema: JsonSchema; isRequired: boolean }
 
-export function propertiesOf({ properties = {}, required = [] }: JsonSchema): Property[] {
+export function listProperties({ properties = {}, required = [] }: JsonSchema): Property[] {
   return Object.entries(properties).map(([name, schema]) => ({ name, schema, isRequired: required.includes(name) }))
 }
 
 /** The example that the schema gives, or one made of its parts': what is optional is in it when it has an example of its own. */
-export function exampleOf(schema: JsonSchema): unknown {
+export function createExample(schema: JsonSchema): unknown {
   if (schema.examples) return schema.examples[0]
   if ('const' in schema) return schema.const
-  if (schema.anyOf) return exampleOf(schema.anyOf[0] ?? {})
-  if (schema.type === 'array') return [exampleOf(schema.items ?? {})]
+  if (schema.anyOf) return createExample(schema.anyOf[0] ?? {})
+  if (schema.type === 'array') return [createExample(schema.items ?? {})]
   if (schema.type === 'object') {
-    const shown = propertiesOf(schema).filter(({ schema: property, isRequired }) => isRequired || hasExample(property))
-    return Object.fromEntries(shown.map(({ name, schema: property }) => [name, exampleOf(property)]))
+    const shown = listProperties(schema).filter(({ schema: property, isRequired }) => isRequired || hasExample(property))
+    return Object.fromEntries(shown.map(({ name, schema: property }) => [name, createExample(property)]))
   }
   return { string: '…', integer: 0, number: 0, boolean: true, null: null }[schema.type ?? ''] ?? '…'
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { escapeHtml, ICON } from '../player/page.ts'
 import type { ApiDocument, Operation, Parameter, ResponseObject } from './document.ts'
-import { describeType, type JsonSchema, propertiesOf } from './json-schema.ts'
+import { describeType, type JsonSchema, listProperties } from './json-schema.ts'
 import { THEME_CSS } from './theme.css.ts'
 
 type Place = { path: string; method: string; operation: Operation }
@@ -69,7 +69,7 @@ function parameterRow({ name, in: place, required, description, schema }: Parame
 }
 
 function fieldRows(schema: JsonSchema, before = ''): string {
-  return propertiesOf(schema)
+  return listProperties(schema)
     .map(({ name, schema: field, isRequired }) => {
       const inner = field.items ?? field
       const path = `${before}${name}`

@@ -55,13 +55,13 @@ export async function playbackInterface(
 
   app.post('/redeem', { config: { isRedeem: true }, schema: { response: { 200: SessionBody } } }, async (request) => {
     const proof = readProof(proofHeader(request))
-    const raw = bodyOf(request)
+    const raw = readRawBody(request)
     const { otp, videoId, publicKey: point, ticket, ancestors = [] } = readBody(RedeemBody, raw)
     const publicKey = Buffer.from(point, 'base64url')
     const session = await redeemWithin(deps, request, {
       otp,
       isSpendable: () => mayRedeem(deps, { otp, publicKey }),
-      redeem: () => redeem(deps, { otp, videoId, publicKey, ticket, ancestors, body: raw }, proof, visitOf(request)),
+      redeem: () => redeem(deps, { otp, videoId, publicKey, ticket, ancestors, body: raw }, proof, readViewer(request)),
     })
     return answerSession(deps, session)
   })
@@ -91,7 +91,7 @@ export async function playbackInterface(
 
   app.post('/:session/beat', { schema: { params: SessionParams } }, async (request) => {
     const session = await admitted(request, 'beat', request.params.session)
-    await recordBeat(deps, session, readBody(BeatBody, bodyOf(request)))
+    await recordBeat(deps, session, readBody(BeatBody, readRawBody(request)))
     return {}
   })
 
@@ -101,15 +101,15 @@ export async function playbackInterface(
   })
 
   async function admitted(request: FastifyRequest, operation: Operation, id: string, argument = ''): Promise<LiveSession> {
-    const visit = visitOf(request)
+    const visit = readViewer(request)
     const proof = readProof(proofHeader(request))
-    const signed = { operation, argument, body: bodyOf(request) }
+    const signed = { operation, argument, body: readRawBody(request) }
     const session = await admitRequest(deps, { sessionId: id, proof, signed, visit, isFlooding: isFlooding(deps, request) })
     deps.usage.recordWatching(session.row, visit.address)
     return session
   }
 
-  function visitOf(request: FastifyRequest): ViewerRequest {
+  function readViewer(request: FastifyRequest): ViewerRequest {
     return { address: deps.addressOf(request), userAgent: request.headers['user-agent'] ?? '' }
   }
 }
@@ -155,7 +155,7 @@ function proofHeader(request: FastifyRequest): string | undefined {
   return request.headers['reelgate-proof']?.toString()
 }
 
-function bodyOf(request: FastifyRequest): Buffer {
+function readRawBody(request: FastifyRequest): Buffer {
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
 }
 

@@ -25,7 +25,7 @@ export const ICON = `data:image/svg+xml,${encodeURIComponent(
  */
 export function playerPage({ cspNonce, proofNonce, ticket, rootPath, script, style }: PlayerPageValues): string {
   const nonce = escapeHtml(cspNonce)
-  return `${headOf({ rootPath, style })}<script type="application/json" id="reelgate-page" nonce="${nonce}">${scriptJson({ proofNonce, ticket, rootPath })}</script>
+  return `${pageHead({ rootPath, style })}<script type="application/json" id="reelgate-page" nonce="${nonce}">${scriptJson({ proofNonce, ticket, rootPath })}</script>
 <script type="module" nonce="${nonce}" src="${escapeHtml(`${rootPath}player/${script}`)}"></script>
 </head>
 <body data-state="loading">
@@ -37,7 +37,7 @@ export function playerPage({ cspNonce, proofNonce, ticket, rootPath, script, sty
 
 /** What a viewer is shown in the player's place, in its form and without any script. Send it with `REFUSAL_POLICY`. */
 export function refusalPage(sentence: string, code: string, { rootPath, style }: Pick<PlayerPageValues, 'rootPath' | 'style'>) {
-  return `${headOf({ rootPath, style })}</head>
+  return `${pageHead({ rootPath, style })}</head>
 <body data-state="refused" data-code="${escapeHtml(code)}">
 <main id="player"><div class="panel">
 <svg class="reel" viewBox="0 0 24 24" aria-hidden="true"><path d="${REEL}"/></svg>
@@ -50,7 +50,7 @@ export function refusalPage(sentence: string, code: string, { rootPath, style }:
 
 export const REFUSAL_POLICY = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'"
 
-function headOf({ rootPath, style }: Pick<PlayerPageValues, 'rootPath' | 'style'>): string {
+function pageHead({ rootPath, style }: Pick<PlayerPageValues, 'rootPath' | 'style'>): string {
   return `<!doctype html>
 <html lang="en">
 <head>

@@ -75,7 +75,7 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
   })
   if (!isKnown) await countGuess(deps, request)
   const { script, style } = deps.player
-  const rootPath = rootPathOf(request.url)
+  const rootPath = pathToRoot(request.url)
   reply.headers({
     'Content-Type': 'text/html; charset=utf-8',
     'Cache-Control': 'no-store',
@@ -103,7 +103,7 @@ function insecureSentence(host: string): string {
 }
 
 /** The way from the page to the installation's root, below whatever prefix a proxy has put it. */
-function rootPathOf(url: string): string {
+function pathToRoot(url: string): string {
   const depth = (url.split('?')[0]?.match(/\//g)?.length ?? 1) - 1
   return depth === 0 ? './' : '../'.repeat(depth)
 }

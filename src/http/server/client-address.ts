@@ -11,7 +11,7 @@ export type AddressOf = (request: FastifyRequest) => string
  */
 export function clientAddresses(isProxy: (address: string) => boolean): AddressOf {
   return (request) => {
-    let address = peerOf(request.raw.socket)
+    let address = getPeerAddress(request.raw.socket)
     if (!isProxy(address)) return address
     const seen = request.headers['x-forwarded-for']?.toString().split(',') ?? []
     while (isProxy(address)) {
@@ -36,6 +36,6 @@ export function proxiesAmong(trustedProxies: readonly string[]): (address: strin
 }
 
 /** The other end of a connection. */
-export function peerOf({ remoteAddress: peer = '' }: Socket): string {
+export function getPeerAddress({ remoteAddress: peer = '' }: Socket): string {
   return peer.includes(':') ? (parseIpAddress(peer) ?? peer) : peer
 }

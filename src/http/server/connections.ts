@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
 import { ipRateLimitKey } from '../../net/ip.ts'
 import type { App } from './app-type.ts'
-import { peerOf } from './client-address.ts'
+import { getPeerAddress } from './client-address.ts'
 
 // Limits on connections, before anything is known about the client.
 
@@ -19,7 +19,7 @@ const TOO_MANY_CONNECTIONS =
 export function limitConnections(app: App, isProxy: (address: string) => boolean): void {
   const open = new Map<string, number>()
   app.server.on('connection', (socket: Socket) => {
-    const peer = peerOf(socket)
+    const peer = getPeerAddress(socket)
     if (isProxy(peer)) return
     const subject = ipRateLimitKey(peer)
     const count = open.get(subject) ?? 0
@@ -36,7 +36,7 @@ export function limitConnections(app: App, isProxy: (address: string) => boolean
 declare module 'fastify' {
   interface FastifyRequest {
     /** Ends the connection when the body has not arrived in time. */
-    bodyDeadline: NodeJS.Timeout | undefined
+    bodyTimer: NodeJS.Timeout | undefined
   }
 }
 
@@ -48,21 +48,22 @@ export function closeAfterResponse({ raw }: FastifyRequest, reply: FastifyReply)
 
 /** Refuses a body that arrives too slowly, and ends its connection. */
 export function timeOutSlowBodies(app: App): void {
-  app.decorateRequest('bodyDeadline', undefined)
+  app.decorateRequest('bodyTimer', undefined)
   app.addHook('preParsing', (request, reply, payload, done) => {
     const { headers } = request
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
-      request.bodyDeadline = setTimeout(() => refuse(reply), BODY_TIMEOUT_MS).unref()
+      request.bodyTimer = setTimeout(() => refuse(reply), BODY_TIMEOUT_MS).unref()
     done(null, payload)
 
     function refuse(to: FastifyReply): void {
+      if (to.sent) return // what arrived could not be parsed
       closeAfterResponse(request, to).send(
         new Failure('timeout', `The body did not arrive within ${BODY_TIMEOUT_MS / 1000} seconds. Send it again.`),
       )
     }
   })
   app.addHook('preValidation', (request, _reply, done) => {
-    clearTimeout(request.bodyDeadline)
+    clearTimeout(request.bodyTimer)
     done()
   })
 }

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { DatabaseInUse, levelOf } from '../../errors.ts'
+import { DatabaseInUse, logLevelFor } from '../../errors.ts'
 import type { App } from './app-type.ts'
 import { type LimitDeps, limitByAddress } from './rate-limits.ts'
 
@@ -50,7 +50,7 @@ function runChecks(checks: HealthDeps['checks'], log: FastifyBaseLogger): Promis
       try {
         return [name, (await check()) ?? 'ok']
       } catch (error) {
-        log[levelOf(error, 'warn')]({ err: error, check: name }, 'health: check failed')
+        log[logLevelFor(error, 'warn')]({ err: error, check: name }, 'health: check failed')
         return [name, error instanceof DatabaseInUse ? 'held by another server' : 'failed']
       }
     }),

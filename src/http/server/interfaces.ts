@@ -46,7 +46,7 @@ export type InterfaceDeps = {
   uploads: SourceDeps
   playback: PlaybackDeps
   usage: Usage
-  segments: Pick<SegmentDeps, 'hotSegments' | 'chunkQueue' | 'segmentEvents' | 'wakeEncoders' | 'noteDamage'>
+  segments: Pick<SegmentDeps, 'hotSegments' | 'chunkQueue' | 'segmentEvents' | 'wakeEncoders' | 'reportDamage'>
   health: Pick<HealthDeps, 'checks' | 'notices'>
   demo: Demo | undefined
 }

@@ -113,7 +113,7 @@ async function limitHolder(
     const isOpen = who === 'account' && refused?.bannedUntilS !== undefined && config.isOpenToBanned === true
     if (refused && !isOpen) {
       setLimitHeaders(reply, taken)
-      throw await refusalOf(taken, refused, { who, holder })
+      throw await createLimitFailure(taken, refused, { who, holder })
     }
     if (!refused) counted.push(() => limiter.refund(subject))
     if (!tightest || taken.remaining < tightest.remaining) tightest = taken
@@ -141,14 +141,14 @@ export async function countUnauthenticated(
   request.isCounted = true
   const taken = limits.unauthenticated.take(ipRateLimitKey(addressOf(request)))
   setLimitHeaders(reply, taken)
-  return taken.refused ? refusalOf(taken, taken.refused) : error
+  return taken.refused ? createLimitFailure(taken, taken.refused) : error
 }
 
 /** Counts a request for an unknown address in the interface that it looks like. @returns the error to send */
 export async function limitUnroutedRequest(deps: LimitDeps, call: LimitedCall, error: Failure): Promise<unknown> {
   if (/^\/(api|v2)(\/|$)/.test(call.request.url)) return countUnauthenticated(deps, call, error)
   const taken = deps.limits?.playback.take(ipRateLimitKey(deps.addressOf(call.request)))
-  return taken?.refused ? refusalOf(taken, taken.refused) : error
+  return taken?.refused ? createLimitFailure(taken, taken.refused) : error
 }
 
 /** Counts all requests to a public interface against their address; owners' limits are not affected. */
@@ -157,7 +157,7 @@ export function limitByAddress(app: App, { limits, addressOf }: LimitDeps, budge
   app.addHook('onRequest', async (request, reply) => {
     const taken = limits[budget].take(ipRateLimitKey(addressOf(request)))
     if (budget === 'playback') setLimitHeaders(reply, taken)
-    if (taken.refused) throw await refusalOf(taken, taken.refused)
+    if (taken.refused) throw await createLimitFailure(taken, taken.refused)
   })
 }
 
@@ -166,7 +166,7 @@ type VisitorBudget = 'pages' | 'posters' | 'docs' | 'health'
 /** Counts a request with an unknown OTP or poster token as a guess. @throws Failure `limited` */
 export async function countGuess({ limits, addressOf }: LimitDeps, request: FastifyRequest): Promise<void> {
   const taken = limits?.redeem.take(ipRateLimitKey(addressOf(request)))
-  if (taken?.refused) throw await refusalOf(taken, taken.refused)
+  if (taken?.refused) throw await createLimitFailure(taken, taken.refused)
 }
 
 /** Counts upload forms against their address, before anything of them is read. */
@@ -177,7 +177,7 @@ export function limitForms(app: App, { limits, addressOf }: LimitDeps): void {
     const taken = limits.forms.take(ipRateLimitKey(addressOf(request)))
     if (!taken.refused) return
     request.isBanned = taken.refused.bannedUntilS !== undefined
-    throw await refusalOf(taken, taken.refused)
+    throw await createLimitFailure(taken, taken.refused)
   })
 }
 
@@ -198,7 +198,7 @@ export function limitBodies(app: App, { limits, addressOf }: LimitDeps): void {
       request.isCounted = true
       if (taken.refused?.bannedUntilS) closeAfterResponse(request, reply)
       return taken.refused
-        ? refusalOf(taken, taken.refused)
+        ? createLimitFailure(taken, taken.refused)
         : new Failure('too-large', `The body is larger than ${SMALL_BODY_BYTES} bytes.`)
     }
     if (Number(request.headers['content-length'] ?? 0) > SMALL_BODY_BYTES) throw await refuse()
@@ -308,7 +308,7 @@ async function slowDown(refused: LimitExceeded): Promise<PlaybackRefusal> {
 }
 
 /** When this call causes the ban, resolves after the ban is durable. `of` is absent without a valid key. */
-async function refusalOf(
+async function createLimitFailure(
   { budget, quota }: LimitResult,
   { subject, settled, retryAfterS, bannedUntilS }: LimitExceeded,
   of?: { who: string; holder: ApiKeyHolder },

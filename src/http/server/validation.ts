@@ -28,7 +28,7 @@ export function validationMessage(error: Pick<FastifyError, 'validation' | 'vali
   if (!fault) return 'The request does not match the schema of this operation. The API reference shows it.'
   const place = PLACES[error.validationContext ?? ''] ?? 'field'
   if (fault.keyword === 'required') return missing(place, fault)
-  const name = nameOf(fault.instancePath)
+  const name = toFieldName(fault.instancePath)
   const subject = name === '' ? 'The body' : `The ${place} "${name}"`
   return `${subject} expects ${expected(fault.parentSchema)}, but got ${shown(fault.data)}.`
 }
@@ -37,11 +37,11 @@ function missing(place: string, { instancePath, params, parentSchema }: Fault): 
   const name = String(params.missingProperty)
   const { properties } = isSchema(parentSchema) ? parentSchema : {}
   const schema = isSchema(properties) ? properties[name] : undefined
-  return `The ${place} "${nameOf(`${instancePath}/${name}`)}" is missing. Send it as ${expected(schema)}.`
+  return `The ${place} "${toFieldName(`${instancePath}/${name}`)}" is missing. Send it as ${expected(schema)}.`
 }
 
 /** `/videos/0` is `videos[0]`. */
-function nameOf(instancePath: string): string {
+function toFieldName(instancePath: string): string {
   return instancePath
     .split('/')
     .slice(1)

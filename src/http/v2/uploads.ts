@@ -33,13 +33,13 @@ export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {
         deps,
         { request, reply, accountId: holder.accountId },
         (alongside) => issueUploadPolicy(deps, holder, { title }, alongside),
-        v2Representation(request, { bodyOf }),
+        v2Representation(request, { bodyOf: toBody }),
       )
     },
   )
 
   // Both have the same address, so that no client is led away from TLS.
-  function bodyOf({ videoId, form }: IssuedUpload) {
+  function toBody({ videoId, form }: IssuedUpload) {
     const link = `${deps.publicUrl()}/upload`
     return { ...form, video_id: videoId, upload_link: link, upload_link_secure: link }
   }

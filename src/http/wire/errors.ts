@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Failure, type FailureKind, hostFailure, levelOf } from '../../errors.ts'
+import { Failure, type FailureKind, hostFailure, logLevelFor } from '../../errors.ts'
 import { validationMessage } from '../server/validation.ts'
 
 // The only place that maps failures to statuses; each interface puts them into its own body.
@@ -26,7 +26,7 @@ export function errorResponse(error: unknown, request: FastifyRequest, reply: Fa
   if (failure) {
     const retryAfterS = failure.retryAfterS ?? (failure.kind === 'unavailable' ? 5 : undefined)
     if (retryAfterS !== undefined) reply.header('Retry-After', String(retryAfterS))
-    if (failure.kind === 'unavailable') request.log[levelOf(failure, 'warn')]({ err: failure }, 'request: refused')
+    if (failure.kind === 'unavailable') request.log[logLevelFor(failure, 'warn')]({ err: failure }, 'request: refused')
     return { status: STATUS[failure.kind], code: failure.kind, message: failure.message }
   }
   if (isFastifyError(error) && error.validation) return { status: 400, code: 'invalid', message: validationMessage(error) }

@@ -7,7 +7,7 @@ import { parseJson } from '../../json.ts'
  * @throws Failure `invalid` for what is no list of texts
  */
 export function readStringList(fields: unknown, name: string): string[] | undefined {
-  const given = { ...asObject(fields), ...membersOf(fields, name) }[name]
+  const given = { ...asObject(fields), ...gatherMembers(fields, name) }[name]
   if (given === undefined) return undefined
   const texts = typeof given === 'string' ? textsIn(given) : given
   if (!isTexts(texts)) throw new Failure('invalid', `${name} must be a list of texts.`)
@@ -16,10 +16,10 @@ export function readStringList(fields: unknown, name: string): string[] | undefi
 
 /** The same fields, those that PHP spreads over `name[]` and `name[0]` gathered into a list. */
 export function gatherArrayFields(fields: unknown, names: readonly string[]): object {
-  return Object.assign({ ...asObject(fields) }, ...names.map((name) => membersOf(fields, name)))
+  return Object.assign({ ...asObject(fields) }, ...names.map((name) => gatherMembers(fields, name)))
 }
 
-function membersOf(fields: unknown, name: string): Record<string, unknown> {
+function gatherMembers(fields: unknown, name: string): Record<string, unknown> {
   const members = Object.entries(asObject(fields)).flatMap(([field, value]) => {
     const [, index] = field.startsWith(`${name}[`) ? (/^\[(\d{0,9})\]$/.exec(field.slice(name.length)) ?? []) : []
     return index === undefined ? [] : [{ index: Number(index), value }]

@@ -6,21 +6,21 @@ const REFERENCES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&g
 
 /** A document of one root element. A field is an element of its name, a list as many elements of that name. */
 export function xmlDocument(root: object): string {
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${elementsOf(root)}`
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${writeElements(root)}`
 }
 
-function elementsOf(fields: object): string {
+function writeElements(fields: object): string {
   return Object.entries(fields)
-    .map(([name, value]) => elementOf(name, value))
+    .map(([name, value]) => writeElement(name, value))
     .join('')
 }
 
-function elementOf(name: string, value: unknown): string {
-  if (Array.isArray(value)) return value.map((each) => elementOf(name, each)).join('')
-  const content = typeof value === 'object' && value !== null ? elementsOf(value) : textOf(String(value ?? ''))
+function writeElement(name: string, value: unknown): string {
+  if (Array.isArray(value)) return value.map((each) => writeElement(name, each)).join('')
+  const content = typeof value === 'object' && value !== null ? writeElements(value) : escapeText(String(value ?? ''))
   return `<${name}>${content}</${name}>`
 }
 
-function textOf(text: string): string {
+function escapeText(text: string): string {
   return text.replace(FORBIDDEN, '').replace(/[&<>\r]/g, (letter) => REFERENCES[letter] ?? '')
 }

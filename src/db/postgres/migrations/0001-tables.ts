@@ -41,7 +41,7 @@ const TABLES = [
     at_s bigint not null,
     account_id text,
     actor text not null,
-    action text not null,
+    kind text not null,
     subject text not null,
     details text
   )`,
@@ -144,7 +144,7 @@ const TABLES = [
     plan text not null,
     encoder text not null,
     created_at_s bigint not null,
-    posters_at_s bigint,
+    posters_extracted_at_s bigint,
     finished_at_s bigint,
     primary key (video_id, number)
   )`,

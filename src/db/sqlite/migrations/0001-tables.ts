@@ -94,7 +94,7 @@ const STATEMENTS = [
     plan text not null,
     encoder text not null,
     created_at_s integer not null,
-    posters_at_s integer,
+    posters_extracted_at_s integer,
     finished_at_s integer,
     primary key (video_id, number)
   ) without rowid`,
@@ -282,7 +282,7 @@ const STATEMENTS = [
     at_s integer not null,
     account_id text,
     actor text not null,
-    action text not null,
+    kind text not null,
     subject text not null,
     details text
   )`,
