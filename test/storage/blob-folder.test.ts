@@ -59,14 +59,14 @@ test('U11: no name leads out of the folder', async () => {
     'a\nb',
     'ä',
   ]) {
-    expect(() => blobPath(blobs, name)).toThrow('not a name of a blob')
+    expect(() => blobPath(blobs, name)).toThrow('not the name of a blob')
   }
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('.', '/', 'a', '\0', '\\', '-', '%') }), (name) => {
       try {
         expect(blobPath(blobs, name).startsWith(`${blobs.root}/`)).toBe(true)
       } catch (error) {
-        expect(String(error)).toContain('not a name of a blob')
+        expect(String(error)).toContain('not the name of a blob')
       }
     }),
   )
