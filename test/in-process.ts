@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import { openLog } from '../src/cli/log.ts'
 import { welcomeText } from '../src/cli/welcome.ts'
-import { readConfig } from '../src/config.ts'
+import { type Config, readConfig } from '../src/config.ts'
 import { openSandbox, type Sandbox } from '../src/encode/sandbox.ts'
 import { startServer } from '../src/server.ts'
 import { makePlace } from './installation-folder.ts'
@@ -14,8 +14,15 @@ import * as apart from './reelgate.ts'
 export type Reelgate = Omit<apart.Reelgate, 'pid' | 'kill'>
 export type StartOptions = Omit<apart.StartOptions, 'wrapper' | 'main'>
 
-/** One for all servers of this process: opening it starts ffmpeg, and each finds the same programs. */
-let sandbox: Promise<Sandbox> | undefined
+/** Shared by the servers of this process that look for programs in the same folders: opening a sandbox starts ffmpeg. */
+const sandboxes = new Map<string, Promise<Sandbox>>()
+
+function getSandbox(config: Config): Promise<Sandbox> {
+  const key = [config.sandbox, ...config.toolFolders].join(':')
+  const sandbox = sandboxes.get(key) ?? openSandbox(config)
+  sandboxes.set(key, sandbox)
+  return sandbox
+}
 
 /** Starts a server for this test; it is stopped and its folder removed when the test has finished. */
 export async function startReelgate(options: StartOptions = {}): Promise<Reelgate> {
@@ -43,8 +50,7 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
   async function start(port: string) {
     output = ''
     const config = readConfig({ ...env, PORT: port })
-    sandbox ??= openSandbox(config)
-    const server = await startServer(config, openLog(config.logLevel, log), { sandbox })
+    const server = await startServer(config, openLog(config.logLevel, log), { sandbox: getSandbox(config) })
     output += welcomeText(config, server)
     return server
   }

@@ -10,6 +10,7 @@ import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
 import type { FileRow, NewFile } from '../db/tables.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
+import { Failure } from '../errors.ts'
 import { videoNotFound } from '../errors.ts'
 import { type BlobFolder, putBlob, removeBlobAndEmptyFolders } from '../storage/folder.ts'
 
@@ -70,4 +71,9 @@ export async function storeAttachment(
 /** Where the blobs of posters, captions and MP4s are. */
 export function assetFolder(folders: VideoFolders, { type }: Pick<FileRow, 'type'>): BlobFolder {
   return type === 'poster' ? folders.posters : folders.files
+}
+
+/** The refusal of an upload beyond its limit. @param what begins the sentence, such as `A poster` */
+export function uploadTooLarge(what: string, maxBytes: number): Failure {
+  return new Failure('too-large', `${what} has at most ${maxBytes / 2 ** 20} MiB.`)
 }

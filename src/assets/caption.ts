@@ -4,8 +4,8 @@ import { Worker } from 'node:worker_threads'
 import type { Actor } from '../audit/audit-log.ts'
 import { Failure } from '../errors.ts'
 import { createFairSemaphore, type FairSemaphore } from '../jobs/fair-semaphore.ts'
-import { limitBytes } from '../storage/limit-bytes.ts'
-import { type AttachmentDeps, storeAttachment } from './attachment.ts'
+import { limitBytes } from '../limit-bytes.ts'
+import { type AttachmentDeps, storeAttachment, uploadTooLarge } from './attachment.ts'
 import type { WebVttResult } from './webvtt-worker.ts'
 
 export type CaptionDeps = AttachmentDeps & {
@@ -31,9 +31,8 @@ export function parseLanguage(text: string): string {
 
 /** Receives a file of captions. @throws Failure `too-large` */
 export async function receiveCaption(bytes: Readable): Promise<Buffer> {
-  const parts: Buffer[] = []
-  for await (const part of limitBytes(bytes, MAX_CAPTION_BYTES, 'A file of captions')) parts.push(part)
-  return Buffer.concat(parts)
+  const tooLong = () => uploadTooLarge('A file of captions', MAX_CAPTION_BYTES)
+  return Buffer.concat(await Array.fromAsync(limitBytes(bytes, MAX_CAPTION_BYTES, tooLong)))
 }
 
 export type NewCaption = { accountId: string; by: Actor; videoId: string; language: string; text: Buffer }

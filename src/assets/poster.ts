@@ -1,12 +1,12 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { Actor } from '../audit/audit-log.ts'
 import { newToken } from '../crypto/secret.ts'
 import { removeImage, renderPosterSizes, type SealedImage, sealImage } from '../encode/image.ts'
 import type { Sandbox } from '../encode/sandbox.ts'
 import { Failure } from '../errors.ts'
 import { createFairSemaphore, type FairSemaphore } from '../jobs/fair-semaphore.ts'
-import { limitBytes } from '../storage/limit-bytes.ts'
-import { type AttachmentDeps, storeAttachment } from './attachment.ts'
+import { limitBytes } from '../limit-bytes.ts'
+import { type AttachmentDeps, storeAttachment, uploadTooLarge } from './attachment.ts'
 
 export type PosterDeps = AttachmentDeps & {
   sandbox: Sandbox
@@ -32,7 +32,10 @@ const MAX_POSTER_BYTES = 10 * 2 ** 20
 export async function receivePoster({ folders, hasRoom }: PosterDeps, bytes: Readable): Promise<SealedImage> {
   if (!(await hasRoom(MAX_POSTER_BYTES)))
     throw new Failure('unavailable', 'The disk of this server has no room for this image. Try again when there is space.')
-  return sealImage(folders.posters.tmp, limitBytes(bytes, MAX_POSTER_BYTES, 'A poster'))
+  return sealImage(
+    folders.posters.tmp,
+    Readable.from(limitBytes(bytes, MAX_POSTER_BYTES, () => uploadTooLarge('A poster', MAX_POSTER_BYTES))),
+  )
 }
 
 export const discardPoster = removeImage

@@ -7,6 +7,7 @@ import path from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { Failure } from '../errors.ts'
+import { limitBytes } from '../limit-bytes.ts'
 import { systemCallFilter } from './system-calls.ts'
 import { librariesIn, visiblePaths } from './visible-paths.ts'
 
@@ -233,16 +234,11 @@ function throwIfSandboxFailed(end: MediaEnd): MediaEnd {
 }
 
 /** A reader that collects an output up to a limit. */
-export function collect(limitBytes: number): { reader: Reader; bytes: () => Buffer } {
+export function collect(maxBytes: number): { reader: Reader; bytes: () => Buffer } {
   const parts: Buffer[] = []
-  let sizeBytes = 0
   return {
     reader: async (bytes) => {
-      for await (const part of bytes) {
-        sizeBytes += part.length
-        if (sizeBytes > limitBytes) throw new OutputTooLong()
-        parts.push(part)
-      }
+      for await (const part of limitBytes(bytes, maxBytes, () => new OutputTooLong())) parts.push(part)
     },
     bytes: () => Buffer.concat(parts),
   }

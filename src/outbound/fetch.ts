@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { Failure, type FailureKind } from '../errors.ts'
+import { limitBytes } from '../limit-bytes.ts'
 import { describeUrl, isDialAllowed, type OutboundPolicy, parseOutboundUrl } from './policy.ts'
 
 export type OutboundRequest = {
@@ -140,13 +141,8 @@ async function* bounded(
   maxBytes: number,
   explain: (error: unknown) => never,
 ): AsyncGenerator<Buffer> {
-  let sizeBytes = 0
   try {
-    for await (const part of body) {
-      sizeBytes += part.length
-      if (sizeBytes > maxBytes) throw tooLong(url, maxBytes)
-      yield part
-    }
+    yield* limitBytes(body, maxBytes, () => tooLong(url, maxBytes))
   } catch (error) {
     explain(error)
   }

@@ -26,10 +26,15 @@ const BELOW = ['crypto', 'db', 'storage', 'jobs', 'outbound', 'net']
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   'json.ts': [],
+  'limit-bytes.ts': [],
   'config.ts': ['errors.ts', 'json.ts'],
   'health-check.ts': [],
-  ...Object.fromEntries(BELOW.map((folder) => [folder, ['errors.ts', 'config.ts', 'health-check.ts', ...BELOW]])),
-  ...Object.fromEntries(FEATURES.map((folder) => [folder, ['errors.ts', 'config.ts', 'json.ts', ...BELOW, ...FEATURES]])),
+  ...Object.fromEntries(
+    BELOW.map((folder) => [folder, ['errors.ts', 'config.ts', 'health-check.ts', 'limit-bytes.ts', ...BELOW]]),
+  ),
+  ...Object.fromEntries(
+    FEATURES.map((folder) => [folder, ['errors.ts', 'config.ts', 'json.ts', 'limit-bytes.ts', ...BELOW, ...FEATURES]]),
+  ),
   http: ['errors.ts', 'config.ts', 'json.ts', 'net', ...FEATURES],
   installation: ['errors.ts', 'config.ts', 'health-check.ts', ...FEATURES, ...BELOW],
   control: ['errors.ts', 'config.ts', 'installation', ...FEATURES],

@@ -230,14 +230,14 @@ inBubblewrap('M24: the kernel refuses each listed system call with EPERM, and ki
 test.for(sampleOf('places of an installation', ['/usr/local', '/usr/src/app', '/opt', '/srv', '/home'], 1))(
   'M29: neither an installation nor its data nor its key in %s can be read inside',
   async (parent, { skip }) => {
-    const { openSandbox, parts, database, key, dataDir } = await installIn(parent).catch(() => skip())
+    const { openSandbox, parts, database, key, dataDir } = await installIn(parent, skip)
     await expectUnreadable(await openSandbox({ dataDir, masterKeyFile: key }), [...parts, database, key], skip)
   },
 )
 
 test('M29: each of them is hidden in a folder of ffmpeg’s own libraries, too, and ffmpeg works', async ({ skip }) => {
   const parent = path.dirname(librariesIn((await promisify(execFile)('ldd', ['/usr/bin/ffmpeg'])).stdout)[0] ?? '')
-  const { openSandbox: openInstalled, parts, database, key, dataDir } = await installIn(parent).catch(() => skip())
+  const { openSandbox: openInstalled, parts, database, key, dataDir } = await installIn(parent, skip)
   const sandbox = await openInstalled()
   await expectUnreadable(sandbox, parts, skip)
   await expectUnreadable(await openSandbox({ dataDir }), [database], skip)
@@ -325,12 +325,12 @@ async function withScript(sandbox: Sandbox, script: string): Promise<Sandbox> {
 }
 
 /** An installation, as far as its sandbox needs it, with data and key in the same folder. @throws where nothing can be made there */
-async function installIn(parent: string) {
-  const firstNew = await mkdir(parent, { recursive: true })
-  const home = await mkdtemp(path.join(parent, 'reelgate-test-'))
+async function installIn(parent: string, skip: () => never) {
+  const firstNew = await mkdir(parent, { recursive: true }).catch(skip) // this user may not install there
+  const home = await mkdtemp(path.join(parent, 'reelgate-test-')).catch(skip)
   onTestFinished(() => rm(firstNew ?? home, { recursive: true }))
   const root = path.join(import.meta.dirname, '../..')
-  const names = ['package.json', 'src/errors.ts']
+  const names = ['package.json', 'src/errors.ts', 'src/limit-bytes.ts']
   for (const name of ['sandbox', 'system-calls', 'visible-paths']) names.push(`src/encode/${name}.ts`)
   for (const name of names) await cp(path.join(root, name), path.join(home, name))
   const installed: typeof import('../../src/encode/sandbox.ts') = await import(path.join(home, 'src/encode/sandbox.ts'))
