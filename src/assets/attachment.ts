@@ -10,8 +10,7 @@ import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
 import type { FileRow, NewFile } from '../db/tables.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
-import { Failure } from '../errors.ts'
-import { videoNotFound } from '../errors.ts'
+import { Failure, videoNotFound } from '../errors.ts'
 import { type BlobFolder, putBlob, removeBlobAndEmptyFolders } from '../storage/folder.ts'
 
 export type AttachmentDeps = CatalogueDeps & { masterKey: MasterKey; folders: VideoFolders }

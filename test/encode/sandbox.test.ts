@@ -324,7 +324,7 @@ async function withScript(sandbox: Sandbox, script: string): Promise<Sandbox> {
   return { ...sandbox, tools: { ...sandbox.tools, ffprobe: file }, visible }
 }
 
-/** An installation, as far as its sandbox needs it, with data and key in the same folder. @throws where nothing can be made there */
+/** An installation, as far as its sandbox needs it, with data and key in the same folder. */
 async function installIn(parent: string, skip: () => never) {
   const firstNew = await mkdir(parent, { recursive: true }).catch(skip) // this user may not install there
   const home = await mkdtemp(path.join(parent, 'reelgate-test-')).catch(skip)
