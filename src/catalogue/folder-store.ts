@@ -47,10 +47,10 @@ const MAX_FOLDED_LENGTH = 800
 export async function listFoldersByPrefix(
   db: Db,
   accountId: string,
-  wanted: { name: string; isWhole: boolean },
+  search: { name: string; isWhole: boolean },
   limit: number,
 ): Promise<FolderRow[]> {
-  const folded = foldCase(wanted.name)
+  const folded = foldCase(search.name)
   // The highest code point, repeated beyond the length of any name: an upper bound for all names with this prefix.
   const upperBound = folded + '\u{10FFFF}'.repeat(MAX_FOLDED_LENGTH)
   return db
@@ -60,7 +60,7 @@ export async function listFoldersByPrefix(
     .where('parentId', 'is not', null)
     .where('foldedName', '>=', folded)
     .where('foldedName', '<', upperBound)
-    .$if(wanted.isWhole, (folders) => folders.where('name', '=', wanted.name))
+    .$if(search.isWhole, (folders) => folders.where('name', '=', search.name))
     .orderBy('foldedName')
     .orderBy('id')
     .limit(limit)

@@ -64,10 +64,10 @@ export async function openFolder(
 export async function searchFolders(
   { slowDb }: Pick<ListDeps, 'slowDb'>,
   accountId: string,
-  wanted: { name: string; isWhole: boolean },
+  search: { name: string; isWhole: boolean },
 ): Promise<FoundFolder[]> {
-  if (wanted.name !== '') parseFolderName(wanted.name)
-  const folders = await listFoldersByPrefix(slowDb, accountId, wanted, MAX_SEARCH_RESULTS)
+  if (search.name !== '') parseFolderName(search.name)
+  const folders = await listFoldersByPrefix(slowDb, accountId, search, MAX_SEARCH_RESULTS)
   const ids = folders.map(({ id }) => id)
   const ancestors = await listAncestors(slowDb, accountId, ids)
   return folders.map((folder) => ({

@@ -51,10 +51,10 @@ export async function tryVideo(config: Config, path: string, { account, json }: 
 }
 
 /** @throws Failure for a path that is not a readable file, before anything is sent */
-async function findSourceFile(given: string): Promise<SourceFile> {
-  const path = resolve(given)
+async function findSourceFile(argument: string): Promise<SourceFile> {
+  const path = resolve(argument)
   const reject = (problem: string): never => {
-    throw new Failure('invalid', `${given} ${problem}.`)
+    throw new Failure('invalid', `${argument} ${problem}.`)
   }
   const found = await stat(path).catch(() => reject('does not exist: name a video on this machine'))
   if (found.isDirectory()) reject('is a folder: name one video in it')

@@ -27,10 +27,10 @@ export type Command<Deps> = { args: TSchema; run(deps: Deps, args: unknown): Pro
 export function command<Deps, S extends TSchema>(args: S, run: (deps: Deps, args: Static<S>) => Promise<unknown>): Command<Deps> {
   return {
     args,
-    run(deps, given) {
-      if (!Value.Check(args, given))
+    run(deps, received) {
+      if (!Value.Check(args, received))
         throw new Failure('invalid', 'The arguments of the command are invalid. See reelgate --help.')
-      return run(deps, given)
+      return run(deps, received)
     },
   }
 }

@@ -5,10 +5,10 @@ const SECRET_LENGTH = 64
 // The largest multiple of 62 in a byte: bytes from here on are discarded, so that every character is equally likely.
 const FAIR_BYTES = 248
 /** Random bytes fetched in one call, since a call to the CSPRNG costs as much as writing an OTP. */
-const DRAWN_BYTES = 4_096
+const POOL_BYTES = 4_096
 
-let drawn = Buffer.alloc(0)
-let given = 0
+let pool = Buffer.alloc(0)
+let usedBytes = 0
 
 /** 64 characters `[A-Za-z0-9]`, 381 bits from the CSPRNG: the form of API secrets and OTPs (wire-contract.md, section 1). */
 export function newSecret(): string {
@@ -22,12 +22,12 @@ export function newSecret(): string {
 
 /** Each byte is used once and then erased. */
 function drawByte(): number {
-  if (given === drawn.length) {
-    drawn = randomBytes(DRAWN_BYTES)
-    given = 0
+  if (usedBytes === pool.length) {
+    pool = randomBytes(POOL_BYTES)
+    usedBytes = 0
   }
-  const byte = drawn[given] ?? 0
-  drawn[given++] = 0
+  const byte = pool[usedBytes] ?? 0
+  pool[usedBytes++] = 0
   return byte
 }
 

@@ -18,28 +18,28 @@ const RETENTION_S = 24 * 3600
 /**
  * Performs a call once in 24 hours. The response is stored in the transaction of the effect, so a crash leaves both or neither. A client
  * that repeats the call, even while the first is running, gets the same bytes. Errors are not stored.
- * @param represent a pure function that makes the response body
+ * @param serialize a pure function that makes the response body
  * @throws Failure `conflict` when the key was used for a different call; whatever `effect` throws
  */
 export async function respondOnce<Outcome>(
   deps: IdempotencyDeps,
   call: IdempotentCall,
   effect: IdempotentEffect<Outcome>,
-  represent: (outcome: Outcome) => string,
-): Promise<{ answer: string; isReplayed: boolean }> {
-  const purpose = `reelgate kept-answer 1 ${call.accountId} ${call.idempotencyKey}`
+  serialize: (outcome: Outcome) => string,
+): Promise<{ text: string; isReplayed: boolean }> {
+  const purpose = `reelgate stored-response 1 ${call.accountId} ${call.idempotencyKey}`
   for (;;) {
     const respondedAtS = deps.nowS()
     const sinceS = respondedAtS - RETENTION_S
     const stored = await findStoredResponse(deps.db, call, sinceS)
     if (stored && !stored.requestHash.equals(call.requestHash)) throw new Failure('conflict', KEY_REUSED)
-    if (stored) return { answer: unwrap(deps.masterKey, purpose, stored.wrappedResponse).toString(), isReplayed: true }
+    if (stored) return { text: unwrap(deps.masterKey, purpose, stored.wrappedResponse).toString(), isReplayed: true }
     try {
       const outcome = await effect(async (tx, outcome) => {
-        const wrappedResponse = wrap(deps.masterKey, purpose, Buffer.from(represent(outcome)))
+        const wrappedResponse = wrap(deps.masterKey, purpose, Buffer.from(serialize(outcome)))
         if (!(await insertStoredResponse(tx, { ...call, wrappedResponse, respondedAtS }, sinceS))) throw new AlreadyStored()
       })
-      return { answer: represent(outcome), isReplayed: false }
+      return { text: serialize(outcome), isReplayed: false }
     } catch (error) {
       if (!(error instanceof AlreadyStored)) throw error
       await deps.write(async () => undefined) // waits for the end of the other call's transaction

@@ -63,10 +63,10 @@ export async function openBossQueue<Target extends object>(options: {
   boss.on('warning', ({ message, data }) => log.warn({ data }, message))
   try {
     await boss.start()
-    const kept = { retentionSeconds: KEEP_PENDING_S, deleteAfterSeconds: KEEP_FINISHED_S }
-    const tries = { retryLimit: MAX_RETRIES, retryDelay: 0, expireInSeconds: MAX_JOB_S, heartbeatSeconds: HEARTBEAT_TIMEOUT_S }
+    const retention = { retentionSeconds: KEEP_PENDING_S, deleteAfterSeconds: KEEP_FINISHED_S }
+    const retries = { retryLimit: MAX_RETRIES, retryDelay: 0, expireInSeconds: MAX_JOB_S, heartbeatSeconds: HEARTBEAT_TIMEOUT_S }
     await boss.createQueue(name, { partition: true }) // its own table is emptied in one step, however many jobs are pending
-    await boss.updateQueue(name, { ...kept, ...tries }) // overrides the options of an older version
+    await boss.updateQueue(name, { ...retention, ...retries }) // overrides the options of an older version
   } catch (error) {
     await close()
     throw errorCode(error) === '42501' ? mayNotCreateSchema(error) : error

@@ -96,6 +96,7 @@ export function startDispatcher(options: {
     clearInterval(timer)
     await claiming
     for (const [, job] of running) job.abort.abort()
+    if (running.size > 0) options.log.info({ running: running.size }, 'jobs: aborted for the stop')
     await Promise.all(running.keys())
   }
 

@@ -11,11 +11,11 @@ const MAX_BOX_BYTES = 128 * 2 ** 20
  * segment; at most one part is in memory. Boxes between the parts (mfra, sidx) are dropped.
  */
 export async function* splitFragments(bytes: AsyncIterable<Buffer>): AsyncGenerator<FragmentedPart> {
-  let kept: Buffer[] = []
+  let prefix: Buffer[] = []
   for await (const { type, box } of splitBoxes(bytes)) {
-    if (type === 'ftyp' || type === 'moof') kept = [box]
-    else if (type === 'moov') yield { kind: 'init', bytes: Buffer.concat([...kept, box]) }
-    else if (type === 'mdat') yield { kind: 'fragment', bytes: Buffer.concat([...kept, box]) }
+    if (type === 'ftyp' || type === 'moof') prefix = [box]
+    else if (type === 'moov') yield { kind: 'init', bytes: Buffer.concat([...prefix, box]) }
+    else if (type === 'mdat') yield { kind: 'fragment', bytes: Buffer.concat([...prefix, box]) }
   }
 }
 

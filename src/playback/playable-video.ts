@@ -13,7 +13,7 @@ export type PlayableVideo = {
   grid: SegmentGrid
   contentKey: Buffer
   /** The IV of a segment; segments are numbered from 0. */
-  ivOf: (renditionId: number, segment: number) => Buffer
+  segmentIv: (renditionId: number, segment: number) => Buffer
 }
 
 /** The frame rate as a fraction, and the frames of a GOP, which is a segment. */
@@ -44,7 +44,7 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
     if (countBefore !== forgetCount) return get(videoId, generation) // its key may have been destroyed since
     if (!row?.wrappedContentKey) return undefined
     const contentKey = unwrapContentKey(masterKey, videoId, generation, row.wrappedContentKey)
-    const video = { videoId, generation, plan: row.plan, grid: gridFor(row.plan), contentKey, ivOf: segmentIvs(contentKey) }
+    const video = { videoId, generation, plan: row.plan, grid: gridFor(row.plan), contentKey, segmentIv: segmentIvs(contentKey) }
     cache.set(key, video)
     return video
   }

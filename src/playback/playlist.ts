@@ -110,7 +110,7 @@ export function mediaPlaylist(video: PlayableVideo, renditionId: number, mediaPa
   ]
   for (const [number, { window, durationS }] of segments.entries()) {
     lines.push(
-      `#EXT-X-KEY:METHOD=AES-128,URI="../key/${window}",IV=0x${video.ivOf(renditionId, number).toString('hex')}`,
+      `#EXT-X-KEY:METHOD=AES-128,URI="../key/${window}",IV=0x${video.segmentIv(renditionId, number).toString('hex')}`,
       `#EXTINF:${durationS.toFixed(6)},`,
       `${base}/${number}.m4s`,
     )

@@ -115,15 +115,15 @@ const MAX_USER_AGENT_CHARS = 300
  * last of them.
  */
 export async function recordAttempt(tx: Db, attempt: NewRedeemAttempt): Promise<void> {
-  const kept = await tx
+  const recorded = await tx
     .selectFrom('redeemAttempt')
     .select('id')
     .where('otpHash', '=', attempt.otpHash)
     .orderBy('id', 'desc')
     .limit(MAX_ATTEMPT_ROWS)
     .execute()
-  const [last] = kept
-  if (!last || kept.length < MAX_ATTEMPT_ROWS || attempt.outcome === 'opened') {
+  const [last] = recorded
+  if (!last || recorded.length < MAX_ATTEMPT_ROWS || attempt.outcome === 'opened') {
     await tx
       .insertInto('redeemAttempt')
       .values({ ...attempt, userAgent: attempt.userAgent.slice(0, MAX_USER_AGENT_CHARS) })

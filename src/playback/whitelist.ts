@@ -16,9 +16,9 @@ const NAME_WITH_PORT = /^([\w-]+):\d{1,5}$/
 const NOT_ASCII = /\P{ASCII}/u
 
 /** @throws Failure `invalid` when it can match no host. `checkWhitelist` checks expressions further. */
-export function readWhitelist(given: unknown): Whitelist {
-  if (typeof given !== 'string') throw new Failure('invalid', 'whitelisthref must be a text: a host, or an expression on a host.')
-  const text = withoutQuotes(given).trim()
+export function readWhitelist(value: unknown): Whitelist {
+  if (typeof value !== 'string') throw new Failure('invalid', 'whitelisthref must be a text: a host, or an expression on a host.')
+  const text = withoutQuotes(value).trim()
   if (text.length > MAX_LENGTH) throw new Failure('invalid', `whitelisthref may have at most ${MAX_LENGTH} characters.`)
   if (text.includes('/'))
     throw new Failure('invalid', 'whitelisthref must be a host, without “/”: leave out scheme and path, as in example.org.')

@@ -389,8 +389,10 @@ sampled(
     const held = await holdUp(reelgate, videoId)
     await ask(owner, videoId)
     await untilBegun(reelgate)
-    const [exitCode] = await Promise.all([reelgate.stop(), held.feed()])
-    expect([exitCode, triesOf(reelgate), await unfinishedIn(reelgate), await filesBelow(reelgate, 'files')]).toEqual([
+    const stopped = reelgate.stop()
+    await expect.poll(() => reelgate.output()).toContain('jobs: aborted for the stop')
+    await held.feed()
+    expect([await stopped, triesOf(reelgate), await unfinishedIn(reelgate), await filesBelow(reelgate, 'files')]).toEqual([
       0,
       [0],
       0,

@@ -18,13 +18,13 @@ export type Captions = {
 
 /**
  * Chooses captions and copies the cues that hls.js parses.
- * @param wantedLanguage chosen when the list is known
+ * @param preferredLanguage chosen when the list is known
  * @param changed there are captions to choose from, or others show
  */
 export function createCaptions(
   hls: Hls,
   video: HTMLVideoElement,
-  wantedLanguage: string | undefined,
+  preferredLanguage: string | undefined,
   changed: () => void,
 ): Captions {
   const listening = new AbortController()
@@ -36,8 +36,8 @@ export function createCaptions(
   const knownCues = new Set<string>()
 
   hls.on(Hls.Events.SUBTITLE_TRACKS_UPDATED, (_event, { subtitleTracks }) => {
-    const wanted = wantedLanguage?.toLowerCase()
-    const at = subtitleTracks.findIndex(({ lang }) => wanted !== undefined && lang?.toLowerCase().startsWith(wanted))
+    const language = preferredLanguage?.toLowerCase()
+    const at = subtitleTracks.findIndex(({ lang }) => language !== undefined && lang?.toLowerCase().startsWith(language))
     tracks = subtitleTracks.map(({ name, lang = '' }) => reuseTextTrack(video, name, lang))
     knownCues.clear()
     choose(lastChosen === NO_CAPTIONS ? at : chosen)

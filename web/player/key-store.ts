@@ -1,15 +1,15 @@
 import type { KeyPair } from './proof.ts'
 
-const KEPT_MS = 7 * 24 * 3600 * 1000 // no playback session lives longer
+const RETENTION_MS = 7 * 24 * 3600 * 1000 // no playback session lives longer
 
-type Kept = { pair: KeyPair; keptAtMs: number }
+type StoredPair = { pair: KeyPair; storedAtMs: number }
 
 export type KeyStore = {
   /** False: the browser denies storage; keys live as long as this page, and a reload needs a new OTP. */
   readonly lasts: boolean
   find(name: string): Promise<KeyPair | undefined>
-  /** Keeps the pair unless another tab was first; returns the pair that is kept. */
-  keep(name: string, pair: KeyPair): Promise<KeyPair>
+  /** Stores the pair unless another tab was first. @returns the stored pair */
+  storeIfAbsent(name: string, pair: KeyPair): Promise<KeyPair>
 }
 
 /**
@@ -19,48 +19,48 @@ export type KeyStore = {
 export async function openKeyStore(): Promise<KeyStore> {
   try {
     const db = await openDatabase()
-    await dropOld(db)
-    return storedIn(db)
+    await deleteExpired(db)
+    return createIndexedDbStore(db)
   } catch {
-    return inMemory()
+    return createMemoryStore()
   }
 }
 
-function storedIn(db: IDBDatabase): KeyStore {
+function createIndexedDbStore(db: IDBDatabase): KeyStore {
   return {
     lasts: true,
     async find(name) {
-      const kept: Kept | undefined = await settled(db.transaction('keys').objectStore('keys').get(name))
-      return kept?.pair
+      const stored: StoredPair | undefined = await toPromise(db.transaction('keys').objectStore('keys').get(name))
+      return stored?.pair
     },
-    keep(name, pair) {
+    storeIfAbsent(name, pair) {
       return new Promise((resolve) => {
-        const work = db.transaction('keys', 'readwrite', { durability: 'strict' })
-        const keys = work.objectStore('keys')
-        const found: IDBRequest<Kept | undefined> = keys.get(name)
-        let kept = pair
+        const transaction = db.transaction('keys', 'readwrite', { durability: 'strict' })
+        const keys = transaction.objectStore('keys')
+        const found: IDBRequest<StoredPair | undefined> = keys.get(name)
+        let stored = pair
         found.onsuccess = () => {
-          if (found.result) kept = found.result.pair
-          else keys.put({ pair, keptAtMs: Date.now() } satisfies Kept, name)
+          if (found.result) stored = found.result.pair
+          else keys.put({ pair, storedAtMs: Date.now() } satisfies StoredPair, name)
         }
         // Only a finished transaction survives a reload, and the pair must be there before the OTP is spent.
-        work.oncomplete = () => resolve(kept)
+        transaction.oncomplete = () => resolve(stored)
         // Full, or a browser that cannot store keys: this page plays all the same, a reload needs a new OTP.
-        work.onabort = () => resolve(pair)
+        transaction.onabort = () => resolve(pair)
       })
     },
   }
 }
 
-function inMemory(): KeyStore {
+function createMemoryStore(): KeyStore {
   const pairs = new Map<string, KeyPair>()
   return {
     lasts: false,
     find: async (name) => pairs.get(name),
-    async keep(name, pair) {
-      const kept = pairs.get(name) ?? pair
-      pairs.set(name, kept)
-      return kept
+    async storeIfAbsent(name, pair) {
+      const stored = pairs.get(name) ?? pair
+      pairs.set(name, stored)
+      return stored
     },
   }
 }
@@ -68,26 +68,26 @@ function inMemory(): KeyStore {
 function openDatabase(): Promise<IDBDatabase> {
   const opening = indexedDB.open('reelgate-player', 1)
   opening.onupgradeneeded = () => opening.result.createObjectStore('keys')
-  return settled(opening)
+  return toPromise(opening)
 }
 
-function dropOld(db: IDBDatabase): Promise<void> {
+function deleteExpired(db: IDBDatabase): Promise<void> {
   return new Promise((resolve, reject) => {
-    const work = db.transaction('keys', 'readwrite')
-    const each: IDBRequest<IDBCursorWithValue | null> = work.objectStore('keys').openCursor()
+    const transaction = db.transaction('keys', 'readwrite')
+    const each: IDBRequest<IDBCursorWithValue | null> = transaction.objectStore('keys').openCursor()
     each.onsuccess = () => {
       const cursor = each.result
       if (!cursor) return
-      const kept: Kept = cursor.value
-      if (kept.keptAtMs < Date.now() - KEPT_MS) cursor.delete()
+      const stored: StoredPair = cursor.value
+      if (stored.storedAtMs < Date.now() - RETENTION_MS) cursor.delete()
       cursor.continue()
     }
-    work.oncomplete = () => resolve()
-    work.onabort = () => reject(work.error)
+    transaction.oncomplete = () => resolve()
+    transaction.onabort = () => reject(transaction.error)
   })
 }
 
-function settled<T>(request: IDBRequest<T>): Promise<T> {
+function toPromise<T>(request: IDBRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result)
     request.onerror = () => reject(request.error)

@@ -52,8 +52,8 @@ export function actionForKey(press: KeyPress): KeyAction | undefined {
 const RATES = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2] as const
 
 /** The speeds on offer, ascending, up to what the server's pace allows. */
-export function selectRates(maxRate: number, wanted: readonly number[] = RATES): readonly number[] {
-  return wanted.filter((rate) => rate <= Math.max(1, maxRate)).sort((one, other) => one - other)
+export function selectRates(maxRate: number, rates: readonly number[] = RATES): readonly number[] {
+  return rates.filter((rate) => rate <= Math.max(1, maxRate)).sort((one, other) => one - other)
 }
 
 /** The next faster or slower offered speed; the same one at either end. */

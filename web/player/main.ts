@@ -114,7 +114,7 @@ async function openSession(
   }
   if (!options.otp) return { ok: false, refusal: { code: 'otp-unknown' } }
   const otpHash = await sha256Base64url(options.otp)
-  const pair = (await keys.find(otpHash)) ?? (await keys.keep(otpHash, await newKeyPair()))
+  const pair = (await keys.find(otpHash)) ?? (await keys.storeIfAbsent(otpHash, await newKeyPair()))
   const signer = createSigner(pair.privateKey, page.proofNonce)
   const answer = await redeem(
     signer,
@@ -130,7 +130,7 @@ async function openSession(
     onWaiting,
   )
   if (answer.ok) {
-    await keys.keep(answer.value.session, pair) // before the address changes: a reload has nothing but the session's id
+    await keys.storeIfAbsent(answer.value.session, pair) // before the address changes: a reload has nothing but the session's id
     history.replaceState(null, '', searchOfSession(location.search, answer.value.session))
   }
   return toOpened(pair, signer, answer)
@@ -160,8 +160,8 @@ function refuse(screen: Screen, refusal: Refusal) {
   screen.show({ state: 'refused', refusal, onAction: () => location.reload() })
 }
 
-function setColor(wanted: string) {
-  const color = toHexColor(wanted)
+function setColor(requested: string) {
+  const color = toHexColor(requested)
   if (color === undefined) return
   document.documentElement.style.setProperty('--lamp', color)
   document.documentElement.style.setProperty('--lamp-ink', inkOn(color))

@@ -194,6 +194,6 @@ function toRanges(ranges: TimeRanges): TimeRange[] {
 }
 
 function readRates(config: unknown): number[] {
-  const wanted = typeof config === 'object' && config !== null && 'playbackSpeedOptions' in config && config.playbackSpeedOptions
-  return Array.isArray(wanted) ? wanted.filter((rate) => typeof rate === 'number' && rate >= 0.25 && rate <= 4) : []
+  const rates = typeof config === 'object' && config !== null && 'playbackSpeedOptions' in config && config.playbackSpeedOptions
+  return Array.isArray(rates) ? rates.filter((rate) => typeof rate === 'number' && rate >= 0.25 && rate <= 4) : []
 }

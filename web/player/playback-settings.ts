@@ -38,8 +38,8 @@ export function createPlaybackSettings(
     get rates() {
       return rates
     },
-    offerRates(wanted) {
-      rates = selectRates(maxSpeed, wanted.length > 0 ? wanted : undefined)
+    offerRates(requested) {
+      rates = selectRates(maxSpeed, requested.length > 0 ? requested : undefined)
       show()
     },
     chooseRate,

@@ -76,8 +76,8 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
     { config: { permission: 'viewer' }, schema: { summary: 'Search folders', body: SearchBody, response: { 200: SearchReply } } },
     async (request) => {
       const { name, searchExact = false } = request.body
-      const wanted = { name, isWhole: isOn(searchExact) }
-      const folders = await searchFolders(deps, authenticateRequest(request).accountId, wanted)
+      const search = { name, isWhole: isOn(searchExact) }
+      const folders = await searchFolders(deps, authenticateRequest(request).accountId, search)
       return {
         folders: folders.map(({ name, id, path, createdAtS }) => ({
           name,

@@ -79,21 +79,21 @@ function assertNamesPermission(route: RouteOptions): void {
 function nearestTo({ url, server }: FastifyRequest, prefix: string): string {
   const path = url.replace(/\?.*$/s, '').replace(/\/+$/, '')
   const routes = server.knownRoutes.filter((route) => route.url.startsWith(`${prefix}/`))
-  const [nearest] = routes.toSorted((a, b) => likeness(b.url, path) - likeness(a.url, path))
+  const [nearest] = routes.toSorted((a, b) => pathSimilarity(b.url, path) - pathSimilarity(a.url, path))
   return `${nearest?.methods.join(' or ')} ${nearest?.url}`
 }
 
 /** How similar two paths are, part by part; a parameter counts less than an equal word. */
-function likeness(pattern: string, path: string): number {
-  const wanted = pattern.split('/')
-  const given = path.split('/')
-  const agreeing = given.reduce((sum, part, index) => sum + likenessOfParts(wanted[index] ?? '', part), 0)
-  return agreeing - Math.abs(wanted.length - given.length) / 2
+function pathSimilarity(pattern: string, path: string): number {
+  const expected = pattern.split('/')
+  const actual = path.split('/')
+  const similarity = actual.reduce((sum, part, index) => sum + partSimilarity(expected[index] ?? '', part), 0)
+  return similarity - Math.abs(expected.length - actual.length) / 2
 }
 
-function likenessOfParts(wanted: string, given: string): number {
-  if (wanted.toLowerCase() === given.toLowerCase()) return 1
-  if (wanted.startsWith(':')) return 0.4
-  const differsAt = [...given].findIndex((letter, index) => letter !== wanted[index])
-  return (differsAt === -1 ? given.length : differsAt) / Math.max(wanted.length, given.length)
+function partSimilarity(expected: string, actual: string): number {
+  if (expected.toLowerCase() === actual.toLowerCase()) return 1
+  if (expected.startsWith(':')) return 0.4
+  const differsAt = [...actual].findIndex((letter, index) => letter !== expected[index])
+  return (differsAt === -1 ? actual.length : differsAt) / Math.max(expected.length, actual.length)
 }

@@ -14,11 +14,11 @@ declare module 'fastify' {
 
 /** @throws Failure `unauthenticated` without a header; `invalid` for one not of the one form, or for two */
 export function readApiKey(request: FastifyRequest): string {
-  const given = request.raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization')
-  if (given.length === 0)
+  const headers = request.raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization')
+  if (headers.length === 0)
     throw new Failure('unauthenticated', 'The Authorization header is missing. Send "Authorization: Apisecret <API secret>".')
   const [, secret] = /^Apisecret ([!-~]+)$/i.exec(request.headers.authorization ?? '') ?? []
-  if (given.length > 1 || !secret) throw new Failure('invalid', 'Bad formatting of Authorization header')
+  if (headers.length > 1 || !secret) throw new Failure('invalid', 'Bad formatting of Authorization header')
   return secret
 }
 

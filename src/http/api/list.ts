@@ -37,12 +37,12 @@ const ListQuery = Type.Object({
 
 const ListReply = Type.Object({ count: Type.Integer(), rows: Type.Array(VideoBody) })
 
-const USUAL_LIMIT = 20
+const DEFAULT_LIMIT = 20
 
 /** `GET /videos`: an account that has not changed since is answered from memory, or by 304 (wire-contract.md, section 3). */
 export function listRoutes(app: App, deps: ListRoutesDeps): void {
   const pages = createResponseCache()
-  // New with each start: addresses in a page, and the form of one, may differ from what the last start answered.
+  // New with each start, which may bring another public URL or another form of the response.
   const start = randomBytes(6).toString('base64url')
 
   app.get(
@@ -59,17 +59,17 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
     },
     async (request, reply) => {
       const holder = authenticateRequest(request)
-      const tag = `"${start}.${holder.accountId.slice(0, 12)}.${holder.pageMax}.${holder.changeNumber}"`
-      reply.header('ETag', tag).header('Cache-Control', 'private, max-age=0')
-      if (isKnown(request, tag)) {
+      const etag = `"${start}.${holder.accountId.slice(0, 12)}.${holder.pageMax}.${holder.changeNumber}"`
+      reply.header('ETag', etag).header('Cache-Control', 'private, max-age=0')
+      if (matchesETag(request, etag)) {
         request.uncount?.()
         return reply.code(304).send(null)
       }
       const key = `${holder.accountId} ${holder.pageMax} ${request.url}`
-      const kept = pages.find(key, holder.changeNumber)
-      if (kept) return sendPage(reply, kept)
+      const cached = pages.find(key, holder.changeNumber)
+      if (cached) return sendPage(reply, cached)
       const page = await readPage(deps, holder, request.query)
-      pages.keep(key, holder.changeNumber, page)
+      pages.store(key, holder.changeNumber, page)
       return sendPage(reply, page)
     },
   )
@@ -80,7 +80,7 @@ async function readPage(deps: ListRoutesDeps, holder: ApiKeyHolder, query: Stati
     deps,
     holder.accountId,
     readFilter(query),
-    readPlace(deps, holder, query),
+    readPageRequest(deps, holder, query),
   )
   const page: Static<typeof ListReply> = { count, rows: videos.map((video) => videoBody(deps.publicUrl(), video)) }
   const after = lastPosition === undefined ? undefined : encodeCursor(deps, holder.accountId, lastPosition)
@@ -88,8 +88,12 @@ async function readPage(deps: ListRoutesDeps, holder: ApiKeyHolder, query: Stati
 }
 
 /** @throws Failure `invalid` */
-function readPlace(deps: ListRoutesDeps, { accountId, pageMax }: ApiKeyHolder, query: Static<typeof ListQuery>): PageRequest {
-  const paging = readPaging(query, { usual: USUAL_LIMIT, largest: pageMax })
+function readPageRequest(
+  deps: ListRoutesDeps,
+  { accountId, pageMax }: ApiKeyHolder,
+  query: Static<typeof ListQuery>,
+): PageRequest {
+  const paging = readPaging(query, { default: DEFAULT_LIMIT, max: pageMax })
   if (query.after === undefined) return paging
   if (query.page !== undefined) throw new Failure('invalid', 'Send page or after, not both.')
   return { limit: paging.limit, below: decodeCursor(deps, accountId, query.after) }
@@ -97,8 +101,8 @@ function readPlace(deps: ListRoutesDeps, { accountId, pageMax }: ApiKeyHolder, q
 
 /** RFC 8288: the page of what is older than this one's last video. */
 function linkTo(publicUrl: string, { page: _, ...query }: Static<typeof ListQuery>): string {
-  const kept = Object.entries(query).filter(([name]) => PARAMETERS.includes(name))
-  return `<${publicUrl}/api/videos?${new URLSearchParams(kept)}>; rel="next"`
+  const known = Object.entries(query).filter(([name]) => PARAMETERS.includes(name))
+  return `<${publicUrl}/api/videos?${new URLSearchParams(known)}>; rel="next"`
 }
 
 const PARAMETERS = Object.keys(ListQuery.properties)
@@ -107,9 +111,9 @@ const PARAMETERS = Object.keys(ListQuery.properties)
 function readFilter(query: Static<typeof ListQuery>): VideoFilter {
   refuseMisspelledNames(Object.keys(query), PARAMETERS)
   const { tag = '', tags = '', q = '', folderId = '', status = '' } = query
-  const wanted = parseTagFilter([tag, ...tags.split(',')].filter((name) => name.trim() !== ''))
+  const required = parseTagFilter([tag, ...tags.split(',')].filter((name) => name.trim() !== ''))
   return {
-    tags: wanted,
+    tags: required,
     ...(q === '' ? {} : { text: q }),
     ...(folderId === '' ? {} : { folderId }),
     ...(status === '' ? {} : { statuses: status.split(',').map(readStatus) }),
@@ -127,10 +131,10 @@ function readStatus(text: string): VideoStatus {
 }
 
 /** RFC 9110, section 13.1.2: any of the listed tags, compared weakly. */
-function isKnown(request: FastifyRequest, tag: string): boolean {
-  const given = request.headers['if-none-match']
-  if (given === undefined) return false
-  return given.split(',').some((known) => known.trim().replace(/^W\//, '') === tag || known.trim() === '*')
+function matchesETag(request: FastifyRequest, etag: string): boolean {
+  const header = request.headers['if-none-match']
+  if (header === undefined) return false
+  return header.split(',').some((known) => known.trim().replace(/^W\//, '') === etag || known.trim() === '*')
 }
 
 // Bytes, since the framework would serialise a string once more.

@@ -24,7 +24,7 @@ import { authenticateRequest } from './key.ts'
 
 const ALL_EVENTS = '*'
 
-const PAGE_LIMITS = { usual: 20, largest: 100 }
+const PAGE_LIMITS = { default: 20, max: 100 }
 
 const Status = { ...Flag, description: '1: on; 0: off' }
 
@@ -105,11 +105,11 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
       const { value, event, status = 1 } = request.body
       const by = authenticateRequest(request)
       const { accountId } = by
-      const wanted = { accountId, by, url: value, event: readEvent(event), isEnabled: isOn(status) }
+      const webhook = { accountId, by, url: value, event: readEvent(event), isEnabled: isOn(status) }
       return sendIdempotent(
         deps,
         { request, reply, accountId },
-        (alongside) => createWebhook(deps, wanted, alongside),
+        (alongside) => createWebhook(deps, webhook, alongside),
         jsonRepresentation(({ secret, ...hook }: NewWebhook): Static<typeof CreateReply> => ({ ...hookBody(hook), secret })),
       )
     },

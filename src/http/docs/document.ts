@@ -162,11 +162,11 @@ function describeOperation(
   }
 }
 
-function describeBody(url: string, given: unknown): JsonSchema | undefined {
+function describeBody(url: string, schema: unknown): JsonSchema | undefined {
   const { fields } = findInterface(url)
   const names = Object.keys(fields)
-  if (names.length === 0) return given === undefined ? undefined : toJsonSchema(given)
-  const { properties, required = [], ...body } = given === undefined ? {} : toJsonSchema(given)
+  if (names.length === 0) return schema === undefined ? undefined : toJsonSchema(schema)
+  const { properties, required = [], ...body } = schema === undefined ? {} : toJsonSchema(schema)
   return { ...body, type: 'object', properties: { ...fields, ...properties }, required: [...names, ...required] }
 }
 

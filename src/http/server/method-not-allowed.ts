@@ -43,14 +43,17 @@ function splitPath(path: string): string[] {
   return path.replace(/\/$/, '').split('/')
 }
 
-function matches(wanted: readonly string[], path: readonly string[]): boolean {
-  if (wanted.at(-1) === '*') return path.length >= wanted.length && matches(wanted.slice(0, -1), path.slice(0, wanted.length - 1))
-  return wanted.length === path.length && wanted.every((part, at) => (part.startsWith(':') ? path[at] !== '' : part === path[at]))
+function matches(pattern: readonly string[], path: readonly string[]): boolean {
+  if (pattern.at(-1) === '*')
+    return path.length >= pattern.length && matches(pattern.slice(0, -1), path.slice(0, pattern.length - 1))
+  return (
+    pattern.length === path.length && pattern.every((part, at) => (part.startsWith(':') ? path[at] !== '' : part === path[at]))
+  )
 }
 
 /** Whether a word of a path differs from that of a route in its case alone: `/api/videos/TAGS` is unknown, and no video. */
-function isMiscased(word: string, given = ''): boolean {
-  return word !== given && word.toLowerCase() === given.toLowerCase()
+function isMiscased(word: string, candidate = ''): boolean {
+  return word !== candidate && word.toLowerCase() === candidate.toLowerCase()
 }
 
 function countWords({ url }: KnownRoute): number {

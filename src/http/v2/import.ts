@@ -32,7 +32,7 @@ export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
         deps,
         { request, reply, accountId: holder.accountId },
         (alongside) => requestImport(deps, holder, { url }, alongside),
-        v2Representation(request, { bodyOf: ({ videoId }: RequestedImport) => ({ id: videoId, name: 'Queued' }) }),
+        v2Representation(request, { toBody: ({ videoId }: RequestedImport) => ({ id: videoId, name: 'Queued' }) }),
       )
     },
   )

@@ -45,7 +45,7 @@ export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
         deps,
         { request, reply, accountId },
         (alongside) => issueOtp(deps.playbackOtps, otpRequest, alongside),
-        v2Representation(request, { bodyOf: (otp: string) => ({ otp }) }),
+        v2Representation(request, { toBody: (otp: string) => ({ otp }) }),
       )
     },
   )

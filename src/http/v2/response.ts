@@ -32,31 +32,31 @@ export function getField(body: unknown, name: string): unknown {
  * @throws Failure `invalid` with the sentence, where it gives none, or a list
  */
 export function getQueryText({ query }: FastifyRequest, names: readonly string[], sentence: string): string {
-  const [given] = names.map((name) => getField(query, name)).filter((value) => value !== undefined)
-  if (typeof given !== 'string' || given === '') throw new Failure('invalid', sentence)
-  return given
+  const [value] = names.map((name) => getField(query, name)).filter((value) => value !== undefined)
+  if (typeof value !== 'string' || value === '') throw new Failure('invalid', sentence)
+  return value
 }
 
 export const NO_VIDEO = { error: 'No video found' }
 
 /** Sends a response in the representation of `type`; `xml` is its root element. */
 export function sendV2(request: FastifyRequest, reply: FastifyReply, body: object, xml: object = { result: body }): FastifyReply {
-  const { type, textOf } = v2Representation(request, { bodyOf: () => body, xmlOf: () => xml })
-  return reply.type(type).send(textOf(undefined))
+  const { type, serialize } = v2Representation(request, { toBody: () => body, toXml: () => xml })
+  return reply.type(type).send(serialize(undefined))
 }
 
 /** The representation of `type`: XML for `xml`, case-insensitive; JSON for everything else. */
 export function v2Representation<Outcome>(
   { query }: FastifyRequest,
   {
-    bodyOf,
-    xmlOf = (outcome) => ({ result: bodyOf(outcome) }),
-  }: { bodyOf(outcome: Outcome): object; xmlOf?(outcome: Outcome): object },
+    toBody,
+    toXml = (outcome) => ({ result: toBody(outcome) }),
+  }: { toBody(outcome: Outcome): object; toXml?(outcome: Outcome): object },
 ): Representation<Outcome> {
   const wantsXml = String(getField(query, 'type')).toLowerCase() === 'xml'
   return wantsXml
-    ? { type: 'application/xml', textOf: (outcome) => xmlDocument(xmlOf(outcome)) }
-    : { type: 'application/json', textOf: (outcome) => JSON.stringify(bodyOf(outcome)) }
+    ? { type: 'application/xml', serialize: (outcome) => xmlDocument(toXml(outcome)) }
+    : { type: 'application/json', serialize: (outcome) => JSON.stringify(toBody(outcome)) }
 }
 
 /** For the docs: `type` of the query, and an answer in either representation. */

@@ -33,7 +33,7 @@ export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {
         deps,
         { request, reply, accountId: holder.accountId },
         (alongside) => issueUploadPolicy(deps, holder, { title }, alongside),
-        v2Representation(request, { bodyOf: toBody }),
+        v2Representation(request, { toBody: toBody }),
       )
     },
   )

@@ -24,7 +24,7 @@ import {
 
 export type V2VideoDeps = ListDeps & DeletionDeps & CallerDeps
 
-const PAGE_LIMITS = { usual: 30, largest: 100 }
+const PAGE_LIMITS = { default: 30, max: 100 }
 
 export const PAGE_QUERY = pagingQuery(PAGE_LIMITS)
 const ListQuery = Type.Object({
@@ -96,8 +96,8 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
       const { accountId } = await authenticateBody(deps, { request, reply }, 'viewer')
       if (action !== undefined) throw new Failure('invalid', 'action must be "delete"; leave it out to read the video.')
       const video = await getVideo(deps, accountId, readId(request))
-      const viewsOf = await countViews(deps, [video.id])
-      const entity = videoEntity(video, viewsOf(video.id))
+      const viewCounts = await countViews(deps, [video.id])
+      const entity = videoEntity(video, viewCounts(video.id))
       return sendV2(request, reply, entity, { video: entity })
     },
   )
@@ -119,11 +119,11 @@ export async function sendVideos(
 ): Promise<FastifyReply> {
   const paging = { page: getField(request.query, 'page'), limit: getField(request.query, 'limit') }
   const { videos } = await findVideos(deps, accountId, filter, readPaging(paging, PAGE_LIMITS))
-  const viewsOf = await countViews(
+  const viewCounts = await countViews(
     deps,
     videos.map(({ id }) => id),
   )
-  const entities = videos.map((video) => videoEntity(video, viewsOf(video.id)))
+  const entities = videos.map((video) => videoEntity(video, viewCounts(video.id)))
   return sendV2(request, reply, entities, { videos: { video: entities } })
 }
 
@@ -142,8 +142,8 @@ const SEARCHED = new Map<string, 'id' | 'title' | 'fileName'>([
  * or a list of objects; all joined by AND. Unknown keys are ignored, empty values filter nothing.
  */
 function readSearch(query: unknown): VideoFilter {
-  const given = getField(query, 'search')
-  const parts = [...spreadParts(query), ...(given === undefined || given === '' ? [] : partsIn(given))]
+  const search = getField(query, 'search')
+  const parts = [...spreadParts(query), ...(search === undefined || search === '' ? [] : parseSearchParts(search))]
   const filter: VideoFilter = {}
   for (const [name, part] of parts) {
     const column = SEARCHED.get(name)
@@ -163,8 +163,8 @@ function spreadParts(query: unknown): SearchPart[] {
   })
 }
 
-function partsIn(given: unknown): SearchPart[] {
-  const objects = [parseJson(String(given))].flat()
+function parseSearchParts(search: unknown): SearchPart[] {
+  const objects = [parseJson(String(search))].flat()
   if (objects.every((each) => typeof each === 'object' && each !== null)) return objects.flatMap((each) => Object.entries(each))
   throw new Failure('invalid', 'search must be search[id], search[title] and search[file], or one JSON object with these.')
 }

@@ -17,10 +17,10 @@ export const IdempotencyHeaders = Type.Object({
 export type IdempotencyRouteDeps = { idempotency: IdempotencyDeps }
 
 /** How an outcome is written into a response (RFC 9110, section 8). */
-export type Representation<Outcome> = { type: string; textOf: (outcome: Outcome) => string }
+export type Representation<Outcome> = { type: string; serialize: (outcome: Outcome) => string }
 
-export function jsonRepresentation<Outcome>(bodyOf: (outcome: Outcome) => object): Representation<Outcome> {
-  return { type: 'application/json; charset=utf-8', textOf: (outcome) => JSON.stringify(bodyOf(outcome)) }
+export function jsonRepresentation<Outcome>(toBody: (outcome: Outcome) => object): Representation<Outcome> {
+  return { type: 'application/json; charset=utf-8', serialize: (outcome) => JSON.stringify(toBody(outcome)) }
 }
 
 /** Runs `effect` and sends its outcome. With an Idempotency-Key it runs once, and retries get the same response. */
@@ -28,14 +28,14 @@ export async function sendIdempotent<Outcome>(
   { idempotency }: IdempotencyRouteDeps,
   { request, reply, accountId }: { request: FastifyRequest; reply: FastifyReply; accountId: string },
   effect: IdempotentEffect<Outcome>,
-  { type, textOf }: Representation<Outcome>,
+  { type, serialize }: Representation<Outcome>,
 ): Promise<FastifyReply> {
   const idempotencyKey = request.headers['idempotency-key']?.toString()
-  if (idempotencyKey === undefined) return sendText(reply, type, textOf(await effect()))
+  if (idempotencyKey === undefined) return sendText(reply, type, serialize(await effect()))
   const call = { accountId, idempotencyKey, requestHash: hashRequest(request) }
-  const { answer, isReplayed } = await respondOnce(idempotency, call, effect, textOf)
+  const { text, isReplayed } = await respondOnce(idempotency, call, effect, serialize)
   if (isReplayed) reply.header('Idempotency-Replayed', 'true')
-  return sendText(reply, type, answer)
+  return sendText(reply, type, text)
 }
 
 // As bytes, since the framework would serialise a string once more.

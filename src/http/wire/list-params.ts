@@ -3,14 +3,14 @@ import { parseJson } from '../../json.ts'
 
 /**
  * The texts of a list field, in every form that clients use: a JSON array, the field repeated, PHP's `name[]`
- * and `name[0]`, or one text that is a JSON array or has commas. Undefined: the field is not given.
+ * and `name[0]`, or one text that is a JSON array or has commas. Undefined: the field is absent.
  * @throws Failure `invalid` for what is no list of texts
  */
 export function readStringList(fields: unknown, name: string): string[] | undefined {
-  const given = { ...asObject(fields), ...gatherMembers(fields, name) }[name]
-  if (given === undefined) return undefined
-  const texts = typeof given === 'string' ? textsIn(given) : given
-  if (!isTexts(texts)) throw new Failure('invalid', `${name} must be a list of texts.`)
+  const value = { ...asObject(fields), ...gatherMembers(fields, name) }[name]
+  if (value === undefined) return undefined
+  const texts = typeof value === 'string' ? parseTexts(value) : value
+  if (!isStringArray(texts)) throw new Failure('invalid', `${name} must be a list of texts.`)
   return texts
 }
 
@@ -32,7 +32,7 @@ function asObject(fields: unknown): Record<string, unknown> {
   return typeof fields === 'object' && fields !== null ? { ...fields } : {}
 }
 
-function textsIn(text: string): unknown {
+function parseTexts(text: string): unknown {
   const list = text.startsWith('[') ? parseJson(text) : undefined
   return (
     list ??
@@ -43,6 +43,6 @@ function textsIn(text: string): unknown {
   )
 }
 
-function isTexts(value: unknown): value is string[] {
+function isStringArray(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string')
 }

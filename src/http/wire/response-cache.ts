@@ -11,7 +11,7 @@ export type CachedResponse = { body: Buffer; link: string | undefined }
 /** Responses that are valid as long as an account's change number is the same. */
 export type ResponseCache = {
   find(key: string, changeNumber: number): CachedResponse | undefined
-  keep(key: string, changeNumber: number, response: CachedResponse): void
+  store(key: string, changeNumber: number, response: CachedResponse): void
 }
 
 export function createResponseCache(): ResponseCache {
@@ -24,7 +24,7 @@ export function createResponseCache(): ResponseCache {
       const response = cache.get(key)
       return response?.changeNumber === changeNumber ? response : undefined
     },
-    keep(key, changeNumber, response) {
+    store(key, changeNumber, response) {
       if (key.length <= MAX_KEY_LENGTH) cache.set(key, { ...response, changeNumber })
     },
   }
