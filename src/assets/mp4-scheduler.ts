@@ -137,8 +137,8 @@ async function sealMp4(
 ) {
   const seal = newSeal()
   const sealing = new SealingStream(seal)
-  const clear = Readable.from(exportMp4({ db, segments: folders.segments, reportDamage }, video), { objectMode: false, signal })
-  await putBlobStream(folders.files, blob, [clear, sealing])
+  const clear = Readable.from(exportMp4({ db, segments: folders.segments, reportDamage }, video), { objectMode: false })
+  await putBlobStream(folders.files, blob, [clear, sealing], signal)
   const { sizeBytes, macs } = sealing.sealed
   return { blob, sizeBytes, iv: seal.iv, macs, wrappedKey: wrapFileKey(masterKey, blob, seal.key) }
 }

@@ -40,13 +40,19 @@ export async function putBlob(folder: BlobFolder, name: string, bytes: Buffer): 
   await putBlobWith(folder, name, (file) => file.writeFile(bytes))
 }
 
-/** Writes a blob from a stream in constant memory. Durable under its name when it resolves; nothing is left when it fails. */
+/**
+ * Writes a blob from a stream in constant memory. Durable under its name when it resolves; nothing is left when it fails.
+ * @param signal ends it. Not to be given to the source itself, whose error nobody would handle before the file is open
+ */
 export async function putBlobStream(
   folder: BlobFolder,
   name: string,
   stages: [NodeJS.ReadableStream, ...NodeJS.ReadWriteStream[]],
+  signal?: AbortSignal,
 ): Promise<void> {
-  await putBlobWith(folder, name, (file) => pipeline([...stages, (bytes: AsyncIterable<Uint8Array>) => file.writeFile(bytes)]))
+  await putBlobWith(folder, name, (file) =>
+    pipeline([...stages, (bytes: AsyncIterable<Uint8Array>) => file.writeFile(bytes)], { signal }),
+  )
 }
 
 async function putBlobWith(folder: BlobFolder, name: string, write: (file: FileHandle) => Promise<unknown>): Promise<void> {

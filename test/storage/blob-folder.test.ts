@@ -41,6 +41,15 @@ test('I8: a stream that breaks leaves neither a blob nor a part of one', async (
   expect([await readdir(blobs.tmp), await readdir(blobs.root)]).toEqual([[], []])
 })
 
+test('F-09: a stream that is ended before its file is open leaves nothing, and no error that nobody handles', async () => {
+  const blobs = await newBlobs()
+  const ending = new AbortController()
+  const writing = putBlobStream(blobs, 'video/mp4', [Readable.from(['a part'])], ending.signal)
+  ending.abort()
+  await expect(writing).rejects.toThrow('The operation was aborted')
+  expect([await readdir(blobs.tmp), await readdir(blobs.root)]).toEqual([[], []])
+})
+
 test('U11: no name leads out of the folder', async () => {
   const blobs = await newBlobs()
   for (const name of [
