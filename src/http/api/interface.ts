@@ -35,7 +35,7 @@ export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
   // Before anything of a body is read.
   app.addHook('onRequest', async (request, reply) => {
     const { permission = 'viewer' } = request.routeOptions.config
-    const identified = identify(deps, { request, reply }, permission, async () => deps.authenticate(readApiKey(request)))
+    const identified = identify(deps, { request, reply }, permission, () => deps.authenticate(readApiKey(request)))
     if (!request.is404) request.holder = await identified
     else await identified.catch(throwLimited) // which routes exist is no secret: 404 needs no key
     if (!isReserved(request.params)) return

@@ -14,11 +14,11 @@ declare module 'fastify' {
 
 /** @throws Failure `unauthenticated` without a header; `invalid` for one not of the one form, or for two */
 export function readApiKey(request: FastifyRequest): string {
-  const headers = request.raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization')
-  if (headers.length === 0)
+  const [header, ...others] = request.raw.headersDistinct.authorization ?? []
+  if (header === undefined)
     throw new Failure('unauthenticated', 'The Authorization header is missing. Send "Authorization: Apisecret <API secret>".')
-  const [, secret] = /^Apisecret ([!-~]+)$/i.exec(request.headers.authorization ?? '') ?? []
-  if (headers.length > 1 || !secret) throw new Failure('invalid', 'Bad formatting of Authorization header')
+  const [, secret] = /^Apisecret ([!-~]+)$/i.exec(header) ?? []
+  if (others.length > 0 || !secret) throw new Failure('invalid', 'Bad formatting of Authorization header')
   return secret
 }
 

@@ -72,6 +72,7 @@ export type LimitedCall = { request: FastifyRequest; reply: FastifyReply }
 /**
  * Authenticates a call, within the limits of its address, key and account.
  * @param permission what the operation needs; the call counts in its class, or in that of the route
+ * @param authenticate also called for requests without a key; may throw at once
  * @throws Failure `limited`, `forbidden` when the key lacks the permission, and what `authenticate` throws
  */
 export async function identify(
@@ -80,23 +81,25 @@ export async function identify(
   permission: Permission,
   authenticate: () => Promise<ApiKeyHolder>,
 ): Promise<ApiKeyHolder> {
-  const holder = await authenticate().catch(async (error) => {
+  let holder: ApiKeyHolder
+  try {
+    holder = await authenticate()
+  } catch (error) {
     throw await countUnauthenticated(deps, call, error)
-  })
-  await limitHolder(deps, call, holder, permission)
+  }
+  call.request.isCounted = true
+  if (deps.limits) await limitHolder({ limits: deps.limits, addressOf: deps.addressOf }, call, holder, permission)
   const { orPermission } = call.request.routeOptions.config
   if (orPermission === undefined || !holder.permissions.includes(orPermission)) requirePermission(holder, permission)
   return holder
 }
 
 async function limitHolder(
-  { limits, addressOf }: LimitDeps,
+  { limits, addressOf }: LimitDeps & { limits: RateLimits },
   { request, reply }: LimitedCall,
   holder: ApiKeyHolder,
   permission: Permission,
 ): Promise<void> {
-  request.isCounted = true
-  if (!limits) return
   const config = request.routeOptions.config
   const budget = (permission === config.permission && config.budget) || BUDGETS[permission]
   const { ip, key, account } = limits[budget]
