@@ -58,7 +58,7 @@ async function openServer(
 ): Promise<ReelgateServer> {
   const paths = dataPaths(config.dataDir)
   const foundation = await openFoundation(config, log, overrides, opened)
-  const { db, slowDb, write, masterKey, folders, nowS, wallNowS, clock, sandbox, outbound, ownership, space } = foundation
+  const { db, slowQueryDb, write, masterKey, folders, nowS, wallNowS, clock, sandbox, outbound, ownership, space } = foundation
   const { limits, bans } = await openRateLimiting({ db, write, nowS, log }, config.limits)
 
   const watermarkImages = createWatermarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp: folders.sources.tmp, log })
@@ -85,7 +85,7 @@ async function openServer(
   const app = createInterfaces({
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },
     owners: {
-      ...{ ...deletion, slowDb, masterKey, nowS, folders, bans, outbound, sandbox, hasRoom: space.hasRoom, playbackOtps },
+      ...{ ...deletion, slowQueryDb, masterKey, nowS, folders, bans, outbound, sandbox, hasRoom: space.hasRoom, playbackOtps },
       authenticate: createAuthenticate({ db, write, nowS }, keyUses.record),
       onImportQueued: imports.wake,
       wakeMp4Scheduler: mp4s.wake,
@@ -98,16 +98,16 @@ async function openServer(
   url = await listen(app, config)
   opened.defer(() => closeApp(app))
   const accounts = { db, write, nowS, sessions: sessionsOfAccounts(playback) }
-  const media = { db, slowDb, write, reportDamage: repairSegment }
+  const media = { db, slowQueryDb, write, reportDamage: repairSegment }
   const commands = { accounts, bans, media, copy: async () => foundation.restoredCopy, localUrl: () => url, publicUrl }
   const control = await startControlSocket(
     paths.controlSocket,
-    { ...deletion, ...commands, slowDb, masterKey, nowS, playbackOtps },
+    { ...deletion, ...commands, slowQueryDb, masterKey, nowS, playbackOtps },
     log,
   )
   opened.defer(() => control.stop())
   const { stop: stopMaintenance } = startMaintenance({
-    ...{ db, slowDb, write, nowS, folders, deletion, usage, keyUses, bans, reportDamage: repairSegment, log },
+    ...{ db, slowQueryDb, write, nowS, folders, deletion, usage, keyUses, bans, reportDamage: repairSegment, log },
     sessions: playback.sessions,
     reserve: paths.reserve,
   })

@@ -25,7 +25,7 @@ import { describeFile, getFile } from './video-file.ts'
 export type DownloadDeps = {
   db: Db
   write: Write
-  slowDb: Db
+  slowQueryDb: Db
   masterKey: MasterKey
   folders: VideoFolders
   /** The playback clock: an expired address never becomes valid again. */

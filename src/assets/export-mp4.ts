@@ -1,9 +1,9 @@
-import { decryptSegment, deriveWindowKey, segmentIvs } from '../crypto/content-key.ts'
+import { createSegmentIvDeriver, decryptSegment, deriveWindowKey } from '../crypto/content-key.ts'
 import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
 import type { Db } from '../db/database.ts'
 import { findInit, listSegmentFiles, renditionSizes } from '../encode/generation-store.ts'
 import { AAC_FRAMES_PER_SEGMENT, gridFor, type Plan } from '../encode/plan.ts'
-import type { OpenGeneration } from '../encode/publication.ts'
+import type { GenerationWithKey } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
 import { readSegment } from '../encode/segment-file.ts'
 import { Failure } from '../errors.ts'
@@ -24,7 +24,7 @@ export type ExportMp4Deps = { db: Db; segments: BlobFolder; reportDamage(damage:
  * so ffmpeg is not needed; muxed by ffmpeg through pipes, the audio is two frames off in some players.
  * @throws Failure `unavailable` when a segment is missing or differs from the published one, until it has been encoded again
  */
-export async function* exportMp4(deps: ExportMp4Deps, video: OpenGeneration): AsyncGenerator<Buffer> {
+export async function* exportMp4(deps: ExportMp4Deps, video: GenerationWithKey): AsyncGenerator<Buffer> {
   const renditions = await Promise.all(
     exportedRenditions(video.plan).map(async (rendition) => openRendition(deps.db, video, rendition)),
   )
@@ -32,7 +32,7 @@ export async function* exportMp4(deps: ExportMp4Deps, video: OpenGeneration): As
   const order = renditions
     .flatMap((rendition, index) => rendition.files.map((segment) => ({ ...segment, rendition, track: index + 1 })))
     .sort((a, b) => a.number * a.rendition.segmentS - b.number * b.rendition.segmentS)
-  const deriveIv = segmentIvs(video.contentKey)
+  const deriveIv = createSegmentIvDeriver(video.contentKey)
   const { videoId, generation } = video
   for (const [index, segment] of order.entries()) {
     const { number, rendition, track } = segment
@@ -51,7 +51,7 @@ export async function* exportMp4(deps: ExportMp4Deps, video: OpenGeneration): As
 }
 
 /** The approximate size of a video's MP4. */
-export async function exportedSizeBytes(db: Db, video: OpenGeneration): Promise<number> {
+export async function exportedSizeBytes(db: Db, video: GenerationWithKey): Promise<number> {
   const sizes = await renditionSizes(db, video)
   return exportedRenditions(video.plan).reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
 }
@@ -80,7 +80,7 @@ function exportedRenditions(plan: Plan): ExportedRendition[] {
   return renditions
 }
 
-async function openRendition(db: Db, video: OpenGeneration, rendition: ExportedRendition) {
+async function openRendition(db: Db, video: GenerationWithKey, rendition: ExportedRendition) {
   const init = await findInit(db, video, rendition.id)
   if (!init) throw new Error(`rendition ${rendition.id} of a finished video has no init segment`)
   return { ...rendition, init, files: await listSegmentFiles(db, video, rendition.id) }

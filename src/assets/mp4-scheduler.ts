@@ -7,8 +7,8 @@ import { newSeal, SealingStream } from '../crypto/sealed-file.ts'
 import { newToken } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
-import { openGeneration } from '../encode/encode-deps.ts'
-import type { OpenGeneration } from '../encode/publication.ts'
+import { findGenerationWithKey } from '../encode/encode-deps.ts'
+import type { GenerationWithKey } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
 import { Failure, isHostFailure } from '../errors.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
@@ -26,7 +26,7 @@ import {
 
 export type Mp4SchedulerDeps = {
   db: Db
-  slowDb: Db
+  slowQueryDb: Db
   write: Write
   masterKey: MasterKey
   folders: VideoFolders
@@ -112,9 +112,9 @@ const CAUSE_IN_LOG = 'The MP4 could not be made on this server. Its log says why
 const MAX_ATTEMPTS_REASON = `The MP4 could not be made: the server crashed during ${MAX_ATTEMPTS} attempts. Request it again when the cause is fixed.`
 
 async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: PendingMp4, signal: AbortSignal): Promise<void> {
-  const video = await openGeneration(deps, { videoId, generation })
+  const video = await findGenerationWithKey(deps, { videoId, generation })
   if (!video) return // deleted meanwhile
-  if (!(await deps.hasRoom(await exportedSizeBytes(deps.slowDb, video))))
+  if (!(await deps.hasRoom(await exportedSizeBytes(deps.slowQueryDb, video))))
     throw new Failure('unavailable', 'The disk of this server has no room for this MP4.')
   const blob = `${videoId}/${newToken()}.sealed`
   try {
@@ -131,7 +131,7 @@ async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: Pend
 /** Writes the MP4 durably. @returns the columns of its row */
 async function sealMp4(
   { db, masterKey, folders, reportDamage }: Mp4SchedulerDeps,
-  video: OpenGeneration,
+  video: GenerationWithKey,
   blob: string,
   signal: AbortSignal,
 ) {

@@ -90,12 +90,12 @@ export async function deleteFile(deps: FileDeps, { accountId, by, videoId, fileI
 /** The properties of a video that its files show. */
 type Context = { video: VideoRow; plan: Plan | undefined; sourceBytes: number; renditionBytes: Map<number, number> }
 
-async function loadContext({ db, slowDb }: ListDeps, video: VideoRow, rows: readonly FileRow[]): Promise<Context> {
+async function loadContext({ db, slowQueryDb }: ListDeps, video: VideoRow, rows: readonly FileRow[]): Promise<Context> {
   const generation = await findGeneration(db, { videoId: video.id, generation: video.generation })
   const source = await findSource(db, video.id)
   // For a video of ten hours this sums fifty thousand segments.
   const hasRendition = rows.some(({ type }) => type === 'rendition')
-  const renditionBytes = generation && hasRendition ? await renditionSizes(slowDb, generation) : new Map()
+  const renditionBytes = generation && hasRendition ? await renditionSizes(slowQueryDb, generation) : new Map()
   return { video, plan: generation?.plan, sourceBytes: source?.sizeBytes ?? 0, renditionBytes }
 }
 

@@ -8,5 +8,5 @@ export type CatalogueDeps = {
   wallNowS: () => number
 }
 
-/** `slowDb`: slow reads, in their own thread. */
-export type ListDeps = { db: Db; slowDb: Db }
+/** `slowQueryDb`: slow reads, in their own thread. */
+export type ListDeps = { db: Db; slowQueryDb: Db }

@@ -73,7 +73,7 @@ export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
   /** Saves the usage counted so far: nothing can be added to a video once its row is gone. */
   saveUsage(): Promise<void>
   /** Truncates the database's log, so that deleted rows are not readable there. */
-  clearLog(): Promise<void>
+  truncateWal(): Promise<void>
   log: Logger
 }
 
@@ -134,7 +134,7 @@ export function startRemovals(deps: RemovalDeps): Removals {
 
 /** @returns false when a video could not be removed */
 async function removeTombstones(
-  { db, write, clearLog, folders, saveUsage, log }: RemovalDeps,
+  { db, write, truncateWal, folders, saveUsage, log }: RemovalDeps,
   signal: AbortSignal,
 ): Promise<boolean> {
   const videoIds = await listTombstones(db)
@@ -150,6 +150,6 @@ async function removeTombstones(
       log[logLevelFor(error, 'error')]({ err: error, videoId }, 'deletion: files of a video could not be removed; retrying')
     }
   }
-  if (videoIds.length > 0) await clearLog()
+  if (videoIds.length > 0) await truncateWal()
   return isDone
 }

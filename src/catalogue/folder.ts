@@ -45,13 +45,13 @@ export async function getFolder(db: Db, accountId: string, folderId: string): Pr
 
 /** A folder, its direct subfolders by name, and its parent. @throws Failure `not-found` */
 export async function openFolder(
-  { db, slowDb }: ListDeps,
+  { db, slowQueryDb }: ListDeps,
   accountId: string,
   folderId: string,
 ): Promise<{ folder: FolderRow; folders: ListedFolder[]; parent: FolderRow | undefined }> {
   const folder = await getFolder(db, accountId, folderId)
   const parent = folder.parentId === null ? undefined : await findFolder(db, accountId, folder.parentId)
-  const folders = await listFoldersIn(folder.folderCount > MAX_QUICK_FOLDERS ? slowDb : db, accountId, folderId)
+  const folders = await listFoldersIn(folder.folderCount > MAX_QUICK_FOLDERS ? slowQueryDb : db, accountId, folderId)
   return { folder, folders, parent }
 }
 
@@ -62,14 +62,14 @@ export async function openFolder(
  * @throws Failure `invalid` for an invalid name
  */
 export async function searchFolders(
-  { slowDb }: Pick<ListDeps, 'slowDb'>,
+  { slowQueryDb }: Pick<ListDeps, 'slowQueryDb'>,
   accountId: string,
   search: { name: string; isWhole: boolean },
 ): Promise<FoundFolder[]> {
   if (search.name !== '') parseFolderName(search.name)
-  const folders = await listFoldersByPrefix(slowDb, accountId, search, MAX_SEARCH_RESULTS)
+  const folders = await listFoldersByPrefix(slowQueryDb, accountId, search, MAX_SEARCH_RESULTS)
   const ids = folders.map(({ id }) => id)
-  const ancestors = await listAncestors(slowDb, accountId, ids)
+  const ancestors = await listAncestors(slowQueryDb, accountId, ids)
   return folders.map((folder) => ({
     ...folder,
     path: (ancestors.get(folder.id) ?? []).filter(({ id }) => id !== ROOT_FOLDER_ID),

@@ -26,7 +26,7 @@ export type PageRequest = { limit: number } & ({ page: number } | { below: numbe
  * @throws Failure `not-found` when the account has no such folder
  */
 export async function findVideos(
-  { db, slowDb }: ListDeps,
+  { db, slowQueryDb }: ListDeps,
   accountId: string,
   filter: VideoFilter,
   pageRequest: PageRequest,
@@ -34,7 +34,7 @@ export async function findVideos(
   const { limit } = pageRequest
   if (filter.folderId !== undefined) await getFolder(db, accountId, filter.folderId)
   const start = 'page' in pageRequest ? { offset: (pageRequest.page - 1) * limit } : { offset: 0, below: pageRequest.below }
-  const reader = isSlowSearch(filter) || start.offset > MAX_QUICK_OFFSET ? slowDb : db
+  const reader = isSlowSearch(filter) || start.offset > MAX_QUICK_OFFSET ? slowQueryDb : db
   // One more than the page, to know whether more follow.
   const { count, positions: found } = await findPositions(reader, accountId, filter, { limit: limit + 1, ...start })
   const positions = found.slice(0, limit)

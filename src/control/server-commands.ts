@@ -59,7 +59,7 @@ export const SERVER_COMMANDS = {
     },
   ),
   'try progress': command(VideoOfAccount, (deps: ServerDeps, { accountId, videoId }) =>
-    findProgress(deps.slowDb, accountId, videoId),
+    findProgress(deps.slowQueryDb, accountId, videoId),
   ),
   'try link': command(VideoOfAccount, async (deps: ServerDeps, { accountId, videoId }) => {
     const otp = await issueOtp(deps.playbackOtps, {

@@ -8,25 +8,25 @@ export function newContentKey(): Buffer {
 }
 
 export function wrapContentKey(master: MasterKey, videoId: string, generation: number, contentKey: Buffer): Buffer {
-  return wrap(master, purpose(videoId, generation), contentKey)
+  return wrap(master, wrapPurpose(videoId, generation), contentKey)
 }
 
 /** @throws when it was wrapped for another video, another generation or by another master key */
 export function unwrapContentKey(master: MasterKey, videoId: string, generation: number, wrapped: Buffer): Buffer {
-  return unwrap(master, purpose(videoId, generation), wrapped)
+  return unwrap(master, wrapPurpose(videoId, generation), wrapped)
 }
 
-function purpose(videoId: string, generation: number): string {
+function wrapPurpose(videoId: string, generation: number): string {
   return `reelgate content-key 1 ${videoId} ${generation}`
 }
 
-/** The 16-byte AES key of one key window, the same for all renditions, audio included. */
+/** The 16-byte AES key of one key window (some consecutive segments, crypto/key-window.ts), the same for all renditions, audio included. */
 export function deriveWindowKey(contentKey: Buffer, window: number): Buffer {
   return deriveKey(contentKey, `reelgate window-key 1 ${window}`, 16)
 }
 
-/** Gives the IV of each segment: `AES(ivKey, rendition ‖ segment ‖ 0…)`, so a playlist names it before the segment exists. */
-export function segmentIvs(contentKey: Buffer): (renditionId: number, segment: number) => Buffer {
+/** Gives the IV of each segment: `AES(ivKey, rendition ‖ segment ‖ 0…)`, so a playlist can name it before the segment exists. */
+export function createSegmentIvDeriver(contentKey: Buffer): (renditionId: number, segment: number) => Buffer {
   const ivKey = deriveKey(contentKey, 'reelgate iv-key 1', 16)
   return (renditionId, segment) => {
     const block = Buffer.alloc(16)

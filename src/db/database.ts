@@ -11,12 +11,12 @@ export type Database = {
   /** Reads only: the connection cannot write. */
   db: Db
   /** For reads that may take milliseconds: they do not delay other reads. */
-  slowDb: Db
+  slowQueryDb: Db
   write: Write
   /**
    * The time by the database's own clock, in seconds since 1970. Undefined when it has none: then this machine's clock counts.
    */
-  clockS: (() => Promise<number>) | undefined
+  serverClockS: (() => Promise<number>) | undefined
   /**
    * Damage found in a database too large to be checked before it is used; undefined when there is none. Once found, writes are
    * rejected.
@@ -24,8 +24,8 @@ export type Database = {
   damage: Promise<string | undefined>
   /** Reports changes of the database's availability. Of SQLite, which is a file, only `diskFull` is reported. */
   watch(listener: DatabaseListener): void
-  /** Makes sure that what was deleted from the tables is not left in the write-ahead log. */
-  clearLog(): Promise<void>
+  /** Empties the write-ahead log, so that deleted data is not left in it. Gives up after two seconds while a long read needs it. */
+  truncateWal(): Promise<void>
   close(): Promise<void>
 }
 
@@ -48,7 +48,7 @@ export type DatabaseLocation = {
   /** Undefined: it is in the data folder. */
   address: string | undefined
   /** Why it may be older than the data folder, for messages. */
-  olderBecause: string
+  possibleRollbackCause: string
   exists(): Promise<boolean>
   /**
    * A setting, read before anything opens the database to write. Undefined when the setting or the table does not exist.
@@ -59,7 +59,7 @@ export type DatabaseLocation = {
   open(): Promise<Database>
 }
 
-/** Reads that may wait for `slowDb`; with more, the last would be finished only after their callers have given up. */
+/** Reads that may wait for `slowQueryDb`; with more, the last would be finished only after their callers have given up. */
 export const MAX_WAITING_READS = 500
 
 export function tooManySearches(): Failure {

@@ -56,7 +56,7 @@ export async function assertNotOlderThanMark(location: DatabaseLocation, markFil
     'unavailable',
     hasMoved
       ? `The installation has moved to ${address}, and ${location.name} is as it was before. Set REELGATE_DATABASE_URL to that database. To go back, and lose what came since, remove ${markFile} and start again.`
-      : `The database ${location.name} is older than its data folder: ${location.olderBecause}. Restore both from the same backup; to lose what came after this database, remove ${markFile} and start again.`,
+      : `The database ${location.name} is older than its data folder: ${location.possibleRollbackCause}. Restore both from the same backup; to lose what came after this database, remove ${markFile} and start again.`,
   )
 }
 

@@ -16,7 +16,7 @@ export type Write = {
   /** The same for a change that frees space, such as a deletion: on a full disk it may use what is kept in reserve. */
   makingRoom<T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** Runs a statement that must not be in a transaction, between two groups. */
-  outside<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+  outsideTransaction<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T>
   /** Rises with each group that was committed, or may have been. While it is the same, a repeated read returns the same. */
   commits(): number
 }
@@ -133,7 +133,7 @@ export function createGroupCommitter({
     for (const call of calls) call.reject(publicError)
   }
 
-  function outside<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+  function outsideTransaction<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
     // `try`: a statement that throws before it returns a promise must not stop all later turns.
     return new Promise<T>((resolve, reject) => enqueue(() => Promise.try(statement, db).then(resolve, reject)))
   }
@@ -146,7 +146,7 @@ export function createGroupCommitter({
   return Object.assign(<T>(change: Change<T>) => write(change), {
     one: <T>(statement: Change<T>) => write(statement, { ...PLAIN, isOneStatement: true }),
     makingRoom: <T>(change: Change<T>) => write(change, { ...PLAIN, makesRoom: true }),
-    outside,
+    outsideTransaction,
     commits: () => commits,
     blockWrites,
   })

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { insertExtractedPosters, isPosterExtractionDone, type NewPoster } from '../catalogue/poster-store.ts'
-import { decryptSegment, deriveWindowKey, segmentIvs } from '../crypto/content-key.ts'
+import { createSegmentIvDeriver, decryptSegment, deriveWindowKey } from '../crypto/content-key.ts'
 import { windowOfVideoSegment } from '../crypto/key-window.ts'
 import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
@@ -13,14 +13,14 @@ import { extractPosters, type Poster } from './extract-posters.ts'
 import { findInit, findSegment, moveToReadyIfPlayable } from './generation-store.ts'
 import { removeImage, sealImage } from './image.ts'
 import type { Plan } from './plan.ts'
-import type { OpenGeneration } from './publication.ts'
+import type { GenerationWithKey } from './publication.ts'
 import type { SealedSource } from './sandbox.ts'
 
 /** How long posters may delay a video that could play. */
 const MAX_SEARCH_MS = 2_000
 const MAX_ATTEMPTS = 3
 
-type PosterWork = { deps: EncodeDeps; video: OpenGeneration; source: SealedSource; signal: AbortSignal }
+type PosterWork = { deps: EncodeDeps; video: GenerationWithKey; source: SealedSource; signal: AbortSignal }
 
 /**
  * Extracts the two posters of a video, for which `ready` waits. When extracting them from the source takes too long or fails, they are
@@ -29,7 +29,7 @@ type PosterWork = { deps: EncodeDeps; video: OpenGeneration; source: SealedSourc
  */
 export async function addPosters(
   deps: EncodeDeps,
-  video: OpenGeneration,
+  video: GenerationWithKey,
   source: SealedSource,
   signal: AbortSignal,
 ): Promise<void> {
@@ -83,7 +83,7 @@ async function extractFromSource({ deps, video, source, signal }: PosterWork): P
 }
 
 /** Resolves when the first segment of the best rendition is published, or when the signal ends the wait. */
-async function waitForFirstSegment(deps: EncodeDeps, video: OpenGeneration, signal: AbortSignal): Promise<void> {
+async function waitForFirstSegment(deps: EncodeDeps, video: GenerationWithKey, signal: AbortSignal): Promise<void> {
   const renditionId = bestRenditionId(video.plan)
   const wait = new AbortController()
   // Listens before it queries, so that no event is missed.
@@ -111,13 +111,13 @@ async function extractFromFirstSegment({ deps, video, signal }: PosterWork): Pro
 }
 
 /** The decrypted init segment and first segment of the best rendition. */
-async function readFirstSegment({ db, folders }: EncodeDeps, video: OpenGeneration): Promise<Buffer[]> {
+async function readFirstSegment({ db, folders }: EncodeDeps, video: GenerationWithKey): Promise<Buffer[]> {
   const renditionId = bestRenditionId(video.plan)
   const init = await findInit(db, video, renditionId)
   const segment = await findSegment(db, video, renditionId, 0)
   if (!init || !segment) throw new Error('the first segment of the video is not published')
   const key = deriveWindowKey(video.contentKey, windowOfVideoSegment(0))
-  const iv = segmentIvs(video.contentKey)(renditionId, 0)
+  const iv = createSegmentIvDeriver(video.contentKey)(renditionId, 0)
   return [init, decryptSegment(await readFile(blobPath(folders.segments, segment.file)), key, iv)]
 }
 

@@ -1,7 +1,7 @@
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import type { ClaimedJob, ClaimFilter, Queue, QueuedJob, Stale } from '../jobs/queue.ts'
+import type { ClaimedJob, ClaimFilter, ClaimRow, Queue, QueuedJob, Stale } from '../jobs/queue.ts'
 import type { Chunk } from './chunk-plan.ts'
 import {
   beginRun,
@@ -29,9 +29,7 @@ export type ChunkQueue = Queue<ChunkJob>
 export const rowQueue: ChunkQueue = {
   enqueue: async () => undefined,
   async claim(tx, filter, claimRow) {
-    const next = await findNextChunk(tx, filter)
-    const run = next && (await claimRow(tx, next, 0))
-    return run && { run, hold: (work) => work() }
+    return claimFromRows(tx, await findNextChunk(tx, filter), claimRow)
   },
   rebuild: async () => undefined,
   watch: () => undefined,
@@ -42,11 +40,19 @@ export function forVideo(videoId: string, queue: ChunkQueue): ChunkQueue {
   return {
     ...queue,
     async claim(tx, filter, claimRow) {
-      const next = await findNextChunk(tx, filter, videoId)
-      const run = next && (await claimRow(tx, next, 0))
-      return run && { run, hold: (work) => work() }
+      return claimFromRows(tx, await findNextChunk(tx, filter, videoId), claimRow)
     },
   }
+}
+
+/** Rows are never redelivered, and no other process can take them. */
+async function claimFromRows<Run>(
+  tx: Db,
+  next: ChunkJob | undefined,
+  claimRow: ClaimRow<ChunkJob, Run>,
+): Promise<ClaimedJob<Run> | undefined> {
+  const run = next && (await claimRow(tx, next, 0))
+  return run && { run, hold: (work) => work() }
 }
 
 /** Enqueued in one transaction: a large installation has hundreds of thousands of pending chunks. */
@@ -100,14 +106,20 @@ export async function finishRun(tx: Db, queue: ChunkQueue, chunk: VideoChunk): P
   if ((await endRun(tx, chunk, 'done')) && (await listDamaged(tx, chunk)).length > 0) await queueRepair(tx, queue, chunk)
 }
 
-/** Changes the priority of a pending chunk without splitting it: a repair must come out with the same bytes. */
+/**
+ * Changes the priority of a whole pending chunk, whose former job becomes stale. Used for repairs: other chunks are split to reach a
+ * segment sooner (`replaceChunk`), but a repair must give the same bytes. False: it is no longer pending.
+ */
 export async function prioritize(tx: Db, queue: ChunkQueue, chunk: VideoChunk, priority: number): Promise<boolean> {
   if (!(await setPriority(tx, chunk, priority))) return false
   await queue.enqueue(tx, [toJob({ ...chunk, priority })])
   return true
 }
 
-/** Claims the chunk that is needed first, so that no other run gets it. @param filter called in the transaction: earlier writes count */
+/**
+ * Claims the chunk that is needed first, so that no other run gets it.
+ * @param filter called inside each transaction, so that it reflects all earlier writes
+ */
 export async function claimChunk(
   write: Write,
   queue: ChunkQueue,
@@ -115,19 +127,20 @@ export async function claimChunk(
 ): Promise<ClaimedJob<VideoChunk> | undefined> {
   for (;;) {
     // One transaction per job, since many may be stale, such as those of a deleted video.
-    const claimed = await write((tx) => claimNextChunk(tx, queue, filter()))
+    const claimed = await write((tx) => tryClaimChunk(tx, queue, filter()))
     if (claimed !== 'stale') return claimed
   }
 }
 
-export function claimNextChunk(
+/** The same within a transaction, of one job. */
+export function tryClaimChunk(
   tx: Db,
   queue: ChunkQueue,
   filter: ClaimFilter,
 ): Promise<ClaimedJob<VideoChunk> | Stale | undefined> {
-  return queue.claim(tx, filter, (tx, { attempt, ...key }, deaths) => {
-    // Only runs of this job: another job may run the chunk that has replaced it.
-    return beginRun(tx, key, deaths > 0 ? attempt + deaths : undefined)
+  return queue.claim(tx, filter, (tx, { attempt, ...key }, redeliveries) => {
+    // A redelivered job takes over only its own run: since then the chunk may have been replaced by one at the same segment.
+    return beginRun(tx, key, redeliveries > 0 ? attempt + redeliveries : undefined)
   })
 }
 

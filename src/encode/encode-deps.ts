@@ -10,12 +10,12 @@ import { findSource } from '../ingest/source-store.ts'
 import { blobPath } from '../storage/folder.ts'
 import type { ChunkQueue } from './chunk-queue.ts'
 import { findGeneration } from './generation-store.ts'
-import type { OpenGeneration, SegmentEvents } from './publication.ts'
+import type { GenerationWithKey, SegmentEvents } from './publication.ts'
 import type { Sandbox, SealedSource } from './sandbox.ts'
 
 export type EncodeDeps = {
   db: Db
-  slowDb: Db
+  slowQueryDb: Db
   write: Write
   wallNowS: () => number
   masterKey: MasterKey
@@ -29,12 +29,12 @@ export type EncodeDeps = {
   stopJobs(videoId: string): Promise<void>
   /** Whether the disk has room for the output of an encode. */
   hasRoom(): Promise<boolean>
-  /** The demo video: this server made its source, so it is encoded where uploads may not be opened. */
-  findOwnVideo(): Promise<string | undefined>
+  /** The demo video, if there is one. This server made its source, so it is encoded even where there is no sandbox for uploads. */
+  findDemoVideoId(): Promise<string | undefined>
 }
 
-/** The source of a video, for ffmpeg; undefined once the video is deleted. */
-export async function openSource(
+/** A video's encrypted source with its key, for ffmpeg; undefined once the video is deleted. */
+export async function findSealedSource(
   deps: Pick<EncodeDeps, 'db' | 'masterKey' | 'folders'>,
   videoId: string,
 ): Promise<SealedSource | undefined> {
@@ -50,10 +50,10 @@ export async function openSource(
 }
 
 /** A generation with its content key; undefined once the video is deleted. */
-export async function openGeneration(
+export async function findGenerationWithKey(
   { db, masterKey }: Pick<EncodeDeps, 'db' | 'masterKey'>,
   { videoId, generation }: GenerationKey,
-): Promise<OpenGeneration | undefined> {
+): Promise<GenerationWithKey | undefined> {
   const row = await findGeneration(db, { videoId, generation })
   if (!row?.wrappedContentKey) return undefined
   const { plan, encoder, wrappedContentKey } = row

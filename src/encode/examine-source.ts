@@ -2,7 +2,7 @@ import { moveStatus } from '../catalogue/status.ts'
 import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
 import { planChunks } from './chunk-plan.ts'
 import { addChunks } from './chunk-queue.ts'
-import { type EncodeDeps, openSource } from './encode-deps.ts'
+import { type EncodeDeps, findSealedSource } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { failVideo } from './fail-video.ts'
 import { insertGeneration } from './generation-store.ts'
@@ -16,7 +16,7 @@ const FIRST_GENERATION = 1
 
 /** From a source to its plan: probe, ladder, grid, content key and chunks, in one transaction. A source that is not media fails the video. */
 export async function examineSource(deps: EncodeDeps, videoId: string, signal: AbortSignal): Promise<void> {
-  const source = await openSource(deps, videoId)
+  const source = await findSealedSource(deps, videoId)
   if (!source) return // deleted meanwhile
   await deps.write((tx) => moveStatus(tx, videoId, 'Processing'))
   const plan = await planSource(deps, source, signal)

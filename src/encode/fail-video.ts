@@ -6,7 +6,7 @@ import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { blobPath } from '../storage/folder.ts'
 import { abandonChunks, endRun, type VideoChunk } from './chunk-store.ts'
-import { type EncodeDeps, openSource } from './encode-deps.ts'
+import { type EncodeDeps, findSealedSource } from './encode-deps.ts'
 import { MediaFailure } from './media-failure.ts'
 
 export type VideoFailure = {
@@ -69,6 +69,6 @@ export async function isSourceIntact(deps: EncodeDeps, videoId: string, signal: 
 
 /** A file that is missing from its folder does not come back; a missing folder may be a disk that will be mounted again. */
 export async function isSourceGone(deps: EncodeDeps, videoId: string): Promise<boolean> {
-  const source = await openSource(deps, videoId)
+  const source = await findSealedSource(deps, videoId)
   return source !== undefined && existsSync(dirname(source.path)) && !existsSync(source.path)
 }

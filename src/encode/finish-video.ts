@@ -1,6 +1,6 @@
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
-import { type EncodeDeps, openGeneration } from './encode-deps.ts'
+import { type EncodeDeps, findGenerationWithKey } from './encode-deps.ts'
 import { isSourceIntact, settleFailure, sourceChanged } from './fail-video.ts'
 import { countSegments, finishGeneration, renditionSizes } from './generation-store.ts'
 import { replaceGeneration } from './next-generation.ts'
@@ -9,12 +9,12 @@ import { plannedSegmentCount } from './plan.ts'
 /** Checks the source once more, and records that every rendition is complete. */
 export async function finishVideo(deps: EncodeDeps, key: GenerationKey, signal: AbortSignal): Promise<void> {
   const { videoId } = key
-  const video = await openGeneration(deps, key)
+  const video = await findGenerationWithKey(deps, key)
   if (!video) return // deleted meanwhile
   if (!(await isSourceIntact(deps, videoId, signal))) return settleFailure(deps, videoId, sourceChanged())
-  const missing = plannedSegmentCount(video.plan) - (await countSegments(deps.slowDb, video))
+  const missing = plannedSegmentCount(video.plan) - (await countSegments(deps.slowQueryDb, video))
   if (missing !== 0) throw new Error(`${missing} segments of a video are missing although all its chunks are done`)
-  const sizes = await renditionSizes(deps.slowDb, video)
+  const sizes = await renditionSizes(deps.slowQueryDb, video)
   const segmentBytes = sizes.values().reduce((sum, sizeBytes) => sum + sizeBytes, 0)
   const removeReplaced = await deps.write(async (tx) => {
     const removeReplaced = await replaceGeneration(deps, tx, video)

@@ -94,16 +94,16 @@ function toKey({ videoId, generation, renditionId, number }: SegmentKey): Segmen
 /** The check of `doctor --media`, which resumes where the last one was interrupted. */
 const REQUESTED_CHECK = 'media-check'
 
-export type CheckDeps = { db: Db; slowDb: Db; write: Write; reportDamage(damage: Damage): Promise<boolean> }
+export type CheckDeps = { db: Db; slowQueryDb: Db; write: Write; reportDamage(damage: Damage): Promise<boolean> }
 
 /** Where a check starts, and how many bytes it will read. */
 export async function beginCheck(
-  { db, slowDb }: CheckDeps,
+  { db, slowQueryDb }: CheckDeps,
   fromStart: boolean,
 ): Promise<{ after: SegmentKey | undefined; sizeBytes: number }> {
   const saved = fromStart ? undefined : await findCheckProgress(db, REQUESTED_CHECK)
   const after: SegmentKey | undefined = saved ? JSON.parse(saved) : undefined
-  return { after, sizeBytes: await totalSizeAfter(slowDb, after) }
+  return { after, sizeBytes: await totalSizeAfter(slowQueryDb, after) }
 }
 
 /**

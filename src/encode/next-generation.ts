@@ -8,7 +8,7 @@ import { endRun, isCurrentRun, type VideoChunk } from './chunk-store.ts'
 import type { EncodeDeps } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { hasLaterGeneration, insertGeneration, isFinished, removeGeneration, switchToGeneration } from './generation-store.ts'
-import type { OpenGeneration } from './publication.ts'
+import type { GenerationWithKey } from './publication.ts'
 
 /**
  * Starts the next generation of a video, with a new content key and new paths: segments of two encoders must not be mixed, and a
@@ -17,7 +17,7 @@ import type { OpenGeneration } from './publication.ts'
  */
 export async function startNextGeneration(
   deps: EncodeDeps,
-  video: OpenGeneration,
+  video: GenerationWithKey,
   chunk: VideoChunk,
   reason: string,
 ): Promise<void> {
@@ -41,7 +41,7 @@ export async function startNextGeneration(
   if (change === 'replaced') await cleanUpReplaced(deps, video, oldPosters)
 }
 
-async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...video }: OpenGeneration): Promise<void> {
+async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...video }: GenerationWithKey): Promise<void> {
   const generation = video.generation + 1
   await insertGeneration(tx, {
     videoId,
@@ -61,7 +61,7 @@ async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...video }:
 export async function replaceGeneration(
   deps: EncodeDeps,
   tx: Db,
-  video: OpenGeneration,
+  video: GenerationWithKey,
 ): Promise<(() => Promise<void>) | undefined> {
   const { videoId } = video
   const oldGeneration = await switchToGeneration(tx, video)
@@ -76,7 +76,7 @@ export async function replaceGeneration(
 
 async function cleanUpReplaced(
   deps: EncodeDeps,
-  { videoId, generation }: Pick<OpenGeneration, 'videoId' | 'generation'>,
+  { videoId, generation }: Pick<GenerationWithKey, 'videoId' | 'generation'>,
   posters: readonly string[],
 ): Promise<void> {
   deps.sessions.endInMemory([videoId], 'video-replaced')

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import type { Logger } from 'pino'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
-import { deriveWindowKey, encryptSegment, segmentIvs } from '../crypto/content-key.ts'
+import { createSegmentIvDeriver, deriveWindowKey, encryptSegment } from '../crypto/content-key.ts'
 import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
@@ -13,7 +13,7 @@ import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './generat
 import { gridFor, type Plan } from './plan.ts'
 
 /** A generation with its plan and its unwrapped content key, while it is encoded or read. */
-export type OpenGeneration = GenerationKey & { plan: Plan; encoder: string; contentKey: Buffer }
+export type GenerationWithKey = GenerationKey & { plan: Plan; encoder: string; contentKey: Buffer }
 
 export type PublicationDeps = {
   db: Db
@@ -43,7 +43,7 @@ export type Publication = {
  */
 export function openPublication(
   deps: PublicationDeps,
-  video: OpenGeneration,
+  video: GenerationWithKey,
   chunk: VideoChunk,
   startsWithSeek: boolean,
 ): Publication {
@@ -99,8 +99,8 @@ export function openPublication(
 }
 
 /** Encrypts segments of one kind: the same clear bytes always give the same stored ones. */
-export function segmentCipher({ plan, contentKey }: OpenGeneration, kind: VideoChunk['kind']) {
-  const segmentIv = segmentIvs(contentKey)
+export function segmentCipher({ plan, contentKey }: GenerationWithKey, kind: VideoChunk['kind']) {
+  const segmentIv = createSegmentIvDeriver(contentKey)
   const grid = gridFor(plan)
   return (renditionId: number, number: number, clear: Buffer): Buffer => {
     const window = kind === 'audio' ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)

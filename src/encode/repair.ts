@@ -14,7 +14,7 @@ import {
   type SegmentKey,
   setDamaged,
 } from './damage-store.ts'
-import { type OpenGeneration, type PublicationDeps, StaleRunError, segmentCipher } from './publication.ts'
+import { type GenerationWithKey, type PublicationDeps, StaleRunError, segmentCipher } from './publication.ts'
 import { findSegmentFault } from './segment-file.ts'
 
 /** A published segment whose file does not match its row. */
@@ -44,7 +44,7 @@ export async function reportDamage(
  * Takes the clear segments of a chunk that is encoded again. A damaged one is put back under its name when it comes out with exactly
  * the published bytes: no other bytes may ever be encrypted with its IV, or sent under its URL.
  */
-export async function openRepair(deps: PublicationDeps & { log: Logger }, video: OpenGeneration, chunk: VideoChunk) {
+export async function openRepair(deps: PublicationDeps & { log: Logger }, video: GenerationWithKey, chunk: VideoChunk) {
   const damaged = new Map((await listDamaged(deps.db, chunk)).map((segment) => [segmentName(segment), segment]))
   const encrypt = segmentCipher(video, chunk.kind)
 

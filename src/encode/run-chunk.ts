@@ -8,26 +8,26 @@ import { type ChunkSink, encodeVideoChunk, TOLERATED_FRAMES } from './chunk.ts'
 import { type Chunk, sequentialChunk, URGENT_SEGMENTS } from './chunk-plan.ts'
 import { replaceChunk } from './chunk-queue.ts'
 import { hasPendingChunks, isCurrentRun, listUnfinishedChunks, type VideoChunk } from './chunk-store.ts'
-import { type EncodeDeps, openGeneration, openSource } from './encode-deps.ts'
+import { type EncodeDeps, findGenerationWithKey, findSealedSource } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { failVideo, isSourceIntact, segmentsLost, settleFailure } from './fail-video.ts'
 import { listPublishedNumbers } from './generation-store.ts'
 import { InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
 import { startNextGeneration } from './next-generation.ts'
 import type { Plan } from './plan.ts'
-import { type OpenGeneration, openPublication, StaleRunError } from './publication.ts'
+import { type GenerationWithKey, openPublication, StaleRunError } from './publication.ts'
 import { openRepair } from './repair.ts'
 import type { SealedSource } from './sandbox.ts'
 
 type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromStart'>
 
 /** One run of a chunk, with what opens its video. */
-type Run = { deps: EncodeDeps; chunk: VideoChunk; video: OpenGeneration; source: SealedSource; signal: AbortSignal }
+type Run = { deps: EncodeDeps; chunk: VideoChunk; video: GenerationWithKey; source: SealedSource; signal: AbortSignal }
 
 /** Encodes a chunk and publishes its segments, or repairs those that are damaged. */
 export async function runChunk(deps: EncodeDeps, chunk: VideoChunk, signal: AbortSignal): Promise<void> {
-  const video = await openGeneration(deps, chunk)
-  const source = await openSource(deps, chunk.videoId)
+  const video = await findGenerationWithKey(deps, chunk)
+  const source = await findSealedSource(deps, chunk.videoId)
   if (!video || !source) return // deleted meanwhile
   const run: Run = { deps, chunk, video, source, signal }
   const part = await unpublishedPart(run)

@@ -127,7 +127,7 @@ function createSandboxCheck(deps: EncodeDeps): () => Promise<Permitted | undefin
       return { deps }
     }
     isSandboxMissing = true
-    const only = await deps.findOwnVideo()
+    const only = await deps.findDemoVideoId()
     const sandbox = { ...deps.sandbox, weak: true }
     return only === undefined ? undefined : { deps: { ...deps, sandbox, chunkQueue: forVideo(only, deps.chunkQueue) }, only }
   }

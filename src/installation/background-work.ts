@@ -36,7 +36,7 @@ export type BackgroundWork = {
 
 /** Starts encoding, imports, MP4 exports, the removal of deleted videos, and webhooks. @param opened stops them */
 export async function startBackgroundWork(
-  { db, slowDb, write, clearLog, masterKey, folders, nowS, wallNowS, sandbox, outbound, ...foundation }: Foundation,
+  { db, slowQueryDb, write, truncateWal, masterKey, folders, nowS, wallNowS, sandbox, outbound, ...foundation }: Foundation,
   { config, sessions, saveUsage, forgetSegment, log }: BackgroundWorkDeps,
   opened: AsyncDisposableStack,
 ): Promise<BackgroundWork> {
@@ -44,11 +44,11 @@ export async function startBackgroundWork(
   const { uploadMaxBytes, importMaxS, databaseUrl, encoders } = config
   const encoding = await startEncoding(
     {
-      ...{ db, slowDb, write, wallNowS, masterKey, sandbox, folders, sessions, forgetSegment, databaseUrl, log },
+      ...{ db, slowQueryDb, write, wallNowS, masterKey, sandbox, folders, sessions, forgetSegment, databaseUrl, log },
       slots: encoders ?? availableParallelism(),
       databaseLost: foundation.ownership.lost,
       hasRoom: () => hasRoom(0),
-      findOwnVideo: async () => (await findDemoVideo(db))?.id,
+      findDemoVideoId: async () => (await findDemoVideo(db))?.id,
     },
     opened,
   )
@@ -57,9 +57,9 @@ export async function startBackgroundWork(
   const receiving = { db, write, nowS, wallNowS, masterKey, sources, uploadMaxBytes, hasRoom, onSourceReceived: wake, log }
   const imports = await startImportScheduler({ ...receiving, outbound, importMaxS })
   opened.defer(() => imports.stop())
-  const mp4s = startMp4Scheduler({ db, slowDb, write, masterKey, folders, hasRoom, reportDamage: repairSegment, log })
+  const mp4s = startMp4Scheduler({ db, slowQueryDb, write, masterKey, folders, hasRoom, reportDamage: repairSegment, log })
   opened.defer(() => mp4s.stop())
-  const removals = startRemovals({ db, write, clearLog, folders, saveUsage, log })
+  const removals = startRemovals({ db, write, truncateWal, folders, saveUsage, log })
   opened.defer(() => removals.stop())
   const copy = foundation.restoredCopy
   const sender = await startWebhookSender({ db, write, nowS, wallNowS, masterKey, outbound, copy, log })

@@ -6,7 +6,7 @@ import { sqliteLocation } from '../db/sqlite/database.ts'
 import { Failure } from '../errors.ts'
 import type { Check } from '../health-check.ts'
 import type { IdentifyingFile } from '../storage/identity.ts'
-import { releaseReserve, releaseReserveAtStart } from '../storage/reserve.ts'
+import { releaseReserveAtStart, releaseReservePart } from '../storage/reserve.ts'
 
 export type RecordedDatabase = Database & {
   /** Records in the data folder how far the database has come. */
@@ -31,7 +31,7 @@ export async function openDatabase(config: Config): Promise<RecordedDatabase> {
 export async function locateDatabase({ databaseUrl, dataDir }: Config): Promise<DatabaseLocation> {
   if (databaseUrl === undefined) {
     const { database, reserve } = dataPaths(dataDir)
-    return sqliteLocation(database, () => releaseReserve(reserve))
+    return sqliteLocation(database, () => releaseReservePart(reserve))
   }
   const { postgresLocation } = await import('../db/postgres/location.ts')
   return postgresLocation(databaseUrl)

@@ -27,7 +27,7 @@ const SWEPT_NAMES = 100_000
 
 export type MaintenanceDeps = {
   db: Db
-  slowDb: Db
+  slowQueryDb: Db
   write: Write
   /** The playback clock: it only goes as time does, so that a jump of the wall clock makes no fresh file look old. */
   nowS: () => number

@@ -18,7 +18,7 @@ import { openInstallation } from './open.ts'
 import { type DatabaseOwnership, watchDatabase } from './watch-database.ts'
 
 /** What every feature of a server is built on: the locked data folder, its database and key, clocks, ffmpeg, outbound requests. */
-export type Foundation = Pick<Database, 'db' | 'slowDb' | 'write' | 'clearLog'> & {
+export type Foundation = Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'truncateWal'> & {
   masterKey: MasterKey
   /** Whether this start made the master key. */
   masterKeyIsNew: boolean
@@ -63,16 +63,16 @@ export async function openFoundation(
   const sandbox = await openingSandbox
   const ownership = watchDatabase(installation, log, space.noteFull)
 
-  const { db, slowDb, write, clearLog, masterKey, masterKeyIsNew, folders } = installation
+  const { db, slowQueryDb, write, truncateWal, masterKey, masterKeyIsNew, folders } = installation
   const wallNowS = overrides.wallNowS ?? (() => Math.floor(Date.now() / 1000))
-  const clockS = overrides.wallNowS ? undefined : installation.clockS
-  const clock = await startPlaybackClock({ db, write, clockS }, wallNowS, (markS) =>
+  const serverClockS = overrides.wallNowS ? undefined : installation.serverClockS
+  const clock = await startPlaybackClock({ db, write, serverClockS }, wallNowS, (markS) =>
     logErrors(log, 'database: saving its high-water mark failed', () => installation.saveHighWaterMark(markS)),
   )
   opened.defer(() => logErrors(log, 'playback clock: saving it failed', () => clock.stop()))
   const restoredCopy = await openRestoredCopy({ db, write }, identifyingFiles(config), clock.nowS)
   if (restoredCopy.isPaused()) log.warn({ why: WHY_PAUSED }, 'webhook: held')
-  const database = { db, slowDb, write, clearLog }
+  const database = { db, slowQueryDb, write, truncateWal }
   const clocks = { wallNowS, clock, nowS: clock.nowS }
   return { ...database, ...clocks, masterKey, masterKeyIsNew, folders, ownership, restoredCopy, sandbox, outbound, space }
 }

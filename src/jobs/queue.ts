@@ -16,8 +16,8 @@ export type ClaimFilter = {
   except: readonly string[]
 }
 
-/** Claims the row of a job. `deaths`: how many runs died since the job was enqueued. Undefined: the row is no longer pending. */
-export type ClaimRow<Target, Run> = (tx: Db, target: Target, deaths: number) => Promise<Run | undefined>
+/** Claims the row of a job. `redeliveries`: how often a worker died while it ran the job. Undefined: the row is no longer pending. */
+export type ClaimRow<Target, Run> = (tx: Db, target: Target, redeliveries: number) => Promise<Run | undefined>
 
 export type ClaimedJob<Run> = {
   run: Run

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { segmentIvs, unwrapContentKey } from '../crypto/content-key.ts'
+import { createSegmentIvDeriver, unwrapContentKey } from '../crypto/content-key.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import type { Db } from '../db/database.ts'
 import { findGeneration } from '../encode/generation-store.ts'
@@ -44,7 +44,14 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
     if (countBefore !== forgetCount) return get(videoId, generation) // its key may have been destroyed since
     if (!row?.wrappedContentKey) return undefined
     const contentKey = unwrapContentKey(masterKey, videoId, generation, row.wrappedContentKey)
-    const video = { videoId, generation, plan: row.plan, grid: gridFor(row.plan), contentKey, segmentIv: segmentIvs(contentKey) }
+    const video = {
+      videoId,
+      generation,
+      plan: row.plan,
+      grid: gridFor(row.plan),
+      contentKey,
+      segmentIv: createSegmentIvDeriver(contentKey),
+    }
     cache.set(key, video)
     return video
   }

@@ -18,7 +18,7 @@ const SAVE_EVERY_MS = 5_000
 const READ_EVERY_MS = 60_000
 
 export async function startPlaybackClock(
-  { db, write, clockS }: Pick<Database, 'db' | 'write' | 'clockS'>,
+  { db, write, serverClockS }: Pick<Database, 'db' | 'write' | 'serverClockS'>,
   wallNowS: () => number,
   saved: (markS: number) => Promise<void> = async () => undefined,
 ): Promise<PlaybackClock> {
@@ -26,7 +26,7 @@ export async function startPlaybackClock(
   const savedAtStartS = Number(mark?.value ?? 0)
   const startedMs = performance.now()
   const passedS = () => Math.floor((performance.now() - startedMs) / 1000)
-  let startS = Math.max(clockS ? await clockS() : wallNowS(), savedAtStartS)
+  let startS = Math.max(serverClockS ? await serverClockS() : wallNowS(), savedAtStartS)
   const nowS = () => startS + passedS()
 
   async function follow(readS: () => Promise<number>) {
@@ -52,7 +52,7 @@ export async function startPlaybackClock(
   await save()
   // A failure is retried the next time: the database may be unavailable.
   const timers = [setInterval(() => save().catch(() => undefined), SAVE_EVERY_MS).unref()]
-  if (clockS) timers.push(setInterval(() => follow(clockS).catch(() => undefined), READ_EVERY_MS).unref())
+  if (serverClockS) timers.push(setInterval(() => follow(serverClockS).catch(() => undefined), READ_EVERY_MS).unref())
   return {
     nowS,
     savedAtStartS,

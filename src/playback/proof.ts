@@ -6,25 +6,29 @@ import { PlaybackRefusal } from './refusal.ts'
 // The signature that every playback request carries: playback-protocol.md, section 3. Nothing in it is parsed but fixed fields,
 // and there is no field for an algorithm: version 1 is ECDSA P-256 with SHA-256.
 
+/** `beat` is a heartbeat, `file` a poster or captions. */
 export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'leave'
 
 /** The header's fields, well formed but not verified. */
 export type Proof = { pageId: string; seq: number; nonce: string; signature: Buffer }
 
-/** What was signed: typed values after routing, so that a proxy that rewrites addresses does not change it. */
-export type Signed = { operation: Operation; session: string; argument: string; body: Buffer }
+/**
+ * What was signed: typed values after routing, so that a proxy that rewrites addresses does not change it. `session` is empty for a
+ * redeem; `argument` is the last part of the path: a key window, or the name of a playlist or file.
+ */
+export type SignedValues = { operation: Operation; session: string; argument: string; body: Buffer }
 
-const HEADER = /^1\.([\w-]{22})\.([1-9]\d{0,9})\.([\w-]{24})\.([\w-]{86})$/
+const PROOF_PATTERN = /^1\.([\w-]{22})\.([1-9]\d{0,9})\.([\w-]{24})\.([\w-]{86})$/
 
-/** @throws PlaybackRefusal `not-allowed` when the header is absent, doubled or not of the one form */
+/** @throws PlaybackRefusal `not-allowed` when the header is missing, repeated (Node joins the values) or malformed */
 export function readProof(header: string | undefined): Proof {
-  const [, pageId, seq, nonce, signature] = HEADER.exec(header ?? '') ?? []
+  const [, pageId, seq, nonce, signature] = PROOF_PATTERN.exec(header ?? '') ?? []
   if (!pageId || !seq || !nonce || !signature) throw new PlaybackRefusal('not-allowed')
   return { pageId, seq: Number(seq), nonce, signature: Buffer.from(signature, 'base64url') }
 }
 
 /** Whether the holder of `publicKey` signed this request. Takes 50 µs on another thread, so that this one can serve other viewers. */
-export function isSignedBy(publicKey: KeyObject, proof: Proof, signed: Signed): Promise<boolean> {
+export function isSignedBy(publicKey: KeyObject, proof: Proof, signed: SignedValues): Promise<boolean> {
   const { operation, session, argument, body } = signed
   const bodyHash = body.length > 0 ? createHash('sha256').update(body).digest('base64url') : '-'
   const lines = [
@@ -57,8 +61,8 @@ export function importPublicKey(point: Buffer): KeyObject | undefined {
   }
 }
 
-/** The id of a key in rows. */
-export function keyIdFor(point: Buffer): Buffer {
+/** SHA-256 of a public key, by which rows name it. */
+export function publicKeyThumbprint(point: Buffer): Buffer {
   return createHash('sha256').update(point).digest()
 }
 
@@ -99,26 +103,26 @@ export function createNonces(master: MasterKey, nowS: () => number): Nonces {
 }
 
 /** The sequence numbers that a page has used: the highest, and a bit for each of the 32 below it. */
-export type SeqWindow = { highest: number; seen: number }
+export type ReplayWindow = { highest: number; seen: number }
 
-export function newSeqWindow(): SeqWindow {
+export function newReplayWindow(): ReplayWindow {
   return { highest: 0, seen: 0 }
 }
 
-const WINDOW = 32
+const REPLAY_WINDOW_SIZE = 32
 
 /** Marks a number as used. False when it was used before, or is too low to tell. Call only after the signature was verified. */
-export function acceptSeq(window: SeqWindow, seq: number): boolean {
+export function acceptSeq(window: ReplayWindow, seq: number): boolean {
   const ahead = seq - window.highest
   if (ahead > 0) {
-    const shifted = ahead >= WINDOW ? 0 : window.seen << ahead
+    const shifted = ahead >= REPLAY_WINDOW_SIZE ? 0 : window.seen << ahead
     // The old highest becomes one of those below.
-    window.seen = ahead <= WINDOW && window.highest > 0 ? shifted | (1 << (ahead - 1)) : shifted
+    window.seen = ahead <= REPLAY_WINDOW_SIZE && window.highest > 0 ? shifted | (1 << (ahead - 1)) : shifted
     window.highest = seq
     return true
   }
   const bit = 1 << (-ahead - 1)
-  if (ahead === 0 || -ahead > WINDOW || window.seen & bit) return false
+  if (ahead === 0 || -ahead > REPLAY_WINDOW_SIZE || window.seen & bit) return false
   window.seen |= bit
   return true
 }

@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { type FoundOtp, findOtp, findRulesOfOtp, isOpenOtp, recordReuse, spendOtp } from './otp-store.ts'
-import { acceptSeq, importPublicKey, isSignedBy, keyIdFor, type Proof } from './proof.ts'
+import { acceptSeq, importPublicKey, isSignedBy, type Proof, publicKeyThumbprint } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { findRefusingRule, type Rules } from './rules.ts'
 import { findStartPosition, keepLive, type LiveSession, openPage, type PlaybackDeps, type ViewerRequest } from './session.ts'
@@ -66,7 +66,7 @@ export async function redeem(
   const otpHash = hashSecret(request.otp)
   const rulesJson = await findRulesOfOtp(deps.db, otpHash)
   const brokenRule = !rulesJson ? undefined : await findBrokenRule(deps, JSON.parse(rulesJson), request, visit)
-  const context = { deps, request, proof, visit, otpHash, keyId: keyIdFor(request.publicKey), brokenRule }
+  const context = { deps, request, proof, visit, otpHash, keyId: publicKeyThumbprint(request.publicKey), brokenRule }
   const outcome = await deps.write((tx) => redeemInTransaction(tx, context))
   if ('refusal' in outcome) {
     const { refusal, rule, video } = outcome
@@ -96,7 +96,7 @@ export async function mayRedeem(
   const hash = hashSecret(otp)
   if (await isOpenOtp(deps.db, hash, deps.nowS())) return true
   const session = await findSessionOfOtp(deps.db, hash)
-  return session?.keyId.equals(keyIdFor(publicKey)) ?? false
+  return session?.keyId.equals(publicKeyThumbprint(publicKey)) ?? false
 }
 
 /** The first of the owner's rules that the embedding page or the viewer's address breaks. */

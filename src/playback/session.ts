@@ -16,10 +16,10 @@ import {
   importPublicKey,
   isSignedBy,
   type Nonces,
-  newSeqWindow,
+  newReplayWindow,
   type Proof,
-  type SeqWindow,
-  type Signed,
+  type ReplayWindow,
+  type SignedValues,
 } from './proof.ts'
 import { END_REASONS, type EndReason, PlaybackRefusal } from './refusal.ts'
 import { findRefusingRule, type Rules } from './rules.ts'
@@ -75,7 +75,7 @@ export type LiveSession = {
   publicKey: KeyObject
   /** All pages of this session, newest last. */
   pages: string[]
-  seqs: SeqWindow
+  seqs: ReplayWindow
   pace: TokenBucket
   /** Limits the checks of proofs while its address floods. */
   checks: TokenBucket
@@ -114,7 +114,7 @@ export type LiveSessions = Map<string, LiveSession>
 export type SessionRequest = {
   sessionId: string
   proof: Proof
-  signed: Omit<Signed, 'session'>
+  signed: Omit<SignedValues, 'session'>
   visit: ViewerRequest
   /** Its address has used up the requests it may make without a valid proof. */
   isFlooding: boolean
@@ -208,7 +208,7 @@ export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: 
   const before = { pages: session.pages, seqs: session.seqs }
   const pages = [...session.pages, proof.pageId]
   // Set before the write, so that of two concurrent pages one is the newest; undone if it does not become durable.
-  Object.assign(session, { pages, seqs: newSeqWindow() })
+  Object.assign(session, { pages, seqs: newReplayWindow() })
   acceptSeq(session.seqs, proof.seq)
   try {
     await deps.write((tx) => setPages(tx, session.row.id, pages))
@@ -283,7 +283,7 @@ export function keepLive(
   const pace = createTokenBucket(PROOF_RATE, monotonicMs())
   const checks = createTokenBucket(PROOF_CHECK_RATE, monotonicMs())
   const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS, savedPositionS: positionS, address: '', location: undefined }
-  const live: LiveSession = { row, publicKey, pages, seqs: newSeqWindow(), pace, checks, ...seen }
+  const live: LiveSession = { row, publicKey, pages, seqs: newReplayWindow(), pace, checks, ...seen }
   sessions.set(row.id, live)
   return live
 }

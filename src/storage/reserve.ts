@@ -14,50 +14,50 @@ const RESERVE_SHARE = 1 / 8
 /** It is released in parts, since whatever filled the disk may take all that is free. */
 const PARTS = 8
 /** Four times what a start writes, the first one included. */
-const START_BYTES = 2 * 2 ** 20
-const WRITE_BYTES = 2 ** 20
+const MIN_FREE_AT_START_BYTES = 2 * 2 ** 20
+const WRITE_BLOCK_BYTES = 2 ** 20
 
 /** Releases a part of the reserve. False: nothing is left of it. */
-export function releaseReserve(reserve: string): boolean {
-  const sizeBytes = fileSize(reserve)
+export function releaseReservePart(reservePath: string): boolean {
+  const sizeBytes = fileSize(reservePath)
   if (sizeBytes === 0) return false
-  truncateSync(reserve, Math.max(0, sizeBytes - Math.ceil(wholeBytes(dirname(reserve)) / PARTS)))
+  truncateSync(reservePath, Math.max(0, sizeBytes - Math.ceil(fullReserveBytes(dirname(reservePath)) / PARTS)))
   return true
 }
 
-/** Releases a part when a start would find no space. Only one: where blocks are reserved for root, more would not show as free. */
-export function releaseReserveAtStart(reserve: string): void {
-  const { bavail, bsize } = statfsSync(dirname(reserve))
-  if (bavail * bsize < START_BYTES) releaseReserve(reserve)
+/** Releases a part when a start would find no space. Only one: freed blocks may first count as those reserved for root, so that a loop could release everything. */
+export function releaseReserveAtStart(reservePath: string): void {
+  const { bavail, bsize } = statfsSync(dirname(reservePath))
+  if (bavail * bsize < MIN_FREE_AT_START_BYTES) releaseReservePart(reservePath)
 }
 
 /**
- * Restores the reserve when there is room for it beyond the space at which uploads are refused, so that it is not released and
- * restored in turns. Its bytes are random, since a file system that compresses would keep no space for others.
+ * Restores the reserve when there is room for it beyond the space at which uploads are refused, so that it does not
+ * alternate between released and restored. Its bytes are random, since a file system that compresses would store constant ones in no space.
  * @returns whether anything was added
  */
-export async function refillReserve(reserve: string): Promise<boolean> {
-  const folder = dirname(reserve)
-  const keptBytes = fileSize(reserve)
-  const missingBytes = wholeBytes(folder) - keptBytes
+export async function refillReserve(reservePath: string): Promise<boolean> {
+  const folder = dirname(reservePath)
+  const existingBytes = fileSize(reservePath)
+  const missingBytes = fullReserveBytes(folder) - existingBytes
   if (missingBytes <= 0 || !(await hasRoomIn([folder], missingBytes))) return false
-  await using file = await open(reserve, 'a', 0o600)
+  await using file = await open(reservePath, 'a', 0o600)
   try {
-    const bytes = Buffer.alloc(Math.min(missingBytes, WRITE_BYTES)) // reused, so that memory does not grow
+    const bytes = Buffer.alloc(Math.min(missingBytes, WRITE_BLOCK_BYTES)) // reused, so that memory does not grow
     for (let left = missingBytes; left > 0; left -= bytes.length) await file.writeFile(randomFillSync(bytes).subarray(0, left))
     await file.sync()
     return true
   } catch (error) {
-    await truncate(reserve, keptBytes) // bytes that may not have reached the disk hold no space
+    await truncate(reservePath, existingBytes) // bytes that may not have reached the disk hold no space
     throw error
   }
 }
 
-function fileSize(reserve: string): number {
-  return statSync(reserve, { throwIfNoEntry: false })?.size ?? 0
+function fileSize(reservePath: string): number {
+  return statSync(reservePath, { throwIfNoEntry: false })?.size ?? 0
 }
 
-function wholeBytes(folder: string): number {
+function fullReserveBytes(folder: string): number {
   const { blocks, bsize } = statfsSync(folder)
   return Math.floor(Math.min(RESERVE_BYTES, RESERVE_SHARE * blocks * bsize))
 }

@@ -145,9 +145,9 @@ export async function countViews({ db }: { db: Db }, videoIds: readonly string[]
  * @param day `YYYY-MM-DD`
  * @throws Failure `invalid` for what is no day
  */
-export async function getBandwidth({ slowDb }: { slowDb: Db }, accountId: string, day: string) {
+export async function getBandwidth({ slowQueryDb }: { slowQueryDb: Db }, accountId: string, day: string) {
   if (!isDay(day)) throw new Failure('invalid', 'date is a day of the calendar, as in 2026-02-28.')
-  return listSentBytes(slowDb, accountId, day)
+  return listSentBytes(slowQueryDb, accountId, day)
 }
 
 const KEPT_DAYS = 400

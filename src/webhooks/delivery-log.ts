@@ -7,8 +7,8 @@ import { countDeliveries, listDeliveryRows, replayDelivery } from './delivery-st
 import { getWebhook, type WebhookDeps, type WebhookTarget } from './webhook.ts'
 import { beginReplay } from './webhook-store.ts'
 
-/** `slowDb`: a log may be long, so it is read in its own thread. */
-export type DeliveryLogDeps = WebhookDeps & { slowDb: Db }
+/** `slowQueryDb`: a log may be long, so it is read in its own thread. */
+export type DeliveryLogDeps = WebhookDeps & { slowQueryDb: Db }
 
 /** A page of a webhook's deliveries, newest first, and the number of all of them. @throws Failure `not-found` */
 export async function listDeliveries(
@@ -18,9 +18,9 @@ export async function listDeliveries(
   { page, limit }: { page: number; limit: number },
 ): Promise<{ count: number; deliveries: DeliveryRow[] }> {
   await getWebhook(deps, accountId, webhookId)
-  const count = await countDeliveries(deps.slowDb, webhookId)
+  const count = await countDeliveries(deps.slowQueryDb, webhookId)
   const offset = (page - 1) * limit
-  return { count, deliveries: offset < count ? await listDeliveryRows(deps.slowDb, webhookId, { limit, offset }) : [] }
+  return { count, deliveries: offset < count ? await listDeliveryRows(deps.slowQueryDb, webhookId, { limit, offset }) : [] }
 }
 
 /**

@@ -3,7 +3,7 @@ import { cp, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
-import { deriveWindowKey, segmentIvs, unwrapContentKey } from '../../src/crypto/content-key.ts'
+import { createSegmentIvDeriver, deriveWindowKey, unwrapContentKey } from '../../src/crypto/content-key.ts'
 import { windowOfAudioSegment, windowOfVideoSegment } from '../../src/crypto/key-window.ts'
 import { type MasterKey, unwrap } from '../../src/crypto/master-key.ts'
 import { openBlob } from '../../src/crypto/sealed-blob.ts'
@@ -440,7 +440,7 @@ function openSegment({ plan, contentKey }: Video, { rendition_id, number }: Segm
   const grid = plan.videoTrack ?? { rateNum: 25, rateDen: 1, gopFrames: 100 }
   const isAudio = rendition_id === plan.audioTrack?.renditionId
   const window = isAudio ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
-  return decrypt(bytes, deriveWindowKey(contentKey, window), segmentIvs(contentKey)(rendition_id, number))
+  return decrypt(bytes, deriveWindowKey(contentKey, window), createSegmentIvDeriver(contentKey)(rendition_id, number))
 }
 
 /** Of a finished video every rendition lasts as long as the plan says, to a frame. */

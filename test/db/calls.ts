@@ -47,14 +47,14 @@ const VIDEO = { videoId: V, generation: 1 }
 export const list =
   (filter: VideoFilter, page = 1, accountId = large) =>
   (db: Db) =>
-    findVideos({ db, slowDb: db }, accountId, filter, { page, limit: 20 })
+    findVideos({ db, slowQueryDb: db }, accountId, filter, { page, limit: 20 })
 
 /** Found well whatever PostgreSQL knows about the tables: what is asked all the time, or by the clock. */
 export const ALWAYS: readonly Call[] = [
   ['the holder of an API key', 60, (db) => findKeyHolder(db, hashOf(7))],
   ['the first page of a list', 400, list({})],
   ['the same of a small account', 400, list({}, 1, small)],
-  ['the page after a position', 400, (db) => findVideos({ db, slowDb: db }, large, {}, { below: 9000, limit: 20 })],
+  ['the page after a position', 400, (db) => findVideos({ db, slowQueryDb: db }, large, {}, { below: 9000, limit: 20 })],
   ['a page of a tag', 400, list({ tags: ['all'] })],
   ['a page of a rare tag', 400, list({ tags: ['rare 2'] })],
   ['a page of a folder', 400, list({ folderId: 'f1' })],

@@ -55,7 +55,7 @@ test.each([
 test('the keyboard reaches an operation: past the list by its first key, or through it', async () => {
   const page = await openDocs(DESKTOP)
   await page.keyboard.press('Tab')
-  expect(await page.evaluate(() => document.activeElement.textContent)).toBe('To the operations')
+  expect(await page.evaluate(() => document.activeElement.textContent)).toBe('Skip to the operations')
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
   expect(await page.locator('section:target h3').textContent()).toBe('List and search videos')

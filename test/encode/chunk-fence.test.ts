@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
 import { sequentialChunk } from '../../src/encode/chunk-plan.ts'
-import { addChunks, claimNextChunk, replaceChunk, rowQueue } from '../../src/encode/chunk-queue.ts'
+import { addChunks, replaceChunk, rowQueue, tryClaimChunk } from '../../src/encode/chunk-queue.ts'
 import { endRun, isCurrentRun } from '../../src/encode/chunk-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
@@ -35,7 +35,7 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
 })
 
 async function claim(tx: Db) {
-  const taken = await claimNextChunk(tx, rowQueue, { upToPriority: undefined, except: [] })
+  const taken = await tryClaimChunk(tx, rowQueue, { upToPriority: undefined, except: [] })
   return taken === 'stale' ? undefined : taken?.run
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { isSignedMediaPath, mediaSignature, signedMediaPath } from '../../src/playback/media-path.ts'
 import { startPlaybackClock } from '../../src/playback/playback-clock.ts'
-import { acceptSeq, createNonces, importPublicKey, isSignedBy, newSeqWindow, readProof } from '../../src/playback/proof.ts'
+import { acceptSeq, createNonces, importPublicKey, isSignedBy, newReplayWindow, readProof } from '../../src/playback/proof.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { openDatabaseAt } from '../db/database.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
@@ -36,7 +36,7 @@ describe('the numbers of a page', () => {
   ])('%s: each is accepted once, and none that is more than 32 below the highest', (_, sequences) => {
     fc.assert(
       fc.property(sequences, (numbers) => {
-        const window = newSeqWindow()
+        const window = newReplayWindow()
         const oracle = newOracle()
         for (const seq of numbers) expect([seq, acceptSeq(window, seq)]).toEqual([seq, oracle(seq)])
       }),
@@ -202,11 +202,11 @@ test('a page’s ticket names the embedding host for a day; a changed one names 
 })
 
 describe('O06: the playback clock', () => {
-  async function openClock(wallNowS: () => number, before?: Place, clockS?: () => Promise<number>) {
+  async function openClock(wallNowS: () => number, before?: Place, serverClockS?: () => Promise<number>) {
     const place = before ?? (await makePlace())
     if (!before) onTestFinished(place.remove)
     const database = await openDatabaseAt(place)
-    const clock = await startPlaybackClock({ ...database, clockS }, wallNowS)
+    const clock = await startPlaybackClock({ ...database, serverClockS }, wallNowS)
     const stop = async () => {
       await clock.stop()
       await database.close()

@@ -421,7 +421,12 @@ function unanswered(write: Write, isKept: boolean): Write {
     if (isKept) await write(change)
     throw new CommitOutcomeUnknown('nobody knows')
   }
-  return Object.assign(fails, { one: fails, makingRoom: fails, outside: write.outside, commits: write.commits })
+  return Object.assign(fails, {
+    one: fails,
+    makingRoom: fails,
+    outsideTransaction: write.outsideTransaction,
+    commits: write.commits,
+  })
 }
 
 test('several limits exceeded at the same time are several bans', async () => {

@@ -98,5 +98,10 @@ function failingOnce(write: Write, number: number, unknown?: { isKept: boolean }
     if (unknown?.isKept) await write(change)
     throw unknown ? new CommitOutcomeUnknown('nobody knows') : new Error('the disk is full')
   }
-  return Object.assign(failing, { one: failing, makingRoom: failing, outside: write.outside, commits: write.commits })
+  return Object.assign(failing, {
+    one: failing,
+    makingRoom: failing,
+    outsideTransaction: write.outsideTransaction,
+    commits: write.commits,
+  })
 }

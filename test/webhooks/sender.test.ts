@@ -32,11 +32,11 @@ afterAll(() => receivers.close())
 
 /** An installation without its server: its endpoints, its events, and as many senders as the test starts. */
 async function newOutbox() {
-  const { db, slowDb, write } = await openOwnDatabase()
+  const { db, slowQueryDb, write } = await openOwnDatabase()
   const clock = { nowS: Math.floor(Date.now() / 1000) }
   const nowS = () => clock.nowS
   const deps = {
-    ...{ db, slowDb, write, nowS, wallNowS: nowS, log: pino({ level: 'silent' }) },
+    ...{ db, slowQueryDb, write, nowS, wallNowS: nowS, log: pino({ level: 'silent' }) },
     copy: { isPaused: () => false },
     masterKey: parseMasterKey(Buffer.alloc(32, 7)),
     outbound: createOutboundPolicy([receivers.host, deadHost]),

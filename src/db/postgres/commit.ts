@@ -48,7 +48,7 @@ export function createPostgresCommitter(
         return result
       } catch (error) {
         if (connection.isOpen()) await run('rollback').catch(() => undefined)
-        if (!failsWholeGroup(error) || attempt >= (isConflict(error) ? MAX_ATTEMPTS : MAX_ATTEMPTS_WHEN_LOST)) throw error
+        if (!isRetryable(error) || attempt >= (isConflict(error) ? MAX_ATTEMPTS : MAX_ATTEMPTS_WHEN_LOST)) throw error
       } finally {
         connection.release()
       }
@@ -69,7 +69,7 @@ export function createPostgresCommitter(
       await runAll(group, db)
       return group
     } catch (error) {
-      throw failsWholeGroup(error) ? error : new CallFailed('a call failed', { cause: error })
+      throw isRetryable(error) ? error : new CallFailed('a call failed', { cause: error })
     }
   }
 
@@ -92,33 +92,34 @@ export function createPostgresCommitter(
       await run('release call')
       return undefined
     } catch (error) {
-      if (failsWholeGroup(error)) throw error
+      if (isRetryable(error)) throw error
       await run('rollback to call')
       await run('release call')
       return new CallFailed('a call failed', { cause: error })
     }
   }
 
-  return { db, begin: () => true, commit, toPublicError: toPublicError }
+  // `commit` begins the transaction, since it may have to repeat it.
+  return { db, begin: () => true, commit, toPublicError }
 }
 
-/** The failure of one call, which does not affect the rest of its group. */
+/** A call's own failure: only this call is rejected; the others of its group are run again without it. */
 class CallFailed extends Error {}
 
 /**
- * Whether an error of `commit` means that it was rolled back. After any other, such as a full disk of the log, the outcome is
+ * Whether an error of `commit` means that it was rolled back. After any other, such as a full disk under the log, the outcome is
  * unknown.
  */
 function isRolledBack(error: unknown): boolean {
   return isConflict(error) || isConstraint(error)
 }
 
-/** Whether an error rolled back the whole group. */
-function failsWholeGroup(error: unknown): boolean {
+/** Whether the whole group was rolled back for a reason outside it, and may be run again. */
+function isRetryable(error: unknown): boolean {
   return isConflict(error) || error instanceof LostConnection
 }
 
-/** One after the other, in the order of the calls. Consecutive calls of one statement are sent together. */
+/** One after the other, in the order of the calls. Consecutive calls that are single statements are pipelined. */
 async function runAll(group: readonly Call[], db: Kysely<Tables>): Promise<void> {
   let sent: Promise<void>[] = []
   for (const call of group) {

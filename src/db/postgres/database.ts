@@ -55,7 +55,7 @@ export async function openPostgres(url: string): Promise<Database> {
     },
   })
   const poll = async () => {
-    await write.outside((db) => sql`select pg_current_xact_id()`.execute(db)) // a standby rejects this
+    await write.outsideTransaction((db) => sql`select pg_current_xact_id()`.execute(db)) // a standby rejects this
     await sql`select 1`.execute(db)
   }
   const outages = createOutageTracker(poll)
@@ -94,8 +94,8 @@ export async function openPostgres(url: string): Promise<Database> {
   }
   return {
     db,
-    clockS: () => readClock(db),
-    slowDb: createSlowReader(slowReaders, recordError),
+    serverClockS: () => readClock(db),
+    slowQueryDb: createSlowReader(slowReaders, recordError),
     write,
     damage: Promise.resolve(undefined), // PostgreSQL checks its own files
     watch(listener) {
@@ -103,7 +103,7 @@ export async function openPostgres(url: string): Promise<Database> {
       takeover.watch(listener)
       onDiskFull = listener.diskFull
     },
-    clearLog: async () => undefined,
+    truncateWal: async () => undefined,
     close,
   }
 }

@@ -17,7 +17,7 @@ export function postgresLocation(url: string): DatabaseLocation & { hasUnfinishe
   return {
     name,
     address: name,
-    olderBecause: 'it is an old copy, a standby that lacks the last changes, or was replaced by reelgate.db again',
+    possibleRollbackCause: 'it is an old copy, a standby that lacks the last changes, or was replaced by reelgate.db again',
     exists: async () => (await readSettings('')).length > 0,
     peekSetting: async (name) => (await readSettings('where name = $1', name))[0]?.value,
     hasUnfinishedMove: () => withProbeConnection(url, (connection) => tableExists(connection, UNFINISHED_MOVE_TABLE)),

@@ -4,29 +4,29 @@ import type { Tables } from '../tables.ts'
 import { type Call, CommitOutcomeUnknown, type Committer, errorCode } from '../write.ts'
 
 /**
- * The one connection that writes. `run` is for the statements around a transaction, which every call needs: synchronous,
+ * A connection. `run` is for the statements around a transaction, which every call needs: synchronous,
  * without a promise.
  */
 export type Writer = { db: Kysely<Tables>; run(statement: string): void }
 
 /** Releases a part of the space that is reserved for a full disk. False: nothing is left. */
-export type ReleaseReserve = () => boolean
+export type ReleaseReservePart = () => boolean
 
 /**
  * Commits on SQLite: a savepoint for each call.
  * @param writer does not wait when the database is locked: SQLite's own wait would block the whole event loop, reads included
  */
-export function createSqliteCommitter(writer: Writer, releaseReserve: ReleaseReserve): Committer {
+export function createSqliteCommitter(writer: Writer, releaseReservePart: ReleaseReservePart): Committer {
   return {
     db: writer.db,
     begin: () => tryBegin(writer.run),
-    commit: (group) => commitOnFullDisk(writer, group, releaseReserve),
+    commit: (group) => commitOnFullDisk(writer, group, releaseReservePart),
     toPublicError,
   }
 }
 
 /** On a full disk the log is first restarted within its own space; after that, changes that free space may use the reserve. */
-async function commitOnFullDisk(writer: Writer, group: readonly Call[], releaseReserve: ReleaseReserve): Promise<Call[]> {
+async function commitOnFullDisk(writer: Writer, group: readonly Call[], releaseReservePart: ReleaseReservePart): Promise<Call[]> {
   const failed = new Set<Call>()
   for (let attempt = 1; ; attempt++) {
     try {
@@ -38,7 +38,7 @@ async function commitOnFullDisk(writer: Writer, group: readonly Call[], releaseR
     } catch (error) {
       if (!isDatabaseFull(error)) throw error
       if (attempt === 1) await restartLog(writer)
-      else if (!group.some(({ makesRoom }) => makesRoom) || !releaseReserve()) throw error
+      else if (!group.some(({ makesRoom }) => makesRoom) || !releaseReservePart()) throw error
       if (!tryBegin(writer.run)) throw error
     }
   }

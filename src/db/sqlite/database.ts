@@ -7,7 +7,7 @@ import type { Database, DatabaseLocation, Db } from '../database.ts'
 import { foldCase } from '../fold-case.ts'
 import { migrate } from '../migrate.ts'
 import { createGroupCommitter, type Write } from '../write.ts'
-import { createSqliteCommitter, DISK_FULL, isDatabaseFull, type ReleaseReserve, type Writer } from './commit.ts'
+import { createSqliteCommitter, DISK_FULL, isDatabaseFull, type ReleaseReservePart, type Writer } from './commit.ts'
 import { findDamage, findDamageInWorker } from './damage.ts'
 import { createSqliteKysely } from './dialect.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -23,29 +23,30 @@ const LOG_PAGES = 4_000
 /** Page cache of a connection. */
 const CACHE_KIB = 16_000
 
-/** A database up to this size is checked completely before it is used. */
-export const MAX_CHECKED_BYTES = 64 * 2 ** 20
+/** A database up to this size is checked completely before it is used; a larger one while it is used. */
+export const MAX_BYTES_CHECKED_AT_START = 64 * 2 ** 20
 
 /** An installation's database in its data folder. */
-export function sqliteLocation(path: string, releaseReserve?: ReleaseReserve): DatabaseLocation {
+export function sqliteLocation(path: string, releaseReservePart?: ReleaseReservePart): DatabaseLocation {
   return {
     name: path,
     address: undefined,
-    olderBecause: 'its log reelgate.db-wal is missing, or it is an old copy',
+    possibleRollbackCause: 'its log reelgate.db-wal is missing, or it is an old copy',
     exists: async () => existsSync(path),
     peekSetting: async (name) => peekSetting(path, name),
-    open: () => openSqlite(path, releaseReserve),
+    open: () => openSqlite(path, releaseReservePart),
   }
 }
 
 /**
- * Opens the SQLite database in WAL mode with `synchronous=FULL`, one connection that writes and one that reads.
+ * Opens the SQLite database in WAL mode with `synchronous=FULL`: one connection that writes, one for quick reads, and threads of their
+ * own for slow reads and for the check of a large database.
  * @throws Failure `unavailable` when it is damaged, cannot be written, or belongs to a newer version
  */
-export async function openSqlite(path: string, releaseReserve: ReleaseReserve = () => false): Promise<Database> {
+export async function openSqlite(path: string, releaseReservePart: ReleaseReservePart = () => false): Promise<Database> {
   const writer = await openWriter(path)
   try {
-    await retryOnFullDisk(releaseReserve, () => migrate(writer.db, MIGRATIONS))
+    await retryOnFullDisk(releaseReservePart, () => migrate(writer.db, MIGRATIONS))
     await sql`pragma busy_timeout = 0`.execute(writer.db)
   } catch (error) {
     await writer.db.destroy()
@@ -53,7 +54,7 @@ export async function openSqlite(path: string, releaseReserve: ReleaseReserve = 
   }
   const { db: reader } = connect(path, (connection) => connection.pragma('query_only = ON'))
   const slowReader = openSlowReads(path)
-  const committer = createSqliteCommitter(writer, releaseReserve)
+  const committer = createSqliteCommitter(writer, releaseReservePart)
   let onDiskFull: () => void = () => undefined
   const write = createGroupCommitter({
     ...committer,
@@ -64,18 +65,18 @@ export async function openSqlite(path: string, releaseReserve: ReleaseReserve = 
   })
   const checker = openSlowReads(path)
   let isClosing = false
-  const isLarge = statSync(path).size > MAX_CHECKED_BYTES
+  const isLarge = statSync(path).size > MAX_BYTES_CHECKED_AT_START
   const damage = isLarge ? findDamageInWorker(checker, write, () => !isClosing) : Promise.resolve(undefined)
   return {
     db: reader,
-    slowDb: slowReader,
+    slowQueryDb: slowReader,
     write,
-    clockS: undefined,
+    serverClockS: undefined,
     damage,
     watch(listener) {
       onDiskFull = listener.diskFull
     },
-    clearLog: () => retryOnFullDisk(releaseReserve, () => checkpoint(write)),
+    truncateWal: () => retryOnFullDisk(releaseReservePart, () => truncateWal(write)),
     async close() {
       isClosing = true
       await checker.destroy()
@@ -98,7 +99,7 @@ async function openWriter(path: string): Promise<Writer> {
     })
     await sql`select count(*) from sqlite_master`.execute(writer.db)
     accessSync(path, constants.W_OK) // SQLite would open it read-only and fail at the first write
-    await assertUndamaged(writer.db, path)
+    await assertUndamagedIfSmall(writer.db, path)
     return writer
   } catch (error) {
     throw openError(path, error)
@@ -106,12 +107,12 @@ async function openWriter(path: string): Promise<Writer> {
 }
 
 /** Tries again with more space while the disk is full and the reserve is not used up. */
-async function retryOnFullDisk<T>(releaseReserve: ReleaseReserve, work: () => Promise<T>): Promise<T> {
+async function retryOnFullDisk<T>(releaseReservePart: ReleaseReservePart, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await work()
     } catch (error) {
-      if (!isDatabaseFull(error) || !releaseReserve()) throw error
+      if (!isDatabaseFull(error) || !releaseReservePart()) throw error
     }
   }
 }
@@ -125,9 +126,9 @@ function openError(path: string, cause: unknown): Failure {
   )
 }
 
-/** Otherwise damage in a page that no statement reads at the start would be found by a viewer, hours later. */
-async function assertUndamaged(writer: Db, path: string): Promise<void> {
-  if (statSync(path).size > MAX_CHECKED_BYTES) return // checked while it serves
+/** Finds damage before a viewer's request reads the damaged page, hours later. A large database is checked while it is used. */
+async function assertUndamagedIfSmall(writer: Db, path: string): Promise<void> {
+  if (statSync(path).size > MAX_BYTES_CHECKED_AT_START) return
   await sql`pragma cache_size = -1000`.execute(writer) // each page is read once, so caching it is useless
   const damage = await findDamage(writer)
   await sql.raw(`pragma cache_size = ${-CACHE_KIB}`).execute(writer)
@@ -139,7 +140,7 @@ function peekSetting(path: string, name: string): string | undefined {
   let connection: SqliteDatabase.Database | undefined
   try {
     connection = new SqliteDatabase(path, { readonly: true, timeout: BUSY_TIMEOUT_MS })
-    if (needsRollback(connection)) {
+    if (hasHotJournal(connection)) {
       connection.close()
       connection = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS })
     }
@@ -154,10 +155,10 @@ function peekSetting(path: string, name: string): string | undefined {
 }
 
 /**
- * Whether a change in rollback-journal mode, as the first start makes them, was interrupted: only a connection that may write
- * can roll it back.
+ * Whether the process crashed before the first start had switched to WAL. That leaves a hot journal, which only a connection that may
+ * write can roll back.
  */
-function needsRollback(connection: SqliteDatabase.Database): boolean {
+function hasHotJournal(connection: SqliteDatabase.Database): boolean {
   try {
     connection.prepare('select 1 from sqlite_master').get()
     return false
@@ -167,9 +168,9 @@ function needsRollback(connection: SqliteDatabase.Database): boolean {
   }
 }
 
-function connect(path: string, prepare: (connection: SqliteDatabase.Database) => void): Writer {
+function connect(path: string, configure: (connection: SqliteDatabase.Database) => void): Writer {
   const connection = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS })
-  prepare(connection)
+  configure(connection)
   const statements = cacheStatements(connection)
 
   async function executeQuery<R>({ sql: text, parameters }: CompiledQuery): Promise<QueryResult<R>> {
@@ -187,10 +188,10 @@ function connect(path: string, prepare: (connection: SqliteDatabase.Database) =>
 const MAX_CHECKPOINT_ATTEMPTS = 20
 const CHECKPOINT_PAUSE_MS = 100
 
-/** Empties the write-ahead log into the database, so that neither contains deleted data. A long read may delay this. */
-export async function checkpoint(write: Write): Promise<void> {
+/** Empties the write-ahead log into the database, so that neither contains deleted data. Gives up after some attempts while a long read needs the log. */
+export async function truncateWal(write: Write): Promise<void> {
   for (let attempt = 0; attempt < MAX_CHECKPOINT_ATTEMPTS; attempt++) {
-    const { rows } = await write.outside((db) => sql<{ busy: number }>`pragma wal_checkpoint(TRUNCATE)`.execute(db))
+    const { rows } = await write.outsideTransaction((db) => sql<{ busy: number }>`pragma wal_checkpoint(TRUNCATE)`.execute(db))
     if (rows[0]?.busy === 0) return
     await pause(CHECKPOINT_PAUSE_MS)
   }

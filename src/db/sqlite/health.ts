@@ -2,12 +2,12 @@ import { existsSync, statSync } from 'node:fs'
 import SqliteDatabase from 'better-sqlite3'
 import { type Finding, failure, ok, warning } from '../../health-check.ts'
 import { isDatabaseFull } from './commit.ts'
-import { MAX_CHECKED_BYTES } from './database.ts'
+import { MAX_BYTES_CHECKED_AT_START } from './database.ts'
 
 /** Checks a database that a server may be using. A database too large to be read quickly is checked by the server itself. */
 export function examineSqlite(path: string): Finding {
   if (!existsSync(path)) return ok('Not created yet: the first start creates it.')
-  if (statSync(path).size > MAX_CHECKED_BYTES) return ok(`${path} exists; each start checks it in the background.`)
+  if (statSync(path).size > MAX_BYTES_CHECKED_AT_START) return ok(`${path} exists; each start checks it in the background.`)
   try {
     const connection = new SqliteDatabase(path, { readonly: true, timeout: 5_000 })
     try {

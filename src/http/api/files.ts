@@ -21,7 +21,7 @@ export type FileRoutesDeps = PosterDeps & CaptionDeps & FileDeps & Mp4Deps & { d
 const ZeroOrOne = Type.Integer({ minimum: 0, maximum: 1 })
 
 /** A file on the wire (wire-contract.md, section 3). */
-const FileBody = Type.Object({
+const FileReply = Type.Object({
   id: Type.Integer({ description: 'unique in the installation' }),
   name: Type.String(),
   size: Type.Integer({ description: 'bytes' }),
@@ -74,17 +74,17 @@ const CaptionReply = Type.Object({
 const RedirectReply = Type.Object({ redirect: Type.String({ description: 'needs no key, and is valid for an hour' }) })
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 
-function fileMissing(): Failure {
+function missingFile(): Failure {
   return new Failure(
     'invalid',
     'Send the file as the field "file" of a multipart/form-data form, or request an MP4 with {"type":"mp4"}.',
   )
 }
 
-function languageMissing(): Failure {
+function missingLanguage(): Failure {
   return new Failure(
     'invalid',
-    'The file has the name of captions: add their language, such as ?language=en. Without it an image is expected, as a poster.',
+    'The file name ends in .vtt or .srt: add the language of the captions, such as ?language=en. Without it an image is expected, as a poster.',
   )
 }
 
@@ -93,12 +93,12 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     '/videos/:id/files',
     {
       config: { permission: 'viewer' },
-      schema: { summary: 'Files of a video', params: VideoParams, response: { 200: Type.Array(FileBody) } },
+      schema: { summary: 'Files of a video', params: VideoParams, response: { 200: Type.Array(FileReply) } },
     },
-    async (request) => (await listFiles(deps, authenticateRequest(request).accountId, request.params.id)).map(fileBody),
+    async (request) => (await listFiles(deps, authenticateRequest(request).accountId, request.params.id)).map(toFileReply),
   )
 
-  // A form is read here as it comes in; the interface's own way of reading one keeps it in memory and knows no files.
+  // Forms are streamed here: the parser of the other routes keeps them in memory and accepts no files.
   app.register(async (forms: App) => {
     forms.removeContentTypeParser('multipart/form-data')
     forms.addContentTypeParser('multipart/form-data', (_request, payload, done) => done(null, payload))
@@ -112,7 +112,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
             'As a form: an image (PNG, JPEG, WebP), which becomes one poster for each size; or, with `language`, captions (WebVTT, SRT). As `{"type":"mp4"}`: makes one MP4 of the best video rendition and the audio of a finished video, in the background. It can be downloaded when `isDownloadable` is 1; a repeated request returns the same file. `enabled` 0 means that it could not be made, and `error` says why: send the request again.',
           params: VideoParams,
           querystring: FilesQuery,
-          response: { 200: Type.Union([PosterReply, CaptionReply, FileBody]) },
+          response: { 200: Type.Union([PosterReply, CaptionReply, FileReply]) },
         },
       },
       async (request) => {
@@ -122,8 +122,8 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
         const { language } = request.query
         try {
           if (!/^multipart\/form-data/i.test(request.headers['content-type'] ?? '')) {
-            if (!Value.Check(Mp4Body, request.body)) throw fileMissing()
-            return fileBody(await requestMp4(deps, accountId, holder, videoId))
+            if (!Value.Check(Mp4Body, request.body)) throw missingFile()
+            return toFileReply(await requestMp4(deps, accountId, holder, videoId))
           }
           await assertVideoExists(deps, accountId, videoId)
           return language === undefined
@@ -140,7 +140,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   async function takePoster(request: FastifyRequest, holder: ApiKeyHolder, videoId: string): Promise<Static<typeof PosterReply>> {
     const image = await readUploadForm(request.raw, {
       receive: ({ file, fileName }) => {
-        if (/\.(vtt|srt)$/i.test(fileName)) throw languageMissing()
+        if (/\.(vtt|srt)$/i.test(fileName)) throw missingLanguage()
         return receivePoster(deps, file)
       },
       discard: discardPoster,
@@ -176,16 +176,16 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     {
       config: { permission: 'viewer', orPermission: 'downloader' },
       schema: {
-        summary: 'Download a file',
+        summary: 'Get the address of a file',
         description:
-          'Originals and MP4s need `downloader` instead. The address needs no key, is valid for an hour, and is revoked with the key that requested it.',
+          'Originals and MP4s need the permission `downloader` instead of `viewer`. The address needs no key, is valid for an hour, and is revoked with the key that requested it.',
         params: FileParams,
         response: { 200: RedirectReply },
       },
     },
     async (request) => {
       const { id, fileId } = request.params
-      const path = await downloadPath(deps.downloads, authenticateRequest(request), id, readFileId(fileId))
+      const path = await downloadPath(deps.downloads, authenticateRequest(request), id, parseFileId(fileId))
       return { redirect: `${deps.publicUrl()}/${path}` }
     },
   )
@@ -199,19 +199,19 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     async (request) => {
       const { id, fileId } = request.params
       const holder = authenticateRequest(request)
-      await deleteFile(deps, { accountId: holder.accountId, by: holder, videoId: id, fileId: readFileId(fileId) })
+      await deleteFile(deps, { accountId: holder.accountId, by: holder, videoId: id, fileId: parseFileId(fileId) })
       return { message: 'Deleted' as const }
     },
   )
 }
 
-/** What no file can be called by is no file. @throws Failure `not-found` */
-function readFileId(text: string): number {
+/** A malformed id gets the same response as an unknown one. 15 digits are exact as a number. @throws Failure `not-found` */
+function parseFileId(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new Failure('not-found', 'File not found')
   return Number(text)
 }
 
-function fileBody(file: VideoFile): Static<typeof FileBody> {
+function toFileReply(file: VideoFile): Static<typeof FileReply> {
   return {
     id: file.id,
     name: file.name,

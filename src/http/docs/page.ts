@@ -4,16 +4,16 @@ import type { ApiDocument, Operation, Parameter, ResponseObject } from './docume
 import { describeType, type JsonSchema, listProperties } from './json-schema.ts'
 import { THEME_CSS } from './theme.css.ts'
 
-type Place = { path: string; method: string; operation: Operation }
+type Endpoint = { path: string; method: string; operation: Operation }
 
-/** The API reference: one page, without a script, that the keyboard and a phone can read. Send it with `apiPagePolicy`. */
+/** The API reference: one page, without a script, usable with a keyboard and on a phone. Send it with `apiPageCsp`. */
 export function apiPage(document: ApiDocument): string {
-  const places = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]): Place => ({ path, method: method.toUpperCase(), operation })),
+  const endpoints = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): Endpoint => ({ path, method: method.toUpperCase(), operation })),
   )
   const groups = document.tags
-    .map((tag) => ({ ...tag, places: places.filter(({ operation }) => operation.tags.includes(tag.name)) }))
-    .filter((group) => group.places.length > 0)
+    .map((tag) => ({ ...tag, endpoints: endpoints.filter(({ operation }) => operation.tags.includes(tag.name)) }))
+    .filter((group) => group.endpoints.length > 0)
   const url = document.servers[0]?.url ?? ''
   return `<!doctype html>
 <html lang="en">
@@ -25,25 +25,25 @@ export function apiPage(document: ApiDocument): string {
 <style>${STYLE}</style>
 </head>
 <body>
-<a class="skip" href="#operations">To the operations</a>
+<a class="skip" href="#operations">Skip to the operations</a>
 <header><img src="${escapeHtml(ICON)}" alt="" width="28" height="28"><span>Reelgate ${escapeHtml(document.info.version)}</span></header>
-<nav aria-label="Operations">${groups.map(({ name, places }) => `<p>${escapeHtml(name)}</p><ul>${places.map(link).join('')}</ul>`).join('')}</nav>
+<nav aria-label="Operations">${groups.map(({ name, endpoints }) => `<p>${escapeHtml(name)}</p><ul>${endpoints.map(link).join('')}</ul>`).join('')}</nav>
 <main id="operations">
 <h1>API</h1>
-<p>Replace SECRET by an API secret. Every response has the rate limits in the headers <code>RateLimit-Policy</code> and
-<code>RateLimit</code>. The same as a document for programs: <a href="api/openapi.json">OpenAPI 3.1</a>.</p>
-${groups.map(({ name, description, places }) => `<h2>${escapeHtml(name)}</h2>\n${prose(description)}\n${places.map((place) => section(place, url)).join('\n')}`).join('\n')}
+<p>Replace SECRET with an API secret. Every response has the rate limits in the headers <code>RateLimit-Policy</code> and
+<code>RateLimit</code>. Machine-readable: <a href="api/openapi.json">OpenAPI 3.1</a>.</p>
+${groups.map(({ name, description, endpoints }) => `<h2>${escapeHtml(name)}</h2>\n${prose(description)}\n${endpoints.map((endpoint) => section(endpoint, url)).join('\n')}`).join('\n')}
 </main>
 </body>
 </html>
 `
 }
 
-function link({ method, operation }: Place): string {
+function link({ method, operation }: Endpoint): string {
   return `<li><a href="#${operation.operationId}"><b>${method}</b> ${escapeHtml(operation.summary)}</a></li>`
 }
 
-function section({ path, method, operation }: Place, url: string): string {
+function section({ path, method, operation }: Endpoint, url: string): string {
   const { operationId, summary, description, parameters, requestBody, responses } = operation
   const [type, body] = Object.entries(requestBody?.content ?? {})[0] ?? []
   const replies = Object.entries(responses)
@@ -60,19 +60,19 @@ ${
     : ''
 }
 <h4>Example</h4><pre><code>${escapeHtml(curl({ path, method, operation }, url, type, body?.example))}</code></pre>
-<h4>Answers</h4><dl>${replies.map(replyRow).join('')}</dl>
+<h4>Responses</h4><dl>${replies.map(replyRow).join('')}</dl>
 </section>`
 }
 
-function parameterRow({ name, in: place, required, description, schema }: Parameter): string {
-  return row(name, `${place} · ${describeType(schema)}${required ? '' : ' · optional'}`, description)
+function parameterRow({ name, in: location, required, description, schema }: Parameter): string {
+  return row(name, `${location} · ${describeType(schema)}${required ? '' : ' · optional'}`, description)
 }
 
-function fieldRows(schema: JsonSchema, before = ''): string {
+function fieldRows(schema: JsonSchema, prefix = ''): string {
   return listProperties(schema)
     .map(({ name, schema: field, isRequired }) => {
       const inner = field.items ?? field
-      const path = `${before}${name}`
+      const path = `${prefix}${name}`
       return (
         row(path, `${describeType(field)}${isRequired ? '' : ' · optional'}`, field.description) +
         fieldRows(inner, `${path}${field.items ? '[]' : ''}.`)
@@ -94,13 +94,13 @@ function replyRow([status, { description, content = {} }]: [string, ResponseObje
 }
 
 /** The example as a command that can be pasted. */
-function curl({ path, method, operation: { parameters, security } }: Place, url: string, type = '', body: unknown): string {
+function curl({ path, method, operation: { parameters, security } }: Endpoint, url: string, type = '', body: unknown): string {
   const exampleFor = (name: string) => String(parameters.find((one) => one.in === 'path' && one.name === name)?.example ?? name)
   const shown = parameters.filter((one) => one.in === 'query' && one.example !== undefined)
   const query = shown.map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`).join('&')
   const address = `${url}${path.replace(/\{(\w+)\}/g, (_, name: string) => exampleFor(name))}${query && `?${query}`}`
   const parts = [
-    `curl -X ${method} ${quoted(address)}`,
+    `curl -X ${method} ${shellQuote(address)}`,
     ...(security.some((one) => 'apisecret' in one) ? ["-H 'Authorization: Apisecret SECRET'"] : []),
     ...bodyParts(type, body),
   ]
@@ -109,15 +109,15 @@ function curl({ path, method, operation: { parameters, security } }: Place, url:
 
 function bodyParts(type: string, body: unknown): string[] {
   if (body === undefined) return []
-  if (type === 'application/json') return [`-H 'Content-Type: ${type}'`, `-d ${quoted(JSON.stringify(body))}`]
+  if (type === 'application/json') return [`-H 'Content-Type: ${type}'`, `-d ${shellQuote(JSON.stringify(body))}`]
   const option = type === 'multipart/form-data' ? '-F' : '--data-urlencode'
   return Object.entries(typeof body === 'object' && body !== null ? body : {}).flatMap(([name, value]) =>
-    [value].flat().map((one) => `${option} ${quoted(`${name}=${typeof one === 'object' ? JSON.stringify(one) : one}`)}`),
+    [value].flat().map((one) => `${option} ${shellQuote(`${name}=${typeof one === 'object' ? JSON.stringify(one) : one}`)}`),
   )
 }
 
 /** For a shell. */
-function quoted(text: string): string {
+function shellQuote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
@@ -135,7 +135,7 @@ function inline(text: string): string {
   return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 }
 
-/** Long addresses may break behind a slash. */
+/** Long addresses may break after a slash. */
 function breakable(path: string): string {
   return escapeHtml(path).replaceAll('/', '/<wbr>')
 }
@@ -183,8 +183,8 @@ pre { margin: 0; padding: 12px 16px; border: 1px solid var(--line); border-radiu
 }
 `
 
-/** Nothing but the page's own style. */
-export const apiPagePolicy = [
+/** Content-Security-Policy: only the page's own style, and its icon, which is a `data:` address. */
+export const apiPageCsp = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
   'img-src data:',

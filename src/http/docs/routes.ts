@@ -16,12 +16,12 @@ export async function docsInterface(app: App, { routes, publicUrl, limitNumbers,
   const docs = () => (made ??= makeDocs())
 
   async function makeDocs() {
-    const [{ apiDocument }, { apiPage, apiPagePolicy }] = await Promise.all([import('./document.ts'), import('./page.ts')])
+    const [{ apiDocument }, { apiPage, apiPageCsp }] = await Promise.all([import('./document.ts'), import('./page.ts')])
     const document = apiDocument(routes, publicUrl(), limitNumbers)
     return {
       page: sheet('text/html; charset=utf-8', apiPage(document)),
       json: sheet('application/json; charset=utf-8', JSON.stringify(document)),
-      policy: apiPagePolicy,
+      policy: apiPageCsp,
     }
   }
 

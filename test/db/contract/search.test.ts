@@ -68,7 +68,7 @@ test('every filter finds and counts the same videos as a comparison of each, new
         .filter((video) => tags.every((tag) => video.tags.includes(tag)))
         .map((video) => video.position)
         .toReversed()
-      for (const db of [database.db, database.slowDb]) {
+      for (const db of [database.db, database.slowQueryDb]) {
         const found = (slice: Slice) => findPositions(db, accountId, filter, slice)
         const count = wanted.length
         expect(await found({ limit: 100, offset: 0 })).toEqual({ count, positions: wanted })

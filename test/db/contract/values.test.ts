@@ -63,7 +63,7 @@ test('texts are sorted by code points, in any language', async () => {
   const accountId = await newAccount(database)
   const tagged = sorted.toReversed().map((name) => ({ accountId, name, position: 1, ordinal: 1 }))
   await database.write((tx) => tx.insertInto('videoTag').values(tagged).execute())
-  for (const db of [database.db, database.slowDb]) {
+  for (const db of [database.db, database.slowQueryDb]) {
     const rows = await db.selectFrom('tag').select('name').where('accountId', '=', accountId).orderBy('name').execute()
     expect(rows.map(({ name }) => name)).toEqual(sorted)
     const below = await db.selectFrom('tag').select('name').where('accountId', '=', accountId).where('name', '<', 'a').execute()
@@ -78,7 +78,7 @@ test('integers are returned as numbers, also beyond 32 bits', async () => {
       tx.updateTable('account').set({ createdAtS }).where('id', '=', id).returning('createdAtS').executeTakeFirst(),
     )
     expect(row).toEqual({ createdAtS })
-    for (const db of [database.db, database.slowDb])
+    for (const db of [database.db, database.slowQueryDb])
       expect(await db.selectFrom('account').select('createdAtS').where('id', '=', id).executeTakeFirst()).toEqual({
         createdAtS,
       })
@@ -115,7 +115,7 @@ test('bytes are returned as a Buffer, empty or with all values; absent values as
       })
       .execute(),
   )
-  for (const db of [database.db, database.slowDb]) {
+  for (const db of [database.db, database.slowQueryDb]) {
     const row = await db.selectFrom('source').selectAll().where('videoId', '=', videoId).executeTakeFirstOrThrow()
     expect(row).toMatchObject({ file: '', sizeBytes: 2 ** 40, wrappedKey: null })
     for (const bytes of [row.sha256, row.iv, row.macs]) expect(Buffer.from(bytes).equals(bytes)).toBe(true)
@@ -126,7 +126,7 @@ test('bytes are returned as a Buffer, empty or with all values; absent values as
 
 test('counts and sums are numbers, a sum of nothing is null, and a condition is 1 or 0', async () => {
   const id = await newAccount(database)
-  for (const db of [database.db, database.slowDb]) {
+  for (const db of [database.db, database.slowQueryDb]) {
     const { rows } = await sql`select count(*) as counted, sum(created_at_s) as added, max(created_at_s) as latest,
       count(*) = 1 as is_one, count(*) = 2 as is_two from account where id = ${id}`.execute(db)
     expect(rows).toEqual([{ counted: 1, added: 1, latest: 1, isOne: 1, isTwo: 0 }])
@@ -150,7 +150,7 @@ test('a prepared statement uses the values of its own call, with any number of c
   await Promise.all(Array.from({ length: 50 }, (_, i) => database.write.one((tx) => rename(tx, { id, name: `name ${i}` }))))
   const names = await Promise.all(Array.from({ length: 50 }, () => nameOf(database.db, { id })))
   expect(new Set(names.flatMap(({ rows }) => rows.map(({ name }) => name)))).toEqual(new Set(['name 49']))
-  const others = await Promise.all(['unknown', id].map((each) => nameOf(database.slowDb, { id: each })))
+  const others = await Promise.all(['unknown', id].map((each) => nameOf(database.slowQueryDb, { id: each })))
   expect(others.map(({ rows }) => rows.length)).toEqual([0, 1])
 })
 

@@ -23,13 +23,13 @@ test('calls of one turn share a commit, and those that arrive meanwhile the next
 })
 
 test('a result resolves only after its commit: every later read sees the change', async () => {
-  const { write, db, slowDb } = await openOwnDatabase()
+  const { write, db, slowQueryDb } = await openOwnDatabase()
   for (let i = 0; i < 20; i++) {
     const given = await write(async (tx) => {
       await put(tx, `s${i}`, `${i}`)
       return value(tx, `s${i}`)
     })
-    expect([given, await value(db, `s${i}`), await value(slowDb, `s${i}`)]).toEqual(Array.from({ length: 3 }, () => `${i}`))
+    expect([given, await value(db, `s${i}`), await value(slowQueryDb, `s${i}`)]).toEqual(Array.from({ length: 3 }, () => `${i}`))
   }
 })
 
@@ -116,19 +116,19 @@ test('calls run in the order in which they were made, and each sees the changes 
 
 test('a failing statement between two groups rejects, also if it throws synchronously, and writes continue', async () => {
   const { write, db } = await openOwnDatabase()
-  const thrown = write.outside(() => {
+  const thrown = write.outsideTransaction(() => {
     throw new Error('never begun')
   })
   await expect(thrown).rejects.toThrow('never begun')
-  await expect(write.outside(() => Promise.reject(new Error('not possible')))).rejects.toThrow('not possible')
-  expect(await write.outside(names)).toEqual([])
+  await expect(write.outsideTransaction(() => Promise.reject(new Error('not possible')))).rejects.toThrow('not possible')
+  expect(await write.outsideTransaction(names)).toEqual([])
   await write((tx) => put(tx, 'a', '1'))
   expect(await value(db, 'a')).toBe('1')
 })
 
 test('reads are on connections that cannot write', async () => {
-  const { db, slowDb } = await openOwnDatabase()
-  for (const reader of [db, slowDb]) {
+  const { db, slowQueryDb } = await openOwnDatabase()
+  for (const reader of [db, slowQueryDb]) {
     await expect(put(reader, 'a', '1')).rejects.toThrow()
     await expect(sql`delete from setting`.execute(reader)).rejects.toThrow()
     await expect(sql`create table x (y int)`.execute(reader)).rejects.toThrow()

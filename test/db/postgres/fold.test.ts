@@ -6,10 +6,10 @@ import { openOwnPostgres } from './database.ts'
 // Titles are folded in the database, by triggers, what is sought by db/fold-case.ts: what one finds the other must have put there.
 
 test('each character is folded alike in the database and in the service, except letters that its ICU does not know yet', async () => {
-  const { slowDb } = await openOwnPostgres()
+  const { slowQueryDb } = await openOwnPostgres()
   const { rows } = await sql<{ code: number; folded: string }>`
     select code, folded from generate_series(1, ${0x10ffff}::int) as code, lateral (select fold(chr(code)) as folded) as by_database
-    where code not between 55296 and 57343 and folded <> chr(code)`.execute(slowDb)
+    where code not between 55296 and 57343 and folded <> chr(code)`.execute(slowQueryDb)
   const foldedThere = new Map(rows.map(({ code, folded }) => [String.fromCodePoint(code), folded]))
   const differing = [...allCharacters()].filter((character) => foldCase(character) !== (foldedThere.get(character) ?? character))
 
@@ -17,7 +17,7 @@ test('each character is folded alike in the database and in the service, except 
   const known = await sql<{ character: string }>`
     select upper.character from unnest(${differing}::text[], ${differing.map(foldCase)}::text[]) as upper (character, lower)
     where lower(upper.character collate "und-x-icu") <> upper.character or upper(upper.lower collate "und-x-icu") <> upper.lower`.execute(
-    slowDb,
+    slowQueryDb,
   )
   expect(known.rows).toEqual([])
   expect(foldedThere.size).toBeGreaterThan(2_000)

@@ -10,9 +10,9 @@ const LONG = sql<{ counted: number }>`
   with recursive counter (n) as (select 1 union all select n + 1 from counter where n < 3000000) select count(*) as counted from counter`
 
 test('while a slow read runs, quick reads and writes continue', async () => {
-  const { db, slowDb, write } = await openOwnSqlite()
+  const { db, slowQueryDb, write } = await openOwnSqlite()
   let isDone = false
-  const slow = LONG.execute(slowDb).then(({ rows }) => {
+  const slow = LONG.execute(slowQueryDb).then(({ rows }) => {
     isDone = true
     return rows
   })
@@ -31,36 +31,36 @@ test('while a slow read runs, quick reads and writes continue', async () => {
 })
 
 test('a slow read sees what was committed before it, by our names, and cannot write', async () => {
-  const { slowDb, write } = await openOwnSqlite()
+  const { slowQueryDb, write } = await openOwnSqlite()
   await write((tx) =>
     tx.insertInto('account').values({ id: 'a', name: 'A', createdAtS: 7, mayUpload: 1, mayImport: 0 }).execute(),
   )
-  expect(await slowDb.selectFrom('account').select(['createdAtS', 'mayUpload']).execute()).toEqual([
+  expect(await slowQueryDb.selectFrom('account').select(['createdAtS', 'mayUpload']).execute()).toEqual([
     { createdAtS: 7, mayUpload: 1 },
   ])
-  await expect(slowDb.deleteFrom('account').execute()).rejects.toThrow()
-  expect(await slowDb.selectFrom('account').select('id').execute()).toEqual([{ id: 'a' }])
+  await expect(slowQueryDb.deleteFrom('account').execute()).rejects.toThrow()
+  expect(await slowQueryDb.selectFrom('account').select('id').execute()).toEqual([{ id: 'a' }])
 })
 
 test('slow reads beyond the limit are rejected, and the others succeed', async () => {
-  const { slowDb } = await openOwnSqlite()
-  const outcomes = await Promise.allSettled(Array.from({ length: 700 }, () => sql`select 1`.execute(slowDb)))
+  const { slowQueryDb } = await openOwnSqlite()
+  const outcomes = await Promise.allSettled(Array.from({ length: 700 }, () => sql`select 1`.execute(slowQueryDb)))
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
   expect(refused).toHaveLength(200)
   expect(refused[0]?.reason).toMatchObject({ kind: 'unavailable' })
-  expect((await sql`select 1`.execute(slowDb)).rows).toHaveLength(1)
+  expect((await sql`select 1`.execute(slowQueryDb)).rows).toHaveLength(1)
 })
 
 test('a failed thread of slow reads is replaced by another, which ends with the database', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-slow-reads-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const path = join(folder, 'reelgate.db')
-  const slowDb = openSlowReads(path)
-  await expect(sql`select 1`.execute(slowDb)).rejects.toThrow('unable to open')
+  const slowQueryDb = openSlowReads(path)
+  await expect(sql`select 1`.execute(slowQueryDb)).rejects.toThrow('unable to open')
   await writeFile(path, '')
-  expect((await sql`select 1`.execute(slowDb)).rows).toHaveLength(1)
+  expect((await sql`select 1`.execute(slowQueryDb)).rows).toHaveLength(1)
   expect(await handlesOn(path)).toBe(1)
-  await slowDb.destroy()
+  await slowQueryDb.destroy()
   expect(await handlesOn(path)).toBe(0)
 })
 

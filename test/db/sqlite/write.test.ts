@@ -3,7 +3,7 @@ import SqliteDatabase from 'better-sqlite3'
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Database, Db } from '../../../src/db/database.ts'
-import { checkpoint } from '../../../src/db/sqlite/database.ts'
+import { truncateWal } from '../../../src/db/sqlite/database.ts'
 import { openOwnSqlite } from './database.ts'
 
 test('calls of one turn share one commit', async () => {
@@ -36,7 +36,7 @@ test('a statement between two groups runs in no transaction', async () => {
   const { write, db } = await open()
   const writes = [
     write((tx) => put(tx, 'a', '1')),
-    write.outside((own) => sql`vacuum`.execute(own)),
+    write.outsideTransaction((own) => sql`vacuum`.execute(own)),
     write((tx) => put(tx, 'b', '1')),
   ]
   await Promise.all(writes)
@@ -82,7 +82,7 @@ test('F-29: commits are synchronous to the disk, with a write-ahead log and with
   const pragma = async (name: string, on: Db) =>
     Object.values((await sql.raw<Record<string, unknown>>(`pragma ${name}`).execute(on)).rows[0] ?? {})[0]
   expect(await pragma('journal_mode', db)).toBe('wal')
-  const ofWriter = await write.outside(async (own) => [
+  const ofWriter = await write.outsideTransaction(async (own) => [
     await pragma('synchronous', own),
     await pragma('foreign_keys', own),
     await pragma('secure_delete', own),
@@ -94,7 +94,7 @@ test('deleted data is in neither file of the database after a checkpoint', async
   const { write, path } = await open()
   await write((tx) => put(tx, 'a', 'SomethingThatOnceWasHere'))
   await write((tx) => tx.deleteFrom('setting').where('name', '=', 'a').execute())
-  await checkpoint(write)
+  await truncateWal(write)
   expect((await stat(`${path}-wal`)).size).toBe(0)
   expect((await readFile(path)).includes('SomethingThatOnceWasHere')).toBe(false)
 })
