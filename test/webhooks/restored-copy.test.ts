@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process'
-import { rename, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { ensureDistinctTimes, fileIdentity } from '../../src/storage/identity.ts'
 import { isRestoredCopy } from '../../src/webhooks/restored-copy.ts'
 import { createOwner, type Owner } from '../client.ts'
 import { makeDatabase } from '../postgres.ts'
@@ -91,6 +94,24 @@ test('F-46: a restart, another owner, a move within the file system and VACUUM m
   })
   expect(again.output()).not.toContain('webhook: held')
   expect((await readiness(again))[1]).not.toMatchObject({ checks: { webhooks: 'held' } })
+})
+
+test.each([
+  ['cp', 'cp -a "$0" "$1"'],
+  ['tar', 'mkdir "$1" && tar -C "$0" -c . | tar -C "$1" -xp'],
+  ['rsync', 'rsync -aHAX "$0/" "$1"'],
+])('F-46: a copy by %s is known by its file', async (_, copy) => {
+  const [folder, name] = [await mkdtemp(join(tmpdir(), 'reelgate-copy-')), join('original', 'file')]
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const original = { setting: 'database-file', path: join(folder, name) } as const
+  await mkdir(join(folder, 'original'))
+  await writeFile(original.path, 'rows')
+  ensureDistinctTimes(original.path)
+  const identity = fileIdentity(original.path)
+  await run('sh', ['-c', copy, join(folder, 'original'), join(folder, 'copy')])
+  ensureDistinctTimes(join(folder, 'copy/file'))
+  expect(await isRestoredCopy(async () => identity, [original])).toBe(false)
+  expect(await isRestoredCopy(async () => identity, [{ ...original, path: join(folder, 'copy/file') }])).toBe(true)
 })
 
 test('F-46: where the file system knows no time of birth nothing is taken for a copy', async () => {
