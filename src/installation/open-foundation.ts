@@ -58,10 +58,10 @@ export async function openFoundation(
   opened.defer(() => lock.release())
   const { sources, segments, posters, files, tmp } = dataPaths(config.dataDir)
   const space = watchSpace([config.dataDir, sources, segments, posters, files, tmp], log)
-  const installation = await openInstallation(config, space.noteFull)
+  const installation = await openInstallation(config, space.onDiskFull)
   opened.defer(() => installation.close())
   const sandbox = await openingSandbox
-  const ownership = watchDatabase(installation, log, space.noteFull)
+  const ownership = watchDatabase(installation, log, space.onDiskFull)
 
   const { db, slowQueryDb, write, truncateWal, masterKey, masterKeyIsNew, folders } = installation
   const wallNowS = overrides.wallNowS ?? (() => Math.floor(Date.now() / 1000))

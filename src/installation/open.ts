@@ -14,9 +14,9 @@ export type Installation = RecordedDatabase & {
 
 /**
  * Opens the data folder, and creates what is missing in an empty one. The caller holds its lock.
- * @param noteFull called when the disk is full
+ * @param onDiskFull called when the disk is full
  */
-export async function openInstallation(config: Config, noteFull?: () => void): Promise<Installation> {
+export async function openInstallation(config: Config, onDiskFull?: () => void): Promise<Installation> {
   const paths = dataPaths(config.dataDir)
   // Before the database is opened: a folder without its key must stay as it is.
   const existingKey = readMasterKey(config)
@@ -27,10 +27,10 @@ export async function openInstallation(config: Config, noteFull?: () => void): P
     await bindMasterKey(database, masterKey, config)
     removeUnfinishedKey(config.masterKeyFile)
     const folders = {
-      sources: await openBlobFolder(paths.sources, paths.tmp, noteFull),
-      segments: await openBlobFolder(paths.segments, paths.tmp, noteFull),
-      posters: await openBlobFolder(paths.posters, paths.tmp, noteFull),
-      files: await openBlobFolder(paths.files, paths.tmp, noteFull),
+      sources: await openBlobFolder(paths.sources, paths.tmp, onDiskFull),
+      segments: await openBlobFolder(paths.segments, paths.tmp, onDiskFull),
+      posters: await openBlobFolder(paths.posters, paths.tmp, onDiskFull),
+      files: await openBlobFolder(paths.files, paths.tmp, onDiskFull),
     }
     await removeUnfinished(folders.sources)
     return { ...database, masterKey, folders, masterKeyIsNew: !existingKey }

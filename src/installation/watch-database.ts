@@ -18,7 +18,7 @@ export type DatabaseOwnership = {
 export function watchDatabase(
   { watch, damage }: Pick<Database, 'watch' | 'damage'>,
   log: Logger,
-  noteFull: () => void,
+  onDiskFull: () => void,
 ): DatabaseOwnership {
   const lost = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
@@ -32,7 +32,7 @@ export function watchDatabase(
   watch({
     unavailable: (why) => log.error({ why }, 'database: unavailable; rejecting calls until it is back'),
     available: () => log.info('database: available again'),
-    diskFull: noteFull,
+    diskFull: onDiskFull,
     takenOver() {
       refusal = new DatabaseInUse()
       log.error('database: in use by another server; rejecting calls until that one stops')

@@ -2,7 +2,7 @@
 export type Box = { type: string; start: number; contentStart: number; end: number }
 
 /** The boxes in `bytes` from `start` to `end`, one after another. @throws RangeError where they do not fill it exactly */
-export function boxesIn(bytes: Buffer, start = 0, end = bytes.length): Box[] {
+export function parseBoxes(bytes: Buffer, start = 0, end = bytes.length): Box[] {
   const boxes: Box[] = []
   for (let at = start; at < end; ) {
     const sizeBytes = bytes.readUInt32BE(at)
@@ -20,7 +20,7 @@ const FIELDS_BYTES: Record<string, number> = { stsd: 8, avc1: 78, mp4a: 28 }
 export function getBox(bytes: Buffer, types: readonly string[]): Box {
   let parent: Box = { type: '', start: 0, contentStart: 0, end: bytes.length }
   for (const type of types) {
-    const child = boxesIn(bytes, parent.contentStart + (FIELDS_BYTES[parent.type] ?? 0), parent.end).find(
+    const child = parseBoxes(bytes, parent.contentStart + (FIELDS_BYTES[parent.type] ?? 0), parent.end).find(
       (box) => box.type === type,
     )
     if (!child) throw new RangeError(`there is no ${types.join('/')} box`)

@@ -1,4 +1,4 @@
-import { box, boxesIn, fullBox, getBox, u32, u64 } from './boxes.ts'
+import { box, fullBox, getBox, parseBoxes, u32, u64 } from './boxes.ts'
 import { placeFragment, readFragment } from './fragments.ts'
 
 // Muxes separately encoded tracks into one fragmented MP4 (ISO/IEC 14496-12). Track numbers begin at 1.
@@ -24,7 +24,7 @@ function trackBox({ init, delayTicks }: Track, index: number): Buffer {
   const trak = getBox(init, ['moov', 'trak'])
   const header = Buffer.from(boxBytes(init, ['moov', 'trak', 'tkhd']))
   header.writeUInt32BE(index + 1, 8 + (header[8] === 1 ? 20 : 12)) // after version, flags and two times
-  const others = boxesIn(init, trak.contentStart, trak.end).filter(({ type }) => type !== 'tkhd' && type !== 'edts')
+  const others = parseBoxes(init, trak.contentStart, trak.end).filter(({ type }) => type !== 'tkhd' && type !== 'edts')
   // An edit without an end: the time before the first frame is not shown.
   const edits = box('edts', fullBox('elst', 0, 0, u32(1, 0, delayTicks, 0x1_0000)))
   return box('trak', header, edits, ...others.map(({ start, end }) => init.subarray(start, end)))

@@ -43,7 +43,7 @@ const MAX_TTL_S = 365 * 24 * 3600
 export async function issueOtp(
   { write, nowS, watermarkImages }: OtpDeps,
   request: OtpRequest,
-  alongside?: AlsoInTransaction<string>,
+  alsoInTransaction?: AlsoInTransaction<string>,
 ): Promise<string> {
   if (request.rules?.whitelist) await checkWhitelist(request.rules.whitelist)
   const otp = newSecret()
@@ -62,10 +62,10 @@ export async function issueOtp(
     issuedAtS,
     expiresAtS: issuedAtS + Math.min(request.ttlS, MAX_TTL_S),
   }
-  const issued = alongside
+  const issued = alsoInTransaction
     ? await write(async (tx) => {
         const isOurs = await insertOtp(tx, row)
-        if (isOurs) await alongside(tx, otp)
+        if (isOurs) await alsoInTransaction(tx, otp)
         return isOurs
       })
     : await write.one((tx) => insertOtp(tx, row))

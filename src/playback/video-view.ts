@@ -17,7 +17,7 @@ export type VideoView = {
 export type ShownWatermark = TextWatermark | (Omit<ImageWatermark, 'url'> & { png: Buffer })
 
 /** @throws PlaybackRefusal `video-gone` */
-export async function viewVideo(deps: PlaybackDeps, { row }: LiveSession): Promise<VideoView> {
+export async function loadVideoView(deps: PlaybackDeps, { row }: LiveSession): Promise<VideoView> {
   const playable = await deps.videos.get(row.videoId, row.generation)
   const video = await findPublicVideo(deps.db, row.videoId)
   if (!playable || !video) throw new PlaybackRefusal('video-gone')

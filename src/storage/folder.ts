@@ -12,16 +12,16 @@ export type BlobFolder = {
   root: string
   tmp: string
   /** Called when a write finds the disk full. */
-  noteFull?: () => void
+  onDiskFull?: () => void
 }
 
 /** Creates missing folders. Both names are durable when it resolves; the folders above them are up to the caller. */
-export async function openBlobFolder(root: string, tmp: string, noteFull?: () => void): Promise<BlobFolder> {
+export async function openBlobFolder(root: string, tmp: string, onDiskFull?: () => void): Promise<BlobFolder> {
   for (const folder of [root, tmp]) {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await syncFolder(dirname(folder)) // also when it exists: an earlier start may have been killed before it did
   }
-  return { root, tmp, noteFull }
+  return { root, tmp, onDiskFull }
 }
 
 /** Whether it is empty or missing: where blobs are expected, its disk may not be mounted. */
@@ -67,7 +67,7 @@ async function putBlobWith(folder: BlobFolder, name: string, write: (file: FileH
   } catch (error) {
     // A second attempt could not be trusted: the kernel reports a failed write only once.
     for (const left of [unfinished, path]) await rm(left, { force: true })
-    if (isDiskFull(error)) folder.noteFull?.()
+    if (isDiskFull(error)) folder.onDiskFull?.()
     throw error
   }
 }

@@ -38,7 +38,7 @@ export type Space = {
   /** Whether there is little room, or a write has just failed for lack of it. */
   isLow(): Promise<boolean>
   /** A write has found the disk full. */
-  noteFull(): void
+  onDiskFull(): void
 }
 
 /** Calls `hasRoomIn`, and logs once when the space runs out, and once when there is space again. */
@@ -57,7 +57,7 @@ export function watchSpace(folders: readonly string[], log: Logger): Space {
   return {
     hasRoom,
     isLow: async () => performance.now() < fullUntilMs || !(await hasRoom(0)),
-    noteFull() {
+    onDiskFull() {
       fullUntilMs = performance.now() + FULL_FOR_MS
     },
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { audioInit, audioSegment, splitAdts } from '../../src/mp4/aac.ts'
-import { boxesIn, getBox } from '../../src/mp4/boxes.ts'
+import { getBox, parseBoxes } from '../../src/mp4/boxes.ts'
 import { type FragmentedPart, placeFragment, readFragment, readVideoInit, splitFragments } from '../../src/mp4/fragments.ts'
 import { ffmpeg } from './videos.ts'
 
@@ -15,7 +15,7 @@ test.each([1, 7, 1000, 1_000_000])(
     expect(parts.map(({ kind }) => kind)).toEqual(['init', 'fragment', 'fragment', 'fragment', 'fragment'])
     const joined = Buffer.concat(parts.map(({ bytes }) => bytes))
     expect(joined.equals(stream.subarray(0, joined.length))).toBe(true)
-    expect(boxesIn(stream, joined.length).map(({ type }) => type)).toEqual(['mfra'])
+    expect(parseBoxes(stream, joined.length).map(({ type }) => type)).toEqual(['mfra'])
   },
 )
 
@@ -23,7 +23,7 @@ test('a stream that is cut off gives no half fragment', async () => {
   const stream = await ffmpeg(...VIDEO, ...FRAGMENTED)
   const parts = await collectParts(pieces(stream.subarray(0, stream.length * 0.7), 4096))
   expect(parts.length).toBeGreaterThan(1)
-  for (const { bytes } of parts) expect(boxesIn(bytes).length).toBe(2)
+  for (const { bytes } of parts) expect(parseBoxes(bytes).length).toBe(2)
 })
 
 test('a box that claims to be huge ends the stream before it is kept', async () => {

@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import { reencodeImage } from '../../src/encode/image.ts'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
-import { box, boxesIn, u32 } from '../../src/mp4/boxes.ts'
+import { box, parseBoxes, u32 } from '../../src/mp4/boxes.ts'
 import { sampledTests } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { openCanary } from './canary.ts'
@@ -180,7 +180,7 @@ test.each([
   'M18: an MP4 with $what is read within its bounds and refused',
   async ({ file }) => {
     const video = await readFile(await make('a.mp4', ...PICTURE, ...H264))
-    const moov = boxesIn(video).find(({ type }) => type === 'moov')
+    const moov = parseBoxes(video).find(({ type }) => type === 'moov')
     if (!moov) throw new Error('no moov')
     const ftyp = video.subarray(0, video.readUInt32BE(0))
     const hostile = Buffer.concat([ftyp, file(video.subarray(moov.start, moov.end))])

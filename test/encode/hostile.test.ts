@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
 import { probeSource } from '../../src/encode/probe.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
-import { box, boxesIn, u16, u32 } from '../../src/mp4/boxes.ts'
+import { box, parseBoxes, u16, u32 } from '../../src/mp4/boxes.ts'
 import { openCanary } from './canary.ts'
 import { ffmpeg, newFolder, openVideo, seal, withoutBubblewrap } from './videos.ts'
 
@@ -141,7 +141,7 @@ function explosion() {
 /** Rewrites a video's data reference into a Macintosh alias with an absolute path, as ffmpeg reads it. */
 function pointElsewhere(video: Buffer, elsewhere: string): Buffer {
   const parents = ['moov', 'trak', 'mdia', 'minf', 'dinf']
-  const parts = boxesIn(video).map(({ type, start, contentStart, end }) => {
+  const parts = parseBoxes(video).map(({ type, start, contentStart, end }) => {
     if (type === 'dref') return box(type, video.subarray(contentStart, contentStart + 8), alias(elsewhere))
     return parents.includes(type)
       ? box(type, pointElsewhere(video.subarray(contentStart, end), elsewhere))

@@ -43,7 +43,8 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
       return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
-        (alongside) => requestImport(deps, holder, { url, title, folderId: folderId || ROOT_FOLDER_ID }, alongside),
+        (alsoInTransaction) =>
+          requestImport(deps, holder, { url, title, folderId: folderId || ROOT_FOLDER_ID }, alsoInTransaction),
         jsonRepresentation(
           ({ videoId, title }: RequestedImport): Static<typeof ImportReply> => ({ id: videoId, status: 'Queued', title }),
         ),

@@ -34,7 +34,7 @@ export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
       return sendIdempotent(
         deps,
         { request, reply, accountId },
-        (alongside) => issueOtp(deps.playbackOtps, otpRequest, alongside),
+        (alsoInTransaction) => issueOtp(deps.playbackOtps, otpRequest, alsoInTransaction),
         jsonRepresentation((otp: string): Static<typeof OtpReply> => ({ otp, playbackInfo: encodePlaybackInfo(videoId) })),
       )
     },

@@ -42,7 +42,8 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
       return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
-        (alongside) => issueUploadPolicy(deps, holder, { title, folderId: folderId || ROOT_FOLDER_ID }, alongside),
+        (alsoInTransaction) =>
+          issueUploadPolicy(deps, holder, { title, folderId: folderId || ROOT_FOLDER_ID }, alsoInTransaction),
         jsonRepresentation(
           ({ videoId, form }: IssuedUpload): Static<typeof UploadReply> => ({
             clientPayload: { ...form, uploadLink: `${deps.publicUrl()}/upload` },

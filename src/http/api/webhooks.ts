@@ -109,7 +109,7 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
       return sendIdempotent(
         deps,
         { request, reply, accountId },
-        (alongside) => createWebhook(deps, webhook, alongside),
+        (alsoInTransaction) => createWebhook(deps, webhook, alsoInTransaction),
         jsonRepresentation(({ secret, ...hook }: NewWebhook): Static<typeof CreateReply> => ({ ...hookBody(hook), secret })),
       )
     },

@@ -8,7 +8,7 @@ import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { buildPlaylist, openSessionFile, POSTER_NAME, recordBeat, recordLeave, releaseKey } from '../../playback/serve.ts'
 import { admitRequest, type LiveSession, MAX_IDLE_S, type PlaybackDeps, type ViewerRequest } from '../../playback/session.ts'
 import { LEASE_S } from '../../playback/stream-slot.ts'
-import { type ShownWatermark, viewVideo } from '../../playback/video-view.ts'
+import { loadVideoView, type ShownWatermark } from '../../playback/video-view.ts'
 import type { Usage } from '../../usage/usage.ts'
 import { posterPath } from '../media/posters.ts'
 import type { App } from '../server/app-type.ts'
@@ -116,7 +116,7 @@ export async function playbackInterface(
 
 /** What the player needs to know, after redeem and after each page load. */
 async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<SessionBody> {
-  const { title, durationS, aspectRatio, poster, watermarks } = await viewVideo(deps, session)
+  const { title, durationS, aspectRatio, poster, watermarks } = await loadVideoView(deps, session)
   const { id, videoId, endsAtS } = session.row
   return {
     session: id,

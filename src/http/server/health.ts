@@ -28,7 +28,10 @@ const PATHS = ['/healthz', '/readyz']
 /** How long results are cached: checks start processes, and anyone may send requests. */
 const CACHE_MS = 2_000
 
-/** `/healthz`: the process serves. `/readyz`: database, storage and ffmpeg work; 503 names those that do not. With low disk space, without a sandbox, and with held webhooks it is ready. */
+/**
+ * `/healthz`: the process serves. `/readyz`: 200 while database, storage and ffmpeg work, also with low disk space, without a sandbox and
+ * with held webhooks; else 503, which names what does not work.
+ */
 export async function healthInterface(app: App, { checks, notices, ...limiting }: HealthDeps): Promise<void> {
   limitByAddress(app, limiting, 'health')
   let latest: { atMs: number; results: ReturnType<typeof runChecks> } | undefined

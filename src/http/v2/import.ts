@@ -31,7 +31,7 @@ export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
       return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
-        (alongside) => requestImport(deps, holder, { url }, alongside),
+        (alsoInTransaction) => requestImport(deps, holder, { url }, alsoInTransaction),
         v2Representation(request, { toBody: ({ videoId }: RequestedImport) => ({ id: videoId, name: 'Queued' }) }),
       )
     },

@@ -44,7 +44,7 @@ export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
       return sendIdempotent(
         deps,
         { request, reply, accountId },
-        (alongside) => issueOtp(deps.playbackOtps, otpRequest, alongside),
+        (alsoInTransaction) => issueOtp(deps.playbackOtps, otpRequest, alsoInTransaction),
         v2Representation(request, { toBody: (otp: string) => ({ otp }) }),
       )
     },

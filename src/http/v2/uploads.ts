@@ -32,7 +32,7 @@ export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {
       return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
-        (alongside) => issueUploadPolicy(deps, holder, { title }, alongside),
+        (alsoInTransaction) => issueUploadPolicy(deps, holder, { title }, alsoInTransaction),
         v2Representation(request, { toBody: toBody }),
       )
     },
