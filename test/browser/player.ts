@@ -76,8 +76,9 @@ export function lookAtPlayer(page: Page, frame: Frame = page.mainFrame()) {
       if (!first) throw new Error('No frame was shown')
       return first
     },
-    /** Waits until the video has been shown up to this time and moves. */
-    playsPast: (timeS: number) => until((watched) => watched.timeS > timeS && !watched.paused && !watched.seeking),
+    /** Waits until the video has been shown up to this time and plays on, or has ended. */
+    playsPast: (timeS: number) =>
+      until(({ timeS: atS, ended, paused, seeking }) => atS > timeS && (ended || (!paused && !seeking))),
     /** Frames as they are shown, each the first at or after its time. */
     takeFrames: (...timesS: number[]): Promise<ShownFrame[]> => frame.evaluate(takeFrames, timesS),
     /** Clicks on the seek bar; a click is as exact as a pixel. @returns the time that the click asked for */
