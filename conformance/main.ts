@@ -32,7 +32,7 @@ async function run(given: Options, only: string, jsonFile: string | undefined): 
       for (const check of checks) {
         const outcome = await runCheck(section, check, at)
         outcomes.push(outcome)
-        console.log(lineOf(outcome))
+        console.log(formatOutcome(outcome))
       }
     }
   } finally {
@@ -44,7 +44,7 @@ async function run(given: Options, only: string, jsonFile: string | undefined): 
   return count('FAIL') === 0 && count('ok') > 0 ? 0 : 1
 }
 
-function lineOf({ name, outcome, why }: Outcome): string {
+function formatOutcome({ name, outcome, why }: Outcome): string {
   const word = WORDS[outcome].padEnd(4)
   if (outcome === 'not checked') return `${word} ${name} — not checked: ${why}`
   return why === undefined ? `${word} ${name}` : `${word} ${name} — ${why}`

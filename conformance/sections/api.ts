@@ -74,16 +74,16 @@ export const list: Section = {
     }),
     check('list: limit is 20 if absent, and clamped to the page limit of the account, 40 to 100, never refused', async (at) => {
       const search = await at.titleOf101Videos()
-      const lengthOf = async (query: Record<string, string>) => {
+      const countRows = async (query: Record<string, string>) => {
         const { body } = await listed(at, { q: search, ...query })
         return isRecord(body) && Array.isArray(body.rows) ? body.rows.length : undefined
       }
-      expectValue(await lengthOf({}), 20, 'rows without limit')
-      expectValue(await lengthOf({ limit: '40' }), 40, 'rows with limit=40')
-      const longest = await lengthOf({ limit: '100000' })
+      expectValue(await countRows({}), 20, 'rows without limit')
+      expectValue(await countRows({ limit: '40' }), 40, 'rows with limit=40')
+      const longest = await countRows({ limit: '100000' })
       if (longest === undefined || longest < 40 || longest > MAX_PAGE)
         throw new Deviation(`rows with limit=100000: expected 40 to ${MAX_PAGE}, got ${longest}`)
-      expectValue(await lengthOf({ limit: String(longest + 1) }), longest, `rows with limit=${longest + 1}`)
+      expectValue(await countRows({ limit: String(longest + 1) }), longest, `rows with limit=${longest + 1}`)
     }),
     check('list: an empty or zero page or limit is as good as absent', async (at) => {
       for (const query of ['page=', 'page=0', 'limit=', 'limit=0'])

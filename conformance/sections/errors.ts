@@ -46,7 +46,7 @@ const OTHER_OPERATIONS: readonly Operation[] = [
 ]
 const OPERATIONS = [...VIDEO_OPERATIONS, ...OTHER_OPERATIONS]
 
-const nameOf = ({ method, path }: Operation) =>
+const formatOperation = ({ method, path }: Operation) =>
   `${method} ${path.replace('ID', '{id}').replace(UNKNOWN_ID, '{id}').replace(/\?.*/, '')}`
 
 /** For each permission an operation that a key with it alone may do, and what comes of it; nothing is changed. */
@@ -131,14 +131,14 @@ export const errors: Section = {
   title: 'Errors',
   checks: [
     ...OPERATIONS.flatMap((operation): Check[] => [
-      check(`${nameOf(operation)} without a header is 401`, async (at) => {
+      check(`${formatOperation(operation)} without a header is 401`, async (at) => {
         expectAnswer(await call(at, operation, await at.sharedEmptyVideo(), null), refused(401))
       }),
-      check(`${nameOf(operation)} with an unknown key is 401`, async (at) => {
+      check(`${formatOperation(operation)} with an unknown key is 401`, async (at) => {
         expectAnswer(await call(at, operation, await at.sharedEmptyVideo(), UNKNOWN_KEY), refused(401))
       }),
       check(
-        `${nameOf(operation)} with a key that lacks ${operation.permission} is 403`,
+        `${formatOperation(operation)} with a key that lacks ${operation.permission} is 403`,
         async (at) => {
           for (const [permission, key] of at.permissionKeys)
             if (permission !== operation.permission && permission !== operation.also)
@@ -149,7 +149,7 @@ export const errors: Section = {
     ]),
     ...Object.values(ALLOWED).map((operation) =>
       check(
-        `a key with the permission ${operation.permission} alone may ${nameOf(operation)}`,
+        `a key with the permission ${operation.permission} alone may ${formatOperation(operation)}`,
         async (at) => {
           const answer = await call(at, operation, UNKNOWN_ID, at.permissionKeys.get(operation.permission))
           expectAnswer(answer, { status: operation.status })
@@ -158,11 +158,11 @@ export const errors: Section = {
       ),
     ),
     ...VIDEO_OPERATIONS.flatMap((operation): Check[] => [
-      check(`${nameOf(operation)} of an unknown video is 404 "Video not found"`, async (at) => {
+      check(`${formatOperation(operation)} of an unknown video is 404 "Video not found"`, async (at) => {
         expectAnswer(await call(at, operation, UNKNOWN_ID), refused(404, 'Video not found'))
       }),
       check(
-        `${nameOf(operation)} of another account’s video is the same 404`,
+        `${formatOperation(operation)} of another account’s video is the same 404`,
         async (at) =>
           expectAnswer(await call(at, operation, await at.sharedEmptyVideo(), at.otherKey), refused(404, 'Video not found')),
         'other-key',

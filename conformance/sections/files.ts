@@ -21,7 +21,7 @@ import {
 } from '../shape.ts'
 import { CAPTIONS_SRT, CAPTIONS_VTT, PICTURE, VIDEO } from '../test-video.ts'
 import { NO_VIDEO, refused } from './errors.ts'
-import { XML, xmlOf } from './v2.ts'
+import { XML, xmlWithRoot } from './v2.ts'
 
 const UNKNOWN_ID = '0123456789abcdef0123456789abcdef'
 const TYPE = oneOf('original', 'poster', 'desktop', 'mobile', 'audio', 'caption', 'mp4')
@@ -57,7 +57,7 @@ function add(at: Installation, path: string, fileName: string, bytes: Buffer | s
   return at.api('POST', `/videos/${videoId}/files${query && `?${query}`}`, { parts: [['file', { fileName, bytes }]] })
 }
 
-async function filesOf(at: Installation, videoId: string): Promise<File[]> {
+async function listFiles(at: Installation, videoId: string): Promise<File[]> {
   const answer = await at.api('GET', `/videos/${videoId}/files`)
   expectAnswer(answer, { status: 200, body: listOf(exactly(FILE)) })
   return answer.body as File[]
@@ -68,7 +68,7 @@ async function filesOfVideo(at: Installation): Promise<File[]> {
   const id = await at.sharedReadyVideo()
   return at.until(
     'a video with its posters and renditions',
-    () => filesOf(at, id),
+    () => listFiles(at, id),
     (files) => ['original', 'poster', 'mobile', 'audio'].every((type) => files.some((file) => file.type === type)),
   )
 }
@@ -93,16 +93,16 @@ export const files: Section = {
     check('poster: an array, one for each size; older posters are no longer enabled', async (at) => {
       const { videoId } = await at.credentials()
       expectAnswer(await add(at, videoId, 'one.png', PICTURE), { status: 200, body: POSTERS })
-      const before = await filesOf(at, videoId)
+      const before = await listFiles(at, videoId)
       expectAnswer(await add(at, videoId, 'two.png', PICTURE), { status: 200, body: POSTERS })
-      for (const { id, enabled } of await filesOf(at, videoId))
+      for (const { id, enabled } of await listFiles(at, videoId))
         expectValue(enabled, before.some((old) => old.id === id) ? 0 : 1, `enabled of ${id}`)
     }),
     check('caption: WebVTT and SRT are {id, time, size:"N kB", lang}, named title [EN].vtt', async (at) => {
       const { videoId } = await at.credentials()
       expectAnswer(await add(at, `${videoId}?language=en`, 'a.srt', CAPTIONS_SRT), { status: 200, body: CAPTION })
       expectAnswer(await add(at, `${videoId}?language=de`, 'b.vtt', CAPTIONS_VTT), { status: 200, body: CAPTION })
-      const names = (await filesOf(at, videoId)).filter(({ type }) => type === 'caption').map(({ name }) => name)
+      const names = (await listFiles(at, videoId)).filter(({ type }) => type === 'caption').map(({ name }) => name)
       for (const language of ['EN', 'DE'])
         if (!names.some((name) => name.includes(`[${language}]`) && name.endsWith('.vtt')))
           throw new Deviation(`name: expected … [${language}].vtt, got ${names.join(', ')}`)
@@ -153,7 +153,7 @@ export const files: Section = {
         const ask = () => at.api('POST', `/videos/${id}/files`, { json: { type: 'mp4' } })
         const asked = await at.until('every rendition of the video', ask, ({ status }) => status !== 409)
         expectAnswer(asked, { status: 200, body: exactly(FILE) })
-        const findMp4 = async () => (await filesOf(at, id)).filter(({ type }) => type === 'mp4')
+        const findMp4 = async () => (await listFiles(at, id)).filter(({ type }) => type === 'mp4')
         const found = await at.until('the MP4', findMp4, (files) => files.every(({ isDownloadable }) => isDownloadable === 1))
         expectValue(found.length, 1, 'MP4s of the video')
         expectAnswer(await ask(), {
@@ -230,7 +230,7 @@ export const filesV2: Section = {
       expectAnswer(await at.v2(`/files?video=${await at.sharedReadyVideo()}&type=xml`), {
         status: 200,
         headers: XML,
-        text: xmlOf('files'),
+        text: xmlWithRoot('files'),
       })
     }),
     check('files: an unknown video is 200 {"error":"No video found"}', async (at) => {

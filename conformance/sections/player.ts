@@ -8,7 +8,7 @@ const script = is('a script', (value) => /^text\/javascript\b/.test(String(value
 
 const get = (at: Installation, path: string) => at.send({ method: 'GET', url: `${at.base}${path}` })
 
-async function otpOf(at: Installation) {
+async function issueOtp(at: Installation) {
   const { body } = await at.api('POST', `/videos/${await at.sharedReadyVideo()}/otp`)
   return body as { otp: string; playbackInfo: string }
 }
@@ -19,7 +19,7 @@ export const player: Section = {
   title: 'Player',
   checks: [
     check('the player’s page is at /player/, /player/v2/ and /v2/, with and without playbackInfo', async (at) => {
-      const { otp, playbackInfo } = await otpOf(at)
+      const { otp, playbackInfo } = await issueOtp(at)
       for (const path of ['/player/', '/player/v2/', '/v2/']) {
         for (const query of [`otp=${otp}`, `otp=${otp}&playbackInfo=${playbackInfo}`])
           expectAnswer(await get(at, `${path}?${query}`), { status: 200, headers: { 'content-type': html } })

@@ -16,7 +16,8 @@ export const ENTITY = {
 }
 
 export const XML = { 'content-type': /^application\/xml/ }
-export const xmlOf = (root: string) => new RegExp(`^<\\?xml version="1\\.0" encoding="UTF-8"\\?>\\s*<${root}>.*</${root}>$`, 's')
+export const xmlWithRoot = (root: string) =>
+  new RegExp(`^<\\?xml version="1\\.0" encoding="UTF-8"\\?>\\s*<${root}>.*</${root}>$`, 's')
 
 const lengthIs = (length: number) => is(`${length} members`, (value) => Array.isArray(value) && value.length === length)
 
@@ -90,13 +91,13 @@ export const v2: Section = {
     }),
     check('list: type=xml has the root videos', async (at) => {
       await at.sharedEmptyVideo()
-      expectAnswer(await at.v2('/videos?type=xml'), { status: 200, headers: XML, text: xmlOf('videos') })
+      expectAnswer(await at.v2('/videos?type=xml'), { status: 200, headers: XML, text: xmlWithRoot('videos') })
     }),
     check('one: the entity, and in XML one element for each field', async (at) => {
       const id = await at.sharedReadyVideo()
       expectAnswer(await at.v2(`/video?id=${id}`), { status: 200, body: exactly({ ...ENTITY, id, statusText: 'ready' }) })
       const answer = await at.v2(`/video?id=${id}&type=xml`)
-      expectAnswer(answer, { status: 200, headers: XML, text: xmlOf('video') })
+      expectAnswer(answer, { status: 200, headers: XML, text: xmlWithRoot('video') })
       for (const field of Object.keys(ENTITY)) expectAnswer(answer, { status: 200, text: new RegExp(`<${field}(>|/>)`) })
     }),
     check('XML drops the characters that XML 1.0 forbids', async (at) => {

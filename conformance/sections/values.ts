@@ -25,12 +25,12 @@ export const values: Section = {
     check('a hundred OTPs are all different', async (at) => {
       const path = `/videos/${await at.sharedEmptyVideo()}/otp`
       const seen = new Set<unknown>()
-      for (let n = 0; n < 100; n++) seen.add(bodyOf(await at.api('POST', path)).otp)
+      for (let n = 0; n < 100; n++) seen.add(getBody(await at.api('POST', path)).otp)
       expectValue(seen.size, 100, 'different OTPs')
     }),
     check('playbackInfo is standard base64 of {"videoId":"…"}, that single key', async (at) => {
       const id = await at.sharedEmptyVideo()
-      const { playbackInfo } = bodyOf(await at.api('POST', `/videos/${id}/otp`))
+      const { playbackInfo } = getBody(await at.api('POST', `/videos/${id}/otp`))
       expectValue(playbackInfo, Buffer.from(`{"videoId":"${id}"}`).toString('base64'), 'playbackInfo')
     }),
     check('upload_time and date_added are Unix seconds, and the same', async (at) => {
@@ -93,7 +93,7 @@ export const values: Section = {
 }
 
 /** @throws Deviation when it is no object */
-function bodyOf({ body }: { body: unknown }): Record<string, unknown> {
+function getBody({ body }: { body: unknown }): Record<string, unknown> {
   if (!isRecord(body)) throw new Deviation(differences(body, is('an object', isRecord), 'body').join())
   return body
 }

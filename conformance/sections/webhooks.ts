@@ -23,7 +23,7 @@ async function newHook(at: Installation, path: string, event: string): Promise<{
 }
 
 /** Adds a hook, causes its event, and checks what it receives. @param trigger returns the video's id */
-async function eventOf(at: Installation, event: string, trigger: () => Promise<string>) {
+async function waitForEvent(at: Installation, event: string, trigger: () => Promise<string>) {
   const path = `/hook/${event.replace(':', '-')}`
   const { secret, uuid } = await newHook(at, path, event)
   const id = await trigger()
@@ -83,20 +83,20 @@ export const hooks: Section = {
     check(
       'video:ready is sent, signed after Standard Webhooks, when the video plays',
       async (at) => {
-        const { payload } = await eventOf(at, 'video:ready', () => at.uploadedVideo())
+        const { payload } = await waitForEvent(at, 'video:ready', () => at.uploadedVideo())
         expectValue(payload.status, 'ready', 'payload.status')
       },
       'listen',
     ),
     check(
       'video:readyall is sent when all renditions are done',
-      async (at) => void (await eventOf(at, 'video:readyall', () => at.uploadedVideo())),
+      async (at) => void (await waitForEvent(at, 'video:readyall', () => at.uploadedVideo())),
       'listen',
     ),
     check(
       'video:failed is sent for what is no video',
       async (at) => {
-        await eventOf(at, 'video:failed', async () => {
+        await waitForEvent(at, 'video:failed', async () => {
           const issued = await at.credentials()
           expectAnswer(await at.upload(issued), { status: 201 })
           return issued.videoId
@@ -107,7 +107,7 @@ export const hooks: Section = {
     check(
       'video:deleted is sent',
       async (at) => {
-        await eventOf(at, 'video:deleted', async () => {
+        await waitForEvent(at, 'video:deleted', async () => {
           const { videoId } = await at.credentials()
           expectAnswer(await at.api('DELETE', `/videos?videos=${videoId}`), { status: 200 })
           return videoId

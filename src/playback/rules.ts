@@ -108,7 +108,7 @@ function parsed(given: unknown): unknown {
 }
 
 function readIpGeo(given: unknown): Pick<Rules, 'ipGeo'> {
-  if (!isRecordOf(given, LISTS))
+  if (!hasOnlyKeys(given, LISTS))
     throw new Failure(
       'invalid',
       'ipGeo is an object with the lists allow, block and except, such as {"allow":["DE","192.0.2.7"]}.',
@@ -147,7 +147,7 @@ function readIpGeoRules(given: unknown): Pick<Rules, 'ipGeoRules'> {
 
 function readPlaceRule(name: string, given: unknown): PlaceRule {
   // A misspelt set would be an empty one, which holds everyone.
-  if (!isRecordOf(given, RULE_KEYS)) throw new Failure('invalid', `${name} is an object with action, ipSet and countrySet.`)
+  if (!hasOnlyKeys(given, RULE_KEYS)) throw new Failure('invalid', `${name} is an object with action, ipSet and countrySet.`)
   if (given.action !== undefined && given.actions !== undefined)
     throw new Failure('invalid', `${name} has both action and actions: send action alone.`)
   const written = given.action ?? given.actions
@@ -189,7 +189,7 @@ function readRange(text: string): string | undefined {
   return family === 6 && isIP(folded) === 4 && length >= 96 ? `${folded}/${length - 96}` : `${network}/${length}`
 }
 
-function isRecordOf<Key extends string>(value: unknown, keys: readonly Key[]): value is Partial<Record<Key, unknown>> {
+function hasOnlyKeys<Key extends string>(value: unknown, keys: readonly Key[]): value is Partial<Record<Key, unknown>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   return Object.keys(value).every((key) => keys.some((known) => known === key))
 }

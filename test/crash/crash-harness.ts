@@ -10,12 +10,13 @@ import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import type { Chance } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
+import { Clients, seenOf } from './clients.ts'
 import { type Op, openHistory, type Seen } from './history.ts'
 import { examine, newMemory } from './inspect-data-folder.ts'
 import { judge, newWorld, type Observation, remember } from './invariants.ts'
-import { createClients, seenOf, TAGS } from './workload.ts'
+import { createWorkload, TAGS } from './workload.ts'
 
-export type Ordeal = Awaited<ReturnType<typeof newOrdeal>>
+export type CrashTest = Awaited<ReturnType<typeof newCrashTest>>
 
 export const CLIENTS = 8
 
@@ -28,16 +29,17 @@ const VIDEOS = [
   { seconds: 5, size: '64x64', rate: 10 },
 ] as const
 
-/** A server of this test alone, with its clients; see `newOrdeal`. */
-export const startOrdeal = async (chance: Chance, name: string) => newOrdeal(await startReelgate(), chance, name)
+/** A server of this test alone, with its clients; see `newCrashTest`. */
+export const startCrashTest = async (chance: Chance, name: string) => newCrashTest(await startReelgate(), chance, name)
 
 /** A server with its clients, their history, and what is known to be there; whoever breaks it asks `afterwards`. */
-export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string) {
+export async function newCrashTest(reelgate: Reelgate, chance: Chance, name: string) {
   const videos = await Promise.all(VIDEOS.map(async (recipe) => readFile(await makeVideo(recipe))))
   // Kept, for whoever wants to know how it came to a breach.
   await mkdir(HISTORIES, { recursive: true })
   const history = openHistory(join(HISTORIES, `${name}.jsonl`))
-  const clients = createClients(reelgate, history, chance, videos)
+  const clients = new Clients(reelgate, history)
+  const { run: runClients } = createWorkload(clients, chance, videos)
   await addSilentHook(reelgate.owner)
   const world = newWorld()
   const memory = newMemory()
@@ -143,17 +145,17 @@ export async function newOrdeal(reelgate: Reelgate, chance: Chance, name: string
     return [...breaches, ...left.map((path) => `${path} is left although no row names it`)]
   }
 
-  return { reelgate, clients, history, world, videos, isQuiet, afterwards, goOn, compare, settled }
+  return { reelgate, clients, runClients, history, world, videos, isQuiet, afterwards, goOn, compare, settled }
 }
 
 /** Some hundred calls on, and a little later still: inside any of them, or between two. */
-export async function untilBusy({ history }: Ordeal, chance: Chance): Promise<void> {
+export async function untilBusy({ history }: CrashTest, chance: Chance): Promise<void> {
   await history.after(Math.floor(chance.between(20, 600)))
   await pause(chance.between(0, 30))
 }
 
 /** Two videos that play, so that OTPs have something to open. */
-export async function haveSomeReady({ clients, videos, reelgate, compare }: Ordeal): Promise<void> {
+export async function haveSomeReady({ clients, videos, reelgate, compare }: CrashTest): Promise<void> {
   for (const video of videos.slice(0, 2)) {
     const { videoId = '' } = await clients.create(0)
     await clients.upload(0, videoId, { clear: video, isVideo: true })

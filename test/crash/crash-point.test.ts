@@ -12,9 +12,9 @@ import { changeRows, readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { hooksOf, type Receiver, type Receivers, startReceivers } from '../webhooks/receiver.ts'
-import { newOrdeal, type Ordeal } from './crash-harness.ts'
+import { noVideo, uniqueVideo } from './clients.ts'
+import { type CrashTest, newCrashTest } from './crash-harness.ts'
 import { killAt, type Place, watch } from './strace.ts'
-import { noVideo, uniqueVideo } from './workload.ts'
 
 // SQLite's way of testing crashes: one short scenario, killed before its first system call that changes something, its second, …
 // until it runs through. Each time the folder is examined, the server started again, and every promise compared with what is there.
@@ -23,7 +23,7 @@ import { noVideo, uniqueVideo } from './workload.ts'
 type Scenario = {
   rows: string
   name: string
-  prepare(ordeal: Ordeal): Promise<() => Promise<unknown>>
+  prepare(crashTest: CrashTest): Promise<() => Promise<unknown>>
   /** What must come true, besides everything that always must, once the server is there again. */
   comeTrue?(): Promise<void>
 }
@@ -46,18 +46,18 @@ const SCENARIOS: readonly Scenario[] = [
 
 let receivers: Receivers
 let reelgate: Reelgate & { remove(): Promise<void> }
-let ordeal: Ordeal
+let crashTest: CrashTest
 const chance = newChance('crash points')
 beforeAll(async () => {
   // One thread for files, so that the n-th call is the same call each time.
   receivers = await startReceivers()
   reelgate = await startSharedReelgate({ env: { UV_THREADPOOL_SIZE: '1', REELGATE_OUTBOUND_ALLOW: receivers.host } })
-  ordeal = await newOrdeal(reelgate, chance, 'crash-points')
-  const { clients, videos } = ordeal
+  crashTest = await newCrashTest(reelgate, chance, 'crash-points')
+  const { clients, videos } = crashTest
   const { videoId = '' } = await clients.create(0)
   await clients.upload(0, videoId, { clear: videos[0] ?? Buffer.alloc(0), isVideo: true })
   await reelgate.owner.until(videoId, 'ready')
-  expect(await ordeal.compare()).toEqual([])
+  expect(await crashTest.compare()).toEqual([])
 })
 afterAll(async () => {
   await reelgate.remove()
@@ -70,27 +70,27 @@ for (const { rows, name, prepare, comeTrue } of sampleOf('crash scenarios', SCEN
     const places = choose(all)
     let kills = 0
     for (const place of places) {
-      const act = await prepare(ordeal)
+      const act = await prepare(crashTest)
       const attached = await killAt(reelgate.pid, place)
       await act()
       await attached.detach()
       kills += Number(!(await isServing(reelgate)))
       await reelgate.kill()
-      expect(await ordeal.afterwards(), `killed before ${place.syscall} ${place.nth}`).toEqual([])
+      expect(await crashTest.afterwards(), `killed before ${place.syscall} ${place.nth}`).toEqual([])
       await comeTrue?.()
     }
-    expect(await ordeal.settled()).toEqual([])
+    expect(await crashTest.settled()).toEqual([])
     process.stderr.write(`${name}: ${all.length} places, ${places.length} tried, ${kills} kills\n`)
   }, 3_600_000)
 }
 
 /** The places that an undisturbed scenario passes. */
 async function findPlaces(prepare: Scenario['prepare']): Promise<Place[]> {
-  const act = await prepare(ordeal)
+  const act = await prepare(crashTest)
   const watched = await watch(reelgate.pid, join(reelgate.dataDir, '..', 'places'))
   await act()
   const places = await watched.places()
-  expect(await ordeal.compare()).toEqual([])
+  expect(await crashTest.compare()).toEqual([])
   return places
 }
 
@@ -109,32 +109,32 @@ async function isServing({ url }: Reelgate): Promise<boolean> {
 }
 
 /** Waits until the scenario has had all its consequences, or has lost its server. */
-async function untilQuiet({ isQuiet, reelgate: server }: Ordeal): Promise<void> {
+async function untilQuiet({ isQuiet, reelgate: server }: CrashTest): Promise<void> {
   while (!isQuiet() && (await isServing(server))) await pause(20)
 }
 
-async function newVideo({ clients, videos }: Ordeal): Promise<string> {
+async function newVideo({ clients, videos }: CrashTest): Promise<string> {
   const { videoId = '' } = await clients.create(0)
   await clients.upload(0, videoId, { clear: uniqueVideo(videos[0] ?? Buffer.alloc(0)), isVideo: true })
   return videoId
 }
 
-async function credentials({ clients }: Ordeal): Promise<() => Promise<unknown>> {
+async function credentials({ clients }: CrashTest): Promise<() => Promise<unknown>> {
   return () => clients.create(0)
 }
 
-async function issuing({ clients, world }: Ordeal): Promise<() => Promise<unknown>> {
+async function issuing({ clients, world }: CrashTest): Promise<() => Promise<unknown>> {
   const videoId = aReadyVideo(world)
   return () => clients.issueOtp(0, videoId, 'v2')
 }
 
-async function uploadOf({ clients }: Ordeal): Promise<() => Promise<unknown>> {
+async function uploadOf({ clients }: CrashTest): Promise<() => Promise<unknown>> {
   const { videoId = '' } = await clients.create(0)
   return () => clients.upload(0, videoId, { clear: noVideo(300_000), isVideo: false })
 }
 
 /** All but the last byte has arrived before the scenario begins. */
-async function finishOfUpload({ clients, reelgate: server }: Ordeal): Promise<() => Promise<unknown>> {
+async function finishOfUpload({ clients, reelgate: server }: CrashTest): Promise<() => Promise<unknown>> {
   const { videoId = '' } = await clients.create(0)
   const last = Promise.withResolvers<void>()
   const sending = clients.upload(0, videoId, { clear: noVideo(300_000), isVideo: false }, () => last.promise)
@@ -146,12 +146,12 @@ async function finishOfUpload({ clients, reelgate: server }: Ordeal): Promise<()
 }
 
 /** From the answer to the upload on, which the probe follows. */
-async function publication(of: Ordeal): Promise<() => Promise<unknown>> {
+async function publication(of: CrashTest): Promise<() => Promise<unknown>> {
   await newVideo(of)
   return () => untilQuiet(of)
 }
 
-async function tagging({ clients }: Ordeal): Promise<() => Promise<unknown>> {
+async function tagging({ clients }: CrashTest): Promise<() => Promise<unknown>> {
   const made = [await clients.create(0), await clients.create(0)]
   const videoIds = made.flatMap(({ videoId }) => videoId ?? [])
   await clients.tag(0, 'add', videoIds, ['before'])
@@ -163,14 +163,14 @@ async function tagging({ clients }: Ordeal): Promise<() => Promise<unknown>> {
   }
 }
 
-async function redeeming({ clients, world }: Ordeal): Promise<() => Promise<unknown>> {
+async function redeeming({ clients, world }: CrashTest): Promise<() => Promise<unknown>> {
   const videoId = aReadyVideo(world)
   const { otp = '' } = await clients.issueOtp(0, videoId)
   return () => clients.redeem(0, { otp, videoId })
 }
 
 /** The first key of a session takes the one slot of its viewer. */
-async function takingASlot({ clients, world }: Ordeal): Promise<() => Promise<unknown>> {
+async function takingASlot({ clients, world }: CrashTest): Promise<() => Promise<unknown>> {
   const videoId = aReadyVideo(world)
   const { otp = '' } = await clients.issueOtp(0, videoId, 'current', { userId: randomBytes(4).toString('hex'), streamLimit: 1 })
   const { viewer } = await clients.redeem(0, { otp, videoId })
@@ -204,7 +204,7 @@ async function findAdded(): Promise<void> {
 }
 
 /** A video with all its files, and beside it a video that has none yet. */
-async function deletion(of: Ordeal): Promise<() => Promise<unknown>> {
+async function deletion(of: CrashTest): Promise<() => Promise<unknown>> {
   const video = await newVideo(of)
   const { videoId = '' } = await of.clients.create(0)
   await expect.poll(of.isQuiet).toBe(true)
@@ -222,7 +222,7 @@ type LostSegment = {
 const lost: LostSegment[] = []
 
 /** A finished video that has lost the first segment of its sound, from the order to repair it on. */
-async function repairing(of: Ordeal): Promise<() => Promise<unknown>> {
+async function repairing(of: CrashTest): Promise<() => Promise<unknown>> {
   // The sweep would be quicker than the order.
   changeRows(
     reelgate,
@@ -272,7 +272,7 @@ async function findRepaired(): Promise<void> {
 }
 
 /** An endpoint of its own, and a deletion that it hears of. */
-async function delivery({ reelgate: server, clients }: Ordeal): Promise<() => Promise<unknown>> {
+async function delivery({ reelgate: server, clients }: CrashTest): Promise<() => Promise<unknown>> {
   const receiver = receivers.newReceiver()
   const { uuid } = await hooksOf(server.owner).create(receiver.url)
   const { videoId = '' } = await clients.create(0)
@@ -298,7 +298,7 @@ async function hearAll(): Promise<void> {
   }
 }
 
-function aReadyVideo(world: Ordeal['world']): string {
+function aReadyVideo(world: CrashTest['world']): string {
   const [found] = [...world.videos].find(([, { isVideo, rank }]) => isVideo && rank === 3) ?? []
   if (!found) throw new Error('no video plays')
   return found

@@ -87,6 +87,9 @@ type FileRow = {
 
 type Rows = { all<Row>(sql: string): Row[] }
 
+/** A stopped server's folder, opened. */
+type Inspection = { installed: Installed; masterKey: MasterKey; rows: Rows; memory: Memory }
+
 /**
  * Looks for broken promises in the folder of a stopped server.
  * @returns one sentence for each, none when all is well; and the files that no row names
@@ -101,9 +104,9 @@ export async function examine(installed: Installed, memory: Memory): Promise<{ b
       ...halfRows(rows),
       ...eventBreaches(rows),
     ]
-    const masterKey = getMasterKey(installed)
+    const inspection = { installed, masterKey: getMasterKey(installed), rows, memory }
     for (const video of rows.all<VideoRow>('select * from video')) {
-      const found = await videoBreaches(installed, masterKey, rows, video, memory)
+      const found = await videoBreaches(inspection, video)
       breaches.push(...found.map((breach) => `video ${video.id} (${video.status}): ${breach}`))
     }
     return { breaches, orphans: await findOrphans(installed, rows) }
@@ -256,13 +259,8 @@ function eventBreaches(rows: Rows): string[] {
   ]
 }
 
-async function videoBreaches(
-  installed: Installed,
-  masterKey: MasterKey,
-  rows: Rows,
-  video: VideoRow,
-  memory: Memory,
-): Promise<string[]> {
+async function videoBreaches(inspection: Inspection, video: VideoRow): Promise<string[]> {
+  const { installed, masterKey, rows, memory } = inspection
   const of = ` where video_id = '${video.id}'`
   const [source] = rows.all<SourceRow>(`select * from source${of}`)
   const generations = rows.all<GenerationRow>(`select * from generation${of}`)
@@ -285,10 +283,10 @@ async function videoBreaches(
   const generation = generations.find(({ number }) => number === video.generation)
   if (video.generation > 0 && !generation) breaches.push(`plays generation ${video.generation}, which is not there`)
   if (video.status === 'ready' && !generation) breaches.push('has no generation')
-  if (generation) breaches.push(...(await generationBreaches(installed, masterKey, rows, video, generation, memory)))
+  if (generation) breaches.push(...(await generationBreaches(inspection, video, generation)))
   breaches.push(...numberBreaches(rows, video.id))
   for (const file of rows.all<FileRow>(`select * from file${of} and blob is not null`))
-    breaches.push(...(await fileBreaches(installed, masterKey, file, generations, memory)))
+    breaches.push(...(await fileBreaches(inspection, file, generations)))
   return breaches
 }
 
@@ -334,12 +332,9 @@ async function readWhole(path: string, what: string, check: (bytes: Buffer) => s
 }
 
 async function generationBreaches(
-  installed: Installed,
-  masterKey: MasterKey,
-  rows: Rows,
+  { installed, masterKey, rows, memory }: Inspection,
   video: VideoRow,
   generation: GenerationRow,
-  memory: Memory,
 ): Promise<string[]> {
   if (!generation.wrapped_content_key) return ['has no content key']
   const of = ` where video_id = '${video.id}' and generation = ${generation.number}`
@@ -487,11 +482,9 @@ function numberBreaches(rows: Rows, videoId: string): string[] {
 }
 
 async function fileBreaches(
-  { dataDir }: Installed,
-  masterKey: MasterKey,
+  { installed: { dataDir }, masterKey, memory }: Inspection,
   file: FileRow,
   generations: readonly GenerationRow[],
-  memory: Memory,
 ): Promise<string[]> {
   const blob = file.blob ?? ''
   const path = join(dataDir, file.type === 'poster' ? 'posters' : 'files', blob)

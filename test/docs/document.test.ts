@@ -89,11 +89,11 @@ async function tryExample(place: Place): Promise<void> {
   expect({ name, isAsWanted, text: isAsWanted ? '' : text }).toEqual({ name, isAsWanted: true, text: '' })
   const reply = place.operation.responses[response.status]
   expect({ name, status: response.status, documented: reply !== undefined }).toMatchObject({ documented: true })
-  expectDocumented(place, response.status, reply?.content ?? {}, response.headers.get('content-type') ?? '', text)
+  expectDocumented(place, response, reply?.content ?? {}, text)
 }
 
-function expectDocumented({ path, method }: Place, status: number, content: Content, type: string, text: string): void {
-  const [wanted = ''] = type.split(';')
+function expectDocumented({ path, method }: Place, { status, headers }: Response, content: Content, text: string): void {
+  const [wanted = ''] = (headers.get('content-type') ?? '').split(';')
   expect(text === '', `${method} ${path}`).toBe(Object.keys(content).length === 0)
   if (text === '') return
   expect(Object.keys(content), `${method} ${path}`).toContain(wanted)
