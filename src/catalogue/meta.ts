@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { videoNotFound } from '../errors.ts'
 import { listEnabledPosters, type Poster } from './poster-store.ts'
-import { findPublicVideo } from './video-store.ts'
+import { findVideoDetails } from './video-store.ts'
 
 export type MetaDeps = { db: Db }
 
@@ -12,7 +12,7 @@ const DEFAULT_ASPECT_RATIO = 16 / 9
 
 /** @throws Failure `not-found`, the same for a video that does not exist and for one whose `public` is 0 */
 export async function getPublicMeta({ db }: MetaDeps, videoId: string): Promise<PublicMeta> {
-  const video = await findPublicVideo(db, videoId)
+  const video = await findVideoDetails(db, videoId)
   if (video?.public !== 1) throw videoNotFound()
   const posters = (await listEnabledPosters(db, [videoId])).get(videoId) ?? []
   return {

@@ -175,7 +175,7 @@ export async function addSize(tx: Db, videoId: string, sizeBytes: number): Promi
 }
 
 /** The public fields of a video; undefined when it is deleted. */
-export async function findPublicVideo(db: Db, videoId: string) {
+export async function findVideoDetails(db: Db, videoId: string) {
   return db
     .selectFrom('video')
     .select(['title', 'public', 'durationS', 'aspectRatio'])

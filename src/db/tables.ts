@@ -1,8 +1,9 @@
 import type { Generated, Insertable, Selectable } from 'kysely'
 
 /**
- * The tables. Booleans are 0/1, times Unix seconds (`…S`), lists and records JSON text: both databases store these alike.
- * Names of the API are used only in `http/`; these are internal.
+ * The tables. Booleans are 0/1, lists and records JSON text, points in time Unix seconds (`…AtS`; any other `…S` is a length): both
+ * databases store these alike. The playback clock is this server's time, which never goes back (playback/playback-clock.ts).
+ * The API has other names for these; `http/` maps them.
  */
 export type Tables = {
   account: AccountTable
@@ -54,9 +55,9 @@ type AccountTable = {
   streamLimitPolicy: Generated<'refuse' | 'stop-oldest'>
   /** Videos not deleted: updated by triggers in the same transaction as `video`, so that a list needs no count. */
   videoCount: Generated<number>
-  /** Folders besides the root; kept by triggers. */
+  /** Folders besides the root; maintained by triggers. */
   folderCount: Generated<number>
-  /** Rises with every change that a list of its videos could show; kept by triggers. */
+  /** Rises with every change that a list of its videos could show; maintained by triggers. */
   changeNumber: Generated<number>
 }
 
@@ -87,7 +88,7 @@ type AuditEventTable = {
   /** The id of an API key, or one of the words in audit/audit-log.ts. */
   actor: string
   kind: string
-  /** The id of the object of the action. */
+  /** The id of what was changed. */
   subject: string
   /** JSON, without secrets. */
   details: string | null
@@ -112,7 +113,7 @@ type VideoTable = {
   folderId: Generated<string>
   /** The generation that plays, or the first one while it is encoded. 0 before the first plan. */
   generation: Generated<number>
-  /** 1 once its source is stored; kept by a trigger. */
+  /** 1 once its source is stored; maintained by a trigger. */
   hasSource: Generated<number>
   /** Set when deleted: the row is a tombstone until its files are removed. */
   deletedAtS: number | null
@@ -128,25 +129,25 @@ type FolderTable = {
   /** The name as folded by db/fold-case.ts, for the order of lists and for searches by prefix. */
   foldedName: string
   createdAtS: number
-  /** Videos, not deleted, and folders directly in it; kept by triggers. */
+  /** Videos, not deleted, and folders directly in it; maintained by triggers. */
   videoCount: Generated<number>
   folderCount: Generated<number>
 }
 
-/** A tag of the account and its number of videos; kept by triggers on `video_tag`. */
+/** A tag of the account and its number of videos; maintained by triggers on `video_tag`. */
 type TagTable = { accountId: string; name: string; videoCount: number }
 
 /** Pairs of tag and video. */
 type VideoTagTable = {
   accountId: string
   name: string
-  /** The video's. */
+  /** The position of its video. */
   position: number
   /** Rises in the order in which the video got its tags. */
   ordinal: number
 }
 
-/** The texts that searches compare, folded by db/fold-case.ts; kept by triggers on `video`. */
+/** The texts that searches compare, folded by db/fold-case.ts; maintained by triggers on `video`. */
 type VideoTextTable = {
   /** The video's position. */
   rowid: number
@@ -194,7 +195,7 @@ type ImportTable = {
   /** Consecutive attempts that got no further. */
   attempts: Generated<number>
   nextAttemptAtS: number
-  /** When the import fails for good; null before the first attempt. */
+  /** When the import fails for good unless it has finished; null before the first attempt. */
   endsAtS: number | null
 }
 
@@ -211,6 +212,7 @@ type SourceTable = {
   macs: Buffer
 }
 
+/** One encoding of a video. A new encoding is a new generation, with new keys. */
 type GenerationTable = {
   videoId: string
   number: number
@@ -236,6 +238,7 @@ type RenditionTable = {
   init: Buffer | null
 }
 
+/** Segments that one run of ffmpeg encodes: the unit of encoding work. */
 type ChunkTable = {
   videoId: string
   generation: number
@@ -249,7 +252,7 @@ type ChunkTable = {
   attempt: Generated<number>
   /** Lower runs first. */
   priority: number
-  /** The video's: within a priority, older videos run first. */
+  /** The position of its video: within a priority, older videos run first. */
   position: number
   /**
    * Threads of each encoder in the run that finished it; 0: as the encoder chose. Another number of threads makes other bytes.
@@ -271,8 +274,8 @@ type SegmentTable = {
 }
 
 /**
- * Every file of a video. Rows of `original` and `rendition` are made by triggers, and their blobs are in other tables; of other
- * types the blob is here.
+ * Every file of a video. Rows of `original` and `rendition` are made by triggers; the names of their blobs are in `source` and `segment`,
+ * those of the other types here.
  */
 type FileTable = {
   /** The id in the APIs: unique in the installation, never reused. */
@@ -284,7 +287,7 @@ type FileTable = {
   enabled: Generated<number>
   /**
    * The same for all files added by one call, such as the sizes of one poster, which are added and removed together; `drawn`:
-   * posters taken from the video.
+   * posters extracted from the video.
    */
   attachmentId: string | null
   /** The generation that it belongs to: it is removed with it, and sealed by its content key. Null: it has a key of its own. */
@@ -324,8 +327,9 @@ type OtpTable = {
   licenseRules: string | null
   issuedAtS: number
   expiresAtS: number
+  /** When it was redeemed. */
   spentAtS: number | null
-  /** When another browser first tried to redeem it after it was spent. */
+  /** When another browser first tried to redeem it again. */
   reusedAtS: number | null
   /** Maximum number of concurrent streams of this userId; null: no limit. */
   streamLimit: number | null
@@ -340,24 +344,28 @@ type PlaybackSessionTable = {
   videoId: string
   generation: number
   userId: string | null
-  /** 65 raw bytes of the browser's P-256 point. */
+  /** The browser's P-256 key as an uncompressed point, 65 bytes (SEC 1). */
   publicKey: Buffer
+  /** SHA-256 of `publicKey`. */
   keyId: Buffer
   /** JSON list of the ids of player pages, newest last. */
   pages: string
   watermarks: string
   forcedBitrateKbps: number | null
   startedAtS: number
+  /** When it ends at the latest. */
   endsAtS: number
   lastSeenAtS: number
+  /** When its viewer closed the page; the session may be continued for a while. */
   leftAtS: number | null
+  /** When it ended, for `endReason`. */
   endedAtS: number | null
   endReason: string | null
   /** The limit of its OTP or its account when it was opened. */
   streamLimit: number | null
   /** Its OTP's. */
   rules: string | null
-  /** When its first key was counted as a view. */
+  /** When its first content key was released, which counts as a view. */
   viewedAtS: number | null
 }
 
@@ -412,7 +420,7 @@ type WatermarkImageTable = {
 
 type SettingTable = { name: string; value: string }
 
-/** A flood of requests: twice a limit in one window. */
+/** A flood: a client sent at least twice a limit in one window. Repeated ones lead to a ban. `budget` names the limit. */
 type StrikeTable = { id: Generated<number>; scope: LimitScope; subject: string; budget: string; atS: number }
 
 type BanTable = {
@@ -450,7 +458,7 @@ type StoredResponseTable = {
   respondedAtS: number
 }
 
-/** `viewer`: an address that players send requests from. */
+/** `ip`: an address that owners' servers send requests from; `viewer`: one that players send them from, counted apart. */
 type LimitScope = 'ip' | 'key' | 'account' | 'viewer'
 
 /** An owner's webhook endpoint. Its times and those of its deliveries are on the playback clock. */

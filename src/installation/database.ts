@@ -8,7 +8,7 @@ import type { Check } from '../health-check.ts'
 import type { IdentifyingFile } from '../storage/identity.ts'
 import { releaseReserveAtStart, releaseReservePart } from '../storage/reserve.ts'
 
-export type RecordedDatabase = Database & {
+export type DatabaseWithMark = Database & {
   /** Records in the data folder how far the database has come. */
   saveHighWaterMark(mark: number): Promise<void>
 }
@@ -17,7 +17,7 @@ export type RecordedDatabase = Database & {
  * Opens only the database, for commands that need nothing else.
  * @throws Failure `unavailable` when it is missing although there are videos, is damaged, or belongs to a newer version
  */
-export async function openDatabase(config: Config): Promise<RecordedDatabase> {
+export async function openDatabase(config: Config): Promise<DatabaseWithMark> {
   const { mark: markFile, reserve } = dataPaths(config.dataDir)
   releaseReserveAtStart(reserve)
   const location = await locateDatabase(config)

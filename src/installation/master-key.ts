@@ -13,7 +13,7 @@ export const MASTER_KEY_ID = 'master-key-id'
  * The database is not opened to write: one that waits for its key is not migrated either, so an older version can still read it.
  * @throws Failure `unavailable` when the database was used with a key
  */
-export async function assertNoKeyIsLost(config: Config): Promise<void> {
+export async function assertNoDataWithoutKey(config: Config): Promise<void> {
   const location = await locateDatabase(config)
   if ((await location.peekSetting(MASTER_KEY_ID)) === undefined) return // no database, or a command created it and nothing is encrypted yet
   throw new Failure(
@@ -29,7 +29,7 @@ export async function assertNoKeyIsLost(config: Config): Promise<void> {
 export async function checkMasterKey(config: Config): Promise<boolean> {
   const key = readMasterKey(config)
   if (!key) {
-    await assertNoKeyIsLost(config)
+    await assertNoDataWithoutKey(config)
     return false
   }
   const bound = await peekSetting(config, MASTER_KEY_ID)
@@ -43,7 +43,7 @@ function assertKeyBelongs(key: MasterKey, bound: string): void {
 }
 
 /** Binds the installation to its master key for good: a start with another key is rejected. */
-export async function bindMasterKey(database: Database, masterKey: MasterKey, config: Config): Promise<void> {
+export async function recordOrVerifyMasterKey(database: Database, masterKey: MasterKey, config: Config): Promise<void> {
   const id = masterKey.id.toString('hex')
   const bound = await findMasterKeyId(database.db)
   if (bound === undefined) {

@@ -1,11 +1,11 @@
 import { type Config, dataPaths } from '../config.ts'
 import { createMasterKey, type MasterKey, readMasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
 import { type BlobFolder, openBlobFolder, removeUnfinished } from '../storage/folder.ts'
-import { openDatabase, type RecordedDatabase } from './database.ts'
-import { assertNoKeyIsLost, bindMasterKey } from './master-key.ts'
+import { type DatabaseWithMark, openDatabase } from './database.ts'
+import { assertNoDataWithoutKey, recordOrVerifyMasterKey } from './master-key.ts'
 
 /** An open data folder: its database, its files, and the master key that belongs to it. */
-export type Installation = RecordedDatabase & {
+export type Installation = DatabaseWithMark & {
   masterKey: MasterKey
   folders: { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder; files: BlobFolder }
   /** Whether the master key was created just now. */
@@ -20,11 +20,11 @@ export async function openInstallation(config: Config, onDiskFull?: () => void):
   const paths = dataPaths(config.dataDir)
   // Before the database is opened: a folder without its key must stay as it is.
   const existingKey = readMasterKey(config)
-  if (!existingKey) await assertNoKeyIsLost(config)
+  if (!existingKey) await assertNoDataWithoutKey(config)
   const database = await openDatabase(config)
   try {
     const masterKey = existingKey ?? createMasterKey(config.masterKeyFile)
-    await bindMasterKey(database, masterKey, config)
+    await recordOrVerifyMasterKey(database, masterKey, config)
     removeUnfinishedKey(config.masterKeyFile)
     const folders = {
       sources: await openBlobFolder(paths.sources, paths.tmp, onDiskFull),

@@ -1,4 +1,4 @@
-import { box, fullBox, u16, u32, u64 } from './boxes.ts'
+import { encodeBox, encodeFullBox, u16, u32, u64 } from './boxes.ts'
 
 export const AAC_RATE_HZ = 48_000
 export const AAC_FRAME_SAMPLES = 1024
@@ -29,29 +29,37 @@ export async function* splitAdts(bytes: AsyncIterable<Buffer>): AsyncGenerator<B
 
 /** The init segment of the audio: the same bytes for every video of the same bit rate. */
 export function audioInit(bitrateBps: number): Buffer {
-  const entry = box('mp4a', u32(0), u16(0, 1), u32(0, 0), u16(CHANNELS, 16, 0, 0), u32(AAC_RATE_HZ * 2 ** 16), esds(bitrateBps))
-  const sampleTable = box(
-    'stbl',
-    fullBox('stsd', 0, 0, u32(1), entry),
-    fullBox('stts', 0, 0, u32(0)),
-    fullBox('stsc', 0, 0, u32(0)),
-    fullBox('stsz', 0, 0, u32(0, 0)),
-    fullBox('stco', 0, 0, u32(0)),
+  const entry = encodeBox(
+    'mp4a',
+    u32(0),
+    u16(0, 1),
+    u32(0, 0),
+    u16(CHANNELS, 16, 0, 0),
+    u32(AAC_RATE_HZ * 2 ** 16),
+    esds(bitrateBps),
   )
-  const dataInThisFile = box('dinf', fullBox('dref', 0, 0, u32(1), fullBox('url ', 0, 1)))
-  const media = box(
+  const sampleTable = encodeBox(
+    'stbl',
+    encodeFullBox('stsd', 0, 0, u32(1), entry),
+    encodeFullBox('stts', 0, 0, u32(0)),
+    encodeFullBox('stsc', 0, 0, u32(0)),
+    encodeFullBox('stsz', 0, 0, u32(0, 0)),
+    encodeFullBox('stco', 0, 0, u32(0)),
+  )
+  const dataInThisFile = encodeBox('dinf', encodeFullBox('dref', 0, 0, u32(1), encodeFullBox('url ', 0, 1)))
+  const media = encodeBox(
     'mdia',
-    fullBox('mdhd', 0, 0, u32(0, 0, AAC_RATE_HZ, 0), u16(UNDETERMINED_LANGUAGE, 0)),
-    fullBox('hdlr', 0, 0, u32(0), Buffer.from('soun'), u32(0, 0, 0), Buffer.from('SoundHandler\0')),
-    box('minf', fullBox('smhd', 0, 0, u32(0)), dataInThisFile, sampleTable),
+    encodeFullBox('mdhd', 0, 0, u32(0, 0, AAC_RATE_HZ, 0), u16(UNDETERMINED_LANGUAGE, 0)),
+    encodeFullBox('hdlr', 0, 0, u32(0), Buffer.from('soun'), u32(0, 0, 0), Buffer.from('SoundHandler\0')),
+    encodeBox('minf', encodeFullBox('smhd', 0, 0, u32(0)), dataInThisFile, sampleTable),
   )
   const enabledInMovie = 3
-  const track = box(
+  const track = encodeBox(
     'trak',
-    fullBox('tkhd', 0, enabledInMovie, u32(0, 0, TRACK_ID, 0, 0, 0, 0), u16(0, 1, 0x100, 0), UNITY_MATRIX, u32(0, 0)),
+    encodeFullBox('tkhd', 0, enabledInMovie, u32(0, 0, TRACK_ID, 0, 0, 0, 0), u16(0, 1, 0x100, 0), UNITY_MATRIX, u32(0, 0)),
     media,
   )
-  const header = fullBox(
+  const header = encodeFullBox(
     'mvhd',
     0,
     0,
@@ -62,28 +70,28 @@ export function audioInit(bitrateBps: number): Buffer {
     Buffer.alloc(24),
     u32(TRACK_ID + 1),
   )
-  const defaults = fullBox('trex', 0, 0, u32(TRACK_ID, 1, AAC_FRAME_SAMPLES, 0, SYNC_SAMPLE))
-  const brands = box('ftyp', Buffer.from('iso6'), u32(0x200), Buffer.from('iso6cmfcmp41'))
-  return Buffer.concat([brands, box('moov', header, track, box('mvex', defaults))])
+  const defaults = encodeFullBox('trex', 0, 0, u32(TRACK_ID, 1, AAC_FRAME_SAMPLES, 0, SYNC_SAMPLE))
+  const brands = encodeBox('ftyp', Buffer.from('iso6'), u32(0x200), Buffer.from('iso6cmfcmp41'))
+  return Buffer.concat([brands, encodeBox('moov', header, track, encodeBox('mvex', defaults))])
 }
 
 /** A segment of whole AAC frames, of which the first is the video's frame `firstFrame`. */
 export function audioSegment(frames: readonly Buffer[], position: { sequence: number; firstFrame: number }): Buffer {
   const moof = (dataOffset: number) =>
-    box(
+    encodeBox(
       'moof',
-      fullBox('mfhd', 0, 0, u32(position.sequence)),
-      box(
+      encodeFullBox('mfhd', 0, 0, u32(position.sequence)),
+      encodeBox(
         'traf',
         // Default-base-is-moof, with a default duration and default flags.
-        fullBox('tfhd', 0, 0x2_0028, u32(TRACK_ID, AAC_FRAME_SAMPLES, SYNC_SAMPLE)),
-        fullBox('tfdt', 1, 0, u64(position.firstFrame * AAC_FRAME_SAMPLES)),
+        encodeFullBox('tfhd', 0, 0x2_0028, u32(TRACK_ID, AAC_FRAME_SAMPLES, SYNC_SAMPLE)),
+        encodeFullBox('tfdt', 1, 0, u64(position.firstFrame * AAC_FRAME_SAMPLES)),
         // Data offset and a size for each sample.
-        fullBox('trun', 0, 0x201, u32(frames.length, dataOffset, ...frames.map((frame) => frame.length))),
+        encodeFullBox('trun', 0, 0x201, u32(frames.length, dataOffset, ...frames.map((frame) => frame.length))),
       ),
     )
   const mdatHeaderBytes = 8
-  return Buffer.concat([moof(moof(0).length + mdatHeaderBytes), box('mdat', ...frames)])
+  return Buffer.concat([moof(moof(0).length + mdatHeaderBytes), encodeBox('mdat', ...frames)])
 }
 
 const UNDETERMINED_LANGUAGE = 0x55c4
@@ -100,5 +108,5 @@ function esds(bitrateBps: number): Buffer {
   const audioStream = 0x15
   const config = descriptor(4, Buffer.from([aac, audioStream, 0, 0, 0]), u32(bitrateBps, bitrateBps), specific)
   const es = descriptor(3, u16(TRACK_ID), Buffer.from([0]), config, descriptor(6, Buffer.from([2])))
-  return fullBox('esds', 0, 0, es)
+  return encodeFullBox('esds', 0, 0, es)
 }

@@ -1,4 +1,7 @@
-/** ISO base media boxes (ISO/IEC 14496-12): 32-bit size with the header, four-character type, content. */
+/**
+ * ISO base media boxes (ISO/IEC 14496-12): 32-bit size that includes the header, four-character type, content. The 64-bit sizes and the
+ * size 0 of the standard are rejected: neither ffmpeg's segments nor ours have them.
+ */
 export type Box = { type: string; start: number; contentStart: number; end: number }
 
 /** The boxes in `bytes` from `start` to `end`, one after another. @throws RangeError where they do not fill it exactly */
@@ -6,7 +9,7 @@ export function parseBoxes(bytes: Buffer, start = 0, end = bytes.length): Box[] 
   const boxes: Box[] = []
   for (let at = start; at < end; ) {
     const sizeBytes = bytes.readUInt32BE(at)
-    if (sizeBytes < 8 || at + sizeBytes > end) throw new RangeError('a box does not end inside its parent')
+    if (sizeBytes < 8 || at + sizeBytes > end) throw new RangeError(`a box of ${sizeBytes} bytes does not fit into its parent`)
     boxes.push({ type: bytes.toString('latin1', at + 4, at + 8), start: at, contentStart: at + 8, end: at + sizeBytes })
     at += sizeBytes
   }
@@ -29,15 +32,15 @@ export function getBox(bytes: Buffer, types: readonly string[]): Box {
   return parent
 }
 
-/** One box around its parts. */
-export function box(type: string, ...parts: readonly Uint8Array[]): Buffer {
+/** Encodes a box around its parts. */
+export function encodeBox(type: string, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts)
   return Buffer.concat([u32(8 + content.length), Buffer.from(type, 'latin1'), content])
 }
 
-/** A box that begins with a version and 24 bits of flags. */
-export function fullBox(type: string, version: number, flags: number, ...parts: readonly Uint8Array[]): Buffer {
-  return box(type, u32(version * 2 ** 24 + flags), ...parts)
+/** Encodes a box that begins with a version and 24 bits of flags. */
+export function encodeFullBox(type: string, version: number, flags: number, ...parts: readonly Uint8Array[]): Buffer {
+  return encodeBox(type, u32(version * 2 ** 24 + flags), ...parts)
 }
 
 export function u16(...values: readonly number[]): Buffer {

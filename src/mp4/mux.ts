@@ -1,4 +1,4 @@
-import { box, fullBox, getBox, parseBoxes, u32, u64 } from './boxes.ts'
+import { encodeBox, encodeFullBox, getBox, parseBoxes, u32, u64 } from './boxes.ts'
 import { placeFragment, readFragment } from './fragments.ts'
 
 // Muxes separately encoded tracks into one fragmented MP4 (ISO/IEC 14496-12). Track numbers begin at 1.
@@ -13,10 +13,10 @@ export type Track = { init: Buffer; delayTicks: number }
 export function joinInits(tracks: readonly Track[], durationS: number): Buffer {
   const header = Buffer.from(boxBytes(tracks[0]?.init ?? Buffer.alloc(0), ['moov', 'mvhd']))
   header.writeUInt32BE(tracks.length + 1, header.length - 4) // the number of the next track
-  const length = fullBox('mehd', 1, 0, u64(Math.round(durationS * MOVIE_HZ)))
+  const length = encodeFullBox('mehd', 1, 0, u64(Math.round(durationS * MOVIE_HZ)))
   return Buffer.concat([
-    box('ftyp', Buffer.from('isom'), u32(512), Buffer.from('isomiso6avc1mp41')),
-    box('moov', header, ...tracks.map(trackBox), box('mvex', length, ...tracks.map(trackDefaults))),
+    encodeBox('ftyp', Buffer.from('isom'), u32(512), Buffer.from('isomiso6avc1mp41')),
+    encodeBox('moov', header, ...tracks.map(trackBox), encodeBox('mvex', length, ...tracks.map(trackDefaults))),
   ])
 }
 
@@ -26,8 +26,8 @@ function trackBox({ init, delayTicks }: Track, index: number): Buffer {
   header.writeUInt32BE(index + 1, 8 + (header[8] === 1 ? 20 : 12)) // after version, flags and two times
   const others = parseBoxes(init, trak.contentStart, trak.end).filter(({ type }) => type !== 'tkhd' && type !== 'edts')
   // An edit without an end: the time before the first frame is not shown.
-  const edits = box('edts', fullBox('elst', 0, 0, u32(1, 0, delayTicks, 0x1_0000)))
-  return box('trak', header, edits, ...others.map(({ start, end }) => init.subarray(start, end)))
+  const edits = encodeBox('edts', encodeFullBox('elst', 0, 0, u32(1, 0, delayTicks, 0x1_0000)))
+  return encodeBox('trak', header, edits, ...others.map(({ start, end }) => init.subarray(start, end)))
 }
 
 function trackDefaults({ init }: Track, index: number): Buffer {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { AccountSessions } from '../accounts/account.ts'
 import type { PublicCaption } from '../assets/public-captions.ts'
 import type { VideoSessions } from '../catalogue/deletion.ts'
-import { findPublicVideo } from '../catalogue/video-store.ts'
+import { findVideoDetails } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
@@ -264,7 +264,7 @@ async function findLive(
 export async function findStartPosition(db: Db, { accountId, userId, videoId }: PlaybackSessionRow): Promise<number> {
   if (userId === null) return 0
   const positionS = await findPosition(db, { accountId, userId, videoId })
-  const { durationS = 0 } = (await findPublicVideo(db, videoId)) ?? {}
+  const { durationS = 0 } = (await findVideoDetails(db, videoId)) ?? {}
   return positionS > NEAR_AN_END_S && positionS < durationS - NEAR_AN_END_S ? positionS : 0
 }
 

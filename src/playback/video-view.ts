@@ -1,5 +1,5 @@
 import { listEnabledPosters } from '../catalogue/poster-store.ts'
-import { findPublicVideo } from '../catalogue/video-store.ts'
+import { findVideoDetails } from '../catalogue/video-store.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { ImageWatermark, TextWatermark, Watermark } from '../watermark/watermark.ts'
 import { PlaybackRefusal } from './refusal.ts'
@@ -19,7 +19,7 @@ export type ShownWatermark = TextWatermark | (Omit<ImageWatermark, 'url'> & { pn
 /** @throws PlaybackRefusal `video-gone` */
 export async function loadVideoView(deps: PlaybackDeps, { row }: LiveSession): Promise<VideoView> {
   const playable = await deps.videos.get(row.videoId, row.generation)
-  const video = await findPublicVideo(deps.db, row.videoId)
+  const video = await findVideoDetails(deps.db, row.videoId)
   if (!playable || !video) throw new PlaybackRefusal('video-gone')
   const [poster] = (await listEnabledPosters(deps.db, [row.videoId])).get(row.videoId) ?? []
   return {

@@ -283,7 +283,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => videos.listExisting(tx, A, [V3, V4], 'ready'),
       (tx) => videos.setFileName(tx, V1, 'VIDEO.MP4'),
       (tx) => videos.addSize(tx, V1, 2 ** 40),
-      (tx) => videos.findPublicVideo(tx, V3),
+      (tx) => videos.findVideoDetails(tx, V3),
     ],
   ],
   [

@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import { reencodeImage } from '../../src/encode/image.ts'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
-import { box, parseBoxes, u32 } from '../../src/mp4/boxes.ts'
+import { encodeBox, parseBoxes, u32 } from '../../src/mp4/boxes.ts'
 import { sampledTests } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { openCanary } from './canary.ts'
@@ -170,11 +170,11 @@ test.each(['mp4', 'mkv', 'ts'])(
 )
 
 test.each([
-  { what: 'boxes ten thousand deep', file: (moov: Buffer) => count(10_000).reduce((inner) => box('moov', inner), moov) },
-  { what: 'an index of many megabytes of nothing', file: () => box('moov', Buffer.alloc(rounds(32, 500) * 2 ** 20)) },
+  { what: 'boxes ten thousand deep', file: (moov: Buffer) => count(10_000).reduce((inner) => encodeBox('moov', inner), moov) },
+  { what: 'an index of many megabytes of nothing', file: () => encodeBox('moov', Buffer.alloc(rounds(32, 500) * 2 ** 20)) },
   {
     what: 'many megabytes of nothing before its index',
-    file: (moov: Buffer) => Buffer.concat([box('mdat', Buffer.alloc(rounds(64, 500) * 2 ** 20)), moov]),
+    file: (moov: Buffer) => Buffer.concat([encodeBox('mdat', Buffer.alloc(rounds(64, 500) * 2 ** 20)), moov]),
   },
 ])(
   'M18: an MP4 with $what is read within its bounds and refused',
@@ -205,7 +205,7 @@ const SCRIPT = '<script>alert("reelgate")</script>'
 test('M19: of a video that is also a web page, only the video goes out', async () => {
   const video = await readFile(await make('a.mp4', ...PICTURE, ...H264, '-movflags', '+faststart'))
   const ftypEnd = video.readUInt32BE(0)
-  const page = box('free', Buffer.from(`\n--><!doctype html>${SCRIPT}`.repeat(20)))
+  const page = encodeBox('free', Buffer.from(`\n--><!doctype html>${SCRIPT}`.repeat(20)))
   // Behind everything that is pointed to, and where a browser would look for what it is.
   const both = Buffer.concat([video.subarray(0, ftypEnd), video.subarray(ftypEnd), page])
   expect(allBytes(await encode(await write('b.mp4', both))).includes(SCRIPT)).toBe(false)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
 import { probeSource } from '../../src/encode/probe.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
-import { box, parseBoxes, u16, u32 } from '../../src/mp4/boxes.ts'
+import { encodeBox, parseBoxes, u16, u32 } from '../../src/mp4/boxes.ts'
 import { openCanary } from './canary.ts'
 import { ffmpeg, newFolder, openVideo, seal, withoutBubblewrap } from './videos.ts'
 
@@ -142,9 +142,9 @@ function explosion() {
 function pointElsewhere(video: Buffer, elsewhere: string): Buffer {
   const parents = ['moov', 'trak', 'mdia', 'minf', 'dinf']
   const parts = parseBoxes(video).map(({ type, start, contentStart, end }) => {
-    if (type === 'dref') return box(type, video.subarray(contentStart, contentStart + 8), alias(elsewhere))
+    if (type === 'dref') return encodeBox(type, video.subarray(contentStart, contentStart + 8), alias(elsewhere))
     return parents.includes(type)
-      ? box(type, pointElsewhere(video.subarray(contentStart, end), elsewhere))
+      ? encodeBox(type, pointElsewhere(video.subarray(contentStart, end), elsewhere))
       : video.subarray(start, end)
   })
   return Buffer.concat(parts)
@@ -157,5 +157,5 @@ function alias(file: string): Buffer {
   const absolutePath = Buffer.concat([u16(2, file.length), Buffer.from(file), Buffer.alloc(file.length % 2)])
   const end = Buffer.concat([u16(0xffff, 0), Buffer.alloc(40)])
   const levels = Buffer.concat([Buffer.alloc(16), u16(1, 1), Buffer.alloc(16)])
-  return box('alis', u32(0), Buffer.alloc(10), text('disk', 27), Buffer.alloc(12), text(name, 63), levels, absolutePath, end)
+  return encodeBox('alis', u32(0), Buffer.alloc(10), text('disk', 27), Buffer.alloc(12), text(name, 63), levels, absolutePath, end)
 }

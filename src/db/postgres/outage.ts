@@ -7,14 +7,14 @@ const POLL_INTERVAL_MS = 1_000
 
 /**
  * Reports that the database is unavailable, once for each reason, and once that it is available again. While it is unavailable
- * it is polled: no call may come in that would notice.
+ * it is polled, because otherwise recovery would go unnoticed until the next statement.
  * @param poll resolves when the database accepts changes and can be read
  */
 export function createOutageTracker(poll: () => Promise<unknown>) {
   const reportedReasons = new Set<string>()
   let listener: DatabaseListener | undefined
 
-  /** Takes the error of a statement. */
+  /** To be called with the error of each failed statement; only lost connections count. */
   function record(error: unknown): void {
     if (!listener || !(error instanceof LostConnection)) return
     const reason = describeOutage(error)

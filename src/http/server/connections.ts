@@ -9,7 +9,7 @@ import { getPeerAddress } from './client-address.ts'
 
 /** Concurrent connections of one address: enough for a school behind one address, with room for all others (threat U18). */
 const MAX_CONNECTIONS_PER_ADDRESS = 4_096
-/** For bodies that are read whole before their route, at most 256 KiB: only an attacker sends them more slowly (threat U17). Streamed uploads have no such limit. */
+/** For bodies that are buffered before their route, at most 256 KiB: only an attacker sends them more slowly (threat U17). Streamed uploads have no such limit. */
 const BODY_TIMEOUT_MS = 30_000
 
 const TOO_MANY_CONNECTIONS =
@@ -56,12 +56,13 @@ export function timeOutSlowBodies(app: App): void {
     done(null, payload)
 
     function refuse(to: FastifyReply): void {
-      if (to.sent) return // what arrived could not be parsed
+      if (to.sent) return // what arrived could not be parsed, so preValidation was skipped
       closeAfterResponse(request, to).send(
         new Failure('timeout', `The body did not arrive within ${BODY_TIMEOUT_MS / 1000} seconds. Send it again.`),
       )
     }
   })
+  // Once the body is parsed; for streamed uploads at once, so that they are not limited.
   app.addHook('preValidation', (request, _reply, done) => {
     clearTimeout(request.bodyTimer)
     done()

@@ -3,8 +3,8 @@ import { DatabaseInUse, logLevelFor } from '../../errors.ts'
 import type { App } from './app-type.ts'
 import { type LimitDeps, limitByAddress } from './rate-limits.ts'
 
-/** What must work for the service to be ready. `low`: it is ready, but some of its functions are not available. */
 export type HealthDeps = LimitDeps & {
+  /** What must work for the service to be ready. `low`: it is ready, but some of its functions are not available. */
   checks: Record<string, () => Promise<'low' | undefined>>
   /** Read for each request. */
   notices(): Promise<Notices>
@@ -15,15 +15,15 @@ export type Notices = { space: 'ok' | 'low'; webhooks?: 'held' }
 
 type Result = 'ok' | 'low' | 'failed' | 'held by another server'
 
-/** Refuses all requests except `/healthz` and `/readyz` while another server has the database, also those that memory could answer. */
+/** Refuses all requests except `/healthz` and `/readyz` while another server has the database, even those that could be answered from memory. */
 export function refuseWhileDatabaseInUse(app: App, refusal: () => DatabaseInUse | undefined): void {
   app.addHook('onRequest', async (request) => {
     const error = refusal()
-    if (error && !PATHS.includes(request.routeOptions.url ?? '')) throw error
+    if (error && !PROBE_PATHS.includes(request.routeOptions.url ?? '')) throw error
   })
 }
 
-const PATHS = ['/healthz', '/readyz']
+const PROBE_PATHS = ['/healthz', '/readyz']
 
 /** How long results are cached: checks start processes, and anyone may send requests. */
 const CACHE_MS = 2_000

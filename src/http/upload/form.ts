@@ -30,8 +30,9 @@ export type FileReceiver<T> = {
 }
 
 /**
- * Reads an S3 POST form: fields first, the file last; what follows is ignored, as S3 does. Resolves with the result of `receive` only
- * after the form has ended properly, so a body that breaks off is never taken for a complete one.
+ * Reads an S3 POST form: fields first, the file last; fields after it are not used, as in S3, but must be well-formed and within the
+ * limits. Resolves with the result of `receive` only after the form has ended properly, so a body that breaks off is never taken for a
+ * complete one.
  * @throws Failure `invalid` for a form that cannot be read; and what `receive` throws
  */
 export async function readUploadForm<T>(
@@ -41,54 +42,55 @@ export async function readUploadForm<T>(
   const parser = openParser(request)
   const ended = Promise.withResolvers<void>()
   let file: Readable | undefined
-  let received: Promise<T> | undefined
+  let receiving: Promise<T> | undefined
   const fields = new Map<string, string>()
   const fail = (error: Error) => {
     ended.reject(error)
     file?.destroy(error) // the parser leaves it open, and its reader would wait for ever
   }
-  const reject = (cause: unknown) =>
+  const failAsClientError = (cause: unknown) =>
     fail(cause instanceof Failure ? cause : new Failure('invalid', 'The form cannot be read, or broke off.', { cause }))
 
   const tooSlow = new Failure(
     'timeout',
     `The fields before the file did not arrive within ${(fieldsTimeoutMs ?? 0) / 1000} seconds.`,
   )
-  const deadline = fieldsTimeoutMs === undefined ? undefined : setTimeout(() => reject(tooSlow), fieldsTimeoutMs).unref()
+  const deadline =
+    fieldsTimeoutMs === undefined ? undefined : setTimeout(() => failAsClientError(tooSlow), fieldsTimeoutMs).unref()
 
-  // The name of a part may be missing, unlike the parser's types say.
+  // The name of a part may be missing, contrary to the parser's types.
   parser.on('field', (name: string | undefined, value: string, nameTruncated: boolean, valueTruncated: boolean) => {
-    if (name === undefined) return reject(new Failure('invalid', 'A part of the form has no name.'))
-    if (nameTruncated || valueTruncated) return reject(new Failure('too-large', 'A field of the form is too large.'))
-    if (!received) fields.set(name.toLowerCase(), value)
+    if (name === undefined) return failAsClientError(new Failure('invalid', 'A part of the form has no name.'))
+    if (nameTruncated || valueTruncated) return failAsClientError(new Failure('too-large', 'A field of the form is too large.'))
+    if (!receiving) fields.set(name.toLowerCase(), value)
   })
   parser.on('file', (_name: string, stream: Readable, fileName: string | undefined) => {
     file = stream
     clearTimeout(deadline) // `receive` verifies the policy in the fields before it reads the file
     file.on('error', () => undefined) // its reader gets the error, if it has one
-    received = receive({ fields, fileName: fileName ?? '', file })
+    receiving = receive({ fields, fileName: fileName ?? '', file })
     // Errors of the file's stream come from the client; all others are ours, and are thrown as they are.
-    received.catch((error) => (error === stream.errored ? reject(error) : fail(error)))
+    receiving.catch((error) => (error === stream.errored ? failAsClientError(error) : fail(error)))
   })
   for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
-    parser.on(limit, () => reject(new Failure('invalid', 'The form has too many parts.')))
+    parser.on(limit, () => failAsClientError(new Failure('invalid', 'The form has too many parts.')))
   }
-  parser.on('error', reject)
+  parser.on('error', failAsClientError)
   parser.on('finish', () => ended.resolve())
   request.once('close', () => {
     if (request.complete) return
     const cause = new Error('the client disconnected')
     parser.destroy(cause)
-    reject(cause)
+    failAsClientError(cause)
   })
   request.pipe(parser)
 
   try {
     await ended.promise
-    if (!received) throw new Failure('invalid', 'The form has no field "file".')
-    return await received
+    if (!receiving) throw new Failure('invalid', 'The form has no field "file".')
+    return await receiving
   } catch (error) {
-    await received?.then(discard, () => undefined)
+    await receiving?.then(discard, () => undefined)
     throw error
   } finally {
     clearTimeout(deadline)
@@ -96,7 +98,7 @@ export async function readUploadForm<T>(
   }
 }
 
-/** How much of a body is read before an error is sent, and how long: clients read the response only after they have sent everything. */
+/** How much of a body is awaited before an error is sent, and how long: clients read the response only after they have sent everything. */
 const MAX_DRAINED_BYTES = 64 * 2 ** 20
 const DRAIN_TIMEOUT_MS = 10_000
 

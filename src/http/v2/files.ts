@@ -3,7 +3,7 @@ import { listFiles } from '../../assets/video-file.ts'
 import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
-import { authenticateBody, type CallerDeps, getQueryText, NoVideo, sendV2, V2_TYPE, v2ResponseSchema } from './response.ts'
+import { authenticateFromBody, type CallerDeps, getQueryText, NoVideo, sendV2, V2_TYPE, v2ResponseSchema } from './response.ts'
 
 export type V2FileDeps = ListDeps & CallerDeps
 
@@ -37,7 +37,7 @@ export function v2FileRoutes(app: App, deps: V2FileDeps): void {
       schema: { summary: 'Files of a video' },
     },
     async (request, reply) => {
-      const { accountId } = await authenticateBody(deps, { request, reply }, 'viewer')
+      const { accountId } = await authenticateFromBody(deps, { request, reply }, 'viewer')
       const videoId = getQueryText(request, ['video', 'id'], 'Name one video in the query: /v2/files?video=ID.')
       const files = (await listFiles(deps, accountId, videoId)).map(
         (file): Static<typeof FileEntity> => ({

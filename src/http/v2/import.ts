@@ -3,7 +3,7 @@ import { type ImportDeps, type RequestedImport, requestImport } from '../../inge
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
-import { authenticateBody, type CallerDeps, getQueryText, V2_TYPE, v2Representation, v2ResponseSchema } from './response.ts'
+import { authenticateFromBody, type CallerDeps, getQueryText, V2_TYPE, v2Representation, v2ResponseSchema } from './response.ts'
 
 export type V2ImportDeps = ImportDeps & IdempotencyRouteDeps & CallerDeps
 
@@ -26,7 +26,7 @@ export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
       schema: { summary: 'Import a video from a URL', headers: IdempotencyHeaders },
     },
     async (request, reply) => {
-      const holder = await authenticateBody(deps, { request, reply }, 'uploader')
+      const holder = await authenticateFromBody(deps, { request, reply }, 'uploader')
       const url = getQueryText(request, ['url'], 'Give one address in the query, percent-encoded: /v2/importUrl?url=ADDRESS.')
       return sendIdempotent(
         deps,

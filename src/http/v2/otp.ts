@@ -5,7 +5,7 @@ import type { App } from '../server/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
 import { OtpBody, readOtpOptions } from '../wire/otp-options.ts'
 import {
-  authenticateBody,
+  authenticateFromBody,
   type CallerDeps,
   getQueryText,
   NoVideo,
@@ -38,7 +38,7 @@ export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
       schema: { summary: 'Issue an OTP', headers: IdempotencyHeaders },
     },
     async (request, reply) => {
-      const { accountId, apiKeyId } = await authenticateBody(deps, { request, reply }, 'otpCreator')
+      const { accountId, apiKeyId } = await authenticateFromBody(deps, { request, reply }, 'otpCreator')
       const videoId = getQueryText(request, ['video'], 'Name one video in the query: /v2/otp?video=ID.')
       const otpRequest = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
       return sendIdempotent(

@@ -14,7 +14,7 @@ export type CallerDeps = LimitDeps & { authenticate: Authenticate }
  * The account behind the secret in the body; nowhere else, so that keys do not reach access logs.
  * @throws Failure `unauthenticated`, `forbidden`
  */
-export async function authenticateBody(deps: CallerDeps, call: LimitedCall, permission: Permission): Promise<ApiKeyHolder> {
+export async function authenticateFromBody(deps: CallerDeps, call: LimitedCall, permission: Permission): Promise<ApiKeyHolder> {
   return identify(deps, call, permission, async () => {
     const secret = getField(call.request.body, 'clientSecretKey')
     if (typeof secret !== 'string')

@@ -6,7 +6,7 @@ import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { readStringList } from '../wire/list-params.ts'
-import { authenticateBody, type CallerDeps, NoVideo, sendV2, TypeQuery, V2_TYPE, v2ResponseSchema } from './response.ts'
+import { authenticateFromBody, type CallerDeps, NoVideo, sendV2, TypeQuery, V2_TYPE, v2ResponseSchema } from './response.ts'
 import { Entity, PAGE_QUERY, sendVideos } from './videos.ts'
 
 export type V2TagDeps = TagDeps & ListDeps & CallerDeps
@@ -40,7 +40,7 @@ export function v2TagRoutes(app: App, deps: V2TagDeps): void {
         schema: { summary },
       },
       async (request, reply) => {
-        const holder = await authenticateBody(deps, { request, reply }, 'editor')
+        const holder = await authenticateFromBody(deps, { request, reply }, 'editor')
         await change(deps, holder.accountId, holder, { videoIds: getTexts(request, 'videos'), tags: getTexts(request, 'tags') })
         return sendV2(request, reply, { message: 'Done' })
       },
@@ -55,7 +55,7 @@ export function v2TagRoutes(app: App, deps: V2TagDeps): void {
       schema: { summary: 'Search videos by tags' },
     },
     async (request, reply) => {
-      const { accountId } = await authenticateBody(deps, { request, reply }, 'viewer')
+      const { accountId } = await authenticateFromBody(deps, { request, reply }, 'viewer')
       const tags = parseTagFilter(getTexts(request, 'tags'))
       if (tags.length === 0) throw new Failure('invalid', 'Name at least one tag to search by.')
       return sendVideos(deps, { request, reply, accountId }, { tags })

@@ -4,7 +4,7 @@ import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ing
 import type { App } from '../server/app-type.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
-import { authenticateBody, type CallerDeps, getField, TypeQuery, v2Representation, v2ResponseSchema } from './response.ts'
+import { authenticateFromBody, type CallerDeps, getField, TypeQuery, v2Representation, v2ResponseSchema } from './response.ts'
 
 export type V2UploadDeps = PolicyDeps & IdempotencyRouteDeps & CallerDeps & { publicUrl(): string }
 
@@ -26,7 +26,7 @@ export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {
       schema: { summary: 'Upload policy', headers: IdempotencyHeaders },
     },
     async (request, reply) => {
-      const holder = await authenticateBody(deps, { request, reply }, 'uploader')
+      const holder = await authenticateFromBody(deps, { request, reply }, 'uploader')
       const title = getField(request.body, 'title') ?? getField(request.query, 'title')
       if (typeof title !== 'string') throw new Failure('invalid', 'The title is missing. Send one title in the body.')
       return sendIdempotent(

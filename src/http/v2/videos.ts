@@ -11,7 +11,7 @@ import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { pagingQuery, readPaging } from '../wire/paging.ts'
 import {
-  authenticateBody,
+  authenticateFromBody,
   type CallerDeps,
   getField,
   getQueryText,
@@ -69,7 +69,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
       schema: { summary: 'List and search videos' },
     },
     async (request, reply) => {
-      const { accountId } = await authenticateBody(deps, { request, reply }, 'viewer')
+      const { accountId } = await authenticateFromBody(deps, { request, reply }, 'viewer')
       return sendVideos(deps, { request, reply, accountId }, readSearch(request.query))
     },
   )
@@ -93,7 +93,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
     async (request, reply) => {
       const action = getField(request.body, 'action')
       if (action === 'delete') return deleteOne(request, reply)
-      const { accountId } = await authenticateBody(deps, { request, reply }, 'viewer')
+      const { accountId } = await authenticateFromBody(deps, { request, reply }, 'viewer')
       if (action !== undefined) throw new Failure('invalid', 'action must be "delete"; leave it out to read the video.')
       const video = await getVideo(deps, accountId, readId(request))
       const viewCounts = await countViews(deps, [video.id])
@@ -103,7 +103,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
   )
 
   async function deleteOne(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const holder = await authenticateBody(deps, { request, reply }, 'editor')
+    const holder = await authenticateFromBody(deps, { request, reply }, 'editor')
     const deleted = await deleteVideos(deps, { accountId: holder.accountId, by: holder, videoIds: [readId(request)] })
     // Here 200 means deleted, so the status shows an unknown video.
     if (deleted === 0) return sendV2(request, reply.code(404), NO_VIDEO)
