@@ -9,7 +9,7 @@ import { PlaybackRefusal } from './refusal.ts'
 import { findRefusingRule, type Rules } from './rules.ts'
 import { findStartPosition, keepLive, type LiveSession, openPage, type PlaybackDeps, type ViewerRequest } from './session.ts'
 import { findOpenAttempt, findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
-import { maySpendHere } from './whitelist.ts'
+import { mayRedeemHere } from './whitelist.ts'
 
 export type RedeemRequest = {
   otp: string
@@ -107,7 +107,7 @@ async function findBrokenRule(
   visit: ViewerRequest,
 ): Promise<Rejected | undefined> {
   const { whitelist } = rules
-  if (whitelist && !(await maySpendHere(whitelist, tickets.readHost(request.ticket) ?? '-', request.ancestors)))
+  if (whitelist && !(await mayRedeemHere(whitelist, tickets.readHost(request.ticket) ?? '-', request.ancestors)))
     return { refusal: new PlaybackRefusal('site-not-allowed'), rule: 'whitelisthref' }
   const rule = await findRefusingRule(countries, rules, visit.address)
   return rule === undefined ? undefined : { refusal: new PlaybackRefusal('place-not-allowed'), rule }

@@ -1,4 +1,5 @@
 import { domainToASCII, domainToUnicode } from 'node:url'
+import { LRUCache } from 'lru-cache'
 import type { RE2JS } from 're2js'
 import { Failure } from '../errors.ts'
 
@@ -98,7 +99,7 @@ function frameAncestors(host: string): string[] {
  * @param ticketHost the embedding host that the server saw when it sent the page; `-`: none
  * @param ancestors the origins around the player, as its browser names them, if it does
  */
-export async function maySpendHere(whitelist: Whitelist, ticketHost: string, ancestors: readonly string[]): Promise<boolean> {
+export async function mayRedeemHere(whitelist: Whitelist, ticketHost: string, ancestors: readonly string[]): Promise<boolean> {
   const hosts = ticketHost === '-' ? ancestors.map(hostOfPage) : [hostOfPage(`http://${ticketHost}`)]
   if (hosts.length === 0) return 'host' in whitelist // its page was sent with `frame-ancestors`, which the browser has kept to
   const may = await Promise.all(hosts.map((host) => mayEmbed(whitelist, host)))
@@ -107,28 +108,25 @@ export async function maySpendHere(whitelist: Whitelist, ticketHost: string, anc
 
 /** Steps of a compiled expression: with so many the longest host takes up to 30 ms, once. */
 const MAX_STEPS = 1_000
-/** What compiling may come to at most, before it has shown how many steps there are: up to 100 ms. */
-const MAX_WRITTEN_OUT = 10 * MAX_STEPS
-const MAX_COMPILED = 200
-/** By its text, the newest last: an owner's site sends the same with every OTP. */
-const compiled = new Map<string, RE2JS>()
+/** An upper bound on what compiling may come to, before it has shown how many steps there are: up to 100 ms. */
+const MAX_EXPANDED_LENGTH = 10 * MAX_STEPS
+/** By its text: an owner's site sends the same expression with every OTP. */
+const compiled = new LRUCache<string, RE2JS>({ max: 200 })
 
 async function compile(expression: string): Promise<RE2JS> {
   const known = compiled.get(expression)
   if (known) return known
-  if (writtenOut(expression) > MAX_WRITTEN_OUT) throw tooLarge()
+  if (expandedLength(expression) > MAX_EXPANDED_LENGTH) throw tooLarge()
   const { RE2JS } = await import('re2js')
-  const made = compileOrSayWhy(() => RE2JS.compile(expression, RE2JS.CASE_INSENSITIVE))
-  if (made.programSize() > MAX_STEPS) throw tooLarge()
-  const [oldest] = compiled.keys()
-  if (oldest !== undefined && compiled.size >= MAX_COMPILED) compiled.delete(oldest)
-  compiled.set(expression, made)
-  return made
+  const regExp = compileOrExplain(() => RE2JS.compile(expression, RE2JS.CASE_INSENSITIVE))
+  if (regExp.programSize() > MAX_STEPS) throw tooLarge()
+  compiled.set(expression, regExp)
+  return regExp
 }
 
-/** How long an expression is at most when its repetitions are written out, as compiling does: as if each held all the others. */
-function writtenOut(expression: string): number {
-  const counts = [...expression.matchAll(/\{(\d+),?(\d*)\}/g)].map(([, least, most]) => Math.max(1, Number(least), Number(most)))
+/** An upper bound on an expression's length once its repetitions are expanded, as compiling does: as if each were nested in all others. */
+function expandedLength(expression: string): number {
+  const counts = [...expression.matchAll(/\{(\d+),?(\d*)\}/g)].map(([, min, max]) => Math.max(1, Number(min), Number(max)))
   return counts.reduce((length, count) => length * count, expression.length)
 }
 
@@ -139,7 +137,7 @@ function tooLarge(): Failure {
   )
 }
 
-function compileOrSayWhy(make: () => RE2JS): RE2JS {
+function compileOrExplain(make: () => RE2JS): RE2JS {
   try {
     return make()
   } catch (cause) {

@@ -157,5 +157,15 @@ function alias(file: string): Buffer {
   const absolutePath = Buffer.concat([u16(2, file.length), Buffer.from(file), Buffer.alloc(file.length % 2)])
   const end = Buffer.concat([u16(0xffff, 0), Buffer.alloc(40)])
   const levels = Buffer.concat([Buffer.alloc(16), u16(1, 1), Buffer.alloc(16)])
-  return encodeBox('alis', u32(0), Buffer.alloc(10), text('disk', 27), Buffer.alloc(12), text(name, 63), levels, absolutePath, end)
+  return encodeBox(
+    'alis',
+    u32(0),
+    Buffer.alloc(10),
+    text('disk', 27),
+    Buffer.alloc(12),
+    text(name, 63),
+    levels,
+    absolutePath,
+    end,
+  )
 }

@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { checkWhitelist, findFraming, mayEmbed, maySpendHere, readWhitelist } from '../../src/playback/whitelist.ts'
+import { checkWhitelist, findFraming, mayEmbed, mayRedeemHere, readWhitelist } from '../../src/playback/whitelist.ts'
 import { rounds } from '../seeded-random.ts'
 
 const RUNS = { numRuns: rounds(300, 30_000), seed: process.env.REELGATE_SEED ? Number(process.env.REELGATE_SEED) : undefined }
@@ -154,13 +154,13 @@ test('P14: a redeem is judged by the page that the server saw, else by every pag
   const [host, expression] = ['good.example', '^good\\.'].map(readWhitelist)
   for (const whitelist of [host, expression]) {
     if (!whitelist) throw new Error('no whitelist')
-    expect(await maySpendHere(whitelist, 'good.example:8443', ['https://evil.example'])).toBe(true)
-    expect(await maySpendHere(whitelist, 'evil.example', ['https://good.example'])).toBe(false)
-    expect(await maySpendHere(whitelist, '-', ['https://good.example', 'https://good.example:444'])).toBe(true)
+    expect(await mayRedeemHere(whitelist, 'good.example:8443', ['https://evil.example'])).toBe(true)
+    expect(await mayRedeemHere(whitelist, 'evil.example', ['https://good.example'])).toBe(false)
+    expect(await mayRedeemHere(whitelist, '-', ['https://good.example', 'https://good.example:444'])).toBe(true)
     for (const origin of ['https://evil.example', 'null', 'https://good.example.evil.org', 'https://evil-good.example', ''])
-      expect(await maySpendHere(whitelist, '-', ['https://good.example', origin]), origin).toBe(
+      expect(await mayRedeemHere(whitelist, '-', ['https://good.example', origin]), origin).toBe(
         origin.includes('good.example.evil') && 'expression' in whitelist,
       )
-    expect(await maySpendHere(whitelist, '-', [])).toBe('host' in whitelist)
+    expect(await mayRedeemHere(whitelist, '-', [])).toBe('host' in whitelist)
   }
 })
