@@ -277,9 +277,13 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host)
 }
 
+/** Read by `npm start` before there is a server (scripts/prepare.js). */
+const LAUNCHER_VARIABLES = ['REELGATE_INSTALL']
+
 /** Names that look like ours but are not: a mistyped variable would otherwise be ignored silently. */
 export function listUnknownVariables(environment: NodeJS.ProcessEnv = process.env): string[] {
-  return Object.keys(environment).filter((name) => name.startsWith('REELGATE_') && !(name in Variables.properties))
+  const known = [...Object.keys(Variables.properties), ...LAUNCHER_VARIABLES]
+  return Object.keys(environment).filter((name) => name.startsWith('REELGATE_') && !known.includes(name))
 }
 
 /** The paths of the parts of a data folder. */

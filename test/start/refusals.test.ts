@@ -206,7 +206,9 @@ test('an invalid variable is rejected before anything is created', async () => {
 })
 
 test('a mistyped variable is reported, and has no effect', () => {
-  expect(listUnknownVariables({ REELGATE_DATE: './data', REELGATE_DATA: './data', PATH: '' })).toEqual(['REELGATE_DATE'])
+  expect(listUnknownVariables({ REELGATE_DATE: './data', REELGATE_DATA: './data', REELGATE_INSTALL: 'off', PATH: '' })).toEqual([
+    'REELGATE_DATE',
+  ])
 })
 
 test('a master key from two sources is rejected', async () => {
