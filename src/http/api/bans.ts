@@ -32,7 +32,7 @@ export function banRoutes(app: App, { bans }: BanRoutesDeps): void {
     {
       config,
       schema: {
-        summary: 'Your bans',
+        summary: 'List bans',
         description: 'Bans of the account and its keys. Available to a banned account, too.',
         response: { 200: ListReply },
       },

@@ -41,7 +41,7 @@ const HookBody = Type.Object({
   createdAt: Type.String({ description: 'ISO 8601' }),
 })
 const Secret = Type.String({ description: 'whsec_ and base64; shown only once' })
-const HookParams = Type.Object({ uuid: Type.String({ description: 'of the hook', examples: [EXAMPLE.webhookId] }) })
+const HookParams = Type.Object({ uuid: Type.String({ description: 'of the webhook', examples: [EXAMPLE.webhookId] }) })
 
 const CreateBody = Type.Object({
   type: Type.Optional(Type.Literal('http', { examples: ['http'] })),
@@ -54,7 +54,7 @@ const ListReply = Type.Object({ rows: Type.Array(HookBody) })
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 
 const DeliveryBody = Type.Object({
-  id: Type.Integer({ description: 'its sequence number for this hook' }),
+  id: Type.Integer({ description: 'its sequence number for this webhook' }),
   webhookId: Type.String({ description: 'value of the header webhook-id' }),
   event: Type.String(),
   state: Type.String({ description: 'waiting, sending, delivered or failed' }),
@@ -83,7 +83,7 @@ export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
 function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
   app.get(
     '/hooks',
-    { config: { permission: 'viewer' }, schema: { summary: 'Your hooks', response: { 200: ListReply } } },
+    { config: { permission: 'viewer' }, schema: { summary: 'List webhooks', response: { 200: ListReply } } },
     async (request) => ({
       rows: (await listWebhooks(deps, authenticateRequest(request).accountId)).map(hookBody),
     }),
@@ -94,7 +94,7 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
     {
       config: { permission: 'editor' },
       schema: {
-        summary: 'Add a hook',
+        summary: 'Add a webhook',
         description: 'The secret that signs its events is shown only once.',
         body: CreateBody,
         headers: IdempotencyHeaders,
@@ -117,7 +117,7 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
 
   app.delete(
     '/hooks',
-    { config: { permission: 'editor' }, schema: { summary: 'Delete a hook', body: HookParams, response: { 200: DeletedReply } } },
+    { config: { permission: 'editor' }, schema: { summary: 'Delete a webhook', body: HookParams, response: { 200: DeletedReply } } },
     async (request) => {
       await deleteWebhook(deps, webhookTarget(request, request.body.uuid))
       return { message: 'Deleted' as const }
@@ -129,7 +129,7 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
     {
       config: { permission: 'editor' },
       schema: {
-        summary: 'Enable or disable a hook',
+        summary: 'Enable or disable a webhook',
         params: HookParams,
         body: Type.Object({ status: Status }),
         response: { 200: HookBody },
@@ -146,7 +146,7 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
     {
       config: { permission: 'editor' },
       schema: {
-        summary: 'Rotate the secret of a hook',
+        summary: 'Rotate the secret of a webhook',
         description: 'For a day, deliveries are signed with the old secret, too.',
         params: HookParams,
         response: { 200: Type.Object({ secret: Secret }) },
@@ -158,14 +158,14 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
   )
 }
 
-/** What was sent to a hook, and sending it again. */
+/** What was sent to a webhook, and sending it again. */
 function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
   app.get(
     '/hooks/:uuid/deliveries',
     {
       config: { permission: 'viewer' },
       schema: {
-        summary: 'Deliveries of a hook',
+        summary: 'List the deliveries of a webhook',
         description: 'Newest first.',
         params: HookParams,
         querystring: DeliveriesQuery,
