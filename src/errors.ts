@@ -38,9 +38,10 @@ export class DatabaseInUse extends DatabaseUnavailable {
   }
 }
 
-/** The log level of an error: `debug` for the unavailable database, which is logged once for all. */
+/** The log level of an error: `debug` for the unavailable database and what failed because of it, since that is logged once for all. */
 export function logLevelFor<Level extends string>(error: unknown, level: Level): Level | 'debug' {
-  return error instanceof DatabaseUnavailable ? 'debug' : level
+  const cause = error instanceof Failure ? error.cause : undefined
+  return [error, cause].some((each) => each instanceof DatabaseUnavailable) ? 'debug' : level
 }
 
 /** The same for an id that does not exist, for a deleted video and for another account's. */

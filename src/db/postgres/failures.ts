@@ -56,6 +56,6 @@ export function toPublicError(error: unknown): unknown {
 export function outcomeUnknown(cause: unknown): CommitOutcomeUnknown {
   return new CommitOutcomeUnknown(
     'The database did not confirm this change: it may or may not have been saved. Check before you repeat it.',
-    { cause },
+    { cause: toPublicError(cause) },
   )
 }

@@ -117,7 +117,10 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
 
   app.delete(
     '/hooks',
-    { config: { permission: 'editor' }, schema: { summary: 'Delete a webhook', body: HookParams, response: { 200: DeletedReply } } },
+    {
+      config: { permission: 'editor' },
+      schema: { summary: 'Delete a webhook', body: HookParams, response: { 200: DeletedReply } },
+    },
     async (request) => {
       await deleteWebhook(deps, webhookTarget(request, request.body.uuid))
       return { message: 'Deleted' as const }

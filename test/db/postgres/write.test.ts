@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Db } from '../../../src/db/database.ts'
+import { LostConnection, outcomeUnknown } from '../../../src/db/postgres/failures.ts'
+import { logLevelFor } from '../../../src/errors.ts'
 import { startPostgres } from '../../postgres.ts'
 import { connectTo, openOwnPostgres } from './database.ts'
 
@@ -164,3 +166,8 @@ function isConflict(error: unknown): number {
   if (error instanceof Error && 'code' in error && error.code === '40001') return 0
   throw error
 }
+
+test('F-10: a commit whose connection was lost is logged as the outage that it is; one that met a full disk is not', () => {
+  const lost = outcomeUnknown(new LostConnection('the connection to the database was lost'))
+  expect([logLevelFor(lost, 'error'), logLevelFor(outcomeUnknown(new Error('a full disk')), 'error')]).toEqual(['debug', 'error'])
+})
