@@ -217,7 +217,7 @@ describe('a flood is a strike', () => {
     const from = newAddress()
     const answers = await times(FLOOD * 5, () => list(from, una.apiKey))
     expect(count(answers)).toEqual({ 200: 5, 429: 20 })
-    expect(answers.map(waitOf).findIndex((waitS) => waitS >= 1800)).toBe(24)
+    expect(answers.map(waitOf).findIndex((waitS) => waitS > 1700)).toBe(24)
     const banned = await list(from, ben.apiKey)
     expect([banned.status, waitOf(banned) > 1700]).toEqual([429, true])
     expect(await banned.json()).toMatchObject({
@@ -446,7 +446,7 @@ test('O12: who issues OTPs without end meets the limit of the key, from however 
   }
   const answers = await times(FLOOD * 5, () => ask(newAddress(), `/api/videos/${videoId}/otp`, { key: apiKey, body: '{}' }))
   expect(count(answers)).toEqual({ 200: 5, 429: 20 })
-  expect(waitOf(answers.at(-1) ?? expect.fail())).toBeGreaterThanOrEqual(1800)
+  expect(waitOf(answers.at(-1) ?? expect.fail())).toBeGreaterThan(1700)
 })
 
 test('F6: pages, posters, docs and health have a limit each, and an unknown OTP or token counts as a guess', async () => {
