@@ -64,6 +64,14 @@ export function getStoredSource(installed: Installed, videoId: string): StoredSo
   return source
 }
 
+/** The private key with which the server agrees with browsers on their proof keys. */
+export function getServerPrivateKey(installed: Installed): Buffer {
+  type Row = { id: string; wrapped_private_key: Buffer }
+  const [row] = readRows<Row>(installed, 'select id, wrapped_private_key from server_key')
+  if (!row) throw new Error('there is no server key')
+  return unwrap(getMasterKey(installed), `reelgate server-key 1 ${row.id}`, row.wrapped_private_key)
+}
+
 /** The content key of the generation that plays. */
 export function getContentKey(installed: Installed, videoId: string): Buffer {
   type Row = { number: number; wrapped_content_key: Buffer }

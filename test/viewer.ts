@@ -1,4 +1,14 @@
-import { createDecipheriv, createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import {
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createPublicKey,
+  diffieHellman,
+  generateKeyPairSync,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 
@@ -18,16 +28,37 @@ type ProofParts = {
 
 export function createViewer(url: string) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const state = { pageId: newPageId(), seq: 0, nonce: '', ticket: '', session: '', headers: {} as Record<string, string> }
+  const state = {
+    pageId: newPageId(),
+    seq: 0,
+    nonce: '',
+    ticket: '',
+    serverKey: '',
+    serverKeyId: '',
+    session: '',
+    headers: {} as Record<string, string>,
+  }
+  const proofKeys = new Map<KeyObject, { serverKey: string; proofKey: Buffer }>()
+
+  function proofKeyOf(key: KeyObject): Buffer {
+    const { serverKey } = state
+    const known = proofKeys.get(key)
+    if (known?.serverKey === serverKey) return known.proofKey
+    const proofKey = agreeProofKey(key, serverKey)
+    proofKeys.set(key, { serverKey, proofKey })
+    return proofKey
+  }
 
   /** Loads the player page, as an iframe would; spends nothing. */
   async function openPage(query = '', headers: Record<string, string> = {}): Promise<Response> {
     const response = await fetch(`${url}/player/${query}`, { headers })
     const html = await response.clone().text()
     const [, json] = /id="reelgate-page"[^>]*>([^<]*)</.exec(html) ?? []
-    const page: { proofNonce: string; ticket: string } = JSON.parse(json ?? '{}')
+    const page: PageValues = JSON.parse(json ?? '{}')
     state.nonce = page.proofNonce
     state.ticket = page.ticket
+    state.serverKey = page.serverKey
+    state.serverKeyId = page.serverKeyId
     return response
   }
 
@@ -35,9 +66,9 @@ export function createViewer(url: string) {
     const { operation, session = '-', argument = '-', body = '', pageId = state.pageId, nonce = state.nonce } = parts
     const seq = parts.seq ?? ++state.seq
     const bodyHash = body === '' ? '-' : createHash('sha256').update(body).digest('base64url')
-    const lines = ['reelgate-proof-1', operation, session, argument, pageId, String(seq), nonce, bodyHash]
-    const signature = sign('sha256', Buffer.from(lines.join('\n')), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')
-    return `1.${pageId}.${seq}.${nonce}.${signature}`
+    const lines = ['reelgate-proof-2', operation, session, argument, pageId, String(seq), nonce, bodyHash]
+    const tag = createHmac('sha256', proofKeyOf(key)).update(lines.join('\n')).digest('base64url')
+    return `2.${pageId}.${seq}.${nonce}.${tag}`
   }
 
   async function send(method: string, path: string, header: string | undefined, body?: string): Promise<Response> {
@@ -51,7 +82,7 @@ export function createViewer(url: string) {
 
   async function redeem(otp: string, more: { videoId?: string; body?: Record<string, unknown> } = {}): Promise<Outcome> {
     if (!state.nonce) await openPage(`?otp=${otp}`)
-    const body = JSON.stringify({ otp, videoId: more.videoId, publicKey: publicKeyText(), ticket: state.ticket, ...more.body })
+    const body = JSON.stringify({ ...redeemBody(otp), videoId: more.videoId, ...more.body })
     const response = await send('POST', '/play/redeem', proof({ operation: 'redeem', body }), body)
     return outcomeOf(response)
   }
@@ -68,12 +99,19 @@ export function createViewer(url: string) {
     return send(body === undefined ? 'GET' : 'POST', `/play/${state.session}/${operation}${suffix}`, header, body)
   }
 
+  /** What a redeem of this OTP says. */
+  function redeemBody(otp: string) {
+    const { serverKeyId, ticket } = state
+    return { otp, publicKey: publicKeyText(), serverKeyId, ticket }
+  }
+
   const publicKeyText = () => publicKey.export({ format: 'der', type: 'spki' }).subarray(-65).toString('base64url')
 
   return {
     url,
     state,
     publicKeyText,
+    redeemBody,
     openPage,
     proof,
     send,
@@ -103,6 +141,20 @@ export function createViewer(url: string) {
       return { init, segments }
     },
   }
+}
+
+/** What the player's page holds for its script. */
+export type PageValues = { proofNonce: string; serverKey: string; serverKeyId: string; ticket: string }
+
+/** The key of the proofs, from the browser's private key and the server's public point. */
+export function agreeProofKey(privateKey: KeyObject, serverKey: string): Buffer {
+  const serverPoint = Buffer.from(serverKey, 'base64url')
+  const header = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex') // P-256 in SPKI
+  const publicServerKey = createPublicKey({ key: Buffer.concat([header, serverPoint]), format: 'der', type: 'spki' })
+  const browserPoint = createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-65)
+  const x = diffieHellman({ privateKey, publicKey: publicServerKey })
+  const salt = createHash('sha256').update(browserPoint).update(serverPoint).digest()
+  return Buffer.from(hkdfSync('sha256', x, salt, 'reelgate-proof-2', 32))
 }
 
 export type Viewer = ReturnType<typeof createViewer>

@@ -23,6 +23,7 @@ export type Tables = {
   segment: SegmentTable
   file: FileTable
   otp: OtpTable
+  serverKey: ServerKeyTable
   playbackSession: PlaybackSessionTable
   streamSlot: StreamSlotTable
   watchPosition: WatchPositionTable
@@ -337,6 +338,15 @@ type OtpTable = {
   rules: string | null
 }
 
+/** The server's side of the keys that browsers agree with it: playback-protocol.md, section 3. */
+type ServerKeyTable = {
+  id: string
+  /** A P-256 point, uncompressed: 65 bytes. */
+  publicKey: Buffer
+  wrappedPrivateKey: Buffer
+  createdAtS: number
+}
+
 type PlaybackSessionTable = {
   id: string
   otpHash: Buffer
@@ -346,6 +356,8 @@ type PlaybackSessionTable = {
   userId: string | null
   /** The browser's P-256 key as an uncompressed point, 65 bytes (SEC 1). */
   publicKey: Buffer
+  /** The server's key that it agreed with. */
+  serverKeyId: string
   /** SHA-256 of `publicKey`. */
   keyId: Buffer
   /** JSON list of the ids of player pages, newest last. */
@@ -517,6 +529,7 @@ export type VideoRow = Selectable<VideoTable>
 export type FolderRow = Selectable<FolderTable>
 export type ChunkRow = Selectable<ChunkTable>
 export type SegmentRow = Selectable<SegmentTable>
+export type ServerKeyRow = Selectable<ServerKeyTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
 export type WatermarkImageRow = Selectable<WatermarkImageTable>
 export type StoredResponseRow = Selectable<StoredResponseTable>

@@ -8,6 +8,7 @@ import { deriveMediaSecret } from './media-path.ts'
 import { createPlayableVideos } from './playable-video.ts'
 import type { PlaybackClock } from './playback-clock.ts'
 import { createNonces } from './proof.ts'
+import { openServerKeys } from './server-key.ts'
 import type { PlaybackDeps } from './session.ts'
 import { restoreStreamSlots } from './stream-slot.ts'
 import { createTickets } from './ticket.ts'
@@ -33,6 +34,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     nowS: clock.nowS,
     monotonicMs: () => performance.now(),
     nonces: createNonces(masterKey, clock.nowS),
+    serverKeys: await openServerKeys({ db, write, masterKey, nowS: clock.nowS }),
     tickets: createTickets(masterKey, clock.nowS),
     videos: createPlayableVideos(db, masterKey),
     sessions: new Map(),

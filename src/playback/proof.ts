@@ -1,16 +1,16 @@
-import { createHash, createHmac, createPublicKey, type KeyObject, randomBytes, verify } from 'node:crypto'
+import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { PlaybackRefusal } from './refusal.ts'
 
-// The signature that every playback request carries: playback-protocol.md, section 3. Nothing in it is parsed but fixed fields,
-// and there is no field for an algorithm: version 1 is ECDSA P-256 with SHA-256.
+// The proof that every playback request carries, a MAC under the key that browser and server have agreed on (server-key.ts):
+// playback-protocol.md, section 3. Nothing in it is parsed but fixed fields, and there is no field for an algorithm.
 
 /** `beat` is a heartbeat, `file` a poster or captions. */
 export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'leave'
 
 /** The header's fields, well formed but not verified. */
-export type Proof = { pageId: string; seq: number; nonce: string; signature: Buffer }
+export type Proof = { pageId: string; seq: number; nonce: string; tag: Buffer }
 
 /**
  * What was signed: typed values after routing, so that a proxy that rewrites addresses does not change it. `session` is empty for a
@@ -18,21 +18,21 @@ export type Proof = { pageId: string; seq: number; nonce: string; signature: Buf
  */
 export type SignedValues = { operation: Operation; session: string; argument: string; body: Buffer }
 
-const PROOF_PATTERN = /^1\.([\w-]{22})\.([1-9]\d{0,9})\.([\w-]{24})\.([\w-]{86})$/
+const PROOF_PATTERN = /^2\.([\w-]{22})\.([1-9]\d{0,9})\.([\w-]{24})\.([\w-]{43})$/
 
 /** @throws PlaybackRefusal `not-allowed` when the header is missing, repeated (Node joins the values) or malformed */
 export function readProof(header: string | undefined): Proof {
-  const [, pageId, seq, nonce, signature] = PROOF_PATTERN.exec(header ?? '') ?? []
-  if (!pageId || !seq || !nonce || !signature) throw new PlaybackRefusal('not-allowed')
-  return { pageId, seq: Number(seq), nonce, signature: Buffer.from(signature, 'base64url') }
+  const [, pageId, seq, nonce, tag] = PROOF_PATTERN.exec(header ?? '') ?? []
+  if (!pageId || !seq || !nonce || !tag) throw new PlaybackRefusal('not-allowed')
+  return { pageId, seq: Number(seq), nonce, tag: Buffer.from(tag, 'base64url') }
 }
 
-/** Whether the holder of `publicKey` signed this request. Takes 50 µs on another thread, so that this one can serve other viewers. */
-export function isSignedBy(publicKey: KeyObject, proof: Proof, signed: SignedValues): Promise<boolean> {
+/** Whether the holder of the proof key signed this request. */
+export function isSignedWith(proofKey: KeyObject, proof: Proof, signed: SignedValues): boolean {
   const { operation, session, argument, body } = signed
   const bodyHash = body.length > 0 ? createHash('sha256').update(body).digest('base64url') : '-'
   const lines = [
-    'reelgate-proof-1',
+    'reelgate-proof-2',
     operation,
     session || '-',
     argument || '-',
@@ -41,24 +41,7 @@ export function isSignedBy(publicKey: KeyObject, proof: Proof, signed: SignedVal
     proof.nonce,
     bodyHash,
   ]
-  const { promise, resolve, reject } = Promise.withResolvers<boolean>()
-  const key = { key: publicKey, dsaEncoding: 'ieee-p1363' } as const
-  verify('sha256', Buffer.from(lines.join('\n')), key, proof.signature, (error, isValid) =>
-    error ? reject(error) : resolve(isValid),
-  )
-  return promise
-}
-
-const SPKI_P256 = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex')
-
-/** A browser's key from its 65 raw bytes. Undefined: not a point of the curve. */
-export function importPublicKey(point: Buffer): KeyObject | undefined {
-  if (point.length !== 65 || point[0] !== 4) return undefined
-  try {
-    return createPublicKey({ key: Buffer.concat([SPKI_P256, point]), format: 'der', type: 'spki' })
-  } catch {
-    return undefined
-  }
+  return timingSafeEqual(createHmac('sha256', proofKey).update(lines.join('\n')).digest(), proof.tag)
 }
 
 /** SHA-256 of a public key, by which rows name it. */
@@ -111,7 +94,7 @@ export function newReplayWindow(): ReplayWindow {
 
 const REPLAY_WINDOW_SIZE = 32
 
-/** Marks a number as used. False when it was used before, or is too low to tell. Call only after the signature was verified. */
+/** Marks a number as used. False when it was used before, or is too low to tell. Call only after the tag was verified. */
 export function acceptSeq(window: ReplayWindow, seq: number): boolean {
   const ahead = seq - window.highest
   if (ahead > 0) {

@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { type FoundOtp, findOtp, findRulesOfOtp, isOpenOtp, recordReuse, spendOtp } from './otp-store.ts'
-import { acceptSeq, importPublicKey, isSignedBy, type Proof, publicKeyThumbprint } from './proof.ts'
+import { acceptSeq, isSignedWith, type Proof, publicKeyThumbprint } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { findRefusingRule, type Rules } from './rules.ts'
 import { findStartPosition, keepLive, type LiveSession, openPage, type PlaybackDeps, type ViewerRequest } from './session.ts'
@@ -15,6 +15,8 @@ export type RedeemRequest = {
   otp: string
   videoId?: string
   publicKey: Buffer
+  /** The server's key that its page named. */
+  serverKeyId: string
   ticket: string
   /** The origins around the player's page, as its browser names them. */
   ancestors: readonly string[]
@@ -57,15 +59,16 @@ export async function redeem(
   visit: ViewerRequest,
 ): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
-  const publicKey = importPublicKey(request.publicKey)
-  const signed = { operation: 'redeem', session: '', argument: '', body: request.body } as const
-  if (!publicKey || !(await isSignedBy(publicKey, proof, signed))) throw new PlaybackRefusal('not-allowed')
   if (!isSecret(request.otp)) throw new PlaybackRefusal('otp-unknown')
-
   // Read before the transaction, which waits for nothing but its own statements. The rules of an OTP never change.
   const otpHash = hashSecret(request.otp)
   const rulesJson = await findRulesOfOtp(deps.db, otpHash)
-  const brokenRule = !rulesJson ? undefined : await findBrokenRule(deps, JSON.parse(rulesJson), request, visit)
+  // Before a key is agreed on, which costs more than everything else here: a flood of guesses has no OTP.
+  if (rulesJson === undefined) throw new PlaybackRefusal('otp-unknown')
+  const proofKey = deps.serverKeys.agree(request.serverKeyId, request.publicKey)
+  const signed = { operation: 'redeem', session: '', argument: '', body: request.body } as const
+  if (!proofKey || !isSignedWith(proofKey, proof, signed)) throw new PlaybackRefusal('not-allowed')
+  const brokenRule = rulesJson === null ? undefined : await findBrokenRule(deps, JSON.parse(rulesJson), request, visit)
   const context = { deps, request, proof, visit, otpHash, keyId: publicKeyThumbprint(request.publicKey), brokenRule }
   const outcome = await deps.write((tx) => redeemInTransaction(tx, context))
   if ('refusal' in outcome) {
@@ -74,8 +77,7 @@ export async function redeem(
     throw refusal
   }
   // Only what is committed enters memory.
-  const session = keepLive(deps, outcome.row, await findStartPosition(deps.db, outcome.row))
-  if (!session) throw new PlaybackRefusal('not-allowed')
+  const session = keepLive(deps, outcome.row, proofKey, await findStartPosition(deps.db, outcome.row))
   if (outcome.isNew) acceptSeq(session.seqs, proof.seq)
   else await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()
@@ -166,6 +168,7 @@ async function openOrResumeSession(tx: Db, context: RedeemContext, otp: FoundOtp
       userId: otp.userId,
       streamLimit: otp.streamLimit,
       publicKey: request.publicKey,
+      serverKeyId: request.serverKeyId,
       keyId,
       pages: JSON.stringify([proof.pageId]),
       watermarks: otp.watermarks,

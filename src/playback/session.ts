@@ -13,8 +13,7 @@ import type { Countries } from './countries.ts'
 import type { PlayableVideos } from './playable-video.ts'
 import {
   acceptSeq,
-  importPublicKey,
-  isSignedBy,
+  isSignedWith,
   type Nonces,
   newReplayWindow,
   type Proof,
@@ -23,6 +22,7 @@ import {
 } from './proof.ts'
 import { END_REASONS, type EndReason, PlaybackRefusal } from './refusal.ts'
 import { findRefusingRule, type Rules } from './rules.ts'
+import type { ServerKeys } from './server-key.ts'
 import {
   endSession,
   endSessionsOfAccount,
@@ -43,6 +43,7 @@ export type PlaybackDeps = {
   /** A monotonic clock, for the rate limits of proofs. */
   monotonicMs(): number
   nonces: Nonces
+  serverKeys: ServerKeys
   tickets: Tickets
   videos: PlayableVideos
   sessions: LiveSessions
@@ -72,7 +73,7 @@ export type ViewerRequest = { address: string; userAgent: string }
 /** A session in memory: its row, and what need not be stored because a restart makes every older proof stale. */
 export type LiveSession = {
   row: PlaybackSessionRow
-  publicKey: KeyObject
+  proofKey: KeyObject
   /** All pages of this session, newest last. */
   pages: string[]
   seqs: ReplayWindow
@@ -82,6 +83,8 @@ export type LiveSession = {
   /** When the log last warned that it sends too many proofs. */
   warnedAtS: number
   lastSeenAtS: number
+  /** When a request last named it, with a valid proof or without. */
+  usedAtS: number
   /** When its page sent `leave`; null once a page is open again. This and `lastSeenAtS` are newer than the row until `saveSessions`. */
   leftAtS: number | null
   /** Where the viewer was at the last beat. */
@@ -97,7 +100,7 @@ export type LiveSession = {
 export const MAX_IDLE_S = 3600
 const MAX_LEFT_S = 600
 const MAX_PAGES = 32
-/** A session without proofs for this long is dropped from memory: all its earlier proofs are stale by then. */
+/** A session that no request names for this long is dropped from memory: all its earlier proofs are stale by then. */
 const FORGET_AFTER_S = 300
 
 /** A viewer who left a video this near to its beginning or end starts again at its beginning. */
@@ -121,8 +124,8 @@ export type SessionRequest = {
 }
 
 /**
- * Checks a proof for a session in the protocol's order: nonce, session, signature, page, number, state, location.
- * Up to the signature every failure is the same `not-allowed`, so only the holder of the key learns more.
+ * Checks a proof for a session in the protocol's order: nonce, session, tag, page, number, state, location.
+ * Up to the tag every failure is the same `not-allowed`, so only the holder of the key learns more.
  * @throws PlaybackRefusal
  */
 export async function admitRequest(
@@ -130,14 +133,11 @@ export async function admitRequest(
   { sessionId, proof, signed, visit, isFlooding }: SessionRequest,
 ): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
-  const found = await findLive(deps, sessionId)
-  if (found && isFlooding && !takeToken(found.checks, deps.monotonicMs()))
+  const session = await findLive(deps, sessionId)
+  if (session && isFlooding && !takeToken(session.checks, deps.monotonicMs()))
     throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
-  if (!found || !(await isSignedBy(found.publicKey, proof, { ...signed, session: sessionId })))
+  if (!session || !isSignedWith(session.proofKey, proof, { ...signed, session: sessionId }))
     throw new PlaybackRefusal('not-allowed')
-  // Meanwhile it may have been dropped from memory, together with the numbers of the proofs it has accepted.
-  const session = deps.sessions.get(sessionId) ?? found
-  deps.sessions.set(sessionId, session)
   if (deps.isRateLimited && !takeToken(session.pace, deps.monotonicMs())) {
     warnTooManyProofs(deps, session)
     throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
@@ -251,13 +251,17 @@ export function recordEnd(session: LiveSession, endedAtS: number, endReason: End
 
 /** A session by its id, from memory or its row. */
 async function findLive(
-  deps: Pick<PlaybackDeps, 'db' | 'sessions' | 'monotonicMs'>,
+  deps: Pick<PlaybackDeps, 'db' | 'sessions' | 'nowS' | 'monotonicMs' | 'serverKeys'>,
   sessionId: string,
 ): Promise<LiveSession | undefined> {
   const live = deps.sessions.get(sessionId)
-  if (live) return live
+  if (live) {
+    live.usedAtS = deps.nowS() // at once, or it could be dropped while this request is checked, and the proof would work again
+    return live
+  }
   const row = await findSession(deps.db, sessionId)
-  return row && keepLive(deps, row, await findStartPosition(deps.db, row))
+  const proofKey = row && deps.serverKeys.agree(row.serverKeyId, row.publicKey)
+  return proofKey && keepLive(deps, row, proofKey, await findStartPosition(deps.db, row))
 }
 
 /** Where the viewer whom the OTP names left the video, in any session; 0 when it names none. */
@@ -270,20 +274,28 @@ export async function findStartPosition(db: Db, { accountId, userId, videoId }: 
 
 /** Adds a session to memory, unless another request has done so. */
 export function keepLive(
-  { sessions, monotonicMs }: Pick<PlaybackDeps, 'sessions' | 'monotonicMs'>,
+  { sessions, nowS, monotonicMs }: Pick<PlaybackDeps, 'sessions' | 'nowS' | 'monotonicMs'>,
   row: PlaybackSessionRow,
+  proofKey: KeyObject,
   positionS: number,
-): LiveSession | undefined {
+): LiveSession {
   const already = sessions.get(row.id)
   if (already) return already
-  const publicKey = importPublicKey(row.publicKey)
-  if (!publicKey) return undefined
   const pages: string[] = JSON.parse(row.pages)
   const { lastSeenAtS, leftAtS } = row
   const pace = createTokenBucket(PROOF_RATE, monotonicMs())
   const checks = createTokenBucket(PROOF_CHECK_RATE, monotonicMs())
-  const seen = { warnedAtS: 0, lastSeenAtS, leftAtS, positionS, savedPositionS: positionS, address: '', location: undefined }
-  const live: LiveSession = { row, publicKey, pages, seqs: newReplayWindow(), pace, checks, ...seen }
+  const seen = {
+    warnedAtS: 0,
+    usedAtS: nowS(),
+    lastSeenAtS,
+    leftAtS,
+    positionS,
+    savedPositionS: positionS,
+    address: '',
+    location: undefined,
+  }
+  const live: LiveSession = { row, proofKey, pages, seqs: newReplayWindow(), pace, checks, ...seen }
   sessions.set(row.id, live)
   return live
 }
@@ -339,7 +351,7 @@ export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions'
     for (const { session, positionS } of moved) session.savedPositionS = positionS
   }
   const forgottenBeforeS = deps.nowS() - FORGET_AFTER_S
-  for (const [id, session] of deps.sessions) if (session.lastSeenAtS < forgottenBeforeS) deps.sessions.delete(id)
+  for (const [id, session] of deps.sessions) if (session.usedAtS < forgottenBeforeS) deps.sessions.delete(id)
 }
 
 function hasMoved({ row, leftAtS, positionS, savedPositionS }: LiveSession): boolean {

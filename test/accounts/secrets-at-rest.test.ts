@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { readAtRest } from '../at-rest.ts'
-import { getContentKey, getMasterKey, getStoredSource, untilFinished } from '../data-folder.ts'
+import { getContentKey, getMasterKey, getServerPrivateKey, getStoredSource, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { makeVideo } from '../videos.ts'
@@ -145,11 +145,12 @@ test('L01: of all secrets of a day none is in the log, the folder, a process’s
     'an API key': Buffer.from(apiKey),
     'the master key': getMasterKey(reelgate).bytes,
     'the content key': getContentKey(reelgate, upload.videoId),
+    'the server’s private key': getServerPrivateKey(reelgate),
     'an upload’s signature': Buffer.from(signature),
     'a ticket': Buffer.from(ticket.split('.').at(-1) ?? ''),
     ...Object.fromEntries(otps.map((text, i) => [`OTP ${i}`, Buffer.from(text)])),
     ...Object.fromEntries(keys.map((key, i) => [`window key ${i}`, key])),
-    ...Object.fromEntries(proofs.map((proof, i) => [`the signature of proof ${i}`, Buffer.from(proof.split('.').at(-1) ?? '')])),
+    ...Object.fromEntries(proofs.map((proof, i) => [`the tag of proof ${i}`, Buffer.from(proof.split('.').at(-1) ?? '')])),
   }
   const sessionIds = { 'a session’s id': Buffer.from(session) }
   for (const secret of Object.values(secrets)) expect(secret.length).toBeGreaterThanOrEqual(16)

@@ -35,11 +35,20 @@ declare const VideoFrame: new (video: Video) => Frame
 declare const OffscreenCanvas: new (widthPx: number, heightPx: number) => Canvas
 type Asked<T> = { readonly result: T; onsuccess: () => void }
 type KeyDatabase = {
-  transaction(store: 'keys'): { objectStore(name: 'keys'): { getAll(): Asked<{ pair: { privateKey: PrivateKey } }[]> } }
+  transaction(store: 'keys'): { objectStore(name: 'keys'): { getAll(): Asked<{ proofKey: { key: StoredKey } }[]> } }
 }
-type PrivateKey = { readonly extractable: boolean }
+type StoredKey = { readonly type: string; readonly extractable: boolean; readonly usages: readonly string[] }
 declare const indexedDB: { open(name: string): Asked<KeyDatabase> }
-declare const crypto: { subtle: { exportKey(format: 'pkcs8' | 'jwk' | 'raw' | 'spki', key: PrivateKey): Promise<unknown> } }
+declare const crypto: {
+  subtle: {
+    exportKey(format: 'pkcs8' | 'jwk' | 'raw' | 'spki', key: StoredKey): Promise<unknown>
+    deriveBits(
+      algorithm: { name: string; hash: string; salt: Uint8Array; info: Uint8Array },
+      key: StoredKey,
+      length: number,
+    ): Promise<unknown>
+  }
+}
 
 export type Watched = {
   timeS: number
@@ -123,13 +132,21 @@ export function reportViolations(): void {
   })
 }
 
-/** Tries to export every private key that this origin has stored, in every format there is. @returns what came of each try */
-export async function exportStoredKeys(): Promise<string[]> {
+/** Tries to export every key that this origin has stored, in every format there is, and to derive bytes from it. */
+export async function tryStoredKeys(): Promise<{ usages: string[]; outcomes: string[] }[]> {
   const database = await settled(indexedDB.open('reelgate-player'))
-  const kept = await settled(database.transaction('keys').objectStore('keys').getAll())
+  const stored = await settled(database.transaction('keys').objectStore('keys').getAll())
   const formats = ['pkcs8', 'jwk', 'raw', 'spki'] as const
-  const tries = kept.flatMap(({ pair }) => formats.map((format) => crypto.subtle.exportKey(format, pair.privateKey)))
-  return (await Promise.allSettled(tries)).map((outcome) => (outcome.status === 'rejected' ? outcome.reason.name : 'exported'))
+  const noBytes = new Uint8Array()
+  return Promise.all(
+    stored.map(async ({ proofKey: { key } }) => {
+      const tries = formats.map((format) => crypto.subtle.exportKey(format, key))
+      tries.push(crypto.subtle.deriveBits({ name: 'HKDF', hash: 'SHA-256', salt: noBytes, info: noBytes }, key, 256))
+      const settledTries = await Promise.allSettled(tries)
+      const outcomes = settledTries.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.name : 'succeeded'))
+      return { usages: [...key.usages], outcomes }
+    }),
+  )
 
   function settled<T>(asked: Asked<T>): Promise<T> {
     return new Promise((resolve) => {

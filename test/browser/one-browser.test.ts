@@ -3,7 +3,7 @@ import type { Browser, Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { startChromium, startPersonsChromium } from './chromium.ts'
-import { exportStoredKeys, fetchStatus } from './in-page.ts'
+import { fetchStatus, tryStoredKeys } from './in-page.ts'
 import { lookAtPlayer, openPlayer, openTab, playerAddress } from './player.ts'
 import { makeSmallVideo } from './videos.ts'
 
@@ -68,12 +68,13 @@ test('O08: after the video has opened, the link is neither in the address bar no
   expect(entries.map(({ url }) => url).join(' ')).not.toContain(otp)
 })
 
-test('no script on the page can take the session’s key out of the browser', async () => {
+test('no script on the page can take the session’s key out of the browser, or derive another from it', async () => {
   const player = await openPlayer(await chromium.newContext(), playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
   await player.shows('ready')
-  const outcomes = await player.page.evaluate(exportStoredKeys)
-  expect(outcomes.length).toBeGreaterThan(0)
-  for (const outcome of outcomes) expect(outcome).toMatch(/^(InvalidAccessError|NotSupportedError)$/)
+  const keys = await player.page.evaluate(tryStoredKeys)
+  expect(keys.map(({ usages }) => usages)).toEqual([['sign'], ['sign']]) // by the OTP's hash and by the session's id
+  for (const { outcomes } of keys)
+    for (const outcome of outcomes) expect(outcome).toMatch(/^(InvalidAccessError|NotSupportedError)$/)
 })
 
 test('of two tabs the newer plays; the older says so, and plays on where the viewer asks for it', async () => {

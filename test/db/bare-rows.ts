@@ -23,6 +23,7 @@ export const makeSessionRow = (keys: SessionKeys) => ({
   generation: 1,
   userId: 'viewer',
   publicKey: Buffer.alloc(65, 4),
+  serverKeyId: 'server key',
   keyId: Buffer.alloc(32, 5),
   pages: '[]',
   watermarks: '[]',

@@ -24,6 +24,7 @@ import * as imports from '../../src/ingest/import-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
 import * as policies from '../../src/ingest/upload-policy-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
+import * as serverKeys from '../../src/playback/server-key-store.ts'
 import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
 import * as positions from '../../src/playback/watch-position-store.ts'
@@ -107,6 +108,7 @@ const session = (name: string, hash: number) => ({
   endsAtS: 90,
   lastSeenAtS: 10,
 })
+const serverKey = (n: number) => ({ id: `k${n}`, publicKey: bytes(n), wrappedPrivateKey: bytes(n), createdAtS: n })
 const claim = (sessionId: string) => ({ sessionId, accountId: A, userId: 'viewer', limit: 2 })
 const attempt = (outcome: string) => ({
   otpHash: bytes(1),
@@ -624,6 +626,14 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
           .where('id', '=', V2)
           .execute()
           .then(() => undefined),
+    ],
+  ],
+  [
+    'server keys',
+    [
+      ...[3, 1, 2].map((n) => (tx: Db) => serverKeys.insertServerKey(tx, serverKey(n))),
+      (tx) => serverKeys.insertServerKey(tx, serverKey(1)),
+      (tx) => serverKeys.listServerKeys(tx),
     ],
   ],
   [

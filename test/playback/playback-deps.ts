@@ -11,6 +11,7 @@ import { createNonces, type Operation, readProof } from '../../src/playback/proo
 import { redeem } from '../../src/playback/redeem.ts'
 import { PlaybackRefusal } from '../../src/playback/refusal.ts'
 import { type Beat, recordBeat, recordLeave } from '../../src/playback/serve.ts'
+import { openServerKeys } from '../../src/playback/server-key.ts'
 import { admitRequest, type LiveSession, type PlaybackDeps, saveSessions } from '../../src/playback/session.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { openOwnDatabase } from '../db/database.ts'
@@ -34,12 +35,14 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   const nowS = () => clock.nowS
   const masterKey = parseMasterKey(Buffer.alloc(32, 1))
   const noWatermarkImages = { request() {}, find: async () => undefined } // its watermarks are texts
+  const serverKeys = await openServerKeys({ db, write, masterKey, nowS })
   const newDeps = (): PlaybackDeps => ({
     db,
     write,
     nowS,
     monotonicMs: () => clock.nowMs,
     nonces: createNonces(masterKey, nowS),
+    serverKeys,
     tickets: createTickets(masterKey, nowS),
     videos: createPlayableVideos(db, masterKey),
     sessions: new Map(),
@@ -78,9 +81,12 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   async function redeemBy(viewer: Viewer, otp: string, from: Partial<From> = {}): Promise<LiveSession> {
     const { address, ticket, ancestors } = { ...AT_HOME, ...from }
     const body = Buffer.from(`{"otp":"${otp}"}`)
+    Object.assign(viewer.state, serverKeys.current)
     const proof = readProof(viewer.proof({ operation: 'redeem', body: body.toString(), nonce: deps.nonces.current() }))
     const publicKey = Buffer.from(viewer.publicKeyText(), 'base64url')
-    const session = await redeem(deps, { otp, publicKey, ticket, ancestors, body }, proof, { address, userAgent: '' })
+    const { serverKeyId } = viewer.state
+    const request = { otp, publicKey, serverKeyId, ticket, ancestors, body }
+    const session = await redeem(deps, request, proof, { address, userAgent: '' })
     viewer.state.session = session.row.id
     return session
   }

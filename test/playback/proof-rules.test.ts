@@ -1,14 +1,15 @@
+import { createECDH, createHash, createHmac, createSecretKey } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { isSignedMediaPath, mediaSignature, signedMediaPath } from '../../src/playback/media-path.ts'
 import { startPlaybackClock } from '../../src/playback/playback-clock.ts'
-import { acceptSeq, createNonces, importPublicKey, isSignedBy, newReplayWindow, readProof } from '../../src/playback/proof.ts'
+import { acceptSeq, createNonces, isSignedWith, newReplayWindow, readProof } from '../../src/playback/proof.ts'
+import { deriveProofKey } from '../../src/playback/server-key.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { openDatabaseAt } from '../db/database.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
 import { readRows } from '../rows.ts'
-import { createViewer } from '../viewer.ts'
 
 // The rules below the routes, each a function of values.
 
@@ -90,59 +91,75 @@ describe('a nonce', () => {
   })
 })
 
-describe('a signature', () => {
-  test('is over eight lines, joined by line feeds, as the protocol writes them', async () => {
-    const viewer = createViewer('http://viewer.invalid')
-    const key = importPublicKey(Buffer.from(viewer.publicKeyText(), 'base64url'))
-    const parts = {
-      operation: 'beat',
-      session: 'S'.repeat(22),
-      body: '{}',
-      pageId: 'P'.repeat(22),
-      seq: 7,
-      nonce: 'N'.repeat(24),
-    } as const
-    const proof = readProof(viewer.proof(parts))
-    const signed = { operation: 'beat', session: parts.session, argument: '', body: Buffer.from('{}') } as const
-    expect(proof).toMatchObject({ pageId: parts.pageId, seq: 7, nonce: parts.nonce })
-    expect(key && (await isSignedBy(key, proof, signed))).toBe(true)
-    expect(key && (await isSignedBy(key, proof, { ...signed, operation: 'leave' }))).toBe(false)
-    expect(key && (await isSignedBy(key, proof, { ...signed, argument: '0' }))).toBe(false)
-    expect(key && (await isSignedBy(key, proof, { ...signed, body: Buffer.from('{} ') }))).toBe(false)
-    expect(key && (await isSignedBy(key, { ...proof, seq: 8 }, signed))).toBe(false)
+describe('a proof key', () => {
+  const pair = (first: number) => {
+    const ecdh = createECDH('prime256v1')
+    ecdh.setPrivateKey(Buffer.from(Array.from({ length: 32 }, (_, i) => first + i)))
+    return ecdh
+  }
+
+  test('and its tag are the protocol’s vector', () => {
+    const key = deriveProofKey(pair(0x01), pair(0x21).getPublicKey())
+    expect(key?.export().toString('hex')).toBe('743d92ebb9c9aaf49e50123b06c5518451c9155defd7e9b6389c79192727bd40')
+    const tag = 'ZKZwJkH7WUz0ecLq-z2nNdbH5UE0Zz3yTQ_vvKJrUbM'
+    const proof = readProof(`2.${'B'.repeat(21)}A.12.${'C'.repeat(24)}.${tag}`)
+    const signed = { operation: 'key', session: 'A'.repeat(22), argument: '7', body: Buffer.alloc(0) } as const
+    expect(key && isSignedWith(key, proof, signed)).toBe(true)
   })
 
-  // Made by OpenSSL with the key of RFC 6979, section A.2.5, over the lines of a beat with the body {}.
-  test('made elsewhere is believed: a known answer', async () => {
-    const point = Buffer.from(
-      '0460fed4ba255a9d31c961eb74c6356d68c049b8923b61fa6ce669622e60f29fb67903fe1008b8bc99a41ae9e95628bc64f2f1b20c2d7e9f5177a3c294d4462299',
-      'hex',
-    )
-    const signature = '9ZC31t_rg8Z71s0mw4VSeZj2GciU5JJkF5OmakivjDNOc910RPb_M5MGyhBi9xkuF-zdNCghCLP8ITOQe3UyOQ'
-    const proof = readProof(`1.${'P'.repeat(22)}.7.${'N'.repeat(24)}.${signature}`)
-    const signed = { operation: 'beat', session: 'S'.repeat(22), argument: '', body: Buffer.from('{}') } as const
-    const key = importPublicKey(point)
-    expect(key && (await isSignedBy(key, proof, signed))).toBe(true)
-    expect(key && (await isSignedBy(key, proof, { ...signed, session: 's'.repeat(22) }))).toBe(false)
+  test('cannot be agreed on with what is not a point of the curve', () => {
+    const point = pair(0x21).getPublicKey()
+    const offCurve = Buffer.from(point)
+    offCurve[64] = (offCurve[64] ?? 0) ^ 1
+    const zeroPoint = Buffer.concat([Buffer.from([4]), Buffer.alloc(64)])
+    const compressed = Buffer.from(pair(0x21).getPublicKey(null, 'compressed'))
+    const hybrid = Buffer.from(pair(0x21).getPublicKey(null, 'hybrid'))
+    for (const bad of [offCurve, zeroPoint, compressed, hybrid, Buffer.alloc(65), Buffer.alloc(1), Buffer.alloc(0)])
+      expect(deriveProofKey(pair(0x01), bad)).toBe(undefined)
   })
 
-  test('of any other length is refused without a throw', async () => {
-    const viewer = createViewer('http://viewer.invalid')
-    const key = importPublicKey(Buffer.from(viewer.publicKeyText(), 'base64url'))
-    const signed = { operation: 'key', session: 'S'.repeat(22), argument: '0', body: Buffer.alloc(0) } as const
-    for (const length of [0, 1, 63, 64, 65, 128]) {
-      const proof = { pageId: 'P'.repeat(22), seq: 1, nonce: 'N'.repeat(24), signature: Buffer.alloc(length) }
-      expect(key && (await isSignedBy(key, proof, signed))).toBe(false)
-    }
+  test('of each browser and of each server key is another', () => {
+    const keys = [
+      [0x01, 0x21],
+      [0x01, 0x41],
+      [0x61, 0x21],
+    ].map(([server = 0, browser = 0]) => deriveProofKey(pair(server), pair(browser).getPublicKey())?.export().toString('hex'))
+    expect(new Set(keys).size).toBe(3)
+  })
+})
+
+describe('a tag', () => {
+  const proofKey = createSecretKey(Buffer.alloc(32, 5))
+  const signed = { operation: 'beat', session: 'S'.repeat(22), argument: '', body: Buffer.from('{}') } as const
+  const lines = `reelgate-proof-2\nbeat\n${signed.session}\n-\n${'P'.repeat(22)}\n7\n${'N'.repeat(24)}\n${createHash('sha256').update('{}').digest('base64url')}`
+  const tag = createHmac('sha256', proofKey).update(lines).digest('base64url')
+  const proof = readProof(`2.${'P'.repeat(22)}.7.${'N'.repeat(24)}.${tag}`)
+
+  test('is over eight lines, joined by line feeds, as the protocol writes them', () => {
+    expect(isSignedWith(proofKey, proof, signed)).toBe(true)
+    for (const changed of [
+      { operation: 'leave' },
+      { session: 's'.repeat(22) },
+      { argument: '0' },
+      { body: Buffer.from('{} ') },
+      { body: Buffer.alloc(0) },
+    ] as const)
+      expect(isSignedWith(proofKey, proof, { ...signed, ...changed })).toBe(false)
+    for (const changed of [{ seq: 8 }, { pageId: 'p'.repeat(22) }, { nonce: 'n'.repeat(24) }])
+      expect(isSignedWith(proofKey, { ...proof, ...changed }, signed)).toBe(false)
+  })
+
+  test('under another key is false', () => {
+    expect(isSignedWith(createSecretKey(Buffer.alloc(32, 6)), proof, signed)).toBe(false)
   })
 
   test('header: whatever text comes, it is read whole or refused', () => {
     fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.stringMatching(/^1\.[\w-]{22}\.\d{1,11}\.[\w-]{24}\.[\w-]{86}$/)), (header) => {
+      fc.property(fc.oneof(fc.string(), fc.stringMatching(/^2\.[\w-]{22}\.\d{1,11}\.[\w-]{24}\.[\w-]{43}$/)), (header) => {
         try {
-          const { pageId, seq, nonce, signature } = readProof(header)
-          expect(header.startsWith(`1.${pageId}.${seq}.${nonce}.`)).toBe(true)
-          expect([signature.length, seq >= 1, seq <= 9_999_999_999]).toEqual([64, true, true])
+          const { pageId, seq, nonce, tag } = readProof(header)
+          expect(header.startsWith(`2.${pageId}.${seq}.${nonce}.`)).toBe(true)
+          expect([tag.length, seq >= 1, seq <= 9_999_999_999]).toEqual([32, true, true])
         } catch (error) {
           expect(error).toMatchObject({ code: 'not-allowed' })
         }

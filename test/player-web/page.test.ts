@@ -5,6 +5,8 @@ import { inkOn, parseOptions, parsePageValues, searchOfSession } from '../../web
 const VALUES = {
   cspNonce: 'Zm9vYmFy',
   proofNonce: 'n'.repeat(24),
+  serverKey: 'K'.repeat(87),
+  serverKeyId: 'I'.repeat(22),
   ticket: 'videos.example.59000000.c2ln',
   rootPath: '../',
   script: 'assets/main-1a2b.js',
@@ -16,7 +18,8 @@ test('X13: the player reads from the page what the server wrote, whatever it hol
   const page = playerPage({ ...VALUES, ticket })
   const json = /id="reelgate-page"[^>]*>([^<]*)<\/script>/.exec(page)?.[1] ?? ''
   expect(json).not.toMatch(/[<>\u2028\u2029]/)
-  expect(parsePageValues(json)).toEqual({ proofNonce: VALUES.proofNonce, ticket, rootPath: '../' })
+  const { proofNonce, serverKey, serverKeyId, rootPath } = VALUES
+  expect(parsePageValues(json)).toEqual({ proofNonce, serverKey, serverKeyId, ticket, rootPath })
 })
 
 test('every script of the page carries the nonce of its policy, and all addresses follow a proxy prefix', () => {

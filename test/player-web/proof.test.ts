@@ -1,63 +1,67 @@
-import { createHash, createPublicKey, verify } from 'node:crypto'
+import { createECDH, createHash, createHmac, type KeyObject } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { deriveProofKey } from '../../src/playback/server-key.ts'
 import { sha256Base64url, toBase64url } from '../../web/player/encoding.ts'
-import {
-  createSigner,
-  type KeyPair,
-  newKeyPair,
-  parseSignedRequest,
-  publicKeyText,
-  type SignedRequest,
-} from '../../web/player/proof.ts'
+import { agreeProofKey, createSigner, parseSignedRequest, type SignedRequest } from '../../web/player/proof.ts'
 
 const NONCE = 'n'.repeat(24)
 const SESSION = 'S'.repeat(22)
 
-test('a proof is what the protocol says, byte for byte, and the public key of redeem verifies it', async () => {
-  const pair = await newKeyPair()
-  const signer = createSigner(pair.privateKey, NONCE)
+test('a proof is what the protocol says, byte for byte, and the server agrees on its key', async () => {
+  const { proofKey, serversKey } = await agree()
+  const signer = createSigner(proofKey, NONCE)
   const body = '{"state":"playing","title":"Grüße"}'
-  const match = /^1\.([\w-]{22})\.([1-9]\d{0,9})\.([\w-]{24})\.([\w-]{86})$/.exec(
+  const match = /^2\.([\w-]{22})\.([1-9]\d{0,9})\.([\w-]{24})\.([\w-]{43})$/.exec(
     await signer.sign({ operation: 'beat', session: SESSION, body }),
   )
-  const [, pageId = '', seq = '', nonce = '', signature = ''] = match ?? []
+  const [, pageId = '', seq = '', nonce = '', tag = ''] = match ?? []
   const bodyHash = createHash('sha256').update(body).digest('base64url')
-  const lines = `reelgate-proof-1\nbeat\n${SESSION}\n-\n${pageId}\n${seq}\n${nonce}\n${bodyHash}`
+  const lines = `reelgate-proof-2\nbeat\n${SESSION}\n-\n${pageId}\n${seq}\n${nonce}\n${bodyHash}`
   expect({ pageId, seq, nonce }).toEqual({ pageId: signer.pageId, seq: '1', nonce: NONCE })
-  expect(await verifies(pair, lines, signature)).toBe(true)
-  expect(await verifies(pair, lines.replace('beat', 'leave'), signature)).toBe(false)
+  expect(tag).toBe(tagOf(serversKey, lines))
 })
 
 test('a request without session, argument or body signs a dash for each', async () => {
-  const pair = await newKeyPair()
-  const signer = createSigner(pair.privateKey, NONCE)
-  const signature = (await signer.sign({ operation: 'redeem' })).split('.')[4] ?? ''
-  expect(await verifies(pair, `reelgate-proof-1\nredeem\n-\n-\n${signer.pageId}\n1\n${NONCE}\n-`, signature)).toBe(true)
+  const { proofKey, serversKey } = await agree()
+  const signer = createSigner(proofKey, NONCE)
+  const tag = (await signer.sign({ operation: 'redeem' })).split('.')[4] ?? ''
+  expect(tag).toBe(tagOf(serversKey, `reelgate-proof-2\nredeem\n-\n-\n${signer.pageId}\n1\n${NONCE}\n-`))
 })
 
 test('each proof works once: its seq is used by no other, even when fifty are signed concurrently', async () => {
-  const signer = createSigner((await newKeyPair()).privateKey, NONCE)
+  const signer = createSigner((await agree()).proofKey, NONCE)
   const asked: SignedRequest = { operation: 'key', session: SESSION, argument: '0' }
   const proofs = await Promise.all(Array.from({ length: 50 }, () => signer.sign(asked)))
   expect(new Set(proofs.map((proof) => proof.split('.')[2])).size).toBe(50)
 })
 
 test('a proof carries the newest nonce that an answer brought', async () => {
-  const signer = createSigner((await newKeyPair()).privateKey, NONCE)
+  const signer = createSigner((await agree()).proofKey, NONCE)
   signer.takeNonce('m'.repeat(24))
   signer.takeNonce(null)
   expect((await signer.sign({ operation: 'page', session: SESSION })).split('.')[3]).toBe('m'.repeat(24))
 })
 
 test('each page load is another page to the server', async () => {
-  const { privateKey } = await newKeyPair()
-  expect(createSigner(privateKey, NONCE).pageId).not.toBe(createSigner(privateKey, NONCE).pageId)
+  const { proofKey } = await agree()
+  expect(createSigner(proofKey, NONCE).pageId).not.toBe(createSigner(proofKey, NONCE).pageId)
 })
 
-test('the private key cannot be read out of the browser', async () => {
-  const { privateKey } = await newKeyPair()
-  expect(privateKey.extractable).toBe(false)
-  await expect(crypto.subtle.exportKey('pkcs8', privateKey)).rejects.toThrow()
+test('of what a browser keeps nothing can be exported, or used to derive anything', async () => {
+  const { proofKey } = await agree()
+  const kept = Object.values(proofKey).filter((value) => value instanceof CryptoKey)
+  expect(kept.map(({ extractable, usages, algorithm }) => ({ extractable, usages, algorithm: algorithm.name }))).toEqual([
+    { extractable: false, usages: ['sign'], algorithm: 'HMAC' },
+  ])
+  for (const key of kept) {
+    await expect(crypto.subtle.exportKey('raw', key)).rejects.toThrow()
+    await expect(crypto.subtle.exportKey('jwk', key)).rejects.toThrow()
+  }
+})
+
+test('each OTP has a key of its own', async () => {
+  const keys = [await agree(), await agree()]
+  expect(new Set(keys.map(({ proofKey }) => proofKey.publicKey)).size).toBe(2)
 })
 
 test.each([
@@ -77,9 +81,16 @@ test('bytes and hashes are base64url without padding', async () => {
   expect(await sha256Base64url('Grüße')).toBe(createHash('sha256').update('Grüße').digest('base64url'))
 })
 
-async function verifies(pair: KeyPair, lines: string, signature: string): Promise<boolean> {
-  const point = Buffer.from(await publicKeyText(pair), 'base64url')
-  const spki = Buffer.concat([Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex'), point])
-  const key = createPublicKey({ key: spki, format: 'der', type: 'spki' })
-  return verify('sha256', Buffer.from(lines), { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))
+/** A browser's proof key, and what the server derives from the public key that redeem sends. */
+async function agree() {
+  const server = createECDH('prime256v1')
+  const serverKey = server.generateKeys().toString('base64url')
+  const proofKey = await agreeProofKey({ serverKey, serverKeyId: 'I'.repeat(22) })
+  const serversKey = deriveProofKey(server, Buffer.from(proofKey.publicKey, 'base64url'))
+  if (!serversKey) throw new Error('the server refused the browser’s key')
+  return { proofKey, serversKey }
+}
+
+function tagOf(key: KeyObject, lines: string): string {
+  return createHmac('sha256', key).update(lines).digest('base64url')
 }

@@ -36,6 +36,7 @@ function sessionOf(i: number) {
     generation: 1,
     userId: `viewer ${i}`,
     publicKey: key,
+    serverKeyId: 'server key',
     keyId: key,
     pages: '[]',
     watermarks: '[]',

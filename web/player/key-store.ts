@@ -1,19 +1,19 @@
-import type { KeyPair } from './proof.ts'
+import type { ProofKey } from './proof.ts'
 
 const RETENTION_MS = 7 * 24 * 3600 * 1000 // no playback session lives longer
 
-type StoredPair = { pair: KeyPair; storedAtMs: number }
+type StoredKey = { proofKey: ProofKey; storedAtMs: number }
 
 export type KeyStore = {
   /** False: the browser denies storage; keys live as long as this page, and a reload needs a new OTP. */
   readonly lasts: boolean
-  find(name: string): Promise<KeyPair | undefined>
-  /** Stores the pair unless another tab was first. @returns the stored pair */
-  storeIfAbsent(name: string, pair: KeyPair): Promise<KeyPair>
+  find(name: string): Promise<ProofKey | undefined>
+  /** Stores the key unless another tab was first. @returns the stored key */
+  storeIfAbsent(name: string, proofKey: ProofKey): Promise<ProofKey>
 }
 
 /**
- * Key pairs by name (SHA-256 of an OTP, or a session's id). IndexedDB, because it alone holds a key that
+ * Proof keys by name (SHA-256 of an OTP, or a session's id). IndexedDB, because it alone holds a key that
  * no script can read; in memory where the browser denies it (sandboxed frames, blocked storage).
  */
 export async function openKeyStore(): Promise<KeyStore> {
@@ -30,36 +30,36 @@ function createIndexedDbStore(db: IDBDatabase): KeyStore {
   return {
     lasts: true,
     async find(name) {
-      const stored: StoredPair | undefined = await toPromise(db.transaction('keys').objectStore('keys').get(name))
-      return stored?.pair
+      const stored: StoredKey | undefined = await toPromise(db.transaction('keys').objectStore('keys').get(name))
+      return stored?.proofKey
     },
-    storeIfAbsent(name, pair) {
+    storeIfAbsent(name, proofKey) {
       return new Promise((resolve) => {
         const transaction = db.transaction('keys', 'readwrite', { durability: 'strict' })
         const keys = transaction.objectStore('keys')
-        const found: IDBRequest<StoredPair | undefined> = keys.get(name)
-        let stored = pair
+        const found: IDBRequest<StoredKey | undefined> = keys.get(name)
+        let stored = proofKey
         found.onsuccess = () => {
-          if (found.result) stored = found.result.pair
-          else keys.put({ pair, storedAtMs: Date.now() } satisfies StoredPair, name)
+          if (found.result) stored = found.result.proofKey
+          else keys.put({ proofKey, storedAtMs: Date.now() } satisfies StoredKey, name)
         }
-        // Only a finished transaction survives a reload, and the pair must be there before the OTP is spent.
+        // Only a finished transaction survives a reload, and the key must be there before the OTP is spent.
         transaction.oncomplete = () => resolve(stored)
         // Full, or a browser that cannot store keys: this page plays all the same, a reload needs a new OTP.
-        transaction.onabort = () => resolve(pair)
+        transaction.onabort = () => resolve(proofKey)
       })
     },
   }
 }
 
 function createMemoryStore(): KeyStore {
-  const pairs = new Map<string, KeyPair>()
+  const keys = new Map<string, ProofKey>()
   return {
     lasts: false,
-    find: async (name) => pairs.get(name),
-    async storeIfAbsent(name, pair) {
-      const stored = pairs.get(name) ?? pair
-      pairs.set(name, stored)
+    find: async (name) => keys.get(name),
+    async storeIfAbsent(name, proofKey) {
+      const stored = keys.get(name) ?? proofKey
+      keys.set(name, stored)
       return stored
     },
   }
@@ -78,7 +78,7 @@ function deleteExpired(db: IDBDatabase): Promise<void> {
     each.onsuccess = () => {
       const cursor = each.result
       if (!cursor) return
-      const stored: StoredPair = cursor.value
+      const stored: StoredKey = cursor.value
       if (stored.storedAtMs < Date.now() - RETENTION_MS) cursor.delete()
       cursor.continue()
     }

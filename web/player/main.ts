@@ -8,14 +8,14 @@ import { inkOn, type PageValues, type PlayerOptions, parseOptions, parsePageValu
 import { servePage } from './page-api.ts'
 import { openPage, type PlayResult, redeem } from './play-client.ts'
 import { type Playback, startPlayback } from './playback.ts'
-import { createSigner, type KeyPair, newKeyPair, publicKeyText, type Signer } from './proof.ts'
+import { agreeProofKey, createSigner, type ProofKey, type Signer } from './proof.ts'
 import type { Refusal, Waiting } from './refusals.ts'
 import { createScreen, type Screen } from './screen.ts'
 import { createSettingsMenu } from './settings-menu.ts'
 import { canPlayStreams } from './stream.ts'
 import type { SessionAnswer } from './wire.ts'
 
-type Opened = { ok: true; pair: KeyPair; signer: Signer; answer: SessionAnswer } | { ok: false; refusal: Refusal }
+type Opened = { ok: true; proofKey: ProofKey; signer: Signer; answer: SessionAnswer } | { ok: false; refusal: Refusal }
 
 start()
 
@@ -67,12 +67,12 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
     )
   }
 
-  async function openHere(pair: KeyPair, session: string, nonce: string, atS: number) {
+  async function openHere(proofKey: ProofKey, session: string, nonce: string, atS: number) {
     const open = async (): Promise<Opened> => {
-      const signer = createSigner(pair.privateKey, nonce) // a page that was replaced never comes back, so this is another
-      return toOpened(pair, signer, await openPage(signer, root, session, onWaiting))
+      const signer = createSigner(proofKey, nonce) // a page that was replaced never comes back, so this is another
+      return toOpened(proofKey, signer, await openPage(signer, root, session, onWaiting))
     }
-    await playOrShowRefusal(open, atS, () => openHere(pair, session, nonce, atS))
+    await playOrShowRefusal(open, atS, () => openHere(proofKey, session, nonce, atS))
   }
 
   async function playOrShowRefusal(open: () => Promise<Opened>, atS: number | undefined, again: () => void) {
@@ -85,8 +85,8 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
       pageApi.refused(refusal)
       return
     }
-    const { pair, signer, answer } = outcome
-    const playHere = (fromS: number) => openHere(pair, answer.session, page.proofNonce, fromS)
+    const { proofKey, signer, answer } = outcome
+    const playHere = (fromS: number) => openHere(proofKey, answer.session, page.proofNonce, fromS)
     playback = startPlayback(
       { elements, screen, menu, options, root, playHere },
       signer,
@@ -107,22 +107,23 @@ async function openSession(
 ): Promise<Opened> {
   const keys = await openKeyStore()
   if (options.session) {
-    const pair = await keys.find(options.session)
-    if (!pair) return { ok: false, refusal: { code: keys.lasts ? 'not-allowed' : 'otp-used' } }
-    const signer = createSigner(pair.privateKey, page.proofNonce)
-    return toOpened(pair, signer, await openPage(signer, root, options.session, onWaiting))
+    const proofKey = await keys.find(options.session)
+    if (!proofKey) return { ok: false, refusal: { code: keys.lasts ? 'not-allowed' : 'otp-used' } }
+    const signer = createSigner(proofKey, page.proofNonce)
+    return toOpened(proofKey, signer, await openPage(signer, root, options.session, onWaiting))
   }
   if (!options.otp) return { ok: false, refusal: { code: 'otp-unknown' } }
   const otpHash = await sha256Base64url(options.otp)
-  const pair = (await keys.find(otpHash)) ?? (await keys.storeIfAbsent(otpHash, await newKeyPair()))
-  const signer = createSigner(pair.privateKey, page.proofNonce)
+  const proofKey = (await keys.find(otpHash)) ?? (await keys.storeIfAbsent(otpHash, await agreeProofKey(page)))
+  const signer = createSigner(proofKey, page.proofNonce)
   const answer = await redeem(
     signer,
     root,
     {
       otp: options.otp,
       videoId: options.videoId,
-      publicKey: await publicKeyText(pair),
+      publicKey: proofKey.publicKey,
+      serverKeyId: proofKey.serverKeyId,
       ticket: page.ticket,
       ancestors: [...(location.ancestorOrigins ?? [])],
       support: { mse: 'MediaSource' in globalThis, managed: 'ManagedMediaSource' in globalThis },
@@ -130,10 +131,10 @@ async function openSession(
     onWaiting,
   )
   if (answer.ok) {
-    await keys.storeIfAbsent(answer.value.session, pair) // before the address changes: a reload has nothing but the session's id
+    await keys.storeIfAbsent(answer.value.session, proofKey) // before the address changes: a reload has nothing but the session's id
     history.replaceState(null, '', searchOfSession(location.search, answer.value.session))
   }
-  return toOpened(pair, signer, answer)
+  return toOpened(proofKey, signer, answer)
 }
 
 /** Where to begin: after a reload where this session was, else where the address says, or where the viewer or this browser left the video. */
@@ -152,8 +153,8 @@ async function showPublicPoster(video: HTMLVideoElement, root: URL, videoId: str
   if (poster && !video.poster) video.poster = new URL(new URL(poster.url).pathname.replace(/^.*\/poster\//, 'poster/'), root).href
 }
 
-function toOpened(pair: KeyPair, signer: Signer, answer: PlayResult<SessionAnswer>): Opened {
-  return answer.ok ? { ok: true, pair, signer, answer: answer.value } : answer
+function toOpened(proofKey: ProofKey, signer: Signer, answer: PlayResult<SessionAnswer>): Opened {
+  return answer.ok ? { ok: true, proofKey, signer, answer: answer.value } : answer
 }
 
 function refuse(screen: Screen, refusal: Refusal) {

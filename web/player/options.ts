@@ -1,5 +1,7 @@
+import type { ServerKey } from './proof.ts'
+
 /** What the server wrote into the page. `rootPath` leads from the page to the installation's root: `../` or `../../`. */
-export type PageValues = { proofNonce: string; ticket: string; rootPath: string }
+export type PageValues = ServerKey & { proofNonce: string; ticket: string; rootPath: string }
 
 /** What the embedder wrote into the address. Everything that has not the form it should have counts as absent. */
 export type PlayerOptions = {
@@ -23,11 +25,18 @@ export function parsePageValues(json: string): PageValues {
   const value: unknown = JSON.parse(json)
   if (typeof value !== 'object' || value === null) throw new Error('The page carries no values')
   const values: Record<string, unknown> = { ...value }
-  const { proofNonce, ticket, rootPath } = values
-  if (typeof proofNonce !== 'string' || typeof ticket !== 'string' || typeof rootPath !== 'string') {
-    throw new Error('The page lacks its nonce, its ticket or its root')
+  const read = (name: keyof PageValues): string => {
+    const text = values[name]
+    if (typeof text !== 'string') throw new Error(`The page lacks its ${name}`)
+    return text
   }
-  return { proofNonce, ticket, rootPath }
+  return {
+    proofNonce: read('proofNonce'),
+    serverKey: read('serverKey'),
+    serverKeyId: read('serverKeyId'),
+    ticket: read('ticket'),
+    rootPath: read('rootPath'),
+  }
 }
 
 export function parseOptions(search: string): PlayerOptions {

@@ -1,4 +1,4 @@
-import { randomId, sha256Base64url, toBase64url } from './encoding.ts'
+import { fromBase64url, randomId, sha256Base64url, toBase64url } from './encoding.ts'
 
 export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'leave'
 
@@ -10,7 +10,7 @@ export type ProofPage = { pageId: string; seq: number; nonce: string }
 /** The eight signed lines. `bodyHash`: SHA-256 of the body in base64url, absent when there is no body. @see playback protocol, section 3 */
 export function proofLines(request: SignedRequest, page: ProofPage, bodyHash: string | undefined): string {
   return [
-    'reelgate-proof-1',
+    'reelgate-proof-2',
     request.operation,
     request.session ?? '-',
     request.argument ?? '-',
@@ -30,8 +30,8 @@ export type Signer = {
   takeNonce(nonce: string | null): void
 }
 
-/** Signs as a new page of the browser that holds `privateKey` (ECDSA P-256). `nonce` is the one that came with the page. */
-export function createSigner(privateKey: CryptoKey, nonce: string): Signer {
+/** Signs as a new page of the browser that holds the proof key. `nonce` is the one that came with the page. */
+export function createSigner({ key }: ProofKey, nonce: string): Signer {
   const pageId = randomId()
   let newestNonce = nonce
   let lastSeq = 0
@@ -41,8 +41,8 @@ export function createSigner(privateKey: CryptoKey, nonce: string): Signer {
       const page = { pageId, seq: ++lastSeq, nonce: newestNonce }
       const bodyHash = request.body === undefined ? undefined : await sha256Base64url(request.body)
       const lines = new TextEncoder().encode(proofLines(request, page, bodyHash))
-      const signature = await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, privateKey, lines)
-      return `1.${page.pageId}.${page.seq}.${page.nonce}.${toBase64url(new Uint8Array(signature))}`
+      const tag = await crypto.subtle.sign('HMAC', key, lines)
+      return `2.${page.pageId}.${page.seq}.${page.nonce}.${toBase64url(new Uint8Array(tag))}`
     },
     takeNonce(nonce) {
       if (nonce) newestNonce = nonce
@@ -50,16 +50,42 @@ export function createSigner(privateKey: CryptoKey, nonce: string): Signer {
   }
 }
 
-export type KeyPair = { publicKey: CryptoKey; privateKey: CryptoKey }
+/** The server's public key and its id, as the page names them. */
+export type ServerKey = { serverKey: string; serverKeyId: string }
 
-/** A non-extractable pair for one OTP: one pair for ever would make a viewer recognisable everywhere. */
-export function newKeyPair(): Promise<KeyPair> {
-  return crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign', 'verify'])
+/** The key under which a browser proves its requests, and what redeem says of it: both ends' sides of the agreement. */
+export type ProofKey = {
+  /** HMAC-SHA-256; no script can read it. */
+  key: CryptoKey
+  /** The browser's public point, 65 bytes in base64url. */
+  publicKey: string
+  serverKeyId: string
 }
 
-/** The 65 bytes of the public point in base64url: 87 characters, as redeem sends them. */
-export async function publicKeyText(pair: KeyPair): Promise<string> {
-  return toBase64url(new Uint8Array(await crypto.subtle.exportKey('raw', pair.publicKey)))
+/**
+ * Agrees with the server on a key for one OTP: one key for ever would make a viewer recognisable everywhere. The private key is dropped
+ * here, since who can use it may derive a readable key from it.
+ */
+export async function agreeProofKey({ serverKey, serverKeyId }: ServerKey): Promise<ProofKey> {
+  const curve = { name: 'ECDH', namedCurve: 'P-256' }
+  const serverPoint = fromBase64url(serverKey)
+  const [pair, publicServerKey] = await Promise.all([
+    crypto.subtle.generateKey(curve, false, ['deriveKey']),
+    crypto.subtle.importKey('raw', serverPoint, curve, false, []),
+  ])
+  const browserPoint = new Uint8Array(await crypto.subtle.exportKey('raw', pair.publicKey))
+  const shared = await crypto.subtle.deriveKey({ name: 'ECDH', public: publicServerKey }, pair.privateKey, 'HKDF', false, [
+    'deriveKey',
+  ])
+  const salt = await crypto.subtle.digest('SHA-256', new Uint8Array([...browserPoint, ...serverPoint]))
+  const key = await crypto.subtle.deriveKey(
+    { name: 'HKDF', hash: 'SHA-256', salt, info: new TextEncoder().encode('reelgate-proof-2') },
+    shared,
+    { name: 'HMAC', hash: 'SHA-256', length: 256 },
+    false,
+    ['sign'],
+  )
+  return { key, publicKey: toBase64url(browserPoint), serverKeyId }
 }
 
 /**

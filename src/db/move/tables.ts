@@ -28,6 +28,7 @@ export const KEYS = {
   segment: ['video_id', 'generation', 'rendition_id', 'number'],
   file: ['id'],
   otp: ['hash'],
+  server_key: ['id'],
   playback_session: ['id'],
   watch_position: ['account_id', 'user_id', 'video_id'],
   redeem_attempt: ['id'],

@@ -55,6 +55,7 @@ export const RedeemBody = Type.Object({
   otp: Type.String({ maxLength: 200 }),
   videoId: Type.Optional(Type.String({ pattern: '^[0-9a-f]{32}$' })),
   publicKey: Type.String({ pattern: '^[A-Za-z0-9_-]{87}$', description: 'the 65 raw bytes of a P-256 point, base64url' }),
+  serverKeyId: Type.String({ pattern: '^[A-Za-z0-9_-]{22}$', description: 'from the page' }),
   ticket: Type.String({ maxLength: 400 }),
   ancestors: Type.Optional(Type.Array(Type.String({ maxLength: 300 }), { maxItems: 20 })),
   support: Type.Optional(Type.Object({ mse: Type.Boolean(), managed: Type.Boolean() })),

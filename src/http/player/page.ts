@@ -2,6 +2,9 @@
 export type PlayerPageValues = {
   cspNonce: string
   proofNonce: string
+  /** The server's public key, in base64url, and its id. */
+  serverKey: string
+  serverKeyId: string
   ticket: string
   rootPath: string
   /** `file` of the manifest's only entry, such as `assets/main-1a2b3c.js`. */
@@ -23,9 +26,10 @@ export const ICON = `data:image/svg+xml,${encodeURIComponent(
  * Send it with `playerPolicy` of the same `cspNonce`, `no-store` and `Referrer-Policy: no-referrer`.
  * @see playback protocol, section 1
  */
-export function playerPage({ cspNonce, proofNonce, ticket, rootPath, script, style }: PlayerPageValues): string {
+export function playerPage({ cspNonce, script, style, ...values }: PlayerPageValues): string {
+  const { proofNonce, serverKey, serverKeyId, ticket, rootPath } = values
   const nonce = escapeHtml(cspNonce)
-  return `${pageHead({ rootPath, style })}<script type="application/json" id="reelgate-page" nonce="${nonce}">${scriptJson({ proofNonce, ticket, rootPath })}</script>
+  return `${pageHead({ rootPath, style })}<script type="application/json" id="reelgate-page" nonce="${nonce}">${scriptJson({ proofNonce, serverKey, serverKeyId, ticket, rootPath })}</script>
 <script type="module" nonce="${nonce}" src="${escapeHtml(`${rootPath}player/${script}`)}"></script>
 </head>
 <body data-state="loading">

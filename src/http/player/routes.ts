@@ -4,13 +4,15 @@ import { Type } from 'typebox'
 import { framingOfPage, type PlayerPageDeps } from '../../playback/player-page.ts'
 import type { Nonces } from '../../playback/proof.ts'
 import { REFUSALS } from '../../playback/refusal.ts'
+import type { ServerKeys } from '../../playback/server-key.ts'
 import type { Tickets } from '../../playback/ticket.ts'
 import type { App } from '../server/app-type.ts'
 import { countGuess, type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 import type { Asset, EmbedScript, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
 
-export type PlayerDeps = LimitDeps & PlayerPageDeps & { nonces: Nonces; tickets: Tickets; player: PlayerAssets }
+export type PlayerDeps = LimitDeps &
+  PlayerPageDeps & { nonces: Nonces; serverKeys: Pick<ServerKeys, 'current'>; tickets: Tickets; player: PlayerAssets }
 
 const FileParams = Type.Object({ file: Type.String() })
 const EmbedParams = Type.Object({ '*': Type.String() })
@@ -94,7 +96,7 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
   const ticket = deps.tickets.issue(referer)
   return reply
     .header('Content-Security-Policy', playerPolicy(cspNonce, framing === 'everyone' ? undefined : framing))
-    .send(playerPage({ cspNonce, proofNonce, ticket, rootPath, script, style }))
+    .send(playerPage({ cspNonce, proofNonce, ...deps.serverKeys.current, ticket, rootPath, script, style }))
 }
 
 /** As the player says it. */
