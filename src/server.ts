@@ -68,6 +68,7 @@ async function openServer(
   const playing = { db, write, masterKey, folders, clock, recordView: usage.recordView, watermarkImages: watermarkImages, log }
   const playback = await openPlayback({ ...playing, countriesFile: config.countriesFile, isRateLimited: limits !== undefined })
   opened.defer(() => logErrors(log, 'sessions: saving them failed', () => saveSessions(playback)))
+  opened.defer(() => logErrors(log, 'key budgets: saving them failed', playback.keyPacing.save))
   const hotSegments = createSegmentCache()
   const forgetSegment = (damage: Damage) => hotSegments.forget(cacheKey(damage, damage.renditionId, damage.number))
   const needs = { config, sessions: sessionsOfVideos(playback), saveUsage: usage.save, forgetSegment, log }
@@ -109,6 +110,7 @@ async function openServer(
   const { stop: stopMaintenance } = startMaintenance({
     ...{ db, slowQueryDb, write, nowS, folders, deletion, usage, keyUses, bans, reportDamage: repairSegment, log },
     sessions: playback.sessions,
+    keyPacing: playback.keyPacing,
     reserve: paths.reserve,
   })
   opened.defer(stopMaintenance)

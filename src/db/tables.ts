@@ -25,6 +25,7 @@ export type Tables = {
   otp: OtpTable
   serverKey: ServerKeyTable
   playbackSession: PlaybackSessionTable
+  keyBudget: KeyBudgetTable
   streamSlot: StreamSlotTable
   watchPosition: WatchPositionTable
   redeemAttempt: RedeemAttemptTable
@@ -382,6 +383,22 @@ type PlaybackSessionTable = {
 }
 
 /** One of the concurrent streams that a viewer may have, leased by a session (playback-protocol.md, section 7). */
+/** How much of a video a viewer may be given keys for: playback-protocol.md, section 6. Times are on the playback clock. */
+type KeyBudgetTable = {
+  accountId: string
+  /** `user <userId>`, or `address <address or /64>` for viewers without a userId. */
+  viewer: string
+  /** Empty: the budget over all videos. */
+  videoId: string
+  generation: number
+  /** Seconds of video. */
+  levelS: number
+  earnedAtS: number
+  /** A bit for each key window, the first one lowest: whether its key has been released. */
+  released: Buffer
+  usedAtS: number
+}
+
 type StreamSlotTable = {
   accountId: string
   userId: string
@@ -530,6 +547,7 @@ export type FolderRow = Selectable<FolderTable>
 export type ChunkRow = Selectable<ChunkTable>
 export type SegmentRow = Selectable<SegmentTable>
 export type ServerKeyRow = Selectable<ServerKeyTable>
+export type KeyBudgetRow = Selectable<KeyBudgetTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
 export type WatermarkImageRow = Selectable<WatermarkImageTable>
 export type StoredResponseRow = Selectable<StoredResponseTable>

@@ -4,6 +4,7 @@ import { openMainPoster } from '../assets/public-poster.ts'
 import type { Write } from '../db/write.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { openCountries } from './countries.ts'
+import { createKeyPacing } from './key-pacing.ts'
 import { deriveMediaSecret } from './media-path.ts'
 import { createPlayableVideos } from './playable-video.ts'
 import type { PlaybackClock } from './playback-clock.ts'
@@ -37,6 +38,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     serverKeys: await openServerKeys({ db, write, masterKey, nowS: clock.nowS }),
     tickets: createTickets(masterKey, clock.nowS),
     videos: createPlayableVideos(db, masterKey),
+    keyPacing: createKeyPacing({ db, write, nowS: clock.preciseNowS }),
     sessions: new Map(),
     mediaSecret: deriveMediaSecret(masterKey),
     captions: {

@@ -9,6 +9,8 @@ import { HIGH_WATER_MARK } from '../db/high-water-mark.ts'
  */
 export type PlaybackClock = {
   nowS(): number
+  /** The same with its fraction, for what is counted in less than seconds. */
+  preciseNowS(): number
   /** What was saved before this start, at most 5 s before the last one ended; 0 at the first. */
   savedAtStartS: number
   stop(): Promise<void>
@@ -25,7 +27,8 @@ export async function startPlaybackClock(
   const mark = await db.selectFrom('setting').select('value').where('name', '=', HIGH_WATER_MARK).executeTakeFirst()
   const savedAtStartS = Number(mark?.value ?? 0)
   const startedMs = performance.now()
-  const passedS = () => Math.floor((performance.now() - startedMs) / 1000)
+  const precisePassedS = () => (performance.now() - startedMs) / 1000
+  const passedS = () => Math.floor(precisePassedS())
   let startS = Math.max(serverClockS ? await serverClockS() : wallNowS(), savedAtStartS)
   const nowS = () => startS + passedS()
 
@@ -55,6 +58,7 @@ export async function startPlaybackClock(
   if (serverClockS) timers.push(setInterval(() => follow(serverClockS).catch(() => undefined), READ_EVERY_MS).unref())
   return {
     nowS,
+    preciseNowS: () => startS + precisePassedS(),
     savedAtStartS,
     async stop() {
       timers.forEach(clearInterval)

@@ -1,5 +1,5 @@
 import type { PublicCaption } from '../assets/public-captions.ts'
-import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
+import { SEGMENTS_PER_WINDOW, windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
 import { AUDIO_CODEC, videoCodec } from '../encode/ladder.ts'
 import { AAC_FRAMES_PER_SEGMENT, audioSegmentCount, type VideoRendition, videoSegmentCount } from '../encode/plan.ts'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
@@ -146,4 +146,10 @@ export function windowCount(video: PlayableVideo): number {
   const videoRenditions = videoTrack ? windowOfVideoSegment(videoSegmentCount(videoTrack) - 1) + 1 : 0
   const audioRenditions = audioTrack ? windowOfAudioSegment(audioSegmentCount(audioTrack) - 1, video.grid) + 1 : 0
   return Math.max(videoRenditions, audioRenditions)
+}
+
+/** The seconds of video that the key of a window opens: the last one may be short. */
+export function windowDurationS({ plan, grid }: PlayableVideo, window: number): number {
+  const windowS = (SEGMENTS_PER_WINDOW * grid.gopFrames * grid.rateDen) / grid.rateNum
+  return Math.max(0, Math.min(windowS, plan.durationS - window * windowS))
 }

@@ -1,3 +1,4 @@
+import { removeOldKeyBudgets } from './key-budget-store.ts'
 import { removeOldOtps } from './otp-store.ts'
 import type { PlaybackDeps } from './session.ts'
 import { removeOldSessions } from './session-store.ts'
@@ -5,15 +6,17 @@ import { removeOldSlots } from './stream-slot-store.ts'
 import { removeOldPositions } from './watch-position-store.ts'
 
 const KEEP_SESSIONS_S = 24 * 3600
+const KEEP_KEY_BUDGETS_S = 24 * 3600
 const KEEP_OTPS_S = 7 * 24 * 3600
 const KEEP_POSITIONS_S = 180 * 24 * 3600
 /** Rows in one transaction, so few that other writes are not delayed. */
 const BATCH_SIZE = 500
 
-/** Removes ended sessions after a day, OTPs a week after they expire, and viewers' positions after half a year. */
+/** Removes ended sessions and unused key budgets after a day, OTPs a week after they expire, and viewers' positions after half a year. */
 export async function prunePlayback({ write, nowS }: Pick<PlaybackDeps, 'write' | 'nowS'>): Promise<void> {
   await write((tx) => removeOldSlots(tx, nowS() - KEEP_SESSIONS_S))
   while ((await write((tx) => removeOldSessions(tx, nowS() - KEEP_SESSIONS_S, BATCH_SIZE))) > 0);
+  while ((await write((tx) => removeOldKeyBudgets(tx, nowS() - KEEP_KEY_BUDGETS_S, BATCH_SIZE))) > 0);
   while ((await write((tx) => removeOldOtps(tx, nowS() - KEEP_OTPS_S, BATCH_SIZE))) > 0);
   while ((await write((tx) => removeOldPositions(tx, nowS() - KEEP_POSITIONS_S, BATCH_SIZE))) > 0);
 }

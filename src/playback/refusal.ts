@@ -14,6 +14,7 @@ export const REFUSALS = {
   'session-ended': { status: 403, message: 'Playback has ended. Reload the page you came from to watch again.' },
   'file-gone': { status: 404, message: 'This file is not there any more.' },
   'page-replaced': { status: 409, message: 'The video plays in another tab of this browser.' },
+  'key-pace': { status: 429, message: 'The next part of the video can be played in a moment.' },
   'slow-down': { status: 429, message: 'Too many requests come from here. Wait a moment.' },
   'stream-limit': {
     status: 409,
@@ -45,6 +46,8 @@ export type RefusalDetails = {
   why?: string
   /** When to retry. */
   waitMs?: number
+  /** The highest speed at which the next key comes in time. */
+  maxRate?: number
   /** Told by the header of that name. */
   retryAfterS?: number
 }

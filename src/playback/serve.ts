@@ -31,11 +31,19 @@ export async function openSessionFile(deps: PlaybackDeps, { row }: LiveSession, 
   return file
 }
 
-/** The 16 bytes of one key window, to a session that has its stream slot. */
+/**
+ * The 16 bytes of one key window, to a session that has its stream slot, at the pace of watching.
+ * @throws PlaybackRefusal `stream-limit`, `key-pace`
+ */
 export async function releaseKey(deps: PlaybackDeps, session: LiveSession, window: number): Promise<Buffer> {
   const video = await getSessionVideo(deps, session)
   if (window >= windowCount(video)) throw new PlaybackRefusal('bad-request')
+  const budgets = await deps.keyPacing.budgetsOf({ ...session, video })
+  // Before the slot is taken: a `leave` that arrives meanwhile must not free it.
+  if (!budgets.hasReleased(window)) session.newKeyAtS = deps.nowS()
   await acquireStreamSlot(deps, session)
+  const wait = budgets.takeWindow(window)
+  if (wait) throw new PlaybackRefusal('key-pace', { ...wait, retryAfterS: Math.max(1, Math.ceil(wait.waitMs / 1000)) })
   noteFirstKey(deps, session)
   return deriveWindowKey(video.contentKey, window)
 }
@@ -57,10 +65,14 @@ export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; position
 export async function recordBeat(deps: PlaybackDeps, session: LiveSession, { state, positionS }: Beat): Promise<void> {
   session.positionS = positionS
   session.leftAtS = null
-  if (state === 'playing' || state === 'stalled') await acquireStreamSlot(deps, session)
+  if (state !== 'playing' && state !== 'stalled') return
+  await acquireStreamSlot(deps, session)
+  const video = await getSessionVideo(deps, session)
+  const budgets = await deps.keyPacing.budgetsOf({ ...session, video })
+  budgets.recordWatching()
 }
 
-/** The page was closed: its stream slot is free. The session ends ten minutes later, unless a page of it comes back. */
+/** The page was closed: its stream slot gets free. The session ends ten minutes later, unless a page of it comes back. */
 export async function recordLeave(deps: PlaybackDeps, session: LiveSession): Promise<void> {
   session.leftAtS = deps.nowS()
   await releaseStreamSlot(deps, session)

@@ -10,6 +10,7 @@ import type { Write } from '../db/write.ts'
 import { createTokenBucket, PROOF_CHECK_RATE, PROOF_RATE, type TokenBucket, takeToken } from '../rate-limits/token-bucket.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import type { Countries } from './countries.ts'
+import type { KeyPacing } from './key-pacing.ts'
 import type { PlayableVideos } from './playable-video.ts'
 import {
   acceptSeq,
@@ -46,6 +47,7 @@ export type PlaybackDeps = {
   serverKeys: ServerKeys
   tickets: Tickets
   videos: PlayableVideos
+  keyPacing: KeyPacing
   sessions: LiveSessions
   mediaSecret: string
   captions: Captions
@@ -91,6 +93,8 @@ export type LiveSession = {
   positionS: number
   /** The position that is saved, when the OTP names its viewer. */
   savedPositionS: number
+  /** When it last asked for a key that its budget had not released before. */
+  newKeyAtS: number
   /** Where its last proof came from. */
   address: string
   /** The address for which its rules were last checked, and the rule that refused it; undefined before the first check. */
@@ -290,6 +294,7 @@ export function keepLive(
     usedAtS: nowS(),
     lastSeenAtS,
     leftAtS,
+    newKeyAtS: 0,
     positionS,
     savedPositionS: positionS,
     address: '',

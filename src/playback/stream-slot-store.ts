@@ -1,6 +1,9 @@
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 
+/** How long a slot stays taken without a renewal: two beats in a row may be lost. */
+export const LEASE_S = 18
+
 /** A session that needs a slot among those of its viewer. `limit`: the number of slots. */
 export type StreamClaim = { sessionId: string; accountId: string; userId: string; limit: number }
 
@@ -88,6 +91,11 @@ export async function takeOldestSlot(tx: Db, claim: StreamClaim, nowS: number, e
 
 export async function freeSlot(tx: Db, sessionId: string): Promise<void> {
   await tx.deleteFrom('streamSlot').where('sessionId', '=', sessionId).execute()
+}
+
+/** Lets the session's slot end at that time, unless it ends before. */
+export async function endSlotAt(tx: Db, sessionId: string, endsAtS: number): Promise<void> {
+  await tx.updateTable('streamSlot').set({ endsAtS }).where('sessionId', '=', sessionId).where('endsAtS', '>', endsAtS).execute()
 }
 
 /** Frees the slots of the sessions on videos that have not ended yet. */

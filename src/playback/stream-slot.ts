@@ -2,12 +2,9 @@ import type { PlaybackClock } from './playback-clock.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { type LiveSession, type PlaybackDeps, recordEnd } from './session.ts'
 import { endSession } from './session-store.ts'
-import { extendSlots, freeSlot, type StreamClaim, takeOldestSlot, takeSlot } from './stream-slot-store.ts'
+import { endSlotAt, extendSlots, freeSlot, LEASE_S, type StreamClaim, takeOldestSlot, takeSlot } from './stream-slot-store.ts'
 
 // At most N streams of one viewer at a time: playback-protocol.md, section 7. A slot is a lease that keys and beats renew.
-
-/** Two beats in a row may be lost. */
-export const LEASE_S = 18
 
 /**
  * Takes or renews the session's stream slot, durable when it resolves; does nothing when its viewer's streams are not limited. When the
@@ -32,9 +29,21 @@ export async function acquireStreamSlot(
   if (stopped) recordEnd(stopped, atS, 'taken')
 }
 
-/** The viewer has left: the slot is free immediately. */
-export async function releaseStreamSlot({ write }: Pick<PlaybackDeps, 'write'>, session: LiveSession): Promise<void> {
-  if (streamClaim(session)) await write((tx) => freeSlot(tx, session.row.id))
+/**
+ * The viewer has left: the slot is free, but not before a whole lease after the session's last new key, so that a program which requests
+ * keys and leaves frees nothing early.
+ */
+export async function releaseStreamSlot(
+  { write, nowS }: Pick<PlaybackDeps, 'write' | 'nowS'>,
+  session: LiveSession,
+): Promise<void> {
+  if (!streamClaim(session)) return
+  await write(async (tx) => {
+    // Read here: requests that came before this transaction may have been answered since.
+    const keptUntilS = session.newKeyAtS + LEASE_S
+    if (keptUntilS > nowS()) await endSlotAt(tx, session.row.id, keptUntilS)
+    else await freeSlot(tx, session.row.id)
+  })
 }
 
 /**
@@ -44,7 +53,7 @@ export async function releaseStreamSlot({ write }: Pick<PlaybackDeps, 'write'>, 
 export async function restoreStreamSlots({
   write,
   clock,
-}: Pick<PlaybackDeps, 'write'> & { clock: PlaybackClock }): Promise<void> {
+}: Pick<PlaybackDeps, 'write'> & { clock: Pick<PlaybackClock, 'nowS' | 'savedAtStartS'> }): Promise<void> {
   await write((tx) => extendSlots(tx, clock.savedAtStartS, clock.nowS() + LEASE_S))
 }
 

@@ -16,6 +16,7 @@ import * as answers from '../../src/idempotency/idempotency-store.ts'
 import * as imports from '../../src/ingest/import-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
 import * as policies from '../../src/ingest/upload-policy-store.ts'
+import * as budgets from '../../src/playback/key-budget-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
 import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
@@ -48,6 +49,8 @@ export const list =
   (filter: VideoFilter, page = 1, accountId = large) =>
   (db: Db) =>
     findVideos({ db, slowQueryDb: db }, accountId, filter, { page, limit: 20 })
+
+const budgetOf = (n: number) => ({ accountId: large, viewer: `user viewer ${n}`, videoId: idOf(n), generation: 1 })
 
 /** Found well whatever PostgreSQL knows about the tables: what is asked all the time, or by the clock. */
 export const ALWAYS: readonly Call[] = [
@@ -118,6 +121,7 @@ export const ALWAYS: readonly Call[] = [
     100,
     (db) => slots.takeSlot(db, { sessionId: V, accountId: large, userId: 'viewer 5', limit: 3 }, NOW_S, NOW_S + 18),
   ],
+  ['keeping a slot for a lease', 30, (db) => slots.endSlotAt(db, V, NOW_S)],
   ['the keys of a video', 20, (db) => generations.findGeneration(db, { videoId: V, generation: 1 })],
   ['a segment', 20, (db) => generations.findSegment(db, VIDEO, 1, 0)],
   [
@@ -223,6 +227,13 @@ export const ONCE_ANALYZED: readonly Call[] = [
     10,
     (db) => positions.findPosition(db, { accountId: large, userId: 'viewer 1', videoId: idOf(1) }),
   ],
+  ['the key budget of a viewer', 10, (db) => budgets.findKeyBudget(db, budgetOf(1))],
+  [
+    'saving a key budget',
+    60,
+    (db) => budgets.saveKeyBudget(db, { ...budgetOf(1), levelS: 1, earnedAtS: 1, released: hashOf(1), usedAtS: 1 }),
+  ],
+  ['old key budgets', 200, (db) => budgets.removeOldKeyBudgets(db, NOW_S - 900, 20)],
   ['old positions', 200, (db) => positions.removeOldPositions(db, NOW_S - 900, 20)],
   ['old slots', 100, (db) => slots.removeOldSlots(db, NOW_S - 900)],
   ['old bans', 150, (db) => bans.removeOldBans(db, NOW_S, NOW_S - 4_900)],

@@ -117,6 +117,11 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     VIDEOS,
     `${ownerOf}, 'viewer ' || (n % 1000), id(n), 60, ${NOW_S} - n`,
   ],
+  [
+    'key_budget (account_id, viewer, video_id, generation, level_s, earned_at_s, released, used_at_s)',
+    VIDEOS,
+    `${ownerOf}, 'user viewer ' || (n % 1000), id(n), 1, 600, ${NOW_S} - n, hash(n), ${NOW_S} - n`,
+  ],
   ['view_total (video_id, view_count)', VIDEOS, 'id(n), 1'],
 ]
 

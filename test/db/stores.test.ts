@@ -23,6 +23,7 @@ import * as answers from '../../src/idempotency/idempotency-store.ts'
 import * as imports from '../../src/ingest/import-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
 import * as policies from '../../src/ingest/upload-policy-store.ts'
+import * as budgets from '../../src/playback/key-budget-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
 import * as serverKeys from '../../src/playback/server-key-store.ts'
 import * as sessions from '../../src/playback/session-store.ts'
@@ -107,6 +108,10 @@ const session = (name: string, hash: number) => ({
   startedAtS: 10,
   endsAtS: 90,
   lastSeenAtS: 10,
+})
+const budget = (n: number, usedAtS: number) => ({
+  ...{ accountId: A, viewer: `user ${n}`, videoId: V2, generation: 1, levelS: 12.5, earnedAtS: 1_800_000_000.125 },
+  ...{ released: bytes(n), usedAtS },
 })
 const serverKey = (n: number) => ({ id: `k${n}`, publicKey: bytes(n), wrappedPrivateKey: bytes(n), createdAtS: n })
 const claim = (sessionId: string) => ({ sessionId, accountId: A, userId: 'viewer', limit: 2 })
@@ -629,6 +634,17 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     ],
   ],
   [
+    'key budgets',
+    [
+      ...[1, 2, 3].map((n) => (tx: Db) => budgets.saveKeyBudget(tx, budget(n, n))),
+      (tx) => budgets.saveKeyBudget(tx, { ...budget(1, 9), levelS: 0.25, released: bytes(9) }),
+      ...[1, 2, 9].map((n) => (tx: Db) => budgets.findKeyBudget(tx, budget(n, 0))),
+      (tx) => budgets.removeOldKeyBudgets(tx, 4, 1),
+      (tx) => budgets.removeOldKeyBudgets(tx, 4, 9),
+      (tx) => budgets.removeOldKeyBudgets(tx, 4, 9),
+    ],
+  ],
+  [
     'server keys',
     [
       ...[3, 1, 2].map((n) => (tx: Db) => serverKeys.insertServerKey(tx, serverKey(n))),
@@ -665,6 +681,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => accounts.updateAccount(tx, A, { whenFull: 'stop-oldest', limitFactor: 2, streamLimit: 2 }),
       (tx) => slots.takeOldestSlot(tx, claim('s3'), 21, 39),
       (tx) => slots.extendSlots(tx, 20, 60),
+      ...[99, 40, 60].map((endsAtS) => (tx: Db) => slots.endSlotAt(tx, 's1', endsAtS)),
       (tx) => slots.freeSlot(tx, 's3'),
       (tx) => sessions.endSession(tx, 's1', 30, 'stopped'),
       (tx) => slots.takeSlot(tx, claim('s3'), 31, 49),

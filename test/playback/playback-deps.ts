@@ -2,15 +2,19 @@ import { pino } from 'pino'
 import { createAccount } from '../../src/accounts/account.ts'
 import { createAuthenticate } from '../../src/accounts/api-key.ts'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
+import { newContentKey, wrapContentKey } from '../../src/crypto/content-key.ts'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { newId } from '../../src/crypto/secret.ts'
+import { insertGeneration } from '../../src/encode/generation-store.ts'
+import type { Plan } from '../../src/encode/plan.ts'
 import { createOutboundPolicy } from '../../src/outbound/policy.ts'
+import { createKeyPacing } from '../../src/playback/key-pacing.ts'
 import { issueOtp, type OtpRequest } from '../../src/playback/otp.ts'
 import { createPlayableVideos } from '../../src/playback/playable-video.ts'
 import { createNonces, type Operation, readProof } from '../../src/playback/proof.ts'
 import { redeem } from '../../src/playback/redeem.ts'
 import { PlaybackRefusal } from '../../src/playback/refusal.ts'
-import { type Beat, recordBeat, recordLeave } from '../../src/playback/serve.ts'
+import { type Beat, recordBeat, recordLeave, releaseKey } from '../../src/playback/serve.ts'
 import { openServerKeys } from '../../src/playback/server-key.ts'
 import { admitRequest, type LiveSession, type PlaybackDeps, saveSessions } from '../../src/playback/session.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
@@ -32,7 +36,7 @@ const AT_HOME: From = { address: '192.0.2.1', ticket: '', ancestors: [] }
 export async function openBarePlayback({ durationS = 60 } = {}) {
   const { db, write } = await openOwnDatabase()
   const clock = { nowS: STARTED_AT_S, nowMs: 0 }
-  const nowS = () => clock.nowS
+  const nowS = () => Math.floor(clock.nowS)
   const masterKey = parseMasterKey(Buffer.alloc(32, 1))
   const noWatermarkImages = { request() {}, find: async () => undefined } // its watermarks are texts
   const serverKeys = await openServerKeys({ db, write, masterKey, nowS })
@@ -45,6 +49,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     serverKeys,
     tickets: createTickets(masterKey, nowS),
     videos: createPlayableVideos(db, masterKey),
+    keyPacing: createKeyPacing({ db, write, nowS: () => clock.nowS }),
     sessions: new Map(),
     mediaSecret: 'secret',
     captions: { find: async () => [], open: async () => undefined },
@@ -59,13 +64,25 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
 
   const { accountId, apiKey } = await createAccount({ db, write, nowS }, 'owner', { mayUpload: true, mayImport: true })
   const { apiKeyId } = await createAuthenticate({ db, write, nowS })(apiKey)
-  const videoId = newId()
-  await write(async (tx) => {
-    await insertVideo(tx, accountId, { id: videoId, title: 'A video', uploadTimeS: clock.nowS })
-    await tx.updateTable('video').set({ status: 'ready', generation: 1, durationS }).where('id', '=', videoId).execute()
-  })
 
-  const newOtp = (ttlS = 3600, options: Partial<Pick<OtpRequest, 'userId' | 'streamLimit' | 'rules' | 'apiKeyId'>> = {}) =>
+  async function addVideo(): Promise<string> {
+    const id = newId()
+    await write(async (tx) => {
+      await insertVideo(tx, accountId, { id, title: 'A video', uploadTimeS: nowS() })
+      await insertGeneration(tx, {
+        ...{ videoId: id, generation: 1, plan: planOf(durationS), encoder: '', createdAtS: nowS() },
+        wrappedContentKey: wrapContentKey(masterKey, id, 1, newContentKey()),
+      })
+      await tx.updateTable('video').set({ status: 'ready' }).where('id', '=', id).execute()
+    })
+    return id
+  }
+  const videoId = await addVideo()
+
+  const newOtp = (
+    ttlS = 3600,
+    options: Partial<Pick<OtpRequest, 'videoId' | 'userId' | 'streamLimit' | 'rules' | 'apiKeyId'>> = {},
+  ) =>
     issueOtp(
       { write, nowS, outbound: createOutboundPolicy([]), watermarkImages: noWatermarkImages },
       {
@@ -114,6 +131,8 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     db,
     write,
     nowS,
+    preciseNowS: () => clock.nowS,
+    addVideo,
     get deps() {
       return deps
     },
@@ -126,16 +145,40 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
       clock.nowS += seconds
       clock.nowMs += 1000 * seconds
     },
-    beat: async (viewer: Viewer, state: Beat['state'] = 'playing') =>
-      recordBeat(deps, await ask(viewer), { state, positionS: 1 }),
+    beat: async (viewer: Viewer, state: Beat['state'] = 'playing', address = AT_HOME.address) =>
+      recordBeat(deps, await ask(viewer, 'beat', undefined, { address }), { state, positionS: 1 }),
+    /** @returns undefined, or the refusal that says when to ask again */
+    async key(viewer: Viewer, window: number, address = AT_HOME.address): Promise<PlaybackRefusal | undefined> {
+      try {
+        await releaseKey(deps, await ask(viewer, 'key', undefined, { address }), window)
+        return undefined
+      } catch (error) {
+        if (error instanceof PlaybackRefusal && error.code === 'key-pace') return error
+        throw error
+      }
+    },
     leave: async (viewer: Viewer) => recordLeave(deps, await ask(viewer, 'leave')),
-    save: () => saveSessions(deps),
+    async save() {
+      await saveSessions(deps)
+      await deps.keyPacing.save()
+    },
     /** Forgets what was in memory and makes nonces of another start: what a kill leaves. */
     crash() {
       deps = newDeps()
     },
     rowOf: (viewer: Viewer) =>
       db.selectFrom('playbackSession').selectAll().where('id', '=', viewer.state.session).executeTakeFirst(),
+  }
+}
+
+/** A video of one rendition in segments of 4 s. */
+export function planOf(durationS: number): Plan {
+  const rendition = { id: 1, widthPx: 640, heightPx: 360, maxBitrateBps: 800_000, level: 30 }
+  const grid = { rateNum: 25, rateDen: 1, timescale: 12_800, gopFrames: 100, interlaced: false }
+  return {
+    videoTrack: { ...grid, frameCount: 25 * durationS, aspectRatio: 16 / 9, renditions: [rendition] },
+    durationS,
+    isSeekable: true,
   }
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { prunePlayback } from '../../src/playback/prune.ts'
+import { recordLeave, releaseKey } from '../../src/playback/serve.ts'
 import { sessionsOfVideos } from '../../src/playback/session.ts'
 import { endSession } from '../../src/playback/session-store.ts'
 import { acquireStreamSlot, restoreStreamSlots } from '../../src/playback/stream-slot.ts'
@@ -81,7 +82,7 @@ describe('P10: a viewer’s limit of streams', () => {
   test('gives the slot of a closed page to the next one immediately', async () => {
     const [first, second] = await newScreens(2, { userId, streamLimit: 1 })
     if (!first || !second) throw new Error('there are two')
-    expect(await told(first.key(0))).toEqual([200])
+    expect(await beat(first)).toEqual([200])
     expect(await told(second.key(0))).toEqual(LIMIT)
     expect((await first.call('leave', undefined, '{}')).status).toBe(200)
     expect(await told(second.key(0))).toEqual([200])
@@ -249,7 +250,7 @@ describe('a lease of 18 seconds', () => {
     const { playback, first, second } = await openTwoScreens()
     const savedAtStartS = playback.nowS() + 5
     playback.passS(1800)
-    const clock = { nowS: playback.nowS, savedAtStartS, stop: async () => {} }
+    const clock = { nowS: playback.nowS, savedAtStartS }
     await restoreStreamSlots({ write: playback.write, clock })
     playback.crash()
     playback.passS(17)
@@ -264,7 +265,7 @@ describe('a lease of 18 seconds', () => {
     playback.passS(18)
     await restoreStreamSlots({
       write: playback.write,
-      clock: { nowS: playback.nowS, savedAtStartS: playback.nowS(), stop: async () => {} },
+      clock: { nowS: playback.nowS, savedAtStartS: playback.nowS() },
     })
     expect(await outcomeOf(playback.beat(second))).toBe('allowed')
   })
@@ -276,6 +277,36 @@ describe('a lease of 18 seconds', () => {
     expect(await outcomeOf(playback.beat(second))).toBe('allowed')
     await playback.write((tx) => sessionsOfVideos(playback.deps).end(tx, [playback.videoId], 'video-deleted'))
     expect(await playback.db.selectFrom('streamSlot').selectAll().execute()).toEqual([])
+  })
+
+  test('P22: lasts for its whole time after a new key, though the page is closed', async () => {
+    const { playback, first, second } = await openTwoScreens()
+    expect(await playback.key(first, 0)).toBe(undefined)
+    playback.passS(5)
+    await playback.leave(first)
+    playback.passS(12)
+    expect(await outcomeOf(playback.beat(second))).toBe('stream-limit')
+    playback.passS(1)
+    expect(await outcomeOf(playback.beat(second))).toBe('allowed')
+  })
+
+  test('is over when a page is closed that asked only for keys its viewer had before', async () => {
+    const { playback, first, second } = await openTwoScreens()
+    expect(await playback.key(first, 0)).toBe(undefined)
+    playback.passS(18)
+    expect(await playback.key(first, 0)).toBe(undefined)
+    await playback.leave(first)
+    expect(await outcomeOf(playback.beat(second))).toBe('allowed')
+  })
+
+  test('lasts after a new key in whatever order the key and the closing of the page arrive', async () => {
+    for (const isKeyFirst of [true, false]) {
+      const { playback, first, second } = await openTwoScreens()
+      const [session, leaving] = [await playback.ask(first, 'key'), await playback.ask(first, 'leave')]
+      const requests = [() => releaseKey(playback.deps, session, 0), () => recordLeave(playback.deps, leaving)]
+      await Promise.all((isKeyFirst ? requests : requests.reverse()).map((request) => request()))
+      expect(await outcomeOf(playback.beat(second))).toBe('stream-limit')
+    }
   })
 
   test('is not given to a session that ends while it asks', async () => {

@@ -2,12 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parseJson } from '../../json.ts'
+import { MAX_SPEED } from '../../playback/key-budget.ts'
 import { type Operation, readProof } from '../../playback/proof.ts'
 import { mayRedeem, redeem } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import { buildPlaylist, openSessionFile, POSTER_NAME, recordBeat, recordLeave, releaseKey } from '../../playback/serve.ts'
 import { admitRequest, type LiveSession, MAX_IDLE_S, type PlaybackDeps, type ViewerRequest } from '../../playback/session.ts'
-import { LEASE_S } from '../../playback/stream-slot.ts'
+import { LEASE_S } from '../../playback/stream-slot-store.ts'
 import { loadVideoView, type ShownWatermark } from '../../playback/video-view.ts'
 import type { Usage } from '../../usage/usage.ts'
 import { posterPath } from '../media/posters.ts'
@@ -19,9 +20,8 @@ import { BeatBody, RedeemBody, SessionBody, type WatermarkBody } from './wire.ts
 
 const MAX_BODY_BYTES = 8 * 1024
 
-// Beats, slots and speed for the player (playback-protocol.md, sections 6 and 7).
+/** @see playback-protocol.md, section 7 */
 const BEAT_EVERY_MS = 6_000
-const MAX_SPEED = 2
 
 const Token = Type.String({ pattern: '^[A-Za-z0-9_-]{22}$' })
 const SessionParams = Type.Object({ session: Token })

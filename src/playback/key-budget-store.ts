@@ -1,0 +1,63 @@
+import type { Db } from '../db/database.ts'
+import { prepared } from '../db/prepared.ts'
+import type { KeyBudgetRow } from '../db/tables.ts'
+
+export type BudgetKey = Pick<KeyBudgetRow, 'accountId' | 'viewer' | 'videoId' | 'generation'>
+
+export async function findKeyBudget(
+  db: Db,
+  { accountId, viewer, videoId, generation }: BudgetKey,
+): Promise<KeyBudgetRow | undefined> {
+  return db
+    .selectFrom('keyBudget')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .where('viewer', '=', viewer)
+    .where('videoId', '=', videoId)
+    .where('generation', '=', generation)
+    .executeTakeFirst()
+}
+
+export const saveKeyBudget = prepared<KeyBudgetRow>()((db, value) =>
+  db
+    .insertInto('keyBudget')
+    .values({
+      accountId: value('accountId'),
+      viewer: value('viewer'),
+      videoId: value('videoId'),
+      generation: value('generation'),
+      levelS: value('levelS'),
+      earnedAtS: value('earnedAtS'),
+      released: value('released'),
+      usedAtS: value('usedAtS'),
+    })
+    .onConflict((conflict) =>
+      conflict.columns(['accountId', 'viewer', 'videoId', 'generation']).doUpdateSet({
+        levelS: value('levelS'),
+        earnedAtS: value('earnedAtS'),
+        released: value('released'),
+        usedAtS: value('usedAtS'),
+      }),
+    ),
+)
+
+/** Removes some of the budgets that were last used before then. @returns how many */
+export async function removeOldKeyBudgets(tx: Db, beforeS: number, limit: number): Promise<number> {
+  const old = await tx
+    .selectFrom('keyBudget')
+    .select(['accountId', 'viewer', 'videoId', 'generation'])
+    .where('usedAtS', '<', beforeS)
+    .orderBy('usedAtS')
+    .limit(limit)
+    .execute()
+  for (const { accountId, viewer, videoId, generation } of old) {
+    await tx
+      .deleteFrom('keyBudget')
+      .where('accountId', '=', accountId)
+      .where('viewer', '=', viewer)
+      .where('videoId', '=', videoId)
+      .where('generation', '=', generation)
+      .execute()
+  }
+  return old.length
+}

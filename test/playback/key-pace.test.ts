@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import type { Plan } from '../../src/encode/plan.ts'
+import { startReelgate } from '../in-process.ts'
+import { changeRows, readRows } from '../rows.ts'
+import { makeVideo } from '../videos.ts'
+import type { Viewer } from '../viewer.ts'
+
+test('a key that comes too early is answered with the time to wait and the speed to play at until then', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  stretchTo(3600)
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'ann' }))
+  const { window, refused } = await takeKeys(viewer, 0)
+  expect(window).toBeGreaterThanOrEqual(50) // ten minutes
+  const body: { waitMs: number } = JSON.parse(await refused.text())
+  expect([refused.status, body]).toEqual([
+    429,
+    {
+      code: 'key-pace',
+      message: 'The next part of the video can be played in a moment.',
+      waitMs: expect.any(Number),
+      maxRate: expect.closeTo(5 / 3, 2),
+      requestId: expect.any(String),
+    },
+  ])
+  expect(body.waitMs).toBeGreaterThan(0)
+  expect(body.waitMs).toBeLessThanOrEqual(7300)
+  expect(Number(refused.headers.get('retry-after'))).toBe(Math.max(1, Math.ceil(body.waitMs / 1000)))
+  expect((await viewer.key(0)).status).toBe(200) // what was released is free
+
+  const other = reelgate.newViewer()
+  await other.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'ann' }))
+  expect((await takeKeys(other, window)).window).toBeLessThan(window + 10) // what was earned since, not ten minutes more
+
+  await reelgate.stop()
+  await reelgate.restart()
+  await viewer.openPage()
+  expect((await takeKeys(viewer, window)).window).toBeLessThan(window + 20)
+
+  /** Asks for keys from a window on. @returns the first that came too early */
+  async function takeKeys(viewer: Viewer, from: number): Promise<{ window: number; refused: Response }> {
+    for (let window = from; ; window++) {
+      const answer = await viewer.key(window)
+      if (answer.status !== 200) return { window, refused: answer }
+    }
+  }
+
+  /** Only its plan: nobody asks for its segments. */
+  function stretchTo(durationS: number) {
+    const [row] = readRows<{ plan: string }>(reelgate, 'select plan from generation where video_id = ?', reelgate.videoId)
+    const plan: Plan = JSON.parse(row?.plan ?? '{}')
+    if (!plan.videoTrack) throw new Error('it has no video track')
+    const { rateNum, rateDen } = plan.videoTrack
+    const videoTrack = { ...plan.videoTrack, frameCount: Math.floor((durationS * rateNum) / rateDen) }
+    const stretched: Plan = { ...plan, audioTrack: undefined, videoTrack, durationS }
+    changeRows(reelgate, 'update generation set plan = ? where video_id = ?', JSON.stringify(stretched), reelgate.videoId)
+  }
+})

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { startReelgate } from '../in-process.ts'
+import { changeRows } from '../rows.ts'
+import { makeVideo } from '../videos.ts'
+
+/** What the versions after 0.2.0 added to its tables. */
+const ADDED_SINCE = [
+  'drop table key_budget',
+  'drop table server_key',
+  'alter table playback_session drop column server_key_id',
+  "delete from kysely_migration where name > '0001-tables'",
+]
+
+test('F-37: an installation of 0.2.0 is upgraded by a start: its videos play, and an OTP that it issued opens one', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  const otp = await reelgate.owner.issueOtp(reelgate.videoId)
+  const before = reelgate.newViewer()
+  await before.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
+  await reelgate.stop()
+  for (const statement of ADDED_SINCE) changeRows(reelgate, statement)
+
+  await reelgate.restart()
+  const viewer = reelgate.newViewer()
+  expect((await viewer.redeem(otp)).playing).toBe(true)
+  expect((await viewer.key(0)).status).toBe(200)
+  await before.openPage()
+  expect((await before.key(0)).status).toBe(403) // its proofs were of another kind: its viewer reloads the owner's page
+})
