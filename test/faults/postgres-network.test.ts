@@ -55,7 +55,7 @@ test('F-10: a call whose commit got no response says that the change may have be
 test('F-10: a video whose deletion got no answer, and was kept, is watched no further, and its files go', async () => {
   const { reelgate, proxy } = await startBehindProxy()
   const { videoId, viewer } = await startWatching(reelgate)
-  const isSwallowed = proxy.swallowAnswer('COMMIT', '"deleted_at_s"')
+  const isSwallowed = proxy.swallowAnswer('COMMIT', 'set "deleted_at_s"')
   const answer = await reelgate.owner.call('DELETE', `/api/videos?videos=${videoId}`)
   await isSwallowed
   expect(answer.status).toBe(503)
