@@ -56,6 +56,20 @@ export async function takeSlot(tx: Db, { sessionId, accountId, userId, limit }: 
   return false
 }
 
+/** When the first of the viewer's slots ends if nothing renews it; undefined when none is taken. */
+export async function findFirstSlotEnd(tx: Db, { accountId, userId, limit }: StreamClaim): Promise<number | undefined> {
+  const row = await tx
+    .selectFrom('streamSlot')
+    .select('endsAtS')
+    .where('accountId', '=', accountId)
+    .where('userId', '=', userId)
+    .where('n', '<=', limit)
+    .orderBy('endsAtS')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.endsAtS
+}
+
 function hasChanged({ numAffectedRows }: { numAffectedRows?: bigint }): boolean {
   return (numAffectedRows ?? 0n) > 0n
 }

@@ -2,14 +2,23 @@ import type { PlaybackClock } from './playback-clock.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { type LiveSession, type PlaybackDeps, recordEnd } from './session.ts'
 import { endSession } from './session-store.ts'
-import { endSlotAt, extendSlots, freeSlot, LEASE_S, type StreamClaim, takeOldestSlot, takeSlot } from './stream-slot-store.ts'
+import {
+  endSlotAt,
+  extendSlots,
+  findFirstSlotEnd,
+  freeSlot,
+  LEASE_S,
+  type StreamClaim,
+  takeOldestSlot,
+  takeSlot,
+} from './stream-slot-store.ts'
 
 // At most N streams of one viewer at a time: playback-protocol.md, section 7. A slot is a lease that keys and beats renew.
 
 /**
  * Takes or renews the session's stream slot, durable when it resolves; does nothing when its viewer's streams are not limited. When the
  * account stops the oldest stream, that stream's session ends, so that two players cannot keep taking a slot from each other.
- * @throws PlaybackRefusal `stream-limit`
+ * @throws PlaybackRefusal `stream-limit`, with the time until a slot is free if nothing renews it
  */
 export async function acquireStreamSlot(
   { write, nowS, sessions }: Pick<PlaybackDeps, 'write' | 'nowS' | 'sessions'>,
@@ -18,13 +27,15 @@ export async function acquireStreamSlot(
   const claim = streamClaim(session)
   if (!claim) return
   const atS = nowS()
-  const taken = await write(async (tx) => {
-    if (await takeSlot(tx, claim, atS, atS + LEASE_S)) return { stopped: undefined }
+  const taken = await write(async (tx): Promise<{ stopped?: string; freeAtS?: number }> => {
+    if (await takeSlot(tx, claim, atS, atS + LEASE_S)) return {}
     const stopped = await takeOldestSlot(tx, claim, atS, atS + LEASE_S)
-    if (stopped) await endSession(tx, stopped, atS, 'taken')
-    return stopped ? { stopped } : undefined
+    if (stopped === undefined) return { freeAtS: (await findFirstSlotEnd(tx, claim)) ?? atS }
+    await endSession(tx, stopped, atS, 'taken')
+    return { stopped }
   })
-  if (!taken) throw new PlaybackRefusal('stream-limit') // also for a session that has ended meanwhile: its next request gets the reason
+  // Also for a session that has ended meanwhile: its next request gets the reason.
+  if (taken.freeAtS !== undefined) throw new PlaybackRefusal('stream-limit', { waitMs: 1000 * Math.max(0, taken.freeAtS - atS) })
   const stopped = taken.stopped && sessions.get(taken.stopped)
   if (stopped) recordEnd(stopped, atS, 'taken')
 }

@@ -121,6 +121,11 @@ export const ALWAYS: readonly Call[] = [
     100,
     (db) => slots.takeSlot(db, { sessionId: V, accountId: large, userId: 'viewer 5', limit: 3 }, NOW_S, NOW_S + 18),
   ],
+  [
+    'the end of a viewer’s first slot',
+    30,
+    (db) => slots.findFirstSlotEnd(db, { sessionId: V, accountId: large, userId: 'viewer 5', limit: 3 }),
+  ],
   ['keeping a slot for a lease', 30, (db) => slots.endSlotAt(db, V, NOW_S)],
   ['the keys of a video', 20, (db) => generations.findGeneration(db, { videoId: V, generation: 1 })],
   ['a segment', 20, (db) => generations.findSegment(db, VIDEO, 1, 0)],

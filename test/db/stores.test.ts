@@ -681,6 +681,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => accounts.updateAccount(tx, A, { whenFull: 'stop-oldest', limitFactor: 2, streamLimit: 2 }),
       (tx) => slots.takeOldestSlot(tx, claim('s3'), 21, 39),
       (tx) => slots.extendSlots(tx, 20, 60),
+      (tx) => slots.findFirstSlotEnd(tx, claim('s3')),
+      (tx) => slots.findFirstSlotEnd(tx, { ...claim('s3'), userId: 'nobody' }),
       ...[99, 40, 60].map((endsAtS) => (tx: Db) => slots.endSlotAt(tx, 's1', endsAtS)),
       (tx) => slots.freeSlot(tx, 's3'),
       (tx) => sessions.endSession(tx, 's1', 30, 'stopped'),

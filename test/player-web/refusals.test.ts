@@ -99,7 +99,7 @@ test('a fault of the server is tried four more times, then said', () => {
 test.each([
   [answer(403, { code: 'session-ended', why: 'stopped' }), { code: 'session-ended', why: 'stopped' }],
   [answer(403, { code: 'otp-used' }), { code: 'otp-used' }],
-  [answer(409, { code: 'stream-limit' }), { code: 'stream-limit' }],
+  [answer(409, { code: 'stream-limit', waitMs: 12_000 }), { code: 'stream-limit', waitMs: 12_000 }],
   [answer(409, { code: 'page-replaced' }), { code: 'page-replaced' }],
   [answer(400, { code: 'bad-request' }), { code: 'internal' }],
   [answer(403, { code: 'a-code-of-next-year' }), { code: 'internal' }],

@@ -21,6 +21,7 @@ export type PlayerElements = {
   note: HTMLElement
   panel: HTMLElement
   panelSentence: HTMLElement
+  panelCountdown: HTMLElement
   panelProgress: HTMLProgressElement
   panelAction: HTMLButtonElement
   settings: HTMLElement
@@ -60,6 +61,7 @@ const PLAYER = `
   <div class="panel" noautohide popover="manual" hidden>
     <svg class="reel" viewBox="0 0 24 24" aria-hidden="true">${REEL}</svg>
     <p class="sentence" dir="auto"></p>
+    <p class="countdown" dir="auto" aria-hidden="true"></p>
     <progress max="1" hidden></progress>
     <button type="button" class="action" hidden></button>
   </div>
@@ -82,6 +84,7 @@ export function createElements(root: HTMLElement, options: PlayerOptions): Playe
     note: one('.note'),
     panel: one('.panel'),
     panelSentence: one('.sentence'),
+    panelCountdown: one('.panel .countdown'),
     panelProgress: one('.panel progress'),
     panelAction: one('.panel .action'),
     settings: one('.settings'),

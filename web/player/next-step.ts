@@ -53,6 +53,7 @@ export function isFileGone({ body }: FailedResponse): boolean {
 
 function readRefusal(response: Record<string, unknown>): Refusal {
   const code = REFUSAL_CODES.find((known) => known === response.code) ?? 'internal'
+  if (code === 'stream-limit') return { code, waitMs: positive(response.waitMs) }
   if (code !== 'session-ended') return { code }
   return { code, why: END_REASONS.find((known) => known === response.why) }
 }

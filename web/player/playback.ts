@@ -8,7 +8,8 @@ import { mayResume, type Refusal } from './refusals.ts'
 import type { Screen } from './screen.ts'
 import { createSessionReports } from './session-reports.ts'
 import type { SettingsMenu } from './settings-menu.ts'
-import { createStallNotice } from './stall-notice.ts'
+import { createSlotWait } from './slot-wait.ts'
+import { createStallNotice, type StallNotice } from './stall-notice.ts'
 import { openStream } from './stream.ts'
 import { startTicker } from './ticker.ts'
 import { showWatermarks } from './watermark-overlay.ts'
@@ -66,35 +67,17 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     },
   )
   const settings = createPlaybackSettings(menu, stream, video, answer.maxSpeed)
+  const slotWait = createSlotWait(
+    (retryInS) => screen.show({ state: 'waiting', waiting: { code: 'stream-limit', retryInS } }),
+    () => void takeSlot(),
+  )
   const position = rememberPositions(video, answer, { signal: life.signal, hasStarted: () => hasStarted })
   showVideo(deps, signer, answer)
   const stopTicker = startTicker(tick)
-  listen()
+  listenToVideo(deps, { signal: life.signal, start, play, tick, stall, settings })
   screen.show({ state: 'ready' })
   if (options.autoplay || wasAskedToPlay) play()
   return settings
-
-  function listen() {
-    const { signal } = life
-    const on = (type: string, listener: () => void) => video.addEventListener(type, listener, { signal })
-    on('play', start)
-    // Otherwise the captions button turns on the first track of the list, whichever was shown before.
-    const toggleCaptions = (request: Event) => {
-      request.stopImmediatePropagation()
-      settings.toggleCaptions()
-    }
-    elements.controller.addEventListener('mediatogglesubtitlesrequest', toggleCaptions, { signal, capture: true })
-    on('playing', () => {
-      stall.playing()
-      screen.show({ state: 'playing' })
-    })
-    on('waiting', stall.stalled)
-    on('ended', () => screen.show({ state: 'playing', ended: true }))
-    on('seeking', () => screen.shown.state === 'playing' && screen.shown.ended && screen.show({ state: 'playing' }))
-    on('timeupdate', tick)
-    on('ratechange', settings.show)
-    elements.bigPlay.addEventListener('click', play, { signal })
-  }
 
   function play() {
     if (!video.paused) start() // an element that is already waiting to play fires no second play event
@@ -129,14 +112,26 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     video.pause()
     menu.close()
     if (document.fullscreenElement && !mayResume(refusal)) document.exitFullscreen().catch(() => {})
+    if (refusal.code === 'stream-limit' && slotWait.begin(refusal.waitMs)) return
     const atS = video.currentTime
     if (!mayResume(refusal)) end()
     screen.show({ state: 'refused', refusal, onAction: () => resume(refusal, atS) })
   }
 
+  /** Asks before it plays on, so that the picture does not move when it is refused again. */
+  async function takeSlot() {
+    if (!(await reports.requestSlot())) return
+    slotWait.end()
+    playOn()
+  }
+
   function resume(refusal: Refusal, atS: number) {
     if (refusal.code === 'page-replaced') return deps.playHere(atS)
     if (!mayResume(refusal)) return location.reload()
+    playOn()
+  }
+
+  function playOn() {
     screen.show({ state: 'playing' })
     stream.start(video.currentTime > 0 ? video.currentTime : resumeAtS)
     play()
@@ -144,10 +139,43 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
 
   function end() {
     life.abort()
+    slotWait.end()
     stopTicker()
     removeWatermarks?.()
     stream.drop()
   }
+}
+
+type VideoListeners = {
+  signal: AbortSignal
+  start(): void
+  play(): void
+  tick(): void
+  stall: StallNotice
+  settings: PlaybackSettings
+}
+
+/** Follows what the video element reports, whoever made it play. */
+function listenToVideo({ elements, screen }: PlaybackDeps, listeners: VideoListeners): void {
+  const { signal, start, play, tick, stall, settings } = listeners
+  const on = (type: string, listener: () => void) => elements.video.addEventListener(type, listener, { signal })
+  on('play', start)
+  // Otherwise the captions button turns on the first track of the list, whichever was shown before.
+  const toggleCaptions = (request: Event) => {
+    request.stopImmediatePropagation()
+    settings.toggleCaptions()
+  }
+  elements.controller.addEventListener('mediatogglesubtitlesrequest', toggleCaptions, { signal, capture: true })
+  on('playing', () => {
+    stall.playing()
+    screen.show({ state: 'playing' })
+  })
+  on('waiting', stall.stalled)
+  on('ended', () => screen.show({ state: 'playing', ended: true }))
+  on('seeking', () => screen.shown.state === 'playing' && screen.shown.ended && screen.show({ state: 'playing' }))
+  on('timeupdate', tick)
+  on('ratechange', settings.show)
+  elements.bigPlay.addEventListener('click', play, { signal })
 }
 
 /** Title, duration and poster. */

@@ -22,13 +22,15 @@ export const REFUSAL_CODES = [
 export type RefusalCode = (typeof REFUSAL_CODES)[number]
 
 /** Waiting that ends by itself. */
-export const WAITING_CODES = ['video-not-ready', 'busy', 'unavailable', 'slow-down', 'key-pace', 'network', 'offline'] as const
+export const WAITING_CODES = [
+  ...(['video-not-ready', 'busy', 'unavailable', 'slow-down', 'key-pace', 'stream-limit', 'network', 'offline'] as const),
+] as const
 export type WaitingCode = (typeof WAITING_CODES)[number]
 
-/** `why` belongs to `session-ended`, `page` (an address) to `insecure-page`. */
-export type Refusal = { code: RefusalCode; why?: EndReasonCode; page?: string }
-/** `progress` 0..1 of the video's preparation; `maxRate`: the highest speed at which the next key comes in time. */
-export type Waiting = { code: WaitingCode; progress?: number; maxRate?: number }
+/** `why` belongs to `session-ended`, `page` (an address) to `insecure-page`, `waitMs` (until a screen is free) to `stream-limit`. */
+export type Refusal = { code: RefusalCode; why?: EndReasonCode; page?: string; waitMs?: number }
+/** `progress` 0..1 of the video's preparation; `maxRate`: the highest speed at which the next key comes in time; `retryInS`: shown. */
+export type Waiting = { code: WaitingCode; progress?: number; maxRate?: number; retryInS?: number }
 
 /** The one thing a viewer can do about it. `none`: the sentence names the remedy, which is outside this frame. */
 export type Action = 'try-again' | 'play-here' | 'reload' | 'none'
@@ -56,7 +58,7 @@ const ACTIONS = {
 export type SentenceKey =
   | `refusal.${Exclude<RefusalCode, 'session-ended'>}`
   | `refusal.ended.${EndReasonCode}`
-  | `waiting.${WaitingCode}`
+  | `waiting.${WaitingCode | 'retry'}`
   | `action.${Exclude<Action, 'none'>}`
 
 /** Whole sentences with `{placeholders}`, so that a translation replaces the table and nothing else. */
@@ -94,6 +96,8 @@ const SENTENCES = {
   'waiting.unavailable': 'The server cannot start videos at the moment. Trying again.',
   'waiting.slow-down': 'The server is busy. Playback continues by itself.',
   'waiting.key-pace': 'You are ahead of the video. Playback continues in a moment.',
+  'waiting.stream-limit': 'Still playing on another screen. It continues here when that one is closed.',
+  'waiting.retry': 'Trying again in {seconds} s',
   'waiting.network': 'The server does not answer. Playback continues when it does.',
   'waiting.offline': 'You are offline. Playback continues when the connection is back.',
   'action.try-again': 'Try again',
@@ -109,6 +113,11 @@ export function refusalSentence(refusal: Refusal): string {
 
 export function waitingSentence(waiting: Waiting): string {
   return SENTENCES[`waiting.${waiting.code}`]
+}
+
+/** The countdown below the sentence; empty when there is none. */
+export function retrySentence({ retryInS }: Waiting): string {
+  return retryInS === undefined ? '' : SENTENCES['waiting.retry'].replace('{seconds}', String(retryInS))
 }
 
 /** What can be done and the words for it; undefined: nothing in this frame. */

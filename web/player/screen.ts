@@ -1,5 +1,5 @@
 import type { PlayerElements } from './elements.ts'
-import { type Refusal, refusalAction, refusalSentence, type Waiting, waitingSentence } from './refusals.ts'
+import { type Refusal, refusalAction, refusalSentence, retrySentence, type Waiting, waitingSentence } from './refusals.ts'
 import { keepOnTop, showOnTop } from './top-layer.ts'
 
 /** What the viewer sees. `note`: a sentence over the picture, which stays. */
@@ -14,7 +14,7 @@ export type Screen = { readonly shown: ScreenState; show(shown: ScreenState): vo
 
 /** Puts one state on the screen at a time, and on `<body>` as `data-state` and `data-code`. */
 export function createScreen(elements: PlayerElements): Screen {
-  const { bigPlay, note, panel, panelSentence, panelProgress, panelAction } = elements
+  const { bigPlay, note, panel, panelSentence, panelCountdown, panelProgress, panelAction } = elements
   let shown: ScreenState = { state: 'loading' }
   keepOnTop([note, panel])
   panelAction.addEventListener('click', () => {
@@ -44,6 +44,8 @@ export function createScreen(elements: PlayerElements): Screen {
     // A refusal interrupts the screen reader, waiting does not.
     panelSentence.setAttribute('role', refusal ? 'alert' : 'status')
     setText(panelSentence, refusal ? refusalSentence(refusal) : waiting ? waitingSentence(waiting) : 'Loading the video.')
+    setText(panelCountdown, waiting ? retrySentence(waiting) : '') // not for screen readers, which would say each second
+    panelCountdown.hidden = waiting?.retryInS === undefined
     panelProgress.hidden = waiting?.progress === undefined
     panelProgress.ariaLabel = 'Preparation of the video'
     panelProgress.value = waiting?.progress ?? 0

@@ -12,6 +12,8 @@ const SILENT_BEFORE_START_MS = 1_000
 /** Reports to the server how a session plays: beats, and the leave when the page closes. */
 export type SessionReports = {
   beat(): Promise<void>
+  /** A beat as of a video that waits to play. @returns whether the session has its stream slot */
+  requestSlot(): Promise<boolean>
   /** Call about once a second: sends a beat when one is due, and keeps a signed leave ready. */
   tick(): void
   /** A released key renews the stream slot, as a beat does. */
@@ -44,15 +46,20 @@ export function createSessionReports(deps: SessionReportDeps): SessionReports {
 
   async function beat(): Promise<void> {
     if (!deps.hasStarted() && performance.now() - last.beatMs < SILENT_BEFORE_START_MS) return
+    await send(deps.playState())
+  }
+
+  async function send(state: PlayState): Promise<boolean> {
     last.beatMs = performance.now()
     void signLeave()
     const refusal = await sendBeat(signer, root, session, {
-      state: deps.playState(),
+      state,
       positionS: roundToMs(video.currentTime),
       rate: video.playbackRate,
       bufferS: roundToMs(bufferedAheadS(video)),
     })
     if (refusal && !signal.aborted) deps.onRefused(refusal)
+    return refusal === undefined
   }
 
   async function signLeave(): Promise<void> {
@@ -68,6 +75,7 @@ export function createSessionReports(deps: SessionReportDeps): SessionReports {
 
   return {
     beat,
+    requestSlot: () => send('stalled'),
     tick() {
       const nowMs = performance.now()
       if (isBeatDue(deps.playState(), nowMs, last, deps.beatEveryMs)) void beat()

@@ -4,8 +4,19 @@ import type { Screen } from './screen.ts'
 /** How long the picture may be still without an explanation. */
 const EXPLAIN_AFTER_MS = 2000
 
+export type StallNotice = {
+  isStalled(): boolean
+  stalled(): void
+  playing(): void
+  /** @param waiting undefined: the request of this address waits no more */
+  setWaiting(url: string, waiting: Waiting | undefined): void
+  /** The highest speed at which the keys that are held back would come in time. */
+  maxRate(): number
+  update(): void
+}
+
 /** Explains a stalled picture to the viewer, once it has been still for a while and requests are waiting. */
-export function createStallNotice(screen: Screen, video: HTMLVideoElement, hasStarted: () => boolean) {
+export function createStallNotice(screen: Screen, video: HTMLVideoElement, hasStarted: () => boolean): StallNotice {
   const waits = new Map<string, Waiting>()
   let stalledSinceMs: number | undefined
 
@@ -17,13 +28,11 @@ export function createStallNotice(screen: Screen, video: HTMLVideoElement, hasSt
     playing() {
       stalledSinceMs = undefined
     },
-    /** @param waiting undefined: the request of this address waits no more */
-    setWaiting(url: string, waiting: Waiting | undefined) {
+    setWaiting(url, waiting) {
       if (waiting) waits.set(url, waiting)
       else waits.delete(url)
     },
-    /** The highest speed at which the keys that are held back would come in time. */
-    maxRate(): number {
+    maxRate() {
       return Math.min(...[...waits.values()].map(({ maxRate }) => maxRate ?? Number.POSITIVE_INFINITY))
     },
     update() {
