@@ -15,9 +15,9 @@ import { logErrors } from './installation/log-errors.ts'
 import { startMaintenance } from './installation/maintenance.ts'
 import { type Overrides, openFoundation } from './installation/open-foundation.ts'
 import { createReadiness } from './installation/readiness.ts'
-import { openPlayback } from './playback/open.ts'
+import { openPlayback, savePlayback } from './playback/open.ts'
 import { cacheKey, createSegmentCache } from './playback/segment-cache.ts'
-import { saveSessions, sessionsOfAccounts, sessionsOfVideos } from './playback/session.ts'
+import { sessionsOfAccounts, sessionsOfVideos } from './playback/session.ts'
 import { openRateLimiting } from './rate-limits/open.ts'
 import { openUsage } from './usage/usage.ts'
 import { createWatermarkImages } from './watermark/watermark-image.ts'
@@ -67,8 +67,7 @@ async function openServer(
   opened.defer(() => logErrors(log, 'usage: saving it failed', usage.save))
   const playing = { db, write, masterKey, folders, clock, recordView: usage.recordView, watermarkImages: watermarkImages, log }
   const playback = await openPlayback({ ...playing, countriesFile: config.countriesFile, isRateLimited: limits !== undefined })
-  opened.defer(() => logErrors(log, 'sessions: saving them failed', () => saveSessions(playback)))
-  opened.defer(() => logErrors(log, 'key budgets: saving them failed', playback.keyPacing.save))
+  opened.defer(() => logErrors(log, 'sessions: saving them failed', () => savePlayback(playback)))
   const hotSegments = createSegmentCache()
   const forgetSegment = (damage: Damage) => hotSegments.forget(cacheKey(damage, damage.renditionId, damage.number))
   const needs = { config, sessions: sessionsOfVideos(playback), saveUsage: usage.save, forgetSegment, log }
@@ -100,17 +99,16 @@ async function openServer(
   opened.defer(() => closeApp(app))
   const accounts = { db, write, nowS, sessions: sessionsOfAccounts(playback) }
   const media = { db, slowQueryDb, write, reportDamage: repairSegment }
-  const commands = { accounts, bans, media, copy: async () => foundation.restoredCopy, localUrl: () => url, publicUrl }
+  const commands = { accounts, bans, media, stops: playback, localUrl: () => url, publicUrl, playbackOtps }
   const control = await startControlSocket(
     paths.controlSocket,
-    { ...deletion, ...commands, slowQueryDb, masterKey, nowS, playbackOtps },
+    { ...deletion, ...commands, slowQueryDb, masterKey, nowS, copy: async () => foundation.restoredCopy },
     log,
   )
   opened.defer(() => control.stop())
   const { stop: stopMaintenance } = startMaintenance({
     ...{ db, slowQueryDb, write, nowS, folders, deletion, usage, keyUses, bans, reportDamage: repairSegment, log },
-    sessions: playback.sessions,
-    keyPacing: playback.keyPacing,
+    savePlayback: () => savePlayback(playback),
     reserve: paths.reserve,
   })
   opened.defer(stopMaintenance)

@@ -27,6 +27,7 @@ const AUDIT_KINDS = [
   'file:downloaded',
   'mp4:requested',
   'otp:reused',
+  'session:stopped',
   'hook:created',
   'hook:enabled',
   'hook:disabled',

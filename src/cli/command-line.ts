@@ -39,6 +39,10 @@ type Options = JsonOption & {
   overlap: number
   account?: string
   limit: number
+  session?: string
+  userId?: string
+  video?: string
+  otp?: string
   to?: string
   media?: true
   fromStart?: true
@@ -184,6 +188,36 @@ const BAN: Topic = {
   ],
 }
 
+const SESSION: Topic = {
+  name: 'session',
+  description: 'list and stop playback sessions',
+  commands: [
+    {
+      usage: 'list <account>',
+      description: 'list the sessions of an account that may play now, newest first',
+      options: [new Option('--user-id <userId>', 'only of this viewer'), new Option('--video <videoId>', 'only on this video')],
+      run: ({ argument: account, options: { userId, video, json } }) =>
+        runAndPrint('session list', { account, userId, video }, { json }),
+    },
+    {
+      usage: 'stop <account>',
+      description: 'stop playback immediately, of one session or of all of a viewer, a video or an OTP',
+      options: [
+        new Option('--session <id>', 'one session, from the list'),
+        new Option('--user-id <userId>', 'all sessions of a viewer'),
+        new Option('--video <videoId>', 'all sessions on a video'),
+        new Option('--otp <otp>', 'the session of an OTP, which opens nothing any more'),
+      ],
+      async run({ argument: account, options: { session, userId, video, otp, json }, command }) {
+        const targets = [{ sessionId: session }, { userId }, { videoId: video }, { otp }]
+        const named = targets.filter((target) => Object.values(target).some((value) => value !== undefined))
+        if (named.length !== 1) command.error('expected one of --session, --user-id, --video, --otp')
+        await runAndPrint('session stop', { account, target: named[0] }, { json })
+      },
+    },
+  ],
+}
+
 const DEMO: Topic = {
   name: 'demo',
   description: 'the demo video of a new installation',
@@ -255,7 +289,7 @@ function createProgram(): Command {
     .version(packageJson.version)
     .exitOverride()
   program.command('serve').description('run the server').addHelpText('after', variablesHelp()).action(serve)
-  for (const { name, alias, description, commands } of [ACCOUNT, KEY, WEBHOOK, BAN, DEMO]) {
+  for (const { name, alias, description, commands } of [ACCOUNT, KEY, SESSION, WEBHOOK, BAN, DEMO]) {
     const topic = program.command(name).description(description)
     if (alias) topic.alias(alias)
     for (const spec of commands) addCommand(topic, spec)

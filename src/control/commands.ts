@@ -8,16 +8,18 @@ import { listAuditEvents } from '../audit/audit-log.ts'
 import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/media-check.ts'
 import { Failure } from '../errors.ts'
 import { findMasterKeyId } from '../installation/master-key.ts'
+import { listSessions, type StopDeps, stopSessions } from '../playback/stop.ts'
 import { type BanAdmin, liftBan, listBans } from '../rate-limits/bans.ts'
 import type { RestoredCopy } from '../webhooks/restored-copy.ts'
 import { listWebhooks } from '../webhooks/webhook.ts'
 import type { Webhook } from '../webhooks/webhook-store.ts'
 
-/** What commands need. `sessions.ended`, `bans.forget` and `media.reportDamage` reach a running server's memory. */
+/** What commands need. `sessions.ended`, `bans.forget`, `media.reportDamage` and `stops.sessions` reach a running server's memory. */
 export type CommandDeps = {
   accounts: AccountDeps & { sessions: AccountSessions }
   bans: BanAdmin
   media: CheckDeps
+  stops: StopDeps
   copy(): Promise<Pick<RestoredCopy, 'resume'>>
 }
 
@@ -37,6 +39,7 @@ export function command<Deps, S extends TSchema>(args: S, run: (deps: Deps, args
 
 const Name = Type.String({ minLength: 1, maxLength: 100 })
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
+const Text = Type.String({ minLength: 1, maxLength: 100 })
 const Count = Type.Integer({ minimum: 0 })
 const SegmentKey = Type.Object({ videoId: Id, generation: Count, renditionId: Count, number: Count })
 const Damage = Type.Object({ ...SegmentKey.properties, problem: Type.String() })
@@ -46,6 +49,8 @@ const ListedSegment = Type.Object({ ...SegmentKey.properties, file: Type.String(
 export const MediaCheckStart = Type.Object({ after: Type.Optional(SegmentKey), sizeBytes: Type.Number() })
 export const MediaBatch = Type.Object({ segments: Type.Array(ListedSegment), last: Type.Optional(SegmentKey) })
 export const MediaCheckResult = Type.Object({ damaged: Type.Array(Damage) })
+
+const MAX_LISTED_SESSIONS = 1000
 
 /** A century. */
 const MAX_KEY_LIFE_S = 100 * 366 * 24 * 3600
@@ -105,6 +110,29 @@ export const COMMANDS = {
   'ban lift': command(
     Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }),
     ({ bans }: CommandDeps, { subject }) => liftBan(bans, subject),
+  ),
+  'session list': command(
+    Type.Object({ account: Name, userId: Type.Optional(Text), video: Type.Optional(Text) }),
+    async ({ accounts, stops }: CommandDeps, { account, userId, video: videoId }) =>
+      listSessions(stops, await findAccountId(accounts.db, account), { userId, videoId }, MAX_LISTED_SESSIONS),
+  ),
+  'session stop': command(
+    Type.Object({
+      account: Name,
+      target: Type.Union([
+        Type.Object({ sessionId: Text }),
+        Type.Object({ userId: Text }),
+        Type.Object({ videoId: Text }),
+        Type.Object({ otp: Text }),
+      ]),
+    }),
+    async ({ accounts, stops }: CommandDeps, { account, target }) => ({
+      stopped: await stopSessions(stops, {
+        accountId: await findAccountId(accounts.db, account),
+        by: 'command-line',
+        target,
+      }),
+    }),
   ),
   'media begin': command(Type.Object({ fromStart: Type.Boolean() }), ({ media }: CommandDeps, { fromStart }) =>
     beginCheck(media, fromStart),

@@ -11,9 +11,7 @@ import { logLevelFor } from '../errors.ts'
 import { pruneStoredResponses } from '../idempotency/idempotency.ts'
 import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
 import { listReferencedSources, SOURCE_BLOB_NAME } from '../ingest/source-store.ts'
-import type { KeyPacing } from '../playback/key-pacing.ts'
 import { prunePlayback } from '../playback/prune.ts'
-import { type LiveSessions, saveSessions } from '../playback/session.ts'
 import { type BanPruneDeps, pruneBans } from '../rate-limits/bans.ts'
 import { createOrphanSweep, createUnfinishedSweep, fileSystemNowS } from '../storage/orphan-sweep.ts'
 import { refillReserve } from '../storage/reserve.ts'
@@ -33,8 +31,7 @@ export type MaintenanceDeps = {
   /** The playback clock: it only goes as time does, so that a jump of the wall clock makes no fresh file look old. */
   nowS: () => number
   folders: VideoFolders
-  sessions: LiveSessions
-  keyPacing: Pick<KeyPacing, 'save'>
+  savePlayback(): Promise<void>
   deletion: DeletionDeps
   reportDamage: CheckDeps['reportDamage']
   keyUses: KeyUseTracker
@@ -47,7 +44,7 @@ export type MaintenanceDeps = {
 
 /** Saves what is in memory and removes what is no longer needed, from now on. `stop` resolves when nothing of it runs any more. */
 export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void> } {
-  const { nowS, deletion, keyPacing, keyUses, bans, usage, reserve, log } = deps
+  const { nowS, deletion, keyUses, bans, usage, reserve, log } = deps
   const stopping = new AbortController()
   const sweeps = createSweeps(deps)
   let sweeping = sweepAll()
@@ -81,8 +78,7 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
 
   const saves = [
     { everyMs: 5_000, save: refill, failure: 'disk: reserving space failed' },
-    { everyMs: 5_000, save: () => saveSessions(deps), failure: 'sessions: saving them failed' },
-    { everyMs: 5_000, save: keyPacing.save, failure: 'key budgets: saving them failed' },
+    { everyMs: 5_000, save: deps.savePlayback, failure: 'sessions: saving them failed' },
     { everyMs: 5_000, save: usage.save, failure: 'usage: saving it failed' },
     { everyMs: 60_000, save: keyUses.save, failure: 'API keys: saving their last use failed' },
   ]

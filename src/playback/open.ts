@@ -10,7 +10,7 @@ import { createPlayableVideos } from './playable-video.ts'
 import type { PlaybackClock } from './playback-clock.ts'
 import { createNonces } from './proof.ts'
 import { openServerKeys } from './server-key.ts'
-import type { PlaybackDeps } from './session.ts'
+import { type PlaybackDeps, saveSessions } from './session.ts'
 import { restoreStreamSlots } from './stream-slot.ts'
 import { createTickets } from './ticket.ts'
 
@@ -25,7 +25,7 @@ export type OpenPlaybackDeps = PublicCaptionDeps & {
   log: Logger
 }
 
-/** What viewers' requests need; `saveSessions` saves its sessions in memory to the database. */
+/** What viewers' requests need; `savePlayback` saves what it has in memory. */
 export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps> {
   const { db, write, masterKey, clock, folders, log } = deps
   await restoreStreamSlots({ write, clock })
@@ -52,4 +52,9 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     recordView: deps.recordView,
     log,
   }
+}
+
+/** Saves what is in memory of sessions and key budgets. */
+export async function savePlayback(deps: PlaybackDeps): Promise<void> {
+  await Promise.all([saveSessions(deps), deps.keyPacing.save()])
 }

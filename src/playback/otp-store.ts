@@ -180,3 +180,16 @@ export async function removeOldOtps(tx: Db, beforeS: number, limit: number): Pro
   await tx.deleteFrom('otp').where('hash', 'in', hashes).execute()
   return hashes.length
 }
+
+/** Lets an OTP expire now, unless it was spent. */
+export async function expireOtp(tx: Db, accountId: string, hash: Buffer, nowS: number): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('otp')
+    .set({ expiresAtS: nowS })
+    .where('hash', '=', hash)
+    .where('accountId', '=', accountId)
+    .where('spentAtS', 'is', null)
+    .where('expiresAtS', '>', nowS)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}

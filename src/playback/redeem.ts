@@ -7,7 +7,7 @@ import { type FoundOtp, findOtp, findRulesOfOtp, isOpenOtp, recordReuse, spendOt
 import { acceptSeq, isSignedWith, type Proof, publicKeyThumbprint } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { findRefusingRule, type Rules } from './rules.ts'
-import { findStartPosition, keepLive, type LiveSession, openPage, type PlaybackDeps, type ViewerRequest } from './session.ts'
+import { bringIntoMemory, type LiveSession, openPage, type PlaybackDeps, type ViewerRequest } from './session.ts'
 import { findOpenAttempt, findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
 import { mayRedeemHere } from './whitelist.ts'
 
@@ -77,7 +77,7 @@ export async function redeem(
     throw refusal
   }
   // Only what is committed enters memory.
-  const session = keepLive(deps, outcome.row, proofKey, await findStartPosition(deps.db, outcome.row))
+  const session = await bringIntoMemory(deps, outcome.row, proofKey)
   if (outcome.isNew) acceptSeq(session.seqs, proof.seq)
   else await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()

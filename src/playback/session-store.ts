@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { NewRedeemAttempt, PlaybackSessionRow, Tables } from '../db/tables.ts'
 import type { EndReason } from './refusal.ts'
-import { freeSlot, freeSlotsOfVideos } from './stream-slot-store.ts'
+import { freeSlot, freeSlots, freeSlotsOfVideos } from './stream-slot-store.ts'
 
 type NewSession = Omit<Insertable<Tables['playbackSession']>, 'leftAtS' | 'endedAtS' | 'endReason' | 'viewedAtS'>
 
@@ -81,6 +81,69 @@ export async function endSessionsOfAccount(tx: Db, accountId: string, endedAtS: 
     .where('endedAtS', 'is', null)
     .execute()
 }
+
+/** Which sessions of an account: those that match each of these fields. */
+export type SessionFilter = { sessionId?: string; userId?: string; videoId?: string; otpHash?: Buffer }
+
+/** A session that has not ended, with where its OTP was redeemed. */
+export type LiveSessionRow = Pick<PlaybackSessionRow, 'id' | 'userId' | 'videoId' | 'startedAtS' | 'lastSeenAtS'> & {
+  address: string | null
+  userAgent: string | null
+}
+
+/** Sessions that have not ended and were seen since then, the newest first. */
+export async function listLiveSessions(
+  db: Db,
+  accountId: string,
+  filter: SessionFilter,
+  { seenSinceS, limit }: { seenSinceS: number; limit: number },
+): Promise<LiveSessionRow[]> {
+  return db
+    .selectFrom('playbackSession as session')
+    .leftJoin('redeemAttempt as opening', (join) =>
+      join.onRef('opening.otpHash', '=', 'session.otpHash').on('opening.outcome', '=', 'opened'),
+    )
+    .select(['session.id', 'session.userId', 'session.videoId', 'session.startedAtS', 'session.lastSeenAtS'])
+    .select(['opening.address', 'opening.userAgent'])
+    .where('session.accountId', '=', accountId)
+    .where('session.endedAtS', 'is', null)
+    .where('session.lastSeenAtS', '>=', seenSinceS)
+    .$if(filter.sessionId !== undefined, (query) => query.where('session.id', '=', filter.sessionId ?? ''))
+    .$if(filter.userId !== undefined, (query) => query.where('session.userId', '=', filter.userId ?? ''))
+    .$if(filter.videoId !== undefined, (query) => query.where('session.videoId', '=', filter.videoId ?? ''))
+    .orderBy('session.startedAtS', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+/** Ends the matching sessions and frees their stream slots. @returns their ids */
+export async function endMatchingSessions(
+  tx: Db,
+  {
+    accountId,
+    filter,
+    endedAtS,
+    endReason,
+  }: { accountId: string; filter: SessionFilter; endedAtS: number; endReason: EndReason },
+): Promise<string[]> {
+  const { sessionId, userId, videoId, otpHash } = filter
+  let update = tx
+    .updateTable('playbackSession')
+    .set({ endedAtS, endReason })
+    .where('accountId', '=', accountId)
+    .where('endedAtS', 'is', null)
+  if (sessionId !== undefined) update = update.where('id', '=', sessionId)
+  if (userId !== undefined) update = update.where('userId', '=', userId)
+  if (videoId !== undefined) update = update.where('videoId', '=', videoId)
+  if (otpHash !== undefined) update = update.where('otpHash', '=', otpHash)
+  const ended = await update.returning('id').execute()
+  const ids = ended.map(({ id }) => id)
+  for (let first = 0; first < ids.length; first += FREED_AT_A_TIME) await freeSlots(tx, ids.slice(first, first + FREED_AT_A_TIME))
+  return ids
+}
+
+/** Fewer than a statement may have values. */
+const FREED_AT_A_TIME = 500
 
 /** Removes some of the sessions that ended or expired before a time, the oldest first. @returns how many */
 export async function removeOldSessions(tx: Db, beforeS: number, limit: number): Promise<number> {

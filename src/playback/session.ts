@@ -235,11 +235,15 @@ async function assertNotEnded(deps: PlaybackDeps, session: LiveSession): Promise
 /** Why a session has ended; undefined while it is live. */
 function findEndReason(session: LiveSession, nowS: number): EndReason | undefined {
   const { row, leftAtS } = session
-  if (row.endedAtS !== null) return END_REASONS.find((reason) => reason === row.endReason) ?? 'stopped'
+  if (row.endedAtS !== null) return endReasonOf(row)
   if (nowS >= row.endsAtS) return 'time'
   if (nowS - session.lastSeenAtS >= MAX_IDLE_S) return 'idle'
   if (leftAtS !== null && nowS - leftAtS >= MAX_LEFT_S) return 'viewer-left'
   return undefined
+}
+
+function endReasonOf({ endReason }: PlaybackSessionRow): EndReason {
+  return END_REASONS.find((reason) => reason === endReason) ?? 'stopped'
 }
 
 async function endNow(deps: PlaybackDeps, session: LiveSession, why: EndReason): Promise<void> {
@@ -265,19 +269,32 @@ async function findLive(
   }
   const row = await findSession(deps.db, sessionId)
   const proofKey = row && deps.serverKeys.agree(row.serverKeyId, row.publicKey)
-  return proofKey && keepLive(deps, row, proofKey, await findStartPosition(deps.db, row))
+  return proofKey && bringIntoMemory(deps, row, proofKey)
+}
+
+/** Adds a session to memory, from a row that was read or written just now. */
+export async function bringIntoMemory(
+  deps: Pick<PlaybackDeps, 'db' | 'sessions' | 'nowS' | 'monotonicMs'>,
+  row: PlaybackSessionRow,
+  proofKey: KeyObject,
+): Promise<LiveSession> {
+  const session = keepLive(deps, row, proofKey, await findStartPosition(deps.db, row))
+  // It may have been ended since, before it was here to be told.
+  const current = await findSession(deps.db, row.id)
+  if (current && current.endedAtS !== null) recordEnd(session, current.endedAtS, endReasonOf(current))
+  return session
 }
 
 /** Where the viewer whom the OTP names left the video, in any session; 0 when it names none. */
-export async function findStartPosition(db: Db, { accountId, userId, videoId }: PlaybackSessionRow): Promise<number> {
+async function findStartPosition(db: Db, { accountId, userId, videoId }: PlaybackSessionRow): Promise<number> {
   if (userId === null) return 0
   const positionS = await findPosition(db, { accountId, userId, videoId })
   const { durationS = 0 } = (await findVideoDetails(db, videoId)) ?? {}
   return positionS > NEAR_AN_END_S && positionS < durationS - NEAR_AN_END_S ? positionS : 0
 }
 
-/** Adds a session to memory, unless another request has done so. */
-export function keepLive(
+/** The session in memory, added unless another request has done so. */
+function keepLive(
   { sessions, nowS, monotonicMs }: Pick<PlaybackDeps, 'sessions' | 'nowS' | 'monotonicMs'>,
   row: PlaybackSessionRow,
   proofKey: KeyObject,

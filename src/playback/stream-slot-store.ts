@@ -60,14 +60,12 @@ export async function takeSlot(tx: Db, { sessionId, accountId, userId, limit }: 
 export async function findFirstSlotEnd(tx: Db, { accountId, userId, limit }: StreamClaim): Promise<number | undefined> {
   const row = await tx
     .selectFrom('streamSlot')
-    .select('endsAtS')
+    .select(({ fn }) => fn.min('endsAtS').as('endsAtS'))
     .where('accountId', '=', accountId)
     .where('userId', '=', userId)
     .where('n', '<=', limit)
-    .orderBy('endsAtS')
-    .limit(1)
     .executeTakeFirst()
-  return row?.endsAtS
+  return row?.endsAtS ?? undefined
 }
 
 function hasChanged({ numAffectedRows }: { numAffectedRows?: bigint }): boolean {
@@ -110,6 +108,10 @@ export async function freeSlot(tx: Db, sessionId: string): Promise<void> {
 /** Lets the session's slot end at that time, unless it ends before. */
 export async function endSlotAt(tx: Db, sessionId: string, endsAtS: number): Promise<void> {
   await tx.updateTable('streamSlot').set({ endsAtS }).where('sessionId', '=', sessionId).where('endsAtS', '>', endsAtS).execute()
+}
+
+export async function freeSlots(tx: Db, sessionIds: readonly string[]): Promise<void> {
+  await tx.deleteFrom('streamSlot').where('sessionId', 'in', sessionIds).execute()
 }
 
 /** Frees the slots of the sessions on videos that have not ended yet. */

@@ -38,6 +38,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'key list': IS_A_QUESTION,
   'hook list': IS_A_QUESTION,
   'ban list': IS_A_QUESTION,
+  'session list': IS_A_QUESTION,
   audit: IS_A_QUESTION,
   'master key id': IS_A_QUESTION,
   'try begin': MAKES_A_VIDEO,
@@ -84,6 +85,13 @@ test('L06: every operation and every command that manages something is in the au
     await Promise.all([1, 2, 3, 4, 5].map(() => flooding.call('POST', `/api/videos/${videoId}/otp`, { body: {} })))
     await lift(keyId)
     return keyId
+  }
+  async function stopped(stop: (session: string) => Promise<unknown>): Promise<string> {
+    const viewer = reelgate.newViewer()
+    const { apiKey } = await newKey('a key that may issue another OTP in this minute')
+    await viewer.redeem(await createOwner(reelgate.url, apiKey).issueOtp(videoId))
+    await stop(viewer.state.session)
+    return viewer.state.session
   }
   const tagging = { videos: [videoId], tags: ['a'] }
   const to = (subject: string, act: () => Promise<unknown>) => async () => {
@@ -142,6 +150,16 @@ test('L06: every operation and every command that manages something is in the au
     ['DELETE /api/hooks', 'hook:deleted', to(uuid, () => ask('DELETE', '/api/hooks', { uuid }))],
     ['DELETE /api/bans', 'ban:lifted', async () => lifted((subject) => ask('DELETE', `/api/bans?subject=${subject}`))],
     ['ban lift', 'ban:lifted', async () => lifted((subject) => command('ban lift', { subject }))],
+    [
+      'DELETE /api/sessions',
+      'session:stopped',
+      async () => stopped((session) => ask('DELETE', `/api/sessions?session=${session}`)),
+    ],
+    [
+      'session stop',
+      'session:stopped',
+      async () => stopped((sessionId) => command('session stop', { account: 'Una', target: { sessionId } })),
+    ],
     ['key create', 'key:created', async () => (await newKey('new')).keyId],
     ['key rotate', 'key:rotated', to(key.keyId, () => command('key rotate', { keyId: key.keyId, overlapS: 60 }))],
     ['key revoke', 'key:revoked', to(key.keyId, () => command('key revoke', { keyId: key.keyId }))],

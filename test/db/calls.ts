@@ -98,6 +98,20 @@ export const ALWAYS: readonly Call[] = [
   ['a session', 20, (db) => sessions.findSession(db, V)],
   ['the session of an OTP', 20, (db) => sessions.findSessionOfOtp(db, hashOf(7))],
   ['saving when a session was seen', 80, (db) => sessions.saveLastSeen(db, { id: V, lastSeenAtS: 1, leftAtS: null })],
+  ['live sessions of an account', 2000, (db) => sessions.listLiveSessions(db, large, {}, { seenSinceS: 0, limit: 20 })],
+  [
+    'live sessions of a viewer',
+    2000,
+    (db) => sessions.listLiveSessions(db, large, { userId: 'viewer 5' }, { seenSinceS: 0, limit: 20 }),
+  ],
+  [
+    'stopping a viewer',
+    1000,
+    (db) =>
+      sessions.endMatchingSessions(db, { accountId: large, filter: { userId: 'viewer 5' }, endedAtS: 1, endReason: 'stopped' }),
+  ],
+  ['an OTP that expires', 120, (db) => otps.expireOtp(db, large, hashOf(7), NOW_S)],
+  ['freeing stream slots', 60, (db) => slots.freeSlots(db, [V])],
   ['recording a view', 80, (db) => sessions.markViewed(db, { id: V, viewedAtS: 1 })],
   ['the end of a session', 120, (db) => sessions.endSession(db, V, 1, 'x')],
   ['the end of sessions on a video', 60, (db) => sessions.endSessionsOfVideos(db, [V], 1, 'x')],

@@ -115,6 +115,7 @@ const budget = (n: number, usedAtS: number) => ({
 })
 const serverKey = (n: number) => ({ id: `k${n}`, publicKey: bytes(n), wrappedPrivateKey: bytes(n), createdAtS: n })
 const claim = (sessionId: string) => ({ sessionId, accountId: A, userId: 'viewer', limit: 2 })
+const stopping = { accountId: A, endedAtS: 29, endReason: 'stopped' } as const
 const attempt = (outcome: string) => ({
   otpHash: bytes(1),
   atS: 11,
@@ -685,6 +686,15 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => slots.findFirstSlotEnd(tx, { ...claim('s3'), userId: 'nobody' }),
       ...[99, 40, 60].map((endsAtS) => (tx: Db) => slots.endSlotAt(tx, 's1', endsAtS)),
       (tx) => slots.freeSlot(tx, 's3'),
+      ...[{}, { userId: 'viewer' }, { userId: 'nobody' }, { videoId: V2, sessionId: 's2' }].map(
+        (filter) => (tx: Db) => sessions.listLiveSessions(tx, A, filter, { seenSinceS: 10, limit: 2 }),
+      ),
+      (tx) => sessions.endMatchingSessions(tx, { ...stopping, filter: { userId: 'nobody' } }),
+      (tx) => sessions.endMatchingSessions(tx, { ...stopping, filter: { otpHash: bytes(3), videoId: V2, sessionId: 's3' } }),
+      (tx) => slots.freeSlots(tx, ['s2', 's9']),
+      (tx) => otps.expireOtp(tx, A, bytes(1), 22),
+      (tx) => otps.expireOtp(tx, A, bytes(4), 5),
+      (tx) => otps.expireOtp(tx, A, bytes(4), 6),
       (tx) => sessions.endSession(tx, 's1', 30, 'stopped'),
       (tx) => slots.takeSlot(tx, claim('s3'), 31, 49),
       (tx) => slots.freeSlotsOfVideos(tx, [V2]),

@@ -78,6 +78,8 @@ const RULES: Record<string, Rule> = {
   'POST /api/hooks/:uuid/deliveries/replay': { opens: 'editor', status: 404 },
   'POST /api/hooks/:uuid/deliveries/:id/replay': { opens: 'editor', status: 404 },
 
+  'GET /api/sessions': { opens: 'viewer', status: 200 },
+  'DELETE /api/sessions': { opens: 'editor', status: 200, path: '/api/sessions?userId=nobody' },
   'GET /api/bans': { opens: 'editor', status: 200, toBannedAccount: 200 },
   'DELETE /api/bans': { opens: 'editor', status: 404, toBannedAccount: 404, path: '/api/bans?subject=VIDEO' },
 

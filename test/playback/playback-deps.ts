@@ -9,6 +9,7 @@ import { insertGeneration } from '../../src/encode/generation-store.ts'
 import type { Plan } from '../../src/encode/plan.ts'
 import { createOutboundPolicy } from '../../src/outbound/policy.ts'
 import { createKeyPacing } from '../../src/playback/key-pacing.ts'
+import { savePlayback } from '../../src/playback/open.ts'
 import { issueOtp, type OtpRequest } from '../../src/playback/otp.ts'
 import { createPlayableVideos } from '../../src/playback/playable-video.ts'
 import { createNonces, type Operation, readProof } from '../../src/playback/proof.ts'
@@ -16,7 +17,7 @@ import { redeem } from '../../src/playback/redeem.ts'
 import { PlaybackRefusal } from '../../src/playback/refusal.ts'
 import { type Beat, recordBeat, recordLeave, releaseKey } from '../../src/playback/serve.ts'
 import { openServerKeys } from '../../src/playback/server-key.ts'
-import { admitRequest, type LiveSession, type PlaybackDeps, saveSessions } from '../../src/playback/session.ts'
+import { admitRequest, type LiveSession, type PlaybackDeps } from '../../src/playback/session.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
@@ -159,8 +160,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     },
     leave: async (viewer: Viewer) => recordLeave(deps, await ask(viewer, 'leave')),
     async save() {
-      await saveSessions(deps)
-      await deps.keyPacing.save()
+      await savePlayback(deps)
     },
     /** Forgets what was in memory and makes nonces of another start: what a kill leaves. */
     crash() {

@@ -7,6 +7,7 @@ import { makeVideo } from '../videos.ts'
 const ADDED_SINCE = [
   'drop table key_budget',
   'drop table server_key',
+  'drop index playback_session_of_viewer',
   'alter table playback_session drop column server_key_id',
   "delete from kysely_migration where name > '0001-tables'",
 ]

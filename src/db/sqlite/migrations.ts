@@ -2,10 +2,12 @@ import type { Migration } from 'kysely/migration'
 import { tables } from './migrations/0001-tables.ts'
 import { serverKeys } from './migrations/0002-server-keys.ts'
 import { keyBudgets } from './migrations/0003-key-budgets.ts'
+import { liveSessions } from './migrations/0004-live-sessions.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-tables': tables,
   '0002-server-keys': serverKeys,
   '0003-key-budgets': keyBudgets,
+  '0004-live-sessions': liveSessions,
 }

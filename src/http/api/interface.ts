@@ -13,6 +13,7 @@ import { type ImportRoutesDeps, importRoutes } from './imports.ts'
 import { readApiKey } from './key.ts'
 import { type ListRoutesDeps, listRoutes } from './list.ts'
 import { type OtpRoutesDeps, otpRoutes } from './otp.ts'
+import { type SessionRoutesDeps, sessionRoutes } from './sessions.ts'
 import { tagRoutes } from './tags.ts'
 import { type UploadRoutesDeps, uploadRoutes } from './uploads.ts'
 import { type UsageRoutesDeps, usageRoutes } from './usage.ts'
@@ -26,6 +27,7 @@ export type ApiDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDe
   UploadRoutesDeps &
   ImportRoutesDeps &
   OtpRoutesDeps &
+  SessionRoutesDeps &
   BanRoutesDeps & { hooks: DeliveryLogDeps }
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
@@ -57,6 +59,7 @@ export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
   webhookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
   usageRoutes(app, deps)
   banRoutes(app, deps)
+  sessionRoutes(app, deps)
   fileRoutes(app, deps)
 }
 

@@ -42,7 +42,7 @@ export type InterfaceDeps = {
   refusal(): DatabaseInUse | undefined
   /** For calls with an API key, in either version of the API. */
   owners: DownloadDeps &
-    Omit<ApiDeps & V2Deps, keyof LimitDeps | keyof ParsingLimits | 'publicUrl' | 'idempotency' | 'hooks' | 'downloads'>
+    Omit<ApiDeps & V2Deps, keyof LimitDeps | keyof ParsingLimits | 'publicUrl' | 'idempotency' | 'hooks' | 'downloads' | 'stops'>
   uploads: SourceDeps
   playback: PlaybackDeps
   usage: Usage
@@ -60,7 +60,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
   const limiting = { limits, addressOf: clientAddresses(isProxy) }
   const { masterKey, folders, authenticate } = deps.owners
   const parsing: ParsingLimits = { posterRenderer: createPosterRenderer(), captionParser: createCaptionParser() }
-  const parts = { idempotency: deps.owners, hooks: deps.owners, downloads: deps.owners }
+  const parts = { idempotency: deps.owners, hooks: deps.owners, downloads: deps.owners, stops: playback }
   const owners = { ...deps.owners, ...limiting, ...parsing, ...parts, publicUrl }
   const segments = { ...deps.segments, segments: folders.segments }
   const traffic = limits && createTrafficMeter(playback.sessions, playback.nowS)

@@ -1,0 +1,107 @@
+import { Type } from 'typebox'
+import { Failure } from '../../errors.ts'
+import { listSessions, type StopDeps, type StopTarget, stopSessions } from '../../playback/stop.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app-type.ts'
+import { isoTime } from '../wire/iso-time.ts'
+import { authenticateRequest } from './key.ts'
+
+const MAX_ROWS = 1000
+
+const UserId = Type.String({ description: 'of its OTP', examples: ['reader-4711'] })
+const VideoId = Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] })
+
+const ListQuery = Type.Object({ userId: Type.Optional(UserId), video: Type.Optional(VideoId) })
+const SessionBody = Type.Object({
+  session: Type.String({ description: 'its id, with which it can be stopped' }),
+  userId: Type.Union([Type.String(), Type.Null()]),
+  video: VideoId,
+  startedAt: Type.String({ description: 'when its OTP was redeemed, ISO 8601' }),
+  lastSeenAt: Type.String({ description: 'its last request, ISO 8601; a few seconds late' }),
+  address: Type.Union([Type.String(), Type.Null()], { description: 'where its OTP was redeemed' }),
+  userAgent: Type.Union([Type.String(), Type.Null()]),
+})
+const ListReply = Type.Object({ rows: Type.Array(SessionBody) })
+
+const Target = Type.Object({
+  session: Type.Optional(Type.String({ description: 'a session, by its id' })),
+  userId: Type.Optional(Type.String({ description: 'all sessions of a viewer', examples: ['reader-4711'] })),
+  video: Type.Optional(Type.String({ description: 'all sessions on a video' })),
+  otp: Type.Optional(Type.String({ description: 'the session of an OTP; an OTP that is not spent yet opens nothing any more' })),
+})
+const StopReply = Type.Object({ message: Type.Literal('Stopped'), count: Type.Integer({ description: 'how many sessions' }) })
+
+export type SessionRoutesDeps = { stops: StopDeps }
+
+/** Who watches the account's videos, and how it stops them. */
+export function sessionRoutes(app: App, { stops }: SessionRoutesDeps): void {
+  app.get(
+    '/sessions',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'List playback sessions',
+        description: `The playback sessions that may play now, the newest first, at most ${MAX_ROWS}. Filter by viewer or video.`,
+        querystring: ListQuery,
+        response: { 200: ListReply },
+      },
+    },
+    async (request) => {
+      const { userId, video: videoId } = request.query
+      const sessions = await listSessions(stops, authenticateRequest(request).accountId, { userId, videoId }, MAX_ROWS)
+      return {
+        rows: sessions.map(({ id, videoId, startedAtS, lastSeenAtS, ...session }) => ({
+          session: id,
+          video: videoId,
+          startedAt: isoTime(startedAtS),
+          lastSeenAt: isoTime(lastSeenAtS),
+          ...session,
+        })),
+      }
+    },
+  )
+
+  app.delete(
+    '/sessions',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Stop playback sessions',
+        description:
+          'Stops one session, or all of a viewer, a video or an OTP: they get no further key, and the player stops within 8 s. In the query or in the body.',
+        querystring: Target,
+        body: Type.Union([Target, Type.Null()]),
+        response: { 200: StopReply },
+      },
+    },
+    async (request) => {
+      const target = readTarget({ ...request.query, ...request.body })
+      const holder = authenticateRequest(request)
+      const count = await stopSessions(stops, { accountId: holder.accountId, by: holder, target })
+      return { message: 'Stopped' as const, count }
+    },
+  )
+}
+
+function readTarget({
+  session,
+  userId,
+  video,
+  otp,
+}: {
+  session?: string
+  userId?: string
+  video?: string
+  otp?: string
+}): StopTarget {
+  const targets: StopTarget[] = [
+    ...(session === undefined ? [] : [{ sessionId: session }]),
+    ...(userId === undefined ? [] : [{ userId }]),
+    ...(video === undefined ? [] : [{ videoId: video }]),
+    ...(otp === undefined ? [] : [{ otp }]),
+  ]
+  const [target, ...others] = targets
+  if (!target || others.length > 0)
+    throw new Failure('invalid', 'Name what to stop by one of session, userId, video and otp: DELETE /api/sessions?userId=ID.')
+  return target
+}

@@ -1,0 +1,50 @@
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import { hashSecret } from '../crypto/secret.ts'
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
+import { expireOtp } from './otp-store.ts'
+import { type LiveSessions, MAX_IDLE_S, recordEnd } from './session.ts'
+import { endMatchingSessions, type LiveSessionRow, listLiveSessions, type SessionFilter } from './session-store.ts'
+
+// An owner sees who watches, and stops them: playback-protocol.md, section 4.
+
+export type StopDeps = { db: Db; write: Write; nowS: () => number; sessions: LiveSessions }
+
+/** Whom to stop. An OTP that is not spent yet opens nothing any more. */
+export type StopTarget = { sessionId: string } | { userId: string } | { videoId: string } | { otp: string }
+
+/** The account's sessions that may play now, the newest first. */
+export async function listSessions(
+  { db, nowS }: Pick<StopDeps, 'db' | 'nowS'>,
+  accountId: string,
+  filter: Pick<SessionFilter, 'userId' | 'videoId'>,
+  limit: number,
+): Promise<LiveSessionRow[]> {
+  return listLiveSessions(db, accountId, filter, { seenSinceS: nowS() - MAX_IDLE_S, limit })
+}
+
+/**
+ * Ends the sessions of a viewer, a video or an OTP, or one session: no key, playlist or file is sent to them from here on. The player
+ * stops at its next beat, within 6 s. @returns how many were stopped
+ */
+export async function stopSessions(
+  { write, nowS, sessions }: StopDeps,
+  { accountId, by, target }: { accountId: string; by: Actor; target: StopTarget },
+): Promise<number> {
+  const otpHash = 'otp' in target ? hashSecret(target.otp) : undefined
+  const filter: SessionFilter = 'otp' in target ? { otpHash } : target
+  const endedAtS = nowS()
+  const ids = await write(async (tx) => {
+    const ended = await endMatchingSessions(tx, { accountId, filter, endedAtS, endReason: 'stopped' })
+    const hasExpired = otpHash !== undefined && (await expireOtp(tx, accountId, otpHash, endedAtS))
+    const subjects = ended.length === 0 && hasExpired ? ['an unspent OTP'] : ended
+    const details = otpHash ? undefined : target
+    await recordAuditEvent(tx, { atS: endedAtS, accountId, by, kind: 'session:stopped', subjects, details })
+    return ended
+  })
+  for (const id of ids) {
+    const session = sessions.get(id)
+    if (session) recordEnd(session, endedAtS, 'stopped')
+  }
+  return ids.length
+}
