@@ -3,7 +3,7 @@ import { signedMediaPath } from './media-path.ts'
 import type { PlayableVideo } from './playable-video.ts'
 import { captionPlaylist, mediaPlaylist, multivariantPlaylist, parseCaptionName, windowCount } from './playlist.ts'
 import { PlaybackRefusal } from './refusal.ts'
-import type { LiveSession, PlaybackDeps } from './session.ts'
+import { assertNotEndedMeanwhile, type LiveSession, type PlaybackDeps } from './session.ts'
 import { acquireStreamSlot, releaseStreamSlot } from './stream-slot.ts'
 
 // What an admitted session is given. Each call comes after `admit`.
@@ -42,6 +42,7 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
   // Before the slot is taken: a `leave` that arrives meanwhile must not free it.
   if (!budgets.hasReleased(window)) session.newKeyAtS = deps.nowS()
   await acquireStreamSlot(deps, session)
+  assertNotEndedMeanwhile(session)
   const wait = budgets.takeWindow(window)
   if (wait) throw new PlaybackRefusal('key-pace', { ...wait, retryAfterS: Math.max(1, Math.ceil(wait.waitMs / 1000)) })
   noteFirstKey(deps, session)

@@ -242,6 +242,11 @@ function findEndReason(session: LiveSession, nowS: number): EndReason | undefine
   return undefined
 }
 
+/** For what was waited for since the request was admitted. @throws PlaybackRefusal `session-ended` when it was ended meanwhile */
+export function assertNotEndedMeanwhile({ row }: LiveSession): void {
+  if (row.endedAtS !== null) throw new PlaybackRefusal('session-ended', { why: endReasonOf(row) })
+}
+
 function endReasonOf({ endReason }: PlaybackSessionRow): EndReason {
   return END_REASONS.find((reason) => reason === endReason) ?? 'stopped'
 }

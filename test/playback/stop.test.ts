@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { releaseKey } from '../../src/playback/serve.ts'
+import { recordEnd } from '../../src/playback/session.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
 import { told, type Viewer } from '../viewer.ts'
+import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 
 // An owner sees who watches, and stops them: playback-protocol.md, section 4.
 
@@ -66,6 +69,15 @@ describe('a stop is at once: no key, playlist or file is sent any more', () => {
       expect(await told(viewer.key(0))).toEqual(STOPPED)
       await asking
     }
+  })
+
+  test('also for a key that was asked for before, and is not sent yet', async () => {
+    const playback = await openBarePlayback()
+    const viewer = await playback.newPlayingViewer({ userId: 'ann' })
+    const session = await playback.ask(viewer, 'key')
+    const asking = outcomeOf(releaseKey(playback.deps, session, 0))
+    recordEnd(session, playback.nowS(), 'stopped')
+    expect(await asking).toBe('session-ended: stopped')
   })
 
   test('while the OTP is being redeemed: the session is there and stopped, or was not there yet', async () => {
