@@ -1,7 +1,6 @@
 import { listEnabledPosters } from '../catalogue/poster-store.ts'
 import { findVideoDetails } from '../catalogue/video-store.ts'
-import type { PlaybackSessionRow } from '../db/tables.ts'
-import type { ImageWatermark, TextWatermark, Watermark } from '../watermark/watermark.ts'
+import { fillForSession, type ImageWatermark, type TextWatermark, type Watermark } from '../watermark/watermark.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import type { LiveSession, PlaybackDeps } from './session.ts'
 
@@ -17,7 +16,8 @@ export type VideoView = {
 export type ShownWatermark = TextWatermark | (Omit<ImageWatermark, 'url'> & { png: Buffer })
 
 /** @throws PlaybackRefusal `video-gone` */
-export async function loadVideoView(deps: PlaybackDeps, { row }: LiveSession): Promise<VideoView> {
+export async function loadVideoView(deps: PlaybackDeps, session: LiveSession): Promise<VideoView> {
+  const { row } = session
   const playable = await deps.videos.get(row.videoId, row.generation)
   const video = await findVideoDetails(deps.db, row.videoId)
   if (!playable || !video) throw new PlaybackRefusal('video-gone')
@@ -27,16 +27,16 @@ export async function loadVideoView(deps: PlaybackDeps, { row }: LiveSession): P
     durationS: playable.plan.durationS,
     aspectRatio: playable.plan.videoTrack?.aspectRatio ?? 16 / 9,
     poster: poster && { token: poster.token, isPublic: video.public === 1 },
-    watermarks: await loadWatermarks(deps, row),
+    watermarks: await loadWatermarks(deps, session),
   }
 }
 
 /** A watermark whose image is unavailable is left out: an image host that is down must not stop an owner's videos. */
-async function loadWatermarks(deps: PlaybackDeps, row: PlaybackSessionRow): Promise<ShownWatermark[]> {
+async function loadWatermarks(deps: PlaybackDeps, { row, address }: LiveSession): Promise<ShownWatermark[]> {
   const watermarks: Watermark[] = JSON.parse(row.watermarks)
   const shown = await Promise.all(
     watermarks.map(async (watermark): Promise<ShownWatermark[]> => {
-      if (watermark.type !== 'image') return [watermark]
+      if (watermark.type !== 'image') return [fillForSession(watermark, { address, nowS: deps.nowS() })]
       const { url, ...shownFields } = watermark
       const png = await deps.watermarkImages.find(row.accountId, url)
       if (png) return [{ ...shownFields, png }]

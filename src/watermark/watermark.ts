@@ -34,8 +34,8 @@ export type ImageWatermark = {
   y: string
 }
 
-/** The values of `{name}` and `{email}` in a watermark. */
-export type Viewer = { name?: string; email?: string }
+/** The values of `{name}`, `{email}` and `{id}` in a watermark. */
+export type Viewer = { name?: string; email?: string; userId?: string }
 
 const MAX_WATERMARKS = 20
 const MAX_TEXT_CHARS = 500
@@ -129,10 +129,19 @@ function parseImageUrl(outbound: OutboundPolicy, url: string | undefined): strin
 }
 
 function fillPlaceholders(text: string, viewer: Viewer): string {
-  const filled = text.replaceAll('{name}', viewer.name ?? '').replaceAll('{email}', viewer.email ?? '')
+  const filled = text
+    .replaceAll('{name}', viewer.name ?? '')
+    .replaceAll('{email}', viewer.email ?? '')
+    .replaceAll('{id}', viewer.userId ?? '')
   return Array.from(filled.replace(/\p{Cc}/gu, ' '))
     .slice(0, MAX_TEXT_CHARS)
     .join('')
+}
+
+/** A watermark as it is shown now: `{ip}` is where the viewer's request came from, `{date}` the day in UTC. */
+export function fillForSession(watermark: TextWatermark, { address, nowS }: { address: string; nowS: number }): TextWatermark {
+  const date = new Date(nowS * 1000).toISOString().slice(0, 10)
+  return { ...watermark, text: watermark.text.replaceAll('{ip}', address).replaceAll('{date}', date) }
 }
 
 function parseClamped(amount: Entry['size'], bounds: { min: number; max: number; default: number }): number {

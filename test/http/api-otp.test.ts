@@ -197,6 +197,15 @@ describe('annotate reaches the player', () => {
     expect(marks).toMatchObject([{ text: 'Ann <ann@example.org>' }])
   })
 
+  test('with the userId, and with the address and the day of the playback', async () => {
+    const answer = await askJson({ userId: 'ann', annotate: [{ type: 'rtext', text: '{id} {ip} {date}' }] })
+    const [before, marks, after] = [today(), await marksOf(answer), today()]
+    expect([before, after].map((date) => `ann 127.0.0.1 ${date}`)).toContain((marks as { text: string }[])[0]?.text)
+    const nobody = await askJson({ annotate: [{ type: 'rtext', text: 'from {ip}{id}' }] })
+    expect(await marksOf(nobody)).toMatchObject([{ text: 'from 127.0.0.1' }])
+  })
+  const today = () => new Date().toISOString().slice(0, 10)
+
   test('X06: brought within reason where it is beyond it', async () => {
     const beyond = { type: 'rtext', text: 'x'.repeat(5000), alpha: '99', size: 1e9, interval: 0, skip: -1 }
     const below = { type: 'text', text: '\u0000\n', alpha: -1, size: -5, x: '-99999', y: '99999%' }

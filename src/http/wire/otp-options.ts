@@ -36,7 +36,11 @@ const OtpOptions = Type.Object({
   viewer: Type.Optional(
     Type.Object(
       { name: Type.Optional(Type.String({ maxLength: 128 })), email: Type.Optional(Type.String({ maxLength: 128 })) },
-      { description: 'fills {name} and {email} in watermarks', examples: [{ email: 'ann@example.org' }] },
+      {
+        description:
+          'fills {name} and {email} in watermarks; {id} is the userId, {ip} the address and {date} the day of the playback',
+        examples: [{ email: 'ann@example.org' }],
+      },
     ),
   ),
 })
@@ -115,11 +119,12 @@ function choices(
   if (ttlS < 1) throw new Failure('invalid', 'ttl must be a whole number of seconds, at least 1.')
   if (known.streamLimit !== undefined && known.userId === undefined)
     throw new Failure('invalid', 'streamLimit counts the streams of a userId: send userId, too.')
+  const userId = known.userId === undefined ? undefined : String(known.userId)
   return {
     ttlS,
-    userId: known.userId === undefined ? undefined : String(known.userId),
+    userId,
     streamLimit: known.streamLimit === undefined ? undefined : Number(known.streamLimit),
-    watermarks: parseWatermarks(outbound, options.annotate, known.viewer),
+    watermarks: parseWatermarks(outbound, options.annotate, { ...known.viewer, userId }),
     forcedBitrateKbps: known.forcedBitrate === undefined ? undefined : Math.min(Number(known.forcedBitrate), 1_000_000),
     licenseRules: readLicenseRules(options.licenseRules),
     rules: readRules(options),
