@@ -138,12 +138,12 @@ export async function endMatchingSessions(
   if (otpHash !== undefined) update = update.where('otpHash', '=', otpHash)
   const ended = await update.returning('id').execute()
   const ids = ended.map(({ id }) => id)
-  for (let first = 0; first < ids.length; first += FREED_AT_A_TIME) await freeSlots(tx, ids.slice(first, first + FREED_AT_A_TIME))
+  for (let first = 0; first < ids.length; first += FREE_BATCH_SIZE) await freeSlots(tx, ids.slice(first, first + FREE_BATCH_SIZE))
   return ids
 }
 
-/** Fewer than a statement may have values. */
-const FREED_AT_A_TIME = 500
+/** A statement may have only so many values. */
+const FREE_BATCH_SIZE = 500
 
 /** Removes some of the sessions that ended or expired before a time, the oldest first. @returns how many */
 export async function removeOldSessions(tx: Db, beforeS: number, limit: number): Promise<number> {

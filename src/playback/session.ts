@@ -284,7 +284,7 @@ export async function bringIntoMemory(
   proofKey: KeyObject,
 ): Promise<LiveSession> {
   const session = keepLive(deps, row, proofKey, await findStartPosition(deps.db, row))
-  // It may have been ended since, before it was here to be told.
+  // It may have been ended since: an end notifies only the sessions in memory.
   const current = await findSession(deps.db, row.id)
   if (current && current.endedAtS !== null) recordEnd(session, current.endedAtS, endReasonOf(current))
   return session

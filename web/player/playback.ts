@@ -155,7 +155,7 @@ type VideoListeners = {
   settings: PlaybackSettings
 }
 
-/** Follows what the video element reports, whoever made it play. */
+/** Follows the events of the video element, whatever caused them. */
 function listenToVideo({ elements, screen }: PlaybackDeps, listeners: VideoListeners): void {
   const { signal, start, play, tick, stall, settings } = listeners
   const on = (type: string, listener: () => void) => elements.video.addEventListener(type, listener, { signal })
