@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { shiftedClock } from '../faults/faked-clock.ts'
+import { startLoad } from '../faults/load.ts'
 import { DATABASE } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -66,10 +67,12 @@ const STEPS: [string, number][] = [
   ['a day ahead', DAY_S + 60],
   ['a day behind', -DAY_S - 60],
   ['ten years ahead', 3653 * DAY_S],
+  // More seconds than a 32-bit number holds (C04).
+  ['in 2039', Math.floor(Date.UTC(2039, 0, 1) / 1000 - Date.now() / 1000)],
 ]
 
 test.each(sampleOf('steps of the clock', STEPS, 1))(
-  'C01: a server whose clock is %s starts, keeps everything, and keeps its rules',
+  'C01, C04: a server whose clock is %s starts, keeps everything, and keeps its rules',
   async (_, offsetS) => {
     const { reelgate, set } = await startClocked()
     const { owner } = reelgate
@@ -158,5 +161,34 @@ test('C02: a clock that steps back an hour under live OTPs, sessions and encodes
   expect((await viewer.key(0)).status).toBe(200)
   expect((await reelgate.newViewer().redeem(issued)).playing).toBe(true)
   expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
+  expect(reelgate.output()).not.toMatch(/"level":[56]0/)
+})
+
+test('C03, F-28: a clock that jumps by an hour and by a day under load takes no stream’s slot, ends no session and begins no chunk twice', async () => {
+  const { reelgate, set } = await startClocked()
+  const { owner } = reelgate
+  const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
+  const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
+  for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(videoId, { userId: 'ann', streamLimit: 1 }))
+  expect((await viewer.key(0)).status).toBe(200)
+  const encoded = await owner.upload('being encoded', await makeVideo({ seconds: 24, size: '160x90' }))
+  await expect
+    .poll(() => readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, encoded).length, {
+      interval: 10,
+    })
+    .toBeGreaterThan(0)
+
+  const load = startLoad(owner, videoId, 4)
+  for (const aheadS of [3600, 0, DAY_S, 0, -3600, 0, -DAY_S, 0]) {
+    await set(aheadS)
+    await load.goesOn(20)
+    expect((await viewer.key(0)).status).toBe(200)
+    expect(await told(rival.key(0))).toContain('stream-limit')
+  }
+  await load.stop()
+  expect(load.odd).toEqual([])
+  expect((await reelgate.newViewer().redeem(load.otps[0] ?? '')).playing).toBe(true)
+  await untilFinished(reelgate, encoded)
+  expect(readRows(reelgate, 'select 1 from chunk where attempt <> 1')).toEqual([])
   expect(reelgate.output()).not.toMatch(/"level":[56]0/)
 })
