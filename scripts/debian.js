@@ -9,6 +9,13 @@ const PROGRAMS = [
   { package: 'bubblewrap', isInstalled: () => isOnPath('bwrap'), for: ['serve', 'test', 'bench'], isOptional: true },
   { package: 'chromium', isInstalled: () => isOnPath('chromium'), for: ['test', 'bench'] },
   { package: 'chromium-headless-shell', isInstalled: () => isOnPath('chromium-headless-shell'), for: ['test', 'bench'] },
+  { package: 'firefox-esr', isInstalled: () => isOnPath('firefox-esr'), for: ['test'] },
+  { package: 'webkit2gtk-driver', isInstalled: () => isOnPath('WebKitWebDriver'), for: ['test'] },
+  { package: 'xvfb', isInstalled: () => isOnPath('Xvfb'), for: ['test'] },
+  // WebKitGTK decodes video with these.
+  { package: 'gstreamer1.0-libav', isInstalled: () => hasGStreamer('libav'), for: ['test'] },
+  { package: 'gstreamer1.0-plugins-good', isInstalled: () => hasGStreamer('isomp4'), for: ['test'] },
+  { package: 'gstreamer1.0-plugins-bad', isInstalled: () => hasGStreamer('videoparsersbad'), for: ['test'] },
   { package: 'strace', isInstalled: () => isOnPath('strace'), for: ['test'] },
   { package: 'iproute2', isInstalled: () => isOnPath('ip'), for: ['test'] },
   { package: 'rsync', isInstalled: () => isOnPath('rsync'), for: ['test'] },
@@ -71,6 +78,10 @@ function isInstallAllowed() {
 
 function isOnPath(program) {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, program)))
+}
+
+function hasGStreamer(plugin) {
+  return readdirSync('/usr/lib').some((folder) => existsSync(join('/usr/lib', folder, `gstreamer-1.0/libgst${plugin}.so`)))
 }
 
 function hasPostgres() {

@@ -9,6 +9,7 @@ import { servePage } from './page-api.ts'
 import { openPage, type PlayResult, redeem } from './play-client.ts'
 import { type Playback, startPlayback } from './playback.ts'
 import { agreeProofKey, createSigner, type ProofKey, type Signer } from './proof.ts'
+import { raiseCaptions } from './raised-captions.ts'
 import type { Refusal, Waiting } from './refusals.ts'
 import { createScreen, type Screen } from './screen.ts'
 import { createSettingsMenu } from './settings-menu.ts'
@@ -24,6 +25,7 @@ function start() {
   const place = document.querySelector<HTMLElement>('#player')
   if (!place) throw new Error('The page has no place for the player')
   const elements = createElements(place, options)
+  raiseCaptions(elements.controller, elements.video)
   const screen = createScreen(elements)
   screen.show({ state: 'loading' })
   if (options.primaryColor) setColor(options.primaryColor)

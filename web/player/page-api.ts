@@ -108,7 +108,7 @@ export function servePage({ video, playback }: Controlled): PageApi {
   async function runMethod(method: PlayerMethod, argument: unknown): Promise<unknown> {
     switch (method) {
       case 'play':
-        return Promise.race([video.play(), session.refused()])
+        return Promise.race([play(), session.refused()])
       case 'pause':
         return video.pause()
       case 'getMetaData':
@@ -117,6 +117,14 @@ export function servePage({ video, playback }: Controlled): PageApi {
         await session.opened()
         return playback()?.offerRates(readRates(argument))
     }
+  }
+
+  /** WebKit rejects a call that precedes the stream, though the video plays as soon as it is there. */
+  function play(): Promise<void> {
+    return video.play().catch((error) => {
+      if (video.paused) throw error
+      return video.play()
+    })
   }
 
   /** Known while a session is open, and after it. @throws DOMException with the sentence that the viewer reads instead of the video */

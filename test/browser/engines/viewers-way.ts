@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { addFile } from '../../assets/sample-files.ts'
+import { footage } from '../../footage.ts'
+import { startSharedReelgate } from '../../in-process.ts'
+import { compareWithSource, findColour, type Spot } from '../frame-pixels.ts'
+import { readCaptions, tryStoredKeys } from '../in-page.ts'
+import { playerAddress } from '../player.ts'
+import { startSite } from '../site.ts'
+import type { Engine, Tab } from './engine.ts'
+import { colourCaptions, copyFrame, readSearch, useVdoPlayer } from './in-page.ts'
+import { lookAt } from './player.ts'
+
+const GREEN = [0, 255, 0] as const
+const MAGENTA = [255, 0, 255] as const
+const CAPTIONS = '1\n00:00:00,000 --> 00:00:30,000\n██████████\n'
+const WATERMARK = { type: 'text', text: 'Ada', alpha: '1', color: '0xff00ff', size: '40', x: '40%', y: '20%' }
+
+const FRAME = 'width="640" height="360" allow="encrypted-media; autoplay; fullscreen"'
+
+/** A viewer's way through the player, which every engine passes. */
+export function testViewersWay(name: string, start: () => Promise<Engine>) {
+  let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+  let engine: Engine
+  let viewer: Tab
+  const school = startSite()
+
+  beforeAll(async () => {
+    reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
+    await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'en')
+    engine = await start()
+    console.log(`${name} ${engine.version}`)
+    viewer = await engine.openProfile()
+  })
+
+  afterAll(async () => {
+    await engine?.close()
+    await reelgate?.remove()
+    school.close()
+  })
+
+  async function newAddress(otp?: Record<string, unknown>, options = '&loop=true'): Promise<string> {
+    return playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId, otp), options)
+  }
+
+  async function open(address: string) {
+    await viewer.goto(address)
+    const player = lookAt(viewer)
+    await player.shows('ready')
+    return player
+  }
+
+  test('a video plays, shows the source’s frame after a seek, and changes its quality', async () => {
+    const player = await open(await newAddress())
+    await player.click('.big-play')
+    const early = await player.playsPast(0.5)
+    expect((await player.until(({ timeS }) => timeS > early.timeS + 1)).framesDecoded).toBeGreaterThan(early.framesDecoded + 10)
+
+    await player.click('media-time-range')
+    await player.until(({ timeS, seeking }) => Math.abs(timeS - 4) < 1 && !seeking)
+    await player.click('media-play-button')
+    await player.until(({ paused, seeking }) => paused && !seeking)
+    const [likeness] = await compareWithSource([await player.run(copyFrame, null)], footage.movieHello)
+    expect(likeness?.source).toBeGreaterThan(0.85)
+    expect(likeness?.source).toBeGreaterThan(likeness?.neighbour ?? 1)
+
+    await player.click('media-play-button')
+    for (const heightPx of [240, 720]) {
+      await player.moveMouse({ xPx: 20, yPx: 20 })
+      await player.click('.settings-button')
+      await player.click('[role="menuitemradio"]', `${heightPx}p`)
+      if (heightPx === 720) await player.screenshot(`${name}-settings`)
+      await player.tab.press('Escape')
+      await player.until((now) => now.heightPx === heightPx)
+    }
+  })
+
+  test('the watermark and the captions are on the screen', async () => {
+    const player = await open(await newAddress({ annotate: JSON.stringify([WATERMARK]) }, '&loop=true&ccLanguage=en'))
+    await player.click('.big-play')
+    await player.playsPast(0.5)
+    await expect.poll(() => player.run(readCaptions, null)).toEqual(['██████████'])
+    await player.run(colourCaptions, 'rgb(0, 255, 0)')
+    await player.moveMouse({ xPx: 400, yPx: 200 }) // the bar shows, and captions stay above it
+    const { yPx } = await player.find('media-play-button')
+    const captions = async () => findColour(await player.screenshot(`${name}-overlays`), GREEN)
+    await expect.poll(captions).toSatisfy((spot: Spot) => spot.pixels > 500 && spot.bottomPx < yPx - 15)
+    const { pixels, leftPx, topPx } = await findColour(await player.screenshot(`${name}-overlays`), MAGENTA)
+    expect(pixels).toBeGreaterThan(100)
+    expect(Math.abs(leftPx - 0.4 * 854)).toBeLessThan(10)
+    expect(Math.abs(topPx - 0.2 * 480)).toBeLessThan(20)
+  })
+
+  test('a second browser is refused, and a reload in the first continues', async () => {
+    const address = await newAddress()
+    const player = await open(address)
+    await player.click('.big-play')
+    await player.playsPast(0.5)
+
+    const other = await engine.openProfile()
+    await other.goto(address)
+    const refused = lookAt(other)
+    await refused.shows('refused', 'otp-used')
+    expect(await refused.sentence()).toBe('This link was already used. Reload the page you came from to get a new one.')
+    await refused.screenshot(`${name}-refused`)
+
+    const search = await player.run(readSearch, null)
+    await player.tab.reload()
+    await player.shows('ready')
+    expect(search).toMatch(/^\?session=/)
+    expect(await player.run(readSearch, null)).toBe(search)
+    await player.click('.big-play')
+    await player.playsPast(0.5)
+  })
+
+  test('the owner stops the video', async () => {
+    const player = await open(await newAddress({ userId: `ann-${name}` }))
+    await player.click('.big-play')
+    await player.playsPast(0.5)
+    expect((await reelgate.owner.call('DELETE', `/api/sessions?userId=ann-${name}`)).status).toBe(200)
+    await player.shows('refused', 'session-ended.stopped')
+    expect(await player.sentence()).toBe('The owner of this video has stopped playback.')
+    await player.screenshot(`${name}-stopped`)
+  })
+
+  test('no script of the page can export or derive a stored key', async () => {
+    const player = await open(await newAddress())
+    const keys = await player.run(tryStoredKeys, null)
+    expect(keys.length).toBeGreaterThan(0)
+    for (const { usages, outcomes } of keys) {
+      expect(usages).toEqual(['sign'])
+      for (const outcome of outcomes) expect(outcome).toMatch(/^(InvalidAccessError|NotSupportedError)$/)
+    }
+  })
+
+  test('in a frame of another site it plays, stores its keys apart, and continues after a reload of that site', async () => {
+    const countKeys = async () => {
+      await viewer.goto(`${reelgate.url}/player/`)
+      return (await viewer.run('page', tryStoredKeys, null)).length
+    }
+    await open(await newAddress())
+    const before = await countKeys()
+    await viewer.goto(school.put(`<iframe src="${await newAddress()}" ${FRAME}></iframe>`))
+    const player = lookAt(viewer, 'frame')
+    for (const visit of ['first', 'after a reload']) {
+      if (visit !== 'first') await viewer.reload()
+      await player.shows('ready')
+      await player.click('.big-play')
+      await player.playsPast(0.5)
+    }
+    await player.screenshot(`${name}-frame`)
+    expect(await countKeys()).toBe(before)
+  })
+
+  test('a page of another site plays, seeks and pauses by script, and its listeners are called', async () => {
+    const response = await reelgate.owner.call('POST', `/api/videos/${reelgate.videoId}/otp`, { body: {} })
+    const { otp, playbackInfo } = (await response.json()) as { otp: string; playbackInfo: string }
+    await viewer.goto(
+      school.put(`<script src="${reelgate.url}/v2/api.js"></script>
+        <iframe src="${reelgate.url}/v2/?otp=${otp}&playbackInfo=${playbackInfo}" ${FRAME}></iframe>`),
+    )
+    const report = await viewer.run('page', useVdoPlayer, null)
+    expect(report).toMatchObject({ title: 'Hello', wasPaused: true, soughtToS: 4, isPaused: true, isSame: true })
+    expect(report.durationS).toBeCloseTo(8.34, 1)
+    expect(report.events).toEqual(['loadedmetadata', 'pause', 'play', 'playing', 'seeked', 'timeupdate'])
+    const { timeS, paused } = await lookAt(viewer, 'frame').video()
+    expect({ timeS, paused }).toEqual({ timeS: report.pausedAtS, paused: true })
+  })
+}
