@@ -3,6 +3,7 @@ import { type Captions, createCaptions } from './captions.ts'
 import { createLoader, type LoaderReport } from './loader.ts'
 import type { Signer } from './proof.ts'
 import type { Refusal } from './refusals.ts'
+import { repeatStuckSeeks } from './stuck-seeks.ts'
 
 /** How far hls.js loads ahead: paced keys make every second ahead of the viewer a debt. @see playback protocol, section 6 */
 const BUFFER_S = 12
@@ -49,6 +50,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   const hls = new Hls({ ...HLS_CONFIG, loader: createLoader({ signer, session, report: { ...report, refused: stopAndReport } }) })
   const captions = createCaptions(hls, video, captionLanguage, report.captionsChanged)
   const stopWatchingSeeks = bufferLessAfterSeeks(hls, video)
+  const stopRepeatingSeeks = repeatStuckSeeks(video)
   let hasRecovered = false
   let startAtS: number | undefined
   let isStopped = false
@@ -78,6 +80,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     },
     drop() {
       stopWatchingSeeks()
+      stopRepeatingSeeks()
       captions.end()
       hls.destroy()
       video.removeAttribute('src')

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { startPersonsChromium } from '../chromium.ts'
-import { asJsonFunction, type Engine, type Tab, toJson, toPagePoint } from './engine.ts'
+import { asJsonFunction, type Engine, type Tab, toJson, toPagePoint, VIEWPORT } from './engine.ts'
 
 /** Starts Debian's Chromium: a browser for each profile, because only its own profile has storage for frames of other sites. */
 export async function startChromium(): Promise<Engine> {
@@ -12,7 +12,9 @@ export async function startChromium(): Promise<Engine> {
     async openProfile(): Promise<Tab> {
       const chromium = unused.pop() ?? (await startPersonsChromium())
       if (!started.includes(chromium)) started.push(chromium)
-      return driveTab(await chromium.browser.newPage())
+      const page = await chromium.browser.newPage()
+      await page.setViewportSize(VIEWPORT)
+      return driveTab(page)
     },
     async close() {
       await Promise.all(started.map((chromium) => chromium.remove()))

@@ -48,7 +48,7 @@ export const KEY_VALUES = {
 } as const
 
 /** Of every tab: small, because all of these browsers draw in software here. */
-export const VIEWPORT = { width: 854, height: 480 }
+export const VIEWPORT = { width: 640, height: 360 }
 
 /** The text of a function that takes its argument as JSON, and resolves to its result as JSON. */
 export function asJsonFunction(script: (argument: never) => unknown): string {

@@ -35,6 +35,10 @@ export function lookAt(tab: Tab, where: Where = 'page') {
     }
   }
 
+  async function click(selector: string, text?: string): Promise<void> {
+    await tab.click(where, await find(selector, text))
+  }
+
   return {
     tab,
     video,
@@ -53,8 +57,10 @@ export function lookAt(tab: Tab, where: Where = 'page') {
     },
     /** The sentence on the screen. */
     sentence: () => tab.run(where, readText, '.panel .sentence'),
-    async click(selector: string, text?: string): Promise<void> {
-      await tab.click(where, await find(selector, text))
+    click,
+    async pause(): Promise<void> {
+      await click('media-play-button')
+      await until(({ paused, seeking }) => paused && !seeking)
     },
     /** The control bar hides while nothing moves. */
     moveMouse: (to: Point) => tab.moveMouse(where, to),
