@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/permission.ts'
+import { ALERT_CAUSES } from '../alerts/cause.ts'
 import { dataPaths, describeVariables, isDatabaseUrl, readConfig } from '../config.ts'
 import { assertServerRuns, sendCommand } from '../control/socket.ts'
 import { Failure, hostFailure } from '../errors.ts'
@@ -40,6 +41,7 @@ type Options = JsonOption & {
   account?: string
   limit: number
   session?: string
+  cause?: string
   userId?: string
   video?: string
   otp?: string
@@ -218,6 +220,23 @@ const SESSION: Topic = {
   ],
 }
 
+const ALERT: Topic = {
+  name: 'alert',
+  description: 'list suspicious playback',
+  commands: [
+    {
+      usage: 'list <account>',
+      description: 'list the alerts of an account, newest first',
+      options: [
+        new Option('--cause <cause>', 'only of this cause').choices(ALERT_CAUSES),
+        new Option('--user-id <userId>', 'only of this viewer'),
+      ],
+      run: ({ argument: account, options: { cause, userId, json } }) =>
+        runAndPrint('alert list', { account, cause, userId }, { json }),
+    },
+  ],
+}
+
 const DEMO: Topic = {
   name: 'demo',
   description: 'the demo video of a new installation',
@@ -289,7 +308,7 @@ function createProgram(): Command {
     .version(packageJson.version)
     .exitOverride()
   program.command('serve').description('run the server').addHelpText('after', variablesHelp()).action(serve)
-  for (const { name, alias, description, commands } of [ACCOUNT, KEY, SESSION, WEBHOOK, BAN, DEMO]) {
+  for (const { name, alias, description, commands } of [ACCOUNT, KEY, SESSION, ALERT, WEBHOOK, BAN, DEMO]) {
     const topic = program.command(name).description(description)
     if (alias) topic.alias(alias)
     for (const spec of commands) addCommand(topic, spec)

@@ -33,7 +33,7 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
         accounts: { ...deps, sessions },
         copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
         bans: { ...deps, forget: () => undefined, pardon: () => undefined, banEndsAtS: ({ endsAtS }) => endsAtS },
-        stops: { ...deps, sessions: new Map() },
+        stops: { ...deps, sessions: new Map(), suspicions: { progressOf: () => undefined } },
         // No server encodes now: the rows wait for the next start.
         media: {
           ...deps,

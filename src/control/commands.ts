@@ -4,6 +4,7 @@ import { type AccountSessions, changeAccount, createAccount, findAccounts, setAc
 import { findAccountId } from '../accounts/account-id.ts'
 import { type AccountDeps, createApiKey, findApiKeys, revokeKey, rotateKey } from '../accounts/api-key.ts'
 import { PERMISSIONS } from '../accounts/permission.ts'
+import { listAlerts } from '../alerts/alert.ts'
 import { listAuditEvents } from '../audit/audit-log.ts'
 import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/media-check.ts'
 import { Failure } from '../errors.ts'
@@ -51,6 +52,7 @@ export const MediaBatch = Type.Object({ segments: Type.Array(ListedSegment), las
 export const MediaCheckResult = Type.Object({ damaged: Type.Array(Damage) })
 
 const MAX_LISTED_SESSIONS = 1000
+const MAX_LISTED_ALERTS = 1000
 
 /** A century. */
 const MAX_KEY_LIFE_S = 100 * 366 * 24 * 3600
@@ -115,6 +117,11 @@ export const COMMANDS = {
     Type.Object({ account: Name, userId: Type.Optional(Text), video: Type.Optional(Text) }),
     async ({ accounts, stops }: CommandDeps, { account, userId, video: videoId }) =>
       listSessions(stops, await findAccountId(accounts.db, account), { userId, videoId }, MAX_LISTED_SESSIONS),
+  ),
+  'alert list': command(
+    Type.Object({ account: Name, cause: Type.Optional(Text), userId: Type.Optional(Text) }),
+    async ({ accounts: { db } }: CommandDeps, { account, cause, userId }) =>
+      listAlerts({ db }, await findAccountId(db, account), { cause, userId }, { limit: MAX_LISTED_ALERTS }),
   ),
   'session stop': command(
     Type.Object({

@@ -29,6 +29,7 @@ export type Tables = {
   streamSlot: StreamSlotTable
   watchPosition: WatchPositionTable
   redeemAttempt: RedeemAttemptTable
+  alert: AlertTable
   watermarkImage: WatermarkImageTable
   setting: SettingTable
   strike: StrikeTable
@@ -421,6 +422,26 @@ type WatchPositionTable = {
   savedAtS: number
 }
 
+/** What an owner should look at; once a day for each cause and subject. */
+type AlertTable = {
+  id: Generated<number>
+  accountId: string
+  /** Days since 1970 in UTC, on the playback clock. */
+  day: number
+  cause: string
+  /** Whom or what it is about: `user <userId>`, `session <id>`, `otp <beginning of its hash>` or `video <id>`. */
+  subject: string
+  /** The first time of the day, on the playback clock. */
+  atS: number
+  /** How often the cause occurred on the day. */
+  occurrenceCount: number
+  sessionId: string | null
+  userId: string | null
+  videoId: string
+  /** JSON: what was measured the first time. */
+  numbers: string
+}
+
 type RedeemAttemptTable = {
   id: Generated<number>
   otpHash: Buffer
@@ -547,6 +568,7 @@ export type FolderRow = Selectable<FolderTable>
 export type ChunkRow = Selectable<ChunkTable>
 export type SegmentRow = Selectable<SegmentTable>
 export type ServerKeyRow = Selectable<ServerKeyTable>
+export type AlertRow = Selectable<AlertTable>
 export type KeyBudgetRow = Selectable<KeyBudgetTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
 export type WatermarkImageRow = Selectable<WatermarkImageTable>

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { KeyUseTracker } from '../accounts/key-use.ts'
+import { pruneAlerts } from '../alerts/alert.ts'
 import { pruneAuditLog } from '../audit/audit-log.ts'
 import type { DeletionDeps, VideoFolders } from '../catalogue/deletion.ts'
 import { FILE_BLOB_NAME, listReferencedFileBlobs } from '../catalogue/file-store.ts'
@@ -57,6 +58,7 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
       () => pruneStoredResponses(deps),
       () => pruneBans(bans),
       () => pruneAuditLog(deps),
+      () => pruneAlerts(deps),
       () => pruneDeliveries(deps),
       () => pruneUsage(deps),
       () => deleteExpiredUploads(deletion, nowS()),

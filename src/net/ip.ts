@@ -20,6 +20,12 @@ export function ipNetworkKey(subject: string): string | undefined {
   return subject.endsWith('::/64') ? `${subject.split(':', 3).join(':')}::/48` : undefined
 }
 
+/** The network of an address, within which one device often changes its address: the /24 of IPv4, the /48 of IPv6. */
+export function addressPrefix(address: string): string {
+  const subject = ipRateLimitKey(address)
+  return ipNetworkKey(subject) ?? `${subject.split('.', 3).join('.')}.0/24`
+}
+
 /** The address in a text that a proxy may have written with brackets or a port. Undefined: there is none. */
 export function parseIpAddress(text: string): string | undefined {
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text

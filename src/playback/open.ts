@@ -12,6 +12,7 @@ import { createNonces } from './proof.ts'
 import { openServerKeys } from './server-key.ts'
 import { type PlaybackDeps, saveSessions } from './session.ts'
 import { restoreStreamSlots } from './stream-slot.ts'
+import { createSuspicions } from './suspicion.ts'
 import { createTickets } from './ticket.ts'
 
 export type OpenPlaybackDeps = PublicCaptionDeps & {
@@ -28,6 +29,7 @@ export type OpenPlaybackDeps = PublicCaptionDeps & {
 /** What viewers' requests need; `savePlayback` saves what it has in memory. */
 export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps> {
   const { db, write, masterKey, clock, folders, log } = deps
+  const countries = openCountries(deps.countriesFile)
   await restoreStreamSlots({ write, clock })
   return {
     db,
@@ -39,6 +41,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     tickets: createTickets(masterKey, clock.nowS),
     videos: createPlayableVideos(db, masterKey),
     keyPacing: createKeyPacing({ db, write, nowS: clock.preciseNowS }),
+    suspicions: createSuspicions({ write, nowS: clock.preciseNowS, countries }),
     sessions: new Map(),
     mediaSecret: deriveMediaSecret(masterKey),
     captions: {
@@ -47,14 +50,14 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     },
     openMainPoster: (video) => openMainPoster({ db, masterKey, posters: folders.posters }, video),
     watermarkImages: deps.watermarkImages,
-    countries: openCountries(deps.countriesFile),
+    countries,
     isRateLimited: deps.isRateLimited,
     recordView: deps.recordView,
     log,
   }
 }
 
-/** Saves what is in memory of sessions and key budgets. */
+/** Saves what is in memory of sessions and key budgets, and the alerts that were raised. */
 export async function savePlayback(deps: PlaybackDeps): Promise<void> {
-  await Promise.all([saveSessions(deps), deps.keyPacing.save()])
+  await Promise.all([saveSessions(deps), deps.keyPacing.save(), deps.suspicions.save()])
 }

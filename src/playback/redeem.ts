@@ -6,6 +6,7 @@ import { addVideoEvents } from '../webhooks/outbox.ts'
 import { type FoundOtp, findOtp, findRulesOfOtp, isOpenOtp, recordReuse, spendOtp } from './otp-store.ts'
 import { acceptSeq, isSignedWith, type Proof, publicKeyThumbprint } from './proof.ts'
 import { PlaybackRefusal } from './refusal.ts'
+import { alertOfRefusal, alertOfReuse } from './refusal-alert.ts'
 import { findRefusingRule, type Rules } from './rules.ts'
 import { bringIntoMemory, type LiveSession, openPage, type PlaybackDeps, type ViewerRequest } from './session.ts'
 import { findOpenAttempt, findSessionOfOtp, insertSession, recordAttempt } from './session-store.ts'
@@ -83,6 +84,7 @@ export async function redeem(
   session.lastSeenAtS = deps.nowS()
   session.address = visit.address
   session.location = { address: visit.address, refusedBy: undefined }
+  deps.suspicions.recordPlace(session.row, visit.address)
   return session
 }
 
@@ -135,6 +137,8 @@ async function redeemInTransaction(tx: Db, context: RedeemContext): Promise<Outc
     rule: 'rule' in outcome ? outcome.rule : null,
   })
   if (result === 'otp-used') await reportReuse(tx, context, otp)
+  if ('rule' in outcome && outcome.rule !== undefined)
+    await alertOfRefusal(tx, { ...otp, sessionId: null }, outcome.rule, deps.nowS())
   return 'refusal' in outcome ? { ...outcome, video: { accountId: otp.accountId, videoId: otp.videoId } } : outcome
 }
 
@@ -146,6 +150,9 @@ async function reportReuse(tx: Db, { deps, otpHash, visit }: RedeemContext, otp:
   const opening = await findOpenAttempt(tx, otpHash)
   const details = { userId, addresses: [opening?.address ?? null, visit.address] }
   await addVideoEvents(tx, 'otp:reused', [videoId], details)
+  const session = await findSessionOfOtp(tx, otpHash)
+  const alert = { accountId, sessionId: session?.id ?? null, userId, videoId, otpHash }
+  await alertOfReuse(tx, { ...alert, firstAddress: opening?.address ?? '-', secondAddress: visit.address }, nowS)
   await recordAuditEvent(tx, { atS: nowS, accountId, by: 'viewer', kind: 'otp:reused', subjects: [videoId], details })
 }
 

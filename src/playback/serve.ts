@@ -1,7 +1,14 @@
 import { deriveWindowKey } from '../crypto/content-key.ts'
 import { signedMediaPath } from './media-path.ts'
 import type { PlayableVideo } from './playable-video.ts'
-import { captionPlaylist, mediaPlaylist, multivariantPlaylist, parseCaptionName, windowCount } from './playlist.ts'
+import {
+  captionPlaylist,
+  mediaPlaylist,
+  multivariantPlaylist,
+  parseCaptionName,
+  windowCount,
+  windowDurationS,
+} from './playlist.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { assertNotEndedMeanwhile, type LiveSession, type PlaybackDeps } from './session.ts'
 import { acquireStreamSlot, releaseStreamSlot } from './stream-slot.ts'
@@ -44,7 +51,11 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
   await acquireStreamSlot(deps, session)
   assertNotEndedMeanwhile(session)
   const wait = budgets.takeWindow(window)
-  if (wait) throw new PlaybackRefusal('key-pace', { ...wait, retryAfterS: Math.max(1, Math.ceil(wait.waitMs / 1000)) })
+  if (wait) {
+    deps.suspicions.recordPaced(session.row, window, wait.waitMs)
+    throw new PlaybackRefusal('key-pace', { ...wait, retryAfterS: Math.max(1, Math.ceil(wait.waitMs / 1000)) })
+  }
+  deps.suspicions.recordKey(session.row, window, windowDurationS(video, window))
   noteFirstKey(deps, session)
   return deriveWindowKey(video.contentKey, window)
 }
@@ -66,8 +77,9 @@ export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; position
 export async function recordBeat(deps: PlaybackDeps, session: LiveSession, { state, positionS }: Beat): Promise<void> {
   session.positionS = positionS
   session.leftAtS = null
+  if (state === 'playing' || state === 'stalled') await acquireStreamSlot(deps, session)
+  deps.suspicions.recordBeat(session.row, { isPlaying: state === 'playing', positionS })
   if (state !== 'playing' && state !== 'stalled') return
-  await acquireStreamSlot(deps, session)
   const video = await getSessionVideo(deps, session)
   const budgets = await deps.keyPacing.budgetsOf({ ...session, video })
   budgets.recordWatching()

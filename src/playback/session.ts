@@ -22,6 +22,7 @@ import {
   type SignedValues,
 } from './proof.ts'
 import { END_REASONS, type EndReason, PlaybackRefusal } from './refusal.ts'
+import { alertOfRefusal } from './refusal-alert.ts'
 import { findRefusingRule, type Rules } from './rules.ts'
 import type { ServerKeys } from './server-key.ts'
 import {
@@ -33,6 +34,7 @@ import {
   saveLastSeen,
   setPages,
 } from './session-store.ts'
+import type { Suspicions } from './suspicion.ts'
 import type { Tickets } from './ticket.ts'
 import { findPosition, savePosition } from './watch-position-store.ts'
 
@@ -48,6 +50,7 @@ export type PlaybackDeps = {
   tickets: Tickets
   videos: PlayableVideos
   keyPacing: KeyPacing
+  suspicions: Suspicions
   sessions: LiveSessions
   mediaSecret: string
   captions: Captions
@@ -155,6 +158,7 @@ export async function admitRequest(
   if (signed.operation === 'page') await openPage(deps, session, proof)
   session.lastSeenAtS = deps.nowS()
   session.address = visit.address
+  deps.suspicions.recordPlace(session.row, visit.address)
   return session
 }
 
@@ -179,8 +183,11 @@ async function assertLocationAllowed(
     const { address, userAgent } = visit
     const attempt = { otpHash, keyId, address, userAgent, embeddingHost: '-', outcome: 'place-not-allowed', rule: refusedBy }
     if (refusedBy !== undefined) {
-      await deps.write((tx) => recordAttempt(tx, { ...attempt, atS: deps.nowS() }))
       const { accountId, videoId } = session.row
+      await deps.write(async (tx) => {
+        await recordAttempt(tx, { ...attempt, atS: deps.nowS() })
+        await alertOfRefusal(tx, { ...session.row, sessionId: session.row.id }, refusedBy, deps.nowS())
+      })
       deps.log.info({ accountId, videoId, reason: 'place-not-allowed', rule: refusedBy }, 'playback: refused')
     }
   }

@@ -5,22 +5,37 @@ import type { Write } from '../db/write.ts'
 import { expireOtp } from './otp-store.ts'
 import { type LiveSessions, MAX_IDLE_S, recordEnd } from './session.ts'
 import { endMatchingSessions, type LiveSessionRow, listLiveSessions, type SessionFilter } from './session-store.ts'
+import type { Progress, Suspicions } from './suspicion.ts'
 
 // An owner sees who watches, and stops them: playback-protocol.md, section 4.
 
-export type StopDeps = { db: Db; write: Write; nowS: () => number; sessions: LiveSessions }
+export type StopDeps = {
+  db: Db
+  write: Write
+  nowS: () => number
+  sessions: LiveSessions
+  suspicions: Pick<Suspicions, 'progressOf'>
+}
 
 /** Whom to stop. An OTP that is not spent yet opens nothing any more. */
 export type StopTarget = { sessionId: string } | { userId: string } | { videoId: string } | { otp: string }
 
+/** With what its keys allow to be played and its beats report as played; null after a restart, and when it has not been active for an hour. */
+export type ListedSession = LiveSessionRow & { [Seconds in keyof Progress]: number | null }
+
 /** The account's sessions that may play now, the newest first. */
 export async function listSessions(
-  { db, nowS }: Pick<StopDeps, 'db' | 'nowS'>,
+  { db, nowS, suspicions }: Pick<StopDeps, 'db' | 'nowS' | 'suspicions'>,
   accountId: string,
   filter: Pick<SessionFilter, 'userId' | 'videoId'>,
   limit: number,
-): Promise<LiveSessionRow[]> {
-  return listLiveSessions(db, accountId, filter, { seenSinceS: nowS() - MAX_IDLE_S, limit })
+): Promise<ListedSession[]> {
+  const rows = await listLiveSessions(db, accountId, filter, { seenSinceS: nowS() - MAX_IDLE_S, limit })
+  return rows.map((row) => {
+    const progress = suspicions.progressOf(row.id)
+    const [drawnS, playedS] = progress ? [Math.round(progress.drawnS), Math.round(progress.playedS)] : [null, null]
+    return { ...row, drawnS, playedS }
+  })
 }
 
 /**

@@ -1,3 +1,10 @@
 /** The events a webhook can subscribe to (wire-contract.md, section 7). */
-export const WEBHOOK_EVENTS = ['video:ready', 'video:readyall', 'video:failed', 'video:deleted', 'otp:reused'] as const
+export const WEBHOOK_EVENTS = [
+  'video:ready',
+  'video:readyall',
+  'video:failed',
+  'video:deleted',
+  'otp:reused',
+  'session:suspicious',
+] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]

@@ -6,6 +6,7 @@ import { cyclesOf, type Import, importsOf, readTree, type Tree } from './imports
 
 const FEATURES = [
   'accounts',
+  'alerts',
   'audit',
   'idempotency',
   'catalogue',

@@ -39,6 +39,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'hook list': IS_A_QUESTION,
   'ban list': IS_A_QUESTION,
   'session list': IS_A_QUESTION,
+  'alert list': IS_A_QUESTION,
   audit: IS_A_QUESTION,
   'master key id': IS_A_QUESTION,
   'try begin': MAKES_A_VIDEO,

@@ -1,4 +1,5 @@
 import { findKeyHolder } from '../../src/accounts/api-key-store.ts'
+import * as alerts from '../../src/alerts/alert-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
@@ -50,6 +51,10 @@ export const list =
   (db: Db) =>
     findVideos({ db, slowQueryDb: db }, accountId, filter, { page, limit: 20 })
 
+const NEW_ALERT = {
+  ...{ accountId: large, day: 7, cause: 'keys-drawn', subject: 'user x', atS: NOW_S },
+  ...{ sessionId: null, userId: 'x', videoId: V, numbers: '{}' },
+}
 const budgetOf = (n: number) => ({ accountId: large, viewer: `user viewer ${n}`, videoId: idOf(n), generation: 1 })
 
 /** Found well whatever PostgreSQL knows about the tables: what is asked all the time, or by the clock. */
@@ -252,6 +257,15 @@ export const ONCE_ANALYZED: readonly Call[] = [
     60,
     (db) => budgets.saveKeyBudget(db, { ...budgetOf(1), levelS: 1, earnedAtS: 1, released: hashOf(1), usedAtS: 1 }),
   ],
+  ...[{}, { cause: 'keys-drawn' }, { userId: 'viewer 1' }].map(
+    (filter): Call => [
+      `alerts by ${JSON.stringify(filter)}`,
+      100,
+      (db) => alerts.listAlertRows(db, large, filter, { limit: 20, below: 20_000 }),
+    ],
+  ),
+  ['a new alert', 100, (db) => alerts.insertAlert(db, NEW_ALERT, 1000)],
+  ['old alerts', 200, (db) => alerts.removeOldAlerts(db, NOW_S - 900, 20)],
   ['old key budgets', 200, (db) => budgets.removeOldKeyBudgets(db, NOW_S - 900, 20)],
   ['old positions', 200, (db) => positions.removeOldPositions(db, NOW_S - 900, 20)],
   ['old slots', 100, (db) => slots.removeOldSlots(db, NOW_S - 900)],

@@ -122,6 +122,12 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     VIDEOS,
     `${ownerOf}, 'user viewer ' || (n % 1000), id(n), 1, 600, ${NOW_S} - n, hash(n), ${NOW_S} - n`,
   ],
+  [
+    'alert (account_id, day, cause, subject, at_s, occurrence_count, session_id, user_id, video_id, numbers)',
+    VIDEOS,
+    `${ownerOf}, n / 100, case when n % 5 = 0 then 'keys-drawn' else 'rule-refused' end, 'subject ' || n, ${NOW_S} - n, 1, id(n),
+      'viewer ' || (n % 1000), id(n), '{}'`,
+  ],
   ['view_total (video_id, view_count)', VIDEOS, 'id(n), 1'],
 ]
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as accounts from '../../src/accounts/account-store.ts'
 import * as keys from '../../src/accounts/api-key-store.ts'
+import * as alerts from '../../src/alerts/alert-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
@@ -112,6 +113,10 @@ const session = (name: string, hash: number) => ({
 const budget = (n: number, usedAtS: number) => ({
   ...{ accountId: A, viewer: `user ${n}`, videoId: V2, generation: 1, levelS: 12.5, earnedAtS: 1_800_000_000.125 },
   ...{ released: bytes(n), usedAtS },
+})
+const alert = (n: number) => ({
+  ...{ accountId: A, day: 0, cause: 'keys-drawn', subject: `subject ${n}`, atS: n },
+  ...{ sessionId: null, userId: 'viewer', videoId: V1, numbers: '{"drawnS":912}' },
 })
 const serverKey = (n: number) => ({ id: `k${n}`, publicKey: bytes(n), wrappedPrivateKey: bytes(n), createdAtS: n })
 const claim = (sessionId: string) => ({ sessionId, accountId: A, userId: 'viewer', limit: 2 })
@@ -646,6 +651,20 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     ],
   ],
   [
+    'alerts',
+    [
+      ...[1, 1, 2, 3].map((n) => (tx: Db) => alerts.insertAlert(tx, alert(n), 2)),
+      (tx) => alerts.insertAlert(tx, { ...alert(3), day: 1, userId: null }, 2),
+      (tx) => alerts.insertAlert(tx, { ...alert(1), accountId: B }, 2),
+      ...[{}, { cause: 'keys-drawn' }, { cause: 'none' }, { userId: 'viewer' }, { userId: 'viewer', cause: 'keys-drawn' }].map(
+        (filter) => (tx: Db) => alerts.listAlertRows(tx, A, filter, { limit: 2 }),
+      ),
+      (tx) => alerts.listAlertRows(tx, A, {}, { limit: 2, below: 2 }),
+      (tx) => alerts.removeOldAlerts(tx, 3, 1),
+      (tx) => alerts.removeOldAlerts(tx, 3, 9),
+    ],
+  ],
+  [
     'server keys',
     [
       ...[3, 1, 2].map((n) => (tx: Db) => serverKeys.insertServerKey(tx, serverKey(n))),
@@ -764,6 +783,7 @@ const TABLES = [
   'playbackSession',
   'streamSlot',
   'redeemAttempt',
+  'alert',
   'watermarkImage',
   'setting',
   'strike',

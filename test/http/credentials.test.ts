@@ -80,6 +80,7 @@ const RULES: Record<string, Rule> = {
 
   'GET /api/sessions': { opens: 'viewer', status: 200 },
   'DELETE /api/sessions': { opens: 'editor', status: 200, path: '/api/sessions?userId=nobody' },
+  'GET /api/alerts': { opens: 'viewer', status: 200 },
   'GET /api/bans': { opens: 'editor', status: 200, toBannedAccount: 200 },
   'DELETE /api/bans': { opens: 'editor', status: 404, toBannedAccount: 404, path: '/api/bans?subject=VIDEO' },
 

@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest'
-import type { Plan } from '../../src/encode/plan.ts'
 import { startReelgate } from '../in-process.ts'
-import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import type { Viewer } from '../viewer.ts'
+import { stretchVideo } from './stretched-video.ts'
 
 test('a key that comes too early is answered with the time to wait and the speed to play at until then', async () => {
   const reelgate = await startReelgate({ video: await makeVideo() })
-  stretchTo(3600)
+  stretchVideo(reelgate, 3600)
   const viewer = reelgate.newViewer()
   await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'ann' }))
   const { window, refused } = await takeKeys(viewer, 0)
@@ -43,16 +42,5 @@ test('a key that comes too early is answered with the time to wait and the speed
       const answer = await viewer.key(window)
       if (answer.status !== 200) return { window, refused: answer }
     }
-  }
-
-  /** Only its plan: nobody asks for its segments. */
-  function stretchTo(durationS: number) {
-    const [row] = readRows<{ plan: string }>(reelgate, 'select plan from generation where video_id = ?', reelgate.videoId)
-    const plan: Plan = JSON.parse(row?.plan ?? '{}')
-    if (!plan.videoTrack) throw new Error('it has no video track')
-    const { rateNum, rateDen } = plan.videoTrack
-    const videoTrack = { ...plan.videoTrack, frameCount: Math.floor((durationS * rateNum) / rateDen) }
-    const stretched: Plan = { ...plan, audioTrack: undefined, videoTrack, durationS }
-    changeRows(reelgate, 'update generation set plan = ? where video_id = ?', JSON.stringify(stretched), reelgate.videoId)
   }
 })

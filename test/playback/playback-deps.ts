@@ -18,13 +18,20 @@ import { PlaybackRefusal } from '../../src/playback/refusal.ts'
 import { type Beat, recordBeat, recordLeave, releaseKey } from '../../src/playback/serve.ts'
 import { openServerKeys } from '../../src/playback/server-key.ts'
 import { admitRequest, type LiveSession, type PlaybackDeps } from '../../src/playback/session.ts'
+import { createSuspicions } from '../../src/playback/suspicion.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
 
 const STARTED_AT_S = 1_800_000_000
 /** Addresses for documentation, which are nowhere, put into countries. */
-const COUNTRIES: Record<string, string> = { '192.0.2.1': 'DE', '198.51.100.1': 'FR', '2001:db8::1': 'DE' }
+const COUNTRIES: Record<string, string> = {
+  '192.0.2.1': 'DE',
+  '198.51.100.1': 'FR',
+  '203.0.113.1': 'CH',
+  '2001:db8::1': 'DE',
+  '2001:db8:1::1': 'DE',
+}
 
 /** Where a viewer asks from: the address, the page's ticket, the pages around it. */
 type From = { address: string; ticket: string; ancestors: string[] }
@@ -38,6 +45,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   const { db, write } = await openOwnDatabase()
   const clock = { nowS: STARTED_AT_S, nowMs: 0 }
   const nowS = () => Math.floor(clock.nowS)
+  const countries = { find: async (address: string) => COUNTRIES[address] }
   const masterKey = parseMasterKey(Buffer.alloc(32, 1))
   const noWatermarkImages = { request() {}, find: async () => undefined } // its watermarks are texts
   const serverKeys = await openServerKeys({ db, write, masterKey, nowS })
@@ -51,12 +59,13 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     tickets: createTickets(masterKey, nowS),
     videos: createPlayableVideos(db, masterKey),
     keyPacing: createKeyPacing({ db, write, nowS: () => clock.nowS }),
+    suspicions: createSuspicions({ write, nowS: () => clock.nowS, countries }),
     sessions: new Map(),
     mediaSecret: 'secret',
     captions: { find: async () => [], open: async () => undefined },
     openMainPoster: async () => undefined,
     watermarkImages: noWatermarkImages,
-    countries: { find: async (address) => COUNTRIES[address] },
+    countries,
     isRateLimited: false,
     recordView() {},
     log: pino({ level: 'silent' }),

@@ -33,9 +33,17 @@ export type Trace = { durationS: number; speed: number; habits: readonly Habit[]
 
 type Clock = { nowS: number }
 
-/** @returns the longest time in seconds for which the picture stood still because a key was not released yet */
-export function watch(trace: Trace, budgets: SessionBudgets, clock: Clock, chance: Chance): number {
+/** @param onBeat called with the position of each beat that arrives
+ * @returns the longest time in seconds for which the picture stood still because a key was not released yet */
+export function watch(
+  trace: Trace,
+  budgets: SessionBudgets,
+  clock: Clock,
+  chance: Chance,
+  onBeat: (positionS: number) => void = () => undefined,
+): number {
   const player = new Player(trace, budgets, clock, chance)
+  player.onBeat = onBeat
   const endS = clock.nowS + 2 * trace.durationS
   while (clock.nowS < endS && !player.hasEnded) player.step()
   return player.longestWaitS
@@ -43,6 +51,7 @@ export function watch(trace: Trace, budgets: SessionBudgets, clock: Clock, chanc
 
 class Player {
   longestWaitS = 0
+  onBeat: (positionS: number) => void = () => undefined
   hasEnded = false
   readonly #trace: Trace
   readonly #budgets: SessionBudgets
@@ -56,6 +65,7 @@ class Player {
   #maxRate: number | undefined
   #requestAgainAtS = 0
   #lastReportS: number
+  #lastBeatS: number
   #seekedAtS = Number.NEGATIVE_INFINITY
   #awayUntilS = 0
   #waitS = 0
@@ -70,6 +80,7 @@ class Player {
     this.#chance = chance
     this.#speed = trace.speed
     this.#lastReportS = clock.nowS
+    this.#lastBeatS = clock.nowS
     this.#nextActionAtS = clock.nowS + this.#nextPauseS()
   }
 
@@ -143,10 +154,14 @@ class Player {
     this.longestWaitS = Math.max(this.longestWaitS, this.#waitS)
   }
 
-  /** A beat, unless a key was requested: on a bad network one of three is lost. */
+  /** A beat, skipped once if a key was requested: on a bad network one of three is lost. */
   #report(nowS: number): void {
-    if (nowS - this.#lastReportS < BEAT_EVERY_S) return
+    if (nowS - this.#lastReportS < BEAT_EVERY_S && nowS - this.#lastBeatS < 2 * BEAT_EVERY_S) return
     this.#lastReportS = nowS
-    if (!this.#trace.habits.includes('has a bad network') || this.#chance.next() > 1 / 3) this.#budgets.recordWatching()
+    this.#lastBeatS = nowS
+    if (!this.#trace.habits.includes('has a bad network') || this.#chance.next() > 1 / 3) {
+      this.#budgets.recordWatching()
+      this.onBeat(this.#positionS)
+    }
   }
 }

@@ -46,10 +46,14 @@ test('slower and faster go to the next offered speed and stop at either end', ()
   expect(stepRate(rates, 0.5, -1)).toBe(0.5)
 })
 
-test('a beat is due every 6 s while playing, not when a key came meanwhile, and each minute while paused', () => {
+test('a beat is due every 6 s while playing, 12 s where keys come meanwhile, and each minute while paused', () => {
   const due = (state: 'playing' | 'stalled' | 'paused' | 'ended', nowMs: number, keyMs = 0) =>
     isBeatDue(state, nowMs, { beatMs: 0, keyMs }, 6000)
   expect([due('playing', 5999), due('playing', 6000), due('stalled', 6000)]).toEqual([false, true, true])
-  expect(due('playing', 8000, 5000)).toBe(false)
+  expect([due('playing', 8000, 5000), due('playing', 11_999, 11_000), due('playing', 12_000, 11_000)]).toEqual([
+    false,
+    false,
+    true,
+  ])
   expect([due('paused', 59_999), due('paused', 60_000), due('ended', 60_000)]).toEqual([false, true, true])
 })

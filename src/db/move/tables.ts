@@ -32,6 +32,7 @@ export const KEYS = {
   playback_session: ['id'],
   watch_position: ['account_id', 'user_id', 'video_id'],
   redeem_attempt: ['id'],
+  alert: ['id'],
   key_budget: ['account_id', 'viewer', 'video_id', 'generation'],
   stream_slot: ['account_id', 'user_id', 'n'],
   watermark_image: ['account_id', 'url_hash'],

@@ -3,6 +3,7 @@ import { tables } from './migrations/0001-tables.ts'
 import { serverKeys } from './migrations/0002-server-keys.ts'
 import { keyBudgets } from './migrations/0003-key-budgets.ts'
 import { liveSessions } from './migrations/0004-live-sessions.ts'
+import { alerts } from './migrations/0005-alerts.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -10,4 +11,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0002-server-keys': serverKeys,
   '0003-key-budgets': keyBudgets,
   '0004-live-sessions': liveSessions,
+  '0005-alerts': alerts,
 }

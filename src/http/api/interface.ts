@@ -6,6 +6,7 @@ import type { App } from '../server/app-type.ts'
 import { refuseMethod } from '../server/method-not-allowed.ts'
 import { identify, type LimitDeps } from '../server/rate-limits.ts'
 import { addBodyParsers } from '../wire/bodies.ts'
+import { type AlertRoutesDeps, alertRoutes } from './alerts.ts'
 import { type BanRoutesDeps, banRoutes } from './bans.ts'
 import { type FileRoutesDeps, fileRoutes } from './files.ts'
 import { folderRoutes } from './folders.ts'
@@ -28,6 +29,7 @@ export type ApiDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDe
   ImportRoutesDeps &
   OtpRoutesDeps &
   SessionRoutesDeps &
+  AlertRoutesDeps &
   BanRoutesDeps & { hooks: DeliveryLogDeps }
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
@@ -60,6 +62,7 @@ export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
   usageRoutes(app, deps)
   banRoutes(app, deps)
   sessionRoutes(app, deps)
+  alertRoutes(app, deps)
   fileRoutes(app, deps)
 }
 

@@ -20,6 +20,10 @@ const SessionBody = Type.Object({
   lastSeenAt: Type.String({ description: 'its last request, ISO 8601; a few seconds late' }),
   address: Type.Union([Type.String(), Type.Null()], { description: 'where its OTP was redeemed' }),
   userAgent: Type.Union([Type.String(), Type.Null()]),
+  drawnS: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'seconds of video for which it got keys; null after a restart of the server',
+  }),
+  playedS: Type.Union([Type.Integer(), Type.Null()], { description: 'seconds of video that its player reports as played' }),
 })
 const ListReply = Type.Object({ rows: Type.Array(SessionBody) })
 

@@ -52,9 +52,9 @@ test('an installation continues from PostgreSQL with all it has: videos play, se
   expect((await owner.list()).rows[0]?.id).toBe(videoId)
   expect(await owner.delete([video])).toMatchObject({ message: 'Successfully deleted 1 videos' })
   const { rows } = await hooksOf(owner).deliveries(hook)
-  const numbers = Array.from({ length: before.deliveries.count + 2 }, (_, i) => i + 1)
+  const numbers = Array.from({ length: before.deliveries.count + 3 }, (_, i) => i + 1)
   expect(rows.map(({ id }) => id)).toEqual(numbers.reverse())
-  expect(rows.slice(0, 2).map(({ event }) => event)).toEqual(['video:deleted', 'otp:reused'])
+  expect(rows.slice(0, 3).map(({ event }) => event)).toEqual(['video:deleted', 'session:suspicious', 'otp:reused'])
   expect((await bodyOf<{ rows: string[] }>(owner, 'GET', '/api/videos/tags')).rows).toEqual(['course'])
   await expect.poll(() => readRows(now, 'select 1 from video where id = ?', video)).toEqual([])
   const wrong = readRows(

@@ -1,0 +1,75 @@
+import type { Db } from '../db/database.ts'
+import { prepared } from '../db/prepared.ts'
+import type { AlertRow } from '../db/tables.ts'
+
+export type NewAlertRow = Omit<AlertRow, 'id' | 'occurrenceCount'>
+
+const insert = prepared<NewAlertRow & { mostOfDay: number }>()((db, value) =>
+  db
+    .insertInto('alert')
+    .columns(['accountId', 'day', 'cause', 'subject', 'atS', 'occurrenceCount', 'sessionId', 'userId', 'videoId', 'numbers'])
+    .expression((from) =>
+      from
+        .selectFrom('account')
+        .select(({ lit }) => [
+          'account.id as accountId',
+          value('day').as('day'),
+          value('cause').as('cause'),
+          value('subject').as('subject'),
+          value('atS').as('atS'),
+          lit(1).as('occurrenceCount'),
+          value('sessionId').as('sessionId'),
+          value('userId').as('userId'),
+          value('videoId').as('videoId'),
+          value('numbers').as('numbers'),
+        ])
+        .where('account.id', '=', value('accountId'))
+        .where(
+          (of) =>
+            of
+              .selectFrom('alert')
+              .select(({ fn }) => fn.countAll<number>().as('count'))
+              .whereRef('alert.accountId', '=', 'account.id')
+              .where('alert.day', '=', value('day')),
+          '<',
+          value('mostOfDay'),
+        ),
+    )
+    .onConflict((conflict) =>
+      conflict
+        .columns(['accountId', 'day', 'cause', 'subject'])
+        .doUpdateSet((row) => ({ occurrenceCount: row('alert.occurrenceCount', '+', 1) })),
+    )
+    .returning('occurrenceCount'),
+)
+
+/** Inserts an alert, or counts an occurrence of the one of its day. @returns whether it is new */
+export async function insertAlert(tx: Db, alert: NewAlertRow, mostOfDay: number): Promise<boolean> {
+  const { rows } = await insert(tx, { ...alert, mostOfDay })
+  return rows[0]?.occurrenceCount === 1
+}
+
+export type AlertFilter = { cause?: string; userId?: string }
+
+/** The newest first. @param page.below only alerts with a lower id */
+export async function listAlertRows(
+  db: Db,
+  accountId: string,
+  { cause, userId }: AlertFilter,
+  { limit, below }: { limit: number; below?: number },
+): Promise<AlertRow[]> {
+  let query = db.selectFrom('alert').selectAll().where('accountId', '=', accountId)
+  if (cause !== undefined) query = query.where('cause', '=', cause)
+  if (userId !== undefined) query = query.where('userId', '=', userId)
+  if (below !== undefined) query = query.where('id', '<', below)
+  return query.orderBy('id', 'desc').limit(limit).execute()
+}
+
+/** Removes some of the alerts from before then, the oldest first. @returns how many */
+export async function removeOldAlerts(tx: Db, beforeS: number, limit: number): Promise<number> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('alert')
+    .where('id', 'in', (of) => of.selectFrom('alert').select('id').where('atS', '<', beforeS).orderBy('atS').limit(limit))
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

@@ -1,0 +1,66 @@
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
+import { addVideoEvents } from '../webhooks/outbox.ts'
+import { type AlertFilter, insertAlert, listAlertRows, removeOldAlerts } from './alert-store.ts'
+import type { AlertCause } from './cause.ts'
+
+// What an owner should look at: rows that can be listed, each with a webhook event.
+
+/** Without secrets: it is sent to webhooks. */
+export type Alert = {
+  accountId: string
+  cause: AlertCause
+  /** Whom or what it is about: `user <userId>`, `session <id>`, `otp <beginning of its hash>` or `video <id>`. */
+  subject: string
+  sessionId: string | null
+  userId: string | null
+  videoId: string
+  /** What was measured. */
+  numbers: Readonly<Record<string, number | string>>
+}
+
+const DAY_S = 24 * 3600
+/** Of one account, so that an attack does not fill the disk and the owner's inbox. */
+const MAX_ALERTS_A_DAY = 1_000
+const KEEP_ALERTS_S = 90 * DAY_S
+/** Rows in one transaction, so few that other writes are not delayed. */
+const BATCH_SIZE = 500
+
+/**
+ * Records an alert and sends `session:suspicious`; what occurs again on the same day only raises its count.
+ * @param atS the playback clock
+ */
+export async function recordAlert(tx: Db, alert: Alert, atS: number): Promise<void> {
+  const { accountId, cause, subject, sessionId, userId, videoId, numbers } = alert
+  const common = { accountId, cause, subject, sessionId, userId, videoId, atS, day: Math.floor(atS / DAY_S) }
+  if (!(await insertAlert(tx, { ...common, numbers: JSON.stringify(numbers) }, MAX_ALERTS_A_DAY))) return
+  await addVideoEvents(tx, 'session:suspicious', [videoId], { cause, session: sessionId, userId, numbers })
+}
+
+export type AlertDeps = { db: Db }
+
+/** An alert in a list. */
+export type ListedAlert = Omit<Alert, 'accountId' | 'subject' | 'cause'> & {
+  id: number
+  cause: string
+  atS: number
+  occurrenceCount: number
+}
+
+/** The account's alerts, the newest first. @param page.below only alerts with a lower id */
+export async function listAlerts(
+  { db }: AlertDeps,
+  accountId: string,
+  filter: AlertFilter,
+  page: { limit: number; below?: number },
+): Promise<ListedAlert[]> {
+  const rows = await listAlertRows(db, accountId, filter, page)
+  return rows.map(({ id, cause, sessionId, userId, videoId, numbers, atS, occurrenceCount }) => ({
+    ...{ id, cause, sessionId, userId, videoId, atS, occurrenceCount },
+    numbers: JSON.parse(numbers),
+  }))
+}
+
+export async function pruneAlerts({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
+  while ((await write((tx) => removeOldAlerts(tx, nowS() - KEEP_ALERTS_S, BATCH_SIZE))) > 0);
+}
