@@ -62,7 +62,8 @@ type Viewer = {
 
 type Session = {
   usedAtS: number
-  drawnWindows: Set<number>
+  /** A bit for each key window, the first one lowest. */
+  drawnWindows: Uint8Array
   progress: Progress
   /** The last beat, or where the first key was requested. */
   last: { atS: number; positionS: number } | undefined
@@ -124,8 +125,7 @@ export function createSuspicions({ write, nowS, countries }: SuspicionDeps): Sus
     recordKey(row, window, mediaS) {
       const session = countsOf(row)
       session.waitsUntilS.delete(window)
-      if (session.drawnWindows.has(window)) return
-      session.drawnWindows.add(window)
+      if (!addWindow(session, window)) return
       session.progress.drawnS += mediaS
       session.last ??= { atS: nowS(), positionS: 0 }
       const viewer = viewerOf(row)
@@ -196,12 +196,26 @@ export function createSuspicions({ write, nowS, countries }: SuspicionDeps): Sus
 function newSession(): Session {
   return {
     usedAtS: 0,
-    drawnWindows: new Set(),
+    drawnWindows: new Uint8Array(),
     progress: { drawnS: 0, playedS: 0 },
     last: undefined,
     waitsUntilS: new Map(),
     place: undefined,
   }
+}
+
+/** @returns whether the window is new */
+function addWindow(session: Session, window: number): boolean {
+  const byte = window >> 3
+  const bit = 1 << (window & 7)
+  const known = session.drawnWindows
+  if (((known[byte] ?? 0) & bit) !== 0) return false
+  if (byte >= known.length) {
+    session.drawnWindows = new Uint8Array(2 * byte + 8)
+    session.drawnWindows.set(known)
+  }
+  session.drawnWindows[byte] = (session.drawnWindows[byte] ?? 0) | bit
+  return true
 }
 
 function forgetPlaces({ places }: Viewer, atS: number): void {

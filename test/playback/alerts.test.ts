@@ -108,6 +108,8 @@ test.each([
 })
 
 test('L06: a reused OTP and a refusal by a rule are in the list with the response that refuses them', async () => {
+  const receiver = receivers.newReceiver()
+  await hooksOf(reelgate.owner).create(receiver.url, 'session:suspicious')
   const viewer = await newViewer({ userId: 'ben' })
   expect((await viewerAt('80.1.1.1').redeem(viewer.otp)).body).toMatchObject({ code: 'otp-used' })
   const numbers = { firstAddress: '127.0.0.1', secondAddress: '80.1.1.1' }
@@ -125,6 +127,13 @@ test('L06: a reused OTP and a refusal by a rule are in the list with the respons
   await elsewhere.openPage('', { referer: 'https://another.example/' })
   expect((await elsewhere.redeem(otp)).body).toMatchObject({ code: 'site-not-allowed' })
   expect(await list({ userId: 'dora' })).toMatchObject([{ cause: 'rule-refused', numbers: { rule: 'whitelisthref' } }])
+  const received = await receiver.until(3)
+  expect(received.map(({ event }) => [event.payload.cause, event.payload.userId])).toEqual([
+    ['otp-reused', 'ben'],
+    ['rule-refused', 'carl'],
+    ['rule-refused', 'dora'],
+  ])
+  for (const { body } of received) expect(body).not.toContain(viewer.otp)
 })
 
 test('a viewer who plays what is drawn raises no alert', async () => {

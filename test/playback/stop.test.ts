@@ -117,6 +117,8 @@ test('the list has who watches now, by viewer and by video, with where and since
     lastSeenAt: expect.stringMatching(/^20\d\d-.*Z$/),
     address: '127.0.0.1',
     userAgent: 'node',
+    drawnS: expect.any(Number),
+    playedS: 0,
   }
   expect(await list({ userId: 'gil' })).toEqual([row])
   expect((await list({ video: otherVideo }))[0]).toEqual(row)

@@ -5,6 +5,7 @@ import { makeVideo } from '../videos.ts'
 
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
+  'drop table alert',
   'drop table key_budget',
   'drop table server_key',
   'drop index playback_session_of_viewer',
