@@ -1,4 +1,5 @@
 import {
+  type ApiEvent,
   type Greeting,
   isGreeting,
   type PageMessage,
@@ -15,10 +16,19 @@ export type Connection = {
   readonly connected: Promise<void>
   call(method: PlayerMethod, argument?: unknown): Promise<unknown>
   set(property: SettableProperty, value: number | boolean): void
+  /** Opens another address in the frame. What is called from now on goes to that page; what is still open is rejected. */
+  load(address: string): void
+  /** Ends it: the frame was removed. */
+  close(): void
 }
 
-/** @param listener called for each message of the player; `event` is absent for the first one of a connection */
-type Listener = (state: VideoState, loaded: readonly string[], event?: string) => void
+type Listener = {
+  /** For each event of the video; `event` is absent for the first message of a connection. */
+  video(state: VideoState, loaded: readonly string[], event?: string): void
+  /** After a call. */
+  state(state: VideoState): void
+  api(event: ApiEvent): void
+}
 
 /** Connects a page to the player in its frame, whether that has loaded or not, and again when the frame loads another page. */
 export function connect(frame: HTMLIFrameElement, listener: Listener): Connection {
@@ -27,15 +37,14 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
   let calledSoFar = 0
   let pageLoad: string | undefined
   let port: MessagePort | undefined
+  let nextAddress: string | undefined
+  const life = new AbortController()
   let nowConnected = () => {}
   const connected = new Promise<void>((resolve) => {
     nowConnected = resolve
   })
 
-  addEventListener('message', ({ data, source, origin }) => {
-    if (source !== frame.contentWindow || source === null || origin !== readOrigin(frame)) return
-    if (isGreeting(data) && data.reelgate === 'ready' && data.pageLoad !== pageLoad) openPort(data.pageLoad, origin)
-  })
+  addEventListener('message', greeted, { signal: life.signal })
   // A frame that has not loaded yet receives nothing, so its player sends the first message.
   greet({ reelgate: 'hello' }, '*')
   return {
@@ -48,6 +57,26 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
       })
     },
     set: (property, value) => send({ set: property, value }),
+    load(address) {
+      rejectCalls()
+      waiting.length = 0
+      port?.close()
+      port = undefined
+      // The first page, when it has loaded, would be taken for the next one.
+      if (pageLoad === undefined) nextAddress = address
+      else frame.contentWindow?.location.replace(address)
+    },
+    close() {
+      life.abort()
+      port?.close()
+      port = undefined
+      rejectCalls()
+    },
+  }
+
+  function greeted({ data, source, origin }: MessageEvent) {
+    if (source !== frame.contentWindow || source === null || origin !== readOrigin(frame)) return
+    if (isGreeting(data) && data.reelgate === 'ready' && data.pageLoad !== pageLoad) openPort(data.pageLoad, origin)
   }
 
   function greet(greeting: Greeting, targetOrigin: string, ...ports: MessagePort[]) {
@@ -55,15 +84,20 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
   }
 
   function openPort(newPageLoad: string, origin: string) {
-    const isFirst = pageLoad === undefined
     pageLoad = newPageLoad
+    if (nextAddress !== undefined) {
+      frame.contentWindow?.location.replace(nextAddress)
+      nextAddress = undefined
+      return
+    }
+    if (port) rejectCalls()
     port?.close()
-    if (!isFirst) rejectCalls()
     const { port1, port2 } = new MessageChannel()
     port = port1
-    port.onmessage = ({ data }: MessageEvent<PlayerMessage>) => receive(data)
+    const opened = port
+    opened.onmessage = ({ data }: MessageEvent<PlayerMessage>) => port === opened && receive(data)
     greet({ reelgate: 'connect' }, origin, port2)
-    for (const message of waiting.splice(0)) port.postMessage(message)
+    for (const message of waiting.splice(0)) opened.postMessage(message)
   }
 
   function send(message: PageMessage) {
@@ -74,9 +108,11 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
   function receive(message: PlayerMessage) {
     if ('state' in message) {
       nowConnected()
-      listener(message.state, message.loaded, message.event)
+      listener.video(message.state, message.loaded, message.event)
       return
     }
+    if ('apiEvent' in message) return listener.api(message.apiEvent)
+    if (message.videoState) listener.state(message.videoState)
     const call = calls.get(message.answer)
     calls.delete(message.answer)
     if (message.error) call?.reject(new DOMException(message.error.message, message.error.name))

@@ -9,6 +9,31 @@ export type Greeting = { reelgate: 'hello' } | { reelgate: 'ready'; pageLoad: st
 
 export type TimeRange = readonly [startS: number, endS: number]
 
+/** Events of `video`: those of a video element. */
+export const VIDEO_EVENTS = [
+  ...(['loadstart', 'progress', 'suspend', 'abort', 'error', 'emptied', 'stalled'] as const),
+  ...(['loadedmetadata', 'loadeddata', 'canplay', 'canplaythrough', 'playing', 'waiting'] as const),
+  ...(['seeking', 'seeked', 'ended', 'durationchange', 'timeupdate', 'play', 'pause', 'ratechange'] as const),
+  ...(['resize', 'volumechange'] as const),
+] as const
+
+/** Events of `api` that the player reports, each with its value. */
+export type ApiEvents = {
+  videoAdaptivenessChange: boolean
+  /** The `id` of the quality on the screen. */
+  videoQualityChange: number
+  statusChange: PlayerStatus
+  captionVisibilityChange: boolean
+  /** null: no captions show. */
+  captionLanguageChange: string | null
+}
+
+/**
+ * What the viewer sees. `playing` includes a paused video, `waiting` ends by itself; `otpNeeded`: refused, and a new OTP helps; `refused`:
+ * none helps.
+ */
+export type PlayerStatus = 'loading' | 'ready' | 'playing' | 'ended' | 'waiting' | 'otpNeeded' | 'refused'
+
 /** Properties of the video element, as they are when the message leaves the player. */
 export type VideoState = {
   currentTime: number
@@ -20,24 +45,54 @@ export type VideoState = {
   volume: number
   playbackRate: number
   loop: boolean
+  defaultPlaybackRate: number
+  preservesPitch: boolean
+  readyState: number
+  networkState: number
+  videoWidth: number
+  videoHeight: number
+  error: { code: number; message: string } | null
   buffered: readonly TimeRange[]
   played: readonly TimeRange[]
   seekable: readonly TimeRange[]
 }
 
-export type SettableProperty = 'currentTime' | 'muted' | 'volume' | 'playbackRate' | 'loop'
+export const SETTABLE_PROPERTIES = [
+  ...(['currentTime', 'muted', 'volume', 'playbackRate', 'loop'] as const),
+  ...(['defaultPlaybackRate', 'preservesPitch'] as const),
+] as const
+export type SettableProperty = (typeof SETTABLE_PROPERTIES)[number]
 
-export type PlayerMethod = 'play' | 'pause' | 'getMetaData' | 'updatePlayerConfig'
+export type PlayerMethod =
+  | ('play' | 'pause' | 'getMetaData' | 'updatePlayerConfig' | 'untilReady')
+  | ('getTotalPlayed' | 'getTotalCovered' | 'getTotalCoveredArray')
+  | ('getCaptionLanguages' | 'setCaptionLanguage' | 'hideCaptions')
+  | ('getVideoQualities' | 'setVideoQuality' | 'enableAdaptiveVideo')
 
 /** Page to player, through the port. */
 export type PageMessage =
   | { call: number; method: PlayerMethod; argument?: unknown }
   | { set: SettableProperty; value: number | boolean }
 
-/** Player to page. `loaded`: the loading events so far, for listeners that are added later. */
+/** Player to page. `videoState`: after the call, whose event comes later. `loaded`: the loading events so far, for listeners that are added later. */
 export type PlayerMessage =
   | { event?: string; state: VideoState; loaded: readonly string[] }
-  | { answer: number; value?: unknown; error?: { name: string; message: string } }
+  | { apiEvent: ApiEvent }
+  | { answer: number; value?: unknown; videoState?: VideoState; error?: { name: string; message: string } }
+
+export type ApiEvent = { [Name in keyof ApiEvents]: { name: Name; value: ApiEvents[Name] } }[keyof ApiEvents]
+
+/** `adaptive`: the player chooses. `active`: on the screen now. */
+export type VideoQualities = {
+  adaptive: boolean
+  qualities: { id: number; label: string; width: number; height: number; bitrate: number; active: boolean }[]
+}
+
+/** `active`: chosen, and shown if `visible`. */
+export type CaptionLanguages = {
+  visible: boolean
+  languages: { id: number; lang: string; label: string; active: boolean }[]
+}
 
 /** Width ÷ height, and seconds. */
 export type MetaData = { title: string; duration: number; aspectRatio: number }

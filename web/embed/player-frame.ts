@@ -1,7 +1,7 @@
 import type { VdoPlayer } from './vdo-player.ts'
 
 /** What an embedding page may say of a player, by the names of the player page's options. */
-const OPTIONS = ['playbackInfo', 'autoplay', 'loop', 'controls', 'primaryColor', 'ccLanguage', 'litemode', 't']
+export const OPTIONS = ['playbackInfo', 'autoplay', 'loop', 'controls', 'primaryColor', 'ccLanguage', 'litemode', 't', 'title']
 
 /** @param root the installation's address, with a slash at its end */
 export function createPlayerFrame(root: string, otp: string, options: Readonly<Record<string, unknown>>): HTMLIFrameElement {

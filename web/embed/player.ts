@@ -1,56 +1,82 @@
-// `player.js`: the element `<vdocipher-player otp playbackInfo autoplay litemode cclanguage loop>` (wire-contract.md, section 8).
+// `player.js`: the element `<reelgate-player otp playbackInfo …>`, also as `<vdocipher-player>` (wire-contract.md, section 8).
 
-import { createPlayerFrame, fitToVideo, rootOfScript } from './player-frame.ts'
+import { VIDEO_EVENTS } from './messages.ts'
+import { API_EVENTS } from './player-api.ts'
+import { createPlayerFrame, fitToVideo, OPTIONS, rootOfScript } from './player-frame.ts'
 import { VdoPlayer } from './vdo-player.ts'
 
 const root = rootOfScript(document.currentScript, /(player\/)?(v2\/)?player\.js$/)
 
-/** Its attributes by the names of the player page's options; HTML knows no capitals in names of attributes. */
-const ATTRIBUTES = {
-  playbackinfo: 'playbackInfo',
-  autoplay: 'autoplay',
-  litemode: 'litemode',
-  cclanguage: 'ccLanguage',
-  loop: 'loop',
-  controls: 'controls',
-  primarycolor: 'primaryColor',
-}
-
-class VdocipherPlayer extends HTMLElement {
-  static observedAttributes = ['otp']
-  #resolvePlayer: (player: VdoPlayer) => void = () => {}
-  #player = new Promise<VdoPlayer>((resolve) => {
-    this.#resolvePlayer = resolve
-  })
+class ReelgatePlayer extends HTMLElement {
+  static observedAttributes = ['otp', 'playbackinfo']
+  #player: VdoPlayer | undefined
+  #shown: string | undefined
+  #resolve: (player: VdoPlayer) => void = () => {}
+  #next = this.#expectPlayer()
 
   /** Resolves when the player in it has answered, so never without the attribute `otp`. */
   getPlayer(): Promise<VdoPlayer> {
-    return this.#player
+    return this.#next
   }
 
   connectedCallback() {
     if (!this.shadowRoot) this.attachShadow({ mode: 'open' })
-    if (!this.shadowRoot?.hasChildNodes()) this.#showPlayer()
+    this.#show()
+  }
+
+  /** A page may move the element within itself, which reloads the frame. */
+  disconnectedCallback() {
+    queueMicrotask(() => {
+      this.#remove()
+      if (this.isConnected) this.#show()
+    })
   }
 
   attributeChangedCallback() {
-    if (this.isConnected) this.#showPlayer()
+    queueMicrotask(() => this.isConnected && this.#show()) // both attributes have changed by then
   }
 
-  #showPlayer() {
+  #show() {
     const otp = this.getAttribute('otp')
-    if (!otp || !this.shadowRoot) return
-    const options = Object.entries(ATTRIBUTES).map(([attribute, option]) => [option, this.getAttribute(attribute)])
-    const frame = createPlayerFrame(root, otp, Object.fromEntries(options))
+    const playbackInfo = this.getAttribute('playbackInfo') ?? undefined
+    if (!otp || !this.shadowRoot || otp === this.#shown) return
+    this.#shown = otp
+    // The frame shows why the viewer may not watch.
+    if (this.#player) return void this.#player.api.loadVideo({ otp, playbackInfo }).catch(() => {})
+    const frame = createPlayerFrame(root, otp, Object.fromEntries(OPTIONS.map((name) => [name, this.getAttribute(name)])))
     const style = document.createElement('style')
     style.textContent = ':host{display:block}:host([hidden]){display:none}'
     this.shadowRoot.replaceChildren(style, frame)
     const player = new VdoPlayer(frame)
+    this.#player = player
     fitToVideo(frame, player)
-    player.ready.then(this.#resolvePlayer)
+    for (const name of VIDEO_EVENTS) player.video.addEventListener(name, () => this.dispatchEvent(new Event(name)))
+    for (const name of API_EVENTS)
+      player.api.addEventListener(name, (detail) => void this.dispatchEvent(new CustomEvent(name, { detail })))
+    player.ready.then(this.#resolve)
+  }
+
+  #expectPlayer() {
+    return new Promise<VdoPlayer>((resolve) => {
+      this.#resolve = resolve
+    })
+  }
+
+  #remove() {
+    this.#player?.close()
+    this.#player = undefined
+    this.#shown = undefined
+    this.#next = this.#expectPlayer()
+    this.shadowRoot?.replaceChildren()
   }
 }
 
 const page: Window & { VdoPlayer?: unknown } = window
 page.VdoPlayer ??= VdoPlayer
-if (!customElements.get('vdocipher-player')) customElements.define('vdocipher-player', VdocipherPlayer)
+// A class belongs to one name.
+for (const [name, element] of [
+  ['reelgate-player', ReelgatePlayer],
+  ['vdocipher-player', class extends ReelgatePlayer {}],
+] as const) {
+  if (!customElements.get(name)) customElements.define(name, element)
+}

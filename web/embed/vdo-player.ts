@@ -1,22 +1,6 @@
-import { type Connection, connect } from './connection.ts'
-import type { MetaData, SettableProperty, TimeRange, VideoState } from './messages.ts'
-
-type Listener = (event: Event) => void
-
-const BEFORE_CONNECTION: VideoState = {
-  currentTime: 0,
-  duration: Number.NaN,
-  paused: true,
-  ended: false,
-  seeking: false,
-  muted: false,
-  volume: 1,
-  playbackRate: 1,
-  loop: false,
-  buffered: [],
-  played: [],
-  seekable: [],
-}
+import { connect } from './connection.ts'
+import { createPlayerApi, type PlayerApi } from './player-api.ts'
+import { VideoMirror } from './video-mirror.ts'
 
 const players = new WeakMap<HTMLIFrameElement, VdoPlayer>()
 
@@ -29,19 +13,27 @@ export class VdoPlayer {
   readonly api: PlayerApi
   /** Resolves to this player when the frame has answered. */
   readonly ready: Promise<VdoPlayer>
+  /** Ends the connection of a frame that was removed: open calls are rejected. */
+  readonly close: () => void
 
   /** @throws TypeError for an element that is no frame and holds none; Error for one that has its player already */
   constructor(element: Element) {
     const frame = findFrame(element)
     if (players.has(frame)) throw new Error('This frame has its VdoPlayer. Use VdoPlayer.getInstance(frame) to get it.')
     players.set(frame, this)
-    const connection = connect(frame, (state, loaded, event) => this.video.receive(state, loaded, event))
+    const connection = connect(frame, {
+      video: (state, loaded, event) => this.video.receive(state, loaded, event),
+      state: (state) => this.video.update(state),
+      api: (event) => receive(event),
+    })
+    const { api, receive, close } = createPlayerApi(frame, connection, () => this.video.reset())
     this.video = new VideoMirror(connection)
-    this.api = {
-      getMetaData: async () => (await connection.call('getMetaData')) as MetaData,
-      updatePlayerConfig: async (config) => void (await connection.call('updatePlayerConfig', config)),
-    }
+    this.api = api
     this.ready = connection.connected.then(() => this)
+    this.close = () => {
+      connection.close()
+      close()
+    }
   }
 
   static getInstance(element: Element): VdoPlayer {
@@ -49,118 +41,9 @@ export class VdoPlayer {
   }
 }
 
-export type PlayerApi = {
-  getMetaData(): Promise<MetaData>
-  /** @param config `playbackSpeedOptions`: the speeds that the viewer may choose from, such as `[0.75, 1, 1.5]` */
-  updatePlayerConfig(config: { playbackSpeedOptions?: number[] }): Promise<void>
-}
-
-/** The frame's video element, as the player last reported it; what is set can be read immediately. */
-export class VideoMirror {
-  #connection: Connection
-  #state = BEFORE_CONNECTION
-  #loaded: readonly string[] = []
-  #events = new EventTarget()
-
-  constructor(connection: Connection) {
-    this.#connection = connection
-  }
-
-  /** For the player's messages. */
-  receive(state: VideoState, loaded: readonly string[], event: string | undefined) {
-    this.#state = state
-    const events = event === undefined ? loaded.filter((name) => !this.#loaded.includes(name)) : [event]
-    this.#loaded = loaded
-    for (const name of events) this.#events.dispatchEvent(new Event(name))
-  }
-
-  /** A loading event that has happened is delivered to a listener that comes after it. */
-  addEventListener(name: string, listener: Listener, options?: AddEventListenerOptions | boolean) {
-    this.#events.addEventListener(name, listener, options)
-    if (this.#loaded.includes(name)) queueMicrotask(() => listener(new Event(name)))
-  }
-
-  removeEventListener(name: string, listener: Listener, options?: EventListenerOptions | boolean) {
-    this.#events.removeEventListener(name, listener, options)
-  }
-
-  async play(): Promise<void> {
-    await this.#connection.call('play')
-  }
-  async pause(): Promise<void> {
-    await this.#connection.call('pause')
-  }
-
-  get currentTime() {
-    return this.#state.currentTime
-  }
-  set currentTime(seconds: number) {
-    this.#set('currentTime', Number(seconds))
-  }
-  get duration() {
-    return this.#state.duration
-  }
-  get paused() {
-    return this.#state.paused
-  }
-  get ended() {
-    return this.#state.ended
-  }
-  get seeking() {
-    return this.#state.seeking
-  }
-  get muted() {
-    return this.#state.muted
-  }
-  set muted(muted: boolean) {
-    this.#set('muted', Boolean(muted))
-  }
-  get volume() {
-    return this.#state.volume
-  }
-  set volume(volume: number) {
-    this.#set('volume', Number(volume))
-  }
-  get playbackRate() {
-    return this.#state.playbackRate
-  }
-  set playbackRate(rate: number) {
-    this.#set('playbackRate', Number(rate))
-  }
-  get loop() {
-    return this.#state.loop
-  }
-  set loop(loop: boolean) {
-    this.#set('loop', Boolean(loop))
-  }
-  get buffered() {
-    return timeRanges(this.#state.buffered)
-  }
-  get played() {
-    return timeRanges(this.#state.played)
-  }
-  get seekable() {
-    return timeRanges(this.#state.seekable)
-  }
-
-  #set(property: SettableProperty, value: number | boolean) {
-    this.#state = { ...this.#state, [property]: value }
-    this.#connection.set(property, value)
-  }
-}
-
-function timeRanges(ranges: readonly TimeRange[]): TimeRanges {
-  const at = (index: number) => {
-    const range = ranges[index]
-    if (!range) throw new DOMException(`There are ${ranges.length} ranges, so none has the index ${index}.`, 'IndexSizeError')
-    return range
-  }
-  return { length: ranges.length, start: (index) => at(index)[0], end: (index) => at(index)[1] }
-}
-
-/** A frame, or the one inside `<vdocipher-player>`. */
+/** A frame, or the one inside `<reelgate-player>`. */
 function findFrame(element: Element): HTMLIFrameElement {
   const frame = element instanceof HTMLIFrameElement ? element : element?.shadowRoot?.querySelector('iframe')
-  if (!frame) throw new TypeError('VdoPlayer needs an <iframe> or a <vdocipher-player> element.')
+  if (!frame) throw new TypeError('VdoPlayer needs an <iframe>, a <reelgate-player> or a <vdocipher-player> element.')
   return frame
 }

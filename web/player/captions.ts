@@ -1,10 +1,10 @@
-import Hls from 'hls.js'
+import Hls, { type MediaPlaylist } from 'hls.js'
 
 export const NO_CAPTIONS = -1
 
 /** The captions of a stream, in text tracks of the video element. */
 export type Captions = {
-  list(): readonly { index: number; label: string }[]
+  list(): readonly { index: number; label: string; language: string }[]
   chosen(): number
   choose(index: number): void
   /** The language of those that show; undefined: none do. */
@@ -35,13 +35,9 @@ export function createCaptions(
   /** hls.js reads a fragment of captions again whenever it comes back to it. */
   const knownCues = new Set<string>()
 
-  hls.on(Hls.Events.SUBTITLE_TRACKS_UPDATED, (_event, { subtitleTracks }) => {
-    const language = preferredLanguage?.toLowerCase()
-    const at = subtitleTracks.findIndex(({ lang }) => language !== undefined && lang?.toLowerCase().startsWith(language))
-    tracks = subtitleTracks.map(({ name, lang = '' }) => reuseTextTrack(video, name, lang))
-    knownCues.clear()
-    choose(lastChosen === NO_CAPTIONS ? at : chosen)
-  })
+  // hls.js selects the tracks when it begins to load; the page around the player may ask for them before.
+  hls.on(Hls.Events.MANIFEST_PARSED, (_event, { subtitleTracks }) => setTracks(subtitleTracks))
+  hls.on(Hls.Events.SUBTITLE_TRACKS_UPDATED, (_event, { subtitleTracks }) => setTracks(subtitleTracks))
   hls.on(Hls.Events.CUES_PARSED, (_event, { track, cues }) => {
     const text = tracks[Number(/\d+$/.exec(track)?.[0])]
     for (const cue of Array.isArray(cues) ? cues : []) {
@@ -55,7 +51,7 @@ export function createCaptions(
   video.textTracks.addEventListener('change', chooseShown, { signal: listening.signal })
 
   return {
-    list: () => tracks.map(({ label }, index) => ({ index, label })),
+    list: () => tracks.map(({ label, language }, index) => ({ index, label, language })),
     chosen: () => chosen,
     choose,
     language: () => tracks[chosen]?.language,
@@ -70,6 +66,14 @@ export function createCaptions(
       listening.abort()
       for (const track of tracks) track.mode = 'disabled'
     },
+  }
+
+  function setTracks(subtitleTracks: readonly MediaPlaylist[]) {
+    const language = preferredLanguage?.toLowerCase()
+    const at = subtitleTracks.findIndex(({ lang }) => language !== undefined && lang?.toLowerCase().startsWith(language))
+    tracks = subtitleTracks.map(({ name, lang = '' }) => reuseTextTrack(video, name, lang))
+    knownCues.clear()
+    choose(lastChosen === NO_CAPTIONS ? at : chosen)
   }
 
   function choose(index: number) {

@@ -48,7 +48,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
   const onWaiting = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
   listenToKeys(elements, menu, () => playback)
-  const pageApi = servePage({ video: elements.video, playback: () => playback })
+  const pageApi = servePage({ video: elements.video, screen, setColor, playback: () => playback })
   if (options.litemode && options.otp) openOnPlay()
   else openFirst()
 
@@ -90,7 +90,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
     const { proofKey, signer, answer } = outcome
     const playHere = (fromS: number) => openHere(proofKey, answer.session, page.proofNonce, fromS)
     playback = startPlayback(
-      { elements, screen, menu, options, root, playHere },
+      { elements, screen, menu, options, root, playHere, streamChanged: pageApi.streamChanged },
       signer,
       answer,
       atS ?? startPositionS(answer, options),

@@ -89,7 +89,7 @@ function matching(value: string | null, form: RegExp): string | undefined {
 }
 
 /** `fa3`, `#ffaa33` or `ffaa33` (embedders forget to encode `#`) as `#rrggbb`; a name as it is. */
-function readColor(value: string | null): string | undefined {
+export function readColor(value: string | null): string | undefined {
   const hex = /^#?([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(value ?? '')?.[1]?.toLowerCase()
   if (hex === undefined) return matching(value?.toLowerCase() ?? null, /^[a-z]{3,20}$/)
   return `#${hex.length === 3 ? hex.replace(/./g, '$&$&') : hex}`

@@ -1,61 +1,70 @@
 import {
+  type ApiEvent,
+  type ApiEvents,
   type Greeting,
   isGreeting,
   type MetaData,
   type PageMessage,
   type PlayerMessage,
-  type PlayerMethod,
+  type PlayerStatus,
+  SETTABLE_PROPERTIES,
   type SettableProperty,
   type TimeRange,
+  VIDEO_EVENTS,
   type VideoState,
 } from '../embed/messages.ts'
+import { NO_CAPTIONS } from './captions.ts'
+import { createPageMethods } from './page-methods.ts'
 import type { Playback } from './playback.ts'
-import { type Refusal, refusalSentence } from './refusals.ts'
+import { needsNewOtp, type Refusal, refusalSentence } from './refusals.ts'
+import type { Screen, ScreenState } from './screen.ts'
+import { AUTOMATIC } from './stream.ts'
 import type { SessionAnswer } from './wire.ts'
 
-/** The video element's own events. Those of its metadata come when the session is open, long before the element has any. */
-const EVENTS = [
-  ...[
-    'progress',
-    'suspend',
-    'abort',
-    'error',
-    'emptied',
-    'stalled',
-    'loadeddata',
-    'canplay',
-    'canplaythrough',
-    'playing',
-    'waiting',
-  ],
-  ...['seeking', 'seeked', 'ended', 'timeupdate', 'play', 'pause', 'ratechange', 'resize', 'volumechange'],
-]
+/** The video element's own come much later, and are not reported. */
 const METADATA_EVENTS = ['loadstart', 'durationchange', 'loadedmetadata']
 const LOADING_EVENTS = new Set([...METADATA_EVENTS, 'loadeddata', 'canplay', 'canplaythrough'])
+
+/** By code. The browser's own may contain addresses. */
+const MEDIA_ERRORS = [
+  '',
+  'Playback was aborted.',
+  'The network failed.',
+  'The video cannot be decoded.',
+  'The video is not supported.',
+]
 
 export type PageApi = {
   opened(answer: SessionAnswer): void
   /** The viewer may not watch, unless another try opens the session. */
   refused(refusal: Refusal): void
+  /** Qualities or captions are known, or others show. */
+  streamChanged(): void
 }
 
 /** @param playback undefined until the session is open */
-type Controlled = { video: HTMLVideoElement; playback(): Playback | undefined }
+type Controlled = { video: HTMLVideoElement; screen: Screen; setColor(color: string): void; playback(): Playback | undefined }
 
 /**
- * Lets the page around the player play, pause and seek, and reports to it what the video element does (wire-contract.md, section 8).
+ * Lets the page around the player control it, and reports to it what the video element does (wire-contract.md, section 8).
  * Accepts messages only from the window that holds this frame.
  */
-export function servePage({ video, playback }: Controlled): PageApi {
+export function servePage({ video, screen, setColor, playback }: Controlled): PageApi {
   const ports: MessagePort[] = []
   const pageLoad = crypto.randomUUID()
   const loaded: string[] = []
   const session = createSessionPromise()
+  let waiting: (() => void)[] = []
+  const reported: Partial<ApiEvents> = {}
   let metaData: MetaData | undefined
+  const methods = createPageMethods({
+    ...{ video, setColor, opened, openedStream, refused: session.refused, untilReady },
+  })
 
   if (parent !== window) {
     addEventListener('message', greeted)
-    for (const name of EVENTS) video.addEventListener(name, () => report(name))
+    for (const name of VIDEO_EVENTS) if (!METADATA_EVENTS.includes(name)) video.addEventListener(name, () => report(name))
+    screen.onShow(reportStatus)
     sendReady()
   }
   return {
@@ -66,8 +75,9 @@ export function servePage({ video, playback }: Controlled): PageApi {
       for (const name of METADATA_EVENTS) report(name)
     },
     refused(reason) {
-      session.reject(new DOMException(refusalSentence(reason), 'NotAllowedError'))
+      session.reject(refusalError(reason))
     },
+    streamChanged: reportStream,
   }
 
   function sendReady() {
@@ -82,12 +92,35 @@ export function servePage({ video, playback }: Controlled): PageApi {
       port.onmessage = (message: MessageEvent<PageMessage>) => runMessage(port, message.data)
       ports.push(port)
       send(port, { state: readState(), loaded })
+      send(port, { apiEvent: { name: 'statusChange', value: toStatus(screen.shown) } })
     }
   }
 
   function report(event: string) {
     if (LOADING_EVENTS.has(event) && !loaded.includes(event)) loaded.push(event)
     for (const port of ports) send(port, { event, state: readState(), loaded })
+  }
+
+  function reportApi(apiEvent: ApiEvent) {
+    if (reported[apiEvent.name] === apiEvent.value) return
+    Object.assign(reported, { [apiEvent.name]: apiEvent.value })
+    for (const port of ports) send(port, { apiEvent })
+  }
+
+  function reportStatus(shown: ScreenState) {
+    reportApi({ name: 'statusChange', value: toStatus(shown) })
+    wake()
+  }
+
+  function reportStream() {
+    const stream = playback()?.stream
+    if (!stream) return
+    wake()
+    const shown = stream.shownQuality()
+    reportApi({ name: 'videoAdaptivenessChange', value: stream.chosenQuality() === AUTOMATIC })
+    if (shown) reportApi({ name: 'videoQualityChange', value: shown.index })
+    reportApi({ name: 'captionVisibilityChange', value: stream.captions.chosen() !== NO_CAPTIONS })
+    reportApi({ name: 'captionLanguageChange', value: stream.captions.language() ?? null })
   }
 
   function send(port: MessagePort, message: PlayerMessage) {
@@ -98,49 +131,55 @@ export function servePage({ video, playback }: Controlled): PageApi {
     if ('set' in message) return set(message.set, message.value)
     const { call, method, argument } = message
     try {
-      send(port, { answer: call, value: await runMethod(method, argument) })
+      if (!Object.hasOwn(methods, method)) throw new TypeError('The player has no such method.')
+      const value = await methods[method](argument)
+      send(port, { answer: call, value, videoState: readState() })
     } catch (error) {
       const { name, message: text } = error instanceof Error ? error : new Error(String(error))
       send(port, { answer: call, error: { name, message: text } })
     }
   }
 
-  async function runMethod(method: PlayerMethod, argument: unknown): Promise<unknown> {
-    switch (method) {
-      case 'play':
-        return Promise.race([play(), session.refused()])
-      case 'pause':
-        return video.pause()
-      case 'getMetaData':
-        return readMetaData()
-      case 'updatePlayerConfig':
-        await session.opened()
-        return playback()?.offerRates(readRates(argument))
+  /** @throws DOMException with the sentence that the viewer reads instead of the video */
+  async function opened() {
+    if (!metaData) await session.opened()
+    const opened = playback()
+    if (!metaData || !opened) throw new Error('the session is open without its video')
+    return { metaData, playback: opened }
+  }
+
+  async function openedStream() {
+    const { playback } = await opened()
+    await until(() => playback.stream.qualities().length > 0)
+    return playback.stream
+  }
+
+  function untilReady(): Promise<void> {
+    return until(() => ['ready', 'playing', 'ended'].includes(toStatus(screen.shown)))
+  }
+
+  /** @throws DOMException with the sentence that the viewer reads instead of the video */
+  async function until(isReached: () => boolean): Promise<void> {
+    for (;;) {
+      if (screen.shown.state === 'refused') throw refusalError(screen.shown.refusal)
+      if (isReached()) return
+      await new Promise<void>((resolve) => waiting.push(resolve))
     }
   }
 
-  /** WebKit rejects a call that precedes the stream, though the video plays as soon as it is there. */
-  function play(): Promise<void> {
-    return video.play().catch((error) => {
-      if (video.paused) throw error
-      return video.play()
-    })
-  }
-
-  /** Known while a session is open, and after it. @throws DOMException with the sentence that the viewer reads instead of the video */
-  async function readMetaData(): Promise<MetaData> {
-    if (!metaData) await session.opened()
-    if (!metaData) throw new Error('the session is open without its metadata')
-    return metaData
+  function wake() {
+    const woken = waiting
+    waiting = []
+    for (const resolve of woken) resolve()
   }
 
   function set(property: SettableProperty, value: number | boolean) {
-    if (typeof value !== typeof video[property] || (typeof value === 'number' && !Number.isFinite(value))) return
+    if (!SETTABLE_PROPERTIES.includes(property) || typeof value !== typeof video[property]) return
+    if (typeof value === 'number' && !Number.isFinite(value)) return
     if (property === 'currentTime') video.currentTime = Math.max(0, Number(value))
     if (property === 'volume') video.volume = Math.min(1, Math.max(0, Number(value)))
-    if (property === 'muted') video.muted = Boolean(value)
-    if (property === 'loop') video.loop = Boolean(value)
-    if (property === 'playbackRate') {
+    if (property === 'muted' || property === 'loop' || property === 'preservesPitch') video[property] = Boolean(value)
+    if (property === 'playbackRate' || property === 'defaultPlaybackRate') {
       // A video that may not be watched has no speed.
       session.opened().then(
         () => playback()?.useRate(Number(value)),
@@ -151,15 +190,27 @@ export function servePage({ video, playback }: Controlled): PageApi {
 
   function readState(): VideoState {
     const { currentTime, duration, paused, ended, seeking, muted, volume, playbackRate, loop } = video
+    const { defaultPlaybackRate, preservesPitch, readyState, networkState, videoWidth, videoHeight, error } = video
     return {
       currentTime,
       duration: Number.isNaN(duration) && metaData ? metaData.duration : duration,
       ...{ paused, ended, seeking, muted, volume, playbackRate, loop },
+      ...{ defaultPlaybackRate, preservesPitch, readyState, networkState, videoWidth, videoHeight },
+      error: error && { code: error.code, message: MEDIA_ERRORS[error.code] ?? '' },
       buffered: toRanges(video.buffered),
       played: toRanges(video.played),
       seekable: toRanges(video.seekable),
     }
   }
+}
+
+function refusalError(refusal: Refusal): DOMException {
+  return new DOMException(refusalSentence(refusal), 'NotAllowedError')
+}
+
+function toStatus(shown: ScreenState): PlayerStatus {
+  if (shown.state === 'refused') return needsNewOtp(shown.refusal) ? 'otpNeeded' : 'refused'
+  return shown.state === 'playing' && shown.ended ? 'ended' : shown.state
 }
 
 /** Whether the session is open. A refusal ends the waiting, until another attempt opens it. */
@@ -199,9 +250,4 @@ function isFramingOrigin(origin: string): boolean {
 
 function toRanges(ranges: TimeRanges): TimeRange[] {
   return Array.from({ length: ranges.length }, (_, at) => [ranges.start(at), ranges.end(at)])
-}
-
-function readRates(config: unknown): number[] {
-  const rates = typeof config === 'object' && config !== null && 'playbackSpeedOptions' in config && config.playbackSpeedOptions
-  return Array.isArray(rates) ? rates.filter((rate) => typeof rate === 'number' && rate >= 0.25 && rate <= 4) : []
 }

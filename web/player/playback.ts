@@ -10,7 +10,7 @@ import { createSessionReports } from './session-reports.ts'
 import type { SettingsMenu } from './settings-menu.ts'
 import { createSlotWait } from './slot-wait.ts'
 import { createStallNotice, type StallNotice } from './stall-notice.ts'
-import { openStream } from './stream.ts'
+import { openStream, type Stream } from './stream.ts'
 import { startTicker } from './ticker.ts'
 import { showWatermarks } from './watermark-overlay.ts'
 import type { PlayState, SessionAnswer } from './wire.ts'
@@ -25,10 +25,14 @@ export type PlaybackDeps = {
   root: URL
   /** Called on the viewer's click when this page was replaced by another one. */
   playHere: (atS: number) => void
+  /** Qualities or captions are known, or others show. */
+  streamChanged: () => void
 }
 
 /** What keys and the page around the player may change. */
-export type Playback = Pick<PlaybackSettings, 'rates' | 'offerRates' | 'chooseRate' | 'useRate' | 'toggleCaptions'>
+export type Playback = Pick<PlaybackSettings, 'rates' | 'offerRates' | 'chooseRate' | 'useRate' | 'toggleCaptions'> & {
+  readonly stream: Pick<Stream, 'captions' | 'qualities' | 'chosenQuality' | 'shownQuality' | 'chooseQuality'>
+}
 
 /** Plays one opened session on this page until it ends: stream, beats, watermarks, and what the screen shows meanwhile. */
 export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: SessionAnswer, resumeAtS: number): Playback {
@@ -62,8 +66,8 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
       },
       keyReleased: reports.keyReleased,
       refused,
-      qualityChanged: () => settings.show(),
-      captionsChanged: () => settings.show(),
+      qualityChanged: showSettings,
+      captionsChanged: showSettings,
     },
   )
   const settings = createPlaybackSettings(menu, stream, video, answer.maxSpeed)
@@ -77,7 +81,12 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   listenToVideo(deps, { signal: life.signal, start, play, tick, stall, settings })
   screen.show({ state: 'ready' })
   if (options.autoplay || wasAskedToPlay) play()
-  return settings
+  return Object.assign(settings, { stream })
+
+  function showSettings() {
+    settings.show()
+    deps.streamChanged()
+  }
 
   function play() {
     if (!video.paused) start() // an element that is already waiting to play fires no second play event

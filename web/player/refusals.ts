@@ -126,6 +126,16 @@ export function refusalAction({ code }: Refusal): { action: Exclude<Action, 'non
   return action === 'none' ? undefined : { action, label: SENTENCES[`action.${action}`] }
 }
 
+const NEW_OTP_HELPS: ReadonlySet<string> = new Set([
+  ...(['not-allowed', 'otp-used', 'otp-expired', 'otp-unknown'] as const satisfies readonly RefusalCode[]),
+  ...(['viewer-left', 'idle', 'time', 'video-replaced', 'otp-reused', 'taken'] as const satisfies readonly EndReasonCode[]),
+])
+
+/** Whether a new OTP of the same video would play. */
+export function needsNewOtp({ code, why = 'time' }: Refusal): boolean {
+  return NEW_OTP_HELPS.has(code === 'session-ended' ? why : code)
+}
+
 /** Whether playback can continue from its buffers when the viewer tries again. Every other refusal drops them. */
 export function mayResume({ code }: Refusal): boolean {
   return ACTIONS[code] === 'try-again'

@@ -10,11 +10,16 @@ export type ScreenState =
   | { state: 'waiting'; waiting: Waiting }
   | { state: 'refused'; refusal: Refusal; onAction: () => void }
 
-export type Screen = { readonly shown: ScreenState; show(shown: ScreenState): void }
+export type Screen = {
+  readonly shown: ScreenState
+  show(shown: ScreenState): void
+  onShow(listener: (shown: ScreenState) => void): void
+}
 
 /** Puts one state on the screen at a time, and on `<body>` as `data-state` and `data-code`. */
 export function createScreen(elements: PlayerElements): Screen {
   const { bigPlay, note, panel, panelSentence, panelCountdown, panelProgress, panelAction } = elements
+  const listeners: ((shown: ScreenState) => void)[] = []
   let shown: ScreenState = { state: 'loading' }
   keepOnTop([note, panel])
   panelAction.addEventListener('click', () => {
@@ -34,7 +39,9 @@ export function createScreen(elements: PlayerElements): Screen {
       setText(note, next.state === 'playing' && next.note ? waitingSentence(next.note) : '')
       showOnTop(panel, next.state !== 'ready' && next.state !== 'playing')
       showPanel(next)
+      for (const listener of listeners) listener(next)
     },
+    onShow: (listener) => void listeners.push(listener),
   }
 
   function showPanel(next: ScreenState) {

@@ -12,7 +12,7 @@ const AFTER_SEEK_MS = 2500
 
 export const AUTOMATIC = -1
 
-export type Quality = { index: number; label: string }
+export type Quality = { index: number; label: string; widthPx: number; heightPx: number; bitrateBps: number }
 
 export type StreamReport = Omit<LoaderReport, 'refused'> & {
   /** Final, or after `try-again` resumable: loading has stopped already. */
@@ -172,7 +172,9 @@ function isBufferedToEnd({ buffered, duration }: HTMLVideoElement): boolean {
 }
 
 function toQuality(level: Level, index: number): Quality {
-  return { index, label: level.height > 0 ? `${shortSide(level)}p` : `${Math.round(level.bitrate / 1000)} kbit/s` }
+  const { width: widthPx, height: heightPx, bitrate: bitrateBps } = level
+  const label = heightPx > 0 ? `${shortSide(level)}p` : `${Math.round(bitrateBps / 1000)} kbit/s`
+  return { index, label, widthPx, heightPx, bitrateBps }
 }
 
 /** 720p is 1280 × 720 and 720 × 1280: the name follows the short side. */

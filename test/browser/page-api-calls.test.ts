@@ -1,0 +1,291 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { VIDEO_EVENTS } from '../../web/embed/messages.ts'
+import { addFile } from '../assets/sample-files.ts'
+import { footage } from '../footage.ts'
+import { startSharedReelgate } from '../in-process.ts'
+import { startPersonsChromium } from './chromium.ts'
+import { type ApiUse, useWholeApi } from './page-api-page.ts'
+import { lookAtPlayer, openTab } from './player.ts'
+import { startSite } from './site.ts'
+
+// Every call, property and event of the JavaScript API, in a page of another origin (wire-contract.md, section 8).
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let person: Awaited<ReturnType<typeof startPersonsChromium>>
+const site = startSite()
+const CAPTIONS = 'WEBVTT\n\n00:00.000 --> 00:30.000\nHello\n'
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Lesson 7' })
+  await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'en')
+  await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'de')
+  person = await startPersonsChromium()
+})
+
+afterAll(async () => {
+  await person?.remove()
+  await reelgate?.remove()
+  site.close()
+})
+
+const newOtp = () => reelgate.owner.issueOtp(reelgate.videoId)
+const inPage = <T>(page: Page, script: string) => page.evaluate(script) as Promise<T>
+
+async function open(body: string) {
+  const page = await openTab(person.browser)
+  await page.goto(site.put(body))
+  await expect.poll(() => page.frames().length).toBe(2)
+  const frame = page.frames().at(1)
+  if (!frame) throw new Error('The page has no frame')
+  return { page, player: lookAtPlayer(page, frame) }
+}
+
+const frameHtml = (otp: string) =>
+  `<script src="${reelgate.url}/v2/api.js"></script>
+  <button>Button</button><iframe src="${reelgate.url}/v2/?otp=${otp}" width="640" height="360" allow="encrypted-media; autoplay; fullscreen"></iframe>
+  <script>const iframe = document.querySelector('iframe'); const player = VdoPlayer.getInstance(iframe)</script>`
+
+const REFUSED = 'NotAllowedError: This link is not valid. Reload the page you came from to get a new one.'
+
+describe('every call and event from a page of another origin', () => {
+  let use: ApiUse
+  let messages: string[]
+  let session: string | null
+
+  beforeAll(async () => {
+    const page = await person.browser.newPage()
+    await page.goto(
+      site.put(`<script>
+        window.messages = []
+        addEventListener('message', ({ data }) => messages.push(JSON.stringify(data)))
+        const { set } = Object.getOwnPropertyDescriptor(MessagePort.prototype, 'onmessage')
+        Object.defineProperty(MessagePort.prototype, 'onmessage', {
+          set(listener) { set.call(this, (event) => { messages.push(JSON.stringify(event.data)); listener(event) }) } })
+        </script>${frameHtml(await newOtp())}`),
+    )
+    use = await page.evaluate(useWholeApi, { otp: await newOtp(), videoEvents: VIDEO_EVENTS })
+    messages = await inPage<string[]>(page, 'messages')
+    session = new URL(page.frames().at(1)?.url() ?? '').searchParams.get('session')
+    await page.close()
+  })
+
+  test('metadata, captions and qualities are known before the video plays', () => {
+    expect(use.metaData).toMatchObject({
+      title: 'Lesson 7',
+      duration: expect.any(Number),
+      aspectRatio: expect.closeTo(16 / 9, 1),
+    })
+    expect(use.beforePlay.captions).toEqual({
+      visible: false,
+      languages: expect.arrayContaining([
+        expect.objectContaining({ lang: 'de', label: expect.any(String), active: false }),
+        expect.objectContaining({ lang: 'en', active: false }),
+      ]),
+    })
+    const { adaptive, qualities } = use.beforePlay.qualities
+    expect(adaptive).toBe(true)
+    expect(qualities.map(({ label }) => label)).toEqual(['720p', '480p', '240p'])
+    for (const { height, width, bitrate } of qualities)
+      expect([height > 0, width > height, bitrate > 0]).toEqual([true, true, true])
+  })
+
+  test.each<[string, (use: ApiUse) => unknown, unknown]>([
+    ['totals before', (use) => use.totalsBefore.slice(0, 2), [0, 0]],
+    ['what is set is read immediately', (use) => use.setHere, [true, 0.5, true, false]],
+    ['play()', (use) => use.playing, 'done'],
+    [
+      'properties from the frame',
+      (use) => use.properties,
+      {
+        ...{ muted: true, volume: 0.5, loop: true, preservesPitch: false, paused: true, ended: false, seeking: false },
+        ...{ playbackRate: 1, defaultPlaybackRate: 1 },
+      },
+    ],
+    ['readyState, networkState, videoWidth, videoHeight', (use) => use.media, [true, true, true, true]],
+    ['buffered, played, seekable', (use) => use.ranges, [true, true, true]],
+    ['setCaptionLanguage, hideCaptions', (use) => use.captions, ['done', 'de', 'done', false]],
+    ['setVideoQuality, enableAdaptiveVideo', (use) => use.qualities, ['done', false, 'done', true]],
+    ['updatePlayerConfig', (use) => use.configured, 'done'],
+    ['a removed listener', (use) => use.removed, []],
+    ['the properties while another video loads', (use) => use.emptied, [0, true, true]],
+    ['loadVideo', (use) => [use.loaded, use.titleAgain, use.playedAgain], ['done', 'Lesson 7', 'done']],
+    ['loadVideo with an OTP that does not play', (use) => use.refusedAgain, REFUSED],
+    ['captionLanguageChange', (use) => use.reported.captionLanguageChange?.slice(0, 3), [null, 'de', null]],
+    ['captionVisibilityChange', (use) => use.reported.captionVisibilityChange?.slice(0, 3), [false, true, false]],
+    ['videoAdaptivenessChange', (use) => use.reported.videoAdaptivenessChange?.slice(0, 3), [true, false, true]],
+    ['videoQualityChange', (use) => use.reported.videoQualityChange?.every((id) => typeof id === 'number'), true],
+  ])('%s', (_name, read, expected) => {
+    expect(read(use)).toEqual(expected)
+  })
+
+  test('the totals count what was played', () => {
+    const [playedS = 0, coveredS, firstSecond] = use.totals
+    expect(playedS).toBeGreaterThan(0.9)
+    expect(playedS).toBeLessThan(use.metaData.duration)
+    expect(coveredS).toBe(Math.floor(playedS + 0.5))
+    expect(firstSecond).toBe(1)
+    expect(use.totalsBefore[2]).toBe(Math.ceil(use.metaData.duration))
+  })
+
+  test('what cannot be done is refused with its reason', () => {
+    expect(use.unusable).toEqual([
+      'TypeError',
+      'IndexSizeError',
+      'RangeError: The video has no quality with this id.',
+      'RangeError: The video has no captions in this language.',
+      'TypeError: The configuration is not an object.',
+      'TypeError: loadVideo needs an otp.',
+    ])
+  })
+
+  test('statusChange follows the player from loading to the end, and reports that a new OTP is needed', () => {
+    const statuses = use.reported.statusChange ?? []
+    for (const status of ['ready', 'playing', 'ended', 'otpNeeded']) expect(statuses).toContain(status)
+  })
+
+  test('the events of a video that loads, plays, is changed and ends are delivered', () => {
+    const exceptional = ['abort', 'error', 'stalled', 'suspend'] // of failures, and of what a browser may do
+    expect(VIDEO_EVENTS.filter((name) => !exceptional.includes(name) && !use.events.includes(name))).toEqual([])
+  })
+
+  test('no message to the page contains an OTP, the session or an address', () => {
+    expect(messages.length).toBeGreaterThan(20)
+    expect(
+      messages.filter((message) => /otp=|https?:|[A-Za-z0-9]{64}/.test(message) || message.includes(session ?? '-')),
+    ).toEqual([])
+  })
+})
+
+test('setFullscreen after a click in the page, not without one, and fullscreenChange', async () => {
+  const { page } = await open(
+    `${frameHtml(await newOtp())}<script>const unasked = player.api.setFullscreen(true).catch(({ name }) => name)</script>`,
+  )
+  expect(await inPage(page, 'unasked')).toBe('NotAllowedError')
+  await inPage(
+    page,
+    `window.changes = [], player.api.addEventListener('fullscreenChange', (value) => changes.push(value)),
+    document.querySelector('button').onclick = async () => { window.entered = await player.api.setFullscreen(true) }, 0`,
+  )
+  await page.getByRole('button').click()
+  await expect.poll(() => inPage(page, '[window.entered, changes]')).toEqual([true, [true]])
+  expect(await inPage(page, 'player.api.setFullscreen(false)')).toBe(false)
+  await expect.poll(() => inPage(page, 'changes')).toEqual([true, false])
+})
+
+test('after a refusal the page gets otpNeeded, whenever it listens, and loadVideo plays in the same frame', async () => {
+  const { page, player } = await open(frameHtml('x'.repeat(64)))
+  await player.shows('refused', 'otp-unknown')
+  const otpNeeded = `new Promise((resolve) => player.api.addEventListener('statusChange', (status) => status === 'otpNeeded' && resolve(status)))`
+  expect(await inPage(page, otpNeeded)).toBe('otpNeeded')
+  const lengthBefore = await inPage(page, 'history.length')
+  await inPage(page, `player.api.loadVideo({ otp: '${await newOtp()}' })`)
+  await inPage(page, `player.video.muted = true, player.video.play()`)
+  await player.playsPast(0.3)
+  expect(await inPage(page, '[history.length, VdoPlayer.getInstance(iframe) === player]')).toEqual([lengthBefore, true])
+})
+
+test('loadVideo before the frame has loaded, and twice in a row, plays the last video', async () => {
+  const otp = await newOtp()
+  const { page, player } = await open(
+    `${frameHtml(await newOtp())}<script>
+    player.api.loadVideo({ otp: '${await newOtp()}' }).catch(({ name }) => { window.first = name })
+    player.api.loadVideo({ otp: '${otp}' }).then(() => { window.second = 'done' })
+    player.video.muted = true
+    player.video.play()</script>`,
+  )
+  await expect.poll(() => inPage(page, 'window.second')).toBe('done')
+  await player.playsPast(0.3)
+  expect(await inPage(page, '[first, second]')).toEqual(['AbortError', 'done'])
+})
+
+describe('<reelgate-player>', () => {
+  const element = (otp: string, name = 'reelgate-player') =>
+    `<script src="${reelgate.url}/v2/player.js"></script><script>window.heard = []</script>
+    <${name} otp="${otp}" loop controls="off" primaryColor="ff8800" style="width:480px"></${name}>
+    <script>const element = document.querySelector('${name}')
+    for (const name of ['loadedmetadata', 'playing', 'statusChange']) element.addEventListener(name, ({ type }) => heard.push(type))</script>`
+
+  test.each(['reelgate-player', 'vdocipher-player'])(
+    '<%s> passes its options, and dispatches the video’s events itself',
+    async (name) => {
+      const { page, player } = await open(element(await newOtp(), name))
+      expect(player.frame.url()).toMatch(/loop=&controls=off&primaryColor=ff8800/)
+      await inPage(page, `element.getPlayer().then(({ video }) => (video.muted = true, video.play()))`)
+      await player.playsPast(0.3)
+      await expect
+        .poll(() => inPage<string[]>(page, '[...new Set(heard)].sort()'))
+        .toEqual(['loadedmetadata', 'playing', 'statusChange'])
+    },
+  )
+
+  test('loads another video when its attribute otp changes, with the same player', async () => {
+    const { page, player } = await open(element('x'.repeat(64)))
+    await player.shows('refused')
+    await inPage(page, `element.getPlayer().then((player) => { window.before = player })`)
+    await inPage(page, `element.setAttribute('otp', '${await newOtp()}')`)
+    await player.shows('ready')
+    expect(await inPage(page, 'element.getPlayer().then((player) => player === before)')).toBe(true)
+  })
+
+  test('ends when it is removed, and plays again in another place', async () => {
+    const { page } = await open(element(await newOtp()))
+    await inPage(page, `element.getPlayer().then((player) => { window.before = player; return player.api.getMetaData() })`)
+    const pending = `Promise.all([before.api.getVideoQualities(), element.remove()]).catch(({ name }) => name)`
+    expect(await inPage(page, pending)).toBe('AbortError')
+    await expect.poll(() => page.frames().length).toBe(1)
+    await inPage(page, `element.setAttribute('otp', '${await newOtp()}'), document.body.prepend(element)`)
+    expect(await inPage(page, `element.getPlayer().then(({ api }) => api.getMetaData()).then(({ title }) => title)`)).toBe(
+      'Lesson 7',
+    )
+  })
+})
+
+test('a hostile script around the player reaches no method but its own, and other frames reach none', async () => {
+  const { page } = await open(frameHtml(await newOtp()))
+  await inPage(page, 'player.api.getMetaData()')
+  // The page itself, without api.js: methods that are not in the table, properties that are not for it, arguments of the wrong type.
+  const responses = await inPage<{ error?: { name: string } }[]>(
+    page,
+    `new Promise((done) => {
+      const { port1, port2 } = new MessageChannel()
+      const responses = []
+      port1.onmessage = ({ data }) => {
+        if (data.answer !== undefined) responses.push(data)
+        if (responses.length === 5) done(responses)
+      }
+      iframe.contentWindow.postMessage({ reelgate: 'connect' }, '*', [port2])
+      const values = [['src', 'https://example.org/'], ['onerror', 'alert(1)'], ['innerHTML', '<b>'], ['currentTime', '1'], ['volume', NaN]]
+      for (const [set, value] of values) port1.postMessage({ set, value })
+      for (const [call, method] of ['constructor', '__proto__', 'toString', 'fetch', 'requestFullscreen'].entries())
+        port1.postMessage({ call, method, argument: {} })
+    })`,
+  )
+  expect(responses.map(({ error }) => error?.name)).toEqual(Array(5).fill('TypeError'))
+
+  // Another frame of another origin knocks on the player, and pretends to the page to be the player.
+  const outcome = await inPage(
+    page,
+    `new Promise((decided) => {
+      const other = document.createElement('iframe')
+      other.sandbox = 'allow-scripts'
+      other.srcdoc = \`<script>
+        const { port1, port2 } = new MessageChannel()
+        port1.onmessage = () => parent.postMessage('player', '*')
+        addEventListener('message', () => parent.postMessage('page', '*'))
+        parent.frames[0].postMessage({ reelgate: 'connect' }, '*', [port2])
+        parent.postMessage({ reelgate: 'ready', pageLoad: 'x' }, '*')
+        parent.postMessage('sent', '*')
+      <\\/script>\`
+      addEventListener('message', async ({ data, source }) => {
+        if (source !== other.contentWindow || typeof data !== 'string') return
+        if (data !== 'sent') decided(data)
+        await player.api.getMetaData()
+        await player.video.pause()
+        decided('neither')
+      })
+      document.body.append(other)
+    })`,
+  )
+  expect(outcome).toBe('neither')
+})

@@ -1,0 +1,142 @@
+import type { Connection } from './connection.ts'
+import type { ApiEvent, ApiEvents, CaptionLanguages, MetaData, PlayerMethod, VideoQualities } from './messages.ts'
+
+type Events = ApiEvents & { fullscreenChange: boolean }
+type EventName = keyof Events
+type Listener = (value: Events[EventName]) => void
+
+export const API_EVENTS = [
+  ...(['fullscreenChange', 'videoAdaptivenessChange', 'videoQualityChange'] as const),
+  ...(['statusChange', 'captionVisibilityChange', 'captionLanguageChange'] as const),
+] as const satisfies readonly EventName[]
+
+/** What a page can do with a player that a video element cannot. Every call rejects with a `NotAllowedError` if the viewer may not watch. */
+export type PlayerApi = {
+  getMetaData(): Promise<MetaData>
+  /** Seconds of video that were played, repeated ones each time. */
+  getTotalPlayed(): Promise<number>
+  /** Different seconds of video that were played. */
+  getTotalCovered(): Promise<number>
+  /** For each second of the video, how many times it was played. */
+  getTotalCoveredArray(): Promise<number[]>
+  getCaptionLanguages(): Promise<CaptionLanguages>
+  /** @param language such as `de`, or an element of `languages`. @throws RangeError for one that the video does not have */
+  setCaptionLanguage(language: string | { id: number }): Promise<void>
+  hideCaptions(): Promise<void>
+  getVideoQualities(): Promise<VideoQualities>
+  /** @throws RangeError for an `id` that is none of `qualities` */
+  setVideoQuality(id: number): Promise<void>
+  enableAdaptiveVideo(): Promise<void>
+  /**
+   * @returns whether the player is now in full screen
+   * @throws DOMException `NotAllowedError` without a click or key press in the page just before
+   */
+  setFullscreen(fullscreen: boolean): Promise<boolean>
+  /** Replaces the video in this frame. Resolves when the new one can be played. @throws TypeError without an OTP */
+  loadVideo(video: { otp: string; playbackInfo?: string }): Promise<void>
+  /**
+   * @param config `playbackSpeedOptions`: the speeds that the viewer may choose from, such as `[0.75, 1, 1.5]`; `primaryColor` such as
+   * `ffaa33` or `orange`
+   */
+  updatePlayerConfig(config: { playbackSpeedOptions?: number[]; primaryColor?: string }): Promise<void>
+  /**
+   * A listener of `statusChange` also gets the status at that time.
+   * @returns a function that removes the listener
+   * @throws TypeError for a name that is no event
+   */
+  addEventListener<Name extends EventName>(name: Name, listener: (value: Events[Name]) => void): () => void
+  removeEventListener<Name extends EventName>(name: Name, listener: (value: Events[Name]) => void): void
+}
+
+/** @param beforeLoad called when another video replaces this one */
+export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection, beforeLoad: () => void) {
+  const listeners = new Map<EventName, Set<Listener>>(API_EVENTS.map((name) => [name, new Set<Listener>()]))
+  let status: ApiEvents['statusChange'] | undefined
+  let isFullscreen = false
+  const life = new AbortController()
+  // Also fired when the player enters full screen by its own button: then its frame is this document's full-screen element.
+  document.addEventListener('fullscreenchange', reportFullscreen, { signal: life.signal })
+
+  const call = <T>(method: PlayerMethod, argument?: unknown) => connection.call(method, argument) as Promise<T>
+  const api: PlayerApi = {
+    getMetaData: () => call('getMetaData'),
+    getTotalPlayed: () => call('getTotalPlayed'),
+    getTotalCovered: () => call('getTotalCovered'),
+    getTotalCoveredArray: () => call('getTotalCoveredArray'),
+    getCaptionLanguages: () => call('getCaptionLanguages'),
+    setCaptionLanguage: (language) => call('setCaptionLanguage', language),
+    hideCaptions: () => call('hideCaptions'),
+    getVideoQualities: () => call('getVideoQualities'),
+    setVideoQuality: (id) => call('setVideoQuality', id),
+    enableAdaptiveVideo: () => call('enableAdaptiveVideo'),
+    setFullscreen,
+    async loadVideo({ otp, playbackInfo }) {
+      if (typeof otp !== 'string' || otp === '') throw new TypeError('loadVideo needs an otp.')
+      connection.load(addressOf(frame, otp, playbackInfo))
+      status = undefined
+      beforeLoad()
+      await call('untilReady')
+    },
+    updatePlayerConfig: (config) => call('updatePlayerConfig', config),
+    addEventListener(name, listener) {
+      // Listeners are kept by name, so each is only called with its event's value.
+      const added = listener as Listener
+      listenersOf(name).add(added)
+      if (name === 'statusChange' && status) {
+        const now = status
+        queueMicrotask(() => listenersOf(name).has(added) && added(now))
+      }
+      return () => api.removeEventListener(name, listener)
+    },
+    removeEventListener: (name, listener) => void listenersOf(name).delete(listener as Listener),
+  }
+  return {
+    api,
+    receive({ name, value }: ApiEvent) {
+      if (name === 'statusChange') status = value
+      dispatch(name, value)
+    },
+    close: () => life.abort(),
+  }
+
+  function listenersOf(name: EventName): Set<Listener> {
+    const found = listeners.get(name)
+    if (!found) throw new TypeError(`There is no event '${name}'. Events are ${API_EVENTS.join(', ')}.`)
+    return found
+  }
+
+  function dispatch(name: EventName, value: Events[EventName]) {
+    for (const listener of [...listenersOf(name)]) listener(value)
+  }
+
+  /** The frame itself, not its player: a click in this page gives the frame's page no right to full screen. */
+  async function setFullscreen(fullscreen: boolean): Promise<boolean> {
+    if (fullscreen && !isNowFullscreen()) {
+      if (!document.fullscreenEnabled) throw new DOMException('This page may not use full screen.', 'NotSupportedError')
+      await frame.requestFullscreen().catch(() => {
+        throw new DOMException('Full screen needs a click or key press in this page just before.', 'NotAllowedError')
+      })
+    } else if (!fullscreen && isNowFullscreen()) await document.exitFullscreen()
+    return isNowFullscreen()
+  }
+
+  function isNowFullscreen(): boolean {
+    const root = frame.getRootNode()
+    return (root instanceof ShadowRoot ? root : document).fullscreenElement === frame
+  }
+
+  function reportFullscreen() {
+    if (isFullscreen === isNowFullscreen()) return
+    isFullscreen = !isFullscreen
+    dispatch('fullscreenChange', isFullscreen)
+  }
+}
+
+/** The frame's own address with another OTP, and from the beginning of its video. */
+function addressOf({ src }: HTMLIFrameElement, otp: string, playbackInfo: string | undefined): string {
+  const address = new URL(src)
+  for (const name of ['session', 't', 'playbackInfo']) address.searchParams.delete(name)
+  address.searchParams.set('otp', otp)
+  if (playbackInfo) address.searchParams.set('playbackInfo', playbackInfo)
+  return address.href
+}

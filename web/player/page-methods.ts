@@ -1,0 +1,97 @@
+import type { CaptionLanguages, MetaData, PlayerMethod, VideoQualities } from '../embed/messages.ts'
+import { NO_CAPTIONS } from './captions.ts'
+import { readColor } from './options.ts'
+import type { Playback } from './playback.ts'
+import { countPlayedSeconds } from './played-seconds.ts'
+import { AUTOMATIC } from './stream.ts'
+
+export type PageMethodDeps = {
+  video: HTMLVideoElement
+  setColor(color: string): void
+  /** Resolves when the session is open. @throws DOMException with the sentence that the viewer reads instead of the video */
+  opened(): Promise<{ metaData: MetaData; playback: Playback }>
+  /** Never resolves. @throws as `opened` does */
+  refused(): Promise<never>
+  /** Resolves when its qualities and captions are known. @throws as `opened` does */
+  openedStream(): Promise<Playback['stream']>
+  /** Resolves when the viewer can play. @throws as `opened` does */
+  untilReady(): Promise<void>
+}
+
+type PageMethods = Record<PlayerMethod, (argument: unknown) => unknown>
+
+/** What a page may call; arguments are whatever it sends. */
+export function createPageMethods(deps: PageMethodDeps): PageMethods {
+  const { video, opened, openedStream } = deps
+  const playedSeconds = countPlayedSeconds(video)
+
+  async function readCounts(): Promise<number[]> {
+    const { metaData } = await opened()
+    return playedSeconds.counts(metaData.duration)
+  }
+
+  return {
+    play: () => Promise.race([play(video), deps.refused()]),
+    pause: () => video.pause(),
+    untilReady: deps.untilReady,
+    getMetaData: async () => (await opened()).metaData,
+    getTotalPlayed: () => playedSeconds.totalS(),
+    getTotalCovered: async () => (await readCounts()).filter((count) => count > 0).length,
+    getTotalCoveredArray: readCounts,
+    async getCaptionLanguages(): Promise<CaptionLanguages> {
+      const { captions } = await openedStream()
+      const chosen = captions.chosen()
+      const languages = captions
+        .list()
+        .map(({ index: id, label, language: lang }) => ({ id, lang, label, active: id === chosen }))
+      return { visible: chosen !== NO_CAPTIONS, languages }
+    },
+    async setCaptionLanguage(requested) {
+      const { captions } = await openedStream()
+      const id = isObject(requested) ? requested.id : undefined
+      const found = captions.list().find(({ index, language }) => index === id || language === requested)
+      if (!found) throw new RangeError('The video has no captions in this language.')
+      captions.choose(found.index)
+    },
+    hideCaptions: async () => (await openedStream()).captions.choose(NO_CAPTIONS),
+    async getVideoQualities(): Promise<VideoQualities> {
+      const stream = await openedStream()
+      const shown = stream.shownQuality()?.index
+      const qualities = stream.qualities().map(({ index: id, label, widthPx: width, heightPx: height, bitrateBps: bitrate }) => {
+        return { id, label, width, height, bitrate, active: id === shown }
+      })
+      return { adaptive: stream.chosenQuality() === AUTOMATIC, qualities }
+    },
+    async setVideoQuality(id) {
+      const stream = await openedStream()
+      const found = stream.qualities().find(({ index }) => index === id)
+      if (!found) throw new RangeError('The video has no quality with this id.')
+      stream.chooseQuality(found.index)
+    },
+    enableAdaptiveVideo: async () => (await openedStream()).chooseQuality(AUTOMATIC),
+    async updatePlayerConfig(config) {
+      const { playback } = await opened()
+      if (!isObject(config)) throw new TypeError('The configuration is not an object.')
+      const { primaryColor, playbackSpeedOptions } = config
+      const color = typeof primaryColor === 'string' ? readColor(primaryColor) : undefined
+      if (color !== undefined) deps.setColor(color)
+      if (playbackSpeedOptions !== undefined) playback.offerRates(readRates(playbackSpeedOptions))
+    },
+  }
+}
+
+/** WebKit rejects a call that precedes the stream, though the video plays as soon as it is there. */
+function play(video: HTMLVideoElement): Promise<void> {
+  return video.play().catch((error) => {
+    if (video.paused) throw error
+    return video.play()
+  })
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+function readRates(rates: unknown): number[] {
+  return Array.isArray(rates) ? rates.filter((rate) => typeof rate === 'number' && rate >= 0.25 && rate <= 4) : []
+}
