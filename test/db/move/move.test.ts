@@ -167,6 +167,7 @@ async function startFull() {
   await expect.poll(() => readRows(reelgate, 'select 1 from view_total')).toHaveLength(1)
   await expect.poll(() => readRows(reelgate, 'select 1 from video_usage')).toHaveLength(1)
   await beBanned(reelgate)
+  await reelgate.newViewer().redeem(await owner.issueOtp(video, { ipGeo: { allow: ['192.0.2.1'] } })) // refused: an alert
   await receiver.until(2)
   await expect
     .poll(async () => (await hooksOf(owner).deliveries(hook)).rows.every(({ state }) => state === 'delivered'))
