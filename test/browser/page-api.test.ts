@@ -128,6 +128,30 @@ describe('a page with the frame and api.js', () => {
     await expect.poll(() => inPage<number>(page, 'player.video.currentTime')).toBeGreaterThan(0.5)
   })
 
+  test('gets the current values of a player that it connects to later', async () => {
+    const { otp } = await newOtp()
+    const { page, player } = await openPage(
+      `<iframe src="${reelgate.url}/v2/?otp=${otp}" width="640" height="360" allow="autoplay"></iframe>`,
+    )
+    await player.play()
+    await page.addScriptTag({ url: `${reelgate.url}/v2/api.js` })
+    await inPage(
+      page,
+      `{ window.reported = {}
+      const { api } = VdoPlayer.getInstance(document.querySelector('iframe'))
+      for (const name of ['statusChange', 'captionVisibilityChange', 'captionLanguageChange', 'videoAdaptivenessChange'])
+        api.addEventListener(name, (value) => { reported[name] = value }) }`,
+    )
+    await expect
+      .poll(() => inPage(page, 'reported'))
+      .toEqual({
+        statusChange: 'playing',
+        captionVisibilityChange: false,
+        captionLanguageChange: null,
+        videoAdaptivenessChange: true,
+      })
+  })
+
   test('in lite mode redeems when the page plays it, not before', async () => {
     const { page, player } = await openPage(await frameHtml('&litemode=true'))
     await player.shows('ready')

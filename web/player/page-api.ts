@@ -1,6 +1,5 @@
 import {
   type ApiEvent,
-  type ApiEvents,
   type Greeting,
   isGreeting,
   type MetaData,
@@ -55,7 +54,7 @@ export function servePage({ video, screen, setColor, playback }: Controlled): Pa
   const loaded: string[] = []
   const session = createSessionPromise()
   let waiting: (() => void)[] = []
-  const reported: Partial<ApiEvents> = {}
+  const reported = new Map<ApiEvent['name'], ApiEvent>()
   let metaData: MetaData | undefined
   const methods = createPageMethods({
     ...{ video, setColor, opened, openedStream, refused: session.refused, untilReady },
@@ -90,9 +89,10 @@ export function servePage({ video, screen, setColor, playback }: Controlled): Pa
     if (data.reelgate === 'hello') sendReady()
     if (data.reelgate === 'connect' && port) {
       port.onmessage = (message: MessageEvent<PageMessage>) => runMessage(port, message.data)
+      reportStatus(screen.shown)
       ports.push(port)
       send(port, { state: readState(), loaded })
-      send(port, { apiEvent: { name: 'statusChange', value: toStatus(screen.shown) } })
+      for (const apiEvent of reported.values()) send(port, { apiEvent })
     }
   }
 
@@ -102,8 +102,8 @@ export function servePage({ video, screen, setColor, playback }: Controlled): Pa
   }
 
   function reportApi(apiEvent: ApiEvent) {
-    if (reported[apiEvent.name] === apiEvent.value) return
-    Object.assign(reported, { [apiEvent.name]: apiEvent.value })
+    if (reported.get(apiEvent.name)?.value === apiEvent.value) return
+    reported.set(apiEvent.name, apiEvent)
     for (const port of ports) send(port, { apiEvent })
   }
 
