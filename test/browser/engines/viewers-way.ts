@@ -8,6 +8,7 @@ import { playerAddress } from '../player.ts'
 import { startSite } from '../site.ts'
 import { type Engine, type Tab, VIEWPORT } from './engine.ts'
 import { colourCaptions, copyFrame, readSearch, useVdoPlayer } from './in-page.ts'
+import { testPageApi } from './page-api.ts'
 import { lookAt } from './player.ts'
 
 const GREEN = [0, 255, 0] as const
@@ -29,6 +30,7 @@ export function testViewersWay(name: string, start: () => Promise<Engine>) {
   beforeAll(async () => {
     reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
     await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'en')
+    await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'de')
     engine = await start()
     console.log(`${name} ${engine.version}`)
     viewer = await engine.openProfile()
@@ -165,4 +167,8 @@ export function testViewersWay(name: string, start: () => Promise<Engine>) {
     const { timeS, paused } = await lookAt(viewer, 'frame').video()
     expect({ timeS, paused }).toEqual({ timeS: report.pausedAtS, paused: true })
   })
+
+  testPageApi('Hello', () => ({
+    ...{ tab: viewer, url: reelgate.url, newOtp: () => reelgate.owner.issueOtp(reelgate.videoId), putPage: school.put },
+  }))
 }
