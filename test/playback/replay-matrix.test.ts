@@ -1,0 +1,208 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { newChance, rounds } from '../seeded-random.ts'
+import { makeVideo } from '../videos.ts'
+import { sendFrom, type Viewer } from '../viewer.ts'
+
+// Everything that somebody who recorded a viewer's requests can do with them over HTTP, over restarts of the server: issue 15. The rules
+// below the routes have a matrix of their own, on a clock that is moved (races.test.ts).
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 15, rate: 10 }) })
+})
+afterAll(() => reelgate?.remove())
+
+/** A request of a viewer's browser, as its developer tools write it into a HAR file. */
+type Recorded = {
+  victim: Victim
+  method: string
+  path: string
+  proof: string
+  body?: string
+  operation: string
+  argument?: string
+}
+type Victim = { viewer: Viewer; otp: string; har: Recorded[] }
+type Sent = { status: number; code: string }
+
+const chance = newChance('replay matrix')
+function pick<T>(items: readonly T[]): T {
+  const item = items[Math.floor(chance.between(0, items.length))]
+  if (item === undefined) throw new Error('there is nothing to pick from')
+  return item
+}
+
+async function send({ method, path, proof, body }: Pick<Recorded, 'method' | 'path' | 'proof' | 'body'>, address?: string) {
+  const headers: Record<string, string> = {
+    'Reelgate-Proof': proof,
+    'User-Agent': 'Mozilla/5.0',
+    'Sec-Fetch-Site': 'same-origin',
+  }
+  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  const { status, bytes } = await sendFrom(address ?? '127.0.0.1', `${reelgate.url}${path}`, headers, method, body)
+  return { status: status ?? 0, code: /"code":"([^"]+)"/.exec(bytes.toString())?.[1] ?? '' }
+}
+
+/** What an honest browser asks for next; the request is written down before it is sent. */
+function nextRequest(victim: Victim): Recorded {
+  const { viewer } = victim
+  const { session } = viewer.state
+  const { operation, argument, body } = pick<{ operation: string; argument?: string; body?: string }>([
+    { operation: 'key', argument: '0' },
+    { operation: 'key', argument: '1' },
+    { operation: 'playlist', argument: 'main' },
+    { operation: 'page', body: '{}' },
+    { operation: 'beat', body: JSON.stringify({ state: 'playing', positionS: 1, rate: 1, bufferS: 5 }) },
+  ])
+  const path = `/play/${session}/${operation}${argument === undefined ? '' : `/${argument}`}`
+  const proof = viewer.proof({ operation, session, argument, body })
+  return { victim, method: body === undefined ? 'GET' : 'POST', path, proof, body, operation, argument }
+}
+
+async function newVictim(): Promise<Victim> {
+  const viewer = reelgate.newViewer()
+  const otp = await reelgate.owner.issueOtp(reelgate.videoId)
+  await viewer.openPage(`?otp=${otp}`)
+  const body = JSON.stringify(viewer.redeemBody(otp))
+  const victim: Victim = { viewer, otp, har: [] }
+  const proof = viewer.proof({ operation: 'redeem', body })
+  victim.har.push({ victim, method: 'POST', path: '/play/redeem', proof, body, operation: 'redeem' })
+  const response = await viewer.send('POST', '/play/redeem', proof, body)
+  expect(response.status).toBe(200)
+  viewer.state.session = String(((await response.json()) as { session: string }).session)
+  return victim
+}
+
+/** The honest browser continues: what it sends is accepted, whatever others try with its requests. */
+async function playOn(victim: Victim): Promise<void> {
+  const { viewer } = victim
+  const request = nextRequest(victim)
+  const response = await viewer.send(request.method, request.path, request.proof, request.body)
+  expect([request.operation, response.status, response.ok ? '' : await response.text()]).toEqual([request.operation, 200, ''])
+  victim.har.push(request)
+}
+
+/** A browser with a key of its own and a page of now: another program, another profile, a private window. */
+async function newThief(): Promise<Viewer> {
+  const thief = reelgate.newViewer()
+  await thief.openPage()
+  return thief
+}
+
+const joined = (proof: string, at: number, part: string) => proof.split('.').with(at, part).join('.')
+
+/** One try each: what is sent by somebody who is not the viewer's browser. */
+const TRIES: Record<string, (victim: Victim, victims: readonly Victim[], thief: Viewer) => Promise<Sent[]>> = {
+  'curl with everything copied': async ({ har }) => [await send(pick(har))],
+  'another address': async ({ har }) => [await send(pick(har), `127.0.0.${pick([2, 3, 4])}`)],
+  'the whole HAR in its order': async ({ har }) => {
+    const sent: Sent[] = []
+    for (const request of har.slice(0, 8)) sent.push(await send(request))
+    return sent
+  },
+  'another browser with the session’s address': async ({ viewer, har }, _, thief) => {
+    const { operation, argument, body, method, path } = pick(har.slice(1))
+    return [await send({ method, path, body, proof: thief.proof({ operation, session: viewer.state.session, argument, body }) })]
+  },
+  'another profile with the page’s address': async ({ otp }, _, thief) => {
+    const { status, body } = await thief.redeem(otp)
+    return [{ status, code: String(body.code) }]
+  },
+  'another browser with the viewer’s public key': async ({ viewer, otp }, _, thief) => {
+    const body = JSON.stringify({ ...thief.redeemBody(otp), publicKey: viewer.publicKeyText() })
+    return [await send({ method: 'POST', path: '/play/redeem', body, proof: thief.proof({ operation: 'redeem', body }) })]
+  },
+  'a proof with the nonce of now': async ({ har }, _, thief) => {
+    const request = pick(har)
+    return [await send({ ...request, proof: joined(request.proof, 3, thief.state.nonce) })]
+  },
+  'a proof with a nonce of a time to come': async ({ har }) => {
+    const request = pick(har)
+    return [await send({ ...request, proof: joined(request.proof, 3, randomBytes(18).toString('base64url')) })]
+  },
+  'a proof with a later number': async ({ har }) => {
+    const request = pick(har)
+    return [await send({ ...request, proof: joined(request.proof, 2, String(Math.floor(chance.between(1, 9_999_999)))) })]
+  },
+  'a proof of another page load': async ({ har }) => {
+    const request = pick(har)
+    return [await send({ ...request, proof: joined(request.proof, 1, randomBytes(16).toString('base64url')) })]
+  },
+  'another path': async ({ har, viewer }) => {
+    const rest = pick(['key/0', 'key/1', 'key/2', 'playlist/main', 'playlist/1', 'file/storyboard'])
+    const { proof } = pick(har.filter(({ path }) => !path.endsWith(rest)))
+    return [await send({ method: 'GET', proof, path: `/play/${viewer.state.session}/${rest}` })]
+  },
+  'another method': async ({ har }) => {
+    const request = pick(har)
+    const isGet = request.method === 'GET'
+    const method = pick(isGet ? ['POST', 'PUT', 'DELETE', 'HEAD'] : ['GET', 'PUT', 'DELETE', 'HEAD'])
+    const body = method === 'HEAD' || method === 'GET' ? undefined : (request.body ?? '{}')
+    return [await send({ ...request, method, body })]
+  },
+  'another session': async ({ har, viewer }, victims) => {
+    const other = pick(victims.filter((victim) => victim.viewer !== viewer))
+    const request = pick(har.slice(1))
+    return [await send({ ...request, path: request.path.replace(viewer.state.session, other.viewer.state.session) })]
+  },
+  'another body': async ({ har }) => {
+    const request = pick(har.filter(({ body }) => body !== undefined))
+    return [await send({ ...request, body: `${request.body} ` })]
+  },
+  'two tabs with one request': async (victim) => {
+    const request = nextRequest(victim)
+    victim.har.push(request)
+    const sent = await Promise.all([send(request), send(request)])
+    expect(sent.filter(({ status }) => status < 300)).toHaveLength(1) // the browser's own
+    return sent.filter(({ status }) => status >= 300)
+  },
+}
+
+test(`of ${rounds(400, 12_000)} tries to play with what was recorded of a viewer none succeeds, also over restarts, and the viewers play on`, async () => {
+  const total = rounds(400, 12_000)
+  const restartEvery = total / rounds(2, 20)
+  const names = Object.keys(TRIES)
+  const outcomes = new Map<string, number>()
+  const successes: string[] = []
+  let victims: Victim[] = []
+  let thieves: Viewer[] = []
+  let tries = 0
+  let nextRestart = restartEvery
+  const atStart = async () => {
+    victims = [...victims.slice(-4), ...(await Promise.all([1, 2, 3, 4].map(newVictim)))]
+    thieves = await Promise.all([1, 2, 3, 4].map(newThief))
+  }
+  await atStart()
+  while (tries < total) {
+    for (const victim of victims) await playOn(victim)
+    await Promise.all(
+      victims.map(async (victim) => {
+        for (let n = 0; n < 12; n++) {
+          const name = pick(names)
+          for (const { status, code } of (await TRIES[name]?.(victim, victims, pick(thieves))) ?? []) {
+            tries++
+            if (status < 300) successes.push(`${name}: ${status}`)
+            const outcome = `${status} ${code}`
+            outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+          }
+        }
+      }),
+    )
+    expect(successes).toEqual([])
+    if (tries < nextRestart) continue
+    nextRestart += restartEvery
+    await reelgate.kill()
+    await reelgate.restart()
+    for (const { viewer } of victims) {
+      await viewer.openPage()
+      viewer.newPage()
+      expect((await viewer.reopen()).status).toBe(200)
+    }
+    await atStart()
+  }
+  process.stderr.write(
+    `replay matrix: ${tries} tries, ${successes.length} successes: ${JSON.stringify(Object.fromEntries(outcomes))}\n`,
+  )
+})
