@@ -4,7 +4,7 @@ import { join } from 'node:path'
 const [major] = process.versions.node.split('.')
 if (major !== '26') {
   process.stderr.write(
-    `Reelgate needs Node 26 and this is Node ${process.versions.node}. Start it with npm start or npx reelgate, which bring the right one.\n`,
+    `Reelgate needs Node 26 and this is Node ${process.versions.node}. Start it with npm start, npx reelgate or the package's reelgate, which bring the right one.\n`,
   )
   process.exit(1)
 }
@@ -12,5 +12,5 @@ if (major !== '26') {
 process.umask(0o077)
 // Compiling is a large part of a start, so its result is kept; where it cannot be written, it is not.
 const { enableCompileCache } = await import('node:module')
-enableCompileCache(join(import.meta.dirname, '../.cache/compile'))
+enableCompileCache(join(process.env.CACHE_DIRECTORY ?? join(import.meta.dirname, '../.cache'), 'compile')) // systemd names its own
 await import('../dist/server/main.js')

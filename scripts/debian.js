@@ -19,6 +19,7 @@ const PROGRAMS = [
   { package: 'strace', isInstalled: () => isOnPath('strace'), for: ['test'] },
   { package: 'iproute2', isInstalled: () => isOnPath('ip'), for: ['test'] },
   { package: 'rsync', isInstalled: () => isOnPath('rsync'), for: ['test'] },
+  { package: 'systemd', isInstalled: () => existsSync('/usr/lib/systemd/systemd'), for: ['test'] },
   { package: 'wrk', isInstalled: () => isOnPath('wrk'), for: ['bench'] },
   { package: 'faketime', isInstalled: () => isOnPath('faketime'), for: ['test'] },
   { package: 'postgresql', isInstalled: hasPostgres, for: ['test', 'bench'] },

@@ -114,6 +114,13 @@ const Variables = Type.Object({
       defaultText: 'the packaged file',
     }),
   ),
+  JOURNAL_STREAM: Type.Optional(
+    Type.String({
+      description:
+        'set by systemd when it keeps the output: a first start then prints the commands that show its secrets, not the secrets',
+      defaultText: 'none',
+    }),
+  ),
   REELGATE_DEMO: Type.Union([Type.Literal('on'), Type.Literal('off')], {
     description: 'on or off: whether a new installation gets a demo video, and whether an existing one is shown',
     expected: 'on or off',
@@ -246,6 +253,8 @@ function toConfig(variables: Variables) {
     trustedProxies,
     /** A file of the owner's own; undefined: the packaged one. */
     countriesFile: variables.REELGATE_COUNTRIES && resolve(variables.REELGATE_COUNTRIES),
+    /** DEVICE:INODE of the output that systemd's journal keeps. */
+    journalStream: variables.JOURNAL_STREAM,
     demo: variables.REELGATE_DEMO === 'on',
     logLevel: variables.REELGATE_LOG_LEVEL,
   }

@@ -1,34 +1,61 @@
+import { fstatSync } from 'node:fs'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config.ts'
+import { PROGRAM_NAME } from '../program-name.ts'
 import type { ReelgateServer } from '../server.ts'
 import { formatPhrase } from './recovery.ts'
 
 /** The output of a start: one line, and after the first start the secrets to keep and the next steps. */
 export function welcomeText(config: Config, { url, firstStart, demoUrl, sandboxAdvice }: ReelgateServer): string {
   const paragraphs = [`Reelgate ${packageJson.version} serves ${config.publicUrl ?? url} with the data in ${config.dataDir}`]
-  if (firstStart?.account) {
-    const { accountId, apiKey } = firstStart.account
-    paragraphs.push(
-      'The first account was created. Its API secret is shown only this once:',
-      `  account     ${accountId}\n  API secret  ${apiKey}`,
-    )
-  }
-  if (firstStart?.recoveryPhrase) {
+  if (firstStart) paragraphs.push(...(isKeptByJournal(config) ? secretCommands(firstStart) : secrets(config, firstStart)))
+  if (sandboxAdvice) paragraphs.push([sandboxAdvice.effect, ...sandboxAdvice.cures.map((cure) => `  - ${cure}`)].join('\n'))
+  const next = [
+    ...(demoUrl ? [`A demo video     ${demoUrl}  (on this machine only)`] : []),
+    ...(firstStart ? [`Your own video   ${PROGRAM_NAME} try video.mp4`] : []),
+  ]
+  if (next.length > 0) paragraphs.push(next.join('\n'))
+  return `${paragraphs.join('\n\n')}\n`
+}
+
+type FirstStart = NonNullable<ReelgateServer['firstStart']>
+
+function secrets(config: Config, { account, recoveryPhrase }: FirstStart): string[] {
+  const paragraphs = account
+    ? [
+        'The first account was created. Its API secret is shown only this once:',
+        `  account     ${account.accountId}\n  API secret  ${account.apiKey}`,
+      ]
+    : []
+  if (recoveryPhrase) {
     paragraphs.push(
       `The master key is in ${config.masterKeyFile}: without it no video opens. Its recovery phrase is shown only this once. Write it down
-and keep it away from this machine; \`npx reelgate key restore\` restores the file from it.`,
-      formatPhrase(firstStart.recoveryPhrase),
+and keep it away from this machine; \`${PROGRAM_NAME} key restore\` restores the file from it.`,
+      formatPhrase(recoveryPhrase),
     )
-  } else if (firstStart && config.masterKeyHex) {
+  } else if (config.masterKeyHex) {
     paragraphs.push(
       'The master key is the one in REELGATE_MASTER_KEY: without it no video opens. You store it yourself, so no recovery phrase is shown.',
     )
   }
-  if (sandboxAdvice) paragraphs.push([sandboxAdvice.effect, ...sandboxAdvice.cures.map((cure) => `  - ${cure}`)].join('\n'))
-  const next = [
-    ...(demoUrl ? [`A demo video     ${demoUrl}  (on this machine only)`] : []),
-    ...(firstStart ? ['Your own video   npx reelgate try video.mp4'] : []),
+  return paragraphs
+}
+
+/** For an output that is stored: logs are shipped and backed up, so they must not hold secrets. */
+function secretCommands({ account, recoveryPhrase }: FirstStart): string[] {
+  const rows = [
+    ...(account ? [`  An API secret for your site    ${PROGRAM_NAME} key create ${account.accountId}`] : []),
+    ...(recoveryPhrase ? [`  The master key as 24 words     ${PROGRAM_NAME} key phrase`] : []),
   ]
-  if (next.length > 0) paragraphs.push(next.join('\n'))
-  return `${paragraphs.join('\n\n')}\n`
+  if (rows.length === 0) return []
+  return [
+    `This output is kept in the journal, so it has no secrets. Run these on a terminal and keep what they print:`,
+    rows.join('\n'),
+  ]
+}
+
+/** @see systemd.exec(5), JOURNAL_STREAM: an output that was redirected since has another device or inode */
+function isKeptByJournal({ journalStream }: Config): boolean {
+  const { dev, ino } = fstatSync(process.stdout.fd)
+  return journalStream === `${dev}:${ino}`
 }

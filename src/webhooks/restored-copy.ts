@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Database, Db } from '../db/database.ts'
+import { PROGRAM_NAME } from '../program-name.ts'
 import { ensureDistinctTimes, fileIdentity, type IdentifyingFile } from '../storage/identity.ts'
 
 // A restored copy of an installation must not call the live site's webhooks. The original is recognized by a file of the data folder:
 // the database stores the identity of that file, and in a copy the file has a different identity.
 
-export const WHY_PAUSED =
-  'This is a copy of an installation, so its webhooks wait: the live site’s are not called twice. If this one is the live site now, run: npx reelgate hook resume'
+export const WHY_PAUSED = `This is a copy of an installation, so its webhooks wait: the live site’s are not called twice. If this one is the live site now, run: ${PROGRAM_NAME} hook resume`
 
 /**
  * @param readSetting reads a setting from the database

@@ -28,18 +28,22 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   'json.ts': [],
   'limit-bytes.ts': [],
+  'program-name.ts': [],
   'config.ts': ['errors.ts', 'json.ts'],
   'health-check.ts': [],
   ...Object.fromEntries(
     BELOW.map((folder) => [folder, ['errors.ts', 'config.ts', 'health-check.ts', 'limit-bytes.ts', ...BELOW]]),
   ),
   ...Object.fromEntries(
-    FEATURES.map((folder) => [folder, ['errors.ts', 'config.ts', 'json.ts', 'limit-bytes.ts', ...BELOW, ...FEATURES]]),
+    FEATURES.map((folder) => [
+      folder,
+      ['errors.ts', 'config.ts', 'json.ts', 'limit-bytes.ts', 'program-name.ts', ...BELOW, ...FEATURES],
+    ]),
   ),
-  http: ['errors.ts', 'config.ts', 'json.ts', 'net', ...FEATURES],
+  http: ['errors.ts', 'config.ts', 'json.ts', 'program-name.ts', 'net', ...FEATURES],
   installation: ['errors.ts', 'config.ts', 'health-check.ts', ...FEATURES, ...BELOW],
   control: ['errors.ts', 'config.ts', 'installation', ...FEATURES],
-  cli: ['errors.ts', 'config.ts', 'health-check.ts', 'control', 'installation', 'server.ts', ...FEATURES],
+  cli: ['errors.ts', 'config.ts', 'health-check.ts', 'program-name.ts', 'control', 'installation', 'server.ts', ...FEATURES],
   'main.ts': ['cli'],
   'server.ts': ['errors.ts', 'config.ts', 'installation', 'control', 'http', ...FEATURES, ...BELOW],
 }

@@ -1,3 +1,4 @@
+import { PROGRAM_NAME } from '../../program-name.ts'
 import { THEME_CSS } from '../docs/theme.css.ts'
 import { escapeHtml, ICON } from '../player/page.ts'
 
@@ -25,11 +26,11 @@ ${page.state === 'being made' ? '<meta http-equiv="refresh" content="2">' : ''}
 <p>This page is an example of a page on your own site. It requested a one-time password, which the player has spent: the video plays in
 this browser and nowhere else. Each reload of the page requests another.</p>
 <h2>Your own video</h2>
-<p>In a second terminal, in this folder. It prints a link that opens once.</p>
-<pre><code>npx reelgate try video.mp4</code></pre>
+<p>In a terminal on the server. It prints a link that opens once.</p>
+<pre><code>${PROGRAM_NAME} try video.mp4</code></pre>
 <h2>Remove the demo</h2>
 <p>This removes the demo permanently. Only this machine can open this page.</p>
-<pre><code>npx reelgate demo remove</code></pre>
+<pre><code>${PROGRAM_NAME} demo remove</code></pre>
 </main>
 </body>
 </html>

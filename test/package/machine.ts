@@ -1,0 +1,67 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readFile, readlink, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished } from 'vitest'
+
+/** This machine's own Debian, booted under systemd over a layer of its own, with a network of its own. Only its folder changes. */
+export type Machine = {
+  /** A folder that programs in the machine see as /mnt. */
+  sharedFolder: string
+  /** Runs a program as root in it. */
+  run(program: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>
+}
+
+/** Boots a machine for this test; it is killed when the test has finished. */
+export async function bootMachine(): Promise<Machine> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-machine-'))
+  const sharedFolder = join(folder, 'shared')
+  await mkdir(sharedFolder)
+  const boot = spawn('sh', [join(import.meta.dirname, 'boot.sh'), folder], { stdio: ['ignore', 'ignore', 'pipe'] })
+  onTestFinished(async () => {
+    boot.kill('SIGKILL') // its namespaces end with it, and all mounts with them
+    if (boot.exitCode === null && boot.signalCode === null) await once(boot, 'exit')
+    await rm(folder, { recursive: true })
+  })
+  let problems = ''
+  boot.stderr.setEncoding('utf8').on('data', (text: string) => {
+    problems += text
+  })
+  let init = 0
+  await expect.poll(async () => (init = await findInit(boot, problems))).toBeGreaterThan(0)
+  const run: Machine['run'] = (...command) =>
+    new Promise((resolve) => {
+      const args = [
+        '--target',
+        String(init),
+        '--mount',
+        '--uts',
+        '--ipc',
+        '--net',
+        '--pid',
+        '--cgroup',
+        '--root',
+        '--wd',
+        ...command,
+      ]
+      const child = execFile('nsenter', args, { env: ENVIRONMENT, maxBuffer: 16 << 20 }, (_, stdout, stderr) =>
+        resolve({ code: child.exitCode ?? -1, stdout, stderr }),
+      )
+    })
+  // `degraded`: of this machine's own units some do not run in a namespace.
+  await expect.poll(async () => (await run('systemctl', 'is-system-running')).stdout).toMatch(/^(running|degraded)/)
+  return { sharedFolder, run }
+}
+
+const ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
+
+/** The process id of the machine's systemd; 0 until it runs. @throws Error when the boot has failed */
+async function findInit(boot: ChildProcess, problems: string): Promise<number> {
+  if (boot.exitCode !== null) throw new Error(`The machine did not boot: ${problems}`)
+  const children = await readFile(`/proc/${boot.pid}/task/${boot.pid}/children`, 'utf8')
+  const init = Number(children.trim())
+  if (init === 0) return 0
+  const program = await readlink(`/proc/${init}/exe`)
+  return program.endsWith('/systemd') ? init : 0
+}

@@ -1,0 +1,78 @@
+import { execFile } from 'node:child_process'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { beforeAll, expect, test } from 'vitest'
+import { makeVideo } from '../videos.ts'
+import { bootMachine, type Machine } from './machine.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'amd64'
+let deb = ''
+
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-debs-'))
+  const args = [join(ROOT, 'scripts/package.js'), ARCHITECTURE, '--to', folder, '--compression', 'none']
+  const { stderr } = await promisify(execFile)(process.execPath, args)
+  deb = stderr.trim().split('\n').at(-1) ?? ''
+  return () => rm(folder, { recursive: true })
+})
+
+test('the package is installed, serves, plays a video, and leaves the data when it is purged', async () => {
+  const machine = await bootMachine()
+  await copyFile(deb, join(machine.sharedFolder, 'reelgate.deb'))
+  await copyFile(await makeVideo(), join(machine.sharedFolder, 'lesson.mp4'))
+
+  expect(await succeed(machine, 'dpkg', '-i', '/mnt/reelgate.deb')).toContain('systemctl enable --now reelgate')
+  await succeed(machine, 'systemctl', 'enable', '--now', 'reelgate')
+  const ready = () => machine.run('curl', '--silent', 'http://127.0.0.1:8080/readyz')
+  await expect.poll(async () => (await ready()).stdout).toContain('"sandbox":"ok"')
+
+  // The journal is stored and shipped, so the secrets are not in it but behind commands.
+  const journal = await succeed(machine, 'journalctl', '--unit=reelgate', '--no-pager', '--output=cat')
+  const [, accountId = ''] = /reelgate key create ([0-9a-f]{32})/.exec(journal) ?? []
+  expect(journal).not.toMatch(/API secret {2}|^ *1\. /m)
+  expect(await succeed(machine, 'reelgate', 'key', 'create', accountId)).toMatch(/[A-Za-z0-9]{64}/)
+  const phrase = await succeed(machine, 'reelgate', 'key', 'phrase')
+  expect(phrase.match(/[a-z]{3,}/g)?.length).toBeGreaterThanOrEqual(24)
+  for (const line of phrase.trim().split('\n')) expect(journal).not.toContain(line)
+
+  // Encoded in the sandbox, under the unit's restrictions.
+  const watch = JSON.parse(await succeed(machine, 'reelgate', 'try', '--json', '/mnt/lesson.mp4'))
+  expect(await succeed(machine, 'curl', '--silent', '--fail', watch.watchUrl)).toContain('<html')
+  expect(await succeed(machine, 'reelgate', 'doctor')).not.toMatch(/^(trouble|warning)/m)
+
+  await succeed(machine, 'systemctl', 'restart', 'reelgate')
+  await expect.poll(async () => (await ready()).stdout).toContain('"status":"ready"')
+  const owners = await succeed(
+    machine,
+    'stat',
+    '--format=%U %a %n',
+    '/var/lib/reelgate',
+    '/var/lib/reelgate/data.key',
+    '/etc/default/reelgate',
+  )
+  expect(owners.trim().split('\n')).toEqual([
+    'reelgate 700 /var/lib/reelgate',
+    'reelgate 600 /var/lib/reelgate/data.key',
+    'root 640 /etc/default/reelgate',
+  ])
+
+  expect(await succeed(machine, 'dpkg', '--purge', 'reelgate')).toContain('are still in /var/lib/reelgate')
+  await succeed(machine, 'test', '-f', '/var/lib/reelgate/data/reelgate.db')
+  expect((await ready()).code).not.toBe(0)
+  await succeed(machine, 'sh', '-c', '! test -e /usr/lib/reelgate && ! test -e /etc/default/reelgate')
+})
+
+test('the unit leaves little of the machine exposed: systemd rates it 4.0 or less', async () => {
+  const unit = join(ROOT, 'packaging/debian/reelgate.service')
+  // It exits with 1 above the threshold, which is in tenths.
+  await promisify(execFile)('systemd-analyze', ['security', '--offline=true', '--threshold=40', '--no-pager', unit])
+})
+
+async function succeed(machine: Machine, program: string, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await machine.run(program, ...args)
+  expect(code, `${program} ${args.join(' ')}: ${stderr}`).toBe(0)
+  return stdout
+}
