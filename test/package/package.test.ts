@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process'
-import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { realpathSync } from 'node:fs'
+import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { makeVideo } from '../videos.ts'
 import { bootMachine, type Machine } from './machine.ts'
 
+const runHere = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
 const ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'amd64'
 let deb = ''
@@ -14,7 +16,7 @@ let deb = ''
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-debs-'))
   const args = [join(ROOT, 'scripts/package.js'), ARCHITECTURE, '--to', folder, '--compression', 'none']
-  const { stderr } = await promisify(execFile)(process.execPath, args)
+  const { stderr } = await runHere(process.execPath, args)
   deb = stderr.trim().split('\n').at(-1) ?? ''
   return () => rm(folder, { recursive: true })
 })
@@ -68,7 +70,26 @@ test('the package is installed, serves, plays a video, and leaves the data when 
 test('the unit leaves little of the machine exposed: systemd rates it 4.0 or less', async () => {
   const unit = join(ROOT, 'packaging/debian/reelgate.service')
   // It exits with 1 above the threshold, which is in tenths.
-  await promisify(execFile)('systemd-analyze', ['security', '--offline=true', '--threshold=40', '--no-pager', unit])
+  await runHere('systemd-analyze', ['security', '--offline=true', '--threshold=40', '--no-pager', unit])
+})
+
+test('the package depends on every library that its programs load', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-unpacked-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await runHere('dpkg-deb', ['--extract', deb, folder])
+  const home = join(folder, 'usr/lib/reelgate')
+  const prebuilds = join(home, 'node_modules/better-sqlite3/prebuilds')
+  const programs = [join(home, 'node/bin/node'), ...(await readdir(prebuilds)).map((file) => join(prebuilds, file))]
+  const listing = (await runHere('ldd', programs)).stdout
+  const libraries = [...listing.matchAll(/ => (\/\S+)/g)].map(([, file = '']) => realpathSync(file))
+  const owners = await Promise.all(
+    [...new Set(libraries)].map(async (file) => (await runHere('dpkg', ['--search', file])).stdout),
+  )
+  const depends = (await runHere('dpkg-deb', ['--field', deb, 'Depends'])).stdout
+    .split(',')
+    .map((entry) => entry.trim().split(' ')[0])
+  expect(libraries).not.toEqual([])
+  for (const owner of owners) expect(depends).toContain(owner.split(':')[0])
 })
 
 async function succeed(machine: Machine, program: string, ...args: string[]): Promise<string> {
