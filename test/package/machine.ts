@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, onTestFinished } from 'vitest'
 
 /** This machine's own Debian, booted under systemd over a layer of its own, with a network of its own. Only its folder changes. */
@@ -11,6 +12,8 @@ export type Machine = {
   sharedFolder: string
   /** Runs a program as root in it. */
   run(program: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>
+  /** Requests a URL from its network. @returns the body; undefined when there is no connection or an error status */
+  get(url: string): Promise<string | undefined>
 }
 
 /** Boots a machine for this test; it is killed when the test has finished. */
@@ -51,9 +54,16 @@ export async function bootMachine(): Promise<Machine> {
     })
   // `degraded`: of this machine's own units some do not run in a namespace.
   await expect.poll(async () => (await run('systemctl', 'is-system-running')).stdout).toMatch(/^(running|degraded)/)
-  return { sharedFolder, run }
+  const get: Machine['get'] = async (url) => {
+    const args = ['--target', String(init), '--net', process.execPath, '--eval', GET, url]
+    const { stdout } = await runHere('nsenter', args).catch(() => ({ stdout: undefined }))
+    return stdout
+  }
+  return { sharedFolder, run, get }
 }
 
+const runHere = promisify(execFile)
+const GET = 'const r = await fetch(process.argv[1]); process.exitCode = r.ok ? 0 : 1; process.stdout.write(await r.text())'
 const ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
 
 /** The process id of the machine's systemd; 0 until it runs. @throws Error when the boot has failed */
