@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { realpathSync } from 'node:fs'
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -68,6 +68,29 @@ test('the package is installed, serves, plays a video, and leaves the data when 
   await succeed(machine, 'sh', '-c', '! test -e /usr/lib/reelgate && ! test -e /etc/default/reelgate')
 })
 
+test('a newer package replaces an older one: the service restarts with the same data', async () => {
+  const machine = await bootMachine()
+  await copyFile(deb, join(machine.sharedFolder, 'old.deb'))
+  await repack(deb, '9.9.9', join(machine.sharedFolder, 'new.deb'))
+  await succeed(machine, 'dpkg', '--install', '/mnt/old.deb')
+  await succeed(machine, 'sh', '-c', 'echo REELGATE_DEMO=off >> /etc/default/reelgate')
+  await succeed(machine, 'systemctl', 'enable', '--now', 'reelgate')
+  const ready = () => machine.get('http://127.0.0.1:8080/readyz')
+  await expect.poll(ready).toContain('"status":"ready"')
+  const state = async () => ({
+    accounts: await succeed(machine, 'reelgate', 'account', 'list'),
+    process: await succeed(machine, 'systemctl', 'show', '--property=MainPID', 'reelgate'),
+  })
+  const before = await state()
+
+  await succeed(machine, 'dpkg', '--install', '/mnt/new.deb')
+  await expect.poll(ready).toContain('"status":"ready"')
+  const after = await state()
+  expect(after.accounts).toBe(before.accounts)
+  expect(after.process).not.toBe(before.process)
+  expect(await succeed(machine, 'cat', '/etc/default/reelgate')).toContain('REELGATE_DEMO=off')
+})
+
 test('the unit leaves little of the machine exposed: systemd rates it 4.0 or less', async () => {
   const unit = join(ROOT, 'packaging/debian/reelgate.service')
   // It exits with 1 above the threshold, which is in tenths.
@@ -92,6 +115,17 @@ test('the package depends on every library that its programs load', async () => 
   expect(libraries).not.toEqual([])
   for (const owner of owners) expect(depends).toContain(owner.split(':')[0])
 })
+
+/** The same package under another version. */
+async function repack(from: string, version: string, to: string) {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-repacked-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const tree = join(folder, 'tree')
+  await runHere('dpkg-deb', ['--raw-extract', from, tree])
+  const control = join(tree, 'DEBIAN/control')
+  await writeFile(control, (await readFile(control, 'utf8')).replace(/^Version: .*$/m, `Version: ${version}`))
+  await runHere('dpkg-deb', ['--root-owner-group', '-Znone', '--build', tree, to])
+}
 
 async function succeed(machine: Machine, program: string, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await machine.run(program, ...args)
