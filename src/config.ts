@@ -53,6 +53,16 @@ const Variables = Type.Object({
       defaultText: 'none',
     }),
   ),
+  REELGATE_MASTER_KEY_COMMAND: Type.Optional(
+    Type.String({
+      description:
+        'program that prints the master key, with its arguments, such as that of a key management service; run at the start, without a shell',
+      expected:
+        'a program and its arguments, separated by spaces, with \'…\' or "…" around those that contain spaces. There is no shell: put pipes, variables and the like into a script',
+      minLength: 1,
+      defaultText: 'none',
+    }),
+  ),
   REELGATE_UPLOAD_MAX_BYTES: Type.String({
     description: 'largest upload or import, in bytes',
     expected: 'a positive integer',
@@ -209,9 +219,8 @@ export function isDatabaseUrl(text: string): boolean {
 }
 
 function toConfig(variables: Variables) {
-  if (variables.REELGATE_MASTER_KEY && variables.REELGATE_MASTER_KEY_FILE) {
-    throw new Failure('invalid', 'REELGATE_MASTER_KEY and REELGATE_MASTER_KEY_FILE are both set: keep one of them.')
-  }
+  const [keyPlace, otherKeyPlace] = MASTER_KEY_PLACES.filter((name) => variables[name] !== undefined)
+  if (otherKeyPlace) throw new Failure('invalid', `${keyPlace} and ${otherKeyPlace} are both set: keep one of them.`)
   const trustedProxies: readonly string[] = readProxies(variables.REELGATE_TRUSTED_PROXIES ?? '')
   const publicUrl = variables.REELGATE_PUBLIC_URL?.replace(/\/+$/, '')
   if (publicUrl && !URL.canParse(publicUrl)) throw invalid('REELGATE_PUBLIC_URL')
@@ -237,6 +246,11 @@ function toConfig(variables: Variables) {
     masterKeyFile: resolve(variables.REELGATE_MASTER_KEY_FILE ?? `${dataDir}.key`),
     /** 64 hexadecimal digits, when the environment and not a file holds the key. */
     masterKeyHex: variables.REELGATE_MASTER_KEY,
+    /** A program that prints the key, and its arguments. */
+    masterKeyCommand:
+      variables.REELGATE_MASTER_KEY_COMMAND === undefined ? undefined : readCommand(variables.REELGATE_MASTER_KEY_COMMAND),
+    /** The variable that says where the master key comes from. */
+    masterKeyPlace: keyPlace ?? 'REELGATE_MASTER_KEY_FILE',
     uploadMaxBytes: Number(variables.REELGATE_UPLOAD_MAX_BYTES),
     importMaxS: Number(variables.REELGATE_IMPORT_MAX_S),
     /** Entries `HOST:PORT` or `ADDRESS/BITS`, as written: `createOutboundPolicy` reads them. */
@@ -258,6 +272,24 @@ function toConfig(variables: Variables) {
     demo: variables.REELGATE_DEMO === 'on',
     logLevel: variables.REELGATE_LOG_LEVEL,
   }
+}
+
+const MASTER_KEY_PLACES = ['REELGATE_MASTER_KEY', 'REELGATE_MASTER_KEY_FILE', 'REELGATE_MASTER_KEY_COMMAND'] as const
+
+/** A word of a command: bare, or in quotes. What a shell would act on is rejected, since here it would be taken literally. */
+const COMMAND_WORD = /\s*(?:([^\s'"\\$`|&;<>()*?~#]+)|'([^']*)'|"([^"\\$`]*)")(?=\s|$)/y
+
+/** @throws Failure `invalid` for what only a shell could run */
+function readCommand(text: string): readonly string[] {
+  const words: string[] = []
+  const line = text.trim()
+  for (COMMAND_WORD.lastIndex = 0; COMMAND_WORD.lastIndex < line.length; ) {
+    const word = COMMAND_WORD.exec(line)
+    if (!word) throw invalid('REELGATE_MASTER_KEY_COMMAND')
+    words.push(word[1] ?? word[2] ?? word[3] ?? '')
+  }
+  if (!words[0]) throw invalid('REELGATE_MASTER_KEY_COMMAND')
+  return words
 }
 
 function readLimits(text = '{}'): RateLimitConfig | undefined {

@@ -13,6 +13,7 @@ import { startBackgroundWork } from './installation/background-work.ts'
 import { type FirstStart, prepareFirstStart } from './installation/first-start.ts'
 import { logErrors } from './installation/log-errors.ts'
 import { startMaintenance } from './installation/maintenance.ts'
+import { hasKeyFile } from './installation/master-key.ts'
 import { type Overrides, openFoundation } from './installation/open-foundation.ts'
 import { createReadiness } from './installation/readiness.ts'
 import { openPlayback, savePlayback } from './playback/open.ts'
@@ -113,7 +114,7 @@ async function openServer(
   })
   opened.defer(stopMaintenance)
 
-  const has = { hasKeyFile: config.masterKeyHex === undefined, hasDemo: demo !== undefined }
+  const has = { hasKeyFile: hasKeyFile(config), hasDemo: demo !== undefined }
   const firstStart = await prepareFirstStart(foundation, has)
   wake()
   const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { unwrapContentKey } from '../src/crypto/content-key.ts'
-import { type MasterKey, readMasterKey, unwrap } from '../src/crypto/master-key.ts'
+import { type MasterKey, readMasterKeyFile, unwrap } from '../src/crypto/master-key.ts'
 import type { Seal } from '../src/crypto/sealed-file.ts'
 import { readRows, type Stored } from './rows.ts'
 
@@ -27,7 +27,7 @@ export async function listFiles({ dataDir }: Installed, folder = '.'): Promise<s
 }
 
 export function getMasterKey({ masterKeyFile }: Installed): MasterKey {
-  const key = readMasterKey({ masterKeyFile, masterKeyHex: undefined })
+  const key = readMasterKeyFile(masterKeyFile)
   if (!key) throw new Error(`there is no master key ${masterKeyFile}`)
   return key
 }

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { dataPaths, readConfig } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { getRecoveryPhrase, restoreMasterKey } from '../installation/master-key.ts'
+import { getRecoveryPhrase, hasKeyFile, restoreMasterKey } from '../installation/master-key.ts'
 import { type JsonOption, printResult, runCommand } from './run-command.ts'
 
 const WORDS = 24
@@ -17,8 +17,8 @@ const MasterKeyId = Type.Object({ id: Type.String() })
 export async function restoreKey(options: JsonOption): Promise<void> {
   const config = readConfig()
   const { masterKeyFile } = config
-  if (config.masterKeyHex)
-    throw new Failure('invalid', 'REELGATE_MASTER_KEY is set, so no key file is read. Unset it, then restore the file.')
+  if (!hasKeyFile(config))
+    throw new Failure('invalid', `${config.masterKeyPlace} is set, so no key file is read. Unset it, then restore the file.`)
   if (config.databaseUrl === undefined && !existsSync(dataPaths(config.dataDir).database))
     throw new Failure('not-found', `There is no installation in ${config.dataDir}. Set REELGATE_DATA to its data folder.`)
   const masterKey = await runCommand(config, 'master key id', {})

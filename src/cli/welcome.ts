@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config.ts'
+import { hasKeyFile } from '../installation/master-key.ts'
 import { PROGRAM_NAME } from '../program-name.ts'
 import type { ReelgateServer } from '../server.ts'
 import { formatPhrase } from './recovery.ts'
@@ -33,9 +34,9 @@ function secrets(config: Config, { account, recoveryPhrase }: FirstStart): strin
 and keep it away from this machine; \`${PROGRAM_NAME} key restore\` restores the file from it.`,
       formatPhrase(recoveryPhrase),
     )
-  } else if (config.masterKeyHex) {
+  } else if (!hasKeyFile(config)) {
     paragraphs.push(
-      'The master key is the one in REELGATE_MASTER_KEY: without it no video opens. You store it yourself, so no recovery phrase is shown.',
+      `The master key is the one of ${config.masterKeyPlace}: without it no video opens. You store it yourself, so no recovery phrase is shown.`,
     )
   }
   return paragraphs

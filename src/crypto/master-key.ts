@@ -27,27 +27,26 @@ export function parseMasterKey(bytes: Buffer): MasterKey {
   return { id: createHash('sha256').update('reelgate master-key-id 1 ').update(bytes).digest().subarray(0, ID_BYTES), bytes }
 }
 
+/** A master key as text: 64 hexadecimal digits. Undefined for anything else. */
+export function readMasterKeyText(text: string): MasterKey | undefined {
+  const digits = text.trim()
+  return /^[0-9a-f]{64}$/i.test(digits) ? parseMasterKey(Buffer.from(digits, 'hex')) : undefined
+}
+
 /**
- * The master key from the environment or its file; undefined when there is neither.
+ * The master key in a file; undefined when there is no file.
  * @throws Failure `unavailable` when the file is not a key or others may read it
  */
-export function readMasterKey(place: { masterKeyHex: string | undefined; masterKeyFile: string }): MasterKey | undefined {
-  if (place.masterKeyHex) return parseMasterKey(Buffer.from(place.masterKeyHex, 'hex'))
-  if (!existsSync(place.masterKeyFile)) return undefined
-  if (statSync(place.masterKeyFile).mode & 0o077) {
-    throw new Failure(
-      'unavailable',
-      `Other users may read the master key ${place.masterKeyFile}. Run chmod 600 on it and start again.`,
-    )
-  }
-  const text = readFileSync(place.masterKeyFile, 'utf8').trim()
-  if (!/^[0-9a-f]{64}$/i.test(text)) {
-    throw new Failure(
-      'unavailable',
-      `${place.masterKeyFile} does not hold a master key (64 hexadecimal digits). Put the right file back and start again.`,
-    )
-  }
-  return parseMasterKey(Buffer.from(text, 'hex'))
+export function readMasterKeyFile(file: string): MasterKey | undefined {
+  if (!existsSync(file)) return undefined
+  if (statSync(file).mode & 0o077)
+    throw new Failure('unavailable', `Other users may read the master key ${file}. Run chmod 600 on it and start again.`)
+  const key = readMasterKeyText(readFileSync(file, 'utf8'))
+  if (key) return key
+  throw new Failure(
+    'unavailable',
+    `${file} does not hold a master key (64 hexadecimal digits). Put the right file back and start again.`,
+  )
 }
 
 /** Makes a new master key and its file. Only for an installation that has wrapped nothing yet. */

@@ -1,13 +1,29 @@
 import { existsSync } from 'node:fs'
 import type { Config } from '../config.ts'
-import { type MasterKey, readMasterKey, syncMasterKey, writeMasterKey } from '../crypto/master-key.ts'
+import { type MasterKey, readMasterKeyFile, readMasterKeyText, syncMasterKey, writeMasterKey } from '../crypto/master-key.ts'
 import { keyFromPhrase, phraseFromKey } from '../crypto/recovery-phrase.ts'
 import type { Database, Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
 import { locateDatabase, peekSetting } from './database.ts'
+import { runKeyCommand } from './key-command.ts'
 
 /** The setting that names the master key an installation belongs to. */
 export const MASTER_KEY_ID = 'master-key-id'
+
+/**
+ * The master key from the environment, a command or a file; undefined when the file does not exist.
+ * @throws Failure `unavailable` with what to do
+ */
+export function readMasterKey(config: Config): MasterKey | undefined {
+  if (config.masterKeyHex) return readMasterKeyText(config.masterKeyHex)
+  if (config.masterKeyCommand) return runKeyCommand(config.masterKeyCommand, config.toolFolders)
+  return readMasterKeyFile(config.masterKeyFile)
+}
+
+/** Whether the key is in a file that this program writes. Elsewhere its owner stores it. */
+export function hasKeyFile(config: Config): boolean {
+  return config.masterKeyPlace === 'REELGATE_MASTER_KEY_FILE'
+}
 
 /**
  * The database is not opened to write: one that waits for its key is not migrated either, so an older version can still read it.
@@ -47,7 +63,7 @@ export async function recordOrVerifyMasterKey(database: Database, masterKey: Mas
   const id = masterKey.id.toString('hex')
   const bound = await findMasterKeyId(database.db)
   if (bound === undefined) {
-    if (!config.masterKeyHex) syncMasterKey(config.masterKeyFile)
+    if (hasKeyFile(config)) syncMasterKey(config.masterKeyFile)
     await database.write((tx) => tx.insertInto('setting').values({ name: MASTER_KEY_ID, value: id }).execute())
   } else assertKeyBelongs(masterKey, bound)
 }
@@ -79,15 +95,16 @@ export function restoreMasterKey(config: Config, phrase: string, masterKeyId: st
 
 function holdsKey(masterKeyFile: string, key: MasterKey): boolean {
   try {
-    return readMasterKey({ masterKeyFile, masterKeyHex: undefined })?.bytes.equals(key.bytes) ?? false
+    return readMasterKeyFile(masterKeyFile)?.bytes.equals(key.bytes) ?? false
   } catch {
     return false // the file holds something else, which is not overwritten
   }
 }
 
-/** The recovery phrase of the master key in its file. @throws Failure `not-found` when there is no file */
-export function getRecoveryPhrase({ masterKeyFile }: Config): string[] {
-  const key = readMasterKey({ masterKeyFile, masterKeyHex: undefined })
-  if (!key) throw new Failure('not-found', `There is no master key ${masterKeyFile}. Set REELGATE_DATA to its data folder.`)
+/** The recovery phrase of the master key. @throws Failure `not-found` when its file does not exist */
+export function getRecoveryPhrase(config: Config): string[] {
+  const key = readMasterKey(config)
+  if (!key)
+    throw new Failure('not-found', `There is no master key ${config.masterKeyFile}. Set REELGATE_DATA to its data folder.`)
   return phraseFromKey(key)
 }

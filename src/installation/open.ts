@@ -1,8 +1,8 @@
 import { type Config, dataPaths } from '../config.ts'
-import { createMasterKey, type MasterKey, readMasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
+import { createMasterKey, type MasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
 import { type BlobFolder, openBlobFolder, removeUnfinished } from '../storage/folder.ts'
 import { type DatabaseWithMark, openDatabase } from './database.ts'
-import { assertNoDataWithoutKey, recordOrVerifyMasterKey } from './master-key.ts'
+import { assertNoDataWithoutKey, readMasterKey, recordOrVerifyMasterKey } from './master-key.ts'
 
 /** An open data folder: its database, its files, and the master key that belongs to it. */
 export type Installation = DatabaseWithMark & {

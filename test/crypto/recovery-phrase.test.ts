@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { assert, integer, property, uint8Array } from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { parseMasterKey, readMasterKey, writeMasterKey } from '../../src/crypto/master-key.ts'
+import { parseMasterKey, readMasterKeyFile, writeMasterKey } from '../../src/crypto/master-key.ts'
 import { keyFromPhrase, phraseFromKey } from '../../src/crypto/recovery-phrase.ts'
 
 const anyKey = uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => parseMasterKey(Buffer.from(bytes)))
@@ -62,7 +62,7 @@ test('D07: a key file is never overwritten, only its user can read it, and nothi
   const file = join(folder, 'a', 'b', 'data.key')
   const key = parseMasterKey(Buffer.alloc(32, 1))
   writeMasterKey(file, key)
-  expect(readMasterKey({ masterKeyFile: file, masterKeyHex: undefined })).toEqual(key)
+  expect(readMasterKeyFile(file)).toEqual(key)
   expect(statSync(file).mode & 0o777).toBe(0o600)
   writeFileSync(`${file}.new`, 'left by a power cut')
   expect(() => writeMasterKey(file, parseMasterKey(Buffer.alloc(32, 2)))).toThrow(/data\.key is there already/)
