@@ -48,8 +48,8 @@ const Variables = Type.Object({
   REELGATE_MASTER_KEY: Type.Optional(
     Type.String({
       description: 'the master key itself, 64 hexadecimal digits, instead of a file',
-      expected: '64 hexadecimal digits',
-      pattern: '^[0-9a-fA-F]{64}$',
+      expected: '64 hexadecimal digits, and during a rotation those of the key before after them, separated by a comma',
+      pattern: '^[0-9a-fA-F]{64}([\\s,]+[0-9a-fA-F]{64})*$',
       defaultText: 'none',
     }),
   ),
@@ -244,7 +244,7 @@ function toConfig(variables: Variables) {
     /** Holds a password: never to be logged. Undefined: SQLite, in the data folder. */
     databaseUrl,
     masterKeyFile: resolve(variables.REELGATE_MASTER_KEY_FILE ?? `${dataDir}.key`),
-    /** 64 hexadecimal digits, when the environment and not a file holds the key. */
+    /** The key ring as hexadecimal digits, when the environment and not a file holds it. */
     masterKeyHex: variables.REELGATE_MASTER_KEY,
     /** A program that prints the key, and its arguments. */
     masterKeyCommand:

@@ -43,16 +43,17 @@ export async function storeAttachment(
   const attachmentId = newToken()
   const blobs: string[] = []
   try {
-    const rows: NewFile[] = []
+    const sealedFiles: { row: NewFile; blob: string; key: Buffer }[] = []
     for (const { bytes, ...shape } of files) {
       const key = randomBytes(32)
       const blob = `${slot.videoId}/${newToken()}.sealed`
-      const wrappedKey = wrapFileKey(deps.masterKey, blob, key)
       blobs.push(blob)
       await putBlob(folder, blob, sealBlob(key, blob, bytes))
-      rows.push({ ...slot, ...shape, createdAtS, attachmentId, blob, wrappedKey, sizeBytes: bytes.length })
+      const row = { ...slot, ...shape, createdAtS, attachmentId, blob, sizeBytes: bytes.length }
+      sealedFiles.push({ row, blob, key })
     }
     const ids = await deps.write(async (tx) => {
+      const rows = sealedFiles.map(({ row, blob, key }) => ({ ...row, wrappedKey: wrapFileKey(deps.masterKey, blob, key) }))
       const ids = await insertAttachment(tx, accountId, slot, rows)
       if (!ids) throw videoNotFound()
       const subjects = ids.map(String)

@@ -119,7 +119,9 @@ async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: Pend
   const blob = `${videoId}/${newToken()}.sealed`
   try {
     const sealed = await sealMp4(deps, video, blob, signal)
-    if (await deps.write((tx) => finishMp4(tx, id, sealed))) deps.log.info({ videoId, sizeBytes: sealed.sizeBytes }, 'mp4: ready')
+    const { key, ...row } = sealed
+    const finish = (tx: Db) => finishMp4(tx, id, { ...row, wrappedKey: wrapFileKey(deps.masterKey, blob, key) })
+    if (await deps.write(finish)) deps.log.info({ videoId, sizeBytes: sealed.sizeBytes }, 'mp4: ready')
     else await removeBlobAndEmptyFolders(deps.folders.files, blob)
   } catch (error) {
     // A blob whose row may have been committed must stay; the sweep removes it if there is no row.
@@ -128,9 +130,9 @@ async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: Pend
   }
 }
 
-/** Writes the MP4 durably. @returns the columns of its row */
+/** Writes the MP4 durably. @returns the columns of its row, and its key */
 async function sealMp4(
-  { db, masterKey, folders, reportDamage }: Mp4SchedulerDeps,
+  { db, folders, reportDamage }: Mp4SchedulerDeps,
   video: GenerationWithKey,
   blob: string,
   signal: AbortSignal,
@@ -140,5 +142,5 @@ async function sealMp4(
   const clear = Readable.from(exportMp4({ db, segments: folders.segments, reportDamage }, video), { objectMode: false })
   await putBlobStream(folders.files, blob, [clear, sealing], signal)
   const { sizeBytes, macs } = sealing.sealed
-  return { blob, sizeBytes, iv: seal.iv, macs, wrappedKey: wrapFileKey(masterKey, blob, seal.key) }
+  return { blob, sizeBytes, iv: seal.iv, macs, key: seal.key }
 }

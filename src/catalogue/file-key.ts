@@ -23,6 +23,6 @@ export function openFileKey(master: MasterKey, file: WrappedFileKey): Buffer | u
   return unwrapContentKey(master, videoId, generation, wrappedContentKey)
 }
 
-function fileKeyPurpose(blob: string): string {
+export function fileKeyPurpose(blob: string): string {
   return `reelgate file-key 1 ${blob}`
 }

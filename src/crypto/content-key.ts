@@ -8,15 +8,15 @@ export function newContentKey(): Buffer {
 }
 
 export function wrapContentKey(master: MasterKey, videoId: string, generation: number, contentKey: Buffer): Buffer {
-  return wrap(master, wrapPurpose(videoId, generation), contentKey)
+  return wrap(master, contentKeyPurpose(videoId, generation), contentKey)
 }
 
 /** @throws when it was wrapped for another video, another generation or by another master key */
 export function unwrapContentKey(master: MasterKey, videoId: string, generation: number, wrapped: Buffer): Buffer {
-  return unwrap(master, wrapPurpose(videoId, generation), wrapped)
+  return unwrap(master, contentKeyPurpose(videoId, generation), wrapped)
 }
 
-function wrapPurpose(videoId: string, generation: number): string {
+export function contentKeyPurpose(videoId: string, generation: number): string {
   return `reelgate content-key 1 ${videoId} ${generation}`
 }
 

@@ -16,21 +16,43 @@ import { Failure } from '../errors.ts'
 import { syncInPlace, syncNames } from '../storage/folder.ts'
 
 /** 32 bytes that open everything an installation stores; `id` identifies them in what they wrapped. */
-export type MasterKey = { id: Buffer; bytes: Buffer }
+export type SingleMasterKey = { id: Buffer; bytes: Buffer }
+
+/**
+ * The key ring of an installation: the current key, which wraps, and older ones, which only open what they wrapped before a rotation.
+ * One object for the whole program, changed in place: see `replaceMasterKey`. Whatever is wrapped is wrapped inside `write`, so that
+ * after the replacement nothing is committed that an older key wrapped.
+ */
+export type MasterKey = SingleMasterKey & { older: readonly SingleMasterKey[]; formerSigningKeys: readonly FormerSigningKey[] }
+
+/** A key that was derived from an older master key, and verifies what it signed for a while. `info` says for which use. */
+export type FormerSigningKey = { info: string; key: Buffer; endsAtS: number }
 
 const WRAP_CIPHER = 'aes-256-gcm'
 const ID_BYTES = 4
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-export function parseMasterKey(bytes: Buffer): MasterKey {
-  return { id: createHash('sha256').update('reelgate master-key-id 1 ').update(bytes).digest().subarray(0, ID_BYTES), bytes }
+export function parseMasterKey(bytes: Buffer, older: readonly SingleMasterKey[] = []): MasterKey {
+  const id = createHash('sha256').update('reelgate master-key-id 1 ').update(bytes).digest().subarray(0, ID_BYTES)
+  return { id, bytes, older, formerSigningKeys: [] }
 }
 
-/** A master key as text: 64 hexadecimal digits. Undefined for anything else. */
+/**
+ * A key ring as text: 64 hexadecimal digits for each key, the current one first, separated by spaces, commas or line ends. Undefined for
+ * anything else.
+ */
 export function readMasterKeyText(text: string): MasterKey | undefined {
-  const digits = text.trim()
-  return /^[0-9a-f]{64}$/i.test(digits) ? parseMasterKey(Buffer.from(digits, 'hex')) : undefined
+  const keys = text.trim().split(/[\s,]+/)
+  if (!keys.every((digits) => /^[0-9a-f]{64}$/i.test(digits))) return undefined
+  const [current, ...older] = keys.map((digits) => parseMasterKey(Buffer.from(digits, 'hex')))
+  return current && { ...current, older: older.filter(({ id }) => !id.equals(current.id)) }
+}
+
+/** Makes another key the current one; the one before becomes an older one. Every part that holds this object uses it at its next call. */
+export function replaceMasterKey(master: MasterKey, next: SingleMasterKey): void {
+  const { id, bytes, older } = master
+  Object.assign(master, { id: next.id, bytes: next.bytes, older: [{ id, bytes }, ...older] })
 }
 
 /**
@@ -121,16 +143,48 @@ export function wrap(master: MasterKey, purpose: string, secret: Buffer): Buffer
  * @throws Failure `unavailable` when another master key wrapped it; Error when it was changed or moved
  */
 export function unwrap(master: MasterKey, purpose: string, wrapped: Buffer): Buffer {
-  if (!wrapped.subarray(0, ID_BYTES).equals(master.id)) {
+  const key = findKeyOf(master, wrapped)
+  if (!key) {
     throw new Failure(
       'unavailable',
       'This was protected with another master key. Start Reelgate with the key that belongs to its data folder.',
     )
   }
   const nonce = wrapped.subarray(ID_BYTES, ID_BYTES + NONCE_BYTES)
-  const decipher = createDecipheriv(WRAP_CIPHER, master.bytes, nonce).setAAD(Buffer.from(purpose, 'ascii'))
+  const decipher = createDecipheriv(WRAP_CIPHER, key.bytes, nonce).setAAD(Buffer.from(purpose, 'ascii'))
   decipher.setAuthTag(wrapped.subarray(-TAG_BYTES))
   return Buffer.concat([decipher.update(wrapped.subarray(ID_BYTES + NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+}
+
+/** The key of the ring that wrapped this; undefined when none did. */
+export function findKeyOf(master: MasterKey, wrapped: Buffer): SingleMasterKey | undefined {
+  const id = wrapped.subarray(0, ID_BYTES)
+  return [master, ...master.older].find((key) => key.id.equals(id))
+}
+
+/** Wraps a secret again, with the current key. @throws as `unwrap` */
+export function rewrap(master: MasterKey, purpose: string, wrapped: Buffer): Buffer {
+  return wrap(master, purpose, unwrap(master, purpose, wrapped))
+}
+
+/**
+ * The keys for one kind of signature: the first one signs, each verifies. After a rotation, what was signed before it is valid for a
+ * while: playback paths, upload forms.
+ */
+export function signingKeys(master: MasterKey, info: string, lengthBytes: number, nowS: number): [Buffer, ...Buffer[]] {
+  const former = master.formerSigningKeys.filter((key) => key.info === info && key.endsAtS > nowS)
+  return [deriveOnce(master.bytes, info, lengthBytes), ...former.map(({ key }) => key)]
+}
+
+const derived = new WeakMap<Buffer, Map<string, Buffer>>()
+
+/** Deriving a key takes 10 µs, and some are used in every request. */
+function deriveOnce(secret: Buffer, info: string, lengthBytes: number): Buffer {
+  const known = derived.get(secret) ?? new Map<string, Buffer>()
+  derived.set(secret, known)
+  const key = known.get(info) ?? deriveKey(secret, info, lengthBytes)
+  known.set(info, key)
+  return key
 }
 
 /** A key for one use, derived by HKDF-SHA256 without salt. `info` is ASCII, such as `reelgate media-path 1`. */

@@ -27,7 +27,7 @@ export async function respondOnce<Outcome>(
   effect: IdempotentEffect<Outcome>,
   serialize: (outcome: Outcome) => string,
 ): Promise<{ text: string; isReplayed: boolean }> {
-  const purpose = `reelgate stored-response 1 ${call.accountId} ${call.idempotencyKey}`
+  const purpose = storedResponsePurpose(call)
   for (;;) {
     const respondedAtS = deps.nowS()
     const sinceS = respondedAtS - RETENTION_S
@@ -45,6 +45,13 @@ export async function respondOnce<Outcome>(
       await deps.write(async () => undefined) // waits for the end of the other call's transaction
     }
   }
+}
+
+export function storedResponsePurpose({
+  accountId,
+  idempotencyKey,
+}: Pick<IdempotentCall, 'accountId' | 'idempotencyKey'>): string {
+  return `reelgate stored-response 1 ${accountId} ${idempotencyKey}`
 }
 
 /** Rolls back an effect: the same call came twice at the same time, and the other one was first. */

@@ -106,16 +106,18 @@ async function startFile(deps: FetchDeps, row: ImportRow, name: string, response
   assertOk(name, response.status)
   const seal = newSeal()
   const path = `${row.videoId}/${newId()}.sealed`
-  const changes = {
+  const newFile = {
     file: path,
-    wrappedKey: wrapSourceKey(deps, row.videoId, seal),
     iv: seal.iv,
     etag: strongEtag(response.headers),
     receivedBytes: 0,
     receivedSha256: null,
   }
   await assertRoom(deps, Number(response.headers['content-length'] ?? 0), 'video')
-  if (!(await deps.write((tx) => updateImport(tx, row.videoId, changes)))) throw videoDeletedDuringImport()
+  const isRecorded = await deps.write((tx) =>
+    updateImport(tx, row.videoId, { ...newFile, wrappedKey: wrapSourceKey(deps, row.videoId, seal) }),
+  )
+  if (!isRecorded) throw videoDeletedDuringImport()
   if (row.file) await removeBlobAndEmptyFolders(deps.sources, row.file)
   return { path, seal, sealing: beginSealing(seal) }
 }

@@ -42,7 +42,6 @@ export async function requestImport(
   const videoId = newId()
   const uploadTimeS = deps.wallNowS()
   const folderId = request.folderId ?? ROOT_FOLDER_ID
-  const wrappedUrl = wrap(deps.masterKey, urlPurpose(videoId), Buffer.from(url.href))
   await deps.write(async (tx) => {
     if ((await countImports(tx, holder.accountId)) >= MAX_PENDING_PER_ACCOUNT)
       throw new Failure(
@@ -54,6 +53,7 @@ export async function requestImport(
       )
     await getFolder(tx, holder.accountId, folderId)
     await insertVideo(tx, holder.accountId, { id: videoId, title, fileName, uploadTimeS, folderId, status: 'Queued' })
+    const wrappedUrl = wrap(deps.masterKey, importUrlPurpose(videoId), Buffer.from(url.href))
     await insertImport(tx, { videoId, accountId: holder.accountId, host: url.hostname, wrappedUrl, nextAttemptAtS: 0 })
     await alsoInTransaction?.(tx, { videoId, title })
   })
@@ -63,10 +63,10 @@ export async function requestImport(
 
 /** The URL of an import. It may be signed: use it for the request only, never in a log or an error. */
 export function openImportUrl(masterKey: MasterKey, row: { videoId: string; wrappedUrl: Buffer }): string {
-  return unwrap(masterKey, urlPurpose(row.videoId), row.wrappedUrl).toString()
+  return unwrap(masterKey, importUrlPurpose(row.videoId), row.wrappedUrl).toString()
 }
 
-function urlPurpose(videoId: string): string {
+export function importUrlPurpose(videoId: string): string {
   return `reelgate import-url 1 ${videoId}`
 }
 

@@ -152,14 +152,14 @@ export function openSourceSeal(
   { masterKey }: Pick<SourceDeps, 'masterKey'>,
   source: Pick<SourceRow, 'videoId' | 'iv'> & { wrappedKey: Buffer },
 ): Seal {
-  return { key: unwrap(masterKey, sealPurpose(source.videoId), source.wrappedKey), iv: source.iv }
+  return { key: unwrap(masterKey, sourceKeyPurpose(source.videoId), source.wrappedKey), iv: source.iv }
 }
 
 export function wrapSourceKey({ masterKey }: Pick<SourceDeps, 'masterKey'>, videoId: string, { key }: Seal): Buffer {
-  return wrap(masterKey, sealPurpose(videoId), key)
+  return wrap(masterKey, sourceKeyPurpose(videoId), key)
 }
 
-function sealPurpose(videoId: string): string {
+export function sourceKeyPurpose(videoId: string): string {
   return `reelgate source-key 1 ${videoId}`
 }
 

@@ -3,7 +3,7 @@ import type { CatalogueDeps } from '../catalogue/catalogue-deps.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { parseTitle } from '../catalogue/title.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
-import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
+import { type MasterKey, signingKeys } from '../crypto/master-key.ts'
 import { newId } from '../crypto/secret.ts'
 import type { AlsoInTransaction } from '../db/write.ts'
 import { Failure } from '../errors.ts'
@@ -25,6 +25,7 @@ export type UploadForm = Record<
 /** A video whose upload is pending, and the form for it. */
 export type IssuedUpload = { videoId: string; form: UploadForm }
 
+export const UPLOAD_POLICY_KEY = { info: 'reelgate upload-policy 1', lengthBytes: 32 } as const
 export const BUCKET = 'reelgate'
 const POLICY_LIFETIME_S = 24 * 3600
 
@@ -46,7 +47,10 @@ export async function issueUploadPolicy(
   const videoId = newId()
   const nowS = deps.nowS()
   const expiresAtS = nowS + POLICY_LIFETIME_S
-  const issued = { videoId, form: signedForm(deriveSigner(deps.masterKey), `orig/${videoId}/${newId()}`, nowS, expiresAtS) }
+  const issued = {
+    videoId,
+    form: signedForm(deriveSigners(deps.masterKey, nowS)[0], `orig/${videoId}/${newId()}`, nowS, expiresAtS),
+  }
   await deps.write(async (tx) => {
     await getFolder(tx, holder.accountId, folderId)
     await insertVideo(tx, holder.accountId, { id: videoId, title: parseTitle(title), uploadTimeS: deps.wallNowS(), folderId })
@@ -90,8 +94,8 @@ export async function admitUpload(
 ): Promise<{ key: string; videoId: string; isSpent: boolean }> {
   const signed = Object.fromEntries(fields)
   const { policy = '', key = '', 'x-amz-date': date = '', 'x-amz-signature': signature = '' } = signed
-  const signer = deriveSigner(deps.masterKey)
-  if (!isValidSignature(signer, date, policy, signature)) {
+  const signers = deriveSigners(deps.masterKey, deps.nowS())
+  if (!signers.some((signer) => isValidSignature(signer, date, policy, signature))) {
     throw new Failure('forbidden', 'The signature does not match the policy. Send the fields exactly as they were issued.')
   }
   // Only this server can have signed it, so its JSON needs no validation.
@@ -123,10 +127,12 @@ function assertFieldsMatch(
   }
 }
 
-function deriveSigner(master: MasterKey): Signer {
-  return {
-    accessKeyId: 'REELGATE',
-    secret: deriveKey(master.bytes, 'reelgate upload-policy 1', 32).toString('hex'),
-    region: 'us-east-1',
-  }
+/** The first one signs; the others verify forms that were issued before a rotation of the master key. */
+function deriveSigners(master: MasterKey, nowS: number): [Signer, ...Signer[]] {
+  const [current, ...former] = signingKeys(master, UPLOAD_POLICY_KEY.info, UPLOAD_POLICY_KEY.lengthBytes, nowS)
+  return [signerOf(current), ...former.map(signerOf)]
+}
+
+function signerOf(key: Buffer): Signer {
+  return { accessKeyId: 'REELGATE', secret: key.toString('hex'), region: 'us-east-1' }
 }

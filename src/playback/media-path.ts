@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
-import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
+import { type MasterKey, signingKeys } from '../crypto/master-key.ts'
 
 // Signed paths of segments: playback-protocol.md, section 8. MD5 because nginx's secure_link checks it by itself; the secret comes
 // last, and what the path gives is ciphertext.
@@ -9,13 +9,18 @@ import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 const LIFE_S = 3600
 const ROUNDED_TO_S = 3600
 
-/** The secret that also goes into a proxy's configuration, in hexadecimal. */
-export function deriveMediaSecret(master: MasterKey): string {
-  return deriveKey(master.bytes, 'reelgate media-path 1', 32).toString('hex')
+export const MEDIA_PATH_KEY = { info: 'reelgate media-path 1', lengthBytes: 32 } as const
+
+/** The secret that also goes into a proxy's configuration, in hexadecimal; then those from before a rotation that still verify. */
+export function deriveMediaSecrets(master: MasterKey, nowS: number): MediaSecrets {
+  const [current, ...former] = signingKeys(master, MEDIA_PATH_KEY.info, MEDIA_PATH_KEY.lengthBytes, nowS)
+  return [current.toString('hex'), ...former.map((key) => key.toString('hex'))]
 }
 
+export type MediaSecrets = readonly [string, ...string[]]
+
 /** The same path for every viewer of the same hour, so that a cache in between helps; it lives one to two hours. */
-export function signedMediaPath(secret: string, video: GenerationKey, nowS: number): string {
+export function signedMediaPath([secret]: MediaSecrets, video: GenerationKey, nowS: number): string {
   const exp = Math.ceil((nowS + LIFE_S) / ROUNDED_TO_S) * ROUNDED_TO_S
   return `media/${exp}/${mediaSignature(secret, exp, video)}/${video.videoId}/${video.generation}`
 }
@@ -24,6 +29,11 @@ export function mediaSignature(secret: string, exp: number, video: GenerationKey
   return createHash('md5').update(`${exp}/${video.videoId}/${video.generation} ${secret}`).digest('base64url')
 }
 
-export function isSignedMediaPath(secret: string, path: GenerationKey & { exp: number; sig: string }, nowS: number): boolean {
-  return path.exp > nowS && equalsInConstantTime(mediaSignature(secret, path.exp, path), path.sig)
+export function isSignedMediaPath(
+  secrets: MediaSecrets,
+  path: GenerationKey & { exp: number; sig: string },
+  nowS: number,
+): boolean {
+  const isSignedWith = (secret: string) => equalsInConstantTime(mediaSignature(secret, path.exp, path), path.sig)
+  return path.exp > nowS && secrets.some(isSignedWith)
 }

@@ -5,7 +5,7 @@ import type { Write } from '../db/write.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { openCountries } from './countries.ts'
 import { createKeyPacing } from './key-pacing.ts'
-import { deriveMediaSecret } from './media-path.ts'
+import { deriveMediaSecrets } from './media-path.ts'
 import { createPlayableVideos } from './playable-video.ts'
 import type { PlaybackClock } from './playback-clock.ts'
 import { createNonces } from './proof.ts'
@@ -43,7 +43,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     keyPacing: createKeyPacing({ db, write, nowS: clock.preciseNowS }),
     suspicions: createSuspicions({ write, nowS: clock.preciseNowS, countries }),
     sessions: new Map(),
-    mediaSecret: deriveMediaSecret(masterKey),
+    mediaSecrets: () => deriveMediaSecrets(masterKey, clock.nowS()),
     captions: {
       find: (videoId) => findPublicCaptions({ db }, videoId),
       open: (videoId, id) => openCaption({ db, masterKey, folders }, videoId, id),

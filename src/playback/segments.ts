@@ -9,7 +9,7 @@ import type { SegmentEvents } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
 import { describeReadError, describeSizeMismatch } from '../encode/segment-file.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
-import { isSignedMediaPath } from './media-path.ts'
+import { isSignedMediaPath, type MediaSecrets } from './media-path.ts'
 import { findSegmentCount, type PlayableVideo, type PlayableVideos } from './playable-video.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { cacheKey, type SegmentCache } from './segment-cache.ts'
@@ -19,7 +19,7 @@ export type SegmentDeps = {
   write: Write
   nowS: () => number
   videos: PlayableVideos
-  mediaSecret: string
+  mediaSecrets(): MediaSecrets
   segments: BlobFolder
   hotSegments: SegmentCache
   chunkQueue: ChunkQueue
@@ -128,7 +128,7 @@ export async function openInit(deps: SegmentDeps, request: Omit<SegmentRequest, 
 }
 
 async function getSignedVideo(deps: SegmentDeps, path: MediaPath): Promise<PlayableVideo> {
-  if (!isSignedMediaPath(deps.mediaSecret, path, deps.nowS())) throw new PlaybackRefusal('not-allowed')
+  if (!isSignedMediaPath(deps.mediaSecrets(), path, deps.nowS())) throw new PlaybackRefusal('not-allowed')
   const video = await deps.videos.get(path.videoId, path.generation)
   if (!video) throw new PlaybackRefusal('video-gone')
   return video

@@ -22,7 +22,7 @@ export async function buildPlaylist(deps: PlaybackDeps, session: LiveSession, na
     return multivariantPlaylist(video, session.row.forcedBitrateKbps, await deps.captions.find(session.row.videoId))
   const captionId = parseCaptionName(name)
   if (captionId !== undefined) return captionPlaylist(video, captionId)
-  const playlist = mediaPlaylist(video, Number(name), signedMediaPath(deps.mediaSecret, video, deps.nowS()))
+  const playlist = mediaPlaylist(video, Number(name), signedMediaPath(deps.mediaSecrets(), video, deps.nowS()))
   if (!playlist) throw new PlaybackRefusal('bad-request')
   return playlist
 }

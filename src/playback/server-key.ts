@@ -42,19 +42,21 @@ async function createServerKey({ write, masterKey, nowS }: Parameters<typeof ope
   const pair = createECDH(CURVE)
   const publicKey = pair.generateKeys()
   const id = newToken()
-  const wrappedPrivateKey = wrap(masterKey, wrapPurpose(id), pair.getPrivateKey())
-  const row = { id, publicKey, wrappedPrivateKey, createdAtS: nowS() }
-  await write((tx) => insertServerKey(tx, row))
-  return row
+  return write(async (tx) => {
+    const wrappedPrivateKey = wrap(masterKey, serverKeyPurpose(id), pair.getPrivateKey())
+    const row = { id, publicKey, wrappedPrivateKey, createdAtS: nowS() }
+    await insertServerKey(tx, row)
+    return row
+  })
 }
 
 function openPair(masterKey: MasterKey, { id, wrappedPrivateKey }: ServerKeyRow): ECDH {
   const pair = createECDH(CURVE)
-  pair.setPrivateKey(unwrap(masterKey, wrapPurpose(id), wrappedPrivateKey))
+  pair.setPrivateKey(unwrap(masterKey, serverKeyPurpose(id), wrappedPrivateKey))
   return pair
 }
 
-function wrapPurpose(id: string): string {
+export function serverKeyPurpose(id: string): string {
   return `reelgate server-key 1 ${id}`
 }
 

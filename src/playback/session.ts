@@ -11,6 +11,7 @@ import { createTokenBucket, PROOF_CHECK_RATE, PROOF_RATE, type TokenBucket, take
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import type { Countries } from './countries.ts'
 import type { KeyPacing } from './key-pacing.ts'
+import type { MediaSecrets } from './media-path.ts'
 import type { PlayableVideos } from './playable-video.ts'
 import {
   acceptSeq,
@@ -52,7 +53,7 @@ export type PlaybackDeps = {
   keyPacing: KeyPacing
   suspicions: Suspicions
   sessions: LiveSessions
-  mediaSecret: string
+  mediaSecrets(): MediaSecrets
   captions: Captions
   /** The JPEG of a video's main poster, public or not. */
   openMainPoster(video: { videoId: string; accountId: string }): Promise<Buffer | undefined>

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
-import { openBlob, sealBlob } from '../crypto/sealed-blob.ts'
+import { deriveKey, findKeyOf, type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
+import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
+import type { WatermarkImageRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { reencodeImage } from '../encode/image.ts'
 import type { Sandbox } from '../encode/sandbox.ts'
@@ -52,7 +53,6 @@ const REENCODE_CONCURRENCY = { slots: 2, slotsPerAccount: 1 }
 const MAX_CACHED_TIMES = 5_000
 
 export function createWatermarkImages(deps: WatermarkImageDeps): WatermarkImages {
-  const sealKey = deriveKey(deps.masterKey.bytes, 'reelgate mark-image 1', 32)
   const inFlight = new Map<string, Promise<void>>()
   const pendingByAccount = new Map<string, number>()
   /** By image, the time before which nothing need be read or fetched, so that an OTP with a known image costs no read. */
@@ -92,7 +92,7 @@ export function createWatermarkImages(deps: WatermarkImageDeps): WatermarkImages
 
   async function openStored(accountId: string, url: string): Promise<Buffer | undefined> {
     const row = await findWatermarkImage(deps.db, accountId, hashUrl(url))
-    return row?.sealed ? openBlob(sealKey, imageName(accountId, url), row.sealed) : undefined
+    return row?.sealed ? openImage(deps.masterKey, row, row.sealed) : undefined
   }
 
   /** Never rejects: failures are stored or logged. */
@@ -123,11 +123,13 @@ export function createWatermarkImages(deps: WatermarkImageDeps): WatermarkImages
     const image = {
       accountId,
       urlHash: hashUrl(url),
-      sealed: isFetched ? sealBlob(sealKey, imageName(accountId, url), png) : null,
       problem: isFetched ? null : png.message,
       triedAtS: deps.nowS(),
     }
-    await deps.write((tx) => saveWatermarkImage(tx, image, MAX_IMAGES_PER_ACCOUNT))
+    await deps.write(async (tx) => {
+      const sealed = isFetched ? wrap(deps.masterKey, watermarkImagePurpose(image), png) : null
+      await saveWatermarkImage(tx, { ...image, sealed }, MAX_IMAGES_PER_ACCOUNT)
+    })
     return isFetched
   }
 
@@ -153,10 +155,33 @@ export function createWatermarkImages(deps: WatermarkImageDeps): WatermarkImages
   return { request, find, idle, stop }
 }
 
+type ImageKey = Pick<WatermarkImageRow, 'accountId' | 'urlHash'>
+
+export function watermarkImagePurpose(image: ImageKey): string {
+  return `reelgate mark-image 2 ${storedName(image)}`
+}
+
+/** Opens a stored image. Versions up to 0.2.0 sealed it with a key that they derived from the master key. */
+export function openImage(master: MasterKey, image: ImageKey, sealed: Buffer): Buffer {
+  if (findKeyOf(master, sealed)) return unwrap(master, watermarkImagePurpose(image), sealed)
+  for (const { bytes } of [master, ...master.older]) {
+    try {
+      return openBlob(deriveKey(bytes, 'reelgate mark-image 1', 32), storedName(image), sealed)
+    } catch {
+      // another key of the ring may have sealed it
+    }
+  }
+  throw new Error('no key of the ring opens this image')
+}
+
 function hashUrl(url: string): Buffer {
   return createHash('sha256').update(url).digest()
 }
 
 function imageName(accountId: string, url: string): string {
-  return `${accountId}/${hashUrl(url).toString('hex')}`
+  return storedName({ accountId, urlHash: hashUrl(url) })
+}
+
+function storedName({ accountId, urlHash }: ImageKey): string {
+  return `${accountId}/${urlHash.toString('hex')}`
 }

@@ -58,13 +58,12 @@ export async function createWebhook(
     accountId,
     url,
     event: request.event ?? null,
-    wrappedSecret: wrapSecret(deps.masterKey, id, secret),
     createdAtS: deps.nowS(),
     disabledReason: request.isEnabled ? null : DISABLED_BY_OWNER,
   }
   const created = { ...row, failingSinceS: null, secret }
   await deps.write(async (tx) => {
-    if (!(await insertWebhook(tx, row, MAX_WEBHOOKS)))
+    if (!(await insertWebhook(tx, { ...row, wrappedSecret: wrapSecret(deps.masterKey, id, secret) }, MAX_WEBHOOKS)))
       throw new Failure('conflict', `An account may have at most ${MAX_WEBHOOKS} hooks. Delete one first.`)
     await recordWebhookEvent(deps, tx, { accountId, by, webhookId: id }, 'hook:created')
     await alsoInTransaction?.(tx, created)
@@ -112,9 +111,9 @@ export async function setWebhookEnabled(deps: WebhookDeps, target: WebhookTarget
 export async function rotateSecret(deps: WebhookDeps, target: WebhookTarget): Promise<string> {
   const { accountId, webhookId } = target
   const secret = newWebhookSecret()
-  const wrapped = wrapSecret(deps.masterKey, webhookId, secret)
   const previousEndsAtS = deps.nowS() + ROTATION_S
   await deps.write(async (tx) => {
+    const wrapped = wrapSecret(deps.masterKey, webhookId, secret)
     if (!(await replaceSecret(tx, accountId, webhookId, { wrapped, previousEndsAtS }))) throw webhookNotFound()
     await recordWebhookEvent(deps, tx, target, 'hook:rotated')
   })
@@ -135,15 +134,15 @@ export function getSigningSecrets({ masterKey, nowS }: Pick<WebhookDeps, 'master
   const isOlderValid = webhook.previousWrappedSecret !== null && nowS() < (webhook.previousSecretExpiresAtS ?? 0)
   const wrapped = isOlderValid ? [webhook.wrappedSecret, webhook.previousWrappedSecret] : [webhook.wrappedSecret]
   return wrapped.flatMap((secret) =>
-    secret === null ? [] : unwrap(masterKey, secretPurpose(webhook.id), secret).toString('ascii'),
+    secret === null ? [] : unwrap(masterKey, webhookSecretPurpose(webhook.id), secret).toString('ascii'),
   )
 }
 
 function wrapSecret(masterKey: MasterKey, webhookId: string, secret: string): Buffer {
-  return wrap(masterKey, secretPurpose(webhookId), Buffer.from(secret, 'ascii'))
+  return wrap(masterKey, webhookSecretPurpose(webhookId), Buffer.from(secret, 'ascii'))
 }
 
-function secretPurpose(webhookId: string): string {
+export function webhookSecretPurpose(webhookId: string): string {
   return `reelgate hook-secret 1 ${webhookId}`
 }
 

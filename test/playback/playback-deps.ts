@@ -61,7 +61,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     keyPacing: createKeyPacing({ db, write, nowS: () => clock.nowS }),
     suspicions: createSuspicions({ write, nowS: () => clock.nowS, countries }),
     sessions: new Map(),
-    mediaSecret: 'secret',
+    mediaSecrets: () => ['secret'],
     captions: { find: async () => [], open: async () => undefined },
     openMainPoster: async () => undefined,
     watermarkImages: noWatermarkImages,

@@ -177,7 +177,7 @@ describe('a signed media path', () => {
 
   test('is one for all viewers of an hour, and lives one hour at least, two at most', () => {
     const hourS = 3600
-    const at = (nowS: number) => signedMediaPath('secret', video, 90_000 * hourS + nowS)
+    const at = (nowS: number) => signedMediaPath(['secret'], video, 90_000 * hourS + nowS)
     expect(new Set([1, 2, hourS / 2, hourS].map(at)).size).toBe(1)
     expect(at(hourS + 1)).not.toBe(at(hourS))
     expect(at(1)).toMatch(new RegExp(`^media/${90_002 * hourS}/[\\w-]{22}/${video.videoId}/1$`))
@@ -185,12 +185,12 @@ describe('a signed media path', () => {
 
   test('is believed until its end, for its video, generation and time alone', () => {
     const path = { exp: 1000, sig: mediaSignature('secret', 1000, video), ...video }
-    expect(isSignedMediaPath('secret', path, 999)).toBe(true)
-    expect(isSignedMediaPath('secret', path, 1000)).toBe(false)
+    expect(isSignedMediaPath(['secret'], path, 999)).toBe(true)
+    expect(isSignedMediaPath(['secret'], path, 1000)).toBe(false)
     for (const changed of [{ exp: 1001 }, { generation: 2 }, { videoId: 'f'.repeat(32) }, { sig: 'A'.repeat(22) }, { sig: '' }]) {
-      expect(isSignedMediaPath('secret', { ...path, ...changed }, 999)).toBe(false)
+      expect(isSignedMediaPath(['secret'], { ...path, ...changed }, 999)).toBe(false)
     }
-    expect(isSignedMediaPath('other', path, 999)).toBe(false)
+    expect(isSignedMediaPath(['other'], path, 999)).toBe(false)
   })
 })
 

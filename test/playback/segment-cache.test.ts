@@ -69,7 +69,7 @@ test('P16: a viewer who waits for a segment in memory while its video is deleted
   for (let time = 0; time < 2; time++) void hotSegments.readIfHot(`${videoId}/2/5/0`, MIB, () => reading.promise)
 
   const exp = nowS() + 60
-  const path = { ...video, exp, sig: mediaSignature(deps.mediaSecret, exp, video) }
+  const path = { ...video, exp, sig: mediaSignature(deps.mediaSecrets()[0], exp, video) }
   const nothing = {
     segments: { root: '', tmp: '' },
     chunkQueue: rowQueue,
