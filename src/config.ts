@@ -340,5 +340,7 @@ export function dataPaths(dataDir: string) {
     posters: join(dataDir, 'posters'),
     files: join(dataDir, 'files'),
     tmp: join(dataDir, 'tmp'),
+    restoring: join(dataDir, 'restoring'),
+    backupStream: join(dataDir, 'backup-stream'),
   }
 }

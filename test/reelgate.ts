@@ -49,6 +49,8 @@ export type StartOptions = Omit<PlaceOptions, 'copyOf'> & {
   main?: string
   /** A stopped installation to go on from, with the same owner. */
   copyOf?: Golden | Reelgate
+  /** Where an installation is already; the caller removes it. `copyOf` says whose it is. */
+  place?: Place
   /** A file that is a finished video of the owner's from the start, under this title: `videoId`. */
   video?: string
   title?: string
@@ -64,7 +66,7 @@ export async function startReelgate(options: StartOptions = {}): Promise<Reelgat
 /** For a file whose tests share one server: the caller stops it in `afterAll`. */
 export async function startSharedReelgate(options: StartOptions = {}): Promise<Reelgate & { remove(): Promise<void> }> {
   const from = await originOf(options)
-  const place = await makePlace({ ...options, copyOf: from })
+  const place = options.place ?? (await makePlace({ ...options, copyOf: from }))
   const reelgate = await startIn(place, options, from)
   return Object.assign(reelgate, {
     async remove() {

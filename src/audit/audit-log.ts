@@ -28,6 +28,7 @@ const AUDIT_KINDS = [
   'mp4:requested',
   'otp:reused',
   'session:stopped',
+  'backup:made',
   'hook:created',
   'hook:enabled',
   'hook:disabled',

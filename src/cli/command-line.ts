@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/permission.ts'
@@ -5,6 +6,7 @@ import { ALERT_CAUSES } from '../alerts/cause.ts'
 import { dataPaths, describeVariables, isDatabaseUrl, readConfig } from '../config.ts'
 import { assertServerRuns, sendCommand } from '../control/socket.ts'
 import { Failure, hostFailure } from '../errors.ts'
+import type { SendCommand } from './media-check.ts'
 import { durationS, integer, jsonOption, onOrOff, secondsUntil } from './option-parsers.ts'
 import { restoreKey, showPhrase } from './recovery.ts'
 import { type JsonOption, printResult, runAndPrint, runCommand } from './run-command.ts'
@@ -48,6 +50,10 @@ type Options = JsonOption & {
   to?: string
   media?: true
   fromStart?: true
+  stream?: true
+  keep: number
+  at?: string
+  phrase?: true
   pace: number
 }
 
@@ -283,6 +289,33 @@ const COMMANDS: readonly CommandSpec[] = [
       if (to !== undefined && !isDatabaseUrl(to)) command.error(INVALID_DATABASE_URL)
       const { migrate } = await import('./migrate.ts')
       await migrate(readConfig(), { to, json })
+    },
+  },
+  {
+    usage: 'backup [folder]',
+    description: 'add a backup to a folder; the server may be running. Only new files are copied',
+    options: [
+      new Option('--keep <count>', 'how many backups the folder keeps').argParser(integer(1, 1000)).default(7),
+      new Option('--stream', 'write one backup to stdout as a tar archive instead'),
+    ],
+    async run({ argument: folder, options: { keep, stream, json }, command }) {
+      if ((folder === '') === (stream === undefined)) command.error('expected a folder, or --stream')
+      const { backup, streamBackup } = await import('./backup.ts')
+      const config = readConfig()
+      const send: SendCommand = (name, args) => runCommand(config, name, args)
+      await (stream ? streamBackup(config, send) : backup(config, { folder: resolve(folder), keep, json }, send))
+    },
+  },
+  {
+    usage: 'restore <folder>',
+    description: 'restore the newest backup of a folder into an empty data folder, and verify every file',
+    options: [
+      new Option('--at <name>', 'another backup of the folder, by its name'),
+      new Option('--phrase', 'write the master key’s file, from the recovery phrase on stdin'),
+    ],
+    async run({ argument: folder, options: { at, phrase, json } }) {
+      const { restore } = await import('./backup.ts')
+      await restore(readConfig(), resolve(folder), { at, phrase, json })
     },
   },
   {

@@ -41,7 +41,7 @@ export async function showPhrase(options: JsonOption): Promise<void> {
  * Reads the recovery phrase from stdin: never from an argument, which the shell's history keeps and every user of the machine
  * can see. Ends after 24 words, at an empty line, or with the input.
  */
-async function promptForPhrase(): Promise<string> {
+export async function promptForPhrase(): Promise<string> {
   if (process.stdin.isTTY) process.stderr.write(`The ${WORDS} words of the recovery phrase, on one line or several:\n`)
   const lines = createInterface({ input: process.stdin, terminal: false })
   let phrase = ''

@@ -8,6 +8,7 @@ import { listAlerts } from '../alerts/alert.ts'
 import { listAuditEvents } from '../audit/audit-log.ts'
 import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/media-check.ts'
 import { Failure } from '../errors.ts'
+import { recordBackup } from '../installation/backup/last-backup.ts'
 import { findMasterKeyId } from '../installation/master-key.ts'
 import { listSessions, type StopDeps, stopSessions } from '../playback/stop.ts'
 import { type BanAdmin, liftBan, listBans } from '../rate-limits/bans.ts'
@@ -154,6 +155,13 @@ export const COMMANDS = {
   'media checked': command(
     Type.Object({ last: Type.Optional(SegmentKey), damaged: Type.Array(Damage) }),
     async ({ media }: CommandDeps, { last, damaged }) => ({ damaged: await saveCheck(media, last, damaged) }),
+  ),
+  'backup made': command(
+    Type.Object({ name: Name, atS: Count }),
+    async ({ accounts: { write, nowS } }: CommandDeps, { name, atS }) => {
+      await recordBackup({ write, nowS }, { name, atS })
+      return { recorded: true }
+    },
   ),
   'master key id': command(Type.Object({}), async ({ accounts }: CommandDeps) => ({
     id: (await findMasterKeyId(accounts.db)) ?? null,

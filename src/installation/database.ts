@@ -20,6 +20,7 @@ export type DatabaseWithMark = Database & {
 export async function openDatabase(config: Config): Promise<DatabaseWithMark> {
   const { mark: markFile, reserve } = dataPaths(config.dataDir)
   releaseReserveAtStart(reserve)
+  assertNotRestoring(config)
   const location = await locateDatabase(config)
   await assertDatabaseNotLost(config, location)
   await assertNotOlderThanMark(location, markFile)
@@ -57,6 +58,14 @@ export async function examineDatabase({ databaseUrl, dataDir }: Config): Promise
   }
   const { examinePostgres } = await import('../db/postgres/health.ts')
   return examinePostgres(databaseUrl)
+}
+
+function assertNotRestoring({ dataDir }: Config): void {
+  if (!existsSync(dataPaths(dataDir).restoring)) return
+  throw new Failure(
+    'unavailable',
+    `A backup was restored to ${dataDir} only in part. Run the same reelgate restore command again: it continues.`,
+  )
 }
 
 /** @throws Failure `unavailable` when the data folder had a database that is no longer where it should be */

@@ -5,7 +5,8 @@ import { openSandbox, sandboxAdvice } from '../encode/sandbox.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import { type Check, type Finding, failure, judgeSync, ok, timeSyncs, warning } from '../health-check.ts'
 import { hasRoomIn, isFull } from '../storage/space.ts'
-import { isRestoredCopy, WHY_PAUSED } from '../webhooks/restored-copy.ts'
+import { whyCopy } from '../webhooks/restored-copy.ts'
+import { LAST_BACKUP, parseLastBackup } from './backup/last-backup.ts'
 import { examineDatabase, identifyingFiles, peekSetting } from './database.ts'
 import { checkMasterKey } from './master-key.ts'
 
@@ -53,8 +54,12 @@ export async function examineInstallation(config: Config): Promise<Check[]> {
   if (checks.every(({ check, state }) => check !== 'database' || state !== 'trouble')) {
     checks.push({ check: 'master key', ...(await asFinding(() => examineMasterKey(config))) })
     const readSetting = (setting: string) => peekSetting(config, setting)
-    if (await isRestoredCopy(readSetting, identifyingFiles(config)).catch(() => false))
-      checks.push({ check: 'webhooks', ...warning(WHY_PAUSED) })
+    const why = await whyCopy(readSetting, identifyingFiles(config)).catch(() => undefined)
+    if (why !== undefined) checks.push({ check: 'webhooks', ...warning(why) })
+    checks.push({
+      check: 'backup',
+      ...(await asFinding(async () => judgeLastBackup(await readSetting(LAST_BACKUP), Date.now()))),
+    })
   }
   return checks
 }
@@ -63,6 +68,18 @@ async function examineMasterKey(config: Config): Promise<Finding> {
   return (await checkMasterKey(config))
     ? ok('It exists and belongs to this installation.')
     : ok('There is none yet: the first start creates it.')
+}
+
+const MAX_BACKUP_AGE_DAYS = 7
+
+function judgeLastBackup(setting: string | undefined, nowMs: number): Finding {
+  const last = parseLastBackup(setting)
+  if (!last) return warning('There is no backup yet. Make one with reelgate backup FOLDER, on another disk.')
+  const ageDays = Math.max(0, nowMs / 1000 - last.atS) / 86_400
+  const age = ageDays < 1 ? 'less than a day' : `${Math.floor(ageDays)} days`
+  return ageDays <= MAX_BACKUP_AGE_DAYS
+    ? ok(`The last backup is ${age} old.`)
+    : warning(`The last backup is ${age} old. Run reelgate backup FOLDER, from a timer.`)
 }
 
 /** A check that fails with an error has found that error. */

@@ -10,7 +10,7 @@ import { createOutboundPolicy, type OutboundPolicy } from '../outbound/policy.ts
 import { type PlaybackClock, startPlaybackClock } from '../playback/playback-clock.ts'
 import type { FolderLock } from '../storage/folder-lock.ts'
 import { type Space, watchSpace } from '../storage/space.ts'
-import { openRestoredCopy, type RestoredCopy, WHY_PAUSED } from '../webhooks/restored-copy.ts'
+import { openRestoredCopy, type RestoredCopy } from '../webhooks/restored-copy.ts'
 import { identifyingFiles } from './database.ts'
 import { lockDataFolder } from './lock.ts'
 import { logErrors } from './log-errors.ts'
@@ -71,7 +71,7 @@ export async function openFoundation(
   )
   opened.defer(() => logErrors(log, 'playback clock: saving it failed', () => clock.stop()))
   const restoredCopy = await openRestoredCopy({ db, write }, identifyingFiles(config), clock.nowS)
-  if (restoredCopy.isPaused()) log.warn({ why: WHY_PAUSED }, 'webhook: held')
+  if (restoredCopy.isPaused()) log.warn({ why: restoredCopy.why }, 'webhook: held')
   const database = { db, slowQueryDb, write, truncateWal }
   const clocks = { wallNowS, clock, nowS: clock.nowS }
   return { ...database, ...clocks, masterKey, masterKeyIsNew, folders, ownership, restoredCopy, sandbox, outbound, space }

@@ -4,16 +4,33 @@ import type { Database, Db } from '../db/database.ts'
 import { PROGRAM_NAME } from '../program-name.ts'
 import { ensureDistinctTimes, fileIdentity, type IdentifyingFile } from '../storage/identity.ts'
 
-// A restored copy of an installation must not call the live site's webhooks. The original is recognized by a file of the data folder:
-// the database stores the identity of that file, and in a copy the file has a different identity.
+// A restored copy of an installation must not call the live site's webhooks. A restore says so in the database. Any other copy is
+// recognized by a file of the data folder: the database stores the identity of that file, and in a copy the file has a different
+// identity.
 
-export const WHY_PAUSED = `This is a copy of an installation, so its webhooks wait: the live site’s are not called twice. If this one is the live site now, run: ${PROGRAM_NAME} hook resume`
+/** The setting that a restore leaves. */
+export const RESTORED_COPY = 'restored-copy'
+
+const HOW_TO_RESUME = `If this one is the live site now, run: ${PROGRAM_NAME} hook resume`
+const WHY_PAUSED = {
+  restored: `This installation was restored from a backup, so its webhooks wait: the live site’s are not called twice. ${HOW_TO_RESUME}`,
+  copied: `This data folder is a copy of another one, so its webhooks wait: the live site’s are not called twice. A copy that was made while the server ran may lack rows or files: check it with ${PROGRAM_NAME} doctor --media, and make backups with ${PROGRAM_NAME} backup. ${HOW_TO_RESUME}`,
+}
 
 /**
+ * Why this installation is taken for a copy of another one; undefined when it is not.
  * @param readSetting reads a setting from the database
  * @param files the first one with both a stored and an actual identity decides
  */
-export async function isRestoredCopy(
+export async function whyCopy(
+  readSetting: (setting: string) => Promise<string | undefined>,
+  files: readonly IdentifyingFile[],
+): Promise<string | undefined> {
+  if ((await readSetting(RESTORED_COPY)) !== undefined) return WHY_PAUSED.restored
+  return (await hasOtherIdentity(readSetting, files)) ? WHY_PAUSED.copied : undefined
+}
+
+async function hasOtherIdentity(
   readSetting: (setting: string) => Promise<string | undefined>,
   files: readonly IdentifyingFile[],
 ): Promise<boolean> {
@@ -28,6 +45,8 @@ export async function isRestoredCopy(
 export type RestoredCopy = {
   /** Whether deliveries are paused. */
   isPaused(): boolean
+  /** Why, for the operator. */
+  why: string | undefined
   /** Makes this installation the original. False: it already was. */
   resume(): Promise<boolean>
 }
@@ -41,17 +60,19 @@ export async function openRestoredCopy(
   const [{ setting, path } = { setting: 'database-file', path: '' }] = files
   const readSetting = (name: string) => findSetting(db, name)
   for (const file of files) if (existsSync(file.path)) ensureDistinctTimes(file.path)
-  let isPaused = await isRestoredCopy(readSetting, files)
+  const why = await whyCopy(readSetting, files)
+  let isPaused = why !== undefined
 
   async function recordAsOriginal(alsoInTransaction: (tx: Db) => Promise<void>): Promise<void> {
     const value = fileIdentity(path)
-    if (value === undefined) return
     await write(async (tx) => {
-      await tx
-        .insertInto('setting')
-        .values({ name: setting, value })
-        .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-        .execute()
+      await tx.deleteFrom('setting').where('name', '=', RESTORED_COPY).execute()
+      if (value !== undefined)
+        await tx
+          .insertInto('setting')
+          .values({ name: setting, value })
+          .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+          .execute()
       await alsoInTransaction(tx)
     })
   }
@@ -59,6 +80,7 @@ export async function openRestoredCopy(
   if (!isPaused && (await readSetting(setting)) === undefined) await recordAsOriginal(async () => undefined)
   return {
     isPaused: () => isPaused,
+    why,
     async resume() {
       if (!isPaused) return false
       const event = {

@@ -200,7 +200,11 @@ async function listBreaches(owner: Owner, { videos }: Observation): Promise<stri
 }
 
 /** What the public API says of everything, and the few rows that it does not show. */
-async function observe(reelgate: Reelgate, deleted: readonly string[], keys: Record<string, string>): Promise<Observation> {
+export async function observe(
+  reelgate: Reelgate,
+  deleted: readonly string[],
+  keys: Record<string, string>,
+): Promise<Observation> {
   const { owner } = reelgate
   const { count, videos } = await listAll(owner, '')
   const answers = await Promise.all(

@@ -64,6 +64,12 @@ export function openHistory(path: string) {
       ops = []
       return taken
     },
+    /** The same, and leaves them for `take`. */
+    peek: (): readonly Op[] => ops,
+    /** The place of the next beginning or end of a call. */
+    get place() {
+      return place
+    },
     /** Resolves when so many more calls have begun: a busy machine takes its time. */
     after(more: number): Promise<void> {
       return new Promise((resolve) => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { ensureDistinctTimes, fileIdentity } from '../../src/storage/identity.ts'
-import { isRestoredCopy } from '../../src/webhooks/restored-copy.ts'
+import { RESTORED_COPY, whyCopy } from '../../src/webhooks/restored-copy.ts'
 import { createOwner, type Owner } from '../client.ts'
 import { makeDatabase } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
@@ -26,7 +26,9 @@ test('F-46: a restored copy calls no webhook before it is resumed; its deliverie
   await owner.delete([videoId])
   await copy.stop()
   await copy.restart()
-  expect(copy.output()).toMatch(/"why":"This is a copy of an installation[^"]*npx reelgate hook resume","msg":"webhook: held"/)
+  expect(copy.output()).toMatch(
+    /"why":"This data folder is a copy of another one[^"]*npx reelgate hook resume","msg":"webhook: held"/,
+  )
   expect(await readiness(copy)).toMatchObject([200, { status: 'ready', checks: { webhooks: 'held' } }])
   expect(await doctor(copy)).toMatchObject([{ state: 'warning', says: expect.stringContaining('npx reelgate hook resume') }])
   expect((await hooksOf(owner).deliveries(hook)).rows).toMatchObject([{ state: 'waiting', attempts: 0 }])
@@ -110,13 +112,15 @@ test.each([
   const identity = fileIdentity(original.path)
   await run('sh', ['-c', copy, join(folder, 'original'), join(folder, 'copy')])
   ensureDistinctTimes(join(folder, 'copy/file'))
-  expect(await isRestoredCopy(async () => identity, [original])).toBe(false)
-  expect(await isRestoredCopy(async () => identity, [{ ...original, path: join(folder, 'copy/file') }])).toBe(true)
+  const readSetting = async (name: string) => (name === RESTORED_COPY ? undefined : identity)
+  expect(await whyCopy(readSetting, [original])).toBeUndefined()
+  expect(await whyCopy(readSetting, [{ ...original, path: join(folder, 'copy/file') }])).toMatch(/^This data folder is a copy/)
 })
 
 test('F-46: where the file system knows no time of birth nothing is taken for a copy', async () => {
   const file = { setting: 'database-file', path: '/proc/version' } as const
-  expect(await isRestoredCopy(async () => '12 1795394191000000000', [file])).toBe(false)
+  const readSetting = async (name: string) => (name === RESTORED_COPY ? undefined : '12 1795394191000000000')
+  expect(await whyCopy(readSetting, [file])).toBeUndefined()
 })
 
 async function readiness({ url }: Reelgate): Promise<unknown[]> {

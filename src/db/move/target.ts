@@ -5,7 +5,8 @@ import { redactedUrl } from '../postgres/connection-errors.ts'
 import { migrateOnSingleConnection, openSingleConnection } from '../postgres/database.ts'
 import { UNFINISHED_MOVE_TABLE } from '../postgres/location.ts'
 import { rows, tableExists } from '../postgres/probe.ts'
-import { type Columns, KEYS, quoteNames, type Row, rowSizeBytes, TABLE_NAMES, type TableName, type Value } from './tables.ts'
+import { keyValues, listColumns, readPages } from './postgres-rows.ts'
+import { type Columns, KEYS, quoteNames, type Row, TABLE_NAMES, type TableName, type Value } from './tables.ts'
 
 /** Restarted: the source has changed since an earlier run, so the rows that it moved were removed. */
 export type MoveStart = 'new' | 'resumed' | 'restarted'
@@ -89,15 +90,6 @@ async function assertEmpty(connection: Connection, url: string): Promise<void> {
     )
 }
 
-async function listColumns(connection: Connection, table: TableName): Promise<Columns> {
-  return rows(
-    connection,
-    `select column_name as name, data_type as type from information_schema.columns
-      where table_schema = current_schema() and table_name = $1 order by ordinal_position`,
-    table,
-  )
-}
-
 async function findLastKey(connection: Connection, table: TableName): Promise<Value[]> {
   const key = KEYS[table]
   const order = key.map((column) => `"${column}" desc`).join(', ')
@@ -110,31 +102,6 @@ async function insertRows(connection: Connection, table: TableName, columns: Col
   const names = columns.map(({ name }) => name)
   const values = names.map((name) => batch.map((row) => row[name]))
   await rows(connection, `insert into "${table}" (${quoteNames(names)}) select * from unnest(${arrays})`, ...values)
-}
-
-/** Rows of a page: few at first, then as many as have `PAGE_BYTES`. */
-const FIRST_PAGE_ROWS = 50
-const MAX_PAGE_ROWS = 1_000
-const PAGE_BYTES = 2 ** 20
-
-async function* readPages(connection: Connection, table: TableName, columns: readonly string[]): AsyncGenerator<Row[]> {
-  const key = quoteNames(KEYS[table])
-  const read = (limit: number, last: readonly Value[] = []) => {
-    const after = last.length > 0 ? `where (${key}) > (${last.map((_, i) => `$${i + 2}`).join(', ')})` : ''
-    const statement = `select ${quoteNames(columns)} from "${table}" ${after} order by ${key} limit $1`
-    const page = rows<Row>(connection, statement, limit, ...last)
-    page.catch(() => undefined) // the error is thrown where the page is awaited
-    return page
-  }
-  let next = read(FIRST_PAGE_ROWS)
-  for (;;) {
-    const page = await next
-    const last = page.at(-1)
-    if (!last) return
-    const meanRowBytes = page.reduce((sum, row) => sum + rowSizeBytes(row), 0) / page.length
-    next = read(Math.ceil(Math.min(MAX_PAGE_ROWS, PAGE_BYTES / meanRowBytes)), keyValues(table, last))
-    yield page
-  }
 }
 
 async function finish(connection: Connection, highestAssignedId: (table: TableName) => number): Promise<number> {
@@ -169,10 +136,6 @@ async function inTransaction(connection: Connection, work: () => Promise<void>):
   await rows(connection, 'begin')
   await work()
   await rows(connection, 'commit')
-}
-
-function keyValues(table: TableName, row: Row): Value[] {
-  return KEYS[table].map((column) => row[column] ?? null)
 }
 
 /** The first object of any schema and kind that could conflict with our tables; those of extensions do not count. */

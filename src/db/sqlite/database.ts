@@ -87,6 +87,16 @@ export async function openSqlite(path: string, releaseReservePart: ReleaseReserv
   }
 }
 
+/** Creates a database with the tables that these migrations make, and without rows. */
+export async function createTables(path: string, migrations: readonly string[]): Promise<void> {
+  const { db } = await openWriter(path)
+  try {
+    await migrate(db, Object.fromEntries(Object.entries(MIGRATIONS).filter(([name]) => migrations.includes(name))))
+  } finally {
+    await db.destroy()
+  }
+}
+
 async function openWriter(path: string): Promise<Writer> {
   try {
     const writer = connect(path, (connection) => {

@@ -1,0 +1,136 @@
+import SqliteDatabase from 'better-sqlite3'
+import { syncInPlace } from '../../storage/folder.ts'
+
+// All rows of an installation as of one moment, in a file of their own: the rows of a backup.
+
+const BUSY_TIMEOUT_MS = 5_000
+
+/** Writes all rows as of now to a new file, durably. A server may use the database meanwhile. */
+export function writeSqliteSnapshot(path: string, target: string): void {
+  const connection = new SqliteDatabase(path, { readonly: true, timeout: BUSY_TIMEOUT_MS })
+  try {
+    connection.prepare('vacuum into ?').run(target)
+  } finally {
+    connection.close()
+  }
+  makeSingleFile(target)
+}
+
+/** Leaves the write-ahead mode, so that the snapshot is one file, and reading it makes no others. */
+export function makeSingleFile(path: string): void {
+  const connection = new SqliteDatabase(path)
+  try {
+    connection.pragma('journal_mode = DELETE')
+  } finally {
+    connection.close()
+  }
+  syncInPlace(path)
+}
+
+/** A folder of the data folder that holds files of videos. */
+export type MediaFolder = 'sources' | 'segments' | 'posters' | 'files'
+export const MEDIA_FOLDERS: readonly MediaFolder[] = ['sources', 'segments', 'posters', 'files']
+
+/** A file that a row names. */
+export type NamedFile = {
+  folder: MediaFolder
+  name: string
+  /** Of the file as its owner sees it; a sealed file is a little longer. */
+  sizeBytes: number
+  /** Of the published file; null where its row has none. */
+  sha256: Buffer | null
+  /** 1: its segment was found damaged, so it may be missing. */
+  damaged: number
+}
+
+export type Snapshot = Disposable & {
+  setting(name: string): string | undefined
+  /** The names of the migrations that made its tables, in order. */
+  migrations(): string[]
+  /** The id of the oldest account, which says which installation it is; undefined before the first start. */
+  oldestAccountId(): string | undefined
+  videoCount(): number
+  /** The sum of the sizes of `files`. */
+  mediaSizeBytes(): number
+  files(): Iterable<NamedFile>
+}
+
+const FILES = `(select 'segments' as folder, file as name, size_bytes, sha256, damaged, video_id from segment
+  union all select 'sources', file, size_bytes, null, 0, video_id from source
+  union all select case type when 'poster' then 'posters' else 'files' end, blob, size_bytes, null, 0, video_id
+    from file where blob is not null)
+  join video on video.id = video_id where deleted_at_s is null`
+
+export function openSnapshot(path: string): Snapshot {
+  const connection = new SqliteDatabase(path, { readonly: true })
+  const number = (sql: string) => connection.prepare<[], { number: number | null }>(sql).get()?.number ?? 0
+  return {
+    setting: (name) =>
+      connection.prepare<[string], { value: string }>('select value from setting where name = ?').get(name)?.value,
+    migrations: () =>
+      connection
+        .prepare<[], { name: string }>('select name from kysely_migration order by name')
+        .all()
+        .map(({ name }) => name),
+    oldestAccountId: () =>
+      connection.prepare<[], { id: string }>('select id from account order by created_at_s, id limit 1').get()?.id,
+    videoCount: () => number('select count(*) as number from video where deleted_at_s is null'),
+    mediaSizeBytes: () => number(`select sum(size_bytes) as number from ${FILES}`),
+    files: () =>
+      connection.prepare<[], NamedFile>(`select folder, name, size_bytes as sizeBytes, sha256, damaged from ${FILES}`).iterate(),
+    [Symbol.dispose]: () => void connection.close(),
+  }
+}
+
+/** A file of a backup, with the checksum by which a restore verifies it. */
+export type ListedFile = { folder: MediaFolder; name: string; sizeBytes: number; sha256: Buffer }
+
+export type FileList = Disposable & {
+  find(folder: MediaFolder, name: string): Pick<ListedFile, 'sizeBytes' | 'sha256'> | undefined
+  total(): { count: number; sizeBytes: number }
+  files(): Iterable<ListedFile>
+}
+
+/** The list of a backup's files, in a file of its own: of any length in constant memory. */
+export function openFileList(path: string): FileList {
+  const connection = new SqliteDatabase(path, { readonly: true })
+  const COLUMNS = 'select folder, name, size_bytes as sizeBytes, sha256 from file'
+  const find = connection.prepare<[string, string], ListedFile>(`${COLUMNS} where folder = ? and name = ?`)
+  return {
+    find: (folder, name) => find.get(folder, name),
+    total: () =>
+      connection
+        .prepare<[], { count: number; sizeBytes: number }>(
+          'select count(*) as count, coalesce(sum(size_bytes), 0) as sizeBytes from file',
+        )
+        .get() ?? { count: 0, sizeBytes: 0 },
+    files: () => connection.prepare<[], ListedFile>(COLUMNS).iterate(),
+    [Symbol.dispose]: () => void connection.close(),
+  }
+}
+
+export type NewFileList = Disposable & {
+  add(file: ListedFile): void
+  /** Makes it durable. */
+  finish(): void
+}
+
+export function createFileList(path: string): NewFileList {
+  const connection = new SqliteDatabase(path)
+  // Before `finish` it is worth nothing: a backup that was interrupted writes another one.
+  connection.pragma('journal_mode = OFF')
+  connection.pragma('synchronous = OFF')
+  connection.exec(`create table file (folder text not null, name text not null, size_bytes integer not null, sha256 blob not null,
+    primary key (folder, name)) without rowid, strict`)
+  connection.exec('begin')
+  const insert = connection.prepare<[string, string, number, Buffer]>('insert into file values (?, ?, ?, ?)')
+  return {
+    add: ({ folder, name, sizeBytes, sha256 }) => void insert.run(folder, name, sizeBytes, sha256),
+    finish() {
+      connection.exec('commit')
+      connection.close()
+      syncInPlace(path)
+    },
+    [Symbol.dispose]: () => void connection.close(),
+  }
+}

@@ -1,0 +1,160 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { opendir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { type FileList, MEDIA_FOLDERS, type MediaFolder, openFileList } from '../../db/sqlite/snapshot.ts'
+import { Failure } from '../../errors.ts'
+import { type BlobFolder, syncInPlace, syncNames } from '../../storage/folder.ts'
+import { type FolderLock, takeFolderLock } from '../../storage/folder-lock.ts'
+
+// A folder of backups: one folder for each of them, named after its time, with its rows and the list of its files; and `media`, which
+// has the files of all of them once.
+
+const Part = Type.Object({ sizeBytes: Type.Integer(), sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }) })
+
+/** What a backup is and what it needs, in the file manifest.json. */
+export const Manifest = Type.Object({
+  format: Type.Literal(1),
+  /** The version of Reelgate that made it. */
+  version: Type.String(),
+  /** The time of its rows, ISO 8601. */
+  time: Type.String(),
+  /** The id of the installation's oldest account. */
+  installation: Type.String(),
+  database: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')]),
+  /** The id of the master key that opens it, in hexadecimal digits. The key itself is never in a backup. */
+  masterKey: Type.String(),
+  migrations: Type.Array(Type.String()),
+  videos: Type.Integer(),
+  /** rows.db */
+  rows: Part,
+  /** files.db: the name, size and SHA-256 of each file. */
+  list: Part,
+  files: Type.Object({ count: Type.Integer(), sizeBytes: Type.Integer() }),
+  /** The first of the files that rows name and that were missing or damaged in the installation itself. */
+  lost: Type.Array(Type.String()),
+  lostCount: Type.Integer(),
+})
+export type Manifest = Static<typeof Manifest>
+
+/** A finished backup. */
+export type Backup = { name: string; manifest: Manifest; rowsFile: string; listFile: string }
+
+const MANIFEST = 'manifest.json'
+const ROWS = 'rows.db'
+const LIST = 'files.db'
+const MEDIA = 'media'
+const UNFINISHED = 'unfinished'
+const LOCK = 'lock.db'
+/** The time of a backup, without colons, which some file systems reject. */
+const NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z$/
+
+export const backupName = (time: string) => time.replaceAll(':', '-')
+
+/** The file of a backup with this name, in `media`. */
+export function mediaFolder(folder: string, kind: MediaFolder): BlobFolder {
+  return { root: join(folder, MEDIA, kind), tmp: join(folder, UNFINISHED) }
+}
+
+/** Where a backup is written until it is finished. */
+export function unfinishedPaths(folder: string) {
+  const root = join(folder, UNFINISHED)
+  return { root, rows: join(root, ROWS), list: join(root, LIST), manifest: join(root, MANIFEST) }
+}
+
+/**
+ * Makes the folder, or opens an existing one, for one backup at a time.
+ * @throws Failure `conflict` when it has anything else in it, or another backup is being made
+ */
+export function openBackupFolder(folder: string): FolderLock {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const foreign = readdirSync(folder).find((name) => ![MEDIA, UNFINISHED, LOCK, 'lost+found'].includes(name) && !NAME.test(name))
+  if (foreign !== undefined)
+    throw new Failure(
+      'conflict',
+      `${folder} has something else in it: ${foreign}. Name an empty folder, or one of earlier backups.`,
+    )
+  syncNames(folder)
+  const lock = takeFolderLock(join(folder, LOCK))
+  if (!lock) throw new Failure('conflict', `Another backup is being made in ${folder}. Wait until it has finished.`)
+  rmSync(join(folder, UNFINISHED), { recursive: true, force: true })
+  mkdirSync(join(folder, UNFINISHED), { mode: 0o700 })
+  return lock
+}
+
+/** The finished backups of a folder, newest first. @throws Failure `conflict` when a newer version made one of them */
+export function listBackups(folder: string): Backup[] {
+  if (!existsSync(folder)) return []
+  const names = readdirSync(folder).filter((name) => NAME.test(name))
+  return names
+    .sort()
+    .reverse()
+    .map((name) => ({
+      name,
+      manifest: readManifest(join(folder, name, MANIFEST)),
+      rowsFile: join(folder, name, ROWS),
+      listFile: join(folder, name, LIST),
+    }))
+}
+
+function readManifest(path: string): Manifest {
+  const manifest = parseJson(path)
+  if (Value.Check(Manifest, manifest)) return manifest
+  throw new Failure(
+    'conflict',
+    `${path} is damaged, or was written by a newer version of Reelgate. Use that version, or remove this one backup.`,
+  )
+}
+
+function parseJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** Turns the unfinished backup into a finished one, all at once. */
+export async function finishBackup(folder: string, manifest: Manifest): Promise<Backup> {
+  const unfinished = unfinishedPaths(folder)
+  const name = backupName(manifest.time)
+  await writeFile(unfinished.manifest, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true })
+  syncInPlace(unfinished.root)
+  await rename(unfinished.root, join(folder, name))
+  syncInPlace(folder)
+  return { name, manifest, rowsFile: join(folder, name, ROWS), listFile: join(folder, name, LIST) }
+}
+
+/** Removes all but the newest backups, and then the files that none of those names. */
+export async function removeOldBackups(folder: string, keep: number): Promise<void> {
+  const backups = listBackups(folder)
+  for (const { name } of backups.slice(keep)) await rm(join(folder, name), { recursive: true })
+  syncInPlace(folder) // before their files are removed: a backup is whole or not there
+  const kept = backups.slice(0, keep).map(({ listFile }) => openFileList(listFile))
+  try {
+    for (const kind of MEDIA_FOLDERS) await removeUnnamed(mediaFolder(folder, kind).root, '', kind, kept)
+  } finally {
+    for (const list of kept) list[Symbol.dispose]()
+  }
+}
+
+/** @returns whether the folder is empty now */
+async function removeUnnamed(root: string, below: string, kind: MediaFolder, kept: readonly FileList[]): Promise<boolean> {
+  let isEmpty = true
+  for (const entry of await listEntries(join(root, below))) {
+    const name = below === '' ? entry.name : `${below}/${entry.name}`
+    const path = join(root, name)
+    if (entry.isDirectory()) {
+      if (await removeUnnamed(root, name, kind, kept)) await rmdir(path)
+      else isEmpty = false
+    } else if (kept.some((list) => list.find(kind, name))) isEmpty = false
+    else await rm(path)
+  }
+  return isEmpty
+}
+
+async function listEntries(path: string) {
+  if (!existsSync(path)) return []
+  return Array.fromAsync(await opendir(path))
+}

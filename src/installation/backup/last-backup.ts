@@ -1,0 +1,38 @@
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { recordAuditEvent } from '../../audit/audit-log.ts'
+import type { Database } from '../../db/database.ts'
+
+/** The setting that says which backup was made last. */
+export const LAST_BACKUP = 'last-backup'
+
+const LastBackup = Type.Object({ name: Type.String(), /** Wall clock. */ atS: Type.Number() })
+export type LastBackup = { name: string; atS: number }
+
+/** @param setting the value of `LAST_BACKUP` @returns undefined when there is no backup yet */
+export function parseLastBackup(setting: string | undefined): LastBackup | undefined {
+  if (setting === undefined) return undefined
+  const value: unknown = JSON.parse(setting)
+  return Value.Check(LastBackup, value) ? value : undefined
+}
+
+/** The last backup that was made of this installation, by the time of its rows. */
+export async function findLastBackup({ db }: Pick<Database, 'db'>): Promise<LastBackup | undefined> {
+  const row = await db.selectFrom('setting').select('value').where('name', '=', LAST_BACKUP).executeTakeFirst()
+  return parseLastBackup(row?.value)
+}
+
+export async function recordBackup(
+  { write, nowS }: Pick<Database, 'write'> & { nowS: () => number },
+  { name, atS }: LastBackup,
+): Promise<void> {
+  const value = JSON.stringify({ name, atS })
+  await write(async (tx) => {
+    await tx
+      .insertInto('setting')
+      .values({ name: LAST_BACKUP, value })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+      .execute()
+    await recordAuditEvent(tx, { atS: nowS(), accountId: undefined, by: 'command-line', kind: 'backup:made', subjects: [name] })
+  })
+}

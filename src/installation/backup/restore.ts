@@ -1,0 +1,231 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { sql } from 'kysely'
+import { type Config, dataPaths } from '../../config.ts'
+import { type MasterKey, writeMasterKey } from '../../crypto/master-key.ts'
+import { keyFromPhrase } from '../../crypto/recovery-phrase.ts'
+import { HIGH_WATER_MARK, saveHighWaterMark } from '../../db/high-water-mark.ts'
+import { openSqlite } from '../../db/sqlite/database.ts'
+import { MIGRATIONS } from '../../db/sqlite/migrations.ts'
+import { type ListedFile, MEDIA_FOLDERS, makeSingleFile, openFileList } from '../../db/sqlite/snapshot.ts'
+import { Failure } from '../../errors.ts'
+import { copyFile, hashFile } from '../../storage/copy.ts'
+import { blobPath, syncInPlace, syncNames } from '../../storage/folder.ts'
+import { RESTORED_COPY } from '../../webhooks/restored-copy.ts'
+import { locateDatabase } from '../database.ts'
+import { lockDataFolder } from '../lock.ts'
+import { hasKeyFile, readMasterKey } from '../master-key.ts'
+import { type Backup, listBackups } from './backup-folder.ts'
+import { forEachAtOnce } from './for-each-at-once.ts'
+import { mediaOfBackups, mediaOfInstallation } from './media-paths.ts'
+
+export type RestoreOptions = {
+  /** A folder of backups. */
+  folder: string
+  /** The name of one of them; undefined: the newest. */
+  name?: string | undefined
+  /** The recovery phrase of the master key, where its file is to be written. */
+  phrase?: string | undefined
+}
+
+export type RestoreListener = {
+  /** @param part 0 to 1 */
+  progress(step: 'media' | 'rows', part: number): void
+  signal: AbortSignal
+}
+
+const COPIES = 8
+
+/**
+ * Restores a backup into an empty data folder, and an empty database where that is PostgreSQL. Every file is verified by its SHA-256.
+ * OTPs that were not redeemed and sessions of the backup do not play again, and webhooks are held until `hook resume`.
+ * @throws Failure with what to do; the same command continues
+ */
+export async function restoreBackup(config: Config, options: RestoreOptions, listener: RestoreListener): Promise<Backup> {
+  const backup = findBackup(options)
+  assertNotNewer(backup)
+  const { keyToWrite } = findKey(config, backup, options.phrase)
+  const lock = lockDataFolder(config)
+  if (!lock) throw new Failure('conflict', `A server runs on ${config.dataDir}. Set REELGATE_DATA to an empty folder.`)
+  try {
+    await beginOrResume(config, backup)
+    await assertUnchanged(backup.rowsFile, backup.manifest.rows.sha256)
+    await assertUnchanged(backup.listFile, backup.manifest.list.sha256)
+    await restoreMedia(config, backup, options.folder, listener)
+    listener.progress('rows', 0)
+    await restoreRows(config, backup, listener)
+    if (keyToWrite) writeMasterKey(config.masterKeyFile, keyToWrite)
+    const { restoring } = dataPaths(config.dataDir)
+    await rm(restoring)
+    syncNames(restoring)
+    return backup
+  } catch (error) {
+    if (!listener.signal.aborted) throw error
+    throw new Failure('unavailable', 'Interrupted. The same command continues.')
+  } finally {
+    lock.release()
+  }
+}
+
+function findBackup({ folder, name }: RestoreOptions): Backup {
+  const backups = listBackups(folder)
+  const [newest] = backups
+  if (!newest)
+    throw new Failure('not-found', `There is no finished backup in ${folder}. Name the folder that reelgate backup was given.`)
+  const found = name === undefined ? newest : backups.find((backup) => backup.name === name)
+  if (found) return found
+  throw new Failure(
+    'not-found',
+    `There is no backup ${name} in ${folder}. There are: ${backups.map((backup) => backup.name).join(', ')}.`,
+  )
+}
+
+function assertNotNewer({ manifest }: Backup): void {
+  const newer = manifest.migrations.find((migration) => !(migration in MIGRATIONS))
+  if (newer !== undefined)
+    throw new Failure(
+      'conflict',
+      `This backup was made by Reelgate ${manifest.version}, which is newer than this one (it has the migration ${newer}). Install that version, then restore.`,
+    )
+}
+
+/** @throws Failure when the key of the backup is not there, before anything is copied */
+function findKey(config: Config, { manifest }: Backup, phrase: string | undefined): { keyToWrite?: MasterKey } {
+  const belongs = (key: MasterKey) => key.id.toString('hex') === manifest.masterKey
+  const existing = readMasterKey(config)
+  if (existing && belongs(existing)) return {}
+  if (existing)
+    throw new Failure(
+      'conflict',
+      `This backup needs the master key ${manifest.masterKey.slice(0, 8)}…, and ${config.masterKeyPlace} has another one. Restore it from its own copy of the key, or name another key file with REELGATE_MASTER_KEY_FILE.`,
+    )
+  if (phrase === undefined)
+    throw new Failure(
+      'unavailable',
+      `This backup needs its master key, which is never in a backup. Put the key file at ${config.masterKeyFile}, or give its recovery phrase: reelgate restore --phrase.`,
+    )
+  const key = keyFromPhrase(phrase)
+  if (!hasKeyFile(config) || !belongs(key))
+    throw new Failure(
+      'conflict',
+      'This recovery phrase belongs to another installation: it does not open this backup. Nothing was changed.',
+    )
+  return { keyToWrite: key }
+}
+
+/** @throws Failure `conflict` when there is anything but an interrupted restore of the same backup */
+async function beginOrResume(config: Config, { name, manifest }: Backup): Promise<void> {
+  const { dataDir } = config
+  const { restoring: marker } = dataPaths(dataDir) // until everything is restored: the same command continues, and no server starts
+  const id = `${manifest.installation} ${name}\n`
+  if (existsSync(marker)) {
+    if (readFileSync(marker, 'utf8') === id) return
+    throw new Failure(
+      'conflict',
+      `${dataDir} has an unfinished restore of another backup. Remove the folder, or set REELGATE_DATA to an empty one.`,
+    )
+  }
+  const lockFile = basename(dataPaths(dataDir).lock)
+  const other = readdirSync(dataDir).find((entry) => !entry.startsWith(lockFile) && entry !== 'lost+found')
+  if (other !== undefined)
+    throw new Failure(
+      'conflict',
+      `${dataDir} is not empty: it has ${other}. Set REELGATE_DATA to an empty folder. Nothing was changed.`,
+    )
+  const location = await locateDatabase(config)
+  if (location.address !== undefined && (await location.exists()))
+    throw new Failure('conflict', `${location.name} has an installation already. Make an empty database. Nothing was changed.`)
+  await writeFile(marker, id, { mode: 0o600, flush: true })
+  syncNames(marker)
+}
+
+async function restoreMedia(
+  config: Config,
+  backup: Backup,
+  folder: string,
+  { progress, signal }: RestoreListener,
+): Promise<void> {
+  const [from, to] = [mediaOfBackups(folder), mediaOfInstallation(config)]
+  for (const kind of MEDIA_FOLDERS) mkdirSync(to[kind].root, { recursive: true, mode: 0o700 })
+  const totalBytes = Math.max(1, backup.manifest.files.sizeBytes)
+  let doneBytes = 0
+  const changedFolders = new Set<string>()
+
+  async function restore({ folder: kind, name, sizeBytes, sha256 }: ListedFile): Promise<void> {
+    signal.throwIfAborted()
+    const [source, target] = [blobPath(from[kind], name), blobPath(to[kind], name)]
+    const isThere = (await hashFile(target))?.equals(sha256) ?? false // by a restore that was interrupted
+    if (!isThere && !(await copyFile(source, target))?.equals(sha256)) {
+      await rm(target, { force: true })
+      throw damaged(source)
+    }
+    changedFolders.add(dirname(target))
+    doneBytes += sizeBytes
+    progress('media', doneBytes / totalBytes)
+  }
+
+  using list = openFileList(backup.listFile)
+  await forEachAtOnce(list.files(), COPIES, restore)
+  for (const path of changedFolders) {
+    syncInPlace(path)
+    syncInPlace(dirname(path))
+  }
+}
+
+/** The rows go last: without them no server starts on the folder. */
+async function restoreRows(config: Config, { manifest, rowsFile }: Backup, { progress, signal }: RestoreListener): Promise<void> {
+  const { tmp, database, mark } = dataPaths(config.dataDir)
+  mkdirSync(tmp, { recursive: true, mode: 0o700 })
+  const copy = join(tmp, 'restored.db')
+  for (const ending of ['', '-wal', '-shm']) rmSync(`${copy}${ending}`, { force: true })
+  if ((await copyFile(rowsFile, copy))?.toString('hex') !== manifest.rows.sha256) throw damaged(rowsFile)
+  await prepareRows(copy)
+  if (config.databaseUrl === undefined) {
+    await rename(copy, database)
+    syncNames(database)
+    return
+  }
+  const { moveToPostgres } = await import('../../db/move/move.ts')
+  const moved = await moveToPostgres(
+    { path: copy, url: config.databaseUrl, installation: manifest.masterKey },
+    { started: () => undefined, progress: (_, rows, of) => progress('rows', rows / Math.max(1, of)), signal },
+  )
+  const { address } = await locateDatabase(config)
+  await saveHighWaterMark(mark, { value: moved.highWaterMark, address })
+  syncNames(mark)
+  await rm(copy)
+}
+
+/** Migrates the rows to this version, and takes from them what must not happen a second time. */
+async function prepareRows(path: string): Promise<void> {
+  const { write, close } = await openSqlite(path)
+  try {
+    await write(async (tx) => {
+      const nowS = sql`(select cast(value as integer) from setting where name = ${HIGH_WATER_MARK})`
+      await sql`insert into setting (name, value) values (${RESTORED_COPY}, '1') on conflict (name) do nothing`.execute(tx)
+      // One of these may have been redeemed after the backup, and would open the video once more.
+      await sql`update otp set expires_at_s = issued_at_s where spent_at_s is null`.execute(tx)
+      await sql`update playback_session set ended_at_s = coalesce(${nowS}, last_seen_at_s), end_reason = 'stopped'
+        where ended_at_s is null`.execute(tx)
+      await sql`delete from stream_slot`.execute(tx)
+      // The file of an unfinished import grows, so it is in no backup: the import starts again.
+      await sql`update import set file = null, wrapped_key = null, iv = null, etag = null, received_bytes = 0,
+        received_sha256 = null, max_received_bytes = 0`.execute(tx)
+    })
+  } finally {
+    await close()
+  }
+  makeSingleFile(path)
+}
+
+async function assertUnchanged(path: string, sha256: string): Promise<void> {
+  if ((await hashFile(path))?.toString('hex') !== sha256) throw damaged(path)
+}
+
+function damaged(path: string): Failure {
+  return new Failure(
+    'unavailable',
+    `${path} is missing or damaged, so this backup cannot be restored. Use another copy of it, or an earlier backup: --at NAME.`,
+  )
+}

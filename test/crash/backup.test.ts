@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, onTestFinished } from 'vitest'
+import { makePlace } from '../installation-folder.ts'
+import { type Reelgate, runCli, startSharedReelgate } from '../reelgate.ts'
+import { sampledTests } from '../sample.ts'
+import { type Chance, newChance, rounds } from '../seeded-random.ts'
+import { CLIENTS, type CrashTest, haveSomeReady, observe, startCrashTest, untilBusy } from './crash-harness.ts'
+import type { Op } from './history.ts'
+import { examine, newMemory } from './inspect-data-folder.ts'
+import { judge, type World } from './invariants.ts'
+
+const { test, draw } = sampledTests('backups under load', 1)
+
+const MAIN = join(import.meta.dirname, '../../bin/main.js')
+
+const BACKUPS = rounds(1, 30)
+test(`F-18: each of ${BACKUPS} backups of the server of eight clients is whole, whatever is killed meanwhile: restored, it has all that was acknowledged before, and its videos play`, async () => {
+  const chance = newChance('backups under load')
+  const crashTest = await startCrashTest(chance, 'backups')
+  await haveSomeReady(crashTest)
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-backup-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const counts = { killedBackups: 0, killedServers: 0, videos: 0 }
+  for (let round = 1; round <= BACKUPS; round++) {
+    const calling = crashTest.runClients(CLIENTS)
+    await Promise.race([untilBusy(crashTest, chance), calling])
+    if (chance.next() < 0.4) counts.killedBackups += Number(await killABackup(crashTest.reelgate, folder, chance))
+    const beganAt = crashTest.history.place
+    const killing = chance.next() < 0.4 ? killServer(crashTest, chance) : undefined
+    counts.killedServers += Number(killing !== undefined)
+    const { code, stderr } = await crashTest.reelgate.cli('backup', folder, '--keep', '2')
+    expect({ code, stderr }, `round ${round}`).toMatchObject({ code: 0 })
+    await killing
+    if (!killing) await crashTest.reelgate.kill()
+    await calling
+    counts.videos += await checkRestored(crashTest, folder, beganAt)
+    expect(await crashTest.afterwards(), `round ${round}`).toEqual([])
+  }
+  process.stderr.write(`${BACKUPS} backups: ${JSON.stringify(counts)}, ${crashTest.history.calls} calls\n`)
+}, 3_600_000)
+
+async function killServer({ reelgate }: CrashTest, chance: Chance): Promise<void> {
+  await pause(chance.between(0, 1_500))
+  await reelgate.kill()
+}
+
+/** @returns whether it was killed before it had finished */
+async function killABackup({ env }: Reelgate, folder: string, chance: Chance): Promise<boolean> {
+  const child = spawn(process.execPath, [MAIN, 'backup', folder], { env: { PATH: process.env.PATH, ...env }, stdio: 'ignore' })
+  const ended = new Promise<boolean>((resolve) => child.once('exit', (_, signal) => resolve(signal === 'SIGKILL')))
+  await pause(chance.between(100, 1_200))
+  child.kill('SIGKILL')
+  return ended
+}
+
+/**
+ * Restores the newest backup, and compares it with what clients know.
+ * @param beganAt calls before this place were acknowledged before the backup began; of later ones either outcome may be in it
+ * @returns how many videos played
+ */
+async function checkRestored({ reelgate, history, world }: CrashTest, folder: string, beganAt: number): Promise<number> {
+  const place = await makePlace(reelgate.databaseUrl === undefined ? { database: 'sqlite' } : {})
+  try {
+    await cp(reelgate.masterKeyFile, place.masterKeyFile)
+    expect(await runCli(['restore', folder], place.env)).toMatchObject({ code: 0 })
+    expect((await examine(place, newMemory())).breaches).toEqual([])
+    const restored = await startSharedReelgate({ place, copyOf: reelgate })
+    try {
+      const there = new Set((await restored.owner.list('?limit=40')).rows.map(({ id }) => id))
+      const ops = withoutLaterAnswers(history.peek(), { beganAt, world, there })
+      const deleted = [...world.gone, ...ops.flatMap((op) => (op.kind === 'delete' && op.outcome === 'ok' ? op.videoIds : []))]
+      const made = ops.flatMap((op) => (op.kind === 'make-key' && op.keyId ? [[op.keyId, op.secret ?? '']] : []))
+      const keys = Object.fromEntries([...Array.from(world.keys, ([keyId, { secret }]) => [keyId, secret]), ...made])
+      expect(judge(world, ops, await observe(restored, deleted, keys))).toEqual([])
+      return await playAll(restored)
+    } finally {
+      await restored.kill()
+    }
+  } finally {
+    await place.remove()
+  }
+}
+
+/**
+ * Of calls that were answered after the backup began it is not known whether the backup has what they did, except for videos that
+ * are in it.
+ */
+function withoutLaterAnswers(
+  ops: readonly Op[],
+  { beganAt, world, there }: { beganAt: number; world: World; there: ReadonlySet<string> },
+): Op[] {
+  const isBefore = (op: Op) => op.end < beganAt || (op.kind === 'create' && op.videoId !== undefined && there.has(op.videoId))
+  const created = ops.flatMap((op) => (op.kind === 'create' && op.outcome === 'ok' && isBefore(op) ? [op.videoId] : []))
+  const isSure = (videoId: string) => world.videos.has(videoId) || created.includes(videoId)
+  return ops.map((op) => {
+    if (isBefore(op) || op.outcome === 'fail') return op
+    const unknown = { ...op, outcome: 'info' as const }
+    if (unknown.kind === 'redeem') return { ...unknown, session: undefined }
+    // Videos that were made after the backup began are missing from it, whether or not they were deleted.
+    if (unknown.kind === 'delete') return { ...unknown, videoIds: unknown.videoIds.filter(isSure) }
+    return unknown
+  })
+}
+
+async function playAll({ owner, newViewer }: Reelgate): Promise<number> {
+  const { rows } = await owner.list('?limit=40')
+  const ready = rows.filter(({ status }) => status === 'ready')
+  for (const { id } of ready) {
+    const viewer = newViewer()
+    await viewer.redeem(await owner.issueOtp(id))
+    expect((await viewer.key(0)).status).toBe(200)
+  }
+  return ready.length
+}
+
+draw()
