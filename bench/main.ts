@@ -8,6 +8,7 @@ import { LIST_ROWS } from './list.ts'
 import { OTP_ROWS } from './otp.ts'
 import { POSTGRES_ROWS, stopPostgres } from './postgres.ts'
 import { PROCESS_ROWS } from './process.ts'
+import { ROTATE_ROWS } from './rotate.ts'
 import { formatAim, isMet, type Measured, type Row, removeLeftovers, withScope } from './row.ts'
 import { SEGMENT_ROWS } from './segment.ts'
 import { VIDEO_ROWS } from './video.ts'
@@ -22,6 +23,7 @@ const ROWS: readonly Row[] = [
   ...VIDEO_ROWS,
   ...FIRST_FRAME_ROWS,
   ...PROCESS_ROWS,
+  ...ROTATE_ROWS,
 ]
 
 /** A row that takes longer fails, so that the bench always ends. */

@@ -72,7 +72,11 @@ async function openServer(
   const hotSegments = createSegmentCache()
   const forgetSegment = (damage: Damage) => hotSegments.forget(cacheKey(damage, damage.renditionId, damage.number))
   const needs = { config, sessions: sessionsOfVideos(playback), saveUsage: usage.save, forgetSegment, log }
-  const { encoding, imports, mp4s, receiving, deletion, wake } = await startBackgroundWork(foundation, needs, opened)
+  const { encoding, imports, mp4s, receiving, deletion, masterKeyRotation, wake } = await startBackgroundWork(
+    foundation,
+    needs,
+    opened,
+  )
   const { repairSegment, chunkQueue, segmentEvents } = encoding
   const reportDamage = (damage: Damage) =>
     void logErrors(log, 'video: recording damage failed', async () => void (await repairSegment(damage)))
@@ -100,7 +104,8 @@ async function openServer(
   opened.defer(() => closeApp(app))
   const accounts = { db, write, nowS, sessions: sessionsOfAccounts(playback) }
   const media = { db, slowQueryDb, write, reportDamage: repairSegment }
-  const commands = { accounts, bans, media, stops: playback, localUrl: () => url, publicUrl, playbackOtps }
+  const rotation = async () => masterKeyRotation
+  const commands = { accounts, bans, media, rotation, stops: playback, localUrl: () => url, publicUrl, playbackOtps }
   const control = await startControlSocket(
     paths.controlSocket,
     { ...deletion, ...commands, slowQueryDb, masterKey, nowS, copy: async () => foundation.restoredCopy },

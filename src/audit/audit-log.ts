@@ -12,6 +12,7 @@ const AUDIT_KINDS = [
   'key:created',
   'key:rotated',
   'key:revoked',
+  'master-key:rotated',
   'ban:began',
   'ban:lifted',
   'video:edited',

@@ -8,7 +8,7 @@ import { assertServerRuns, sendCommand } from '../control/socket.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import type { SendCommand } from './media-check.ts'
 import { durationS, integer, jsonOption, onOrOff, secondsUntil } from './option-parsers.ts'
-import { restoreKey, showPhrase } from './recovery.ts'
+import { restoreKey, rotateMasterKey, showPhrase } from './recovery.ts'
 import { type JsonOption, printResult, runAndPrint, runCommand } from './run-command.ts'
 import { serve } from './serve.ts'
 
@@ -116,7 +116,7 @@ const ACCOUNT: Topic = {
 
 const KEY: Topic = {
   name: 'key',
-  description: 'manage the API keys of an account; restore the master key',
+  description: 'manage the API keys of an account; rotate and restore the master key',
   commands: [
     {
       usage: 'create <account>',
@@ -156,6 +156,11 @@ const KEY: Topic = {
       usage: 'restore',
       description: 'restore the master key’s file from its recovery phrase on stdin',
       run: ({ options }) => restoreKey(options),
+    },
+    {
+      usage: 'rotate-master',
+      description: 'replace the master key by a new one, and print its recovery phrase; the server may be running',
+      run: ({ options }) => rotateMasterKey(options),
     },
     {
       usage: 'phrase',

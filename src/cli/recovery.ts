@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { dataPaths, readConfig } from '../config.ts'
+import { MasterKeyRotated } from '../control/commands.ts'
 import { Failure } from '../errors.ts'
 import { getRecoveryPhrase, hasKeyFile, restoreMasterKey } from '../installation/master-key.ts'
 import { type JsonOption, printResult, runCommand } from './run-command.ts'
@@ -11,7 +12,7 @@ const WORDS = 24
 /** Longer input is not a recovery phrase. */
 const MAX_INPUT_CHARACTERS = 10_000
 
-const MasterKeyId = Type.Object({ id: Type.String() })
+const MasterKeyIds = Type.Object({ ids: Type.Array(Type.String(), { minItems: 1 }) })
 
 /** Restores the master key's file from the recovery phrase on stdin. */
 export async function restoreKey(options: JsonOption): Promise<void> {
@@ -22,19 +23,42 @@ export async function restoreKey(options: JsonOption): Promise<void> {
   if (config.databaseUrl === undefined && !existsSync(dataPaths(config.dataDir).database))
     throw new Failure('not-found', `There is no installation in ${config.dataDir}. Set REELGATE_DATA to its data folder.`)
   const masterKey = await runCommand(config, 'master key id', {})
-  if (!Value.Check(MasterKeyId, masterKey))
+  if (!Value.Check(MasterKeyIds, masterKey))
     throw new Failure('conflict', `${config.dataDir} has no master key yet: its first start creates one. Nothing was changed.`)
-  const restored = restoreMasterKey(config, await promptForPhrase(), masterKey.id)
-  if (options.json) return printResult({ masterKeyFile, restored }, options)
+  const { restored, isComplete } = restoreMasterKey(config, await promptForPhrase(), masterKey.ids)
+  if (options.json) return printResult({ masterKeyFile, restored, ...(!isComplete && { isComplete }) }, options)
   printResult(
     restored ? `The master key was restored to ${masterKeyFile}.` : `${masterKeyFile} already contains the master key.`,
     options,
   )
+  if (!isComplete)
+    printResult('A rotation is not finished, so the other key is needed, too: run this again with its recovery phrase.', options)
 }
 
 export async function showPhrase(options: JsonOption): Promise<void> {
   const phrase = getRecoveryPhrase(readConfig())
   printResult(options.json ? { phrase: phrase.join(' ') } : formatPhrase(phrase), options)
+}
+
+/** Replaces the master key and shows the recovery phrase of the new one. */
+export async function rotateMasterKey(options: JsonOption): Promise<void> {
+  const rotated = await runCommand(readConfig(), 'key rotate-master', {})
+  if (!Value.Check(MasterKeyRotated, rotated)) throw new Failure('unavailable', 'The server is of another version. Restart it.')
+  if (options.json) return printResult(rotated, options)
+  const { masterKeyId, rewrapped, unreadable, phrase, removeOldKeyFrom } = rotated
+  printResult(`The master key ${masterKeyId} is in use. ${rewrapped} secrets were wrapped again.`, options)
+  if (unreadable > 0)
+    printResult(
+      `${unreadable} values could not be opened: they are damaged, or of an earlier key. Keep its recovery phrase.`,
+      options,
+    )
+  if (removeOldKeyFrom) printResult(`Remove the old key from ${removeOldKeyFrom}: nothing needs it any more.`, options)
+  if (phrase === null) return
+  printResult(
+    `\nThe recovery phrase of the new key is shown only this once. Write it down and keep it away from this machine.
+Keep the old phrase, too, as long as you keep backups made before: it opens only those.\n\n${formatPhrase(phrase.split(' '))}`,
+    options,
+  )
 }
 
 /**

@@ -5,6 +5,7 @@ import { rowQueue } from '../encode/chunk-queue.ts'
 import { reportDamage } from '../encode/repair.ts'
 import { identifyingFiles, openDatabase } from '../installation/database.ts'
 import { lockDataFolder } from '../installation/lock.ts'
+import { openRotation } from '../installation/master-key-rotation.ts'
 import { sessionsOfAccounts } from '../playback/session.ts'
 import { openRestoredCopy } from '../webhooks/restored-copy.ts'
 import { openLog } from './log.ts'
@@ -31,6 +32,7 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
     return await COMMANDS[name].run(
       {
         accounts: { ...deps, sessions },
+        rotation: () => openRotation({ ...deps, config }),
         copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
         bans: { ...deps, forget: () => undefined, pardon: () => undefined, banEndsAtS: ({ endsAtS }) => endsAtS },
         stops: { ...deps, sessions: new Map(), suspicions: { progressOf: () => undefined } },

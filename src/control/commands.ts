@@ -9,7 +9,8 @@ import { listAuditEvents } from '../audit/audit-log.ts'
 import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/media-check.ts'
 import { Failure } from '../errors.ts'
 import { recordBackup } from '../installation/backup/last-backup.ts'
-import { findMasterKeyId } from '../installation/master-key.ts'
+import { findMasterKeyIds } from '../installation/master-key.ts'
+import type { MasterKeyRotation } from '../installation/master-key-rotation.ts'
 import { listSessions, type StopDeps, stopSessions } from '../playback/stop.ts'
 import { type BanAdmin, liftBan, listBans } from '../rate-limits/bans.ts'
 import type { RestoredCopy } from '../webhooks/restored-copy.ts'
@@ -23,6 +24,8 @@ export type CommandDeps = {
   media: CheckDeps
   stops: StopDeps
   copy(): Promise<Pick<RestoredCopy, 'resume'>>
+  /** Of the master key. */
+  rotation(): Promise<Pick<MasterKeyRotation, 'rotate'>>
 }
 
 /** One command of the command line, run here or by a running server. */
@@ -51,6 +54,18 @@ const ListedSegment = Type.Object({ ...SegmentKey.properties, file: Type.String(
 export const MediaCheckStart = Type.Object({ after: Type.Optional(SegmentKey), sizeBytes: Type.Number() })
 export const MediaBatch = Type.Object({ segments: Type.Array(ListedSegment), last: Type.Optional(SegmentKey) })
 export const MediaCheckResult = Type.Object({ damaged: Type.Array(Damage) })
+
+export const MasterKeyRotated = Type.Object({
+  masterKeyId: Type.String(),
+  /** How many secrets were wrapped again. */
+  rewrapped: Count,
+  /** Values that no key opens: they were damaged before. */
+  unreadable: Count,
+  /** Null when the key's owner stores it. */
+  phrase: Type.Union([Type.String(), Type.Null()]),
+  /** Where the old key is left, for its owner to remove. */
+  removeOldKeyFrom: Type.Union([Type.String(), Type.Null()]),
+})
 
 const MAX_LISTED_SESSIONS = 1000
 const MAX_LISTED_ALERTS = 1000
@@ -163,8 +178,12 @@ export const COMMANDS = {
       return { recorded: true }
     },
   ),
+  'key rotate-master': command(
+    Type.Object({}),
+    async ({ rotation }: CommandDeps): Promise<Static<typeof MasterKeyRotated>> => (await rotation()).rotate(),
+  ),
   'master key id': command(Type.Object({}), async ({ accounts }: CommandDeps) => ({
-    id: (await findMasterKeyId(accounts.db)) ?? null,
+    ids: await findMasterKeyIds(accounts.db),
   })),
 } as const satisfies Record<string, Command<CommandDeps>>
 

@@ -2,11 +2,14 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 import {
   closeSync,
   existsSync,
+  fchownSync,
   fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
   readFileSync,
+  realpathSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -111,6 +114,37 @@ export function writeMasterKey(file: string, key: MasterKey): void {
 }
 
 /**
+ * Replaces what an existing file holds by these keys, the current one first. Durable before it returns; a power cut at any moment leaves
+ * the whole old file or the whole new one. The file keeps its owner: a command may run as root.
+ * @throws Failure `unavailable` when it cannot be written; nothing is changed then
+ */
+export function replaceKeyFile(file: string, keys: readonly SingleMasterKey[]): void {
+  const unfinished = unfinishedKeyFile(file)
+  try {
+    const target = realpathSync(file)
+    const { uid, gid } = statSync(target)
+    rmSync(unfinished, { force: true })
+    const handle = openSync(unfinished, 'wx', 0o600)
+    try {
+      writeFileSync(handle, keys.map(({ bytes }) => `${bytes.toString('hex')}\n`).join(''))
+      if (process.geteuid?.() === 0) fchownSync(handle, uid, gid)
+      fsyncSync(handle)
+    } finally {
+      closeSync(handle)
+    }
+    renameSync(unfinished, target)
+    syncNames(target)
+  } catch (cause) {
+    rmSync(unfinished, { force: true })
+    throw new Failure(
+      'unavailable',
+      `The master key ${file} cannot be replaced. Correct the permissions of the file and its folder, and run the command again.`,
+      { cause },
+    )
+  }
+}
+
+/**
  * Makes an existing key file durable: an earlier start or its owner, who wrote it, may have been interrupted before
  * that. Called before anything is wrapped with the key.
  */
@@ -124,8 +158,9 @@ export function removeUnfinishedKey(file: string): void {
   rmSync(unfinishedKeyFile(file), { force: true })
 }
 
+/** In the folder of the file itself, which may be behind a symbolic link. */
 function unfinishedKeyFile(file: string): string {
-  return `${file}.new`
+  return `${existsSync(file) ? realpathSync(file) : file}.new`
 }
 
 /**

@@ -14,6 +14,28 @@ export function jsonEntries(db: Db, list: readonly number[] | readonly string[])
   return sql`(select value, place from unnest(${list}::${type}[]) with ordinality as entry (value, place))`
 }
 
+/** Records as a table with a column for each of their properties, which are named and typed by `columns`. */
+export function recordsTable(
+  db: Db,
+  alias: string,
+  columns: Readonly<Record<string, 'text' | 'bigint' | 'bytea'>>,
+  records: readonly Readonly<Record<string, string | number | Buffer>>[],
+): RawBuilder<unknown> {
+  const names = Object.keys(columns)
+  if (isPostgres(db)) {
+    const lists = names.map((name) => sql`${records.map((record) => record[name])}::${sql.raw(columns[name] ?? '')}[]`)
+    return sql`unnest(${sql.join(lists)}) as ${sql.ref(alias)} (${sql.join(names.map((name) => sql.ref(name)))})`
+  }
+  // One value for all: SQLite allows 32 766 in a statement, and JSON is read faster than they are bound.
+  const toJson = (value: string | number | Buffer | undefined) => (Buffer.isBuffer(value) ? value.toString('hex') : value)
+  const list = JSON.stringify(records.map((record) => names.map((name) => toJson(record[name]))))
+  const entries = names.map((name, place) => {
+    const value = sql`value ->> ${sql.lit(place)}`
+    return sql`${columns[name] === 'bytea' ? sql`unhex(${value})` : value} as ${sql.ref(name)}`
+  })
+  return sql`(select ${sql.join(entries)} from json_each(${list})) as ${sql.ref(alias)}`
+}
+
 /** A search for a part of a text in some columns of `video_text`; both are folded (fold-case.ts). */
 export type TextTerm = { columns: readonly ('id' | 'title' | 'file_name')[]; part: string }
 

@@ -6,14 +6,16 @@ import type { Config } from '../config.ts'
 import { findDemoVideo } from '../demo/demo-store.ts'
 import type { Damage } from '../encode/repair.ts'
 import { type Encoding, startEncoding } from '../encode/start.ts'
+import { Failure } from '../errors.ts'
 import { startImportScheduler } from '../ingest/import-work.ts'
 import type { SourceDeps } from '../ingest/source.ts'
 import type { Dispatcher } from '../jobs/dispatcher.ts'
 import { startWebhookSender } from '../webhooks/sender.ts'
+import { createRotation, type MasterKeyRotation, resumeRotation } from './master-key-rotation.ts'
 import type { Foundation } from './open-foundation.ts'
 
 export type BackgroundWorkDeps = {
-  config: Pick<Config, 'encoders' | 'databaseUrl' | 'uploadMaxBytes' | 'importMaxS'>
+  config: Config
   /** The playback sessions on videos. */
   sessions: VideoSessions
   saveUsage(): Promise<void>
@@ -30,6 +32,7 @@ export type BackgroundWork = {
   /** What an upload or an import needs to become a video. */
   receiving: SourceDeps
   deletion: DeletionDeps
+  masterKeyRotation: MasterKeyRotation
   /** Looks for all work that earlier runs left. */
   wake(): void
 }
@@ -68,15 +71,26 @@ export async function startBackgroundWork(
   async function stopWork(videoIds: readonly string[]): Promise<void> {
     await Promise.all(videoIds.flatMap((id) => [imports, encoding, mp4s].map(({ stopJobs }) => stopJobs(id))))
   }
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const rotationDeps = { db, slowQueryDb, write, truncateWal, config, nowS, signal }
+  const masterKeyRotation = createRotation(rotationDeps, { masterKey, ...foundation })
+  let rotating = Promise.resolve()
+  opened.defer(async () => {
+    stopping.abort(new Failure('unavailable', 'The server is stopping. Its next start continues the rotation.'))
+    await rotating
+  })
   return {
     encoding,
     imports,
     mp4s,
     receiving,
+    masterKeyRotation,
     deletion: { db, write, wallNowS, sessions, stopWork, removeFiles: removals.run },
     wake() {
       for (const work of [encoding, imports, mp4s]) work.wake()
       removals.run()
+      rotating = resumeRotation(masterKeyRotation, log, signal)
     },
   }
 }

@@ -65,9 +65,13 @@ export async function examineInstallation(config: Config): Promise<Check[]> {
 }
 
 async function examineMasterKey(config: Config): Promise<Finding> {
-  return (await checkMasterKey(config))
-    ? ok('It exists and belongs to this installation.')
-    : ok('There is none yet: the first start creates it.')
+  const state = await checkMasterKey(config)
+  if (state === 'none') return ok('There is none yet: the first start creates it.')
+  if (state === 'being-rotated')
+    return warning('A rotation is not finished. A start of the server continues it, as does reelgate key rotate-master.')
+  if (state === 'has-unneeded')
+    return warning(`${config.masterKeyPlace} has an older key, too, and nothing needs it any more. Remove it there.`)
+  return ok('It exists and belongs to this installation.')
 }
 
 const MAX_BACKUP_AGE_DAYS = 7

@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { type Config, dataPaths } from '../config.ts'
-import type { MasterKey } from '../crypto/master-key.ts'
 import type { Database } from '../db/database.ts'
 import { openSandbox, type Sandbox } from '../encode/sandbox.ts'
 import { Failure } from '../errors.ts'
@@ -14,25 +13,26 @@ import { openRestoredCopy, type RestoredCopy } from '../webhooks/restored-copy.t
 import { identifyingFiles } from './database.ts'
 import { lockDataFolder } from './lock.ts'
 import { logErrors } from './log-errors.ts'
+import type { BoundMasterKey } from './master-key.ts'
 import { openInstallation } from './open.ts'
 import { type DatabaseOwnership, watchDatabase } from './watch-database.ts'
 
 /** What every feature of a server is built on: the locked data folder, its database and key, clocks, ffmpeg, outbound requests. */
-export type Foundation = Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'truncateWal'> & {
-  masterKey: MasterKey
-  /** Whether this start made the master key. */
-  masterKeyIsNew: boolean
-  folders: VideoFolders
-  ownership: DatabaseOwnership
-  restoredCopy: RestoredCopy
-  sandbox: Sandbox
-  outbound: OutboundPolicy
-  space: Space
-  wallNowS: () => number
-  /** The playback clock, which never goes back. */
-  nowS: () => number
-  clock: PlaybackClock
-}
+export type Foundation = Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'truncateWal'> &
+  BoundMasterKey & {
+    /** Whether this start made the master key. */
+    masterKeyIsNew: boolean
+    folders: VideoFolders
+    ownership: DatabaseOwnership
+    restoredCopy: RestoredCopy
+    sandbox: Sandbox
+    outbound: OutboundPolicy
+    space: Space
+    wallNowS: () => number
+    /** The playback clock, which never goes back. */
+    nowS: () => number
+    clock: PlaybackClock
+  }
 
 /** What a caller has already, and what tests replace: the clock. */
 export type Overrides = { sandbox?: Promise<Sandbox>; wallNowS?: () => number }
@@ -63,7 +63,7 @@ export async function openFoundation(
   const sandbox = await openingSandbox
   const ownership = watchDatabase(installation, log, space.onDiskFull)
 
-  const { db, slowQueryDb, write, truncateWal, masterKey, masterKeyIsNew, folders } = installation
+  const { db, slowQueryDb, write, truncateWal, masterKey, nextMasterKey, hasUnneededKey, masterKeyIsNew, folders } = installation
   const wallNowS = overrides.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const serverClockS = overrides.wallNowS ? undefined : installation.serverClockS
   const clock = await startPlaybackClock({ db, write, serverClockS }, wallNowS, (markS) =>
@@ -74,7 +74,20 @@ export async function openFoundation(
   if (restoredCopy.isPaused()) log.warn({ why: restoredCopy.why }, 'webhook: held')
   const database = { db, slowQueryDb, write, truncateWal }
   const clocks = { wallNowS, clock, nowS: clock.nowS }
-  return { ...database, ...clocks, masterKey, masterKeyIsNew, folders, ownership, restoredCopy, sandbox, outbound, space }
+  return {
+    ...database,
+    ...clocks,
+    masterKey,
+    nextMasterKey,
+    hasUnneededKey,
+    masterKeyIsNew,
+    folders,
+    ownership,
+    restoredCopy,
+    sandbox,
+    outbound,
+    space,
+  }
 }
 
 /** A command holds the lock for a moment only, a server for its whole life. */

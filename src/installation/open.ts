@@ -1,16 +1,16 @@
 import { type Config, dataPaths } from '../config.ts'
-import { createMasterKey, type MasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
+import { createMasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
 import { type BlobFolder, openBlobFolder, removeUnfinished } from '../storage/folder.ts'
 import { type DatabaseWithMark, openDatabase } from './database.ts'
-import { assertNoDataWithoutKey, readMasterKey, recordOrVerifyMasterKey } from './master-key.ts'
+import { assertNoDataWithoutKey, type BoundMasterKey, bindMasterKey, readMasterKey } from './master-key.ts'
 
 /** An open data folder: its database, its files, and the master key that belongs to it. */
-export type Installation = DatabaseWithMark & {
-  masterKey: MasterKey
-  folders: { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder; files: BlobFolder }
-  /** Whether the master key was created just now. */
-  masterKeyIsNew: boolean
-}
+export type Installation = DatabaseWithMark &
+  BoundMasterKey & {
+    folders: { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder; files: BlobFolder }
+    /** Whether the master key was created just now. */
+    masterKeyIsNew: boolean
+  }
 
 /**
  * Opens the data folder, and creates what is missing in an empty one. The caller holds its lock.
@@ -23,8 +23,7 @@ export async function openInstallation(config: Config, onDiskFull?: () => void):
   if (!existingKey) await assertNoDataWithoutKey(config)
   const database = await openDatabase(config)
   try {
-    const masterKey = existingKey ?? createMasterKey(config.masterKeyFile)
-    await recordOrVerifyMasterKey(database, masterKey, config)
+    const bound = await bindMasterKey(database, existingKey ?? createMasterKey(config.masterKeyFile), config)
     removeUnfinishedKey(config.masterKeyFile)
     const folders = {
       sources: await openBlobFolder(paths.sources, paths.tmp, onDiskFull),
@@ -33,7 +32,7 @@ export async function openInstallation(config: Config, onDiskFull?: () => void):
       files: await openBlobFolder(paths.files, paths.tmp, onDiskFull),
     }
     await removeUnfinished(folders.sources)
-    return { ...database, masterKey, folders, masterKeyIsNew: !existingKey }
+    return { ...database, ...bound, folders, masterKeyIsNew: !existingKey }
   } catch (error) {
     await database.close()
     throw error

@@ -163,6 +163,12 @@ test('L06: every operation and every command that manages something is in the au
     ],
     ['key create', 'key:created', async () => (await newKey('new')).keyId],
     ['key rotate', 'key:rotated', to(key.keyId, () => command('key rotate', { keyId: key.keyId, overlapS: 60 }))],
+    ['backup made', 'backup:made', to('today', () => command('backup made', { name: 'today', atS: 1 }))],
+    [
+      'key rotate-master',
+      'master-key:rotated',
+      async () => (await command<{ masterKeyId: string }>('key rotate-master', {})).masterKeyId,
+    ],
     ['key revoke', 'key:revoked', to(key.keyId, () => command('key revoke', { keyId: key.keyId }))],
     [
       'try withdraw',

@@ -24,6 +24,8 @@ import * as answers from '../../src/idempotency/idempotency-store.ts'
 import * as imports from '../../src/ingest/import-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
 import * as policies from '../../src/ingest/upload-policy-store.ts'
+import { WRAPPED_COLUMNS } from '../../src/installation/wrapped-columns.ts'
+import * as wrapped from '../../src/installation/wrapped-store.ts'
 import * as budgets from '../../src/playback/key-budget-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
 import * as serverKeys from '../../src/playback/server-key-store.ts'
@@ -759,6 +761,29 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => videos.listTombstones(tx).then((ids) => ids.sort()),
       (tx) => videos.removeTombstone(tx, V1),
     ],
+  ],
+  [
+    'what the master key wrapped',
+    WRAPPED_COLUMNS.flatMap((column): Call[] => {
+      const page = (tx: Db, id: number, after?: wrapped.WrappedRow) =>
+        wrapped.listWrappedByOthers(tx, column, bytes(id, 4), { after, limit: 2 })
+      return [
+        async (tx) => page(tx, 0, (await page(tx, 0))[1]),
+        async (tx) =>
+          wrapped.replaceWrapped(
+            tx,
+            column,
+            (await page(tx, 0)).map((row) => ({ ...row, next: bytes(0) })),
+          ),
+        async (tx) => page(tx, 0),
+        async (tx) =>
+          wrapped.replaceWrapped(
+            tx,
+            column,
+            (await page(tx, 7)).map((row) => ({ ...row, wrapped: bytes(1), next: bytes(9) })),
+          ),
+      ]
+    }),
   ],
 ]
 

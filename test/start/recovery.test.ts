@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process'
 import { copyFile, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { getMasterKey } from '../data-folder.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
 import { readTrace } from '../pipeline/trace.ts'
 import { DATABASE } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { restore } from '../restore-key.ts'
 import { makeVideo } from '../videos.ts'
 
 // What the owner has on paper, and a machine that has lost its key.
@@ -217,26 +217,6 @@ async function traceFirstStart(dataDir: string): Promise<(pattern: RegExp, after
     expect({ pattern, found: found !== undefined }).toEqual({ pattern, found: true })
     return found?.end ?? -1
   }
-}
-
-type Ended = { code: number | null; stdout: string; stderr: string }
-
-/** Runs `reelgate key restore` with these words on its input. */
-async function restore(
-  installed: { env: Record<string, string> },
-  words: string,
-  { args = [], env = {} }: { args?: string[]; env?: Record<string, string> } = {},
-): Promise<Ended> {
-  const main = join(import.meta.dirname, '../../bin/main.js')
-  const child = spawn(process.execPath, [main, 'key', 'restore', ...args], {
-    env: { PATH: process.env.PATH ?? '', ...installed.env, ...env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
-  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
-  child.stdin.on('error', () => undefined) // refused before it reads
-  child.stdin.end(words)
-  const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)])
-  return { code, stdout, stderr }
 }
 
 /** A first start that strace kills at its first such call. @returns what lies beside the data folder then */

@@ -79,6 +79,7 @@ async function addBackup(config: Config, folder: string, listener: BackupListene
       listener.signal.throwIfAborted()
       using snapshot = openSnapshot(unfinished.rows)
       assertSameInstallation(folder, snapshot)
+      assertOneMasterKey(snapshot)
       const added = await addFiles(config, folder, snapshot, { known, listener })
       total.copiedBytes += added.copiedBytes
       total.linkedBytes += added.linkedBytes
@@ -113,6 +114,15 @@ function assertSameInstallation(folder: string, snapshot: Snapshot): void {
   const [last] = listBackups(folder)
   if (last === undefined || last.manifest.installation === snapshot.oldestAccountId()) return
   throw new Failure('conflict', `${folder} has backups of another installation. Name another folder.`)
+}
+
+/** During a rotation the rows need two keys; a backup is to open with one. */
+function assertOneMasterKey(snapshot: Snapshot): void {
+  if (!snapshot.setting(MASTER_KEY_ID)?.includes(' ')) return
+  throw new Failure(
+    'unavailable',
+    'The master key is being rotated, which takes some seconds. Make the backup when that is finished: reelgate doctor says so.',
+  )
 }
 
 async function addFiles(

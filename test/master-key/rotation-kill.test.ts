@@ -1,0 +1,84 @@
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { dataPaths } from '../../src/config.ts'
+import { sendCommand } from '../../src/control/socket.ts'
+import type { MasterKey } from '../../src/crypto/master-key.ts'
+import { killAt, type Place, watch } from '../crash/strace.ts'
+import { getMasterKey } from '../data-folder.ts'
+import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { newChance, rounds } from '../seeded-random.ts'
+import { makeVideo } from '../videos.ts'
+import { addVideoKeys, expectOnlyCurrentOpens, masterKeysOf } from './secrets.ts'
+
+// A rotation of the master key that is cut off: kill -9 before one of the system calls that it makes.
+
+const VIDEOS = 2_000
+const MAX_TRIES = 100
+
+test('F-39: after kill -9 at any moment of a rotation the next start plays at once, and finishes it', async () => {
+  const chance = newChance('killed rotations')
+  // One thread for files, so that the n-th call is the same call each time.
+  const reelgate = await startReelgate({ video: await makeVideo(), env: { UV_THREADPOOL_SIZE: '1' } })
+  await reelgate.stop()
+  await addVideoKeys(reelgate, VIDEOS)
+  await reelgate.restart()
+  const earlier: MasterKey[] = [getMasterKey(reelgate)]
+  const watched = await watch(reelgate.pid, join(reelgate.dataDir, '..', 'places'))
+  await rotate(reelgate)
+  const places = await watched.places()
+  expect(expectOnlyCurrentOpens(reelgate, earlier)).toBeGreaterThan(2 * VIDEOS)
+
+  let [kills, tries] = [0, 0]
+  for (; kills < rounds(3, 30) && tries < MAX_TRIES; tries++) {
+    const place = pickPlace(places, chance) // not reached where another thread makes the call
+    const key = getMasterKey(reelgate)
+    const attached = await killAt(reelgate.pid, place)
+    kills += await rotate(reelgate).then(
+      () => 0,
+      () => 1,
+    )
+    await attached.detach()
+    await reelgate.kill()
+    const moment = `killed before ${place.syscall} ${place.nth}`
+    const { ids, inFile } = masterKeysOf(reelgate)
+    expect(inFile, moment).toEqual(expect.arrayContaining(ids))
+    await reelgate.restart()
+    expect(await plays(reelgate), moment).toBe(true)
+    await untilRotated(reelgate)
+    expect(await plays(reelgate), moment).toBe(true)
+    const current = getMasterKey(reelgate)
+    if (!current.bytes.equals(key.bytes)) earlier.push(key)
+    expectOnlyCurrentOpens(reelgate, earlier)
+  }
+  process.stderr.write(`${places.length} places, ${tries} tried, ${kills} kills\n`)
+  expect(kills).toBe(rounds(3, 30))
+  expect(earlier.length).toBeGreaterThan(1)
+}, 3_600_000)
+
+function pickPlace(places: readonly Place[], chance: ReturnType<typeof newChance>): Place {
+  const kinds = [...Map.groupBy(places, ({ syscall }) => syscall).values()]
+  const pick = <T>(from: readonly T[]): T | undefined => from[Math.floor(chance.between(0, from.length))]
+  const place = pick(pick(kinds) ?? [])
+  if (!place) throw new Error('the rotation made no system call')
+  return place
+}
+
+function rotate({ dataDir }: Reelgate): Promise<unknown> {
+  return sendCommand(dataPaths(dataDir).controlSocket, 'key rotate-master', {})
+}
+
+async function plays(reelgate: Reelgate): Promise<boolean> {
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
+  return (await viewer.key(0)).status === 200
+}
+
+/** Waits until the database and the file have the same single key. */
+async function untilRotated(reelgate: Reelgate): Promise<void> {
+  for (;;) {
+    const { ids, inFile } = masterKeysOf(reelgate)
+    if (ids.length === 1 && inFile.length === 1 && ids[0] === inFile[0]) return
+    await pause(20)
+  }
+}

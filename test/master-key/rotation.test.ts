@@ -1,0 +1,158 @@
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { parseMasterKey } from '../../src/crypto/master-key.ts'
+import { keyFromPhrase } from '../../src/crypto/recovery-phrase.ts'
+import { addFile, SRT } from '../assets/sample-files.ts'
+import { getMasterKey, untilFinished } from '../data-folder.ts'
+import { makePlace } from '../installation-folder.ts'
+import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
+import { restore } from '../restore-key.ts'
+import { changeRows, readRows } from '../rows.ts'
+import { makeVideo } from '../videos.ts'
+import { bytesOf, readMediaPlaylist, readRenditions } from '../viewer.ts'
+import { addVideoKeys, expectOnlyCurrentOpens, masterKeysOf } from './secrets.ts'
+
+// `reelgate key rotate-master`, beside a running server and without one, and with a key that its owner stores.
+
+test('beside a running server: a viewer plays on, the new phrase restores the new key, and the old key opens nothing', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: '127.0.0.1:9' } })
+  const { owner, videoId } = reelgate
+  const old = getMasterKey(reelgate)
+  const oldPhrase = await phraseOf(reelgate)
+  await addFile(owner, videoId, SRT, 'en')
+  const hook = await owner.call('POST', '/api/hooks', { body: { value: 'http://127.0.0.1:9/', status: 0 } })
+  const form = await owner.credentials('Uploaded after the rotation')
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await owner.issueOtp(videoId))
+  const playlist = readMediaPlaylist(await viewer.playlist(await videoRendition(viewer)))
+  const segment = () =>
+    bytesOf(new URL(playlist.segments[0]?.uri ?? '', `${reelgate.url}/play/${viewer.state.session}/playlist/`).href)
+  const before = await segment()
+
+  const rotated = JSON.parse((await reelgate.cli('key', 'rotate-master', '--json')).stdout)
+  const current = getMasterKey(reelgate)
+  expect(rotated).toMatchObject({ masterKeyId: current.id.toString('hex'), unreadable: 0, removeOldKeyFrom: null })
+  expect(rotated.rewrapped).toBeGreaterThanOrEqual(3)
+  expect(keyFromPhrase(rotated.phrase).bytes).toEqual(current.bytes)
+  expect(current.bytes).not.toEqual(old.bytes)
+  expect(masterKeysOf(reelgate)).toEqual({ ids: [rotated.masterKeyId], inFile: [rotated.masterKeyId] })
+  expect((await stat(reelgate.masterKeyFile)).mode & 0o777).toBe(0o600)
+  expectOnlyCurrentOpens(reelgate, [old])
+  expect(readRows(reelgate, `select actor, subject from audit_event where kind = 'master-key:rotated'`)).toEqual([
+    { actor: 'command-line', subject: rotated.masterKeyId },
+  ])
+
+  // What was open before goes on, and new things work.
+  expect((await viewer.key(0)).status).toBe(200)
+  expect(await segment()).toEqual(before)
+  expect((await reelgate.newViewer().redeem(await owner.issueOtp(videoId))).playing).toBe(true)
+  expect(hook.status).toBe(200)
+
+  await reelgate.stop()
+  expect(await restore(reelgate, oldPhrase)).toMatchObject({ code: 1, stderr: expect.stringMatching(/another installation/) })
+  await rm(reelgate.masterKeyFile)
+  expect(await restore(reelgate, rotated.phrase)).toMatchObject({ code: 0 })
+  await reelgate.restart()
+  expect(await segment()).toEqual(before) // its path was signed with the old key
+  await owner.send(form, new Blob([await readFile(await makeVideo())]))
+  await untilFinished(reelgate, form.videoId)
+  expect((await reelgate.newViewer().redeem(await owner.issueOtp(form.videoId))).playing).toBe(true)
+  expectOnlyCurrentOpens(reelgate, [old])
+  await reelgate.stop()
+  await writeFile(reelgate.masterKeyFile, `${old.bytes.toString('hex')}\n`, { mode: 0o600 })
+  expect(await runCli(['serve'], { ...reelgate.env, PORT: '0' })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/This master key does not belong to this data folder/),
+  })
+})
+
+test('without a server: the phrase is printed once, a second rotation works like the first, and damaged values are counted', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  await reelgate.stop()
+  await addVideoKeys(reelgate, 1200)
+  const damaged = changeRows(
+    reelgate,
+    `update generation set wrapped_content_key = ? where plan = '{}' and video_id < '1'`,
+    Buffer.alloc(64),
+  )
+  const first = getMasterKey(reelgate)
+  const { code, stdout } = await runCli(['key', 'rotate-master'], reelgate.env)
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/is in use\. \d+ secrets[\s\S]*shown only this once[\s\S]*^ +1 [a-z]+/m),
+  })
+  expect(stdout).toContain(`${damaged} values could not be opened: they are damaged`)
+  const second = getMasterKey(reelgate)
+  changeRows(reelgate, `delete from generation where wrapped_content_key = ?`, Buffer.alloc(64))
+  expectOnlyCurrentOpens(reelgate, [first])
+  expect(await runCli(['key', 'rotate-master'], reelgate.env)).toMatchObject({ code: 0 })
+  expect(expectOnlyCurrentOpens(reelgate, [first, second])).toBeGreaterThan(2000)
+  await reelgate.restart()
+  expect((await reelgate.newViewer().redeem(await reelgate.owner.issueOtp(reelgate.videoId))).playing).toBe(true)
+})
+
+test('a key that its owner stores is rotated by a start with both, and then needs the new one alone', async () => {
+  const golden = await startReelgate({ video: await makeVideo() })
+  await golden.stop()
+  const old = getMasterKey(golden)
+  const next = parseMasterKey(Buffer.alloc(32, 7))
+  const [oldHex, nextHex] = [old, next].map(({ bytes }) => bytes.toString('hex'))
+  const withKeys = (REELGATE_MASTER_KEY: string) => ({ ...golden.env, REELGATE_MASTER_KEY })
+  expect(await runCli(['key', 'rotate-master'], withKeys(`${oldHex}`))).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/the one of REELGATE_MASTER_KEY, so Reelgate cannot replace it\. Put a new one/),
+  })
+  const doctor = async (keys: string) => (await runCli(['doctor'], withKeys(keys))).stdout
+  expect(await doctor(`${nextHex},${oldHex}`)).toMatch(/A rotation is not finished/)
+  const rotated = await runCli(['key', 'rotate-master', '--json'], withKeys(`${nextHex},${oldHex}`))
+  expect(JSON.parse(rotated.stdout)).toMatchObject({ phrase: null, removeOldKeyFrom: 'REELGATE_MASTER_KEY' })
+  expect(await doctor(`${nextHex},${oldHex}`)).toMatch(/REELGATE_MASTER_KEY has an older key, too, and nothing needs it/)
+  expect(await runCli(['serve'], { ...withKeys(`${oldHex}`), PORT: '0' })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/does not belong/),
+  })
+  await writeFile(golden.masterKeyFile, `${nextHex}\n`)
+  expectOnlyCurrentOpens(golden, [old])
+  await golden.restart()
+  expect((await golden.newViewer().redeem(await golden.owner.issueOtp(golden.videoId))).playing).toBe(true)
+})
+
+test('an interrupted rotation needs both keys: one alone is refused in words, and both phrases restore the file', async () => {
+  const reelgate = await startReelgate()
+  await reelgate.stop()
+  const place = await makePlace({ copyOf: reelgate })
+  onTestFinished(place.remove)
+  const old = getMasterKey(place)
+  const oldPhrase = await phraseOf(place)
+  const next = parseMasterKey(Buffer.alloc(32, 9))
+  const [oldHex, nextHex] = [old, next].map(({ bytes }) => bytes.toString('hex'))
+  const ids = `${next.id.toString('hex')} ${old.id.toString('hex')}`
+  changeRows(place, `update setting set value = ? where name = 'master-key-id'`, ids)
+  expect(await runCli(['serve'], { ...place.env, PORT: '0' })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/A rotation of the master key is not finished, so both keys are needed/),
+  })
+  await writeFile(place.masterKeyFile, `${nextHex}\n${oldHex}\n`)
+  expect(await runCli(['backup', `${place.dataDir}-backup`], place.env)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/The master key is being rotated.*Make the backup when that is finished/),
+  })
+  const nextPhrase = await phraseOf(place)
+  await rm(place.masterKeyFile)
+  expect(await restore(place, oldPhrase)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/run this again with its recovery phrase/),
+  })
+  expect(await restore(place, nextPhrase)).toMatchObject({ code: 0, stdout: expect.not.stringMatching(/run this again/) })
+  expect(await readFile(place.masterKeyFile, 'utf8')).toBe(`${nextHex}\n${oldHex}\n`)
+  expect(await runCli(['key', 'rotate-master'], place.env)).toMatchObject({ code: 0 })
+  expect(masterKeysOf({ ...place })).toEqual({ ids: [ids.split(' ')[0]], inFile: [ids.split(' ')[0]] })
+})
+
+async function phraseOf({ env }: { env: Record<string, string> }): Promise<string> {
+  return JSON.parse((await runCli(['key', 'phrase', '--json'], env)).stdout).phrase
+}
+
+async function videoRendition(viewer: ReturnType<Reelgate['newViewer']>): Promise<string> {
+  return readRenditions(await viewer.playlist('main'))[0]?.uri ?? ''
+}
