@@ -77,7 +77,7 @@ async function openServer(
     needs,
     opened,
   )
-  const { repairSegment, chunkQueue, segmentEvents } = encoding
+  const { repairSegment, reencrypt, chunkQueue, segmentEvents } = encoding
   const reportDamage = (damage: Damage) =>
     void logErrors(log, 'video: recording damage failed', async () => void (await repairSegment(damage)))
 
@@ -105,7 +105,7 @@ async function openServer(
   const accounts = { db, write, nowS, sessions: sessionsOfAccounts(playback) }
   const media = { db, slowQueryDb, write, reportDamage: repairSegment }
   const rotation = async () => masterKeyRotation
-  const commands = { accounts, bans, media, rotation, stops: playback, localUrl: () => url, publicUrl, playbackOtps }
+  const commands = { accounts, bans, media, rotation, reencrypt, stops: playback, localUrl: () => url, publicUrl, playbackOtps }
   const control = await startControlSocket(
     paths.controlSocket,
     { ...deletion, ...commands, slowQueryDb, masterKey, nowS, copy: async () => foundation.restoredCopy },

@@ -16,6 +16,7 @@ const AUDIT_KINDS = [
   'ban:began',
   'ban:lifted',
   'video:edited',
+  'video:reencrypted',
   'video:deleted',
   'tags:added',
   'tags:replaced',

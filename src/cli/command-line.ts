@@ -4,6 +4,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/permission.ts'
 import { ALERT_CAUSES } from '../alerts/cause.ts'
 import { dataPaths, describeVariables, isDatabaseUrl, readConfig } from '../config.ts'
+import type { ServerCommandName } from '../control/server-commands.ts'
 import { assertServerRuns, sendCommand } from '../control/socket.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import type { SendCommand } from './media-check.ts'
@@ -248,6 +249,18 @@ const ALERT: Topic = {
   ],
 }
 
+const VIDEO: Topic = {
+  name: 'video',
+  description: 'encrypt a video again',
+  commands: [
+    {
+      usage: 'reencrypt <videoId>',
+      description: 'encode a video again under a new key, through the running server; then the old key is destroyed',
+      run: ({ argument: videoId, options }) => runOnServer('video reencrypt', { videoId }, options),
+    },
+  ],
+}
+
 const DEMO: Topic = {
   name: 'demo',
   description: 'the demo video of a new installation',
@@ -255,13 +268,15 @@ const DEMO: Topic = {
     {
       usage: 'remove',
       description: 'delete it permanently, through the running server',
-      async run({ options }) {
-        const config = readConfig()
-        assertServerRuns(config)
-        printResult(await sendCommand(dataPaths(config.dataDir).controlSocket, 'demo remove', {}), options)
-      },
+      run: ({ options }) => runOnServer('demo remove', {}, options),
     },
   ],
+}
+
+async function runOnServer(name: ServerCommandName, args: unknown, options: JsonOption): Promise<void> {
+  const config = readConfig()
+  assertServerRuns(config)
+  printResult(await sendCommand(dataPaths(config.dataDir).controlSocket, name, args), options)
 }
 
 const INVALID_DATABASE_URL = 'expected --to postgres://USER:PASSWORD@HOST/NAME, with %40 for an @ and %2F for a / in the password'
@@ -346,7 +361,7 @@ function createProgram(): Command {
     .version(packageJson.version)
     .exitOverride()
   program.command('serve').description('run the server').addHelpText('after', variablesHelp()).action(serve)
-  for (const { name, alias, description, commands } of [ACCOUNT, KEY, SESSION, ALERT, WEBHOOK, BAN, DEMO]) {
+  for (const { name, alias, description, commands } of [ACCOUNT, KEY, SESSION, ALERT, WEBHOOK, BAN, VIDEO, DEMO]) {
     const topic = program.command(name).description(description)
     if (alias) topic.alias(alias)
     for (const spec of commands) addCommand(topic, spec)

@@ -1,10 +1,12 @@
 import { Type } from 'typebox'
 import { getAccount } from '../accounts/account.ts'
 import { getOtpKey } from '../accounts/api-key.ts'
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { ListDeps } from '../catalogue/catalogue-deps.ts'
 import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
 import { removeDemo } from '../demo/demo.ts'
 import { findProgress } from '../encode/progress.ts'
+import type { Encoding } from '../encode/start.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
 import { type CommandDeps, command } from './commands.ts'
@@ -19,6 +21,7 @@ export type ServerDeps = CommandDeps &
     /** Where this machine reaches the server, whatever its public address. */
     localUrl(): string
     publicUrl(): string
+    reencrypt: Encoding['reencrypt']
     playbackOtps: OtpDeps
   }
 
@@ -76,6 +79,11 @@ export const SERVER_COMMANDS = {
     const withdrawn =
       (await deleteVideos(deps, { accountId, by: 'command-line', videoIds: [videoId], onlyStatus: 'PRE-Upload' })) > 0
     return { withdrawn }
+  }),
+  'video reencrypt': command(Type.Object({ videoId: Id }), async (deps: ServerDeps, { videoId }) => {
+    const event = { atS: deps.nowS(), by: 'command-line', kind: 'video:reencrypted', subjects: [videoId] } as const
+    await deps.reencrypt(videoId, (tx, accountId) => recordAuditEvent(tx, { ...event, accountId }))
+    return { videoId, started: true }
   }),
   'demo remove': command(Type.Object({}), async (deps: ServerDeps) => {
     await removeDemo(deps)

@@ -56,6 +56,16 @@ export async function insertGeneration(tx: Db, row: GenerationRow & { createdAtS
   return true
 }
 
+/** The generation that a video plays, with its account and status. */
+export async function findPlayedGeneration(db: Db, videoId: string) {
+  return db
+    .selectFrom('video')
+    .select(['accountId', 'status', 'generation'])
+    .where('id', '=', videoId)
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
+}
+
 export async function findGeneration(db: Db, { videoId, generation }: GenerationKey): Promise<GenerationRow | undefined> {
   const row = await db
     .selectFrom('generation')

@@ -1,13 +1,23 @@
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { listExtractedPosterBlobs, publishExtractedPosters } from '../catalogue/poster-store.ts'
 import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
 import type { Db } from '../db/database.ts'
+import { Failure, videoNotFound } from '../errors.ts'
 import { removeBlobs } from '../storage/folder.ts'
 import { planChunks } from './chunk-plan.ts'
 import { addChunks } from './chunk-queue.ts'
 import { endRun, isCurrentRun, type VideoChunk } from './chunk-store.ts'
-import type { EncodeDeps } from './encode-deps.ts'
+import { type EncodeDeps, findGenerationWithKey } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
-import { hasLaterGeneration, insertGeneration, isFinished, removeGeneration, switchToGeneration } from './generation-store.ts'
+import { isSourceIntact } from './fail-video.ts'
+import {
+  findPlayedGeneration,
+  hasLaterGeneration,
+  insertGeneration,
+  isFinished,
+  removeGeneration,
+  switchToGeneration,
+} from './generation-store.ts'
 import type { GenerationWithKey } from './publication.ts'
 
 /**
@@ -25,20 +35,70 @@ export async function startNextGeneration(
   const oldPosters = await listExtractedPosterBlobs(deps.db, video)
   const change = await deps.write(async (tx) => {
     if (!(await isCurrentRun(tx, chunk))) return undefined // another run has handled this already
-    if (await isFinished(tx, video)) {
-      await endRun(tx, chunk, 'failed')
-      if (await hasLaterGeneration(tx, video)) return undefined
-      await insertNext(deps, tx, video)
-      return 'started'
-    }
-    await removeGeneration(tx, video)
-    await insertNext(deps, tx, video)
-    await deps.sessions.end(tx, [videoId], 'video-replaced')
-    return 'replaced'
+    if (await isFinished(tx, video)) await endRun(tx, chunk, 'failed')
+    return addNextGeneration(deps, tx, video)
   })
   if (!change) return
   deps.log.info({ videoId, generation: video.generation + 1, reason }, 'video: next generation started')
   if (change === 'replaced') await cleanUpReplaced(deps, video, oldPosters)
+}
+
+/**
+ * Has a video encoded again under a new content key, because the old one has leaked. The old generation plays until the new one is
+ * complete; then its sessions end, and its key and segments are destroyed. One that is not complete is replaced immediately.
+ * @param alsoInTransaction the caller's record of it
+ * @throws Failure `not-found`; `conflict` when it is not ready, is being encoded again already, or has lost its source; `unavailable` without room
+ */
+export async function reencryptVideo(
+  deps: EncodeDeps,
+  videoId: string,
+  alsoInTransaction: (tx: Db, accountId: string) => Promise<void>,
+): Promise<void> {
+  const played = await getReadyVideo(deps.db, videoId)
+  const video = await findGenerationWithKey(deps, played)
+  if (!video) throw videoNotFound()
+  if (!(await deps.hasRoom()))
+    throw new Failure('unavailable', 'The disk of this server has no room for another encoding of this video.')
+  // Found out now, while the old generation plays: at the end it would fail the video.
+  if (!(await isSourceIntact(deps, videoId, new AbortController().signal)))
+    throw new Failure('conflict', 'The uploaded file of this video was lost or changed on this server’s disk. Upload it again.')
+  const oldPosters = await listExtractedPosterBlobs(deps.db, video)
+  const change = await deps.write(async (tx) => {
+    const { accountId, generation } = await getReadyVideo(tx, videoId)
+    if (generation !== video.generation || (await hasLaterGeneration(tx, video)))
+      throw new Failure('conflict', 'This video is being encoded again already. Try again when that is finished.')
+    await alsoInTransaction(tx, accountId)
+    return addNextGeneration(deps, tx, video)
+  })
+  deps.log.info({ videoId, generation: video.generation + 1, reason: 'requested' }, 'video: next generation started')
+  if (change !== 'replaced') return
+  await deps.stopJobs(videoId)
+  await cleanUpReplaced(deps, video, oldPosters)
+}
+
+async function getReadyVideo(db: Db, videoId: string): Promise<GenerationKey & { accountId: string }> {
+  const video = await findPlayedGeneration(db, videoId)
+  if (!video) throw videoNotFound()
+  if (video.status !== 'ready')
+    throw new Failure('conflict', `This video is ${video.status}: only one that is ready can be encrypted again.`)
+  return { videoId, ...video }
+}
+
+/** @returns undefined when there is a later generation already */
+async function addNextGeneration(
+  deps: EncodeDeps,
+  tx: Db,
+  video: GenerationWithKey,
+): Promise<'started' | 'replaced' | undefined> {
+  if (await isFinished(tx, video)) {
+    if (await hasLaterGeneration(tx, video)) return undefined
+    await insertNext(deps, tx, video)
+    return 'started'
+  }
+  await removeGeneration(tx, video)
+  await insertNext(deps, tx, video)
+  await deps.sessions.end(tx, [video.videoId], 'video-replaced')
+  return 'replaced'
 }
 
 async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...video }: GenerationWithKey): Promise<void> {
@@ -71,7 +131,10 @@ export async function replaceGeneration(
   await removeGeneration(tx, old)
   await publishExtractedPosters(tx, video)
   await deps.sessions.end(tx, [videoId], 'video-replaced')
-  return () => cleanUpReplaced(deps, old, oldPosters)
+  return async () => {
+    await cleanUpReplaced(deps, old, oldPosters)
+    deps.log.info({ videoId, generation: video.generation }, 'video: next generation published')
+  }
 }
 
 async function cleanUpReplaced(

@@ -1,7 +1,9 @@
 import type { Logger } from 'pino'
+import type { Db } from '../db/database.ts'
 import { startDispatcher } from '../jobs/dispatcher.ts'
 import { type ChunkJob, type ChunkQueue, resumeChunks, rowQueue } from './chunk-queue.ts'
 import type { EncodeDeps } from './encode-deps.ts'
+import { reencryptVideo } from './next-generation.ts'
 import { createSegmentEvents, type SegmentEvents } from './publication.ts'
 import { type Damage, reportDamage } from './repair.ts'
 import { createEncodeScheduler } from './scheduler.ts'
@@ -23,6 +25,8 @@ export type Encoding = {
   /** Has a damaged segment encoded again. @returns false when it is no longer published */
   repairSegment(damage: Damage): Promise<boolean>
   /** Looks for work now. */
+  /** Has a video encoded again under a new content key: see `reencryptVideo`. */
+  reencrypt(videoId: string, alsoInTransaction: (tx: Db, accountId: string) => Promise<void>): Promise<void>
   wake(): void
   stopJobs(videoId: string): Promise<void>
 }
@@ -39,7 +43,8 @@ export async function startEncoding(
   const segmentEvents = createSegmentEvents()
   const chunkQueue = await openChunkQueue(databaseUrl, log, opened)
   const stopJobs = (videoId: string) => dispatcher.stopJobs(videoId)
-  const scheduler = createEncodeScheduler({ ...deps, chunkQueue, segmentEvents, stopJobs }, () => dispatcher.wake())
+  const encodeDeps = { ...deps, chunkQueue, segmentEvents, stopJobs }
+  const scheduler = createEncodeScheduler(encodeDeps, () => dispatcher.wake())
   const dispatcher = startDispatcher({ slots, claim: scheduler.claim, pollIntervalMs: POLL_INTERVAL_MS, log })
   opened.defer(() => dispatcher.stop())
   void databaseLost.then(() => dispatcher.stop()) // the queue has connections of its own
@@ -53,6 +58,10 @@ export async function startEncoding(
       forgetSegment(damage)
       dispatcher.wake()
       return isDamaged
+    },
+    async reencrypt(videoId, alsoInTransaction) {
+      await reencryptVideo(encodeDeps, videoId, alsoInTransaction)
+      dispatcher.wake()
     },
     wake: dispatcher.wake,
     stopJobs,

@@ -176,6 +176,7 @@ test('L06: every operation and every command that manages something is in the au
       to(begun.videoId, () => command('try withdraw', { accountId: una.accountId, videoId: begun.videoId })),
     ],
     ['demo remove', 'video:deleted', to(demo?.id ?? '', () => command('demo remove', {}))],
+    ['video reencrypt', 'video:reencrypted', to(videoId, () => command('video reencrypt', { videoId }))],
     ['DELETE /api/videos', 'video:deleted', to(videoId, () => ask('DELETE', `/api/videos?videos=${videoId}`))],
     ['POST /v2/video', 'video:deleted', to(brief, () => v2(`/video?id=${brief}`, { action: 'delete' }))],
     ['account create', 'account:created', async () => (await newAccount('Due')).accountId],

@@ -480,6 +480,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => generations.finishGeneration(tx, VIDEO, { segmentBytes: 2 ** 42, nowS: 9 }),
       (tx) => generations.isFinished(tx, VIDEO),
       (tx) => generations.hasLaterGeneration(tx, VIDEO),
+      (tx) => generations.findPlayedGeneration(tx, V1),
       (tx) => generations.switchToGeneration(tx, VIDEO),
       (tx) =>
         generations.insertGeneration(tx, {
