@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
@@ -8,6 +9,7 @@ import { makePlace } from '../installation-folder.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
 import { restore } from '../restore-key.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { isLong } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, readRenditions } from '../viewer.ts'
 import { addVideoKeys, expectOnlyCurrentOpens, masterKeysOf } from './secrets.ts'
@@ -148,6 +150,49 @@ test('an interrupted rotation needs both keys: one alone is refused in words, an
   expect(await runCli(['key', 'rotate-master'], place.env)).toMatchObject({ code: 0 })
   expect(masterKeysOf({ ...place })).toEqual({ ids: [ids.split(' ')[0]], inFile: [ids.split(' ')[0]] })
 })
+
+test('what is wrapped during a rotation is wrapped by the new key: nothing is lost, and every key is released', async () => {
+  const receivers = '127.0.0.1:9'
+  const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: receivers } })
+  await reelgate.stop()
+  await addVideoKeys(reelgate, isLong ? 100_000 : 4_000)
+  await reelgate.restart()
+  const { owner, videoId } = reelgate
+  const old = getMasterKey(reelgate)
+  const ok = async (response: Promise<Response>) => expect([200, 201]).toContain((await response).status)
+  const clients: (() => Promise<unknown>)[] = [
+    () => ok(owner.call('POST', '/api/hooks', { body: { value: `http://${receivers}/`, status: 0 } })),
+    () => ok(addFile(owner, videoId, SRT, 'en')),
+    () => ok(owner.call('PUT', '/api/videos?title=Once', { headers: { 'Idempotency-Key': randomUUID() } })),
+    async () => {
+      const upload = await owner.credentials('Uploaded meanwhile')
+      await ok(owner.send(upload, new Blob(['no video'])))
+    },
+    async () => {
+      const viewer = reelgate.newViewer()
+      await viewer.redeem(await owner.issueOtp(videoId))
+      await ok(viewer.key(0))
+    },
+  ]
+  let isRotating = true
+  let calls = 0
+  const working = clients.map(async (call, index) => {
+    // An account may have 20 webhooks.
+    for (let round = 0; round < (index === 0 ? 15 : Number.POSITIVE_INFINITY) && (isRotating || round === 0); round++, calls++)
+      await call()
+  })
+  const began = performance.now()
+  const rotated = await reelgate.cli('key', 'rotate-master', '--json')
+  const seconds = (performance.now() - began) / 1000
+  isRotating = false
+  await Promise.all(working)
+  expect(rotated.code).toBe(0)
+  process.stderr.write(`${JSON.parse(rotated.stdout).rewrapped} secrets in ${seconds.toFixed(1)} s, ${calls} calls meanwhile\n`)
+  expectOnlyCurrentOpens(reelgate, [old])
+  await reelgate.stop()
+  await reelgate.restart()
+  await clients.at(-1)?.()
+}, 600_000)
 
 async function phraseOf({ env }: { env: Record<string, string> }): Promise<string> {
   return JSON.parse((await runCli(['key', 'phrase', '--json'], env)).stdout).phrase
