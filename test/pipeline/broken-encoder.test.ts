@@ -42,7 +42,7 @@ test('F-23: so is an ffprobe that hangs', async () => {
   const { status, statusReason } = await untilFailed(reelgate, hanging, clock)
   expect([status, statusReason]).toEqual([
     'Not a media file',
-    'Reading the file took too long: it is damaged, or made to keep readers busy.',
+    'Reading the file took too long: it is damaged, or was made to keep readers busy.',
   ])
   await programs.becomes('ffprobe', PASS_ON)
   await untilFinished(reelgate, await reelgate.owner.upload('goes', await makeVideo()))
