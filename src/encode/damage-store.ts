@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { SegmentRow } from '../db/tables.ts'
@@ -24,6 +25,19 @@ export async function setDamaged(tx: Db, segment: SegmentKey, damaged: 0 | 1): P
     .where('damaged', '!=', damaged)
     .executeTakeFirst()
   return set.numUpdatedRows > 0n
+}
+
+/** Whether a generation has a damaged segment. */
+export async function hasDamage(db: Db, video: GenerationKey): Promise<boolean> {
+  const damaged = await db
+    .selectFrom('segment')
+    .select('number')
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
+    .where('damaged', '=', 1)
+    .limit(1)
+    .executeTakeFirst()
+  return damaged !== undefined
 }
 
 export async function isDamaged(db: Db, segment: SegmentKey): Promise<boolean> {

@@ -1,12 +1,18 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import type { VideoFolders } from '../catalogue/deletion.ts'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
+import { listExtractedPosterBlobs } from '../catalogue/poster-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import { isSealIntact } from '../crypto/sealed-file.ts'
+import type { Db } from '../db/database.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
-import { blobPath } from '../storage/folder.ts'
+import { blobPath, removeBlobs } from '../storage/folder.ts'
 import { abandonChunks, endRun, type VideoChunk } from './chunk-store.ts'
+import { hasDamage } from './damage-store.ts'
 import { type EncodeDeps, findSealedSource } from './encode-deps.ts'
+import { findLaterGeneration, findPlayedGeneration, isFinished, removeGeneration } from './generation-store.ts'
 import { MediaFailure } from './media-failure.ts'
 
 export type VideoFailure = {
@@ -27,15 +33,44 @@ export async function failVideo(deps: EncodeDeps, { videoId, error, run, signal 
 
 /** One transaction: the run's end, the video's status, and the chunks that are no longer needed. Jobs that still encode them are stopped. */
 export async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, chunk?: VideoChunk): Promise<void> {
-  const { isSettled, hasFailed } = await deps.write(async (tx) => {
+  const { isSettled, hasFailed, removed } = await deps.write(async (tx) => {
     // Fenced off: another run decides about the video.
     if (chunk && !(await endRun(tx, chunk, 'failed'))) return { isSettled: false, hasFailed: false }
+    const removed = await removeUnneededNext(tx, videoId)
+    if (removed) return { isSettled: true, hasFailed: false, removed }
     const hasFailed = await moveStatus(tx, videoId, failure.status, failure.message)
     await abandonChunks(tx, videoId)
     return { isSettled: true, hasFailed }
   })
   if (hasFailed) deps.log.info({ videoId, status: failure.status, reason: failure.message }, 'video: failed')
+  if (removed)
+    deps.log.error({ ...removed.key, reason: failure.message }, 'video: next generation failed, the one before plays on')
   if (isSettled) void deps.stopJobs(videoId) // not awaited: it waits for the calling run, too
+  if (removed) await removeGenerationFiles(deps.folders, removed.key, removed.posters)
+}
+
+/**
+ * Removes a generation that could not be encoded, while the video plays a complete and intact one: it was to be encrypted again, and
+ * the owner does not lose it.
+ */
+async function removeUnneededNext(tx: Db, videoId: string): Promise<{ key: GenerationKey; posters: string[] } | undefined> {
+  const played = { videoId, generation: (await findPlayedGeneration(tx, videoId))?.generation ?? 0 }
+  const generation = await findLaterGeneration(tx, played)
+  if (generation === undefined || !(await isFinished(tx, played)) || (await hasDamage(tx, played))) return undefined
+  const key = { videoId, generation }
+  const posters = await listExtractedPosterBlobs(tx, key)
+  await removeGeneration(tx, key)
+  return { key, posters }
+}
+
+/** Removes the segments and the extracted posters of a generation that no row names any more. */
+export async function removeGenerationFiles(
+  folders: Pick<VideoFolders, 'segments' | 'posters'>,
+  { videoId, generation }: GenerationKey,
+  posters: readonly string[],
+): Promise<void> {
+  await removeBlobs(folders.segments, `${videoId}/${generation}`)
+  for (const blob of posters) await removeBlobs(folders.posters, blob)
 }
 
 export function sourceChanged(): MediaFailure {

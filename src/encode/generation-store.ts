@@ -262,15 +262,15 @@ export async function switchToGeneration(tx: Db, { videoId, generation }: Genera
   return video.generation
 }
 
-/** Whether the video has a later generation. */
-export async function hasLaterGeneration(db: Db, video: GenerationKey): Promise<boolean> {
+/** The number of the generation that will replace this one; undefined when there is none. */
+export async function findLaterGeneration(db: Db, video: GenerationKey): Promise<number | undefined> {
   const later = await db
     .selectFrom('generation')
     .select('number')
     .where('videoId', '=', video.videoId)
     .where('number', '>', video.generation)
     .executeTakeFirst()
-  return later !== undefined
+  return later?.number
 }
 
 /** Removes a generation: its key, its segments, and the posters that were extracted from it. */

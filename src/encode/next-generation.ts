@@ -3,16 +3,15 @@ import { listExtractedPosterBlobs, publishExtractedPosters } from '../catalogue/
 import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
 import type { Db } from '../db/database.ts'
 import { Failure, videoNotFound } from '../errors.ts'
-import { removeBlobs } from '../storage/folder.ts'
 import { planChunks } from './chunk-plan.ts'
 import { addChunks } from './chunk-queue.ts'
 import { endRun, isCurrentRun, type VideoChunk } from './chunk-store.ts'
 import { type EncodeDeps, findGenerationWithKey } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
-import { isSourceIntact } from './fail-video.ts'
+import { isSourceIntact, removeGenerationFiles } from './fail-video.ts'
 import {
+  findLaterGeneration,
   findPlayedGeneration,
-  hasLaterGeneration,
   insertGeneration,
   isFinished,
   removeGeneration,
@@ -65,7 +64,7 @@ export async function reencryptVideo(
   const oldPosters = await listExtractedPosterBlobs(deps.db, video)
   const change = await deps.write(async (tx) => {
     const { accountId, generation } = await getReadyVideo(tx, videoId)
-    if (generation !== video.generation || (await hasLaterGeneration(tx, video)))
+    if (generation !== video.generation || (await findLaterGeneration(tx, video)) !== undefined)
       throw new Failure('conflict', 'This video is being encoded again already. Try again when that is finished.')
     await alsoInTransaction(tx, accountId)
     return addNextGeneration(deps, tx, video)
@@ -91,7 +90,7 @@ async function addNextGeneration(
   video: GenerationWithKey,
 ): Promise<'started' | 'replaced' | undefined> {
   if (await isFinished(tx, video)) {
-    if (await hasLaterGeneration(tx, video)) return undefined
+    if ((await findLaterGeneration(tx, video)) !== undefined) return undefined
     await insertNext(deps, tx, video)
     return 'started'
   }
@@ -143,6 +142,5 @@ async function cleanUpReplaced(
   posters: readonly string[],
 ): Promise<void> {
   deps.sessions.endInMemory([videoId], 'video-replaced')
-  await removeBlobs(deps.folders.segments, `${videoId}/${generation}`)
-  for (const blob of posters) await removeBlobs(deps.folders.posters, blob)
+  await removeGenerationFiles(deps.folders, { videoId, generation }, posters)
 }

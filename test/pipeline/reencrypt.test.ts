@@ -3,11 +3,12 @@ import { readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { findStoredSource } from '../data-folder.ts'
+import { findStoredSource, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { decrypt, readMediaPlaylist, type Viewer } from '../viewer.ts'
+import { PASS_ON, startWithPrograms } from './programs.ts'
 
 // `reelgate video reencrypt`: what an operator does when the keys of a video have leaked.
 
@@ -83,6 +84,24 @@ test('a video is not encrypted again twice at once, nor one that is not there, n
   await truncate(source, 1000)
   expect(await reencrypt(videoId)).toMatchObject(refused(/was lost or changed on this server’s disk\. Upload it again/))
   expect((await play(reelgate)).state.session).not.toBe('')
+})
+
+test('F-24: a video that cannot be encoded again plays on with its old key, and the next attempt may succeed', async () => {
+  const { reelgate, programs } = await startWithPrograms()
+  const videoId = await reelgate.owner.upload('A video', await makeVideo())
+  await untilFinished(reelgate, videoId)
+  const installed = { ...reelgate, videoId }
+  await programs.becomes('ffmpeg', 'echo no luck >&2; exit 1')
+  expect(await reelgate.cli('video', 'reencrypt', videoId)).toMatchObject({ code: 0 })
+  await expect.poll(() => reelgate.output()).toMatch(/next generation failed, the one before plays on/)
+  expect((await reelgate.owner.video(videoId)).status).toBe('ready')
+  expect(readRows(reelgate, 'select number from generation where video_id = ?', videoId)).toEqual([{ number: 1 }])
+  expect((await (await play(installed)).key(0)).status).toBe(200)
+  await expect.poll(() => existsSync(join(reelgate.dataDir, 'segments', videoId, '2'))).toBe(false)
+  await programs.becomes('ffmpeg', PASS_ON)
+  expect(await reelgate.cli('video', 'reencrypt', videoId)).toMatchObject({ code: 0 })
+  await untilGeneration(installed, 2)
+  expect((await (await play(installed)).key(0)).status).toBe(200)
 })
 
 async function play(reelgate: Reelgate): Promise<Viewer> {
