@@ -341,6 +341,7 @@ export function dataPaths(dataDir: string) {
     files: join(dataDir, 'files'),
     tmp: join(dataDir, 'tmp'),
     restoring: join(dataDir, 'restoring'),
+    beforeUpgrade: join(dataDir, 'before-upgrade'),
     backupStream: join(dataDir, 'backup-stream'),
   }
 }

@@ -4,7 +4,7 @@ import { readdirSync, rmSync } from 'node:fs'
 import { type Config, dataPaths } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { type MadeBackup, makeBackup } from '../installation/backup/backup.ts'
-import { restoreBackup } from '../installation/backup/restore.ts'
+import { restoreBackup, restoreRowsOnly } from '../installation/backup/restore.ts'
 import type { SendCommand } from './media-check.ts'
 import { listenForInterruption } from './on-interrupt.ts'
 import { formatSize, openProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
@@ -108,15 +108,20 @@ function lostFiles({ name, manifest: { lost, lostCount } }: MadeBackup): Failure
   )
 }
 
-export type RestoreOptions = { at?: string | undefined; phrase?: true | undefined; json?: true | undefined }
+export type RestoreOptions = {
+  at?: string | undefined
+  phrase?: true | undefined
+  rows?: true | undefined
+  json?: true | undefined
+}
 
-/** Restores a backup into the empty data folder and database that the variables name. */
-export async function restore(config: Config, folder: string, { at, phrase, json }: RestoreOptions): Promise<void> {
+/** Restores a backup into the empty data folder and database that the variables name, or the rows alone into an installation. */
+export async function restore(config: Config, folder: string, { at, phrase, rows, json }: RestoreOptions): Promise<void> {
   const view = json ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
   const words = phrase ? await promptForPhrase() : undefined
   using interruption = listenForInterruption()
   try {
-    const { name, manifest } = await restoreBackup(
+    const { name, manifest } = await (rows ? restoreRowsOnly : restoreBackup)(
       config,
       { folder, name: at, phrase: words },
       { signal: interruption.signal, progress: (step, part) => view.show(part, step) },
@@ -126,7 +131,9 @@ export async function restore(config: Config, folder: string, { at, phrase, json
     process.stdout.write(
       json
         ? `${JSON.stringify({ name, time, videos, files: files.count, sizeBytes: files.sizeBytes })}\n`
-        : `Restored ${name} to ${config.dataDir}: ${videos} videos, ${files.count} files, each with the checksum of the backup.
+        : rows
+          ? `Restored the rows of ${name}: ${videos} videos. Start the server, and check the files: reelgate doctor --media.\n`
+          : `Restored ${name} to ${config.dataDir}: ${videos} videos, ${files.count} files, each with the checksum of the backup.
 Start the server. Webhooks wait until you run reelgate hook resume, so that two installations do not call the same site.
 `,
     )

@@ -55,6 +55,7 @@ type Options = JsonOption & {
   keep: number
   at?: string
   phrase?: true
+  rows?: true
   pace: number
 }
 
@@ -331,11 +332,12 @@ const COMMANDS: readonly CommandSpec[] = [
     description: 'restore the newest backup of a folder into an empty data folder, and verify every file',
     options: [
       new Option('--at <name>', 'another backup of the folder, by its name'),
+      new Option('--rows', 'only the rows, into an installation that keeps its files: to undo an upgrade'),
       new Option('--phrase', 'write the master key’s file, from the recovery phrase on stdin'),
     ],
-    async run({ argument: folder, options: { at, phrase, json } }) {
+    async run({ argument: folder, options: { at, phrase, rows, json } }) {
       const { restore } = await import('./backup.ts')
-      await restore(readConfig(), resolve(folder), { at, phrase, json })
+      await restore(readConfig(), resolve(folder), { at, phrase, rows, json })
     },
   },
   {

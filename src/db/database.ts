@@ -55,6 +55,10 @@ export type DatabaseLocation = {
    * @throws Failure `unavailable` when it is damaged or cannot be reached
    */
   peekSetting(name: string): Promise<string | undefined>
+  /** The names of the migrations that were applied to it; none when there are no tables. */
+  appliedMigrations(): Promise<string[]>
+  /** The migrations of this version, which `open` applies. */
+  migrations: readonly string[]
   /** @throws Failure `unavailable` when it is damaged, cannot be written, or belongs to a newer version */
   open(): Promise<Database>
 }

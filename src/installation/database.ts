@@ -7,10 +7,13 @@ import { Failure } from '../errors.ts'
 import type { Check } from '../health-check.ts'
 import type { IdentifyingFile } from '../storage/identity.ts'
 import { releaseReserveAtStart, releaseReservePart } from '../storage/reserve.ts'
+import { backUpBeforeUpgrade } from './backup/before-upgrade.ts'
 
 export type DatabaseWithMark = Database & {
   /** Records in the data folder how far the database has come. */
   saveHighWaterMark(mark: number): Promise<void>
+  /** How to go back, where the database was migrated just now. */
+  howToUndoUpgrade: string | undefined
 }
 
 /**
@@ -24,8 +27,13 @@ export async function openDatabase(config: Config): Promise<DatabaseWithMark> {
   const location = await locateDatabase(config)
   await assertDatabaseNotLost(config, location)
   await assertNotOlderThanMark(location, markFile)
+  const howToUndoUpgrade = await backUpBeforeUpgrade(config, location)
   const database = await location.open()
-  return { ...database, saveHighWaterMark: (mark) => saveHighWaterMark(markFile, { value: mark, address: location.address }) }
+  return {
+    ...database,
+    howToUndoUpgrade,
+    saveHighWaterMark: (mark) => saveHighWaterMark(markFile, { value: mark, address: location.address }),
+  }
 }
 
 /** Where the database is, or will be. PostgreSQL's driver is loaded only where it is used. */

@@ -19,12 +19,7 @@ import type { Database, Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
 import { locateDatabase, peekSetting } from './database.ts'
 import { runKeyCommand } from './key-command.ts'
-
-/**
- * The setting that names the master key an installation belongs to; during a rotation also the one before, after a space. Versions that
- * cannot rotate find a key that is not theirs, and do not start.
- */
-export const MASTER_KEY_ID = 'master-key-id'
+import { MASTER_KEY_ID } from './master-key-id.ts'
 
 /**
  * The master key from the environment, a command or a file; undefined when the file does not exist.

@@ -60,6 +60,7 @@ export async function openFoundation(
   const space = watchSpace([config.dataDir, sources, segments, posters, files, tmp], log)
   const installation = await openInstallation(config, space.onDiskFull)
   opened.defer(() => installation.close())
+  if (installation.howToUndoUpgrade) log.warn({ undo: installation.howToUndoUpgrade }, 'database: upgraded to this version')
   const sandbox = await openingSandbox
   const ownership = watchDatabase(installation, log, space.onDiskFull)
 

@@ -41,7 +41,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ]),
   ),
   http: ['errors.ts', 'config.ts', 'json.ts', 'program-name.ts', 'net', ...FEATURES],
-  installation: ['errors.ts', 'config.ts', 'health-check.ts', ...FEATURES, ...BELOW],
+  installation: ['errors.ts', 'config.ts', 'health-check.ts', 'program-name.ts', ...FEATURES, ...BELOW],
   control: ['errors.ts', 'config.ts', 'installation', ...FEATURES],
   cli: ['errors.ts', 'config.ts', 'health-check.ts', 'program-name.ts', 'control', 'installation', 'server.ts', ...FEATURES],
   'main.ts': ['cli'],

@@ -96,8 +96,9 @@ function withoutLaterAnswers(
   const isBefore = (op: Op) => op.end < beganAt || (op.kind === 'create' && op.videoId !== undefined && there.has(op.videoId))
   const created = ops.flatMap((op) => (op.kind === 'create' && op.outcome === 'ok' && isBefore(op) ? [op.videoId] : []))
   const isSure = (videoId: string) => world.videos.has(videoId) || created.includes(videoId)
-  return ops.map((op) => {
-    if (isBefore(op) || op.outcome === 'fail') return op
+  const changes = ops.filter(({ outcome }) => outcome !== 'fail') // refusals are judged with the server itself
+  return changes.map((op) => {
+    if (isBefore(op)) return op
     const unknown = { ...op, outcome: 'info' as const }
     if (unknown.kind === 'redeem') return { ...unknown, session: undefined }
     // Videos that were made after the backup began are missing from it, whether or not they were deleted.

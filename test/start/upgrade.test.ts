@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { startReelgate } from '../in-process.ts'
+import { startReelgate as startProcess } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 
@@ -27,4 +28,28 @@ test('F-37: an installation of 0.2.0 is upgraded by a start: its videos play, an
   expect((await viewer.key(0)).status).toBe(200)
   await before.openPage()
   expect((await before.key(0)).status).toBe(403) // its proofs were of another kind: its viewer reloads the owner's page
+})
+
+test('F-37: an upgrade backs up the rows first, and says how to go back: by that command the installation is as it was before', async () => {
+  const reelgate = await startProcess({ database: 'sqlite', video: await makeVideo() })
+  await reelgate.stop()
+  for (const statement of ADDED_SINCE) changeRows(reelgate, statement)
+  await reelgate.restart()
+  const [, ...command] = /npx reelgate (restore \S+before-upgrade --rows --at [\w.-]+)"/.exec(reelgate.output()) ?? []
+  const args = command.join(' ').split(' ')
+  expect(args).toHaveLength(5)
+  await reelgate.owner.call('POST', '/api/videos/tags', { body: { videos: [reelgate.videoId], tags: ['after'] } })
+  expect((await reelgate.cli(...args)).stderr).toMatch(/A server runs on/)
+  await reelgate.stop()
+
+  expect(await reelgate.cli(...args)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Restored the rows of .*: 1 videos/),
+  })
+  await reelgate.restart()
+  expect((await reelgate.owner.list()).rows).toMatchObject([{ id: reelgate.videoId, tags: [] }])
+  expect(reelgate.output()).not.toMatch(/webhook: held|before-upgrade/)
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
+  expect((await viewer.key(0)).status).toBe(200)
 })

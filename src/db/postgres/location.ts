@@ -3,6 +3,7 @@ import type { DatabaseLocation } from '../database.ts'
 import type { Connection } from './connection.ts'
 import { redactedUrl } from './connection-errors.ts'
 import { openPostgres } from './database.ts'
+import { MIGRATIONS } from './migrations.ts'
 import { rows, tableExists, withProbeConnection } from './probe.ts'
 
 /** An installation's database on a PostgreSQL server. */
@@ -20,6 +21,13 @@ export function postgresLocation(url: string): DatabaseLocation & { hasUnfinishe
     possibleRollbackCause: 'it is an old copy, a standby that lacks the last changes, or was replaced by reelgate.db again',
     exists: async () => (await readSettings('')).length > 0,
     peekSetting: async (name) => (await readSettings('where name = $1', name))[0]?.value,
+    appliedMigrations: () =>
+      withProbeConnection(url, async (connection) => {
+        if (!(await tableExists(connection, 'kysely_migration'))) return []
+        const applied = await rows<{ name: string }>(connection, 'select name from kysely_migration')
+        return applied.map(({ name }) => name)
+      }),
+    migrations: Object.keys(MIGRATIONS),
     hasUnfinishedMove: () => withProbeConnection(url, (connection) => tableExists(connection, UNFINISHED_MOVE_TABLE)),
     open: () => openPostgres(url),
   }

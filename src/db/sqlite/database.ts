@@ -34,6 +34,8 @@ export function sqliteLocation(path: string, releaseReservePart?: ReleaseReserve
     possibleRollbackCause: 'its log reelgate.db-wal is missing, or it is an old copy',
     exists: async () => existsSync(path),
     peekSetting: async (name) => peekSetting(path, name),
+    appliedMigrations: async () => peek(path, listAppliedMigrations) ?? [],
+    migrations: Object.keys(MIGRATIONS),
     open: () => openSqlite(path, releaseReservePart),
   }
 }
@@ -146,6 +148,24 @@ async function assertUndamagedIfSmall(writer: Db, path: string): Promise<void> {
 }
 
 function peekSetting(path: string, name: string): string | undefined {
+  return peek(path, (connection) => {
+    if (!hasTable(connection, 'setting')) return undefined
+    return connection.prepare<[string], { value: string }>('select value from setting where name = ?').get(name)?.value
+  })
+}
+
+function listAppliedMigrations(connection: SqliteDatabase.Database): string[] {
+  if (!hasTable(connection, 'kysely_migration')) return []
+  const rows = connection.prepare<[], { name: string }>('select name from kysely_migration').all()
+  return rows.map(({ name }) => name)
+}
+
+function hasTable(connection: SqliteDatabase.Database, name: string): boolean {
+  return connection.prepare('select 1 from sqlite_master where name = ?').get(name) !== undefined
+}
+
+/** Reads from a database before anything opens it to write. Undefined when it does not exist. */
+function peek<T>(path: string, read: (connection: SqliteDatabase.Database) => T): T | undefined {
   if (!existsSync(path)) return undefined
   let connection: SqliteDatabase.Database | undefined
   try {
@@ -154,9 +174,7 @@ function peekSetting(path: string, name: string): string | undefined {
       connection.close()
       connection = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS })
     }
-    const hasSettings = connection.prepare("select 1 from sqlite_master where name = 'setting'").get()
-    if (!hasSettings) return undefined
-    return connection.prepare<[string], { value: string }>('select value from setting where name = ?').get(name)?.value
+    return read(connection)
   } catch (error) {
     throw openError(path, error)
   } finally {

@@ -12,7 +12,7 @@ import {
 } from '../../db/sqlite/snapshot.ts'
 import { Failure } from '../../errors.ts'
 import { hashFile } from '../../storage/copy.ts'
-import { MASTER_KEY_ID } from '../master-key.ts'
+import { MASTER_KEY_ID } from '../master-key-id.ts'
 import { type AddedMedia, addMedia } from './add-media.ts'
 import { type Backup, finishBackup, listBackups, openBackupFolder, removeOldBackups, unfinishedPaths } from './backup-folder.ts'
 import { mediaOfBackups, mediaOfInstallation } from './media-paths.ts'
@@ -100,11 +100,28 @@ async function addBackup(config: Config, folder: string, listener: BackupListene
   )
 }
 
+/**
+ * Adds a backup of the rows alone to a folder, for an installation that keeps its files.
+ * @param keep how many of them the folder keeps, this one included
+ */
+export async function backUpRows(config: Config, { folder, keep }: { folder: string; keep: number }): Promise<Backup> {
+  const lock = openBackupFolder(folder)
+  try {
+    const unfinished = unfinishedPaths(folder)
+    const time = new Date()
+    await writeSnapshot(config, unfinished.rows)
+    using snapshot = openSnapshot(unfinished.rows)
+    createFileList(unfinished.list).finish()
+    const backup = await finishBackup(folder, await describe(config, snapshot, { time, folder, lost: [] }))
+    await removeOldBackups(folder, keep)
+    return backup
+  } finally {
+    lock.release()
+  }
+}
+
 /** The rows as of now, in one SQLite file, whichever database they are in. */
-export async function writeSnapshot(
-  { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
-  target: string,
-): Promise<void> {
+async function writeSnapshot({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>, target: string): Promise<void> {
   if (databaseUrl === undefined) return writeSqliteSnapshot(dataPaths(dataDir).database, target)
   const { writePostgresSnapshot } = await import('../../db/move/to-sqlite.ts')
   await writePostgresSnapshot(databaseUrl, target)

@@ -15,7 +15,7 @@ import { blobPath, syncInPlace, syncNames } from '../../storage/folder.ts'
 import { RESTORED_COPY } from '../../webhooks/restored-copy.ts'
 import { locateDatabase } from '../database.ts'
 import { lockDataFolder } from '../lock.ts'
-import { hasKeyFile, readMasterKey } from '../master-key.ts'
+import { hasKeyFile, idOf, readMasterKey } from '../master-key.ts'
 import { type Backup, listBackups } from './backup-folder.ts'
 import { forEachAtOnce } from './for-each-at-once.ts'
 import { mediaOfBackups, mediaOfInstallation } from './media-paths.ts'
@@ -54,7 +54,7 @@ export async function restoreBackup(config: Config, options: RestoreOptions, lis
     await assertUnchanged(backup.listFile, backup.manifest.list.sha256)
     await restoreMedia(config, backup, options.folder, listener)
     listener.progress('rows', 0)
-    await restoreRows(config, backup, listener)
+    await placeRows(config, backup, await copyRows(config, backup, { isCopy: true }), listener)
     if (keyToWrite) writeMasterKey(config.masterKeyFile, keyToWrite)
     const { restoring } = dataPaths(config.dataDir)
     await rm(restoring)
@@ -92,9 +92,10 @@ function assertNotNewer({ manifest }: Backup): void {
 
 /** @throws Failure when the key of the backup is not there, before anything is copied */
 function findKey(config: Config, { manifest }: Backup, phrase: string | undefined): { keyToWrite?: MasterKey } {
-  const belongs = (key: MasterKey) => key.id.toString('hex') === manifest.masterKey
+  const needed = manifest.masterKey.split(' ') // two, where the rows were backed up during a rotation
   const existing = readMasterKey(config)
-  if (existing && belongs(existing)) return {}
+  const existingIds = existing ? [existing, ...existing.older].map(idOf) : []
+  if (needed.every((id) => existingIds.includes(id))) return {}
   if (existing)
     throw new Failure(
       'conflict',
@@ -106,7 +107,7 @@ function findKey(config: Config, { manifest }: Backup, phrase: string | undefine
       `This backup needs its master key, which is never in a backup. Put the key file at ${config.masterKeyFile}, or give its recovery phrase: reelgate restore --phrase.`,
     )
   const key = keyFromPhrase(phrase)
-  if (!hasKeyFile(config) || !belongs(key))
+  if (!hasKeyFile(config) || idOf(key) !== manifest.masterKey)
     throw new Failure(
       'conflict',
       'This recovery phrase belongs to another installation: it does not open this backup. Nothing was changed.',
@@ -173,14 +174,55 @@ async function restoreMedia(
   }
 }
 
-/** The rows go last: without them no server starts on the folder. */
-async function restoreRows(config: Config, { manifest, rowsFile }: Backup, { progress, signal }: RestoreListener): Promise<void> {
-  const { tmp, database, mark } = dataPaths(config.dataDir)
+/**
+ * Replaces the rows of an installation by those of a backup, such as the one that an upgrade made; its files stay. With PostgreSQL
+ * the variable names an empty database.
+ * @throws Failure with what to do
+ */
+export async function restoreRowsOnly(config: Config, options: RestoreOptions, listener: RestoreListener): Promise<Backup> {
+  const backup = findBackup(options)
+  assertNotNewer(backup)
+  findKey(config, backup, options.phrase)
+  const lock = lockDataFolder(config)
+  if (!lock) throw new Failure('conflict', `A server runs on ${config.dataDir}. Stop it, then try again.`)
+  try {
+    const copy = await copyRows(config, backup, { isCopy: false })
+    const { database, mark } = dataPaths(config.dataDir)
+    if (config.databaseUrl === undefined) {
+      for (const ending of ['-wal', '-shm', '']) await renameIfThere(`${database}${ending}`, `${database}.replaced${ending}`)
+      rmSync(mark, { force: true })
+    }
+    await placeRows(config, backup, copy, listener)
+    return backup
+  } finally {
+    lock.release()
+  }
+}
+
+async function renameIfThere(from: string, to: string): Promise<void> {
+  rmSync(to, { force: true })
+  if (existsSync(from)) await rename(from, to)
+}
+
+/** A copy of the backup's rows in the data folder, ready for a server. */
+async function copyRows(config: Config, { manifest, rowsFile }: Backup, { isCopy }: { isCopy: boolean }): Promise<string> {
+  const { tmp } = dataPaths(config.dataDir)
   mkdirSync(tmp, { recursive: true, mode: 0o700 })
   const copy = join(tmp, 'restored.db')
   for (const ending of ['', '-wal', '-shm']) rmSync(`${copy}${ending}`, { force: true })
   if ((await copyFile(rowsFile, copy))?.toString('hex') !== manifest.rows.sha256) throw damaged(rowsFile)
-  await prepareRows(copy)
+  await prepareRows(copy, { isCopy })
+  return copy
+}
+
+/** The rows go last: without them no server starts on the folder. */
+async function placeRows(
+  config: Config,
+  { manifest }: Backup,
+  copy: string,
+  { progress, signal }: RestoreListener,
+): Promise<void> {
+  const { database, mark } = dataPaths(config.dataDir)
   if (config.databaseUrl === undefined) {
     await rename(copy, database)
     syncNames(database)
@@ -197,13 +239,18 @@ async function restoreRows(config: Config, { manifest, rowsFile }: Backup, { pro
   await rm(copy)
 }
 
-/** Migrates the rows to this version, and takes from them what must not happen a second time. */
-async function prepareRows(path: string): Promise<void> {
+/**
+ * Migrates the rows to this version, and takes from them what must not happen a second time.
+ * @param isCopy whether another installation may have the same rows
+ */
+async function prepareRows(path: string, { isCopy }: { isCopy: boolean }): Promise<void> {
   const { write, close } = await openSqlite(path)
   try {
     await write(async (tx) => {
       const nowS = sql`(select cast(value as integer) from setting where name = ${HIGH_WATER_MARK})`
-      await sql`insert into setting (name, value) values (${RESTORED_COPY}, '1') on conflict (name) do nothing`.execute(tx)
+      if (isCopy)
+        await sql`insert into setting (name, value) values (${RESTORED_COPY}, '1') on conflict (name) do nothing`.execute(tx)
+      else await sql`delete from setting where name in ('database-file', 'lock-file')`.execute(tx) // the file is another one now
       // One of these may have been redeemed after the backup, and would open the video once more.
       await sql`update otp set expires_at_s = issued_at_s where spent_at_s is null`.execute(tx)
       await sql`update playback_session set ended_at_s = coalesce(${nowS}, last_seen_at_s), end_reason = 'stopped'

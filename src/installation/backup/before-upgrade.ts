@@ -1,0 +1,34 @@
+import { type Config, dataPaths } from '../../config.ts'
+import type { DatabaseLocation } from '../../db/database.ts'
+import { isDatabaseFull } from '../../db/sqlite/commit.ts'
+import { Failure, isDiskFull } from '../../errors.ts'
+import { PROGRAM_NAME } from '../../program-name.ts'
+import { MASTER_KEY_ID } from '../master-key-id.ts'
+import { backUpRows } from './backup.ts'
+
+/** How many upgrades may be undone. */
+const KEPT = 3
+
+/**
+ * Backs up the rows where this version is about to migrate them, since a database is never migrated backwards.
+ * @returns how to go back, for the operator; undefined when nothing is migrated
+ * @throws Failure when there is no space for it: nothing is migrated then
+ */
+export async function backUpBeforeUpgrade(config: Config, location: DatabaseLocation): Promise<string | undefined> {
+  const applied = await location.appliedMigrations()
+  const isUpgrade = applied.length > 0 && location.migrations.some((migration) => !applied.includes(migration))
+  const isNewer = applied.some((migration) => !location.migrations.includes(migration)) // refused when it is opened
+  if (!isUpgrade || isNewer || (await location.peekSetting(MASTER_KEY_ID)) === undefined) return undefined
+  const { beforeUpgrade: folder } = dataPaths(config.dataDir)
+  try {
+    const { name } = await backUpRows(config, { folder, keep: KEPT })
+    return `To go back to the version before, stop the server, install that version and run: ${PROGRAM_NAME} restore ${folder} --rows --at ${name}`
+  } catch (cause) {
+    if (!isDiskFull(cause) && !isDatabaseFull(cause)) throw cause
+    throw new Failure(
+      'unavailable',
+      `The database was not upgraded: there is no space for a backup of its rows in ${folder}. Free as much space as it takes, and start again.`,
+      { cause },
+    )
+  }
+}
