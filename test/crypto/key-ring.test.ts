@@ -1,13 +1,18 @@
-import { expect, test } from 'vitest'
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import {
   deriveKey,
   parseMasterKey,
   readMasterKeyText,
+  replaceKeyFile,
   replaceMasterKey,
   rewrap,
   signingKeys,
   unwrap,
   wrap,
+  writeMasterKey,
 } from '../../src/crypto/master-key.ts'
 import { sealBlob } from '../../src/crypto/sealed-blob.ts'
 import { openImage } from '../../src/watermark/watermark-image.ts'
@@ -43,6 +48,23 @@ test('a ring is written as its keys, the current one first; anything else is not
   }
   expect(readMasterKeyText(`${a}\n`)?.older).toEqual([])
   for (const text of ['', a.slice(1), `${a}${b}`, `${a};${b}`, `${a} x`]) expect(readMasterKeyText(text)).toBeUndefined()
+})
+
+test('a key file is replaced whole: behind its symbolic link, readable by its owner alone, with nothing left beside it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-ring-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const [file, link] = [join(folder, 'secret/master.key'), join(folder, 'data.key')]
+  await mkdir(join(folder, 'secret'))
+  writeMasterKey(file, parseMasterKey(OLD))
+  await symlink(file, link)
+  replaceKeyFile(link, [parseMasterKey(NEW), parseMasterKey(OLD)])
+  expect(await readlink(link)).toBe(file)
+  expect(await readFile(file, 'utf8')).toBe(`${NEW.toString('hex')}\n${OLD.toString('hex')}\n`)
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  expect(await readdir(folder, { recursive: true })).toEqual(expect.arrayContaining(['data.key', 'secret', 'secret/master.key']))
+  expect(await readdir(join(folder, 'secret'))).toEqual(['master.key'])
+  expect(() => replaceKeyFile(join(folder, 'none.key'), [parseMasterKey(NEW)])).toThrow(/cannot be replaced/)
+  expect(await readdir(folder)).not.toContain('none.key.new')
 })
 
 test('what an older key signed is valid until its time has passed, for its own use', () => {

@@ -1,11 +1,16 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { dataPaths } from '../../src/config.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import type { MasterKey } from '../../src/crypto/master-key.ts'
 import { killAt, type Place, watch } from '../crash/strace.ts'
 import { getMasterKey } from '../data-folder.ts'
+import { readTrace } from '../pipeline/trace.ts'
+import { DATABASE } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
@@ -55,6 +60,52 @@ test('F-39: after kill -9 at any moment of a rotation the next start plays at on
   expect(kills).toBe(rounds(3, 30))
   expect(earlier.length).toBeGreaterThan(1)
 }, 3_600_000)
+
+/** How the setting is written, with its value: into SQLite's log, or to PostgreSQL. */
+const BOUND =
+  DATABASE === 'sqlite' ? /^pwrite64\(\d+<.*reelgate\.db-wal>.*master-key-id/ : /^writev?\(.*master-key-id[^"]{0,24}[0-9a-f]{8}/
+
+test('F-29: both keys are durable in the file before the database names them, and the old one leaves it only after the new one is named alone', async () => {
+  const reelgate = await startReelgate()
+  await reelgate.stop()
+  const trace = join(reelgate.dataDir, '..', 'calls')
+  const filter = 'trace=fsync,rename,pwrite64,write,writev'
+  const main = join(import.meta.dirname, '../../bin/main.js')
+  const strace = [
+    '-D',
+    '-f',
+    '-qq',
+    '-y',
+    '-s',
+    '4096',
+    '-e',
+    filter,
+    '-o',
+    trace,
+    process.execPath,
+    main,
+    'key',
+    'rotate-master',
+  ]
+  await promisify(execFile)('strace', strace, { env: { PATH: process.env.PATH ?? '', ...reelgate.env } })
+  const calls = readTrace(await readFile(trace, 'utf8'))
+  let at = -1
+  const next = (pattern: RegExp) => {
+    const found = calls.find(({ text, start }) => start > at && pattern.test(text))
+    expect({ pattern, found: found !== undefined }).toEqual({ pattern, found: true })
+    at = found?.end ?? at
+  }
+  const folder = new RegExp(`^fsync\\(\\d+<${join(reelgate.dataDir, '..')}>`)
+  const replaceFile = () => {
+    next(/^fsync\(\d+<.*data\.key\.new>/)
+    next(/^rename\(".*data\.key\.new", ".*data\.key"\)/)
+    next(folder)
+  }
+  replaceFile()
+  next(BOUND)
+  next(BOUND)
+  replaceFile()
+})
 
 function pickPlace(places: readonly Place[], chance: ReturnType<typeof newChance>): Place {
   const kinds = [...Map.groupBy(places, ({ syscall }) => syscall).values()]
