@@ -17,12 +17,14 @@ const VariableFacts = Type.Object({
 })
 export type VariableFacts = Static<typeof VariableFacts> & { name: string }
 
+const PORT_PATTERN = '^([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$'
+
 /** Every variable that Reelgate reads. `expected` completes the sentence about a value that is invalid. */
 const Variables = Type.Object({
   PORT: Type.String({
     description: 'port to listen on',
     expected: 'a port from 0 to 65535',
-    pattern: '^([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$',
+    pattern: PORT_PATTERN,
     default: '8080',
   }),
   HOST: Type.String({ description: 'address to listen on', minLength: 1, default: '127.0.0.1' }),
@@ -136,6 +138,15 @@ const Variables = Type.Object({
     expected: 'on or off',
     default: 'on',
   }),
+  REELGATE_METRICS_PORT: Type.Optional(
+    Type.String({
+      description: 'port for Prometheus to read GET /metrics from; never the port of the viewers',
+      expected: 'a port from 0 to 65535',
+      pattern: PORT_PATTERN,
+      defaultText: 'none: no metrics',
+    }),
+  ),
+  REELGATE_METRICS_HOST: Type.String({ description: 'address of that port', minLength: 1, default: '127.0.0.1' }),
   REELGATE_LOG_LEVEL: Type.Union(
     (['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const).map((level) => Type.Literal(level)),
     {
@@ -270,6 +281,11 @@ function toConfig(variables: Variables) {
     /** DEVICE:INODE of the output that systemd's journal keeps. */
     journalStream: variables.JOURNAL_STREAM,
     demo: variables.REELGATE_DEMO === 'on',
+    /** Undefined: no metrics. */
+    metrics:
+      variables.REELGATE_METRICS_PORT === undefined
+        ? undefined
+        : { host: variables.REELGATE_METRICS_HOST, port: Number(variables.REELGATE_METRICS_PORT) },
     logLevel: variables.REELGATE_LOG_LEVEL,
   }
 }

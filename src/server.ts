@@ -16,6 +16,7 @@ import { startMaintenance } from './installation/maintenance.ts'
 import { hasKeyFile } from './installation/master-key.ts'
 import { type Overrides, openFoundation } from './installation/open-foundation.ts'
 import { createReadiness } from './installation/readiness.ts'
+import { readServerState } from './installation/server-state.ts'
 import { openPlayback, savePlayback } from './playback/open.ts'
 import { cacheKey, createSegmentCache } from './playback/segment-cache.ts'
 import { sessionsOfAccounts, sessionsOfVideos } from './playback/session.ts'
@@ -87,6 +88,7 @@ async function openServer(
   opened.defer(() => logErrors(log, 'API keys: saving their last use failed', () => keyUses.save()))
   const playbackOtps = { write, nowS, outbound, watermarkImages }
   const demo = isDemoAllowed(config) ? openDemo({ ...receiving, sandbox, playbackOtps }) : undefined
+  const metrics = config.metrics && (await import('./http/metrics/metrics.ts')).createMetrics(config.metrics)
   const app = createInterfaces({
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },
     owners: {
@@ -99,9 +101,13 @@ async function openServer(
     uploads: receiving,
     segments: { hotSegments, chunkQueue, segmentEvents, wakeEncoders: encoding.wake, reportDamage },
     health: createReadiness(foundation),
+    metrics,
   })
   url = await listen(app, config)
   opened.defer(() => closeApp(app))
+  const stateDeps = { config, slowQueryDb, sessions: playback.sessions, counters: encoding.counters, nowS, wallNowS }
+  const metricsServer = await metrics?.listen(() => readServerState(stateDeps), log)
+  opened.defer(() => metricsServer?.stop())
   const accounts = { db, write, nowS, sessions: sessionsOfAccounts(playback) }
   const media = { db, slowQueryDb, write, reportDamage: repairSegment }
   const rotation = async () => masterKeyRotation

@@ -65,6 +65,18 @@ export async function listAlertRows(
   return query.orderBy('id', 'desc').limit(limit).execute()
 }
 
+/** How many alerts there are since then, by cause. */
+export async function countAlertsSince(db: Db, sinceS: number): Promise<Record<string, number>> {
+  const rows = await db
+    .selectFrom('alert')
+    .select(({ fn }) => ['cause', fn.countAll<number>().as('count')])
+    .where('atS', '>=', sinceS)
+    .groupBy('cause')
+    .orderBy('cause')
+    .execute()
+  return Object.fromEntries(rows.map(({ cause, count }) => [cause, Number(count)]))
+}
+
 /** Removes some of the alerts from before then, the oldest first. @returns how many */
 export async function removeOldAlerts(tx: Db, beforeS: number, limit: number): Promise<number> {
   const { numDeletedRows } = await tx

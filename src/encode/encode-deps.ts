@@ -9,6 +9,7 @@ import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { blobPath } from '../storage/folder.ts'
 import type { ChunkQueue } from './chunk-queue.ts'
+import type { EncodeCounters } from './encode-counters.ts'
 import { findGeneration } from './generation-store.ts'
 import type { GenerationWithKey, SegmentEvents } from './publication.ts'
 import type { Sandbox, SealedSource } from './sandbox.ts'
@@ -23,6 +24,7 @@ export type EncodeDeps = {
   folders: VideoFolders
   chunkQueue: ChunkQueue
   segmentEvents: SegmentEvents
+  counters: EncodeCounters
   log: Logger
   sessions: VideoSessions
   /** Ends the jobs of a video. */

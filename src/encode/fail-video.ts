@@ -42,6 +42,7 @@ export async function settleFailure(deps: EncodeDeps, videoId: string, failure: 
     await abandonChunks(tx, videoId)
     return { isSettled: true, hasFailed }
   })
+  if (hasFailed) deps.counters.failures++
   if (hasFailed) deps.log.info({ videoId, status: failure.status, reason: failure.message }, 'video: failed')
   if (removed)
     deps.log.error({ ...removed.key, reason: failure.message }, 'video: next generation failed, the one before plays on')

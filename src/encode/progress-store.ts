@@ -27,3 +27,16 @@ export async function countChunks(db: Db, video: GenerationKey) {
     .executeTakeFirstOrThrow()
   return { all: Number(row.all), done: Number(row.done) }
 }
+
+/** Chunks of all videos that wait and that are being encoded. */
+export async function countOpenChunks(db: Db): Promise<{ pending: number; running: number }> {
+  const count = async (state: 'pending' | 'running') => {
+    const row = await db
+      .selectFrom('chunk')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('state', '=', state)
+      .executeTakeFirstOrThrow()
+    return Number(row.count)
+  }
+  return { pending: await count('pending'), running: await count('running') }
+}

@@ -9,6 +9,7 @@ import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import { type BlobFolder, putBlob, removeBlobs } from '../storage/folder.ts'
 import { type ChunkQueue, finishRun } from './chunk-queue.ts'
 import { isCurrentRun, type VideoChunk } from './chunk-store.ts'
+import type { EncodeCounters } from './encode-counters.ts'
 import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './generation-store.ts'
 import { gridFor, type Plan } from './plan.ts'
 
@@ -21,6 +22,7 @@ export type PublicationDeps = {
   segments: BlobFolder
   chunkQueue: ChunkQueue
   segmentEvents: SegmentEvents
+  counters: EncodeCounters
   log: Logger
 }
 
@@ -83,6 +85,7 @@ export function openPublication(
       })
     if (isReady) deps.log.info({ videoId: video.videoId }, 'video: ready')
     await removeSegments(late)
+    deps.counters.segments += segments.length
     for (const segment of segments) deps.segmentEvents.published(video, segment.renditionId, segment.number)
   }
 

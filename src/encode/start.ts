@@ -2,13 +2,14 @@ import type { Logger } from 'pino'
 import type { Db } from '../db/database.ts'
 import { startDispatcher } from '../jobs/dispatcher.ts'
 import { type ChunkJob, type ChunkQueue, resumeChunks, rowQueue } from './chunk-queue.ts'
+import type { EncodeCounters } from './encode-counters.ts'
 import type { EncodeDeps } from './encode-deps.ts'
 import { reencryptVideo } from './next-generation.ts'
 import { createSegmentEvents, type SegmentEvents } from './publication.ts'
 import { type Damage, reportDamage } from './repair.ts'
 import { createEncodeScheduler } from './scheduler.ts'
 
-export type EncodingDeps = Omit<EncodeDeps, 'chunkQueue' | 'segmentEvents' | 'stopJobs'> & {
+export type EncodingDeps = Omit<EncodeDeps, 'chunkQueue' | 'segmentEvents' | 'stopJobs' | 'counters'> & {
   /** PostgreSQL, where the chunks are queued in it. */
   databaseUrl: string | undefined
   /** How many chunks are encoded concurrently. */
@@ -22,11 +23,12 @@ export type EncodingDeps = Omit<EncodeDeps, 'chunkQueue' | 'segmentEvents' | 'st
 export type Encoding = {
   chunkQueue: ChunkQueue
   segmentEvents: SegmentEvents
+  counters: EncodeCounters
   /** Has a damaged segment encoded again. @returns false when it is no longer published */
   repairSegment(damage: Damage): Promise<boolean>
-  /** Looks for work now. */
   /** Has a video encoded again under a new content key: see `reencryptVideo`. */
   reencrypt(videoId: string, alsoInTransaction: (tx: Db, accountId: string) => Promise<void>): Promise<void>
+  /** Looks for work now. */
   wake(): void
   stopJobs(videoId: string): Promise<void>
 }
@@ -43,7 +45,8 @@ export async function startEncoding(
   const segmentEvents = createSegmentEvents()
   const chunkQueue = await openChunkQueue(databaseUrl, log, opened)
   const stopJobs = (videoId: string) => dispatcher.stopJobs(videoId)
-  const encodeDeps = { ...deps, chunkQueue, segmentEvents, stopJobs }
+  const counters = { segments: 0, failures: 0 }
+  const encodeDeps = { ...deps, chunkQueue, segmentEvents, counters, stopJobs }
   const scheduler = createEncodeScheduler(encodeDeps, () => dispatcher.wake())
   const dispatcher = startDispatcher({ slots, claim: scheduler.claim, pollIntervalMs: POLL_INTERVAL_MS, log })
   opened.defer(() => dispatcher.stop())
@@ -53,6 +56,7 @@ export async function startEncoding(
   return {
     chunkQueue,
     segmentEvents,
+    counters,
     async repairSegment(damage) {
       const isDamaged = await reportDamage({ write, chunkQueue, log }, damage)
       forgetSegment(damage)

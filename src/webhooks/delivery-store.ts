@@ -38,6 +38,16 @@ export async function findDueWebhook(
     .executeTakeFirst()
 }
 
+/** Deliveries of all endpoints that are neither delivered nor failed for good. */
+export async function countOpenDeliveries(db: Db): Promise<number> {
+  const row = await db
+    .selectFrom('delivery')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('finishedAtS', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}
+
 /** What one attempt sends. `attempts` counts it. */
 export type ClaimedDelivery = Pick<DeliveryRow, 'webhookId' | 'sequence' | 'body' | 'attempts'>
 

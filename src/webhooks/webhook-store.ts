@@ -84,3 +84,13 @@ export async function beginReplay(tx: Db, webhookId: string): Promise<void> {
 export async function removeWebhook(tx: Db, accountId: string, webhookId: string): Promise<void> {
   await tx.deleteFrom('webhook').where('accountId', '=', accountId).where('id', '=', webhookId).execute()
 }
+
+/** Endpoints that are switched off, for whatever reason. */
+export async function countDisabledWebhooks(db: Db): Promise<number> {
+  const row = await db
+    .selectFrom('webhook')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('disabledReason', 'is not', null)
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}

@@ -82,6 +82,7 @@ async function openEncodeDeps(): Promise<EncodeDeps> {
     folders: { sources: folder, segments: folder, posters: folder, files: folder },
     chunkQueue: rowQueue,
     segmentEvents: createSegmentEvents(),
+    counters: { segments: 0, failures: 0 },
     log: pino({ level: 'silent' }),
     sessions: { end: async () => undefined, endInMemory: () => undefined },
     stopJobs: async () => undefined,

@@ -20,6 +20,7 @@ import { docsInterface } from '../docs/routes.ts'
 import { downloadInterface } from '../media/downloads.ts'
 import { posterInterface } from '../media/posters.ts'
 import { mediaInterface } from '../media/segments.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import { playbackInterface } from '../play/routes.ts'
 import { readPlayerAssets } from '../player/assets.ts'
 import { playerInterface } from '../player/routes.ts'
@@ -49,6 +50,8 @@ export type InterfaceDeps = {
   segments: Pick<SegmentDeps, 'hotSegments' | 'chunkQueue' | 'segmentEvents' | 'wakeEncoders' | 'reportDamage'>
   health: Pick<HealthDeps, 'checks' | 'notices'>
   demo: Demo | undefined
+  /** Undefined: nothing is measured. */
+  metrics: Pick<Metrics, 'countRequests'> | undefined
 }
 
 type ParsingLimits = Pick<PosterDeps & CaptionDeps, 'posterRenderer' | 'captionParser'>
@@ -67,6 +70,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
   const player = readPlayerAssets(fileURLToPath(import.meta.resolve('#player/manifest.json')))
 
   const app = createApp(log, limiting)
+  deps.metrics?.countRequests(app)
   limitConnections(app, isProxy)
   refuseWhileDatabaseInUse(app, deps.refusal)
   const routes = collectApiRoutes(app)

@@ -1,0 +1,7 @@
+/** What was encoded since the start of the server. */
+export type EncodeCounters = {
+  /** Published segments, of all renditions. */
+  segments: number
+  /** Videos that failed. */
+  failures: number
+}

@@ -1,0 +1,50 @@
+import { statfs } from 'node:fs/promises'
+import { countAlertsSince } from '../alerts/alert-store.ts'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/database.ts'
+import type { EncodeCounters } from '../encode/encode-counters.ts'
+import { countOpenChunks } from '../encode/progress-store.ts'
+import type { LiveSessions } from '../playback/session.ts'
+import { countOpenDeliveries } from '../webhooks/delivery-store.ts'
+import { countDisabledWebhooks } from '../webhooks/webhook-store.ts'
+import { findLastBackup } from './backup/last-backup.ts'
+
+export type StateDeps = {
+  config: Config
+  slowQueryDb: Db
+  sessions: LiveSessions
+  counters: EncodeCounters
+  nowS: () => number
+  wallNowS: () => number
+}
+
+const ACTIVE_S = 60
+const DAY_S = 24 * 3600
+
+/** What the metrics show of the server at the moment. What only the database knows is left out while it does not answer. */
+export async function readServerState({ config, slowQueryDb: db, sessions, counters, nowS, wallNowS }: StateDeps) {
+  const { bavail, blocks, bsize } = await statfs(config.dataDir)
+  const activeSince = nowS() - ACTIVE_S
+  const active = [...sessions.values()].filter(({ row, lastSeenAtS }) => row.endedAtS === null && lastSeenAtS >= activeSince)
+  const rows = await readRows(db, { sinceS: nowS() - DAY_S, wallNowS }).catch(() => ({ reelgate_database_up: 0 }))
+  return {
+    ...rows,
+    reelgate_playback_sessions: active.length,
+    reelgate_segments_published_total: counters.segments,
+    reelgate_encode_failures_total: counters.failures,
+    reelgate_disk_free_bytes: bavail * bsize,
+    reelgate_disk_size_bytes: blocks * bsize,
+  }
+}
+
+async function readRows(db: Db, { sinceS, wallNowS }: { sinceS: number; wallNowS: () => number }) {
+  const backup = await findLastBackup({ db })
+  return {
+    reelgate_database_up: 1,
+    reelgate_chunks: await countOpenChunks(db),
+    reelgate_webhook_deliveries: await countOpenDeliveries(db),
+    reelgate_webhooks_disabled: await countDisabledWebhooks(db),
+    reelgate_alerts: await countAlertsSince(db, sinceS),
+    reelgate_backup_age_seconds: backup && Math.max(0, wallNowS() - backup.atS),
+  }
+}
