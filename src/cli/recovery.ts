@@ -6,6 +6,8 @@ import { dataPaths, readConfig } from '../config.ts'
 import { MasterKeyRotated } from '../control/commands.ts'
 import { Failure } from '../errors.ts'
 import { getRecoveryPhrase, hasKeyFile, restoreMasterKey } from '../installation/master-key.ts'
+import { PROGRAM_NAME } from '../program-name.ts'
+import { isKeptByJournal } from './journal.ts'
 import { type JsonOption, printResult, runCommand } from './run-command.ts'
 
 const WORDS = 24
@@ -42,7 +44,8 @@ export async function showPhrase(options: JsonOption): Promise<void> {
 
 /** Replaces the master key and shows the recovery phrase of the new one. */
 export async function rotateMasterKey(options: JsonOption): Promise<void> {
-  const rotated = await runCommand(readConfig(), 'key rotate-master', {})
+  const config = readConfig()
+  const rotated = await runCommand(config, 'key rotate-master', {})
   if (!Value.Check(MasterKeyRotated, rotated)) throw new Failure('unavailable', 'The server is of another version. Restart it.')
   if (options.json) return printResult(rotated, options)
   const { masterKeyId, rewrapped, unreadable, phrase, removeOldKeyFrom } = rotated
@@ -54,6 +57,11 @@ export async function rotateMasterKey(options: JsonOption): Promise<void> {
     )
   if (removeOldKeyFrom) printResult(`Remove the old key from ${removeOldKeyFrom}: nothing needs it any more.`, options)
   if (phrase === null) return
+  if (isKeptByJournal(config)) {
+    const sentence =
+      'This output is kept in the journal, so it has no secrets. The recovery phrase of the new key, on a terminal:'
+    return printResult(`${sentence}\n\n  ${PROGRAM_NAME} key phrase`, options)
+  }
   printResult(
     `\nThe recovery phrase of the new key is shown only this once. Write it down and keep it away from this machine.
 Keep the old phrase, too, as long as you keep backups made before: it opens only those.\n\n${formatPhrase(phrase.split(' '))}`,

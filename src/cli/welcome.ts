@@ -1,9 +1,9 @@
-import { fstatSync } from 'node:fs'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config.ts'
 import { hasKeyFile } from '../installation/master-key.ts'
 import { PROGRAM_NAME } from '../program-name.ts'
 import type { ReelgateServer } from '../server.ts'
+import { isKeptByJournal } from './journal.ts'
 import { formatPhrase } from './recovery.ts'
 
 /** The output of a start: one line, and after the first start the secrets to keep and the next steps. */
@@ -53,10 +53,4 @@ function secretCommands({ account, recoveryPhrase }: FirstStart): string[] {
     `This output is kept in the journal, so it has no secrets. Run these on a terminal and keep what they print:`,
     rows.join('\n'),
   ]
-}
-
-/** @see systemd.exec(5), JOURNAL_STREAM: an output that was redirected since has another device or inode */
-function isKeptByJournal({ journalStream }: Config): boolean {
-  const { dev, ino } = fstatSync(process.stdout.fd)
-  return journalStream === `${dev}:${ino}`
 }

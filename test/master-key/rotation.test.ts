@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { open, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { keyFromPhrase } from '../../src/crypto/recovery-phrase.ts'
@@ -91,6 +94,23 @@ test('without a server: the phrase is printed once, a second rotation works like
   expect(expectOnlyCurrentOpens(reelgate, [first, second])).toBeGreaterThan(2000)
   await reelgate.restart()
   expect((await reelgate.newViewer().redeem(await reelgate.owner.issueOtp(reelgate.videoId))).playing).toBe(true)
+})
+
+test('under systemd, whose journal keeps the output, no phrase is printed', async () => {
+  const reelgate = await startReelgate()
+  await reelgate.stop()
+  const path = join(reelgate.dataDir, '..', 'journal')
+  await using journal = await open(path, 'w')
+  const { dev, ino } = await journal.stat()
+  const main = join(import.meta.dirname, '../../bin/main.js')
+  const child = spawn(process.execPath, [main, 'key', 'rotate-master'], {
+    env: { PATH: process.env.PATH ?? '', ...reelgate.env, JOURNAL_STREAM: `${dev}:${ino}` },
+    stdio: ['ignore', journal.fd, 'inherit'],
+  })
+  expect(await once(child, 'exit')).toEqual([0, null])
+  const kept = await readFile(path, 'utf8')
+  expect(kept).toMatch(/has no secrets[\s\S]*key phrase/)
+  for (const word of (await phraseOf(reelgate)).split(' ')) expect(kept).not.toMatch(new RegExp(`\\d ${word}\\b`))
 })
 
 test('a key that its owner stores is rotated by a start with both, and then needs the new one alone', async () => {
