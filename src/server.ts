@@ -114,7 +114,7 @@ async function openServer(
   const commands = { accounts, bans, media, rotation, reencrypt, stops: playback, localUrl: () => url, publicUrl, playbackOtps }
   const control = await startControlSocket(
     paths.controlSocket,
-    { ...deletion, ...commands, slowQueryDb, masterKey, nowS, copy: async () => foundation.restoredCopy },
+    { ...deletion, ...commands, slowQueryDb, masterKey, nowS, outbound, copy: async () => foundation.restoredCopy },
     log,
   )
   opened.defer(() => control.stop())

@@ -36,6 +36,7 @@ const AUDIT_KINDS = [
   'hook:disabled',
   'hook:resumed',
   'hook:rotated',
+  'hook:tested',
   'hook:replayed',
   'hook:deleted',
 ] as const

@@ -183,6 +183,11 @@ const WEBHOOK: Topic = {
       run: ({ argument: account, options }) => runAndPrint('hook list', { account }, options),
     },
     {
+      usage: 'test <webhookId>',
+      description: 'send a test event to a webhook through the running server, and print what it answered',
+      run: ({ argument: webhookId, options }) => runOnServer('hook test', { webhookId }, options),
+    },
+    {
       usage: 'resume',
       description: 'let a restored copy of an installation send its webhooks: it is the live one from now on',
       run: ({ options }) => runAndPrint('hook resume', {}, options),

@@ -9,12 +9,14 @@ import { findProgress } from '../encode/progress.ts'
 import type { Encoding } from '../encode/start.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
+import { type TestDeps, testWebhookOfAnyAccount } from '../webhooks/test-event.ts'
 import { type CommandDeps, command } from './commands.ts'
 
 /** What only a running server has. */
 export type ServerDeps = CommandDeps &
   DeletionDeps &
   ListDeps &
+  TestDeps &
   PolicyDeps & {
     /** The playback clock: keys end by it. */
     nowS: () => number
@@ -85,6 +87,9 @@ export const SERVER_COMMANDS = {
     await deps.reencrypt(videoId, (tx, accountId) => recordAuditEvent(tx, { ...event, accountId }))
     return { videoId, started: true }
   }),
+  'hook test': command(Type.Object({ webhookId: Id }), (deps: ServerDeps, { webhookId }) =>
+    testWebhookOfAnyAccount(deps, webhookId),
+  ),
   'demo remove': command(Type.Object({}), async (deps: ServerDeps) => {
     await removeDemo(deps)
     return { removed: true }

@@ -37,6 +37,11 @@ export async function findWebhook(db: Db, accountId: string, webhookId: string):
   return db.selectFrom('webhook').selectAll().where('accountId', '=', accountId).where('id', '=', webhookId).executeTakeFirst()
 }
 
+export async function findAccountOfWebhook(db: Db, webhookId: string): Promise<string | undefined> {
+  const row = await db.selectFrom('webhook').select('accountId').where('id', '=', webhookId).executeTakeFirst()
+  return row?.accountId
+}
+
 /** The old secret stays valid for a while in addition to the new one. False when the account has no such hook. */
 export async function replaceSecret(
   tx: Db,

@@ -147,6 +147,8 @@ test('L06: every operation and every command that manages something is in the au
       'hook:replayed',
       to(uuid, () => ask('POST', `${hookPath}/deliveries/1/replay`)),
     ],
+    ['POST /api/hooks/{uuid}/test', 'hook:tested', to(uuid, () => ask('POST', `${hookPath}/test`))],
+    ['hook test', 'hook:tested', to(uuid, () => command('hook test', { webhookId: uuid }))],
     ['PUT /api/hooks/{uuid}', 'hook:disabled', to(uuid, () => ask('PUT', hookPath, { status: 0 }))],
     ['DELETE /api/hooks', 'hook:deleted', to(uuid, () => ask('DELETE', '/api/hooks', { uuid }))],
     ['DELETE /api/bans', 'ban:lifted', async () => lifted((subject) => ask('DELETE', `/api/bans?subject=${subject}`))],

@@ -582,6 +582,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => deliveries.countDeliveries(tx, 'h1'),
       (tx) => deliveries.countOpenDeliveries(tx),
       (tx) => hooks.countDisabledWebhooks(tx),
+      (tx) => hooks.findAccountOfWebhook(tx, 'h1'),
       (tx) => deliveries.replayDelivery(tx, 'h1', 1),
       (tx) => deliveries.replayDelivery(tx, 'h1', 99),
       (tx) => hooks.beginReplay(tx, 'h1'),

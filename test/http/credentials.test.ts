@@ -74,6 +74,7 @@ const RULES: Record<string, Rule> = {
   'DELETE /api/hooks': { opens: 'editor', status: 404, body: { uuid: 'VIDEO' } },
   'PUT /api/hooks/:uuid': { opens: 'editor', status: 404, body: { status: 0 } },
   'POST /api/hooks/:uuid/secret': { opens: 'editor', status: 404 },
+  'POST /api/hooks/:uuid/test': { opens: 'editor', status: 404 },
   'GET /api/hooks/:uuid/deliveries': { opens: 'viewer', status: 404 },
   'POST /api/hooks/:uuid/deliveries/replay': { opens: 'editor', status: 404 },
   'POST /api/hooks/:uuid/deliveries/:id/replay': { opens: 'editor', status: 404 },

@@ -1,6 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { dataPaths } from '../../src/config.ts'
+import { sendCommand } from '../../src/control/socket.ts'
 import type { Owner } from '../client.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
@@ -255,4 +258,24 @@ test('reelgate hook list names an account’s hooks', async () => {
   const { code, stdout } = await reelgate.cli('hook', 'list', 'lists', '--json')
   expect(code).toBe(0)
   expect(JSON.parse(stdout)).toEqual([{ id: uuid, url, event: 'video:ready', status: 'on' }])
+})
+
+test('a test event is sent immediately, signed like any other, also while the hook is off, and is not listed', async () => {
+  const owner = await reelgate.newOwner('tries a hook')
+  const hooks = hooksOf(owner)
+  const receiver = receivers.newReceiver()
+  const { uuid, secret } = await hooks.create(receiver.url)
+  await hooks.set(uuid, 0)
+  const send = async () => (await owner.call('POST', `/api/hooks/${uuid}/test`)).json()
+  expect(await send()).toEqual({ status: 204, problem: null })
+  const [{ headers, body, event } = { headers: {}, body: '', event: undefined }] = await receiver.until(1)
+  expect(event).toMatchObject({ hookId: uuid, event: 'test', payload: {} })
+  new Webhook(secret).verify(body, headers as Record<string, string>)
+  receiver.answer((response) => response.writeHead(500).end())
+  expect(await send()).toEqual({ status: 500, problem: 'The endpoint returned 500.' })
+  const deliveries = await owner.call('GET', `/api/hooks/${uuid}/deliveries`)
+  expect(await deliveries.json()).toMatchObject({ count: 0 })
+  const command = (webhookId: string) => sendCommand(dataPaths(reelgate.dataDir).controlSocket, 'hook test', { webhookId })
+  expect(await command(uuid)).toMatchObject({ status: 500 })
+  await expect(command(NO_SUCH)).rejects.toThrow('There is no webhook')
 })

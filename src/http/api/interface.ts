@@ -1,7 +1,6 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import type { Authenticate } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
-import type { DeliveryLogDeps } from '../../webhooks/delivery-log.ts'
 import type { App } from '../server/app-type.ts'
 import { refuseMethod } from '../server/method-not-allowed.ts'
 import { identify, type LimitDeps } from '../server/rate-limits.ts'
@@ -19,7 +18,7 @@ import { tagRoutes } from './tags.ts'
 import { type UploadRoutesDeps, uploadRoutes } from './uploads.ts'
 import { type UsageRoutesDeps, usageRoutes } from './usage.ts'
 import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
-import { webhookRoutes } from './webhooks.ts'
+import { type WebhookRoutesDeps, webhookRoutes } from './webhooks.ts'
 
 export type ApiDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDeps &
   FileRoutesDeps &
@@ -30,7 +29,7 @@ export type ApiDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDe
   OtpRoutesDeps &
   SessionRoutesDeps &
   AlertRoutesDeps &
-  BanRoutesDeps & { hooks: DeliveryLogDeps }
+  BanRoutesDeps & { hooks: Omit<WebhookRoutesDeps, 'idempotency'> }
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {

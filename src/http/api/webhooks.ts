@@ -4,6 +4,7 @@ import { Failure } from '../../errors.ts'
 import { messageId } from '../../webhooks/attempt.ts'
 import { type DeliveryLogDeps, listDeliveries, replayDeliveries } from '../../webhooks/delivery-log.ts'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../webhooks/event.ts'
+import { type TestDeps, testWebhook } from '../../webhooks/test-event.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -72,7 +73,12 @@ const DeliveriesQuery = Type.Object(pagingQuery(PAGE_LIMITS))
 const DeliveriesReply = Type.Object({ count: Type.Integer(), rows: Type.Array(DeliveryBody) })
 const ReplayReply = Type.Object({ message: Type.String(), count: Type.Integer() })
 
-export type WebhookRoutesDeps = DeliveryLogDeps & IdempotencyRouteDeps
+const TestReply = Type.Object({
+  status: Type.Union([Type.Integer(), Type.Null()], { description: 'what the endpoint answered; null: nothing' }),
+  problem: Type.Union([Type.String(), Type.Null()], { description: 'why it did not accept the event; null: it did' }),
+})
+
+export type WebhookRoutesDeps = DeliveryLogDeps & IdempotencyRouteDeps & TestDeps
 
 /** Hooks: owners' webhook endpoints (wire-contract.md, sections 3 and 7; docs/webhooks.md). */
 export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
@@ -158,6 +164,21 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
     async (request) => {
       return { secret: await rotateSecret(deps, webhookTarget(request, request.params.uuid)) }
     },
+  )
+
+  app.post(
+    '/hooks/:uuid/test',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Send a test event to a webhook',
+        description:
+          'One event `test`, signed like all others, now; also to a webhook that is off. It is not listed as a delivery.',
+        params: HookParams,
+        response: { 200: TestReply },
+      },
+    },
+    async (request) => testWebhook(deps, webhookTarget(request, request.params.uuid)),
   )
 }
 
