@@ -10,6 +10,7 @@ import { isDemoAllowed } from './http/demo/from-this-machine.ts'
 import { createInterfaces } from './http/server/interfaces.ts'
 import { closeApp, listen } from './http/server/listen.ts'
 import { startBackgroundWork } from './installation/background-work.ts'
+import { findLastBackup } from './installation/backup/last-backup.ts'
 import { type FirstStart, prepareFirstStart } from './installation/first-start.ts'
 import { logErrors } from './installation/log-errors.ts'
 import { startMaintenance } from './installation/maintenance.ts'
@@ -121,6 +122,8 @@ async function openServer(
   const { stop: stopMaintenance } = startMaintenance({
     ...{ db, slowQueryDb, write, nowS, folders, deletion, usage, keyUses, bans, reportDamage: repairSegment, log },
     savePlayback: () => savePlayback(playback),
+    ...{ wallNowS, isDiskLow: space.isLow, isSandboxMissing: sandboxAdvice(sandbox) !== undefined },
+    findLastBackupS: async () => (await findLastBackup({ db }))?.atS,
     reserve: paths.reserve,
   })
   opened.defer(stopMaintenance)

@@ -65,6 +65,30 @@ export async function listAlertRows(
   return query.orderBy('id', 'desc').limit(limit).execute()
 }
 
+/** The oldest account, which gets what concerns the whole installation. */
+export async function findFirstAccount(db: Db) {
+  return db
+    .selectFrom('account')
+    .select(['id', 'createdAtS', 'videoCount'])
+    .orderBy('createdAtS')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** API keys that are valid and end in a span of time. */
+export async function listEndingKeys(db: Db, fromS: number, toS: number) {
+  const rows = await db
+    .selectFrom('apiKey')
+    .select(['id', 'accountId', 'name', 'prefix', 'expiresAtS'])
+    .where('revokedAtS', 'is', null)
+    .where('expiresAtS', '>', fromS)
+    .where('expiresAtS', '<=', toS)
+    .orderBy('id')
+    .execute()
+  return rows.map((row) => ({ ...row, expiresAtS: row.expiresAtS ?? 0 }))
+}
+
 /** How many alerts there are since then, by cause. */
 export async function countAlertsSince(db: Db, sinceS: number): Promise<Record<string, number>> {
   const rows = await db

@@ -1,8 +1,8 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import { addVideoEvents } from '../webhooks/outbox.ts'
+import { addAccountEvent, addVideoEvents } from '../webhooks/outbox.ts'
 import { type AlertFilter, insertAlert, listAlertRows, removeOldAlerts } from './alert-store.ts'
-import type { AlertCause } from './cause.ts'
+import { type AlertCause, isAboutPlayback } from './cause.ts'
 
 // What an owner should look at: rows that can be listed, each with a webhook event.
 
@@ -14,6 +14,7 @@ export type Alert = {
   subject: string
   sessionId: string | null
   userId: string | null
+  /** Empty: it is about no video. */
   videoId: string
   /** What was measured. */
   numbers: Readonly<Record<string, number | string>>
@@ -27,14 +28,16 @@ const KEEP_ALERTS_S = 90 * DAY_S
 const BATCH_SIZE = 500
 
 /**
- * Records an alert and sends `session:suspicious`; what occurs again on the same day only raises its count.
+ * Records an alert and sends `alert`, and of playback also `session:suspicious`; what occurs again on the same day only raises its count.
  * @param atS the playback clock
  */
 export async function recordAlert(tx: Db, alert: Alert, atS: number): Promise<void> {
   const { accountId, cause, subject, sessionId, userId, videoId, numbers } = alert
   const common = { accountId, cause, subject, sessionId, userId, videoId, atS, day: Math.floor(atS / DAY_S) }
   if (!(await insertAlert(tx, { ...common, numbers: JSON.stringify(numbers) }, MAX_ALERTS_A_DAY))) return
-  await addVideoEvents(tx, 'session:suspicious', [videoId], { cause, session: sessionId, userId, numbers })
+  const payload = { cause, session: sessionId, userId, numbers }
+  if (isAboutPlayback(cause)) await addVideoEvents(tx, 'session:suspicious', [videoId], payload)
+  await addAccountEvent(tx, 'alert', accountId, { ...payload, video: videoId || null })
 }
 
 export type AlertDeps = { db: Db }

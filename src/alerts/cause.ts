@@ -1,3 +1,18 @@
 /** Why an alert was raised. The numbers of each are in docs/operations.md. */
-export const ALERT_CAUSES = ['keys-drawn', 'key-pace-ignored', 'many-places', 'otp-reused', 'rule-refused'] as const
+const PLAYBACK_CAUSES = ['keys-drawn', 'key-pace-ignored', 'many-places', 'otp-reused', 'rule-refused'] as const
+const OPERATIONS_CAUSES = [
+  'disk-nearly-full',
+  'encode-failed',
+  'webhook-disabled',
+  'api-key-ends',
+  'backup-old',
+  'sandbox-missing',
+] as const
+export const ALERT_CAUSES = [...PLAYBACK_CAUSES, ...OPERATIONS_CAUSES] as const
 export type AlertCause = (typeof ALERT_CAUSES)[number]
+export type OperationsCause = (typeof OPERATIONS_CAUSES)[number]
+
+/** Whether it is about a viewer, and not about the installation. */
+export function isAboutPlayback(cause: AlertCause): boolean {
+  return PLAYBACK_CAUSES.some((known) => known === cause)
+}

@@ -183,3 +183,9 @@ export async function findVideoDetails(db: Db, videoId: string) {
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
 }
+
+/** The account of a video, deleted or not; undefined when its row is gone. */
+export async function findAccountOfVideo(db: Db, videoId: string): Promise<string | undefined> {
+  const row = await db.selectFrom('video').select('accountId').where('id', '=', videoId).executeTakeFirst()
+  return row?.accountId
+}

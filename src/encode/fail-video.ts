@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { recordOperationsAlert } from '../alerts/operations.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { listExtractedPosterBlobs } from '../catalogue/poster-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
+import { findAccountOfVideo } from '../catalogue/video-store.ts'
 import { isSealIntact } from '../crypto/sealed-file.ts'
 import type { Db } from '../db/database.ts'
 import { openSourceSeal } from '../ingest/source.ts'
@@ -40,6 +42,7 @@ export async function settleFailure(deps: EncodeDeps, videoId: string, failure: 
     if (removed) return { isSettled: true, hasFailed: false, removed }
     const hasFailed = await moveStatus(tx, videoId, failure.status, failure.message)
     await abandonChunks(tx, videoId)
+    if (hasFailed) await alertOfFailure(deps, tx, videoId, failure)
     return { isSettled: true, hasFailed }
   })
   if (hasFailed) deps.counters.failures++
@@ -48,6 +51,13 @@ export async function settleFailure(deps: EncodeDeps, videoId: string, failure: 
     deps.log.error({ ...removed.key, reason: failure.message }, 'video: next generation failed, the one before plays on')
   if (isSettled) void deps.stopJobs(videoId) // not awaited: it waits for the calling run, too
   if (removed) await removeGenerationFiles(deps.folders, removed.key, removed.posters)
+}
+
+/** One alert a day for each account, however many videos fail. */
+async function alertOfFailure({ wallNowS }: EncodeDeps, tx: Db, videoId: string, { message }: MediaFailure): Promise<void> {
+  const accountId = await findAccountOfVideo(tx, videoId)
+  if (accountId === undefined) return // deleted meanwhile
+  await recordOperationsAlert(tx, { accountId, cause: 'encode-failed', videoId, numbers: { reason: message } }, wallNowS())
 }
 
 /**

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
+import { alertOfDisabledWebhook } from '../alerts/operations.ts'
 import { startMp4Scheduler } from '../assets/mp4-scheduler.ts'
 import { type DeletionDeps, startRemovals, type VideoSessions } from '../catalogue/deletion.ts'
 import type { Config } from '../config.ts'
@@ -65,7 +66,10 @@ export async function startBackgroundWork(
   const removals = startRemovals({ db, write, truncateWal, folders, saveUsage, log })
   opened.defer(() => removals.stop())
   const copy = foundation.restoredCopy
-  const sender = await startWebhookSender({ db, write, nowS, wallNowS, masterKey, outbound, copy, log })
+  const sender = await startWebhookSender({
+    ...{ db, write, nowS, wallNowS, masterKey, outbound, copy, log },
+    onDisabled: (tx, webhook, reason) => alertOfDisabledWebhook(tx, webhook, reason, nowS()),
+  })
   opened.defer(() => sender.stop())
 
   async function stopWork(videoIds: readonly string[]): Promise<void> {

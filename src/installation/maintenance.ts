@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { KeyUseTracker } from '../accounts/key-use.ts'
 import { pruneAlerts } from '../alerts/alert.ts'
+import { checkOperations, type OperationsCheckDeps } from '../alerts/operations.ts'
 import { pruneAuditLog } from '../audit/audit-log.ts'
 import type { DeletionDeps, VideoFolders } from '../catalogue/deletion.ts'
 import { FILE_BLOB_NAME, listReferencedFileBlobs } from '../catalogue/file-store.ts'
@@ -25,7 +26,7 @@ const SWEEP_EVERY_MS = 3_600_000
 /** How many names of a folder one sweep checks: a second or two of work, never a whole large installation. */
 const SWEPT_NAMES = 100_000
 
-export type MaintenanceDeps = {
+export type MaintenanceDeps = Pick<OperationsCheckDeps, 'wallNowS' | 'isDiskLow' | 'isSandboxMissing' | 'findLastBackupS'> & {
   db: Db
   slowQueryDb: Db
   write: Write
@@ -58,6 +59,7 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
       () => pruneStoredResponses(deps),
       () => pruneBans(bans),
       () => pruneAuditLog(deps),
+      () => checkOperations(deps),
       () => pruneAlerts(deps),
       () => pruneDeliveries(deps),
       () => pruneUsage(deps),

@@ -6,5 +6,6 @@ export const WEBHOOK_EVENTS = [
   'video:deleted',
   'otp:reused',
   'session:suspicious',
+  'alert',
 ] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]

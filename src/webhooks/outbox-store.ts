@@ -16,6 +16,17 @@ export async function takeSequences(tx: Db, event: WebhookEvent, videoIds: reado
     .execute()
 }
 
+/** The endpoints of an account that name this event, each with its number for it: `lastSequence`. */
+export async function takeSequence(tx: Db, event: WebhookEvent, accountId: string): Promise<SubscribedWebhook[]> {
+  return tx
+    .updateTable('webhook')
+    .set((hook) => ({ lastSequence: hook('lastSequence', '+', 1) }))
+    .where('accountId', '=', accountId)
+    .where('event', '=', event)
+    .returning(['id', 'lastSequence', 'disabledReason'])
+    .execute()
+}
+
 export type EventVideo = Pick<VideoRow, 'id' | 'title' | 'uploadTimeS' | 'durationS' | 'status' | 'statusReason'> & {
   tags: string[]
 }

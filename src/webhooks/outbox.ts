@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { WebhookEvent } from './event.ts'
-import { type EventVideo, findEventVideos, insertDelivery, takeSequences } from './outbox-store.ts'
+import { type EventVideo, findEventVideos, insertDelivery, takeSequence, takeSequences } from './outbox-store.ts'
 
 /**
  * Adds a delivery of the event for each video and each subscribed webhook of its account, in the transaction that causes the event, so
@@ -25,6 +25,24 @@ export async function addVideoEvents(
       const body = { hookId: webhook.id, event, time: timeMs, sequence, payload: { ...toPayload(video), ...extraFields } }
       await insertDelivery(tx, webhook, { sequence, event, timeMs, body: JSON.stringify(body) })
     }
+  }
+}
+
+/**
+ * Adds a delivery of an event that is about no video for each webhook of an account that names the event, in the transaction that causes
+ * it. Those for all events do not get it: an alert repeats what other events say.
+ */
+export async function addAccountEvent(
+  tx: Db,
+  event: WebhookEvent,
+  accountId: string,
+  payload: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const timeMs = Date.now()
+  for (const webhook of await takeSequence(tx, event, accountId)) {
+    const sequence = webhook.lastSequence
+    const body = { hookId: webhook.id, event, time: timeMs, sequence, payload }
+    await insertDelivery(tx, webhook, { sequence, event, timeMs, body: JSON.stringify(body) })
   }
 }
 

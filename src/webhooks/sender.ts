@@ -25,6 +25,8 @@ export type WebhookSenderDeps = AttemptDeps & {
   db: Db
   write: Write
   copy: Pick<RestoredCopy, 'isPaused'>
+  /** Called in the transaction that switches a webhook off because it failed. */
+  onDisabled(tx: Db, webhook: WebhookRow, reason: string): Promise<void>
   log: Logger
 }
 
@@ -88,7 +90,7 @@ async function send(deps: WebhookSenderDeps, webhook: WebhookRow, delivery: Clai
   const disabledReason = await deps.write(async (tx) => {
     if (!result) return returnUnsent(tx, delivery)
     if (result.problem === undefined) return settleSuccess(tx, delivery, result, nowS)
-    return settleFailure(tx, delivery, result, nowS)
+    return settleFailure(deps, tx, delivery, result)
   })
   if (disabledReason === undefined) return
   deps.log.info({ accountId: webhook.accountId, webhookId: webhook.id, reason: disabledReason }, 'webhook: disabled')
@@ -107,11 +109,12 @@ async function settleSuccess(tx: Db, delivery: ClaimedDelivery, { status }: Atte
 
 /** In one transaction: the delivery's next attempt or its end, and the endpoint's back-off. @returns why the webhook was disabled, if it was */
 async function settleFailure(
+  deps: WebhookSenderDeps,
   tx: Db,
   delivery: ClaimedDelivery,
   { status, problem = '', retryAfterS }: AttemptResult,
-  nowS: number,
 ): Promise<string | undefined> {
+  const nowS = deps.nowS()
   const webhook = await recordFailure(tx, delivery.webhookId, nowS)
   if (!webhook) return undefined // deleted meanwhile
   const disabledReason = status === 410 ? GONE : isEndpointDead(webhook, nowS) ? DEAD : undefined
@@ -133,6 +136,7 @@ async function settleFailure(
       subjects: [webhook.id],
     } as const
     await recordAuditEvent(tx, { ...event, details: { reason: disabledReason } })
+    await deps.onDisabled(tx, webhook, disabledReason)
   }
   return disabledReason
 }

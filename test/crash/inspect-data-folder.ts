@@ -236,7 +236,7 @@ function eventBreaches(rows: Rows): string[] {
   if (rows.all(`select 1 from webhook where disabled_reason is not null and event is null`).length === 0) return []
   const deliveries = rows.all<{ event: string; body: string }>(
     `select delivery.event, body from webhook join delivery on webhook_id = webhook.id
-     where disabled_reason is not null and webhook.event is null and delivery.event not in ('otp:reused', 'session:suspicious')`,
+     where disabled_reason is not null and webhook.event is null and delivery.event not in ('otp:reused', 'session:suspicious', 'alert')`,
   )
   const told = Map.groupBy(deliveries, ({ event, body }) => `${event} ${JSON.parse(body).payload.id}`)
   const videos = rows.all<{ id: string; status: string }>('select id, status from video where deleted_at_s is null')

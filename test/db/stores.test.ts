@@ -288,6 +288,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
           }),
       ),
       (tx) => videos.insertVideo(tx, A, { id: V1, title: 'an id twice', uploadTimeS: 1 }),
+      (tx) => videos.findAccountOfVideo(tx, V1),
       (tx) => videos.findVideo(tx, A, V1),
       (tx) => videos.findVideo(tx, B, V1),
       (tx) => videos.findVideosByPosition(tx, A, [1, 2, 5, 99]),
@@ -550,6 +551,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => hooks.insertWebhook(tx, { ...hook, id: 'h3' }, 2),
       (tx) => outbox.takeSequences(tx, 'video:readyall', [V1, V2]),
       (tx) => outbox.takeSequences(tx, 'video:ready', [V1]),
+      (tx) => outbox.takeSequence(tx, 'alert', A),
       (tx) => outbox.findEventVideos(tx, [V2, V1]),
       (tx) =>
         outbox.insertDelivery(
@@ -670,6 +672,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       ),
       (tx) => alerts.listAlertRows(tx, A, {}, { limit: 2, below: 2 }),
       (tx) => alerts.countAlertsSince(tx, 2),
+      (tx) => alerts.findFirstAccount(tx),
+      (tx) => alerts.listEndingKeys(tx, 0, 9),
       (tx) => alerts.removeOldAlerts(tx, 3, 1),
       (tx) => alerts.removeOldAlerts(tx, 3, 9),
     ],

@@ -66,7 +66,7 @@ async function newOutbox() {
     deliveries: (webhookId: string): Promise<DeliveryRow[]> =>
       db.selectFrom('delivery').selectAll().where('webhookId', '=', webhookId).orderBy('sequence').execute(),
     async start() {
-      const sending = await startWebhookSender(deps)
+      const sending = await startWebhookSender({ ...deps, onDisabled: async () => undefined })
       let stopped: Promise<void> | undefined
       const stop = () => {
         stopped ??= sending.stop()

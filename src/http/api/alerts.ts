@@ -23,7 +23,9 @@ const AlertBody = Type.Object({
   cause: Type.String({ description: ALERT_CAUSES.join(', ') }),
   session: Type.Union([Type.String(), Type.Null()], { description: 'with which it can be stopped' }),
   userId: Type.Union([Type.String(), Type.Null()]),
-  video: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }),
+  video: Type.Union([Type.String({ examples: [EXAMPLE.videoId] }), Type.Null()], {
+    description: 'id of the video; null: it is about none',
+  }),
   at: Type.String({ description: 'the first time on its day, ISO 8601' }),
   count: Type.Integer({ description: 'how often on that day (UTC)' }),
   numbers: Type.Record(Type.String(), Type.Union([Type.Number(), Type.String()]), {
@@ -43,7 +45,7 @@ export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
       schema: {
         summary: 'List alerts',
         description:
-          'Suspicious playback, the newest first; kept for 90 days. One row for each cause, viewer and day. Follow the `Link` header (`rel="next"`) for more.',
+          'Suspicious playback, and what the operator should look at, the newest first; kept for 90 days. One row for each cause, viewer and day. Follow the `Link` header (`rel="next"`) for more.',
         querystring: ListQuery,
         response: { 200: ListReply },
       },
@@ -60,7 +62,7 @@ export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
       if (last) linkNext(reply, deps, { ...query, after: encodeCursor(deps, accountId, last.id) })
       return {
         rows: alerts.map(({ cause, sessionId, userId, videoId, atS, occurrenceCount, numbers }) => ({
-          ...{ cause, session: sessionId, userId, video: videoId, at: isoTime(atS), count: occurrenceCount, numbers },
+          ...{ cause, session: sessionId, userId, video: videoId || null, at: isoTime(atS), count: occurrenceCount, numbers },
         })),
       }
     },

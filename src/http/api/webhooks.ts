@@ -47,7 +47,7 @@ const HookParams = Type.Object({ uuid: Type.String({ description: 'of the webhoo
 const CreateBody = Type.Object({
   type: Type.Optional(Type.Literal('http', { examples: ['http'] })),
   value: Type.String({ description: 'an http or https URL on the public internet', examples: [EXAMPLE.hookUrl] }),
-  event: Type.Optional(Type.String({ description: `absent, empty or ${ALL_EVENTS}: all`, examples: ['video:ready'] })),
+  event: Type.Optional(Type.String({ description: `absent, empty or ${ALL_EVENTS}: all but alert`, examples: ['video:ready'] })),
   status: Type.Optional(Status),
 })
 const CreateReply = Type.Interface([HookBody], { secret: Secret })

@@ -1,0 +1,94 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkOperations } from '../../src/alerts/operations.ts'
+import { openOwnDatabase } from '../db/database.ts'
+import { type Reelgate, startReelgate } from '../in-process.ts'
+import { changeRows } from '../rows.ts'
+import { makeVideo } from '../videos.ts'
+import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
+
+let receivers: Receivers
+beforeAll(async () => {
+  receivers = await startReceivers()
+})
+afterAll(() => receivers.close())
+
+const DAY_S = 24 * 3600
+
+type Listed = { cause: string; video: string | null; count: number; numbers: Record<string, unknown> }
+
+/** Without the sandbox, which a machine of tests may lack. */
+async function list({ owner }: Reelgate): Promise<Listed[]> {
+  const response = await owner.call('GET', '/api/alerts')
+  const { rows } = (await response.json()) as { rows: Listed[] }
+  return rows.filter(({ cause }) => cause !== 'sandbox-missing').sort((a, b) => a.cause.localeCompare(b.cause))
+}
+
+test('a backup that is old and a key that is about to end are alerts of a start, once a day, and events of the owner', async () => {
+  const env = { REELGATE_OUTBOUND_ALLOW: receivers.host }
+  const reelgate = await startReelgate({ video: await makeVideo(), env })
+  const receiver = receivers.newReceiver()
+  await hooksOf(reelgate.owner).create(receiver.url, 'alert')
+  const nowS = Math.floor(Date.now() / 1000)
+  await reelgate.stop()
+  changeRows(reelgate, 'update api_key set expires_at_s = ?', Math.floor(nowS + 5.5 * DAY_S))
+  changeRows(
+    reelgate,
+    'insert into setting (name, value) values (?, ?)',
+    'last-backup',
+    `{"name":"x","atS":${Math.floor(nowS - 9.5 * DAY_S)}}`,
+  )
+  await reelgate.restart()
+  const expected = [
+    { cause: 'api-key-ends', video: null, numbers: { daysLeft: 5 } },
+    { cause: 'backup-old', video: null, numbers: { ageDays: 9 } },
+  ]
+  await expect.poll(() => list(reelgate)).toMatchObject(expected)
+  await reelgate.stop()
+  await reelgate.restart()
+  await expect.poll(async () => (await list(reelgate)).map(({ count }) => count)).toEqual([2, 2])
+  const told = await receiver.until(2)
+  const causes = told.map(({ event }) => event.payload.cause).filter((cause) => cause !== 'sandbox-missing')
+  expect(causes.sort()).toEqual(['api-key-ends', 'backup-old'])
+})
+
+test('a video that cannot be encoded is an alert, one a day however many there are', async () => {
+  const reelgate = await startReelgate()
+  const path = join(reelgate.dataDir, 'no.mp4')
+  await writeFile(path, 'no video')
+  const { owner } = reelgate
+  const first = await owner.upload('no video', path)
+  await owner.until(first, 'Not a media file')
+  await owner.until(await owner.upload('nor this', path), 'Not a media file')
+  expect(await list(reelgate)).toMatchObject([{ cause: 'encode-failed', video: first, count: 2 }])
+})
+
+test('a webhook that says 410 is switched off, which is an alert', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: receivers.host } })
+  const gone = receivers.newReceiver((response) => response.writeHead(410).end())
+  const { uuid } = await hooksOf(reelgate.owner).create(gone.url, 'video:deleted')
+  await reelgate.owner.call('DELETE', `/api/videos?videos=${reelgate.videoId}`)
+  await expect.poll(() => list(reelgate)).toMatchObject([{ cause: 'webhook-disabled', numbers: { webhook: uuid } }])
+})
+
+test('a disk with little space and a missing sandbox are alerts of the first account', async () => {
+  const { db, write } = await openOwnDatabase()
+  const account = { mayUpload: 1, mayImport: 1 }
+  await write((tx) =>
+    tx
+      .insertInto('account')
+      .values([
+        { ...account, id: 'b', name: 'later', createdAtS: 5 },
+        { ...account, id: 'a', name: 'first', createdAtS: 4 },
+      ])
+      .execute(),
+  )
+  const deps = { db, write, nowS: () => 10, wallNowS: () => 10, findLastBackupS: async () => undefined }
+  await checkOperations({ ...deps, isDiskLow: async () => true, isSandboxMissing: true })
+  const rows = await db.selectFrom('alert').select(['accountId', 'cause']).orderBy('cause').execute()
+  expect(rows).toEqual([
+    { accountId: 'a', cause: 'disk-nearly-full' },
+    { accountId: 'a', cause: 'sandbox-missing' },
+  ])
+})
