@@ -112,6 +112,50 @@ sampled('a caption shows once, however often its video goes round and captions a
   }
 })
 
+const whichStyle = (player: Player) =>
+  player.page.getByRole('menuitemradio', { checked: true }).evaluateAll((items) => items.map(({ textContent }) => textContent))
+
+test('how captions look is chosen by keyboard in the settings, is kept for the next visit, and can be reset', async () => {
+  const player = await watch('&ccLanguage=en', { videoId: boxed })
+  const { keyboard } = player.page
+  await player.play()
+  await player.playsPast(0.5)
+  await keyboard.press('k')
+  await player.until(({ paused }) => paused)
+  await player.openSettings()
+  await player.page.getByRole('menuitem', { name: 'Caption style' }).focus()
+  await keyboard.press('Enter')
+  const page = player.page.getByRole('menu', { name: 'Caption style' })
+  await page.waitFor()
+  expect(await whichStyle(player)).toEqual(['Normal', 'White', 'Translucent', 'None'])
+  for (const key of ['ArrowDown', 'Enter', 'ArrowRight', 'Home', 'ArrowDown', 'Enter']) await keyboard.press(key)
+  await expect.poll(() => whichStyle(player)).toEqual(['Large', 'Yellow', 'Translucent', 'None'])
+  await player.screenshot('caption-style')
+  // Yellow on white could not be read.
+  await page.getByRole('menuitemradio', { name: 'White' }).nth(1).click()
+  expect(await whichStyle(player)).toEqual(['Large', 'Black', 'White', 'None'])
+  await page.getByRole('menuitemradio', { name: 'Yellow' }).click()
+  expect(await whichStyle(player)).toEqual(['Large', 'Yellow', 'Translucent', 'None'])
+  await keyboard.press('Escape') // to the settings, then out of them
+  await player.page.getByRole('menu', { name: 'Settings' }).waitFor()
+  await keyboard.press('Escape')
+  const yellow = () => player.screenshot('captions-yellow').then((png) => findColour(png, [255, 255, 0]))
+  await expect.poll(async () => (await yellow()).pixels).toBeGreaterThan(500)
+
+  await player.page.reload()
+  await player.play()
+  await player.playsPast(0.5)
+  await expect.poll(async () => (await yellow()).pixels).toBeGreaterThan(500)
+  await player.openSettings()
+  await player.page.getByRole('menuitem', { name: 'Caption style' }).click()
+  await player.page.getByRole('menuitem', { name: 'Reset' }).click()
+  expect(await whichStyle(player)).toEqual(['Normal', 'White', 'Translucent', 'None'])
+  await player.page.getByRole('menuitem', { name: 'Back' }).click()
+  await player.page.keyboard.press('Escape')
+  await expect.poll(async () => (await yellow()).pixels).toBe(0)
+  expect(player.complaints).toEqual([])
+})
+
 /** Where the captions are on the screen, which are green from here on. */
 async function whereCaptionsAre({ page, screenshot }: Player, name: string): Promise<Spot> {
   await page.evaluate(`{

@@ -1,4 +1,5 @@
 import './player.css'
+import { createCaptionStyleSettings } from './caption-style-settings.ts'
 import { createElements, type PlayerElements } from './elements.ts'
 import { sha256Base64url } from './encoding.ts'
 import { openKeyStore } from './key-store.ts'
@@ -45,6 +46,7 @@ function start() {
 function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerElements, screen: Screen) {
   const root = new URL(page.rootPath, location.href)
   const menu = createSettingsMenu(elements.settings, elements.settingsButton)
+  const captionStyle = createCaptionStyleSettings()
   const onWaiting = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
   listenToKeys(elements, menu, () => playback)
@@ -90,7 +92,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
     const { proofKey, signer, answer } = outcome
     const playHere = (fromS: number) => openHere(proofKey, answer.session, page.proofNonce, fromS)
     playback = startPlayback(
-      { elements, screen, menu, options, root, playHere, streamChanged: pageApi.streamChanged },
+      { elements, screen, menu, captionStyle, options, root, playHere, streamChanged: pageApi.streamChanged },
       signer,
       answer,
       atS ?? startPositionS(answer, options),

@@ -1,7 +1,7 @@
 import { NO_CAPTIONS } from './captions.ts'
 import { selectRates } from './keyboard.ts'
 import { readSettings, rememberSettings } from './memory.ts'
-import type { Setting, SettingsMenu } from './settings-menu.ts'
+import type { Setting, SettingsMenu, SettingsPage } from './settings-menu.ts'
 import { AUTOMATIC, type Stream } from './stream.ts'
 
 const MIN_RATE = 0.25
@@ -24,7 +24,7 @@ export type PlaybackSettings = {
 
 /** @param maxSpeed the most that the server's pace allows */
 export function createPlaybackSettings(
-  menu: SettingsMenu,
+  { menu, captionStyle }: { menu: SettingsMenu; captionStyle: SettingsPage },
   stream: Stream,
   video: HTMLVideoElement,
   maxSpeed: number,
@@ -99,6 +99,7 @@ export function createPlaybackSettings(
         stream.captions.choose(index)
         rememberCaptions()
       },
+      page: captionStyle,
     }
   }
 }

@@ -7,7 +7,7 @@ import type { Signer } from './proof.ts'
 import { mayResume, type Refusal } from './refusals.ts'
 import type { Screen } from './screen.ts'
 import { createSessionReports } from './session-reports.ts'
-import type { SettingsMenu } from './settings-menu.ts'
+import type { SettingsMenu, SettingsPage } from './settings-menu.ts'
 import { createSlotWait } from './slot-wait.ts'
 import { createStallNotice, type StallNotice } from './stall-notice.ts'
 import { openStream, type Stream } from './stream.ts'
@@ -21,6 +21,7 @@ export type PlaybackDeps = {
   elements: PlayerElements
   screen: Screen
   menu: SettingsMenu
+  captionStyle: SettingsPage
   options: PlayerOptions
   root: URL
   /** Called on the viewer's click when this page was replaced by another one. */
@@ -70,7 +71,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
       captionsChanged: showSettings,
     },
   )
-  const settings = createPlaybackSettings(menu, stream, video, answer.maxSpeed)
+  const settings = createPlaybackSettings(deps, stream, video, answer.maxSpeed)
   const slotWait = createSlotWait(
     (retryInS) => screen.show({ state: 'waiting', waiting: { code: 'stream-limit', retryInS } }),
     () => void takeSlot(),

@@ -2,7 +2,12 @@
 import type { ShownFrame } from '../in-page.ts'
 
 type Box = { left: number; top: number; width: number; height: number }
-type PageElement = { readonly textContent: string; checkVisibility(): boolean; getBoundingClientRect(): Box }
+type PageElement = {
+  readonly textContent: string
+  checkVisibility(): boolean
+  scrollIntoView(to: { block: 'nearest' }): void
+  getBoundingClientRect(): Box
+}
 type Video = { readonly currentTime: number; readonly videoWidth: number; readonly videoHeight: number }
 type Canvas = {
   width: number
@@ -36,6 +41,7 @@ declare const CSSStyleSheet: new () => StyleSheet
 export function findCentre({ selector, text }: { selector: string; text?: string }) {
   for (const element of document.querySelectorAll(selector)) {
     if (!element.checkVisibility() || (text !== undefined && element.textContent.trim() !== text)) continue
+    element.scrollIntoView({ block: 'nearest' })
     const { left, top, width, height } = element.getBoundingClientRect()
     if (width > 0 && height > 0) return { xPx: left + width / 2, yPx: top + height / 2 }
   }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addFile } from '../../assets/sample-files.ts'
 import { footage } from '../../footage.ts'
 import { startSharedReelgate } from '../../in-process.ts'
-import { compareWithSource, findColour, type Spot } from '../frame-pixels.ts'
+import { compareWithSource, findColour, type Rgb, type Spot } from '../frame-pixels.ts'
 import { readCaptions, tryStoredKeys } from '../in-page.ts'
 import { playerAddress } from '../player.ts'
 import { startSite } from '../site.ts'
@@ -13,7 +13,9 @@ import { lookAt } from './player.ts'
 
 const GREEN = [0, 255, 0] as const
 const MAGENTA = [255, 0, 255] as const
-const CAPTIONS = '1\n00:00:00,000 --> 00:00:30,000\n██████████\n'
+const YELLOW = [255, 255, 0] as const
+const BLOCKS = '████ █████'
+const CAPTIONS = `1\n00:00:00,000 --> 00:00:30,000\n${BLOCKS}\n`
 const WATERMARK = { type: 'text', text: 'Ada', alpha: '1', color: '0xff00ff', size: '40', x: '40%', y: '20%' }
 
 /** The smallest rendition, because these browsers decode and draw in software. */
@@ -83,7 +85,7 @@ export function testViewersWay(name: string, start: () => Promise<Engine>) {
     )
     await player.click('.big-play')
     await player.playsPast(0.5)
-    await expect.poll(() => player.run(readCaptions, null)).toEqual(['██████████'])
+    await expect.poll(() => player.run(readCaptions, null)).toEqual([BLOCKS])
     await player.run(colourCaptions, 'rgb(0, 255, 0)')
     await player.pause() // the bar shows, and captions stay above it
     const { yPx } = await player.find('media-play-button')
@@ -93,6 +95,34 @@ export function testViewersWay(name: string, start: () => Promise<Engine>) {
     expect(pixels).toBeGreaterThan(100)
     expect(Math.abs(leftPx - 0.4 * VIEWPORT.width)).toBeLessThan(10)
     expect(Math.abs(topPx - 0.2 * VIEWPORT.height)).toBeLessThan(20)
+  })
+
+  test('captions have the size and the color that the viewer chooses', async () => {
+    const player = await open(await newAddress(SMALLEST, '&loop=true&ccLanguage=en'))
+    await player.click('.big-play')
+    await player.playsPast(0.5)
+    await expect.poll(() => player.run(readCaptions, null)).toEqual([BLOCKS])
+    await player.pause()
+    const look = async (colour: Rgb) => findColour(await player.screenshot(`${name}-caption-style`), colour)
+    const choose = async (label: string) => {
+      await player.moveMouse({ xPx: 20, yPx: 20 })
+      await player.click('.settings-button')
+      await player.click('[role="menuitem"]', 'Caption style')
+      await player.click('[role="menuitemradio"], [role="menuitem"]', label)
+      await player.tab.press('Escape') // to the settings, then out of them
+      await player.tab.press('Escape')
+    }
+    await choose('Yellow')
+    await expect.poll(async () => (await look(YELLOW)).pixels).toBeGreaterThan(200)
+    const normal = await look(YELLOW)
+    await choose('Large')
+    const growth = async () => {
+      const large = await look(YELLOW)
+      return (large.rightPx - large.leftPx) / (normal.rightPx - normal.leftPx)
+    }
+    await expect.poll(growth).toSatisfy((ratio: number) => ratio > 1.3 && ratio < 1.8)
+    await choose('Reset')
+    await expect.poll(async () => (await look(YELLOW)).pixels).toBe(0)
   })
 
   test('a second browser is refused, and a reload in the first continues', async () => {
