@@ -152,6 +152,8 @@ const TABLES_WITH_VIDEO_ID = [
   'uploadPolicy',
   'viewTotal',
   'watchPosition',
+  'viewing',
+  'viewingDay',
 ] as const
 
 /** Removes the rows of a deleted video, after its files. */

@@ -28,6 +28,8 @@ export type Tables = {
   keyBudget: KeyBudgetTable
   streamSlot: StreamSlotTable
   watchPosition: WatchPositionTable
+  viewing: ViewingTable
+  viewingDay: ViewingDayTable
   redeemAttempt: RedeemAttemptTable
   alert: AlertTable
   watermarkImage: WatermarkImageTable
@@ -381,6 +383,8 @@ type PlaybackSessionTable = {
   rules: string | null
   /** When its first content key was released, which counts as a view. */
   viewedAtS: number | null
+  /** A bit for each key window that was released to it, the first one lowest. Null when it names no viewer. */
+  keyWindows: Buffer | null
 }
 
 /** One of the concurrent streams that a viewer may have, leased by a session (playback-protocol.md, section 7). */
@@ -412,6 +416,36 @@ type StreamSlotTable = {
 }
 
 /** The position at which a viewer stopped watching a video. */
+/** What a viewer has watched of a video. Times are on the playback clock. */
+type ViewingTable = {
+  id: Generated<number>
+  accountId: string
+  /** The owner's label of the viewer. */
+  userId: string
+  videoId: string
+  /** Sorted seconds, `from to from to …`, which neither overlap nor touch. */
+  intervals: string
+  /** The sum of them. */
+  watchedS: number
+  /** Where the viewer watched last. */
+  positionS: number
+  beganAtS: number
+  lastAtS: number
+  /** When most of it was watched. */
+  completedAtS: number | null
+}
+
+/** What a viewer has watched of a video on one day. */
+type ViewingDayTable = {
+  accountId: string
+  /** Of the playback clock: days since 1970 in UTC. */
+  day: number
+  videoId: string
+  userId: string
+  intervals: string
+  watchedS: number
+}
+
 type WatchPositionTable = {
   accountId: string
   /** The owner's label of the viewer. */
@@ -569,6 +603,8 @@ export type ChunkRow = Selectable<ChunkTable>
 export type SegmentRow = Selectable<SegmentTable>
 export type ServerKeyRow = Selectable<ServerKeyTable>
 export type AlertRow = Selectable<AlertTable>
+export type ViewingRow = Selectable<ViewingTable>
+export type ViewingDayRow = Selectable<ViewingDayTable>
 export type KeyBudgetRow = Selectable<KeyBudgetTable>
 export type PlaybackSessionRow = Selectable<PlaybackSessionTable>
 export type WatermarkImageRow = Selectable<WatermarkImageTable>

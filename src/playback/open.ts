@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { findPublicCaptions, openCaption, type PublicCaptionDeps } from '../assets/public-captions.ts'
 import { openMainPoster } from '../assets/public-poster.ts'
 import type { Write } from '../db/write.ts'
+import { createViewings } from '../viewers/viewing.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { openCountries } from './countries.ts'
 import { createKeyPacing } from './key-pacing.ts'
@@ -35,6 +36,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     db,
     write,
     nowS: clock.nowS,
+    preciseNowS: clock.preciseNowS,
     monotonicMs: () => performance.now(),
     nonces: createNonces(masterKey, clock.nowS),
     serverKeys: await openServerKeys({ db, write, masterKey, nowS: clock.nowS }),
@@ -42,6 +44,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     videos: createPlayableVideos(db, masterKey),
     keyPacing: createKeyPacing({ db, write, nowS: clock.preciseNowS }),
     suspicions: createSuspicions({ write, nowS: clock.preciseNowS, countries }),
+    viewings: createViewings({ db, write, nowS: clock.nowS }),
     sessions: new Map(),
     mediaSecrets: () => deriveMediaSecrets(masterKey, clock.nowS()),
     captions: {
@@ -57,7 +60,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
   }
 }
 
-/** Saves what is in memory of sessions and key budgets, and the alerts that were raised. */
+/** Saves what is in memory of sessions, key budgets and viewings, and the alerts that were raised. */
 export async function savePlayback(deps: PlaybackDeps): Promise<void> {
-  await Promise.all([saveSessions(deps), deps.keyPacing.save(), deps.suspicions.save()])
+  await Promise.all([saveSessions(deps), deps.keyPacing.save(), deps.suspicions.save(), deps.viewings.save()])
 }

@@ -148,8 +148,13 @@ export function windowCount(video: PlayableVideo): number {
   return Math.max(videoRenditions, audioRenditions)
 }
 
+/** The seconds of video in a key window. */
+export function windowLengthS({ grid }: PlayableVideo): number {
+  return (SEGMENTS_PER_WINDOW * grid.gopFrames * grid.rateDen) / grid.rateNum
+}
+
 /** The seconds of video that the key of a window opens: the last one may be short. */
-export function windowDurationS({ plan, grid }: PlayableVideo, window: number): number {
-  const windowS = (SEGMENTS_PER_WINDOW * grid.gopFrames * grid.rateDen) / grid.rateNum
-  return Math.max(0, Math.min(windowS, plan.durationS - window * windowS))
+export function windowDurationS(video: PlayableVideo, window: number): number {
+  const windowS = windowLengthS(video)
+  return Math.max(0, Math.min(windowS, video.plan.durationS - window * windowS))
 }

@@ -8,10 +8,12 @@ import {
   parseCaptionName,
   windowCount,
   windowDurationS,
+  windowLengthS,
 } from './playlist.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { assertNotEndedMeanwhile, type LiveSession, type PlaybackDeps } from './session.ts'
 import { acquireStreamSlot, releaseStreamSlot } from './stream-slot.ts'
+import { countWatched, recordWindow } from './watching.ts'
 
 // What an admitted session is given. Each call comes after `admit`.
 
@@ -56,6 +58,7 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
     throw new PlaybackRefusal('key-pace', { ...wait, retryAfterS: Math.max(1, Math.ceil(wait.waitMs / 1000)) })
   }
   deps.suspicions.recordKey(session.row, window, windowDurationS(video, window))
+  recordWindow(session.watching, window)
   noteFirstKey(deps, session)
   return deriveWindowKey(video.contentKey, window)
 }
@@ -67,22 +70,33 @@ function noteFirstKey(deps: PlaybackDeps, session: LiveSession): void {
   deps.recordView(session.row)
 }
 
-export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; positionS: number }
+export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; positionS: number; rate: number }
 
 /**
  * The player says that it is there, and where in the video; a page that had said goodbye is back. While it plays it needs its stream
  * slot; paused, it gives it up by renewing it no more.
  * @throws PlaybackRefusal `stream-limit`
  */
-export async function recordBeat(deps: PlaybackDeps, session: LiveSession, { state, positionS }: Beat): Promise<void> {
+export async function recordBeat(deps: PlaybackDeps, session: LiveSession, beat: Beat): Promise<void> {
+  const { state, positionS } = beat
   session.positionS = positionS
   session.leftAtS = null
   if (state === 'playing' || state === 'stalled') await acquireStreamSlot(deps, session)
   deps.suspicions.recordBeat(session.row, { isPlaying: state === 'playing', positionS })
+  await recordWatched(deps, session, beat)
   if (state !== 'playing' && state !== 'stalled') return
   const video = await getSessionVideo(deps, session)
   const budgets = await deps.keyPacing.budgetsOf({ ...session, video })
   budgets.recordWatching()
+}
+
+/** Adds the seconds that the beat shows to be watched, when the OTP names its viewer. */
+async function recordWatched(deps: PlaybackDeps, { row, watching }: LiveSession, beat: Beat): Promise<void> {
+  const { accountId, userId, videoId, generation } = row
+  const video = userId !== null && (await deps.videos.get(videoId, generation))
+  if (userId === null || !video) return
+  const spans = countWatched(watching, { ...beat, atS: deps.preciseNowS() }, windowLengthS(video))
+  if (spans.length > 0) await deps.viewings.add({ accountId, userId, videoId }, { spans, positionS: beat.positionS })
 }
 
 /** The page was closed: its stream slot gets free. The session ends ten minutes later, unless a page of it comes back. */

@@ -5,7 +5,7 @@ import type { NewRedeemAttempt, PlaybackSessionRow, Tables } from '../db/tables.
 import type { EndReason } from './refusal.ts'
 import { freeSlot, freeSlots, freeSlotsOfVideos } from './stream-slot-store.ts'
 
-type NewSession = Omit<Insertable<Tables['playbackSession']>, 'leftAtS' | 'endedAtS' | 'endReason' | 'viewedAtS'>
+type NewSession = Omit<Insertable<Tables['playbackSession']>, 'leftAtS' | 'endedAtS' | 'endReason' | 'viewedAtS' | 'keyWindows'>
 
 export async function insertSession(tx: Db, session: NewSession): Promise<PlaybackSessionRow> {
   return tx.insertInto('playbackSession').values(session).returningAll().executeTakeFirstOrThrow()
@@ -32,6 +32,14 @@ export const saveLastSeen = prepared<{ id: string; lastSeenAtS: number; leftAtS:
   db
     .updateTable('playbackSession')
     .set({ lastSeenAtS: value('lastSeenAtS'), leftAtS: value('leftAtS') })
+    .where('id', '=', value('id')),
+)
+
+/** Saves which keys a session was given. */
+export const saveKeyWindows = prepared<{ id: string; keyWindows: Buffer }>()((db, value) =>
+  db
+    .updateTable('playbackSession')
+    .set({ keyWindows: value('keyWindows') })
     .where('id', '=', value('id')),
 )
 

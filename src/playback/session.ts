@@ -8,6 +8,7 @@ import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { createTokenBucket, PROOF_CHECK_RATE, PROOF_RATE, type TokenBucket, takeToken } from '../rate-limits/token-bucket.ts'
+import type { Viewings } from '../viewers/viewing.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import type { Countries } from './countries.ts'
 import type { KeyPacing } from './key-pacing.ts'
@@ -32,18 +33,22 @@ import {
   endSessionsOfVideos,
   findSession,
   recordAttempt,
+  saveKeyWindows,
   saveLastSeen,
   setPages,
 } from './session-store.ts'
 import type { Suspicions } from './suspicion.ts'
 import type { Tickets } from './ticket.ts'
 import { findPosition, savePosition } from './watch-position-store.ts'
+import { newWatching, type Watching } from './watching.ts'
 
 export type PlaybackDeps = {
   db: Db
   write: Write
   /** The playback clock. */
   nowS: () => number
+  /** The same with its fraction. */
+  preciseNowS(): number
   /** A monotonic clock, for the rate limits of proofs. */
   monotonicMs(): number
   nonces: Nonces
@@ -52,6 +57,7 @@ export type PlaybackDeps = {
   videos: PlayableVideos
   keyPacing: KeyPacing
   suspicions: Suspicions
+  viewings: Viewings
   sessions: LiveSessions
   mediaSecrets(): MediaSecrets
   captions: Captions
@@ -97,6 +103,7 @@ export type LiveSession = {
   positionS: number
   /** The position that is saved, when the OTP names its viewer. */
   savedPositionS: number
+  watching: Watching
   /** When it last asked for a key that its budget had not released before. */
   newKeyAtS: number
   /** Where its last proof came from. */
@@ -327,6 +334,7 @@ function keepLive(
     newKeyAtS: 0,
     positionS,
     savedPositionS: positionS,
+    watching: newWatching(row.keyWindows),
     address: '',
     location: undefined,
   }
@@ -368,15 +376,23 @@ function forgetVideos(
 /** Saves when sessions were last seen or left and their position, and drops the inactive ones from memory. */
 export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions' | 'nowS'>): Promise<void> {
   const changed = [...deps.sessions.values()].filter(
-    (session) => session.lastSeenAtS > session.row.lastSeenAtS || session.leftAtS !== session.row.leftAtS || hasMoved(session),
+    (session) =>
+      session.lastSeenAtS > session.row.lastSeenAtS ||
+      session.leftAtS !== session.row.leftAtS ||
+      hasMoved(session) ||
+      hasNewWindow(session),
   )
   for (let first = 0; first < changed.length; first += SAVE_BATCH_SIZE) {
     const changes = changed
       .slice(first, first + SAVE_BATCH_SIZE)
       .map((session) => ({ session, seen: { id: session.row.id, lastSeenAtS: session.lastSeenAtS, leftAtS: session.leftAtS } }))
     const moved = changes.flatMap(({ session }) => (hasMoved(session) ? [{ session, positionS: session.positionS }] : []))
+    const given = changes.flatMap(({ session }) =>
+      hasNewWindow(session) ? [{ session, keyWindows: Buffer.from(session.watching.windows) }] : [],
+    )
     await deps.write(async (tx) => {
       for (const { seen } of changes) await saveLastSeen(tx, seen)
+      for (const { session, keyWindows } of given) await saveKeyWindows(tx, { id: session.row.id, keyWindows })
       for (const { session, positionS } of moved) {
         const { accountId, userId, videoId } = session.row
         if (userId !== null) await savePosition(tx, { accountId, userId, videoId, positionS, savedAtS: deps.nowS() })
@@ -384,9 +400,18 @@ export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions'
     })
     for (const { session, seen } of changes) session.row = { ...session.row, ...seen }
     for (const { session, positionS } of moved) session.savedPositionS = positionS
+    for (const { session, keyWindows } of given) {
+      session.row = { ...session.row, keyWindows }
+      session.watching.hasNewWindow = !session.watching.windows.equals(keyWindows)
+    }
   }
   const forgottenBeforeS = deps.nowS() - FORGET_AFTER_S
   for (const [id, session] of deps.sessions) if (session.usedAtS < forgottenBeforeS) deps.sessions.delete(id)
+}
+
+/** Only for a viewer who has a name is it counted what was watched. */
+function hasNewWindow({ row, watching }: LiveSession): boolean {
+  return row.userId !== null && watching.hasNewWindow
 }
 
 function hasMoved({ row, leftAtS, positionS, savedPositionS }: LiveSession): boolean {

@@ -19,6 +19,7 @@ const FEATURES = [
   'rate-limits',
   'webhooks',
   'usage',
+  'viewers',
   'demo',
 ]
 const BELOW = ['crypto', 'db', 'storage', 'jobs', 'outbound', 'net']

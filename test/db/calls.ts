@@ -24,6 +24,7 @@ import * as slots from '../../src/playback/stream-slot-store.ts'
 import * as positions from '../../src/playback/watch-position-store.ts'
 import * as bans from '../../src/rate-limits/ban-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
+import * as viewings from '../../src/viewers/viewing-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
 import * as hooks from '../../src/webhooks/webhook-store.ts'
@@ -55,6 +56,7 @@ const NEW_ALERT = {
   ...{ accountId: large, day: 7, cause: 'keys-drawn', subject: 'user x', atS: NOW_S },
   ...{ sessionId: null, userId: 'x', videoId: V, numbers: '{}' },
 }
+const viewingOf = (n: number) => ({ accountId: large, userId: `viewer ${n}`, videoId: idOf(n) })
 const budgetOf = (n: number) => ({ accountId: large, viewer: `user viewer ${n}`, videoId: idOf(n), generation: 1 })
 
 /** Found well whatever PostgreSQL knows about the tables: what is asked all the time, or by the clock. */
@@ -251,6 +253,19 @@ export const ONCE_ANALYZED: readonly Call[] = [
     10,
     (db) => positions.findPosition(db, { accountId: large, userId: 'viewer 1', videoId: idOf(1) }),
   ],
+  ['what a viewer has watched of a video', 10, (db) => viewings.findViewing(db, viewingOf(1))],
+  ['the same on a day', 10, (db) => viewings.findViewingDay(db, { ...viewingOf(1), day: 20_000 })],
+  [
+    'saving what a viewer has watched',
+    60,
+    (db) =>
+      viewings.saveViewing(db, { ...viewingOf(1), intervals: '0 60', watchedS: 60, positionS: 60, beganAtS: 1, lastAtS: 1 }),
+  ],
+  [
+    'saving it for a day',
+    60,
+    (db) => viewings.saveViewingDay(db, { ...viewingOf(1), day: 20_000, intervals: '0 60', watchedS: 60 }),
+  ],
   ['the key budget of a viewer', 10, (db) => budgets.findKeyBudget(db, budgetOf(1))],
   [
     'saving a key budget',
@@ -268,6 +283,8 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['old alerts', 200, (db) => alerts.removeOldAlerts(db, NOW_S - 900, 20)],
   ['old key budgets', 200, (db) => budgets.removeOldKeyBudgets(db, NOW_S - 900, 20)],
   ['old positions', 200, (db) => positions.removeOldPositions(db, NOW_S - 900, 20)],
+  ['old viewings', 200, (db) => viewings.removeOldViewings(db, NOW_S - 900, 20)],
+  ['old days of viewings', 200, (db) => viewings.removeOldViewingDays(db, 19_999, 20)],
   ['old slots', 100, (db) => slots.removeOldSlots(db, NOW_S - 900)],
   ['old bans', 150, (db) => bans.removeOldBans(db, NOW_S, NOW_S - 4_900)],
   ['bytes sent of videos on a day', 2500, (db) => usage.listSentBytes(db, large, '2026-03-01')],

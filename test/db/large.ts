@@ -128,6 +128,16 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `${ownerOf}, n / 100, case when n % 5 = 0 then 'keys-drawn' else 'rule-refused' end, 'subject ' || n, ${NOW_S} - n, 1, id(n),
       'viewer ' || (n % 1000), id(n), '{}'`,
   ],
+  [
+    'viewing (account_id, user_id, video_id, intervals, watched_s, position_s, began_at_s, last_at_s)',
+    VIDEOS,
+    `${ownerOf}, 'viewer ' || (n % 1000), id(n), '0 60', 60, 60, ${NOW_S} - n, ${NOW_S} - n`,
+  ],
+  [
+    'viewing_day (account_id, day, video_id, user_id, intervals, watched_s)',
+    VIDEOS,
+    `${ownerOf}, 20000 + n % 90, id(n), 'viewer ' || (n % 1000), '0 60', 60`,
+  ],
   ['view_total (video_id, view_count)', VIDEOS, 'id(n), 1'],
 ]
 

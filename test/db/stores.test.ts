@@ -34,6 +34,7 @@ import * as slots from '../../src/playback/stream-slot-store.ts'
 import * as positions from '../../src/playback/watch-position-store.ts'
 import * as bans from '../../src/rate-limits/ban-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
+import * as viewings from '../../src/viewers/viewing-store.ts'
 import * as watermarkImages from '../../src/watermark/watermark-image-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
@@ -119,6 +120,13 @@ const budget = (n: number, usedAtS: number) => ({
 const alert = (n: number) => ({
   ...{ accountId: A, day: 0, cause: 'keys-drawn', subject: `subject ${n}`, atS: n },
   ...{ sessionId: null, userId: 'viewer', videoId: V1, numbers: '{"drawnS":912}' },
+})
+const viewing = (n: number, lastAtS: number) => ({
+  ...{ accountId: A, userId: `viewer-${n}`, videoId: V2, intervals: '0 60 90 120', watchedS: 90, positionS: 120.5 },
+  ...{ beganAtS: 1, lastAtS },
+})
+const viewingDay = (n: number, day: number) => ({
+  ...{ accountId: A, day, videoId: V2, userId: `viewer-${n}`, intervals: '0 60', watchedS: 60 },
 })
 const serverKey = (n: number) => ({ id: `k${n}`, publicKey: bytes(n), wrappedPrivateKey: bytes(n), createdAtS: n })
 const claim = (sessionId: string) => ({ sessionId, accountId: A, userId: 'viewer', limit: 2 })
@@ -705,6 +713,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => sessions.findSessionOfOtp(tx, bytes(2)),
       (tx) => sessions.setPages(tx, 's1', ['p', 'q']),
       (tx) => sessions.saveLastSeen(tx, { id: 's1', lastSeenAtS: 12, leftAtS: null }),
+      (tx) => sessions.saveKeyWindows(tx, { id: 's1', keyWindows: bytes(3) }),
       (tx) => sessions.markViewed(tx, { id: 's1', viewedAtS: 12 }),
       (tx) => sessions.markViewed(tx, { id: 's1', viewedAtS: 13 }),
       (tx) => sessions.recordAttempt(tx, attempt('opened')),
@@ -747,6 +756,20 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => positions.removeOldPositions(tx, 4, 1),
       (tx) => positions.removeOldPositions(tx, 4, 9),
       (tx) => positions.removeOldPositions(tx, 4, 9),
+    ],
+  ],
+  [
+    'viewings',
+    [
+      ...[1, 2, 3].map((n) => (tx: Db) => viewings.saveViewing(tx, viewing(n, n))),
+      (tx) => viewings.saveViewing(tx, { ...viewing(1, 9), beganAtS: 8, intervals: '0 120', watchedS: 120 }),
+      (tx) => viewings.saveViewing(tx, { ...viewing(1, 9), videoId: 'none' }),
+      ...[1, 9].map((n) => (tx: Db) => viewings.findViewing(tx, viewing(n, 0))),
+      ...[1, 2].map((n) => (tx: Db) => viewings.saveViewingDay(tx, viewingDay(n, 20_000))),
+      (tx) => viewings.saveViewingDay(tx, { ...viewingDay(1, 20_000), intervals: '0 61', watchedS: 61 }),
+      ...[1, 9].map((n) => (tx: Db) => viewings.findViewingDay(tx, viewingDay(n, 20_000))),
+      ...[3, 3].map((beforeS) => (tx: Db) => viewings.removeOldViewings(tx, beforeS, 9)),
+      ...[20_000, 20_001].map((day) => (tx: Db) => viewings.removeOldViewingDays(tx, day, 1)),
     ],
   ],
   [
@@ -830,6 +853,8 @@ const TABLES = [
   'delivery',
   'videoUsage',
   'viewTotal',
+  'viewing',
+  'viewingDay',
 ] as const
 
 /** How many of STORES have been called. */

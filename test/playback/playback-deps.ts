@@ -20,6 +20,7 @@ import { openServerKeys } from '../../src/playback/server-key.ts'
 import { admitRequest, type LiveSession, type PlaybackDeps } from '../../src/playback/session.ts'
 import { createSuspicions } from '../../src/playback/suspicion.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
+import { createViewings } from '../../src/viewers/viewing.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
 
@@ -53,6 +54,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     db,
     write,
     nowS,
+    preciseNowS: () => clock.nowS,
     monotonicMs: () => clock.nowMs,
     nonces: createNonces(masterKey, nowS),
     serverKeys,
@@ -60,6 +62,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     videos: createPlayableVideos(db, masterKey),
     keyPacing: createKeyPacing({ db, write, nowS: () => clock.nowS }),
     suspicions: createSuspicions({ write, nowS: () => clock.nowS, countries }),
+    viewings: createViewings({ db, write, nowS }),
     sessions: new Map(),
     mediaSecrets: () => ['secret'],
     captions: { find: async () => [], open: async () => undefined },
@@ -156,7 +159,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
       clock.nowMs += 1000 * seconds
     },
     beat: async (viewer: Viewer, state: Beat['state'] = 'playing', address = AT_HOME.address) =>
-      recordBeat(deps, await ask(viewer, 'beat', undefined, { address }), { state, positionS: 1 }),
+      recordBeat(deps, await ask(viewer, 'beat', undefined, { address }), { state, positionS: 1, rate: 1 }),
     /** @returns undefined, or the refusal that says when to ask again */
     async key(viewer: Viewer, window: number, address = AT_HOME.address): Promise<PlaybackRefusal | undefined> {
       try {

@@ -6,6 +6,9 @@ import { makeVideo } from '../videos.ts'
 
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
+  'drop table viewing',
+  'drop table viewing_day',
+  'alter table playback_session drop column key_windows',
   'drop table alert',
   'drop table key_budget',
   'drop table server_key',

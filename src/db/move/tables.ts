@@ -31,6 +31,8 @@ export const KEYS = {
   server_key: ['id'],
   playback_session: ['id'],
   watch_position: ['account_id', 'user_id', 'video_id'],
+  viewing: ['id'],
+  viewing_day: ['account_id', 'day', 'video_id', 'user_id'],
   redeem_attempt: ['id'],
   alert: ['id'],
   key_budget: ['account_id', 'viewer', 'video_id', 'generation'],

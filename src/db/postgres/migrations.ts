@@ -4,6 +4,7 @@ import { serverKeys } from './migrations/0002-server-keys.ts'
 import { keyBudgets } from './migrations/0003-key-budgets.ts'
 import { liveSessions } from './migrations/0004-live-sessions.ts'
 import { alerts } from './migrations/0005-alerts.ts'
+import { viewings } from './migrations/0006-viewings.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -12,4 +13,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0003-key-budgets': keyBudgets,
   '0004-live-sessions': liveSessions,
   '0005-alerts': alerts,
+  '0006-viewings': viewings,
 }

@@ -161,9 +161,16 @@ async function startFull() {
   const marked = await owner.issueOtp(video, { userId: 'ann', streamLimit: 1, annotate })
   expect((await viewer.redeem(marked)).playing).toBe(true)
   expect((await viewer.key(0)).status).toBe(200)
-  const beat = JSON.stringify({ state: 'paused', positionS: 16, rate: 1, bufferS: 0 })
-  expect((await viewer.call('beat', undefined, beat)).status).toBe(200)
+  for (const [state, positionS] of [
+    ['playing', 0],
+    ['playing', 1.5],
+    ['paused', 16],
+  ]) {
+    const beat = JSON.stringify({ state, positionS, rate: 1, bufferS: 0 })
+    expect((await viewer.call('beat', undefined, beat)).status).toBe(200)
+  }
   await expect.poll(() => readRows(reelgate, 'select 1 from watch_position')).toHaveLength(1)
+  await expect.poll(() => readRows(reelgate, 'select 1 from viewing')).toHaveLength(1)
   await expect.poll(() => readRows(reelgate, 'select 1 from view_total')).toHaveLength(1)
   await expect.poll(() => readRows(reelgate, 'select 1 from video_usage')).toHaveLength(1)
   await beBanned(reelgate)

@@ -1,0 +1,103 @@
+import { sql } from 'kysely'
+import type { Db } from '../db/database.ts'
+import { prepared } from '../db/prepared.ts'
+import type { ViewingDayRow, ViewingRow } from '../db/tables.ts'
+
+/** One viewer and one video. */
+export type ViewingKey = Pick<ViewingRow, 'accountId' | 'userId' | 'videoId'>
+
+export async function findViewing(db: Db, { accountId, userId, videoId }: ViewingKey): Promise<ViewingRow | undefined> {
+  return db
+    .selectFrom('viewing')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .where('userId', '=', userId)
+    .where('videoId', '=', videoId)
+    .executeTakeFirst()
+}
+
+export async function findViewingDay(
+  db: Db,
+  { accountId, userId, videoId, day }: ViewingKey & { day: number },
+): Promise<ViewingDayRow | undefined> {
+  return db
+    .selectFrom('viewingDay')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .where('day', '=', day)
+    .where('videoId', '=', videoId)
+    .where('userId', '=', userId)
+    .executeTakeFirst()
+}
+
+/** Writes what a viewer has watched of a video; nothing for a video that was deleted. */
+export const saveViewing = prepared<Omit<ViewingRow, 'id' | 'completedAtS'>>()((db, value) =>
+  db
+    .insertInto('viewing')
+    .columns(['accountId', 'userId', 'videoId', 'intervals', 'watchedS', 'positionS', 'beganAtS', 'lastAtS'])
+    .expression((from) =>
+      from
+        .selectFrom('video')
+        .select([
+          value('accountId').as('accountId'),
+          value('userId').as('userId'),
+          'video.id as videoId',
+          value('intervals').as('intervals'),
+          value('watchedS').as('watchedS'),
+          value('positionS').as('positionS'),
+          value('beganAtS').as('beganAtS'),
+          value('lastAtS').as('lastAtS'),
+        ])
+        .where('video.id', '=', value('videoId'))
+        .where('video.deletedAtS', 'is', null),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['accountId', 'userId', 'videoId']).doUpdateSet((row) => ({
+        intervals: row.ref('excluded.intervals'),
+        watchedS: row.ref('excluded.watchedS'),
+        positionS: row.ref('excluded.positionS'),
+        lastAtS: row.ref('excluded.lastAtS'),
+      })),
+    ),
+)
+
+/** Writes what a viewer has watched of a video on one day; nothing for a video that was deleted. */
+export const saveViewingDay = prepared<ViewingDayRow>()((db, value) =>
+  db
+    .insertInto('viewingDay')
+    .columns(['accountId', 'day', 'videoId', 'userId', 'intervals', 'watchedS'])
+    .expression((from) =>
+      from
+        .selectFrom('video')
+        .select([
+          value('accountId').as('accountId'),
+          value('day').as('day'),
+          'video.id as videoId',
+          value('userId').as('userId'),
+          value('intervals').as('intervals'),
+          value('watchedS').as('watchedS'),
+        ])
+        .where('video.id', '=', value('videoId'))
+        .where('video.deletedAtS', 'is', null),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['accountId', 'day', 'videoId', 'userId']).doUpdateSet((row) => ({
+        intervals: row.ref('excluded.intervals'),
+        watchedS: row.ref('excluded.watchedS'),
+      })),
+    ),
+)
+
+/** Removes some of the viewings that did not go on since then. @returns how many */
+export async function removeOldViewings(tx: Db, beforeS: number, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from viewing where id in
+    (select id from viewing where last_at_s < ${beforeS} order by last_at_s limit ${limit})`.execute(tx)
+  return Number(numAffectedRows ?? 0)
+}
+
+/** Removes some of what was watched before that day. @returns how many rows */
+export async function removeOldViewingDays(tx: Db, beforeDay: number, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from viewing_day where (account_id, day, video_id, user_id) in
+    (select account_id, day, video_id, user_id from viewing_day where day < ${beforeDay} order by day limit ${limit})`.execute(tx)
+  return Number(numAffectedRows ?? 0)
+}
