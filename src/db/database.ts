@@ -55,6 +55,8 @@ export type DatabaseLocation = {
    * @throws Failure `unavailable` when it is damaged or cannot be reached
    */
   peekSetting(name: string): Promise<string | undefined>
+  /** The rows of a query on one table, read in the same way. None when there is no such table. */
+  peekRows<Row>(table: string, query: string): Promise<Row[]>
   /** The names of the migrations that were applied to it; none when there are no tables. */
   appliedMigrations(): Promise<string[]>
   /** The migrations of this version, which `open` applies. */

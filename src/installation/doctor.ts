@@ -1,5 +1,6 @@
 import { access, constants, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { KEY_WARNING_S } from '../alerts/operations.ts'
 import type { Config } from '../config.ts'
 import { openSandbox, sandboxAdvice } from '../encode/sandbox.ts'
 import { Failure, hostFailure } from '../errors.ts'
@@ -7,8 +8,9 @@ import { type Check, type Finding, failure, judgeSync, ok, timeSyncs, warning } 
 import { hasRoomIn, isFull } from '../storage/space.ts'
 import { whyCopy } from '../webhooks/restored-copy.ts'
 import { LAST_BACKUP, parseLastBackup } from './backup/last-backup.ts'
-import { examineDatabase, identifyingFiles, peekSetting } from './database.ts'
+import { examineDatabase, identifyingFiles, locateDatabase, peekSetting } from './database.ts'
 import { checkMasterKey } from './master-key.ts'
+import { examineNetwork } from './network-health.ts'
 
 const HOST_CHECKS: Readonly<Record<string, (config: Config) => Promise<Finding>>> = {
   async 'data folder'({ dataDir }) {
@@ -60,8 +62,35 @@ export async function examineInstallation(config: Config): Promise<Check[]> {
       check: 'backup',
       ...(await asFinding(async () => judgeLastBackup(await readSetting(LAST_BACKUP), Date.now()))),
     })
+    checks.push({ check: 'webhook deliveries', ...(await asFinding(() => examineWebhooks(config))) })
+    checks.push({ check: 'API keys', ...(await asFinding(() => examineApiKeys(config, Date.now() / 1000))) })
   }
-  return checks
+  return [...checks, ...(await examineNetwork(config))]
+}
+
+const MAX_NAMED = 3
+
+async function examineWebhooks(config: Config): Promise<Finding> {
+  const query = 'select id from webhook where failing_since_s is not null order by failing_since_s, id'
+  const failing = await (await locateDatabase(config)).peekRows<{ id: string }>('webhook', query)
+  if (failing.length === 0) return ok('No webhook is failing.')
+  const ids = nameSome(failing.map(({ id }) => id))
+  return warning(`Failing webhooks: ${ids}. See what one answers with reelgate hook test, while the server runs.`)
+}
+
+async function examineApiKeys(config: Config, nowS: number): Promise<Finding> {
+  const [fromS, toS] = [Math.floor(nowS), Math.floor(nowS + KEY_WARNING_S)]
+  const query = `select id from api_key where revoked_at_s is null and expires_at_s > ${fromS} and expires_at_s <= ${toS} order by expires_at_s, id`
+  const ending = await (await locateDatabase(config)).peekRows<{ id: string }>('api_key', query)
+  if (ending.length === 0) return ok('No API key ends in the next 14 days.')
+  return warning(
+    `API keys that end in the next 14 days: ${nameSome(ending.map(({ id }) => id))}. Replace one with reelgate key rotate.`,
+  )
+}
+
+function nameSome(ids: readonly string[]): string {
+  const more = ids.length - MAX_NAMED
+  return ids.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
 async function examineMasterKey(config: Config): Promise<Finding> {

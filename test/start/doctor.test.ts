@@ -41,6 +41,9 @@ test('with and without a running server the doctor finds nothing wrong, and says
       'database',
       'master key',
       'backup',
+      'webhook deliveries',
+      'API keys',
+      'outbound requests',
     ])
     expect(foundWrong(found)).toEqual([])
     expect(found.says('disk')).toMatch(/^fsync takes \d+\.\d ms/)

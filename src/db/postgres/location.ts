@@ -21,6 +21,10 @@ export function postgresLocation(url: string): DatabaseLocation & { hasUnfinishe
     possibleRollbackCause: 'it is an old copy, a standby that lacks the last changes, or was replaced by reelgate.db again',
     exists: async () => (await readSettings('')).length > 0,
     peekSetting: async (name) => (await readSettings('where name = $1', name))[0]?.value,
+    peekRows: <Row>(table: string, query: string) =>
+      withProbeConnection(url, async (connection) =>
+        (await tableExists(connection, table)) ? rows<Row>(connection, query) : [],
+      ),
     appliedMigrations: () =>
       withProbeConnection(url, async (connection) => {
         if (!(await tableExists(connection, 'kysely_migration'))) return []

@@ -34,6 +34,8 @@ export function sqliteLocation(path: string, releaseReservePart?: ReleaseReserve
     possibleRollbackCause: 'its log reelgate.db-wal is missing, or it is an old copy',
     exists: async () => existsSync(path),
     peekSetting: async (name) => peekSetting(path, name),
+    peekRows: async <Row>(table: string, query: string) =>
+      peek(path, (connection) => (hasTable(connection, table) ? connection.prepare<[], Row>(query).all() : [])) ?? [],
     appliedMigrations: async () => peek(path, listAppliedMigrations) ?? [],
     migrations: Object.keys(MIGRATIONS),
     open: () => openSqlite(path, releaseReservePart),

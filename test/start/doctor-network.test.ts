@@ -1,0 +1,113 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { shiftedClock } from '../faults/faked-clock.ts'
+import { makePlace } from '../installation-folder.ts'
+import { runCli } from '../reelgate.ts'
+import { changeRows } from '../rows.ts'
+
+type Check = { check: string; state: string; says: string }
+
+async function doctor(env: Record<string, string>) {
+  const { stdout } = await runCli(['doctor', '--json'], env)
+  const checks: Check[] = JSON.parse(stdout)
+  const byName = new Map(checks.map((check) => [check.check, check]))
+  return (name: string) => ({ state: byName.get(name)?.state, says: byName.get(name)?.says ?? '' })
+}
+
+async function makeOwnPlace() {
+  const place = await makePlace()
+  onTestFinished(() => place.remove())
+  return place
+}
+
+/** What a proxy in front of Reelgate would serve, with a certificate of ten days. */
+async function startTlsSite() {
+  const folder = mkdtempSync(join(tmpdir(), 'reelgate-tls-'))
+  const [keyFile, certificateFile] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
+  const output = ['-keyout', keyFile, '-out', certificateFile, '-days', '10']
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1']
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+  execFileSync('openssl', ['req', '-x509', ...key, ...output, ...subject], { stdio: 'ignore' })
+  const server = createServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) }, (_request, response) =>
+    response.end('{"status":"ok"}'),
+  )
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => {
+    server.close()
+    rmSync(folder, { recursive: true })
+  })
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, certificateFile }
+}
+
+test('the doctor says how long the certificate of the public address is valid, and whether browsers accept it', async () => {
+  const { env } = await makeOwnPlace()
+  const { url, certificateFile } = await startTlsSite()
+  const unknown = await doctor({ ...env, REELGATE_PUBLIC_URL: url })
+  expect(unknown('public address').state).toBe('ok')
+  expect(unknown('certificate')).toMatchObject({ state: 'trouble', says: expect.stringContaining('Browsers reject') })
+  expect(unknown('clock').state).toBe('ok')
+  expect(unknown('proxy')).toMatchObject({ state: 'warning', says: expect.stringContaining('REELGATE_TRUSTED_PROXIES is empty') })
+
+  const known = { ...env, REELGATE_PUBLIC_URL: url, NODE_EXTRA_CA_CERTS: certificateFile, REELGATE_TRUSTED_PROXIES: '127.0.0.1' }
+  const soon = await doctor(known)
+  expect(soon('certificate')).toEqual({
+    state: 'warning',
+    says: 'The certificate ends in 9 days. Check that its renewal works.',
+  })
+  expect(soon('proxy').state).toBe('ok')
+  const later = await doctor({ ...known, ...shiftedClock('+30d') })
+  expect(later('certificate')).toMatchObject({ state: 'trouble', says: expect.stringContaining('ended on') })
+  expect(later('clock')).toMatchObject({ state: 'warning', says: expect.stringContaining('Set both by NTP') })
+})
+
+test('a public address that leads nowhere or elsewhere is trouble; trusting every proxy and wide outbound ranges are warnings', async () => {
+  const { env } = await makeOwnPlace()
+  const nowhere = await doctor({ ...env, REELGATE_PUBLIC_URL: 'http://127.0.0.1:1', REELGATE_TRUSTED_PROXIES: '0.0.0.0/0' })
+  expect(nowhere('public address')).toMatchObject({ state: 'trouble', says: expect.stringContaining('cannot be reached') })
+  expect(nowhere('proxy')).toMatchObject({ state: 'warning', says: expect.stringContaining('trusts every address') })
+  expect(nowhere('outbound requests').state).toBe('ok')
+
+  const other = createHttpServer((_request, response) => response.writeHead(404).end())
+  await once(other.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void other.close())
+  const REELGATE_PUBLIC_URL = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  const narrow = 'store.internal:9000,10.1.2.0/24'
+  const wide = '10.0.0.0/8,127.0.0.0/24,169.254.169.0/24,fd00::/8'
+  const elsewhere = await doctor({ ...env, REELGATE_PUBLIC_URL, REELGATE_OUTBOUND_ALLOW: `${narrow},${wide}` })
+  expect(elsewhere('public address')).toMatchObject({ state: 'trouble', says: expect.stringContaining('status 404') })
+  expect(elsewhere('outbound requests')).toMatchObject({
+    state: 'warning',
+    says: expect.stringContaining(`too wide: ${wide.replaceAll(',', ', ')}.`),
+  })
+  expect((await doctor({ ...env, REELGATE_OUTBOUND_ALLOW: narrow }))('outbound requests').state).toBe('ok')
+})
+
+test('the doctor names webhooks that fail and API keys that end in the next 14 days', async () => {
+  const place = await makeOwnPlace()
+  const none = await doctor(place.env)
+  expect([none('webhook deliveries').state, none('API keys').state]).toEqual(['ok', 'ok'])
+  await runCli(['account', 'create', 'school'], place.env)
+  const endsIn = (days: number) =>
+    changeRows(place, 'update api_key set expires_at_s = ?', Math.floor(Date.now() / 1000) + days * 86_400)
+  endsIn(15)
+  expect((await doctor(place.env))('API keys').state).toBe('ok')
+  endsIn(13)
+  const [account] = JSON.parse((await runCli(['account', 'list', '--json'], place.env)).stdout)
+  const webhookId = 'ab'.repeat(16)
+  changeRows(
+    place,
+    'insert into webhook (id, account_id, url, wrapped_secret, created_at_s, failing_since_s) values (?, ?, ?, ?, ?, ?)',
+    ...[webhookId, account.id, 'https://example.com/secret-path', Buffer.alloc(1), 1, 2],
+  )
+  const found = await doctor(place.env)
+  expect(found('API keys').state).toBe('warning')
+  expect(found('webhook deliveries')).toMatchObject({ state: 'warning', says: expect.stringContaining(webhookId) })
+  expect(found('webhook deliveries').says).not.toContain('secret-path')
+})
