@@ -292,18 +292,19 @@ test('a session that names no viewer leaves no row', async () => {
 })
 
 test('after a kill the session counts on with the keys that it has, and adds to what was saved', async () => {
-  const { newPlayingViewer, watch, watched, save, crash } = await openVideo()
+  const { newPlayingViewer, watch, watched, key, save, crash } = await openVideo()
   const viewer = await newPlayingViewer({ userId: 'viewer-1' })
   await watch(viewer, { fromS: 0, forS: 12 })
+  await key(viewer, 1)
   await save()
   crash()
-  await watch(viewer, { fromS: 0, forS: 12, withKeys: false })
-  await watch(viewer, { fromS: 24, forS: 12, withKeys: false }) // never had this key
+  await watch(viewer, { fromS: 12, forS: 12, withKeys: false }) // has this key from before
+  await watch(viewer, { fromS: 24, forS: 12, withKeys: false }) // never had this one
   await watch(viewer, { fromS: 48, forS: 12 })
   await save()
   expect(await watched()).toMatchObject({
     intervals: [
-      [0, 12],
+      [0, 24],
       [48, 60],
     ],
   })
